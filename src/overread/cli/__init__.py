@@ -1,0 +1,49 @@
+"""The ``overread`` command: one file per sub-command, each imported only when it is called."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+from overread import __version__
+from overread.errors import OverreadError, StorageError, UsageError
+
+__all__ = ["app", "main"]
+
+app = App(
+    name="overread",
+    version=__version__,
+    help="From the marks of many radiologists to soft labels, a compact detector and an honest account of it.",
+    help_format="plaintext",
+)
+app.command("overread.cli.demo:demo", help="Fit the model on an embedded problem and draw its path.")
+
+INTERRUPTED = 130
+BUG = 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code; a user's mistake gets one line, never a traceback."""
+    try:
+        result = app(arguments, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        return fail(f"{error}\nTry: overread --help", UsageError.exit_code)
+    except OverreadError as error:
+        return fail(str(error), error.exit_code)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return fail(str(error), StorageError.exit_code)
+    except KeyboardInterrupt:
+        return fail("interrupted", INTERRUPTED)
+    return result if isinstance(result, int) else 0
+
+
+def fail(message: str, exit_code: int) -> int:
+    """Say what went wrong on standard error."""
+    print(f"overread: {message}", file=sys.stderr)
+    return exit_code

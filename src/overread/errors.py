@@ -1,0 +1,88 @@
+"""Every error that Overread raises on purpose, and the exit code each one gives the command.
+
+::
+
+    OverreadError                    1   base class: catch this to catch them all
+    ├── UsageError                   2   the command line asks for something that does not exist
+    ├── InvalidInputError            4   also a ValueError: data that cannot be used as it is
+    │   ├── TableError               4   a table's file, row or column
+    │   ├── FormatError              4   a file that is not what its format promises
+    │   └── ModelFileError           4   a saved model that is damaged, or from another schema
+    ├── StorageError                 5   no space, no permission, a device that fails
+    ├── NotConvergedError            6   a fit that was asked to converge and did not
+    ├── LeakageError                 7   the same patient or pixels in two splits
+    └── LockedError                  8   another run holds the study
+
+0 is success, 1 a bug, 3 "finished, with quarantined images", 130 an interrupt.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+__all__ = [
+    "FormatError",
+    "InvalidInputError",
+    "LeakageError",
+    "LockedError",
+    "ModelFileError",
+    "NotConvergedError",
+    "OverreadError",
+    "StorageError",
+    "TableError",
+    "UsageError",
+]
+
+
+class OverreadError(Exception):
+    """Base class of all errors that Overread raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(OverreadError):
+    """The command line asks for something that does not exist."""
+
+    exit_code = 2
+
+
+class InvalidInputError(OverreadError, ValueError):
+    """Input that cannot be used as it is; the message names the place and the remedy."""
+
+    exit_code = 4
+
+
+class TableError(InvalidInputError):
+    """A problem in a table; the message names file, row, column and remedy."""
+
+
+class FormatError(InvalidInputError):
+    """A file that is not what its format promises."""
+
+
+class ModelFileError(InvalidInputError):
+    """A saved model that is damaged or was written by another schema version."""
+
+
+class StorageError(OverreadError):
+    """No space, no permission, or a device that fails."""
+
+    exit_code = 5
+
+
+class NotConvergedError(OverreadError):
+    """A fit that was asked to converge and did not."""
+
+    exit_code = 6
+
+
+class LeakageError(OverreadError):
+    """The same patient, or the same pixels, in two splits."""
+
+    exit_code = 7
+
+
+class LockedError(OverreadError):
+    """Another run holds the study folder."""
+
+    exit_code = 8

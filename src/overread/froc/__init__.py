@@ -1,0 +1,1 @@
+"""Scores against truth: curves, operating points, intervals and comparisons."""

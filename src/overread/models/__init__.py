@@ -1,0 +1,1 @@
+"""The soft multiple-instance model with L1."""
