@@ -306,6 +306,10 @@ class Bags:
         made.__dict__.update(self.__dict__, **changes)
         return made
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return the instances as a data frame with their feature names; it shares memory with the bags."""
+        return pd.DataFrame(self.instances, columns=self.feature_names, copy=False)
+
     def with_instances(self, X: Any, *, feature_names: Sequence[str] | None = None) -> Bags:
         """Replace the features: the same instances in the same bags, in other coordinates.
 
@@ -380,8 +384,8 @@ class Bags:
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise InputTypeError(
             "Bags is not an array: numpy or scikit-learn would take instances for samples. Use "
-            "bags.instances for the flat matrix, wrap a transformer as PerInstance(transformer), and use an estimator that "
-            "knows bags."
+            "bags.instances for the flat matrix, wrap a transformer as PerInstance(transformer), and use "
+            "an estimator that knows bags."
         )
 
 

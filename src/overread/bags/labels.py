@@ -1,8 +1,8 @@
 """Reading labels: two classes, or soft labels, and nothing that could be mistaken for either.
 
 Any two discrete values are classes, the larger (or later in sorted order) being the positive one. Numbers in
-[0, 1] that are not all 0 or 1 are soft labels: probabilities of the positive class. Anything else is refused in
-the words scikit-learn uses, because its tools look for them.
+[0, 1] that are not all 0 or 1 are soft labels: probabilities of the positive class. Anything else is refused
+in the words scikit-learn uses, because its tools look for them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def read_labels(y: Any, *, classes: NDArray[Any] | None = None) -> SoftLabels:
     values = _as_vector(y)
     if values.dtype.kind == "f":
         _refuse_nonfinite(values)
-    kind = type_of_target(values, input_name="y")
+    with np.errstate(invalid="ignore"):
+        kind = type_of_target(values, input_name="y")
     if classes is not None and not _are_zero_and_one(classes):
         return SoftLabels(_positions_in(values, classes), np.asarray(classes))
     if kind == "continuous":
@@ -81,8 +82,8 @@ def read_labels(y: Any, *, classes: NDArray[Any] | None = None) -> SoftLabels:
         )
     if kind != "binary":
         raise InvalidInputError(
-            f"Only binary classification is supported. The type of the target is {kind}: y must hold two classes, "
-            "or soft labels in [0, 1]."
+            f"Only binary classification is supported. The type of the target is {kind}: y must hold two "
+            "classes, or soft labels in [0, 1]."
         )
     known = _two_classes(np.unique(values)) if classes is None else np.asarray(classes)
     return SoftLabels(_positions_in(values, known), known)
@@ -135,7 +136,8 @@ def _probabilities(values: NDArray[Any]) -> NDArray[np.float64]:
     if len(outside):
         row = int(outside[0])
         raise InvalidInputError(
-            f"Unknown label type: continuous. Soft labels must lie in [0, 1]; y row {row} is {float(numbers[row])!r}."
+            "Unknown label type: continuous. Soft labels must lie in [0, 1]; "
+            f"y row {row} is {float(numbers[row])!r}."
         )
     return numbers
 
