@@ -1,14 +1,14 @@
 """Compiled part of `overread.marks.ellipse`: the overlap area of two ellipses.
 
 The larger ellipse is mapped to the unit circle and the frame turned so that the other one, B, has its axes
-p >= q along x and y and its centre (h, k) in the first quadrant. A point of the circle at angle t is inside B when
+p >= q along x and y and its centre (h, k) in the first quadrant. The circle's point at angle t is in B when
 
     f(t) = ((cos t - h) / p)^2 + ((sin t - k) / q)^2 - 1 < 0,
 
-and f = 0 is the quartic of the intersection in tan(t / 2). Its real roots are isolated exactly: f has its only
-minimum of the first quadrant there, its greatest maximum in the third, none in the fourth, and in the second
-either nothing or one maximum and one minimum, the latter when cbrt(h')^2 + cbrt(k')^2 < cbrt(A)^2
-(the astroid of the normals). Between them f is monotone.
+and f = 0 is the quartic of the intersection in tan(t / 2). Its real roots are isolated by the turning points
+of f: the lowest lies in the first quadrant, the highest in the third, none in the fourth, and in the second
+either none or one maximum and one minimum (inside the astroid of the ellipse's normals). Between two of them f
+is monotone, so that safeguarded Newton steps find each root.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_STEPS = 100
 
 @kernel
 def slope_root(a: float, h: float, k: float, negative: float, positive: float) -> float:
-    """Angle between `negative` and `positive` where f'(t) ~ a sin t cos t + h sin t - k cos t changes its sign."""
+    """Angle in a bracket where f' ~ a sin t cos t + h sin t - k cos t changes its sign."""
     t = 0.5 * (negative + positive)
     for _ in range(MAX_STEPS):
         s, c = math.sin(t), math.cos(t)
@@ -89,7 +89,7 @@ def crossing(h: float, k: float, p: float, q: float, inside: float, outside: flo
 
 @kernel
 def circle_piece(start: float, end: float) -> float:
-    """Area between the chord and the unit circle's arc from `start` to `end`, plus its chord's shoelace term."""
+    """Area between an arc of the unit circle and its chord, plus the chord's shoelace term."""
     arc = end - start
     chord = math.cos(start) * math.sin(end) - math.cos(end) * math.sin(start)
     return 0.5 * (arc - math.sin(arc) + chord)
@@ -97,7 +97,7 @@ def circle_piece(start: float, end: float) -> float:
 
 @kernel
 def ellipse_piece(start: float, end: float, h: float, k: float, p: float, q: float) -> float:
-    """Same for B's arc between the circle's points at `start` and `end`, counter-clockwise."""
+    """Area between B's arc from one point of the circle to another and its chord, plus the shoelace term."""
     x0, y0, x1, y1 = math.cos(start), math.sin(start), math.cos(end), math.sin(end)
     u, v = (x0 - h) / p, (y0 - k) / q
     du, dv = (x1 - x0) / p, (y1 - y0) / q
@@ -148,7 +148,7 @@ def circle_overlap(h: float, k: float, p: float, q: float) -> float:
 
 @kernel
 def comes_first(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
-    """Whether `first` is the larger ellipse; equal areas are ordered by their numbers, so that order is no input."""
+    """Whether `first` is the larger ellipse; equal areas are ordered by their other numbers."""
     difference = first[2] * first[3] - second[2] * second[3]
     for column in range(5):
         if difference != 0.0:

@@ -1,7 +1,7 @@
 """Ellipses in millimetres and the exact area that two of them share.
 
-Conventions: x to the right, y down, origin at the image's top-left corner; `angle_deg` is the direction of the
-major axis, clockwise on screen from +x, in [0, 180).
+Conventions: x to the right, y down, origin at the image's top-left corner; `angle_deg` is the direction of
+the major axis, clockwise on screen from +x, in [0, 180).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Ellipse:
     x_mm, y_mm
         Centre.
     semi_major_mm, semi_minor_mm
-        Semi-axes, the longer first; given the other way round they are swapped and the angle turned by 90 degrees.
+        Semi-axes, the longer first; given the other way round they are swapped and the angle turned by 90.
     angle_deg
         Direction of the major axis, clockwise on screen from +x, brought to [0, 180); 0 for a circle.
     """
@@ -109,7 +109,7 @@ def normalized_ellipses(ellipses: ArrayLike) -> NDArray[np.float64]:
     Raises
     ------
     InvalidInputError
-        For a value that is not finite or a semi-axis that is not above 0; the message names the first such row.
+        For a value that is not finite or a semi-axis not above 0; the message names the first such row.
     """
     rows = np.array(ellipses, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != len(ELLIPSE_COLUMNS):
