@@ -216,7 +216,7 @@ def test_nulls_in_parquet_ids_are_refused(tmp_path):
 def test_a_damaged_parquet_file_is_refused(tmp_path, cut):
     path = write_table(readings_of(["a"]), tmp_path / "readings.parquet")
     path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(TableError, match="readings.parquet"):
+    with pytest.raises(TableError, match=r"readings\.parquet"):
         read_table(path, "readings")
 
 
