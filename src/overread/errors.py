@@ -5,6 +5,7 @@
     OverreadError                    1   base class: catch this to catch them all
     ├── UsageError                   2   the command line asks for something that does not exist
     ├── InvalidInputError            4   also a ValueError: data that cannot be used as it is
+    │   ├── InputTypeError           4   also a TypeError: a value of a kind that has no meaning here
     │   ├── TableError               4   a table's file, row or column
     │   ├── FormatError              4   a file that is not what its format promises
     │   └── ModelFileError           4   a saved model that is damaged, or from another schema
@@ -22,6 +23,7 @@ from typing import ClassVar
 
 __all__ = [
     "FormatError",
+    "InputTypeError",
     "InvalidInputError",
     "LeakageError",
     "LockedError",
@@ -50,6 +52,10 @@ class InvalidInputError(OverreadError, ValueError):
     """Input that cannot be used as it is; the message names the place and the remedy."""
 
     exit_code = 4
+
+
+class InputTypeError(InvalidInputError, TypeError):
+    """A value of a kind that has no meaning here: text for a number, a sparse matrix for a dense one."""
 
 
 class TableError(InvalidInputError):
