@@ -48,6 +48,7 @@ class Solution:
     loss: float
     objective: float
     violation: float
+    relative_violation: float
     converged: bool
     n_iter: int
 
@@ -135,6 +136,7 @@ class NewtonSolver:
             point.loss,
             float(objective),
             violation,
+            violation / scale,
             violation <= tol * scale,
             spent,
         )
