@@ -130,8 +130,8 @@ def warn_about(report: FitReport, *, stacklevel: int = 3) -> None:
         )
     if report.unbounded:
         warnings.warn(
-            f"the labels are separated perfectly: without a penalty the coefficients are unbounded, and lam={report.lam:g} "
-            "holds them only where the loss is rounding; raise lam",
+            "the labels are separated perfectly: without a penalty the coefficients are unbounded, and "
+            f"lam={report.lam:g} holds them only where the loss is rounding; raise lam",
             DataWarning,
             stacklevel=stacklevel,
         )

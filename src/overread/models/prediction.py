@@ -30,8 +30,9 @@ def read_bags(estimator: BaseEstimator, X: Any, bags: Any, *, reset: bool) -> Ba
         if bags is not None:
             raise InvalidInputError("X is Bags already: leave bags= out")
         return _named_bags(estimator, X, reset=reset)
+    read = Bags.singletons(X) if bags is None else Bags.from_ids(X, bags)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
-    return Bags.singletons(X) if bags is None else Bags.from_ids(X, bags)
+    return read
 
 
 def _named_bags(estimator: BaseEstimator, bags: Bags, *, reset: bool) -> Bags:
@@ -72,7 +73,7 @@ def linear_scores(X: NDArray[np.floating], coefficients: Floats, intercept: Floa
     return scores
 
 
-class LinearBagClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LinearBagClassifier(ClassifierMixin, BaseEstimator):
     """Predictions of a fitted linear model whose bags are pooled from instance scores.
 
     Needs the fitted attributes ``coef_`` (1, d), ``intercept_`` (1,), ``classes_`` and ``fitted_with_bags_``,
@@ -84,6 +85,11 @@ class LinearBagClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     intercept_: Floats
     classes_: NDArray[Any]
     fitted_with_bags_: bool
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
 
     def decision_function(self, X: Any, bags: Any = None) -> Floats:
         """Log-odds log p - log(1 - p) of each bag."""
@@ -97,12 +103,13 @@ class LinearBagClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any, bags: Any = None) -> Floats:
         """Probability of each class, one row a bag."""
-        log_p, log_q = self._log_probabilities(X, bags)
+        log_q = self._log_probabilities(X, bags)[1]
         return np.column_stack([np.exp(log_q), -np.expm1(log_q)])
 
     def predict(self, X: Any, bags: Any = None) -> NDArray[Any]:
         """More probable class of each bag."""
-        return self.classes_[(self.decision_function(X, bags) > 0).astype(int)]
+        positive = self.decision_function(X, bags) > 0
+        return self.classes_[positive.astype(int)]
 
     def decision_instance_function(self, X: Any) -> Floats:
         """Score z = w'x + b of each instance."""

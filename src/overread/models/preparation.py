@@ -67,7 +67,7 @@ class Problem:
     @property
     def lambda_max(self) -> float:
         """Smallest lambda, in the user's unit, that gives w = 0."""
-        return self.solver(0).lambda_max / self.lam_unit
+        return self.solver(seed=0).lambda_max / self.lam_unit
 
     def is_separated(self, solution: Solution) -> bool:
         """Whether hard labels are met so well that the loss is near rounding: nothing but lam bounds w."""
@@ -78,8 +78,8 @@ def check_number(
     value: Any, name: str, *, low: float = 0.0, high: float = np.inf, integer: bool = False
 ) -> float:
     """Return a finite number within [low, high]; the error names the parameter."""
-    kind = Integral if integer else Real
-    if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high or np.isinf(value):
+    is_number = isinstance(value, Integral if integer else Real) and not isinstance(value, bool)
+    if not is_number or not low <= float(value) <= high or np.isinf(float(value)):
         wanted = "an integer" if integer else "a finite number"
         raise InvalidInputError(f"{name}={value!r} must be {wanted} in [{low:g}, {high:g}]")
     return float(value)

@@ -162,5 +162,7 @@ class SoftMILLogisticRegression(LinearBagClassifier):
         coefficients = np.asarray(self.coef_, dtype=float).ravel()
         intercept = float(np.ravel(self.intercept_)[0])
         if not (np.isfinite(coefficients).all() and np.isfinite(intercept)):
-            raise InvalidInputError("warm_start: coef_ or intercept_ holds NaN or infinity; clone() the model")
+            raise InvalidInputError(
+                "warm_start: coef_ or intercept_ holds NaN or infinity; clone() the model"
+            )
         return (coefficients, intercept) if len(coefficients) == self.n_features_in_ else None

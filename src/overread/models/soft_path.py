@@ -36,7 +36,7 @@ class PathProgress:
     report: FitReport
 
 
-class SoftMILPath(BaseEstimator):  # type: ignore[misc]
+class SoftMILPath(BaseEstimator):
     """All models of `SoftMILLogisticRegression` along a decreasing grid of penalties.
 
     Parameters

@@ -27,7 +27,7 @@ SMALLEST_EXPONENT = -745.2
 UNDERFLOW = -700.0
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _bits_to_float(context, bits):  # type: ignore[no-untyped-def]
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.bitcast(arguments[0], ir.DoubleType())
@@ -35,7 +35,7 @@ def _bits_to_float(context, bits):  # type: ignore[no-untyped-def]
     return types.float64(types.int64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _float_to_bits(context, number):  # type: ignore[no-untyped-def]
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.bitcast(arguments[0], ir.IntType(64))

@@ -34,12 +34,14 @@ def check_weights(weight: object, n_bags: int, name: str) -> NDArray[np.float64]
     if values.ndim == 0:
         values = np.full(n_bags, values)
     if values.shape != (n_bags,):
-        raise InvalidInputError(f"{name} has shape {values.shape}; give one weight for each of the {n_bags} bags")
+        raise InvalidInputError(
+            f"{name} has shape {values.shape}; give one weight for each of the {n_bags} bags"
+        )
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if wrong.size:
         raise InvalidInputError(f"{name}[{wrong[0]}] is {values[wrong[0]]}; weights must be finite and >= 0")
     if not values.any():
-        raise InvalidInputError(f"{name} is 0 for every bag; at least one must be positive")
+        raise InvalidInputError(f"{name} is zero for every bag: at least one weight must be positive")
     return values
 
 

@@ -199,7 +199,9 @@ def coordinate_descent(
 
 
 @kernel
-def gather(Xt: np.ndarray, columns: np.ndarray, rows: np.ndarray, factor: np.ndarray, out: np.ndarray) -> None:
+def gather(
+    Xt: np.ndarray, columns: np.ndarray, rows: np.ndarray, factor: np.ndarray, out: np.ndarray
+) -> None:
     """out[c, i] = Xt[columns[c], rows[i]] factor[i]."""
     for c in range(columns.size):
         x = Xt[columns[c]]

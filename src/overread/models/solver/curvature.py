@@ -81,7 +81,9 @@ class Curvature:
         return not self._worth_sampling(len(self.columns))
 
     def _worth_sampling(self, n_columns: int) -> bool:
-        return self.loss.n_plain > ROWS_WORTH_SAMPLING and self._sample_size(n_columns) < self.loss.n_plain / 2
+        return (
+            self.loss.n_plain > ROWS_WORTH_SAMPLING and self._sample_size(n_columns) < self.loss.n_plain / 2
+        )
 
     @staticmethod
     def _sample_size(n_columns: int) -> int:
@@ -120,9 +122,9 @@ class Curvature:
         new = columns[self._position[columns] < 0]
         block = self._gather(new)
         old = np.concatenate([self._sampled, block])
-        cross = (np.concatenate([block, self._root[None, :]]) @ np.concatenate([old, self._root[None, :]]).T).astype(
-            np.float64
-        )
+        cross = (
+            np.concatenate([block, self._root[None, :]]) @ np.concatenate([old, self._root[None, :]]).T
+        ).astype(np.float64)
         m, k = len(self.columns), len(new)
         plain = np.empty((m + k + 1, m + k + 1))
         plain[:m, :m] = self._plain[:m, :m]

@@ -25,6 +25,7 @@ Ints = NDArray[np.int64]
 ARMIJO = 1e-4
 MAX_HALVINGS = 40
 SLOW = 0.2
+EXPECTED = 0.95
 
 
 @dataclass
@@ -104,7 +105,7 @@ class NewtonSolver:
         residual = np.empty(n)
         value = self.loss.value(z, residual)
         self.point = Point(w.copy(), b, z, residual, value, np.zeros(len(w)))
-        self.previous: tuple[float, Floats] | None = None
+        self.previous: Floats | None = None
         self._read_gradient(self._all)
         self.point.seen_at = np.zeros(len(w))
         self.point.residual_seen = residual.copy()
@@ -127,7 +128,7 @@ class NewtonSolver:
             if not len(outside) or spent >= max_iter:
                 break
             working = np.union1d(working, outside)
-        self.previous = (lam, before)
+        self.previous = before
         violation = self._violation(self._all, lam)
         objective = point.loss + lam * np.abs(point.w).sum()
         return Solution(
@@ -136,8 +137,8 @@ class NewtonSolver:
             point.loss,
             float(objective),
             violation,
-            violation / scale,
-            violation <= tol * scale,
+            float(violation / scale),
+            bool(violation <= tol * scale),
             spent,
         )
 
@@ -146,11 +147,9 @@ class NewtonSolver:
         point = self.point
         chosen = (point.w != 0) | (np.abs(point.gradient) >= lam)
         if self.previous is not None:
-            old_lam, old_gradient = self.previous
             known = point.seen_at == point.drift
-            ratio = 1.0
-            trend = point.gradient + ratio * (point.gradient - old_gradient)
-            chosen |= known & (np.abs(trend) >= 0.95 * lam)
+            trend = 2.0 * point.gradient - self.previous
+            chosen |= known & (np.abs(trend) >= EXPECTED * lam)
         return np.flatnonzero(chosen)
 
     def _newton(self, working: Ints, lam: float, tolerance: float, max_iter: int) -> int:
