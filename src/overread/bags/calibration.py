@@ -1,7 +1,7 @@
 """Calibration against soft labels: decision values become probabilities that can be trusted.
 
-scikit-learn's ``CalibratedClassifierCV`` refuses soft labels. A soft label y is here what it means: the row once
-as positive with weight y and once as negative with weight 1 - y. Both methods then are the usual ones.
+scikit-learn's ``CalibratedClassifierCV`` refuses soft labels. A soft label y is here what it means: the row
+once as positive with weight y and once as negative with weight 1 - y. Both methods then are the usual ones.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SoftCalibrator(BaseEstimator):
 
     with Platt's targets t+ = (N+ + 1)/(N+ + 2) and t- = 1/(N- + 2), N+ = sum w y, N- = sum w (1 - y). They
     keep (a, b) finite where the labels can be separated.
-    ``"isotonic"``: the increasing function with the smallest weighted squared error, constant beyond the data.
+    ``"isotonic"``: the increasing function of least weighted squared error, constant beyond the data.
 
     Parameters
     ----------

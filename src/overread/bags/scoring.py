@@ -81,7 +81,7 @@ def read_weights(weights: Any) -> NDArray[np.float64]:
     values = np.asarray(weights, dtype=np.float64)
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(bad):
-        raise InvalidInputError(f"sample_weight row {bad[0]} is {values[bad[0]]}; it must be finite and >= 0")
+        raise InvalidInputError(f"sample_weight row {bad[0]} is {values[bad[0]]}, not finite and >= 0")
     if not values.any():
         raise InvalidInputError("all sample weights are 0; nothing is left")
     return values
@@ -93,7 +93,7 @@ def _log_probabilities(y_prob: Any, log_proba: Any) -> tuple[NDArray[np.float64]
     if log_proba is not None:
         logs = np.asarray(log_proba, dtype=np.float64)
         if logs.ndim != 2 or logs.shape[1] != 2 or np.isnan(logs).any() or (logs > 0).any():
-            raise InvalidInputError("log_proba must be two columns of logarithms of probabilities, none NaN")
+            raise InvalidInputError("log_proba must be two columns of log probabilities, none NaN")
         return logs[:, 0], logs[:, 1]
     probability = np.asarray(y_prob, dtype=np.float64)
     if not ((probability >= 0) & (probability <= 1)).all():
