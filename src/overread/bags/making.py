@@ -31,7 +31,7 @@ def make_bags(
     n_max: int | None = None,
     images: pd.DataFrame | None = None,
 ) -> Bags:
-    """Arrange the candidates that hit a GT into its bag, and each other one into a negative bag of its own.
+    """Arrange the candidates that hit a GT into its bag, and each other one into a negative bag of one.
 
     A candidate that hits two GTs goes to the nearer (distance of the centres over the GT's size). A GT that no
     candidate hits, or whose candidates all went to nearer GTs, has no bag: :func:`truth_without_bag` lists it
@@ -202,7 +202,7 @@ def _weights(
     largest = int(counts.max()) if n_max is None else n_max
     if counts.max() > largest:
         raise InvalidInputError(
-            f"image {counts.index[0]!r} has {counts.max()} readings, above n_max {largest}"
+            f"image {counts.index[0]!r} has {counts.max()} readings, over n_max {largest}"
         )
     n_readings = table["image_id"].map(counts)
     if n_readings.isna().any():

@@ -102,7 +102,7 @@ def _log_probabilities(y_prob: Any, log_proba: Any) -> tuple[NDArray[np.float64]
         if probability.ndim == 2 and probability.shape[1] == 2:
             return np.log(probability[:, 0]), np.log(probability[:, 1])
         if probability.ndim != 1:
-            raise InvalidInputError(f"y_prob has shape {probability.shape}; it must be (n,) or (n, 2)")
+            raise InvalidInputError(f"y_prob has shape {probability.shape}, not (n,) or (n, 2)")
         return np.log1p(-probability), np.log(probability)
 
 
@@ -110,8 +110,8 @@ def soft_kl_scorer(estimator: Any, X: Any, y: Any, sample_weight: Any = None) ->
     """Score an estimator by minus the mean soft KL divergence: a scikit-learn scorer, larger is better.
 
     Use it as ``scoring=soft_kl_scorer``, or by a name of your choice among other metrics:
-    ``scoring={"soft_kl": soft_kl_scorer, ...}``. It reads ``predict_log_proba`` where the estimator has it, so
-    that confident predictions are scored exactly.
+    ``scoring={"soft_kl": soft_kl_scorer, ...}``. It reads ``predict_log_proba`` where the estimator has it,
+    so that confident predictions are scored exactly.
     """
     classes = getattr(estimator, "classes_", None)
     classes = classes if classes is not None and len(classes) == 2 else None
