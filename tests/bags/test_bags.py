@@ -105,7 +105,9 @@ def test_a_run_of_bags_is_a_view(bags):
     assert np.shares_memory(bags[0], bags.instances)
 
 
-@pytest.mark.parametrize("key", [3, -4, [3], [True, False], np.ones((2, 2), int), "a", ["a"], (0, 1), [0.5], None])
+@pytest.mark.parametrize(
+    "key", [3, -4, [3], [True, False], np.ones((2, 2), int), "a", ["a"], (0, 1), [0.5], None]
+)
 def test_keys_that_do_not_fit(bags, key):
     with pytest.raises(IndexError):
         bags[key]

@@ -81,7 +81,9 @@ def test_missing_labels_are_named(missing):
 
 
 def test_more_than_two_classes_are_refused_in_scikit_learns_words():
-    with pytest.raises(ValueError, match="Only binary classification is supported. The type of the target is"):
+    with pytest.raises(
+        ValueError, match=r"Only binary classification is supported. The type of the target is"
+    ):
         read_labels([0, 1, 2])
     with pytest.raises(ValueError, match="Only binary classification is supported"):
         read_labels(["a", "b", "c"])
@@ -120,7 +122,7 @@ def test_known_classes_decide_what_a_single_value_means():
     assert read_labels(["b"], classes=np.array(["a", "b"])).probability.tolist() == [1]
     assert read_labels([0.25, 1], classes=np.array([0, 1])).probability.tolist() == [0.25, 1]
     assert read_labels([1, 1], classes=np.array([0, 1])).probability.tolist() == [1, 1]
-    with pytest.raises(InvalidInputError, match="row 0 is .* none of the classes"):
+    with pytest.raises(InvalidInputError, match=r"row 0 is .* none of the classes"):
         read_labels(["c"], classes=np.array(["a", "b"]))
     with pytest.raises(InvalidInputError, match="none of the classes"):
         read_labels([2, 2], classes=np.array([0, 1]))

@@ -17,12 +17,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from overread.bags.labels import read_labels
 from overread.bags.scoring import mean_soft_kl, out_of_fold, read_weights
-from overread.errors import InvalidInputError
+from overread.errors import InvalidInputError, NotConvergedError
 
 __all__ = ["CalibratedSoftClassifier", "SoftCalibrator"]
 
 NEWTON_STEPS = 100
-HALVINGS = 50
+CONVERGED = 1e-24
+ROUNDING = 1e-14
+SEPARATED = 1e-13
 
 
 class SoftCalibrator(BaseEstimator):
@@ -123,16 +125,15 @@ def _fit_sigmoid(
         hessian = (design.T * (weights * p * (1 - p))) @ design
         # A constant decision value leaves the slope undetermined: the least-norm step keeps it 0.
         step = np.linalg.lstsq(hessian, -gradient, rcond=1e-14)[0]
-        for _ in range(HALVINGS):
-            new_loss = _cross_entropy(design @ (theta + step), targets, weights)
-            if new_loss <= loss:
-                break
+        if loss <= SEPARATED * weights.sum():
+            raise NotConvergedError("the labels are separable, the sigmoid is unbounded; use smooth=True")
+        if -gradient @ step <= CONVERGED * loss:
+            slope = float(theta[0] / scale)
+            return slope, float(theta[1] - slope * centre)
+        while (new_loss := _cross_entropy(design @ (theta + step), targets, weights)) > loss * (1 + ROUNDING):
             step /= 2
-        if not new_loss < loss:
-            break
         theta, loss = theta + step, new_loss
-    slope = float(theta[0] / scale)
-    return slope, float(theta[1] - slope * centre)
+    raise NotConvergedError(f"the sigmoid did not converge in {NEWTON_STEPS} Newton steps; use smooth=True")
 
 
 def _cross_entropy(

@@ -31,11 +31,11 @@ def make_bags(
     n_max: int | None = None,
     images: pd.DataFrame | None = None,
 ) -> Bags:
-    """Arrange the candidates that hit a GT into its bag, and each other one into a negative bag of one.
+    """Arrange the candidates that hit a GT into its bag, and each other one into a negative bag.
 
-    A candidate that hits two GTs goes to the nearer (distance of the centres over the GT's size). A GT that no
-    candidate hits, or whose candidates all went to nearer GTs, has no bag: :func:`truth_without_bag` lists it
-    for the denominator of a sensitivity.
+    A candidate that hits two GTs goes to the nearer (distance of the centres over the GT's size). A GT that
+    no candidate hits, or whose candidates all went to nearer GTs, has no bag: :func:`truth_without_bag`
+    lists it for the denominator of a sensitivity.
 
     Parameters
     ----------
@@ -221,8 +221,8 @@ def _refuse_other_weights(truth: pd.DataFrame, weight_of_image: pd.Series[Any]) 
     if len(differ):
         row = differ[0]
         raise TableError(
-            f"truth row {row}: weight {given[row]:g}, but the readings give {expected[row]:g}; pass the n_max "
-            "with which the truth was made"
+            f"truth row {row}: weight {given[row]:g}, but the readings give {expected[row]:g}; pass the "
+            "n_max with which the truth was made"
         )
 
 

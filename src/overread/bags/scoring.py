@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, Literal
@@ -198,7 +199,10 @@ def _splits(cv: Any, X: Any, y: Any, groups: Any) -> list[Split]:
     if hasattr(cv, "split"):
         if groups is None and isinstance(X, Bags):
             groups = X.groups
-        cv = cv.split(X, y, groups)
+        with warnings.catch_warnings():
+            # A splitter that ignores groups is told apart by what it does: see _refuse_unfair_splits.
+            warnings.filterwarnings("ignore", "The groups parameter is ignored")
+            cv = list(cv.split(X, y, groups))
     elif not isinstance(cv, Iterable):
         raise InvalidInputError(f"cv must be an integer, a splitter or pairs of indices, got {cv!r}")
     return [(np.asarray(train), np.asarray(test)) for train, test in cv]

@@ -212,21 +212,18 @@ def refuse_leakage(images: pd.DataFrame) -> None:
     LeakageError
         Naming two images at fault.
     """
-    checks = [("patient", _patients(images))] if "patient_id" in images else []
+    checks = [("the same patient", _patients(images))] if "patient_id" in images else []
     if "pixel_hash" in images:
         checks.append(("identical pixels", images["pixel_hash"].to_numpy(dtype=object)))
     for what, keys in checks:
-        frame = pd.DataFrame(
-            {"key": keys, "split": images["split"].to_numpy(), "image": images["image_id"].to_numpy()}
-        )
-        first = frame.groupby("key", sort=False)[["split", "image"]].transform("first")
-        leaks = np.flatnonzero((frame["split"] != first["split"]).to_numpy())
+        known = images[["image_id", "split"]].assign(key=keys).dropna(subset="key")
+        first = known.groupby("key", sort=False)[["split", "image_id"]].transform("first")
+        leaks = np.flatnonzero((known["split"] != first["split"]).to_numpy())
         if len(leaks):
-            row = leaks[0]
+            here, there = known.iloc[leaks[0]], first.iloc[leaks[0]]
             raise LeakageError(
-                f"the same {what} in two parts: image {first['image'].iloc[row]!r} is in "
-                f"{first['split'].iloc[row]!r}, image {frame['image'].iloc[row]!r} in "
-                f"{frame['split'].iloc[row]!r}; put them in one part"
+                f"{what} in two parts: image {there['image_id']!r} is in {there['split']!r}, "
+                f"image {here['image_id']!r} in {here['split']!r}; put them in one part"
             )
 
 
