@@ -14,6 +14,9 @@
     ├── LeakageError                 7   the same patient or pixels in two splits
     └── LockedError                  8   another run holds the study
 
+    OverreadWarning                      base class of the warnings
+    └── DataWarning                      an answer was given, but the data make it less than it seems
+
 0 is success, 1 a bug, 3 "finished, with quarantined images", 130 an interrupt.
 """
 
@@ -22,6 +25,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 __all__ = [
+    "DataWarning",
     "FormatError",
     "InputTypeError",
     "InvalidInputError",
@@ -30,6 +34,7 @@ __all__ = [
     "ModelFileError",
     "NotConvergedError",
     "OverreadError",
+    "OverreadWarning",
     "StorageError",
     "TableError",
     "UsageError",
@@ -92,3 +97,11 @@ class LockedError(OverreadError):
     """Another run holds the study folder."""
 
     exit_code = 8
+
+
+class OverreadWarning(UserWarning):
+    """Base class of all warnings that Overread gives on purpose."""
+
+
+class DataWarning(OverreadWarning):
+    """An answer was given, but the data make it less than it seems."""
