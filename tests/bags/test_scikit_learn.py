@@ -123,7 +123,7 @@ def test_several_metrics_by_name(soft_problem, pipeline):
 
 def test_hard_labels_with_scikit_learns_metrics(soft_problem, pipeline):
     y = np.where(soft_problem.labels > 0.4, "malignant", "benign")
-    bags = soft_problem.with_labels(None)
+    bags = soft_problem.with_labels(None).with_groups(None)
     found = cross_validate(
         pipeline, bags, y, cv=StratifiedKFold(3), scoring=["accuracy", "roc_auc", "neg_log_loss", "f1_macro"]
     )
