@@ -39,6 +39,7 @@ from sklearn.utils.validation import _num_samples
 
 from overread.bags import Bags, PerInstance, SoftStratifiedGroupKFold, out_of_fold, soft_kl_scorer
 from overread.errors import InvalidInputError
+from overread.models import SoftMILLogisticRegression
 
 
 @pytest.fixture
@@ -196,9 +197,10 @@ def test_processes(soft_problem, pipeline):
     serial = cross_val_score(pipeline, soft_problem, soft_problem.labels, cv=cv)
     parallel = cross_val_score(pipeline, soft_problem, soft_problem.labels, cv=cv, n_jobs=2)
     np.testing.assert_array_equal(parallel, serial)
-    np.testing.assert_array_equal(
-        out_of_fold(pipeline, soft_problem, cv=cv, n_jobs=2), out_of_fold(pipeline, soft_problem, cv=cv)
-    )
+    for model in (pipeline, SoftMILLogisticRegression(lam=0.01)):
+        np.testing.assert_array_equal(
+            out_of_fold(model, soft_problem, cv=cv, n_jobs=2), out_of_fold(model, soft_problem, cv=cv)
+        )
 
 
 def _sum_of(bags):
