@@ -11,6 +11,7 @@ import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
@@ -23,6 +24,7 @@ from sklearn.model_selection import (
     ShuffleSplit,
     StratifiedGroupKFold,
     StratifiedKFold,
+    TunedThresholdClassifierCV,
     cross_val_predict,
     cross_val_score,
     cross_validate,
@@ -31,6 +33,7 @@ from sklearn.model_selection import (
     train_test_split,
     validation_curve,
 )
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, indexable, resample, shuffle
@@ -272,6 +275,31 @@ def test_trap_metrics_and_calibration_refuse_soft_labels(soft_problem, bag_mean_
         log_loss(y, np.full(120, 0.5))
     with pytest.raises(ValueError, match=r"Unknown label type|continuous"):
         CalibratedClassifierCV(LogisticRegression()).fit(np.zeros((120, 1)), y)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda model: VotingClassifier([("model", model)]),
+        lambda model: StackingClassifier([("model", model)], cv=3),
+        lambda model: TunedThresholdClassifierCV(model, cv=3),
+        lambda model: CalibratedClassifierCV(model, cv=3),
+        OneVsRestClassifier,
+        BaggingClassifier,
+        AdaBoostClassifier,
+    ],
+)
+def test_other_meta_estimators_refuse_soft_bags(soft_problem, bag_mean_logistic, wrap):
+    with pytest.raises(ValueError, match=r"Unknown label type|Bags is not an array"):
+        wrap(bag_mean_logistic()).fit(soft_problem, soft_problem.labels)
+
+
+@pytest.mark.parametrize("wrap", [OneVsRestClassifier, lambda model: VotingClassifier([("model", model)])])
+def test_some_meta_estimators_take_bags_with_classes(soft_problem, bag_mean_logistic, wrap):
+    y = (soft_problem.labels > 0.4).astype(int)
+    bags = soft_problem.with_labels(y)
+    expected = bag_mean_logistic().fit(bags, y).predict(bags)
+    np.testing.assert_array_equal(wrap(bag_mean_logistic()).fit(bags, y).predict(bags), expected)
 
 
 class RoutedBags(ClassifierMixin, BaseEstimator):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, cross_val_score
 
 from overread.bags import Bags, SoftStratifiedGroupKFold, refuse_leakage, split_by_patient
-from overread.errors import InvalidInputError, LeakageError, TableError
+from overread.errors import DataWarning, InvalidInputError, LeakageError, TableError
 
 
 def cohort(seed, n_patients=300):
@@ -129,7 +129,7 @@ def test_refusals():
         list(SoftStratifiedGroupKFold(2).split(y))
     with pytest.raises(InvalidInputError, match="groups has 2 ids for 3 rows"):
         list(SoftStratifiedGroupKFold(2).split(y, y, ["a", "b"]))
-    with pytest.warns(UserWarning, match="only 1 groups have a positive label"):
+    with pytest.warns(DataWarning, match="only 1 groups have a positive label"):
         list(SoftStratifiedGroupKFold(3).split(np.zeros(5), [0, 0, 0, 0, 0.5]))
 
 

@@ -25,7 +25,7 @@ from sklearn.utils import check_random_state
 from overread.bags.bags import Bags
 from overread.bags.ids import read_grouping
 from overread.bags.labels import read_labels
-from overread.errors import InvalidInputError, LeakageError, TableError
+from overread.errors import DataWarning, InvalidInputError, LeakageError, TableError
 
 __all__ = ["SoftStratifiedGroupKFold", "refuse_leakage", "split_by_patient"]
 
@@ -103,7 +103,7 @@ class SoftStratifiedGroupKFold(BaseCrossValidator):
             warnings.warn(
                 f"only {positive_groups} groups have a positive label, for {self.n_splits} folds: "
                 "some folds have none",
-                UserWarning,
+                DataWarning,
                 stacklevel=3,
             )
         generator = check_random_state(self.random_state) if self.shuffle else None
