@@ -4,6 +4,7 @@ from overread.truth.hits import HIT, STRICT_HIT, HitRule, candidate_hits
 from overread.truth.labels import readings_from_marks, soft_labels
 from overread.truth.merging import merge_marks
 from overread.truth.options import LabelOptions, MergeOptions
+from overread.truth.readers import ReaderStatistics, reader_statistics
 
 __all__ = [
     "HIT",
@@ -11,8 +12,10 @@ __all__ = [
     "HitRule",
     "LabelOptions",
     "MergeOptions",
+    "ReaderStatistics",
     "candidate_hits",
     "merge_marks",
+    "reader_statistics",
     "readings_from_marks",
     "soft_labels",
 ]

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.marks.ellipse import ELLIPSE_COLUMNS
+from overread.marks.schemas import schema_of
 from overread.marks.validation import validate_study
 from overread.truth.grouping import components, density_clusters, fusion, stars
 from overread.truth.labels import soft_labels
@@ -18,7 +19,7 @@ from overread.truth.mark_arrays import MarkArrays
 from overread.truth.options import LabelOptions, MergeOptions
 from overread.truth.pairs import hitting_pairs, mark_sizes, overlapping_pairs
 
-__all__ = ["merge_marks"]
+__all__ = ["merge_marks", "merge_objects"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -60,16 +61,15 @@ def merge_marks(
     """
     for problem in validate_study(marks, readings):
         warnings.warn(str(problem), stacklevel=2)
-    options = options or MergeOptions()
+    truth = soft_labels(merge_objects(marks, readings, options or MergeOptions()), readings, options=labels)
+    return truth[[column.name for column in schema_of("truth").columns if column.name in truth]]
+
+
+def merge_objects(marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions) -> pd.DataFrame:
+    """Merge validated marks into objects without probability and weight; golden means two readers."""
     arrays = MarkArrays.from_table(marks, options)
     groups, ellipses = grouped(arrays, options)
-    truth = truth_table(arrays, groups, ellipses, readings)
-    truth = soft_labels(truth, readings, options=labels)
-    mark_ids = truth.pop("mark_ids")
-    truth["mark_ids"] = mark_ids
-    if arrays.labels is not None:
-        truth["label"] = truth.pop("label")
-    return truth
+    return truth_table(arrays, groups, ellipses, readings)
 
 
 def grouped(marks: MarkArrays, options: MergeOptions) -> tuple[IntArray, FloatArray]:
@@ -133,13 +133,15 @@ def truth_table(
     ids = marks.mark_ids[order].tolist()
     members = [tuple(sorted(ids[start : start + n])) for start, n in zip(starts, n_marks, strict=True)]
     n_readings = readings.groupby("image_id", sort=False).size()
+    n_readers = n_different(groups, marks.reader)
     table = pd.DataFrame(
         {
             "image_id": pd.Series(image_ids, dtype="str"),
             "truth_id": pd.Series(map(truth_id, image_ids, members), dtype="str"),
             **dict(zip(ELLIPSE_COLUMNS, ellipses.T, strict=True)),
             "n_marks": n_marks,
-            "n_readers": n_different(groups, marks.reader),
+            "n_readers": n_readers,
+            "golden": n_readers >= 2,
             "n_readings": n_readings.reindex(image_ids).to_numpy(dtype=np.int64),
             "mark_ids": pd.Series(members, dtype=object),
         }
