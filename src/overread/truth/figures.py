@@ -49,8 +49,8 @@ def marks_figure(
     """Draw the marks of each image, in the reader's colour, beside the merged objects (the paper's Figure 1).
 
     One row per image. Columns: the image alone (where pictures are given), the marks, the objects. Golden
-    objects are drawn solid, those of a single reader dashed; beside each stand its readers over the readings
-    and its probability. The view is the square around the marks with a margin of 15 mm.
+    objects are drawn solid, those of a single reader dashed, and a list gives the readers over the readings
+    and the probability of each. The view is the square around the marks with a margin of 15 mm.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def marks_figure(
     titles = [*(["a  image"] if pictures else []), "b  marks", "c  merged objects"]
     titles = titles if pictures else ["a  marks", "b  merged objects"]
     styles = reader_styles(marks[marks["image_id"].isin(image_ids)])
-    figure = Figure(figsize=(3.6 * len(titles), 3.4 * len(image_ids) + 0.6), layout="constrained")
+    figure = Figure(figsize=(3.4 * len(titles) + 1.2, 3.4 * len(image_ids) + 0.8), layout="constrained")
     axes = figure.subplots(len(image_ids), len(titles), squeeze=False)
     for row, image_id in zip(axes, image_ids, strict=True):
         drawn, objects = marks[marks["image_id"] == image_id], truth[truth["image_id"] == image_id]
@@ -127,20 +127,33 @@ def draw_marks(ax: Axes, marks: pd.DataFrame, styles: Mapping[str, tuple[str, st
 
 
 def draw_objects(ax: Axes, truth: pd.DataFrame) -> None:
-    """Draw each merged object with its score and probability."""
-    for row, ellipse in zip(truth.itertuples(), ellipse_rows(truth), strict=True):
+    """Draw each merged object with a number, and list readers / readings and probability by number."""
+    lines = []
+    ellipses = ellipse_rows(truth)
+    for number, (row, ellipse) in enumerate(zip(truth.itertuples(), ellipses, strict=True), start=1):
         colour, dash, width = (GOLDEN, "-", 2.5) if row.golden else (SINGLE, "--", 1.5)
         add_ellipse(ax, ellipse, edgecolor=colour, linestyle=dash, linewidth=width)
+        side = away_from_others(ellipses[:, :2], number - 1)
         ax.annotate(
-            f"{row.n_readers}/{row.n_readings}  p {float(str(row.probability)):.2g}",
-            (ellipse[0] + ellipse[2], ellipse[1]),
-            xytext=(4, 0),
+            str(number),
+            ellipse[:2] + ellipse[2] * side,
+            xytext=(9 * side[0], -9 * side[1]),
             textcoords="offset points",
-            fontsize=8,
+            fontsize=9,
+            ha="center",
             va="center",
-            color="black",
-            bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.75},
+            bbox={"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75},
         )
+        lines.append(f"{number}:  {row.n_readers}/{row.n_readings},  p {float(str(row.probability)):.2g}")
+    ax.text(1.03, 1.0, "\n".join(lines), transform=ax.transAxes, va="top", fontsize=9, linespacing=1.4)
+
+
+def away_from_others(centres: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+    """Unit vector that points from one centre away from the others, the nearest counting most."""
+    offsets = np.delete(centres[number] - centres, number, axis=0)
+    distances = np.hypot(offsets[:, 0], offsets[:, 1])[:, None]
+    push = np.sum(offsets / np.maximum(distances, 1.0) ** 3, axis=0) + np.array([1e-9, -1e-9])
+    return np.asarray(push / np.hypot(*push))
 
 
 def ellipse_rows(table: pd.DataFrame) -> NDArray[np.float64]:
@@ -163,6 +176,7 @@ def readers_figure(statistics: ReaderStatistics) -> Figure:
     other readers make without this one.
     """
     from matplotlib.figure import Figure
+    from matplotlib.legend_handler import HandlerTuple
 
     readers = statistics.readers
     figure = Figure(figsize=(4.0 + max(3.5, 0.45 * len(readers)), 4.2), layout="constrained")
@@ -185,21 +199,21 @@ def readers_figure(statistics: ReaderStatistics) -> Figure:
     lower.set(xlabel="reader", ylabel="false positives\nper image")
     many = len(readers) > 12 or readers["reader_id"].str.len().max() > 4
     lower.set_xticks(np.arange(len(readers)), readers["reader_id"], rotation=90 if many else 0)
-    handles, names = upper.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper right", frameon=False, fontsize=8, ncols=2)
+    handles: list[Any] = [(upper.patches[0], lower.patches[0]), upper.lines[0]] if len(readers) else []
+    figure.legend(
+        handles,
+        ["golden GTs of all readers", "golden GTs of the other readers"][: len(handles)],
+        handler_map={tuple: HandlerTuple(ndivide=None)},
+        loc="outside upper right",
+        frameon=False,
+        fontsize=8,
+        ncols=2,
+    )
     return figure
 
 
 def draw_rates(ax: Axes, readers: pd.DataFrame, rate: str, colour: str) -> None:
     """Bars of one rate, with its leave-one-out value as a diamond."""
     places = np.arange(len(readers))
-    ax.bar(places, readers[rate], color=colour, width=0.7, label="golden GTs of all readers (bar)")
-    ax.plot(
-        places,
-        readers[f"loo_{rate}"],
-        "D",
-        color="black",
-        markerfacecolor="white",
-        markersize=6,
-        label="golden GTs of the others",
-    )
+    ax.bar(places, readers[rate], color=colour, width=0.7)
+    ax.plot(places, readers[f"loo_{rate}"], "D", color="black", markerfacecolor="white", markersize=6)

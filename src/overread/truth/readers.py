@@ -50,9 +50,9 @@ def reader_statistics(
 
     sensitivity = golden GTs that the reader marked / golden GTs in the images that the reader read;
     fp_per_image = the reader's marks in no golden GT / images read. The paper's way counts a reader's own
-    mark when it decides what is golden, which flatters everybody: with two readers, both find every golden GT.
-    The leave-one-out columns merge the marks of the others only, take as golden what two of them marked, and ask
-    which of these GTs the reader's marks hit by the same test.
+    mark when it decides what is golden, which flatters everybody: with two readers, both find every golden
+    GT. The leave-one-out columns merge the marks of the others only, take as golden what two of them marked,
+    and ask which of these GTs the reader's marks hit by the same test.
 
     Parameters
     ----------
