@@ -20,6 +20,12 @@ app = App(
     help_format="plaintext",
 )
 app.command("overread.cli.demo:demo", help="Fit the model on an embedded problem and draw its path.")
+app.command(
+    "overread.cli.merge:merge", help="Merge the readers' marks into ground-truth objects with soft labels."
+)
+app.command(
+    "overread.cli.readers:readers", help="Show how the readers read: sensitivity, false positives, agreement."
+)
 
 INTERRUPTED = 130
 BUG = 1
