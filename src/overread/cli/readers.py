@@ -86,7 +86,7 @@ def print_tables(statistics: ReaderStatistics) -> None:
     console = Console()
     console.print(rich_table(statistics.readings_per_image, "Readings per image"))
     common = ["reader_id", "n_readings", "n_marks"]
-    left_out = [name for name in statistics.readers if name.startswith("loo_")]
+    left_out = [name for name in statistics.readers.columns if name.startswith("loo_")]
     by_all = statistics.readers.drop(columns=left_out)
     by_others = statistics.readers[common + left_out].rename(columns=lambda name: name.removeprefix("loo_"))
     console.print(rich_table(by_all, "Against the golden objects of all readers (as the paper)"))
