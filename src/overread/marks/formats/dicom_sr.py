@@ -91,7 +91,7 @@ def walk(item: Dataset, depth: int = 0) -> Iterator[Dataset]:
 def concept(item: Dataset) -> str:
     """Code value of a content item's name."""
     names = item.get("ConceptNameCodeSequence", None) or ()
-    return str(names[0].get("CodeValue", "")) if len(names) else ""
+    return next((str(name.get("CodeValue", "")) for name in names), "")
 
 
 def children(item: Dataset, code: str) -> Iterator[Dataset]:
