@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from overread.errors import UsageError
 from overread.marks.mark_set import MarkSet, images_from_readings, read_folder
 from overread.marks.tables import read_table
 
-__all__ = ["load_marks", "save_figure"]
+__all__ = ["load_marks", "said_warnings", "save_figure"]
 
 
 def load_marks(
@@ -29,6 +33,16 @@ def load_marks(
         raise UsageError("give a study folder, or both --marks and --readings")
     readings_table = read_table(readings, "readings")
     return MarkSet(read_table(marks, "marks"), readings_table, images_from_readings(readings_table))
+
+
+@contextmanager
+def said_warnings() -> Iterator[None]:
+    """Say the warnings of the work inside on standard error, one line each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for warning in caught:
+        print(f"overread: warning: {warning.message}", file=sys.stderr)
 
 
 def save_figure(figure: object, path: Path) -> None:

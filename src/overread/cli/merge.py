@@ -61,12 +61,13 @@ def merge(
     labels
         How a score becomes a probability.
     """
-    from overread.cli.mark_tables import load_marks, save_figure
+    from overread.cli.mark_tables import load_marks, said_warnings, save_figure
     from overread.marks.tables import write_table
     from overread.truth.merging import merge_marks
 
     tables = load_marks(study, marks, readings, derive_readings=derive_readings)
-    truth = merge_marks(tables.marks, tables.readings, options=options, labels=labels)
+    with said_warnings():
+        truth = merge_marks(tables.marks, tables.readings, options=options, labels=labels)
     if output is not None:
         write_table(truth, output)
     if figure is not None:

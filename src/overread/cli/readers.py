@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["readers"]
 
+HEADERS = {"n_readings": "readings", "n_a": "objects a", "n_b": "objects b", "n_both": "objects both"}
 FIGURES = {"sensitivity": ".3f", "fp_per_image": ".3f", "positive_agreement": ".3f", "image_kappa": ".3f"}
 
 
@@ -51,12 +52,13 @@ def readers(
     options
         How marks are merged.
     """
-    from overread.cli.mark_tables import load_marks, save_figure
+    from overread.cli.mark_tables import load_marks, said_warnings, save_figure
     from overread.truth.figures import readers_figure
     from overread.truth.readers import reader_statistics
 
     tables = load_marks(study, marks, readings, derive_readings=derive_readings)
-    statistics = reader_statistics(tables.marks, tables.readings, options=options)
+    with said_warnings():
+        statistics = reader_statistics(tables.marks, tables.readings, options=options)
     if figure is not None:
         save_figure(readers_figure(statistics), figure)
     if json:
@@ -98,7 +100,9 @@ def rich_table(frame: pd.DataFrame, title: str) -> Any:
     """Table of a data frame; rates have three decimals."""
     from rich.table import Table
 
-    table = Table(*(name.replace("_", " ") for name in frame.columns), title=title)
+    table = Table(
+        *(HEADERS.get(name, name.removeprefix("n_").replace("_", " ")) for name in frame.columns), title=title
+    )
     for row in frame.itertuples(index=False):
         cells = zip(frame.columns, row, strict=True)
         table.add_row(*(format(value, FIGURES.get(name, "")) for name, value in cells))
