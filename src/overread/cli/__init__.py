@@ -20,6 +20,13 @@ app = App(
     help_format="plaintext",
 )
 app.command("overread.cli.demo:demo", help="Fit the model on an embedded problem and draw its path.")
+app.command(
+    "overread.cli.import_marks:import_marks", name="import", help="Turn other tools' marks into tables."
+)
+app.command(
+    "overread.cli.export_marks:export_marks", name="export", help="Write marks in another tool's format."
+)
+app.command("overread.cli.check:check", help="List every problem of a study's tables, by file and row.")
 
 INTERRUPTED = 130
 BUG = 1
