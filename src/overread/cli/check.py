@@ -36,8 +36,6 @@ def check(
 
     Exit code 4 if there are errors, 7 if the only errors are patients or pixels in two splits, else 0.
 
-    Example: overread check study
-
     Parameters
     ----------
     study
@@ -57,7 +55,7 @@ def check(
     if scan.images is not None and not skip_files:
         problems += check_image_files(scan.images, study, file=str(find_path(study, "images")))
     problems.sort(key=lambda problem: (problem.file, problem.row or 0))
-    counts = Counter(problem.severity for problem in problems)
+    counts: Counter[str] = Counter(problem.severity for problem in problems)
     tables = {"marks": scan.marks, "readings": scan.readings, "images": scan.images}
     rows = {kind: 0 if table is None else len(table) for kind, table in tables.items()}
     if json:

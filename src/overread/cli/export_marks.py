@@ -22,8 +22,6 @@ def export_marks(
 ) -> None:
     """Write a study's marks and readings in another tool's format.
 
-    Example: overread export study --format label-studio --out tasks.json
-
     Parameters
     ----------
     study

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,14 @@ if TYPE_CHECKING:
     from overread.marks import MarkSet
 
 __all__ = ["import_marks"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file to read, and its reader where the user names him."""
+
+    file: Path
+    reader: str | None = None
 
 
 def import_marks(
@@ -37,8 +46,6 @@ def import_marks(
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Turn other tools' marks into marks, readings and images tables.
-
-    Example: overread import --reader R1=ann.xml --reader R2=bob.xml --mm-per-px 0.143 --out study
 
     Parameters
     ----------
@@ -95,7 +102,7 @@ def import_marks(
         "images": images,
     }
     options = {name: value for name, value in given.items() if value is not None}
-    sources = [*((file, {}) for file in files), *map(named_reader, reader or [])]
+    sources = [*(Source(file) for file in files), *map(named_reader, reader or [])]
     if not sources:
         raise UsageError("no file to import; try: overread import --help")
     found = combine(read_all(sources, format, options))
@@ -118,17 +125,15 @@ def spacing_of(text: str | None) -> tuple[float, float] | None:
     return numbers[0], numbers[-1]
 
 
-def named_reader(text: str) -> tuple[Path, dict[str, str]]:
+def named_reader(text: str) -> Source:
     """File and reader of NAME=FILE."""
     name, equals, file = text.partition("=")
     if not equals or not name or not file:
         raise UsageError(f"--reader {text!r}: write NAME=FILE")
-    return Path(file), {"reader": name}
+    return Source(Path(file), name)
 
 
-def read_all(
-    sources: list[tuple[Path, dict[str, str]]], format_: str, options: dict[str, Any]
-) -> list[MarkSet]:
+def read_all(sources: list[Source], format_: str, options: dict[str, Any]) -> list[MarkSet]:
     """Read every file, with a bar on the terminal where there are several."""
     from rich.console import Console
     from rich.progress import track
@@ -142,7 +147,10 @@ def read_all(
         transient=True,
         disable=len(sources) == 1,
     )
-    return [read_marks(file, format_, **options, **own) for file, own in bar]
+    return [
+        read_marks(source.file, format_, **(options | ({"reader": source.reader} if source.reader else {})))
+        for source in bar
+    ]
 
 
 def only_labels(found: MarkSet, labels: list[str]) -> MarkSet:
