@@ -101,6 +101,19 @@ def test_a_file_that_cannot_be_read_does_not_hide_the_others(tmp_path):
     assert len(scan_folder(tmp_path).problems) == 2
 
 
+def test_what_one_file_leaves_open_another_may_tell(mark_set):
+    first = mark_set.images.assign(width_px=[100.0, float("nan")], path=["", "b.png"])
+    second = mark_set.images.assign(width_px=[float("nan"), 200.0], patient_id=["P1", ""])
+    none = mark_set.marks[:0]
+    joined = combine([MarkSet(none, mark_set.readings, first), MarkSet(none, mark_set.readings, second)])
+    assert joined.images.drop(columns=["mm_per_px_x", "mm_per_px_y"]).to_dict("list") == {
+        "image_id": ["NA", "00123"],
+        "width_px": [100.0, 200.0],
+        "path": ["", "b.png"],
+        "patient_id": ["P1", ""],
+    }
+
+
 def test_joining_files(mark_set):
     other = MarkSet(mark_set.marks.assign(mark_id=["x", "y"], label="a"), mark_set.readings, mark_set.images)
     joined = combine([mark_set, other])

@@ -11,6 +11,7 @@ import pandas as pd
 
 from overread.errors import TableError
 from overread.marks.problems import Problem, raise_for_errors
+from overread.marks.schemas import SCHEMAS
 from overread.marks.tables import read_table, scan_table, write_table
 from overread.marks.validation import check_images, check_marks, check_readings, check_study
 
@@ -188,7 +189,7 @@ def write_folder(mark_set: MarkSet, folder: str | Path, *, ending: str = "csv") 
 
 
 def combine(mark_sets: Sequence[MarkSet]) -> MarkSet:
-    """Join mark sets of several files; an image told of twice must be told of alike.
+    """Join mark sets of several files; what one file leaves open of an image, another may tell.
 
     Raises
     ------
@@ -198,14 +199,19 @@ def combine(mark_sets: Sequence[MarkSet]) -> MarkSet:
     marks, readings, images = (
         pd.concat([getattr(mark_set, kind) for mark_set in mark_sets], ignore_index=True) for kind in KINDS
     )
-    for name in ("path", "patient_id", "split", "label"):
-        for table in (marks, images):
-            if name in table:
-                table[name] = table[name].fillna("")
-    joined = MarkSet(
-        marks,
-        readings.drop_duplicates(["image_id", "reader_id"], ignore_index=True),
-        images.drop_duplicates(ignore_index=True),
-    )
+    readings = readings.drop_duplicates(["image_id", "reader_id"], ignore_index=True)
+    images = told_of_each(images).drop_duplicates(ignore_index=True)
+    if "label" in marks:
+        marks["label"] = marks["label"].fillna("")
+    joined = MarkSet(marks, readings, images)
     raise_for_errors(check_study(joined.marks, joined.readings, joined.images))
     return joined
+
+
+def told_of_each(images: pd.DataFrame) -> pd.DataFrame:
+    """Fill the empty cells of each image from other rows of the same image."""
+    known = images.mask(images == "")
+    known = known.fillna(known.groupby("image_id", sort=False).transform("first"))
+    numbers = [column.name for column in SCHEMAS["images"].columns if column.type == "number"]
+    texts = [name for name in known.columns if name not in numbers]
+    return known.assign(**{name: known[name].fillna("").astype("str") for name in texts})

@@ -36,7 +36,7 @@ def test_one_readers_file(tmp_path):
     assert found.marks[["image_id", "reader_id", "mark_id", "label"]].iloc[0].tolist() == [
         "a.png",
         "R7",
-        "9",
+        "R7/9",
         "nodule",
     ]
     assert found.readings.to_numpy().tolist() == [["a.png", "R7"], ["b.png", "R7"]]

