@@ -37,6 +37,16 @@ app.command(
     help="List every problem of a study's tables, by file and row.",
     help_epilogue="Example: overread check study",
 )
+app.command(
+    "overread.cli.merge:merge",
+    help="Merge the readers' marks into ground-truth objects with soft labels.",
+    help_epilogue="Example: overread merge my_study -o truth.parquet --figure marks.png --image case-07",
+)
+app.command(
+    "overread.cli.readers:readers",
+    help="Show how the readers read: sensitivity, false positives, agreement.",
+    help_epilogue="Example: overread readers my_study --figure readers.png",
+)
 
 INTERRUPTED = 130
 BUG = 1
