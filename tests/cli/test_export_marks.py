@@ -34,6 +34,10 @@ def test_label_studio_there_and_back(run, study, tmp_path, capsys):
     assert run(["import", str(tasks), *back]) == 0
     pd.testing.assert_frame_equal(read_folder(again).marks, read_folder(study).marks)
     pd.testing.assert_frame_equal(read_folder(again).readings, read_folder(study).readings)
+    assert run(["export", str(study), "--out", str(tasks)]) == 2
+    assert run(["export", str(study), "--out", str(tasks), "--overwrite"]) == 0
+    assert run(["import", str(tasks), *back]) == 4
+    assert run(["import", str(tasks), *back, "--overwrite"]) == 0
 
 
 def test_plain_parquet(run, study, tmp_path, capsys):

@@ -57,8 +57,10 @@ def test_a_study_without_readings_is_refused_with_words(tmp_path, mark_set):
 
 def test_two_tables_of_one_kind_are_refused(tmp_path, mark_set):
     write_folder(mark_set, tmp_path)
-    with pytest.raises(TableError, match="already"):
-        write_folder(mark_set, tmp_path, ending="parquet")
+    for ending, overwrite in (("csv", False), ("parquet", False), ("parquet", True)):
+        with pytest.raises(TableError, match="already"):
+            write_folder(mark_set, tmp_path, ending=ending, overwrite=overwrite)
+    write_folder(mark_set, tmp_path, overwrite=True)
     (tmp_path / "marks.parquet").write_bytes(b"")
     with pytest.raises(TableError, match="keep one"):
         read_folder(tmp_path)

@@ -175,16 +175,24 @@ def one_per_cell(problems: Sequence[Problem]) -> list[Problem]:
     return kept
 
 
-def write_folder(mark_set: MarkSet, folder: str | Path, *, ending: str = "csv") -> list[Path]:
-    """Write the three tables into a folder, made if need be; return their paths."""
+def write_folder(
+    mark_set: MarkSet, folder: str | Path, *, ending: str = "csv", overwrite: bool = False
+) -> list[Path]:
+    """Write the three tables into a folder, made if need be; return their paths.
+
+    Raises
+    ------
+    TableError
+        If the folder holds one of the tables already, unless ``overwrite``; in another ending, always.
+    """
     place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
     for kind in KINDS:
-        other = place / f"{kind}.{'parquet' if ending == 'csv' else 'csv'}"
-        if other.exists():
-            raise TableError(
-                f"{other}: is there already, and a study holds a table once; remove it or choose it"
-            )
+        for present in (place / f"{kind}.csv", place / f"{kind}.parquet"):
+            if present.exists() and not (overwrite and present.suffix == f".{ending}"):
+                raise TableError(
+                    f"{present}: is there already (choose another folder, remove it, or overwrite it)"
+                )
+    place.mkdir(parents=True, exist_ok=True)
     return [write_table(getattr(mark_set, kind), place / f"{kind}.{ending}") for kind in KINDS]
 
 
