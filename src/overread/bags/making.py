@@ -79,9 +79,10 @@ def make_bags(
     first = order[offsets_of_sizes(sizes)[:-1]]
     table = _bag_table(candidates.iloc[first], positives, truth_row[first])
     probability = np.append(positives[column].to_numpy(dtype=np.float64), 0.0)[truth_row[first]]
-    matrix = _matching_features(features, candidates)
+    feature_row = _feature_rows(features, candidates)
+    matrix = _read_features(features)
     return Bags(
-        InstanceMatrix(matrix.values[order], matrix.feature_names),
+        InstanceMatrix(matrix.values[feature_row[order]], matrix.feature_names),
         offsets_of_sizes(sizes),
         bag_ids=_bag_ids(table, candidates["candidate_id"].iloc[first]),
         labels=probability,
@@ -175,7 +176,7 @@ def _bag_ids(table: pd.DataFrame, candidate_ids: pd.Series[Any]) -> NDArray[Any]
     )
 
 
-def _matching_features(features: pd.DataFrame, candidates: pd.DataFrame) -> InstanceMatrix:
+def _feature_rows(features: pd.DataFrame, candidates: pd.DataFrame) -> NDArray[np.int64]:
     _require_columns(features, "features", KEYS)
     _refuse_repeated(features, "features", KEYS)
     rows = pd.MultiIndex.from_frame(features[KEYS]).get_indexer(pd.MultiIndex.from_frame(candidates[KEYS]))
@@ -185,12 +186,14 @@ def _matching_features(features: pd.DataFrame, candidates: pd.DataFrame) -> Inst
         raise TableError(f"features: no row for candidate {candidate!r} of image {image!r}")
     if len(features) > len(candidates):
         raise TableError(f"features: {len(features)} rows for {len(candidates)} candidates; drop the others")
+    return rows.astype(np.int64)
+
+
+def _read_features(features: pd.DataFrame) -> InstanceMatrix:
     try:
-        matrix = read_instances(features.drop(columns=KEYS))
+        return read_instances(features.drop(columns=KEYS))
     except InvalidInputError as error:
         raise TableError(f"features: {error}") from error
-    in_order = bool((rows == np.arange(len(rows))).all())
-    return matrix if in_order else InstanceMatrix(matrix.values[rows], matrix.feature_names)
 
 
 def _weights(
