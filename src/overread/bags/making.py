@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from overread.bags.bags import Bags
 from overread.bags.ids import object_array
-from overread.bags.instances import InstanceMatrix, read_instances
+from overread.bags.instances import InstanceMatrix, read_instances, take_rows
 from overread.bags.parts import offsets_of_sizes
 from overread.errors import InvalidInputError, TableError
 from overread.truth import HIT, HitRule, candidate_hits
@@ -82,13 +82,13 @@ def make_bags(
     feature_row = _feature_rows(features, candidates)
     matrix = _read_features(features)
     return Bags(
-        InstanceMatrix(matrix.values[feature_row[order]], matrix.feature_names),
+        InstanceMatrix(take_rows(matrix.values, feature_row[order]), matrix.feature_names),
         offsets_of_sizes(sizes),
         bag_ids=_bag_ids(table, candidates["candidate_id"].iloc[first]),
         labels=probability,
         reader_weight=None if readings is None else _weights(table, readings, n_max, truth),
         groups=_groups(table["image_id"], images),
-        instance_ids=object_array([tuple(key) for key in candidates[KEYS].to_numpy(dtype=object)[order]]),
+        instance_ids=_candidate_keys(candidates.iloc[order]),
         bag_table=table,
         source_rows=order,
     )
@@ -167,13 +167,14 @@ def _bag_table(first: pd.DataFrame, truth: pd.DataFrame, truth_row: NDArray[np.i
 
 
 def _bag_ids(table: pd.DataFrame, candidate_ids: pd.Series[Any]) -> NDArray[Any]:
-    keys = zip(table["image_id"], table["truth_id"], candidate_ids, strict=True)
-    return object_array(
-        [
-            (image, "candidate", candidate) if pd.isna(truth_id) else (image, "truth", truth_id)
-            for image, truth_id, candidate in keys
-        ]
-    )
+    positive = table["truth_id"].notna()
+    kinds = np.where(positive, "truth", "candidate").tolist()
+    names = table["truth_id"].where(positive, candidate_ids.to_numpy(dtype=object))
+    return object_array(list(zip(table["image_id"], kinds, names, strict=True)))
+
+
+def _candidate_keys(candidates: pd.DataFrame) -> NDArray[Any]:
+    return object_array(list(zip(candidates["image_id"], candidates["candidate_id"], strict=True)))
 
 
 def _feature_rows(features: pd.DataFrame, candidates: pd.DataFrame) -> NDArray[np.int64]:
