@@ -170,11 +170,12 @@ def _bag_ids(table: pd.DataFrame, candidate_ids: pd.Series[Any]) -> NDArray[Any]
     positive = table["truth_id"].notna()
     kinds = np.where(positive, "truth", "candidate").tolist()
     names = table["truth_id"].where(positive, candidate_ids.to_numpy(dtype=object))
-    return object_array(list(zip(table["image_id"], kinds, names, strict=True)))
+    return object_array(list(zip(table["image_id"].to_list(), kinds, names.to_list(), strict=True)))
 
 
 def _candidate_keys(candidates: pd.DataFrame) -> NDArray[Any]:
-    return object_array(list(zip(candidates["image_id"], candidates["candidate_id"], strict=True)))
+    columns = (candidates[key].to_list() for key in KEYS)
+    return object_array(list(zip(*columns, strict=True)))
 
 
 def _feature_rows(features: pd.DataFrame, candidates: pd.DataFrame) -> NDArray[np.int64]:
