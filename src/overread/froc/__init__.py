@@ -1,5 +1,6 @@
 """Scores against truth: curves, operating points, intervals and comparisons."""
 
+from overread.froc.comparison import Comparison, compare
 from overread.froc.curve import FP_TARGETS, MEASURES, FrocCurve, froc_curve, performance_at, sensitivity_at
 from overread.froc.matching import Matching, MatchOptions, match
 from overread.froc.resampling import Bootstrap, bootstrap, patient_counts
@@ -8,10 +9,12 @@ __all__ = [
     "FP_TARGETS",
     "MEASURES",
     "Bootstrap",
+    "Comparison",
     "FrocCurve",
     "MatchOptions",
     "Matching",
     "bootstrap",
+    "compare",
     "froc_curve",
     "match",
     "patient_counts",

@@ -1,7 +1,7 @@
 """Bootstrap over patients.
 
-A patient is drawn with everything that belongs to it: all images, all false positives, all GTs. Lesions of one
-patient are alike, so drawing lesions one by one would make the interval too short.
+A patient is drawn with everything that belongs to it: all images, all false positives, all GTs. Lesions of
+one patient are alike, so drawing lesions one by one would make the interval too short.
 """
 
 from __future__ import annotations
@@ -15,10 +15,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from overread.errors import InvalidInputError
 from overread.froc._kernels import count_draws, sensitivity_replicates
-from overread.froc.curve import FP_TARGETS, MEASURES, checked_targets, froc_curve, performance_at, sensitivity_at
+from overread.froc.curve import (
+    FP_TARGETS,
+    MEASURES,
+    checked_targets,
+    froc_curve,
+    performance_at,
+    sensitivity_at,
+)
 from overread.froc.matching import Matching
 
-__all__ = ["Bootstrap", "SortedEvents", "bootstrap", "patient_counts", "percentile_interval", "replicate_sensitivities"]
+__all__ = [
+    "Bootstrap",
+    "SortedEvents",
+    "bootstrap",
+    "patient_counts",
+    "percentile_interval",
+    "replicate_sensitivities",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,8 +50,8 @@ class Bootstrap:
         Estimates on the data themselves: fp_target (NaN when locked), threshold, fp_per_image and the
         :data:`~overread.froc.MEASURES`, one row per target or threshold.
     replicates
-        For ``"fp_per_image"`` and each measure an array (n_bootstrap, n_points). NaN where a replicate has nothing
-        to find.
+        For ``"fp_per_image"`` and each measure an array (n_bootstrap, n_points). NaN where a replicate has
+        nothing to find.
     locked
         Whether thresholds were fixed rather than estimated anew in each replicate.
     """
@@ -76,9 +90,9 @@ def bootstrap(
 ) -> Bootstrap:
     """Resample patients with replacement.
 
-    Without ``thresholds`` the statistic is "sensitivity at FP": each replicate takes its own lowest threshold whose
-    FP per image does not exceed the target. With ``thresholds`` (a locked operating point) they stay fixed, and
-    FP per image varies as well.
+    Without ``thresholds`` the statistic is "sensitivity at FP": each replicate takes its own lowest
+    threshold whose FP per image does not exceed the target. With ``thresholds`` (a locked operating point)
+    they stay fixed, and FP per image varies as well.
 
     Parameters
     ----------
@@ -100,7 +114,7 @@ def bootstrap(
         return Bootstrap(points, replicates, locked=True)
     targets = checked_targets(fp_targets)
     points = sensitivity_at(froc_curve(matching), targets)
-    events = SortedEvents.of(matching, float(targets.max()))
+    events = SortedEvents.of(matching, needed_fps(matching, targets))
     replicates = stacked([replicate_sensitivities(events, counts, targets) for counts in patients])
     return Bootstrap(points, replicates, locked=False)
 
@@ -126,8 +140,8 @@ def patient_counts(n_patients: int, n_bootstrap: int, seed: int) -> Iterator[NDA
 class SortedEvents:
     """A matching sorted once, as ``sensitivity_replicates`` walks it.
 
-    Only the best ``kept`` of the ``n_fps`` false positives are sorted: few replicates need more than the largest
-    target times the number of images, and those that do fall back on all of them.
+    Only the best of the ``n_fps`` false positives are sorted: few replicates need more than the
+    largest target times the number of images, and those that do fall back on all of them.
     """
 
     matching: Matching
@@ -141,21 +155,18 @@ class SortedEvents:
     images_of_patient: NDArray[np.int32]
 
     @classmethod
-    def of(cls, matching: Matching, largest_target: float, *, slack: float = 1.2) -> SortedEvents:
-        """Sort a matching's false positives and items by falling score."""
-        n_fps = len(matching.fp_scores)
-        kept = min(n_fps, int(slack * largest_target * matching.n_images) + 1000)
-        best = np.arange(n_fps) if kept == n_fps else np.argpartition(matching.fp_scores, n_fps - kept)[n_fps - kept :]
-        best = best[np.argsort(-matching.fp_scores[best], kind="stable")]
+    def of(cls, matching: Matching, n_best: int | None) -> SortedEvents:
+        """Sort the items and the ``n_best`` false positives of a matching by falling score."""
+        best = best_false_positives(matching, n_best)
         fp_scores = matching.fp_scores[best]
         images, image_scores = matching.image_scores()
         scores = np.concatenate([matching.gt_scores, image_scores])
-        ranks = kept - np.searchsorted(fp_scores[::-1], scores, side="left")
+        ranks = len(best) - np.searchsorted(fp_scores[::-1], scores, side="left")
         order = np.argsort(-scores, kind="stable")
         patients = matching.patients.astype(np.int32)
         return cls(
             matching=matching,
-            n_fps=n_fps,
+            n_fps=len(matching.fp_scores),
             fp_scores=fp_scores,
             fp_patients=patients[matching.fp_images[best]],
             item_ranks=ranks[order],
@@ -164,6 +175,20 @@ class SortedEvents:
             item_reached=(scores[order] > -np.inf).astype(np.uint8),
             images_of_patient=np.bincount(patients, minlength=matching.n_patients).astype(np.int32),
         )
+
+
+def needed_fps(matching: Matching, fp_targets: Floats) -> int:
+    """Return how many of the best false positives nearly every replicate gets along with."""
+    return int(1.2 * fp_targets.max() * matching.n_images) + 1000
+
+
+def best_false_positives(matching: Matching, n_best: int | None) -> Ints:
+    """Rows of the best false positives by falling score; all of them without ``n_best``."""
+    scores = matching.fp_scores
+    rows = np.arange(len(scores))
+    if n_best is not None and n_best < len(scores):
+        rows = np.argpartition(scores, len(scores) - n_best)[len(scores) - n_best :]
+    return rows[np.argsort(-scores[rows], kind="stable")]
 
 
 def replicate_sensitivities(
@@ -190,7 +215,7 @@ def replicate_sensitivities(
         excluded,
     )
     if len(events.fp_scores) < events.n_fps and (excluded == len(events.fp_scores)).any():
-        everything = SortedEvents.of(events.matching, float(fp_targets.max()), slack=np.inf)
+        everything = SortedEvents.of(events.matching, None)
         return replicate_sensitivities(everything, counts, fp_targets)
     restored = np.empty_like(shown)
     restored[:, order] = shown
@@ -198,7 +223,7 @@ def replicate_sensitivities(
 
 
 def patient_table(matching: Matching, thresholds: Floats) -> Floats:
-    """Per patient: FPs, GTs found and images found at each threshold, then the five totals of ``quotients``."""
+    """Per patient: FPs, GTs and images found at each threshold, then the five totals."""
     images, image_scores = matching.image_scores()
     groups = (
         (matching.patients[matching.fp_images], matching.fp_scores),
@@ -226,11 +251,14 @@ def locked_replicates(counts: NDArray[np.uint8], table: Floats) -> dict[str, Flo
 
 
 def quotients(fps: ArrayLike, gts: ArrayLike, images: ArrayLike, totals: ArrayLike) -> dict[str, Floats]:
-    """Counts over totals (GTs, images with a GT, the same reached, images); NaN where there is nothing to find."""
+    """Divide counts by totals (GTs, images with a GT, the same reached, images); NaN for 0/0."""
     total = np.asarray(totals, dtype=np.float64).T[..., None]
     with np.errstate(invalid="ignore"):
         found = (np.asarray(gts), np.asarray(images)) * 2
-        ratios = {name: np.asarray(top / bottom) for name, top, bottom in zip(MEASURES, found, total[:4], strict=True)}
+        ratios = {
+            name: np.asarray(top / bottom)
+            for name, top, bottom in zip(MEASURES, found, total[:4], strict=True)
+        }
         return {"fp_per_image": np.asarray(fps / total[4])} | ratios
 
 
