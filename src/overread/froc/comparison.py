@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from overread.errors import InvalidInputError
 from overread.froc._kernels import permuted_differences
 from overread.froc.curve import FP_TARGETS, MEASURES, checked_targets, froc_curve, sensitivity_at
+from overread.froc.intervals import percentile_interval
 from overread.froc.matching import Matching
 from overread.froc.resampling import (
     CHUNK_DRAWS,
@@ -18,7 +19,6 @@ from overread.froc.resampling import (
     best_false_positives,
     needed_fps,
     patient_counts,
-    percentile_interval,
     replicate_sensitivities,
     stacked,
 )
@@ -216,10 +216,11 @@ class PairedPlaces:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrocPlaces:
-    """Scores of one model as places on its own FROC curve: lower is better, missed is infinity.
+    """Scores of one model as places on its own FROC curve; lower is better.
 
-    A false positive's place is the number of false positives at or above its score. A target's place is half a
-    step past the last false positive above it, or that of the false positives with the same score.
+    A false positive's place is the number of false positives at or above its score. A target's place is
+    half a step past the last false positive above it, or that of the false positives with the same score, or
+    infinity when it is missed.
     """
 
     fps: Floats

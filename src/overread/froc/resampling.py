@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from overread.froc.curve import (
     performance_at,
     sensitivity_at,
 )
+from overread.froc.intervals import percentile_interval, score_interval
 from overread.froc.matching import Matching
 
 __all__ = [
@@ -30,7 +32,6 @@ __all__ = [
     "SortedEvents",
     "bootstrap",
     "patient_counts",
-    "percentile_interval",
     "replicate_sensitivities",
 ]
 
@@ -52,29 +53,38 @@ class Bootstrap:
     replicates
         For ``"fp_per_image"`` and each measure an array (n_bootstrap, n_points). NaN where a replicate has
         nothing to find.
+    n_units
+        For each measure, the number of patients that have something to find.
     locked
         Whether thresholds were fixed rather than estimated anew in each replicate.
     """
 
     points: pd.DataFrame
     replicates: dict[str, Floats]
+    n_units: dict[str, int]
     locked: bool
 
-    def intervals(self, level: float = 0.95) -> pd.DataFrame:
-        """Percentile intervals, one row per point and measure."""
+    def intervals(
+        self, level: float = 0.95, *, method: Literal["score", "percentile"] = "score"
+    ) -> pd.DataFrame:
+        """Intervals, one row per point and measure: fp_target, threshold, measure, estimate, lower, upper.
+
+        ``"score"`` is Wilson's interval with the bootstrap's variance
+        (:func:`~overread.froc.score_interval`); FP per image, which is no proportion, always gets
+        ``"percentile"``.
+        """
+        if method not in ("score", "percentile"):
+            raise InvalidInputError(f"method={method!r}: use 'score' or 'percentile'")
         rows = []
         for measure, values in self.replicates.items():
-            lower, upper = percentile_interval(values, level)
+            estimate = self.points[measure].to_numpy()
+            if method == "percentile" or measure == "fp_per_image":
+                lower, upper = percentile_interval(values, level)
+            else:
+                lower, upper = score_interval(estimate, values, self.n_units[measure], level)
             rows.append(
-                pd.DataFrame(
-                    {
-                        "fp_target": self.points["fp_target"],
-                        "threshold": self.points["threshold"],
-                        "measure": measure,
-                        "estimate": self.points[measure],
-                        "lower": lower,
-                        "upper": upper,
-                    }
+                self.points[["fp_target", "threshold"]].assign(
+                    measure=measure, estimate=estimate, lower=lower, upper=upper
                 )
             )
         return pd.concat(rows, ignore_index=True)
@@ -111,15 +121,17 @@ def bootstrap(
         points.insert(0, "fp_target", np.nan)
         table = patient_table(matching, points["threshold"].to_numpy())
         replicates = stacked([locked_replicates(counts, table) for counts in patients])
-        return Bootstrap(points, replicates, locked=True)
+        return Bootstrap(points, replicates, positive_patients(matching), locked=True)
     targets = checked_targets(fp_targets)
     points = sensitivity_at(froc_curve(matching), targets)
     events = SortedEvents.of(matching, needed_fps(matching, targets))
     replicates = stacked([replicate_sensitivities(events, counts, targets) for counts in patients])
-    return Bootstrap(points, replicates, locked=False)
+    return Bootstrap(points, replicates, positive_patients(matching), locked=False)
 
 
-def patient_counts(n_patients: int, n_bootstrap: int, seed: int) -> Iterator[NDArray[np.uint8]]:
+def patient_counts(
+    n_patients: int, n_bootstrap: int, seed: int | np.random.SeedSequence
+) -> Iterator[NDArray[np.uint8]]:
     """Yield blocks of rows; a row says how often each patient is in one replicate.
 
     Everything that resamples the same patients with the same seed sees the same replicates.
@@ -267,14 +279,8 @@ def stacked(blocks: list[dict[str, Floats]]) -> dict[str, Floats]:
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 
-def percentile_interval(replicates: Floats, level: float) -> tuple[Floats, Floats]:
-    """Central interval of the replicates along the first axis; undefined replicates are left out."""
-    if not 0 < level < 1:
-        raise InvalidInputError(f"level={level}: need a number between 0 and 1, such as 0.95")
-    tail = (1 - level) / 2
-    defined = ~np.isnan(replicates).any(axis=tuple(range(1, replicates.ndim)))
-    if not defined.any():
-        nothing = np.full(replicates.shape[1:], np.nan)
-        return nothing, nothing
-    lower, upper = np.quantile(replicates[defined], [tail, 1 - tail], axis=0)
-    return lower, upper
+def positive_patients(matching: Matching) -> dict[str, int]:
+    """Count patients with a target, and with a reached one, for each measure."""
+    patients = matching.patients[matching.gt_images]
+    anywhere, reached = len(np.unique(patients)), len(np.unique(patients[matching.gt_reached]))
+    return dict(zip(MEASURES, (anywhere, anywhere, reached, reached), strict=True))
