@@ -1,10 +1,14 @@
-"""The one measure of accuracy for all solvers: the relative duality gap of L1 logistic regression, in float64.
+"""The one measure of accuracy for all solvers: the relative gap of L1 logistic regression, in float64.
 
 Primal: F(w, b) = sum_i omega_i [softplus(z_i) - p_i z_i] + lam |w|_1 with z = X w + b.
 Dual: maximize -sum_i omega_i [a_i log a_i + (1 - a_i) log(1 - a_i)] over a = p + u in [0, 1]
 subject to |X'(omega u)|_inf <= lam and sum_i omega_i u_i = 0 (the intercept bears no penalty).
-The dual point is u = s (sigma(X w + c) - p): c makes the sum zero, s <= 1 scales the rest into the box, and a stays
-between p and sigma. Any feasible point bounds F from below, so the gap never flatters a solver.
+The dual point is u = s (sigma(X w + c) - p): c makes the sum zero, s <= 1 scales it into the box, and a stays
+between p and sigma. Any feasible point bounds F from below.
+
+``Gap.relative`` is the gap to the point's own dual value. It is of first order in the error of w and so judges
+the certificate more than the answer: adelie in float64 at tol 1e-12 leaves 3e-5. The benchmarks therefore ask
+for (F - D) / F <= 1e-6 with D the bound of the exact solution (``reference.py``), the same for all solvers.
 """
 
 from __future__ import annotations
@@ -32,25 +36,25 @@ class Gap:
 def duality_gap(X: NDArray[np.floating], p: Array, omega: Array, lambdas: Array, W: Array, b: Array) -> Gap:
     """Return F, the dual value and (F - dual) / F at each column of W (d x L) and entry of b (L)."""
     W, b = np.asarray(W, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    margins = _forward(X, W)
+    margins = forward(X, W)
     z = margins + b
     primal = omega @ (np.logaddexp(0.0, z) - p[:, None] * z) + lambdas * np.abs(W).sum(axis=0)
     centred = margins + np.array(
         [_balance(m, p, omega, start) for m, start in zip(margins.T, b, strict=True)]
     )
     u = expit(centred) - p[:, None]
-    correlation = np.abs(_backward(X, omega[:, None] * u)).max(axis=0)
+    correlation = np.abs(backward(X, omega[:, None] * u)).max(axis=0)
     a = p[:, None] + np.minimum(1.0, lambdas / correlation) * u
     dual = -(omega @ (xlogy(a, a) + xlog1py(1.0 - a, -a)))
     return Gap(primal, dual, (primal - dual) / primal)
 
 
-def suboptimality(primal: Array, best: Array) -> Array:
-    """(F - best) / best, where best is the lowest objective any solver reached at this lambda."""
-    return (primal - best) / best
+def relative_gap(primal: Array, bound: Array) -> Array:
+    """(F - bound) / F, where bound is a certified lower bound of the objective at this lambda."""
+    return (primal - bound) / primal
 
 
-def _forward(X: NDArray[np.floating], W: Array) -> Array:
+def forward(X: NDArray[np.floating], W: Array) -> Array:
     z = np.zeros((X.shape[0], W.shape[1]))
     used = np.flatnonzero(W.any(axis=1))
     for start in range(0, len(used), COLUMNS_AT_ONCE):
@@ -59,7 +63,7 @@ def _forward(X: NDArray[np.floating], W: Array) -> Array:
     return z
 
 
-def _backward(X: NDArray[np.floating], R: Array) -> Array:
+def backward(X: NDArray[np.floating], R: Array) -> Array:
     blocks = range(0, X.shape[1], COLUMNS_AT_ONCE)
     return np.vstack([X[:, s : s + COLUMNS_AT_ONCE].astype(np.float64).T @ R for s in blocks])
 

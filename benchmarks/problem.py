@@ -1,17 +1,19 @@
-"""Seeded data like those of candidates in radiographs: correlated, skewed columns and one positive row in a hundred.
+"""Seeded data like candidates in radiographs: correlated, skewed columns, one row in a hundred positive.
 
-Columns come in blocks of 25. Inside a block they follow an AR(1) chain, and ten factors are common to all blocks.
+Columns come in blocks of 25. Inside a block they follow an AR(1) chain; ten factors are common to all blocks.
 A third of the columns is lognormal, a tenth heavy-tailed, the rest normal; all are then standardized.
-Rows that lie on a lesion come as bags of one to eight instances with a label k/8; they share half of their variance
-and are shifted along 60 columns, six of them strongly. Every other row is a negative bag of one.
+Rows on a lesion come as bags of one to eight instances with a label k/8. The instances of a bag share half of
+their variance and are shifted along 60 columns, six of them strongly. Every other row is a negative bag.
+The wide problem has one positive row in five, or it would have only 20.
 
-X is stored column-major in float32; the float64 problem is the same numbers widened. All solvers here read columns
-(coordinate descent and X'r), so column-major is the best layout for each of them.
+X is stored column-major in float32; the float64 problem is the same numbers widened. All solvers here read
+columns (coordinate descent and X'r), so column-major is the best layout for each of them.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import tempfile
 from dataclasses import dataclass
@@ -69,7 +71,8 @@ def prepare(size: str) -> Path:
     folder = root / size
     if not (folder / "X.npy").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        made = generate(*SIZES[size], seed=7)
+        wanted = SIZES[size]
+        made = generate(wanted.n, wanted.d, seed=7, positives=wanted.positives)
         np.save(folder / "soft.npy", made.soft)
         np.save(folder / "offsets.npy", made.offsets)
         np.save(folder / "X.part.npy", made.X)
@@ -125,7 +128,7 @@ def _place_lesions(
     informative = np.sort(rng.choice(X.shape[1], N_INFORMATIVE, replace=False))
     shift = rng.choice([-0.25, 0.25], N_INFORMATIVE)
     shift[rng.choice(N_INFORMATIVE, N_STRONG, replace=False)] = 2.5
-    for start, stop in zip(offsets[:-1], offsets[1:], strict=True):
+    for start, stop in itertools.pairwise(offsets):
         if soft[start] == 0:
             continue
         rows = X[start:stop]
@@ -143,16 +146,8 @@ def _skew(X: NDArray[np.float32], rng: np.random.Generator) -> None:
             X[:, j] *= np.abs(X[:, j])
 
 
-def null_intercept(p: Array, omega: Array) -> float:
-    """Intercept of the model without features: the log-odds of the weighted mean label."""
-    mean = float(omega @ p)
-    return float(np.log(mean) - np.log1p(-mean))
-
-
-def lambda_path(
-    X: NDArray[np.floating], p: Array, omega: Array, *, count: int = 30, end: float = 0.02
-) -> Array:
-    """``count`` lambdas in equal ratios from lambda_max = max |X'(omega (mean p - p))| down to ``end`` of it."""
+def lambda_path(X: NDArray[np.floating], p: Array, omega: Array, *, end: float, count: int = 30) -> Array:
+    """``count`` lambdas in equal ratios, from max |X'(omega (mean p - p))| down to ``end`` of it."""
     residual = omega * (float(omega @ p) - p)
     lambda_max = float(np.max(np.abs(X.T @ residual.astype(X.dtype))))
     return lambda_max * np.geomspace(1.0, end, count)
