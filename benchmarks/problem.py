@@ -25,13 +25,25 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 BLOCK, CHAIN, N_FACTORS, N_INFORMATIVE, N_STRONG, READERS = 25, 0.8, 10, 60, 6, 8
-SIZES = {
-    "full": (60_000, 1150),
-    "quick": (10_000, 1150),
-    "wide": (2_000, 20_000),
-    "wide-quick": (1_000, 5_000),
-}
 LABELS = ("hard", "soft", "class")
+
+
+@dataclass(frozen=True)
+class Size:
+    """Rows, columns, share of rows in positive bags, and where the path ends as a fraction of lambda_max."""
+
+    n: int
+    d: int
+    positives: float = 0.01
+    path_end: float = 0.02
+
+
+SIZES = {
+    "full": Size(60_000, 1150),
+    "quick": Size(10_000, 1150),
+    "wide": Size(2_000, 20_000, positives=0.2, path_end=0.1),
+    "wide-quick": Size(1_000, 5_000, positives=0.2, path_end=0.1),
+}
 
 
 @dataclass(frozen=True)

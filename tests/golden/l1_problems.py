@@ -1,4 +1,4 @@
-"""Small seeded problems, the same numbers under every NumPy, that the peers solve for ``l1_logistic.json``."""
+"""Small seeded problems, the same under every NumPy, that the peers solve for ``l1_logistic.json``."""
 
 from __future__ import annotations
 
