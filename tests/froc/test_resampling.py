@@ -81,6 +81,14 @@ def test_few_sorted_false_positives_fall_back_on_all(make_matching):
         np.testing.assert_array_equal(few[name], everything[name])
 
 
+def test_estimates_need_few_false_positives(make_matching, monkeypatch):
+    for n_scores in (5, 10**6):
+        m = make_matching(3, n_scores=n_scores, fps_per_image=12)
+        expected = sensitivity_at(froc_curve(m), TARGETS)
+        monkeypatch.setattr("overread.froc.resampling.needed_fps", lambda m, t: int(t.max() * m.n_images) + 1)
+        assert bootstrap(m, fp_targets=TARGETS, n_bootstrap=1).points.equals(expected)
+
+
 def test_same_seed_same_answer_whatever_the_block(make_matching, monkeypatch):
     m = make_matching(1)
     once = bootstrap(m, n_bootstrap=50, seed=3).intervals()

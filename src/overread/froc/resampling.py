@@ -7,7 +7,7 @@ one patient are alike, so drawing lesions one by one would make the interval too
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -128,7 +128,7 @@ def bootstrap(
         replicates = stacked([locked_replicates(counts, table) for counts in patients])
         return Bootstrap(points, replicates, positive_patients(matching), locked=True)
     targets = checked_targets(fp_targets)
-    points = sensitivity_at(froc_curve(matching), targets)
+    points = estimates_at(matching, targets)
     events = SortedEvents.of(matching, needed_fps(matching, targets))
     replicates = stacked([replicate_sensitivities(events, counts, targets) for counts in patients])
     return Bootstrap(points, replicates, positive_patients(matching), locked=False)
@@ -197,6 +197,13 @@ class SortedEvents:
 def needed_fps(matching: Matching, fp_targets: Floats) -> int:
     """Return how many of the best false positives nearly every replicate gets along with."""
     return int(1.2 * fp_targets.max() * matching.n_images) + 1000
+
+
+def estimates_at(matching: Matching, fp_targets: Floats) -> pd.DataFrame:
+    """Sensitivities at FP targets (:func:`~overread.froc.sensitivity_at`) from the false positives they need."""
+    best = best_false_positives(matching, needed_fps(matching, fp_targets))
+    needed = replace(matching, fp_scores=matching.fp_scores[best], fp_images=matching.fp_images[best])
+    return sensitivity_at(froc_curve(needed), fp_targets)
 
 
 def best_false_positives(matching: Matching, n_best: int | None) -> Ints:
