@@ -35,7 +35,7 @@ def by_definition(ratings, figure, keep=None):
 def studies(draw):
     """Small studies full of ties, unmarked lesions and cases without false positives."""
     rating = st.sampled_from([NONE, 1.0, 2.0, 3.0, 4.0])
-    lesions = draw(st.lists(st.integers(0, 3), min_size=2, max_size=6)) + [1, 2, 0, 0]
+    lesions = [*draw(st.lists(st.integers(0, 3), min_size=2, max_size=6)), 1, 2, 0, 0]
     fp = draw(st.lists(rating, min_size=len(lesions), max_size=len(lesions)))
     case = np.repeat(np.arange(len(lesions)), lesions)
     lesion_rating = draw(st.lists(rating, min_size=len(case), max_size=len(case)))

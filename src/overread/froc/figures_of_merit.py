@@ -1,8 +1,9 @@
 """Whole-curve figures of merit of free-response data: AFROC, wAFROC and their "1" variants.
 
-Conventions: K cases (images). ``f_k`` is the highest false-positive rating of case k, ``-inf`` where it has none.
-``y_l`` is the rating of lesion l, ``-inf`` where it is unmarked. psi(f, y) = 1 if f < y, 1/2 if f = y, else 0; a case
-without false positives and an unmarked lesion are equal, so they count 1/2. The figure is a double mean::
+Conventions: K cases (images). ``f_k`` is the highest false-positive rating of case k, ``-inf`` where it has
+none. ``y_l`` is the rating of lesion l, ``-inf`` where it is unmarked. psi(f, y) = 1 if f < y, 1/2 if f = y,
+else 0; a case without false positives and an unmarked lesion are equal, so they count 1/2. The figure is a
+double mean::
 
     theta = sum_k sum_l v_l psi(f_k, y_l) / (n sum_l v_l)
 
@@ -15,7 +16,7 @@ AFROC1        all n = K cases               1
 wAFROC1       all n = K cases               w_l, summing to 1 within each case
 ============  ============================  =======================================
 
-As Chakraborty defines them (Observer Performance Methods for Diagnostic Imaging, CRC Press 2017; R package RJafroc).
+As Chakraborty defines them (Observer Performance Methods for Diagnostic Imaging, CRC Press 2017; RJafroc).
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class CaseRatings:
         object.__setattr__(self, "lesion_case", case_positions(self.lesion_case, self.n_cases))
         if len(self.lesion_case) != len(self.lesion_rating):
             raise InvalidInputError(
-                f"lesion_case has {len(self.lesion_case)} entries and lesion_rating {len(self.lesion_rating)}: "
+                f"lesion_case has {len(self.lesion_case)} entries, lesion_rating {len(self.lesion_rating)}: "
                 "give one of each for every lesion"
             )
         if self.lesion_weight is not None:
@@ -102,7 +103,8 @@ class CaseRatings:
         wrong = np.flatnonzero((self.lesions_per_case > 0) & (np.abs(sums - 1) > WEIGHT_SUM_TOLERANCE))
         if len(wrong):
             raise InvalidInputError(
-                f"the lesion weights of case {wrong[0]} sum to {sums[wrong[0]]:.6g}: they must sum to 1 in every case"
+                f"the lesion weights of case {wrong[0]} sum to {sums[wrong[0]]:.6g}: "
+                "they must sum to 1 in every case"
             )
         return checked
 
@@ -112,8 +114,8 @@ class AfrocCurve:
     """The curve whose trapezoid area is the figure of merit.
 
     ``false_positive_fraction`` is the share of the false-positive cases with f_k >= threshold,
-    ``lesion_fraction`` the weighted share of lesions with y_l >= threshold. The first point is (0, 0) at ``inf``;
-    the last is (1, 1) at ``-inf``, joined by a straight line to the last point that was observed.
+    ``lesion_fraction`` the weighted share of lesions with y_l >= threshold. The first point is (0, 0) at
+    ``inf``; the last is (1, 1) at ``-inf``, joined by a straight line to the last point that was observed.
     """
 
     figure: FigureOfMerit
@@ -174,11 +176,11 @@ def afroc_curve(ratings: CaseRatings, figure: FigureOfMerit = "wAFROC") -> Afroc
 def jackknife_figures(
     ratings: CaseRatings, figure: FigureOfMerit = "wAFROC", *, patients: ArrayLike | None = None
 ) -> FloatArray:
-    """Return theta with each patient (each case, where ``patients`` is None) left out, in order of first appearance.
+    """Return theta with each patient left out, in order of first appearance; None: each case is a patient.
 
     Closed form: with N = sum_k sum_l v_l psi(f_k, y_l), leaving out the cases of patient g gives
-    ``(N - rows_g - columns_g + block_g) / ((n - n_g) (V - V_g))``, where rows are the f_k of g against all lesions,
-    columns all f_k against the lesions of g, and the block, subtracted twice, is g against itself.
+    ``(N - rows_g - columns_g + block_g) / ((n - n_g) (V - V_g))``, where rows are the f_k of g against all
+    lesions, columns all f_k against the lesions of g, and the block, subtracted twice, is g against itself.
     """
     check_figure(figure)
     group, n_groups = patient_groups(patients, ratings.n_cases)
@@ -209,9 +211,8 @@ def own_blocks(
     starts = np.searchsorted(group[by_group], np.arange(n_groups + 1))
     for lesion, owner in enumerate(lesion_group):
         cases = by_group[starts[owner] : starts[owner + 1]]
-        block[owner] += weight[lesion] * (
-            fp_count[cases] @ psi(ratings.highest_fp[cases], ratings.lesion_rating[lesion])
-        )
+        beaten = psi(ratings.highest_fp[cases], ratings.lesion_rating[lesion])
+        block[owner] += weight[lesion] * (fp_count[cases] @ beaten)
     return block
 
 
@@ -276,7 +277,7 @@ def case_positions(values: ArrayLike, n_cases: int) -> IndexArray:
 
 
 def case_counts(values: ArrayLike, n_cases: int) -> FloatArray:
-    """Counts of the cases as floats, none negative."""
+    """How often each case counts, as floats, none negative."""
     counts = np.asarray(values, dtype=np.float64)
     if counts.shape != (n_cases,) or not np.all(np.isfinite(counts) & (counts >= 0)):
         raise InvalidInputError(f"case_count needs {n_cases} finite numbers of at least 0")
