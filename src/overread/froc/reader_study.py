@@ -95,6 +95,6 @@ def check_same_cases(cells: Sequence[CaseRatings], names: Sequence[tuple[str, st
         )
         if not same:
             raise InvalidInputError(
-                f"modality {modality!r}, reader {reader!r}: other cases or lesions than modality {names[0][0]!r}, "
+                f"modality {modality!r}, reader {reader!r}: other cases or lesions than {names[0][0]!r}, "
                 f"reader {names[0][1]!r}; every reader reads the same cases with every modality"
             )
