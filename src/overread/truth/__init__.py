@@ -1,1 +1,5 @@
-"""From marks to ground-truth objects with soft labels; the one rule of what hits what; reader statistics."""
+"""Marks of many readers -> ground-truth objects with soft labels; reader statistics; what hits what."""
+
+from overread.truth.hits import HIT, STRICT_HIT, HitRule, candidate_hits
+
+__all__ = ["HIT", "STRICT_HIT", "HitRule", "candidate_hits"]

@@ -1,0 +1,252 @@
+"""Bootstrap over patients.
+
+A patient is drawn with everything that belongs to it: all images, all false positives, all GTs. Lesions of one
+patient are alike, so drawing lesions one by one would make the interval too short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from overread.errors import InvalidInputError
+from overread.froc._kernels import count_draws, sensitivity_replicates
+from overread.froc.curve import FP_TARGETS, MEASURES, checked_targets, froc_curve, performance_at, sensitivity_at
+from overread.froc.matching import Matching
+
+__all__ = ["Bootstrap", "SortedEvents", "bootstrap", "patient_counts", "percentile_interval", "replicate_sensitivities"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CHUNK_DRAWS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bootstrap:
+    """Replicates of FP per image and the four sensitivities.
+
+    Attributes
+    ----------
+    points
+        Estimates on the data themselves: fp_target (NaN when locked), threshold, fp_per_image and the
+        :data:`~overread.froc.MEASURES`, one row per target or threshold.
+    replicates
+        For ``"fp_per_image"`` and each measure an array (n_bootstrap, n_points). NaN where a replicate has nothing
+        to find.
+    locked
+        Whether thresholds were fixed rather than estimated anew in each replicate.
+    """
+
+    points: pd.DataFrame
+    replicates: dict[str, Floats]
+    locked: bool
+
+    def intervals(self, level: float = 0.95) -> pd.DataFrame:
+        """Percentile intervals, one row per point and measure."""
+        rows = []
+        for measure, values in self.replicates.items():
+            lower, upper = percentile_interval(values, level)
+            rows.append(
+                pd.DataFrame(
+                    {
+                        "fp_target": self.points["fp_target"],
+                        "threshold": self.points["threshold"],
+                        "measure": measure,
+                        "estimate": self.points[measure],
+                        "lower": lower,
+                        "upper": upper,
+                    }
+                )
+            )
+        return pd.concat(rows, ignore_index=True)
+
+
+def bootstrap(
+    matching: Matching,
+    *,
+    fp_targets: ArrayLike = FP_TARGETS,
+    thresholds: ArrayLike | None = None,
+    n_bootstrap: int = 1000,
+    seed: int = 0,
+) -> Bootstrap:
+    """Resample patients with replacement.
+
+    Without ``thresholds`` the statistic is "sensitivity at FP": each replicate takes its own lowest threshold whose
+    FP per image does not exceed the target. With ``thresholds`` (a locked operating point) they stay fixed, and
+    FP per image varies as well.
+
+    Parameters
+    ----------
+    matching
+        One model on one set of images.
+    fp_targets
+        FP per image; not used when ``thresholds`` are given.
+    thresholds
+        Fixed thresholds.
+    n_bootstrap, seed
+        Number of replicates; the same seed gives the same replicates, and the same patients for every model.
+    """
+    patients = patient_counts(matching.n_patients, n_bootstrap, seed)
+    if thresholds is not None:
+        points = performance_at(matching, thresholds)
+        points.insert(0, "fp_target", np.nan)
+        table = patient_table(matching, points["threshold"].to_numpy())
+        replicates = stacked([locked_replicates(counts, table) for counts in patients])
+        return Bootstrap(points, replicates, locked=True)
+    targets = checked_targets(fp_targets)
+    points = sensitivity_at(froc_curve(matching), targets)
+    events = SortedEvents.of(matching, float(targets.max()))
+    replicates = stacked([replicate_sensitivities(events, counts, targets) for counts in patients])
+    return Bootstrap(points, replicates, locked=False)
+
+
+def patient_counts(n_patients: int, n_bootstrap: int, seed: int) -> Iterator[NDArray[np.uint8]]:
+    """Yield blocks of rows; a row says how often each patient is in one replicate.
+
+    Everything that resamples the same patients with the same seed sees the same replicates.
+    """
+    if n_bootstrap < 1:
+        raise InvalidInputError(f"n_bootstrap={n_bootstrap}: need at least 1")
+    generator = np.random.default_rng(seed)
+    rows = max(1, CHUNK_DRAWS // n_patients)
+    for start in range(0, n_bootstrap, rows):
+        size = (min(rows, n_bootstrap - start), n_patients)
+        # A patient drawn more than 255 times does not happen: with 256 patients its chance is below 1e-500.
+        counts = np.zeros(size, dtype=np.uint8)
+        count_draws(generator.integers(0, n_patients, size=size, dtype=np.uint32), counts)
+        yield counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SortedEvents:
+    """A matching sorted once, as ``sensitivity_replicates`` walks it.
+
+    Only the best ``kept`` of the ``n_fps`` false positives are sorted: few replicates need more than the largest
+    target times the number of images, and those that do fall back on all of them.
+    """
+
+    matching: Matching
+    n_fps: int
+    fp_scores: Floats
+    fp_patients: NDArray[np.int32]
+    item_ranks: Ints
+    item_patients: NDArray[np.int32]
+    item_is_image: NDArray[np.uint8]
+    item_reached: NDArray[np.uint8]
+    images_of_patient: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, matching: Matching, largest_target: float, *, slack: float = 1.2) -> SortedEvents:
+        """Sort a matching's false positives and items by falling score."""
+        n_fps = len(matching.fp_scores)
+        kept = min(n_fps, int(slack * largest_target * matching.n_images) + 1000)
+        best = np.arange(n_fps) if kept == n_fps else np.argpartition(matching.fp_scores, n_fps - kept)[n_fps - kept :]
+        best = best[np.argsort(-matching.fp_scores[best], kind="stable")]
+        fp_scores = matching.fp_scores[best]
+        images, image_scores = matching.image_scores()
+        scores = np.concatenate([matching.gt_scores, image_scores])
+        ranks = kept - np.searchsorted(fp_scores[::-1], scores, side="left")
+        order = np.argsort(-scores, kind="stable")
+        patients = matching.patients.astype(np.int32)
+        return cls(
+            matching=matching,
+            n_fps=n_fps,
+            fp_scores=fp_scores,
+            fp_patients=patients[matching.fp_images[best]],
+            item_ranks=ranks[order],
+            item_patients=patients[np.concatenate([matching.gt_images, images])[order]],
+            item_is_image=(order >= matching.n_gts).astype(np.uint8),
+            item_reached=(scores[order] > -np.inf).astype(np.uint8),
+            images_of_patient=np.bincount(patients, minlength=matching.n_patients).astype(np.int32),
+        )
+
+
+def replicate_sensitivities(
+    events: SortedEvents, counts: NDArray[np.uint8], fp_targets: Floats
+) -> dict[str, Floats]:
+    """FP per image and the four sensitivities at each target, threshold estimated anew in each replicate."""
+    order = np.argsort(fp_targets, kind="stable")
+    n_replicates, n_targets = len(counts), len(fp_targets)
+    shown = np.empty((n_replicates, n_targets, 3), dtype=np.int64)
+    totals = np.empty((n_replicates, 5), dtype=np.int64)
+    excluded = np.empty((n_replicates, n_targets), dtype=np.int64)
+    sensitivity_replicates(
+        counts,
+        events.images_of_patient,
+        events.fp_scores,
+        events.fp_patients,
+        events.item_ranks,
+        events.item_patients,
+        events.item_is_image,
+        events.item_reached,
+        fp_targets[order],
+        shown,
+        totals,
+        excluded,
+    )
+    if len(events.fp_scores) < events.n_fps and (excluded == len(events.fp_scores)).any():
+        everything = SortedEvents.of(events.matching, float(fp_targets.max()), slack=np.inf)
+        return replicate_sensitivities(everything, counts, fp_targets)
+    restored = np.empty_like(shown)
+    restored[:, order] = shown
+    return quotients(restored[..., 2], restored[..., 0], restored[..., 1], totals)
+
+
+def patient_table(matching: Matching, thresholds: Floats) -> Floats:
+    """Per patient: FPs, GTs found and images found at each threshold, then the five totals of ``quotients``."""
+    images, image_scores = matching.image_scores()
+    groups = (
+        (matching.patients[matching.fp_images], matching.fp_scores),
+        (matching.patients[matching.gt_images], matching.gt_scores),
+        (matching.patients[images], image_scores),
+    )
+    size = matching.n_patients
+    columns = [
+        np.bincount(patients[(scores >= threshold) & (scores > -np.inf)], minlength=size)
+        for patients, scores in groups
+        for threshold in thresholds
+    ]
+    for reached_only in (False, True):
+        for patients, scores in groups[1:]:
+            columns.append(np.bincount(patients[(scores > -np.inf) | (not reached_only)], minlength=size))
+    columns.append(np.bincount(matching.patients, minlength=size))
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+def locked_replicates(counts: NDArray[np.uint8], table: Floats) -> dict[str, Floats]:
+    """FP per image and the four sensitivities at fixed thresholds: every count is a sum over patients."""
+    sums = counts.astype(np.float64) @ table
+    fps, gts, images = np.split(sums[:, :-5], 3, axis=1)
+    return quotients(fps, gts, images, sums[:, -5:])
+
+
+def quotients(fps: ArrayLike, gts: ArrayLike, images: ArrayLike, totals: ArrayLike) -> dict[str, Floats]:
+    """Counts over totals (GTs, images with a GT, the same reached, images); NaN where there is nothing to find."""
+    total = np.asarray(totals, dtype=np.float64).T[..., None]
+    with np.errstate(invalid="ignore"):
+        found = (np.asarray(gts), np.asarray(images)) * 2
+        ratios = {name: np.asarray(top / bottom) for name, top, bottom in zip(MEASURES, found, total[:4], strict=True)}
+        return {"fp_per_image": np.asarray(fps / total[4])} | ratios
+
+
+def stacked(blocks: list[dict[str, Floats]]) -> dict[str, Floats]:
+    """Join the replicates of all blocks."""
+    return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+
+
+def percentile_interval(replicates: Floats, level: float) -> tuple[Floats, Floats]:
+    """Central interval of the replicates along the first axis; undefined replicates are left out."""
+    if not 0 < level < 1:
+        raise InvalidInputError(f"level={level}: need a number between 0 and 1, such as 0.95")
+    tail = (1 - level) / 2
+    defined = ~np.isnan(replicates).any(axis=tuple(range(1, replicates.ndim)))
+    if not defined.any():
+        nothing = np.full(replicates.shape[1:], np.nan)
+        return nothing, nothing
+    lower, upper = np.quantile(replicates[defined], [tail, 1 - tail], axis=0)
+    return lower, upper

@@ -1,0 +1,190 @@
+"""Compiled part of `overread.marks.ellipse`: the overlap area of two ellipses.
+
+The larger ellipse is mapped to the unit circle and the frame turned so that the other one, B, has its axes
+p >= q along x and y and its centre (h, k) in the first quadrant. The circle's point at angle t is in B when
+
+    f(t) = ((cos t - h) / p)^2 + ((sin t - k) / q)^2 - 1 < 0,
+
+and f = 0 is the quartic of the intersection in tan(t / 2). Its real roots are isolated by the turning points
+of f: the lowest lies in the first quadrant, the highest in the third, none in the fourth, and in the second
+either none or one maximum and one minimum (inside the astroid of the ellipse's normals). Between two of them f
+is monotone, so that safeguarded Newton steps find each root.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.kernel import kernel
+
+__all__ = ["overlap_many", "overlap_one"]
+
+EPS = 2.220446049250313e-16
+MAX_STEPS = 100
+
+
+@kernel
+def slope_root(a: float, h: float, k: float, negative: float, positive: float) -> float:
+    """Angle in a bracket where f' ~ a sin t cos t + h sin t - k cos t changes its sign."""
+    t = 0.5 * (negative + positive)
+    for _ in range(MAX_STEPS):
+        s, c = math.sin(t), math.cos(t)
+        g = (a * c + h) * s - k * c
+        if g > 0.0:
+            positive = t
+        elif g < 0.0:
+            negative = t
+        else:
+            return t
+        slope = a * (c * c - s * s) + h * c + k * s
+        step = g / slope if slope != 0.0 else math.inf
+        new = t - step
+        if not min(negative, positive) < new < max(negative, positive):
+            new = 0.5 * (negative + positive)
+        if abs(new - t) <= 2.0 * EPS or abs(positive - negative) <= 4.0 * EPS:
+            return new
+        t = new
+    return t
+
+
+@kernel
+def inside_test(t: float, h: float, k: float, p: float, q: float) -> float:
+    """f(t): negative where the circle's point at angle t is inside B."""
+    x, y = (math.cos(t) - h) / p, (math.sin(t) - k) / q
+    return x * x + y * y - 1.0
+
+
+@kernel
+def crossing(h: float, k: float, p: float, q: float, inside: float, outside: float) -> float:
+    """Root of f between an angle inside B and one outside, by Newton steps kept in the bracket."""
+    low, high = inside_test(inside, h, k, p, q), inside_test(outside, h, k, p, q)
+    # exact for a cosine, which f is when B is a circle in this frame
+    share = math.acos(max(-1.0, min(1.0, (high + low) / (high - low)))) / math.pi
+    t = inside + share * (outside - inside)
+    last = abs(outside - inside)
+    for _ in range(MAX_STEPS):
+        s, c = math.sin(t), math.cos(t)
+        x, y = (c - h) / p, (s - k) / q
+        f = x * x + y * y - 1.0
+        if f < 0.0:
+            inside = t
+        elif f > 0.0:
+            outside = t
+        else:
+            return t
+        slope = 2.0 * (y * c / q - x * s / p)
+        step = f / slope if slope != 0.0 else math.inf
+        new = t - step
+        if not min(inside, outside) < new < max(inside, outside) or abs(step) > 0.5 * last:
+            new = 0.5 * (inside + outside)
+        last = abs(new - t)
+        if last <= 2.0 * EPS or abs(outside - inside) <= 4.0 * EPS:
+            return new
+        t = new
+    return t
+
+
+@kernel
+def circle_piece(start: float, end: float) -> float:
+    """Area between an arc of the unit circle and its chord, plus the chord's shoelace term."""
+    arc = end - start
+    chord = math.cos(start) * math.sin(end) - math.cos(end) * math.sin(start)
+    return 0.5 * (arc - math.sin(arc) + chord)
+
+
+@kernel
+def ellipse_piece(start: float, end: float, h: float, k: float, p: float, q: float) -> float:
+    """Area between B's arc from one point of the circle to another and its chord, plus the shoelace term."""
+    x0, y0, x1, y1 = math.cos(start), math.sin(start), math.cos(end), math.sin(end)
+    u, v = (x0 - h) / p, (y0 - k) / q
+    du, dv = (x1 - x0) / p, (y1 - y0) / q
+    arc = math.atan2(u * dv - v * du, u * (u + du) + v * (v + dv))
+    if arc < 0.0:
+        arc += 2.0 * math.pi
+    return 0.5 * (p * q * (arc - math.sin(arc)) + x0 * y1 - x1 * y0)
+
+
+@kernel
+def circle_overlap(h: float, k: float, p: float, q: float) -> float:
+    """Overlap of the unit circle with B, where h, k >= 0 and p >= q."""
+    # the error of f; taking |f| <= tol for a touch changes the area by at most tol times the area of B
+    tol = 16.0 * EPS * (1.0 + (1.0 + h) / p + (1.0 + k) / q)
+    ratio = (q / p) * (q / p)
+    a, hs = 1.0 - ratio, h * ratio
+    lowest = slope_root(a, hs, k, 0.0, 0.5 * math.pi)
+    highest = slope_root(a, hs, k, 1.5 * math.pi, math.pi)
+    if inside_test(highest, h, k, p, q) <= tol:
+        return math.pi
+    if inside_test(lowest, h, k, p, q) >= -tol:
+        return math.pi * p * q if h * h + k * k < 1.0 else 0.0
+    start = crossing(h, k, p, q, lowest + 2.0 * math.pi, highest) - 2.0 * math.pi
+    first_inside, last_outside = lowest, highest
+    root_h, root_k = hs ** (1.0 / 3.0), k ** (1.0 / 3.0)
+    if root_h * root_h + root_k * root_k < a ** (2.0 / 3.0):
+        split = math.pi - (math.atan2(root_k, root_h) if root_h + root_k > 0.0 else 0.25 * math.pi)
+        top = slope_root(a, hs, k, split, 0.5 * math.pi)
+        bottom = slope_root(a, hs, k, split, math.pi)
+        f_top, f_bottom = inside_test(top, h, k, p, q), inside_test(bottom, h, k, p, q)
+        if f_top > tol and f_bottom < -tol:
+            leave = crossing(h, k, p, q, lowest, top)
+            enter = crossing(h, k, p, q, bottom, top)
+            end = crossing(h, k, p, q, bottom, highest)
+            return (
+                circle_piece(start, leave)
+                + ellipse_piece(leave, enter, h, k, p, q)
+                + circle_piece(enter, end)
+                + ellipse_piece(end, start, h, k, p, q)
+            )
+        if f_top > tol:
+            last_outside = top
+        elif f_bottom < 0.0:
+            first_inside = bottom
+    end = crossing(h, k, p, q, first_inside, last_outside)
+    return circle_piece(start, end) + ellipse_piece(end, start, h, k, p, q)
+
+
+@kernel
+def comes_first(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
+    """Whether `first` is the larger ellipse; equal areas are ordered by their other numbers."""
+    difference = first[2] * first[3] - second[2] * second[3]
+    for column in range(5):
+        if difference != 0.0:
+            break
+        difference = first[column] - second[column]
+    return difference >= 0.0
+
+
+@kernel
+def overlap_one(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """Overlap area of two ellipses (x, y, semi-major, semi-minor, angle in degrees)."""
+    large, small = (first, second) if comes_first(first, second) else (second, first)
+    dx, dy = small[0] - large[0], small[1] - large[1]
+    reach = large[2] + small[2]
+    if dx * dx + dy * dy >= reach * reach:
+        return 0.0
+    angle, turn = math.radians(large[4]), math.radians(small[4] - large[4])
+    c, s = math.cos(angle), math.sin(angle)
+    x, y = (c * dx + s * dy) / large[2], (c * dy - s * dx) / large[3]
+    c, s = math.cos(turn), math.sin(turn)
+    ux, uy = small[2] * c / large[2], small[2] * s / large[3]
+    vx, vy = -small[3] * s / large[2], small[3] * c / large[3]
+    xx, yy, xy = ux * ux + vx * vx, uy * uy + vy * vy, ux * uy + vx * vy
+    p = math.sqrt(0.5 * (xx + yy + math.hypot(xx - yy, 2.0 * xy)))
+    q = min(p, (small[2] / large[2]) * (small[3] / large[3]) / p)
+    axis = 0.5 * math.atan2(2.0 * xy, xx - yy)
+    c, s = math.cos(axis), math.sin(axis)
+    area = circle_overlap(abs(c * x + s * y), abs(c * y - s * x), p, q)
+    area = max(0.0, min(area, math.pi * p * q, math.pi))
+    return area * large[2] * large[3]
+
+
+@kernel
+def overlap_many(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Overlap area of each row of `first` with the same row of `second`."""
+    areas = np.empty(len(first))
+    for row in range(len(first)):
+        areas[row] = overlap_one(first[row], second[row])
+    return areas

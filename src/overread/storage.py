@@ -1,0 +1,65 @@
+"""The one way to write a file: whole or not at all.
+
+The bytes go to a temporary file in the same folder, are flushed to the device, and replace the target by one
+rename. A kill or a full disk leaves the old file as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from overread.errors import StorageError
+
+__all__ = ["write_atomically"]
+
+
+def write_atomically(path: str | Path, content: bytes) -> Path:
+    """Write ``content`` to ``path`` so that a reader sees the old file or the new one, never a part.
+
+    Raises
+    ------
+    StorageError
+        If the folder does not exist, or the device refuses; the old file is then untouched.
+    """
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".overread-", suffix=".part")
+    except OSError as error:
+        raise StorageError(f"{target}: cannot write here: {error.strerror or error}") from error
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.chmod(mode_of_a_new_file())
+        part.replace(target)
+    except OSError as error:
+        raise StorageError(f"{target}: not written: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    flush_folder(target.parent)
+    return target
+
+
+def mode_of_a_new_file() -> int:
+    """Permissions that ``open`` would give: ``mkstemp`` makes files private to their owner."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def flush_folder(folder: Path) -> None:
+    """Make the rename itself durable, where the system can open folders."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)
