@@ -129,30 +129,42 @@ class AfrocCurve:
         return float(np.trapezoid(self.lesion_fraction, self.false_positive_fraction))
 
 
-def figure_of_merit(
-    ratings: CaseRatings, figure: FigureOfMerit = "wAFROC", *, case_count: ArrayLike | None = None
-) -> float:
-    """Return theta of one reader or model.
+def figure_of_merit(ratings: CaseRatings, figure: FigureOfMerit = "wAFROC") -> float:
+    """Return theta of one reader or model."""
+    check_figure(figure)
+    fp_count, weight = fp_cases(ratings, figure).astype(float), raw_weights(ratings, figure)
+    n, total = fp_count.sum(), weight.sum()
+    check_denominators(n, total, figure)
+    return float(weight @ placements(ratings.highest_fp, fp_count, ratings.lesion_rating) / (n * total))
+
+
+def resampled_figures(ratings: CaseRatings, figure: FigureOfMerit, case_counts: ArrayLike) -> FloatArray:
+    """Return theta of resampled cases, one for each row of counts.
 
     Parameters
     ----------
-    ratings
-        Ratings of every case.
-    figure
-        Which of the four figures.
-    case_count
-        How often each case counts (a bootstrap sample of cases); None: once. A case that counts c times
-        gives c copies of its f_k and of its lesions.
+    ratings, figure
+        As for :func:`figure_of_merit`.
+    case_counts
+        How often each case counts in each replicate, shape (n_replicates, n_cases). A case that counts c
+        times gives c copies of its f_k and of its lesions.
+
+    Returns
+    -------
+    array
+        NaN where a replicate has no lesions, or no cases that give false positives.
     """
     check_figure(figure)
-    count = np.ones(ratings.n_cases) if case_count is None else case_counts(case_count, ratings.n_cases)
-    fp_count = np.where(fp_cases(ratings, figure), count, 0.0)
-    lesion_weight = raw_weights(ratings, figure) * count[ratings.lesion_case]
-    n, total = fp_count.sum(), lesion_weight.sum()
-    check_denominators(n, total, figure)
-    return float(
-        lesion_weight @ placements(ratings.highest_fp, fp_count, ratings.lesion_rating) / (n * total)
-    )
+    counts = checked_counts(case_counts, ratings.n_cases)
+    order = np.argsort(ratings.highest_fp, kind="stable")
+    below = np.searchsorted(ratings.highest_fp[order], ratings.lesion_rating, side="left")
+    up_to = np.searchsorted(ratings.highest_fp[order], ratings.lesion_rating, side="right")
+    cumulative = np.zeros((len(counts), ratings.n_cases + 1))
+    np.cumsum(counts[:, order] * fp_cases(ratings, figure)[order], axis=1, out=cumulative[:, 1:])
+    weight = counts[:, ratings.lesion_case] * raw_weights(ratings, figure)
+    beaten = 0.5 * np.sum(weight * (cumulative[:, below] + cumulative[:, up_to]), axis=1)
+    denominator = cumulative[:, -1] * weight.sum(axis=1)
+    return np.divide(beaten, denominator, out=np.full(len(counts), np.nan), where=denominator > 0)
 
 
 def afroc_curve(ratings: CaseRatings, figure: FigureOfMerit = "wAFROC") -> AfrocCurve:
@@ -276,11 +288,11 @@ def case_positions(values: ArrayLike, n_cases: int) -> IndexArray:
     return array.astype(np.intp)
 
 
-def case_counts(values: ArrayLike, n_cases: int) -> FloatArray:
+def checked_counts(values: ArrayLike, n_cases: int) -> FloatArray:
     """How often each case counts, as floats, none negative."""
     counts = np.asarray(values, dtype=np.float64)
-    if counts.shape != (n_cases,) or not np.all(np.isfinite(counts) & (counts >= 0)):
-        raise InvalidInputError(f"case_count needs {n_cases} finite numbers of at least 0")
+    if counts.ndim != 2 or counts.shape[1] != n_cases or not np.all(np.isfinite(counts) & (counts >= 0)):
+        raise InvalidInputError(f"case_counts needs rows of {n_cases} finite numbers of at least 0")
     return counts
 
 
