@@ -1,20 +1,40 @@
 """Scores against truth: curves, operating points, intervals and comparisons."""
 
+from overread.froc.comparison import Comparison, compare
 from overread.froc.curve import FP_TARGETS, MEASURES, FrocCurve, froc_curve, performance_at, sensitivity_at
+from overread.froc.intervals import percentile_interval, proportion_interval, score_interval
+from overread.froc.lambda_choice import LambdaChoice, choose_lambda
+from overread.froc.locked import LockedEvaluation, LockedOperatingPoint, lock_operating_point
 from overread.froc.matching import Matching, MatchOptions, match
+from overread.froc.operating import operating_points
 from overread.froc.resampling import Bootstrap, bootstrap, patient_counts
+from overread.froc.strata import lesion_sizes_mm, only_targets, sensitivity_by
 
 __all__ = [
     "FP_TARGETS",
     "MEASURES",
     "Bootstrap",
+    "Comparison",
     "FrocCurve",
+    "LambdaChoice",
+    "LockedEvaluation",
+    "LockedOperatingPoint",
     "MatchOptions",
     "Matching",
     "bootstrap",
+    "choose_lambda",
+    "compare",
     "froc_curve",
+    "lesion_sizes_mm",
+    "lock_operating_point",
     "match",
+    "only_targets",
+    "operating_points",
     "patient_counts",
+    "percentile_interval",
     "performance_at",
+    "proportion_interval",
+    "score_interval",
     "sensitivity_at",
+    "sensitivity_by",
 ]

@@ -1,7 +1,7 @@
-"""Compiled loops of the resampling: one pass over sorted events per replicate, stopped at the largest FP target.
+"""Compiled loops of the resampling: one pass over sorted events, stopped at the largest FP target.
 
-Conventions: false positives are sorted by falling score. A target's rank is the number of false positives with a
-score >= its own, so a threshold just above false positive k finds exactly the targets of rank <= k.
+Conventions: false positives are sorted by falling score. A target's rank is the number of false positives
+with a score >= its own, so a threshold just above false positive k finds exactly the targets of rank <= k.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def count_draws(draws: NDArray[np.uint32], counts: Bytes) -> None:
 
 @kernel
 def allowed_fps(target: float, n_images: int) -> int:
-    """Return the largest number of false positives whose quotient by ``n_images`` does not exceed the target."""
+    """Return the largest number of false positives over ``n_images`` that does not exceed the target."""
     allowed = int(np.floor(target * n_images))
     while allowed / n_images > target:
         allowed -= 1
@@ -56,9 +56,9 @@ def sensitivity_replicates(
 ) -> None:
     """Count, for each replicate and ascending FP target, what the lowest admissible threshold shows.
 
-    ``shown[replicate, target]`` = (GTs found, images found, false positives); ``totals[replicate]`` = (GTs, images
-    with a GT, the same two reached, images); ``excluded[replicate, target]`` is the index of the first false
-    positive that does not fit. GTs and images with a GT are both *items*, sorted by rank.
+    ``shown[replicate, target]`` = (GTs found, images found, false positives); ``totals[replicate]`` = (GTs,
+    images with a GT, the same two reached, images); ``excluded[replicate, target]`` is the index of the
+    first false positive that does not fit. GTs and images with a GT are both *items*, sorted by rank.
     """
     n_fps, n_items = len(fp_scores), len(item_ranks)
     found = np.zeros(2, dtype=np.int64)
@@ -102,44 +102,49 @@ def sensitivity_replicates(
 def permuted_differences(
     swaps: Bytes,
     n_images: int,
-    fp_positions: Floats,
+    fp_places: Floats,
     fp_models: Bytes,
     fp_patients: Ints32,
-    item_positions: Floats,
+    item_places: Floats,
     item_patients: Ints32,
     item_is_image: Bytes,
     fp_targets: Floats,
     out: Ints,
-) -> None:
-    """Differences (second minus first) of GTs and images found after swapping the models in whole patients.
+) -> int:
+    """Swap the two models in whole patients and count second minus first, GTs and images found.
 
-    ``fp_positions`` of both models together ascend; ``item_positions[item, model]`` is on the same scale.
-    ``out[permutation, target]`` = (GTs, images).
+    ``fp_places`` of both models together ascend; ``item_places[item, model]`` is on the same scale.
+    ``out[permutation, target]`` = (GTs, images). Returns how many permutations used up all false positives.
     """
     n_targets = len(fp_targets)
     allowed = np.empty(n_targets, dtype=np.int64)
     for t in range(n_targets):
         allowed[t] = allowed_fps(fp_targets[t], n_images)
     limits = np.empty((2, n_targets))
-    shown = np.empty(2, dtype=np.int64)
-    reached = np.empty(2, dtype=np.int64)
+    n_shown = np.empty(2, dtype=np.int64)
+    n_met = np.empty(2, dtype=np.int64)
+    exhausted = 0
     for permutation in range(swaps.shape[0]):
         swap = swaps[permutation]
+        # Every place but that of a missed target (infinity) lies below a limit that no false positive sets.
         limits[:] = np.finfo(np.float64).max
-        shown[:] = 0
-        reached[:] = 0
-        for k in range(len(fp_positions)):
+        n_shown[:] = 0
+        n_met[:] = 0
+        for k in range(len(fp_places)):
             role = fp_models[k] ^ swap[fp_patients[k]]
-            shown[role] += 1
-            while reached[role] < n_targets and shown[role] > allowed[reached[role]]:
-                limits[role, reached[role]] = fp_positions[k]
-                reached[role] += 1
-            if reached[0] == n_targets and reached[1] == n_targets:
+            n_shown[role] += 1
+            while n_met[role] < n_targets and n_shown[role] > allowed[n_met[role]]:
+                limits[role, n_met[role]] = fp_places[k]
+                n_met[role] += 1
+            if n_met[0] == n_targets and n_met[1] == n_targets:
                 break
+        exhausted += n_met[0] < n_targets or n_met[1] < n_targets
         out[permutation] = 0
         for item in range(len(item_patients)):
             swapped = swap[item_patients[item]]
-            first = item_positions[item, swapped]
-            second = item_positions[item, 1 - swapped]
+            first = item_places[item, swapped]
+            second = item_places[item, 1 - swapped]
             for t in range(n_targets):
-                out[permutation, t, item_is_image[item]] += int(second < limits[1, t]) - int(first < limits[0, t])
+                found = int(second < limits[1, t]) - int(first < limits[0, t])
+                out[permutation, t, item_is_image[item]] += found
+    return exhausted

@@ -11,12 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from overread.errors import InvalidInputError
 from overread.froc._kernels import permuted_differences
 from overread.froc.curve import FP_TARGETS, MEASURES, checked_targets, froc_curve, sensitivity_at
+from overread.froc.intervals import percentile_interval
 from overread.froc.matching import Matching
 from overread.froc.resampling import (
     CHUNK_DRAWS,
     SortedEvents,
+    best_false_positives,
+    needed_fps,
     patient_counts,
-    percentile_interval,
     replicate_sensitivities,
     stacked,
 )
@@ -24,8 +26,6 @@ from overread.froc.resampling import (
 __all__ = ["Comparison", "compare"]
 
 Floats = NDArray[np.float64]
-
-PERMUTED = ("gt_sensitivity", "image_sensitivity")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,8 +50,8 @@ class Comparison:
     def table(self, level: float = 0.95) -> pd.DataFrame:
         """One row per target and measure.
 
-        Columns: fp_target, measure, first, second, difference, lower, upper, p_bootstrap, p_permutation (NaN for the
-        denominators of reached GTs, whose test is that of all GTs).
+        Columns: fp_target, measure, first, second, difference, lower, upper, p_bootstrap, p_permutation
+        (NaN for the denominators of reached GTs, whose test is that of all GTs).
         """
         rows = []
         for measure in MEASURES:
@@ -69,7 +69,9 @@ class Comparison:
                         "lower": lower,
                         "upper": upper,
                         "p_bootstrap": bootstrap_p_values(self.differences[measure]),
-                        "p_permutation": np.nan if permuted is None else permutation_p_values(difference, permuted),
+                        "p_permutation": np.nan
+                        if permuted is None
+                        else permutation_p_values(difference, permuted),
                     }
                 )
             )
@@ -87,10 +89,11 @@ def compare(
 ) -> Comparison:
     """Compare two models' sensitivities at the same FP per image, on the same images and GTs.
 
-    Bootstrap: both models see the same resampled patients, each with its own threshold, so what is hard for both
-    cancels. Permutation: under the null hypothesis the two models are exchangeable, so their results are swapped in
-    a random half of the patients. Scores of different models have no common scale, so each score is first replaced
-    by its place in its own model's FROC curve, the number of false positives at or above it.
+    Bootstrap: both models see the same resampled patients, each with its own threshold, so what is hard for
+    both cancels. Permutation: under the null hypothesis the two models are exchangeable, so their results
+    are swapped in a random half of the patients. Scores of different models have no common scale, so each
+    score is first replaced by its place in its own model's FROC curve, the number of false positives at or
+    above it.
 
     Parameters
     ----------
@@ -103,7 +106,7 @@ def compare(
     """
     check_same_cases(first, second)
     targets = checked_targets(fp_targets)
-    pair = [SortedEvents.of(model, float(targets.max())) for model in (first, second)]
+    pair = [SortedEvents.of(model, needed_fps(model, targets)) for model in (first, second)]
     blocks = []
     for counts in patient_counts(first.n_patients, n_bootstrap, seed):
         one, two = (replicate_sensitivities(events, counts, targets) for events in pair)
@@ -138,75 +141,112 @@ def permutations(
     if n_permutations < 1:
         raise InvalidInputError(f"n_permutations={n_permutations}: need at least 1")
     order = np.argsort(targets, kind="stable")
-    places = [FrocPlaces.of(model) for model in (first, second)]
-    fp_positions = np.concatenate([place.fps for place in places])
-    by_position = np.argsort(fp_positions, kind="stable")
-    by_position = by_position[: most_needed(fp_positions, by_position, first.n_images, targets)]
-    models = np.repeat(np.array([0, 1], dtype=np.uint8), [len(place.fps) for place in places])
-    patients = first.patients.astype(np.int32)
-    fp_patients = patients[np.concatenate([first.fp_images, second.fp_images])]
-    images, _ = first.image_scores()
-    item_positions = np.stack([np.concatenate([place.gts, place.images]) for place in places], axis=1)
-    is_image = np.repeat(np.array([0, 1], dtype=np.uint8), [first.n_gts, len(images)])
+    events = PairedPlaces.of(first, second, needed_fps(first, targets))
     generator = np.random.default_rng(seed)
-    blocks = []
+    counts = np.empty((n_permutations, len(targets), 2), dtype=np.int64)
     rows = max(1, CHUNK_DRAWS // first.n_patients)
     for start in range(0, n_permutations, rows):
-        size = (min(rows, n_permutations - start), first.n_patients)
-        out = np.empty((size[0], len(targets), 2), dtype=np.int64)
-        permuted_differences(
-            generator.integers(0, 2, size=size, dtype=np.uint8),
-            first.n_images,
-            fp_positions[by_position],
-            models[by_position],
-            fp_patients[by_position],
-            item_positions,
-            patients[np.concatenate([first.gt_images, images])],
-            is_image,
-            targets[order],
+        block = counts[start : start + rows]
+        swaps = generator.integers(0, 2, size=(len(block), first.n_patients), dtype=np.uint8)
+        if events.permute(swaps, targets[order], block) and events.shortened:
+            events = PairedPlaces.of(first, second, None)
+            events.permute(swaps, targets[order], block)
+    restored = np.empty_like(counts)
+    restored[:, order] = counts
+    return {
+        "gt_sensitivity": restored[..., 0] / (first.n_gts or np.nan),
+        "image_sensitivity": restored[..., 1] / (events.n_positive_images or np.nan),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairedPlaces:
+    """Both models' events on one scale, as ``permuted_differences`` walks them.
+
+    ``shortened`` says that false positives beyond the largest place that matters were left out.
+    """
+
+    n_images: int
+    n_positive_images: int
+    shortened: bool
+    fp_places: Floats
+    fp_models: NDArray[np.uint8]
+    fp_patients: NDArray[np.int32]
+    item_places: Floats
+    item_patients: NDArray[np.int32]
+    item_is_image: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, first: Matching, second: Matching, n_best: int | None) -> PairedPlaces:
+        """Place the events of both models, of the false positives only the ``n_best`` of each."""
+        pair = [FrocPlaces.of(model, n_best) for model in (first, second)]
+        places = np.concatenate([model.fps for model in pair])
+        fp_images = np.concatenate([model.fp_images for model in pair])
+        models = np.repeat(np.array([0, 1], dtype=np.uint8), [len(model.fps) for model in pair])
+        order = np.argsort(places, kind="stable")
+        patients = first.patients.astype(np.int32)
+        images, _ = first.image_scores()
+        return cls(
+            n_images=first.n_images,
+            n_positive_images=len(images),
+            shortened=len(places) < len(first.fp_scores) + len(second.fp_scores),
+            fp_places=places[order],
+            fp_models=models[order],
+            fp_patients=patients[fp_images[order]],
+            item_places=np.stack([np.concatenate([model.gts, model.images]) for model in pair], axis=1),
+            item_patients=patients[np.concatenate([first.gt_images, images])],
+            item_is_image=np.repeat(np.array([0, 1], dtype=np.uint8), [first.n_gts, len(images)]),
+        )
+
+    def permute(self, swaps: NDArray[np.uint8], targets: Floats, out: NDArray[np.int64]) -> int:
+        """Fill ``out`` and return how many permutations used up all false positives."""
+        return permuted_differences(
+            swaps,
+            self.n_images,
+            self.fp_places,
+            self.fp_models,
+            self.fp_patients,
+            self.item_places,
+            self.item_patients,
+            self.item_is_image,
+            targets,
             out,
         )
-        blocks.append(out)
-    counts = np.empty((n_permutations, len(targets), 2))
-    counts[:, order] = np.concatenate(blocks)
-    with np.errstate(invalid="ignore"):
-        return {name: counts[..., k] / total for k, (name, total) in enumerate(zip(PERMUTED, (first.n_gts, len(images)), strict=True))}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrocPlaces:
-    """Scores of one model as places on its own FROC curve: lower is better, missed is infinity.
+    """Scores of one model as places on its own FROC curve; lower is better.
 
-    A false positive's place is the number of false positives at or above its score; a target's is half a step
-    further than the last false positive above it, or the same place where the scores are equal.
+    A false positive's place is the number of false positives at or above its score. A target's place is
+    half a step past the last false positive above it, or that of the false positives with the same score, or
+    infinity when it is missed.
     """
 
     fps: Floats
+    fp_images: NDArray[np.int64]
     gts: Floats
     images: Floats
 
     @classmethod
-    def of(cls, matching: Matching) -> FrocPlaces:
-        """Place every event of a matching."""
-        ascending = np.sort(matching.fp_scores)
-
-        def at_or_above(scores: Floats) -> Floats:
-            return np.asarray(len(ascending) - np.searchsorted(ascending, scores, side="left"), dtype=np.float64)
+    def of(cls, matching: Matching, n_best: int | None) -> FrocPlaces:
+        """Place the targets and the ``n_best`` false positives of a matching."""
+        best = best_false_positives(matching, n_best)
+        ascending = matching.fp_scores[best][::-1]
+        _, image_scores = matching.image_scores()
 
         def placed(scores: Floats) -> Floats:
             above = len(ascending) - np.searchsorted(ascending, scores, side="right")
-            equal = at_or_above(scores) > above
-            places = at_or_above(scores) + np.where(equal, 0.0, 0.5)
+            at_or_above = len(ascending) - np.searchsorted(ascending, scores, side="left")
+            places = np.where(at_or_above > above, at_or_above, above + 0.5)
             return np.where(scores > -np.inf, places, np.inf)
 
-        _, image_scores = matching.image_scores()
-        return cls(at_or_above(matching.fp_scores), placed(matching.gt_scores), placed(image_scores))
-
-
-def most_needed(positions: Floats, order: NDArray[np.int64], n_images: int, targets: Floats) -> int:
-    """Number of leading false positives that any swap can need: each patient's are split, so all up to a margin."""
-    del positions, n_images, targets
-    return len(order)
+        return cls(
+            placed(ascending[::-1]),
+            matching.fp_images[best],
+            placed(matching.gt_scores),
+            placed(image_scores),
+        )
 
 
 def bootstrap_p_values(differences: Floats) -> Floats:

@@ -16,7 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from overread.errors import InvalidInputError
 from overread.froc.matching import Matching
 
-__all__ = ["FP_TARGETS", "MEASURES", "FrocCurve", "checked_targets", "froc_curve", "performance_at", "sensitivity_at"]
+__all__ = [
+    "FP_TARGETS",
+    "MEASURES",
+    "FrocCurve",
+    "checked_targets",
+    "froc_curve",
+    "performance_at",
+    "sensitivity_at",
+]
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +48,8 @@ class FrocCurve:
     gt_sensitivity, image_sensitivity
         Targets found over all targets; images with a found target over images with a target.
     gt_sensitivity_reached, image_sensitivity_reached
-        The same found counts over the targets (images) that at least one candidate reaches, whatever its score.
+        The same found counts over the targets (images) that at least one candidate reaches, whatever its
+        score.
     n_images, n_gts, n_gts_reached, n_positive_images, n_positive_images_reached
         The denominators.
     """
@@ -66,7 +75,8 @@ class FrocCurve:
 def froc_curve(matching: Matching) -> FrocCurve:
     """Compute every operating point of one model, with both denominators.
 
-    For the other treatment of single-reader GTs: ``froc_curve(matching.with_options(single_reader="ignore"))``.
+    For the other treatment of single-reader GTs:
+    ``froc_curve(matching.with_options(single_reader="ignore"))``.
     """
     scores = np.concatenate([matching.fp_scores, matching.gt_scores[matching.gt_reached]])
     thresholds = np.concatenate([[np.inf], np.unique(scores)[::-1]])
@@ -109,28 +119,34 @@ def sensitivity_at(
 ) -> pd.DataFrame:
     """Sensitivities at given numbers of false positives per image.
 
-    ``"step"`` takes the lowest threshold whose FP per image does not exceed the target: a point that exists.
-    ``"linear"`` follows the straight line from that point to the next one. The two differ only where a target's
-    score equals a false positive's, since every other piece of the curve is horizontal or vertical. Past the last
-    point both give the last point.
+    ``"step"`` takes the lowest threshold whose FP per image does not exceed the target, a point that exists.
+    ``"linear"`` follows the straight line from that point to the next one. The two differ only where a
+    target's score equals a false positive's, since every other piece of the curve is horizontal or
+    vertical. Past the last point both give the last point.
 
     Returns
     -------
     DataFrame
-        fp_target, threshold, fp_per_image, then the four :data:`MEASURES`. With ``"linear"`` the threshold is that
-        of the step, since no threshold gives the interpolated point.
+        fp_target, threshold, fp_per_image, then the four :data:`MEASURES`. With ``"linear"`` the threshold
+        is that of the step, since no threshold gives the interpolated point.
     """
     targets = checked_targets(fp_targets)
     if interpolation not in ("step", "linear"):
         raise InvalidInputError(f"interpolation={interpolation!r}: use 'step' or 'linear'")
     chosen = np.searchsorted(curve.fp_per_image, targets, side="right") - 1
-    columns = {"fp_target": targets, "threshold": curve.thresholds[chosen], "fp_per_image": curve.fp_per_image[chosen]}
+    columns = {
+        "fp_target": targets,
+        "threshold": curve.thresholds[chosen],
+        "fp_per_image": curve.fp_per_image[chosen],
+    }
     for name in MEASURES:
         columns[name] = getattr(curve, name)[chosen]
     if interpolation == "linear":
         following = np.minimum(chosen + 1, len(curve.thresholds) - 1)
         step = curve.fp_per_image[following] - curve.fp_per_image[chosen]
-        share = np.divide(targets - curve.fp_per_image[chosen], step, out=np.zeros_like(targets), where=step > 0)
+        share = np.divide(
+            targets - curve.fp_per_image[chosen], step, out=np.zeros_like(targets), where=step > 0
+        )
         columns["fp_per_image"] = curve.fp_per_image[chosen] + share * step
         for name in MEASURES:
             values = getattr(curve, name)
@@ -147,10 +163,10 @@ def checked_targets(fp_targets: ArrayLike) -> Floats:
 
 
 def count_at(scores: Floats, thresholds: Floats) -> NDArray[np.int64]:
-    """Number of scores at or above each threshold."""
+    """Count scores at or above each threshold."""
     return np.asarray(len(scores) - np.searchsorted(np.sort(scores), thresholds, side="left"), dtype=np.int64)
 
 
 def ratio(counts: NDArray[np.int64], total: int) -> Floats:
-    """Counts over a total; NaN where there is nothing to find."""
+    """Divide counts by a total; NaN where there is nothing to find."""
     return counts / total if total else np.full(len(counts), np.nan)

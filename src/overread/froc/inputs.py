@@ -59,7 +59,7 @@ def image_codes(name: str, table: pd.DataFrame, index: pd.Index) -> Ints:
     if (codes < 0).any():
         row = int(np.flatnonzero(codes < 0)[0])
         raise TableError(
-            f"{name}, row {row}, column image_id: {table['image_id'].iloc[row]!r} is not in the images table; "
+            f"{name}, row {row}, column image_id: {table['image_id'].iloc[row]!r} is not in the images; "
             "add the image there, or keep only the rows of the images under test"
         )
     return codes
@@ -116,7 +116,9 @@ def checked_scores(scores: Any, n_candidates: int | None, name: str = "scores") 
         raise TableError(f"{name}: shape {values.shape}, but there are {n_candidates} candidates")
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
-        raise TableError(f"{name}, row {int(bad[0])}: score is {values[bad[0]]}; scores must be finite numbers")
+        raise TableError(
+            f"{name}, row {int(bad[0])}: score is {values[bad[0]]}; scores must be finite numbers"
+        )
     return values
 
 

@@ -1,8 +1,9 @@
 """Candidates against ground truth: which are hits, which false positives, which neither.
 
-Conventions: an image without candidates and without GTs still counts in the number of images. A *target* is a GT
-that has to be found: the golden ones (two readers or more), and with ``single_reader="hit"`` the others too. A
-missed target has score minus infinity, whatever the scale of the scores, so logits work as well as probabilities.
+Conventions: an image without candidates and without GTs still counts in the number of images. A *target* is
+a GT that has to be found: the golden ones (two readers or more), and with ``single_reader="hit"`` the
+others too. A missed target has score minus infinity, whatever the scale of the scores, so logits work as
+well as probabilities.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ SHARED_CANDIDATES = ("all", "nearest")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchOptions:
-    """How matched candidates are counted (DESIGN.md section 3; each choice is worked by hand in ``docs/froc.md``).
+    """How matched candidates are counted (``docs/froc.md`` has an example of each choice).
 
     Attributes
     ----------
@@ -158,7 +159,7 @@ class Matching:
         return len(self.gt_scores)
 
     def image_scores(self) -> tuple[Ints, Floats]:
-        """Images with a target, and the best score on a target of each: an image is found by any of its GTs."""
+        """Images with a target, and the best score on any target of each."""
         images, inverse = np.unique(self.gt_images, return_inverse=True)
         best = np.full(len(images), -np.inf)
         np.maximum.at(best, inverse, self.gt_scores)
@@ -246,12 +247,13 @@ def match(
     candidates
         image_id, x_mm, y_mm and what the rule needs. May be empty.
     truth
-        image_id and the GT's ellipse. ``golden`` says which GTs are targets; without it ``n_readers >= 2`` does,
-        and without that too every GT is golden. May be empty.
+        image_id and the GT's ellipse. ``golden`` says which GTs are targets; without it ``n_readers >= 2``
+        does, and without that too every GT is golden. May be empty.
     images
         image_id of every image that was read, found or not, and patient_id where known.
     scores
-        Column of ``candidates``; or one score per row; or a table of image_id, candidate_id and one model column.
+        Column of ``candidates``; or one score per row; or a table of image_id, candidate_id and one model
+        column.
     rule
         What hits what (``overread.truth``).
     single_reader, extra_hits, shared_candidates
@@ -317,7 +319,7 @@ def events(geometry: Geometry, options: MatchOptions, scores: Floats) -> dict[st
 
 
 def extra_candidates(candidate: Ints, gt: Ints, distance: Floats, scores: Floats) -> Ints:
-    """Candidates on targets that are the best of none of them; equal scores are split by distance, then row."""
+    """Candidates that are the best of none of their targets; ties go by distance, then row."""
     order = np.lexsort((candidate, distance, -scores[candidate], gt))
     first = np.ones(len(order), dtype=np.bool_)
     first[1:] = np.diff(gt[order]) != 0

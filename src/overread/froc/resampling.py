@@ -1,13 +1,14 @@
 """Bootstrap over patients.
 
-A patient is drawn with everything that belongs to it: all images, all false positives, all GTs. Lesions of one
-patient are alike, so drawing lesions one by one would make the interval too short.
+A patient is drawn with everything that belongs to it: all images, all false positives, all GTs. Lesions of
+one patient are alike, so drawing lesions one by one would make the interval too short.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -15,10 +16,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from overread.errors import InvalidInputError
 from overread.froc._kernels import count_draws, sensitivity_replicates
-from overread.froc.curve import FP_TARGETS, MEASURES, checked_targets, froc_curve, performance_at, sensitivity_at
+from overread.froc.curve import (
+    FP_TARGETS,
+    MEASURES,
+    checked_targets,
+    froc_curve,
+    performance_at,
+    sensitivity_at,
+)
+from overread.froc.intervals import percentile_interval, score_interval
 from overread.froc.matching import Matching
 
-__all__ = ["Bootstrap", "SortedEvents", "bootstrap", "patient_counts", "percentile_interval", "replicate_sensitivities"]
+__all__ = [
+    "Bootstrap",
+    "SortedEvents",
+    "bootstrap",
+    "patient_counts",
+    "replicate_sensitivities",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,31 +51,40 @@ class Bootstrap:
         Estimates on the data themselves: fp_target (NaN when locked), threshold, fp_per_image and the
         :data:`~overread.froc.MEASURES`, one row per target or threshold.
     replicates
-        For ``"fp_per_image"`` and each measure an array (n_bootstrap, n_points). NaN where a replicate has nothing
-        to find.
+        For ``"fp_per_image"`` and each measure an array (n_bootstrap, n_points). NaN where a replicate has
+        nothing to find.
+    n_units
+        For each measure, the number of patients that have something to find.
     locked
         Whether thresholds were fixed rather than estimated anew in each replicate.
     """
 
     points: pd.DataFrame
     replicates: dict[str, Floats]
+    n_units: dict[str, int]
     locked: bool
 
-    def intervals(self, level: float = 0.95) -> pd.DataFrame:
-        """Percentile intervals, one row per point and measure."""
+    def intervals(
+        self, level: float = 0.95, *, method: Literal["score", "percentile"] = "score"
+    ) -> pd.DataFrame:
+        """Intervals, one row per point and measure: fp_target, threshold, measure, estimate, lower, upper.
+
+        ``"score"`` is Wilson's interval with the bootstrap's variance
+        (:func:`~overread.froc.score_interval`); FP per image, which is no proportion, always gets
+        ``"percentile"``.
+        """
+        if method not in ("score", "percentile"):
+            raise InvalidInputError(f"method={method!r}: use 'score' or 'percentile'")
         rows = []
         for measure, values in self.replicates.items():
-            lower, upper = percentile_interval(values, level)
+            estimate = self.points[measure].to_numpy()
+            if method == "percentile" or measure == "fp_per_image":
+                lower, upper = percentile_interval(values, level)
+            else:
+                lower, upper = score_interval(estimate, values, self.n_units[measure], level)
             rows.append(
-                pd.DataFrame(
-                    {
-                        "fp_target": self.points["fp_target"],
-                        "threshold": self.points["threshold"],
-                        "measure": measure,
-                        "estimate": self.points[measure],
-                        "lower": lower,
-                        "upper": upper,
-                    }
+                self.points[["fp_target", "threshold"]].assign(
+                    measure=measure, estimate=estimate, lower=lower, upper=upper
                 )
             )
         return pd.concat(rows, ignore_index=True)
@@ -76,9 +100,9 @@ def bootstrap(
 ) -> Bootstrap:
     """Resample patients with replacement.
 
-    Without ``thresholds`` the statistic is "sensitivity at FP": each replicate takes its own lowest threshold whose
-    FP per image does not exceed the target. With ``thresholds`` (a locked operating point) they stay fixed, and
-    FP per image varies as well.
+    Without ``thresholds`` the statistic is "sensitivity at FP": each replicate takes its own lowest
+    threshold whose FP per image does not exceed the target. With ``thresholds`` (a locked operating point)
+    they stay fixed, and FP per image varies as well.
 
     Parameters
     ----------
@@ -97,15 +121,17 @@ def bootstrap(
         points.insert(0, "fp_target", np.nan)
         table = patient_table(matching, points["threshold"].to_numpy())
         replicates = stacked([locked_replicates(counts, table) for counts in patients])
-        return Bootstrap(points, replicates, locked=True)
+        return Bootstrap(points, replicates, positive_patients(matching), locked=True)
     targets = checked_targets(fp_targets)
     points = sensitivity_at(froc_curve(matching), targets)
-    events = SortedEvents.of(matching, float(targets.max()))
+    events = SortedEvents.of(matching, needed_fps(matching, targets))
     replicates = stacked([replicate_sensitivities(events, counts, targets) for counts in patients])
-    return Bootstrap(points, replicates, locked=False)
+    return Bootstrap(points, replicates, positive_patients(matching), locked=False)
 
 
-def patient_counts(n_patients: int, n_bootstrap: int, seed: int) -> Iterator[NDArray[np.uint8]]:
+def patient_counts(
+    n_patients: int, n_bootstrap: int, seed: int | np.random.SeedSequence
+) -> Iterator[NDArray[np.uint8]]:
     """Yield blocks of rows; a row says how often each patient is in one replicate.
 
     Everything that resamples the same patients with the same seed sees the same replicates.
@@ -126,8 +152,8 @@ def patient_counts(n_patients: int, n_bootstrap: int, seed: int) -> Iterator[NDA
 class SortedEvents:
     """A matching sorted once, as ``sensitivity_replicates`` walks it.
 
-    Only the best ``kept`` of the ``n_fps`` false positives are sorted: few replicates need more than the largest
-    target times the number of images, and those that do fall back on all of them.
+    Only the best of the ``n_fps`` false positives are sorted: few replicates need more than the
+    largest target times the number of images, and those that do fall back on all of them.
     """
 
     matching: Matching
@@ -141,21 +167,18 @@ class SortedEvents:
     images_of_patient: NDArray[np.int32]
 
     @classmethod
-    def of(cls, matching: Matching, largest_target: float, *, slack: float = 1.2) -> SortedEvents:
-        """Sort a matching's false positives and items by falling score."""
-        n_fps = len(matching.fp_scores)
-        kept = min(n_fps, int(slack * largest_target * matching.n_images) + 1000)
-        best = np.arange(n_fps) if kept == n_fps else np.argpartition(matching.fp_scores, n_fps - kept)[n_fps - kept :]
-        best = best[np.argsort(-matching.fp_scores[best], kind="stable")]
+    def of(cls, matching: Matching, n_best: int | None) -> SortedEvents:
+        """Sort the items and the ``n_best`` false positives of a matching by falling score."""
+        best = best_false_positives(matching, n_best)
         fp_scores = matching.fp_scores[best]
         images, image_scores = matching.image_scores()
         scores = np.concatenate([matching.gt_scores, image_scores])
-        ranks = kept - np.searchsorted(fp_scores[::-1], scores, side="left")
+        ranks = len(best) - np.searchsorted(fp_scores[::-1], scores, side="left")
         order = np.argsort(-scores, kind="stable")
         patients = matching.patients.astype(np.int32)
         return cls(
             matching=matching,
-            n_fps=n_fps,
+            n_fps=len(matching.fp_scores),
             fp_scores=fp_scores,
             fp_patients=patients[matching.fp_images[best]],
             item_ranks=ranks[order],
@@ -164,6 +187,20 @@ class SortedEvents:
             item_reached=(scores[order] > -np.inf).astype(np.uint8),
             images_of_patient=np.bincount(patients, minlength=matching.n_patients).astype(np.int32),
         )
+
+
+def needed_fps(matching: Matching, fp_targets: Floats) -> int:
+    """Return how many of the best false positives nearly every replicate gets along with."""
+    return int(1.2 * fp_targets.max() * matching.n_images) + 1000
+
+
+def best_false_positives(matching: Matching, n_best: int | None) -> Ints:
+    """Rows of the best false positives by falling score; all of them without ``n_best``."""
+    scores = matching.fp_scores
+    rows = np.arange(len(scores))
+    if n_best is not None and n_best < len(scores):
+        rows = np.argpartition(scores, len(scores) - n_best)[len(scores) - n_best :]
+    return rows[np.argsort(-scores[rows], kind="stable")]
 
 
 def replicate_sensitivities(
@@ -190,7 +227,7 @@ def replicate_sensitivities(
         excluded,
     )
     if len(events.fp_scores) < events.n_fps and (excluded == len(events.fp_scores)).any():
-        everything = SortedEvents.of(events.matching, float(fp_targets.max()), slack=np.inf)
+        everything = SortedEvents.of(events.matching, None)
         return replicate_sensitivities(everything, counts, fp_targets)
     restored = np.empty_like(shown)
     restored[:, order] = shown
@@ -198,7 +235,7 @@ def replicate_sensitivities(
 
 
 def patient_table(matching: Matching, thresholds: Floats) -> Floats:
-    """Per patient: FPs, GTs found and images found at each threshold, then the five totals of ``quotients``."""
+    """Per patient: FPs, GTs and images found at each threshold, then the five totals."""
     images, image_scores = matching.image_scores()
     groups = (
         (matching.patients[matching.fp_images], matching.fp_scores),
@@ -226,11 +263,14 @@ def locked_replicates(counts: NDArray[np.uint8], table: Floats) -> dict[str, Flo
 
 
 def quotients(fps: ArrayLike, gts: ArrayLike, images: ArrayLike, totals: ArrayLike) -> dict[str, Floats]:
-    """Counts over totals (GTs, images with a GT, the same reached, images); NaN where there is nothing to find."""
+    """Divide counts by totals (GTs, images with a GT, the same reached, images); NaN for 0/0."""
     total = np.asarray(totals, dtype=np.float64).T[..., None]
     with np.errstate(invalid="ignore"):
         found = (np.asarray(gts), np.asarray(images)) * 2
-        ratios = {name: np.asarray(top / bottom) for name, top, bottom in zip(MEASURES, found, total[:4], strict=True)}
+        ratios = {
+            name: np.asarray(top / bottom)
+            for name, top, bottom in zip(MEASURES, found, total[:4], strict=True)
+        }
         return {"fp_per_image": np.asarray(fps / total[4])} | ratios
 
 
@@ -239,14 +279,8 @@ def stacked(blocks: list[dict[str, Floats]]) -> dict[str, Floats]:
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 
-def percentile_interval(replicates: Floats, level: float) -> tuple[Floats, Floats]:
-    """Central interval of the replicates along the first axis; undefined replicates are left out."""
-    if not 0 < level < 1:
-        raise InvalidInputError(f"level={level}: need a number between 0 and 1, such as 0.95")
-    tail = (1 - level) / 2
-    defined = ~np.isnan(replicates).any(axis=tuple(range(1, replicates.ndim)))
-    if not defined.any():
-        nothing = np.full(replicates.shape[1:], np.nan)
-        return nothing, nothing
-    lower, upper = np.quantile(replicates[defined], [tail, 1 - tail], axis=0)
-    return lower, upper
+def positive_patients(matching: Matching) -> dict[str, int]:
+    """Count patients with a target, and with a reached one, for each measure."""
+    patients = matching.patients[matching.gt_images]
+    anywhere, reached = len(np.unique(patients)), len(np.unique(patients[matching.gt_reached]))
+    return dict(zip(MEASURES, (anywhere, anywhere, reached, reached), strict=True))
