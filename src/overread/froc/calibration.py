@@ -22,7 +22,8 @@ from scipy.special import expit, logit, xlogy
 
 from overread.errors import InvalidInputError
 from overread.froc.figures_of_merit import patient_groups
-from overread.froc.resampling import patient_counts, percentile_interval
+from overread.froc.intervals import percentile_interval
+from overread.froc.resampling import patient_counts
 
 __all__ = ["Calibration", "Interval", "ReliabilityCurve", "calibration", "reliability_curve"]
 

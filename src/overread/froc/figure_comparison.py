@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from overread.errors import InvalidInputError
 from overread.froc.comparison import FrocPlaces, bootstrap_p_values, check_same_cases, permutation_p_values
 from overread.froc.figures_of_merit import CaseRatings, FigureOfMerit, figure_of_merit, resampled_figures
+from overread.froc.intervals import percentile_interval
 from overread.froc.matching import Matching
-from overread.froc.resampling import patient_counts, percentile_interval
+from overread.froc.resampling import patient_counts
 
 __all__ = ["FigureComparison", "FigureEstimate", "case_ratings", "compare_figures", "estimate_figures"]
 
@@ -148,9 +149,9 @@ def permuted_figures(
 
 def placed_ratings(matching: Matching) -> CaseRatings:
     """Ratings on the scale of the model's own FROC curve: minus the place of each event."""
-    places = FrocPlaces.of(matching)
+    places = FrocPlaces.of(matching, None)
     highest = np.full(matching.n_images, -np.inf)
-    np.maximum.at(highest, matching.fp_images, -places.fps)
+    np.maximum.at(highest, places.fp_images, -places.fps)
     return CaseRatings(highest, matching.gt_images, -places.gts)
 
 
