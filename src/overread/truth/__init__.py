@@ -1,7 +1,7 @@
 """Marks of many readers -> ground-truth objects with soft labels; reader statistics; what hits what."""
 
 from overread.truth.hits import HIT, STRICT_HIT, HitRule, candidate_hits
-from overread.truth.labels import readings_from_marks, soft_labels
+from overread.truth.labels import soft_labels
 from overread.truth.merging import merge_marks
 from overread.truth.options import LabelOptions, MergeOptions
 from overread.truth.readers import ReaderStatistics, reader_statistics
@@ -16,6 +16,5 @@ __all__ = [
     "candidate_hits",
     "merge_marks",
     "reader_statistics",
-    "readings_from_marks",
     "soft_labels",
 ]

@@ -149,7 +149,7 @@ def draw_objects(ax: Axes, truth: pd.DataFrame) -> None:
 
 
 def away_from_others(centres: NDArray[np.float64], number: int) -> NDArray[np.float64]:
-    """Unit vector that points from one centre away from the others, the nearest counting most."""
+    """Direction from one centre away from the others, the nearest counting most, as a unit vector."""
     offsets = np.delete(centres[number] - centres, number, axis=0)
     distances = np.hypot(offsets[:, 0], offsets[:, 1])[:, None]
     push = np.sum(offsets / np.maximum(distances, 1.0) ** 3, axis=0) + np.array([1e-9, -1e-9])

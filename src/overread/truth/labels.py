@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from overread.errors import InvalidInputError, TableError
 from overread.truth.options import LabelOptions
 
-__all__ = ["ReadingRange", "reading_range", "readings_from_marks", "soft_labels"]
+__all__ = ["ReadingRange", "reading_range", "soft_labels"]
 
 
 @dataclass(frozen=True)
@@ -107,13 +107,3 @@ def check_counts(truth: pd.DataFrame, counts: dict[str, NDArray[np.int64]], limi
             numbers = ", ".join(f"{name} {int(values[row])}" for name, values in counts.items())
             where = f"image {truth['image_id'].iloc[row]!r}" if "image_id" in truth else f"position {row}"
             raise TableError(f"truth, row {row + 2} ({where}): {message} ({numbers})")
-
-
-def readings_from_marks(marks: pd.DataFrame) -> pd.DataFrame:
-    """Guess the readings: every reader who marked an image read it, and nobody else did.
-
-    This loses the readers who found nothing, so that every probability comes out too high. Use it only where
-    no record of the readings exists.
-    """
-    pairs = marks[["image_id", "reader_id"]].drop_duplicates()
-    return pairs.sort_values(["image_id", "reader_id"], ignore_index=True)

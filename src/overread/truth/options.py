@@ -35,16 +35,19 @@ class MergeOptions:
         Size D of a mark in mm: "equal_area" 2 sqrt(a b), "major_axis" 2 a, or "mean" a + b.
     size_fraction
         What "size fraction" means: "size" min D / max D, or "area" the ratio of the areas.
-    similar_size, similar_distance
-        A pair is similar when its size fraction exceeds the one and its centre distance over D is below the
-        other.
+    similar_size
+        A pair is similar when its size fraction is above this (the paper's 0.7) and its distance is small.
+    similar_distance
+        ... and when its centre distance over D is below this (the paper's 0.1).
     distance_by
         Which D of the pair divides the centre distance: "max", "min" or their "mean".
     threshold
         "adaptive": T = min(t0, t0 / full_size_mm * D), D the larger size of a similar pair, else the smaller.
         "fixed": T = t0.
-    t0, full_size_mm
-        The paper's T_0 = 0.63 and its 20 mm.
+    t0
+        The paper's T_0 = 0.63.
+    full_size_mm
+        Size from which the adaptive threshold is t0: the paper's 20 mm.
     same_reader_hits
         Whether two marks of one reader may hit each other.
     pair_representative
@@ -53,8 +56,10 @@ class MergeOptions:
         Whether GTs with representatives that hit each other are merged, until none do ("star", "components").
     labels
         "separate": marks of different labels never hit each other; "ignore": labels do not matter.
-    dbscan_eps, dbscan_min_marks
-        DBSCAN's largest distance 1 - IoU and the marks (itself included) that make a core.
+    dbscan_eps
+        DBSCAN's largest distance 1 - IoU of neighbours.
+    dbscan_min_marks
+        Marks within that distance, itself included, that make a mark a core.
     fusion_iou
         IoU above which a mark joins a running average.
     seed
@@ -97,8 +102,10 @@ class LabelOptions:
 
     Attributes
     ----------
-    n_min, n_max
-        The smallest and largest allowed number of readings of an image; None takes them from the readings.
+    n_min
+        Smallest allowed number of readings of an image; None takes it from the readings.
+    n_max
+        Largest allowed number of readings of an image; None takes it from the readings.
     smallest_probability
         The paper's P0; None is 2 / n_max.
     depression

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,7 +62,8 @@ def reader_statistics(
     options
         How marks are merged.
     """
-    validate_study(marks, readings)
+    for problem in validate_study(marks, readings):
+        warnings.warn(str(problem), stacklevel=2)
     options = options or MergeOptions()
     truth = merge_objects(marks, readings, options)
     members = marked_objects(marks, truth)
