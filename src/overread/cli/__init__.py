@@ -30,6 +30,23 @@ app.command(
     help="Show how the readers read: sensitivity, false positives, agreement.",
     help_epilogue="Example: overread readers my_study --figure readers.png",
 )
+app.command(
+    "overread.cli.import_marks:import_marks",
+    name="import",
+    help="Turn other tools' marks into tables of marks, readings and images.",
+    help_epilogue="Example: overread import --reader R1=a.xml --reader R2=b.xml --mm-per-px 0.14 --out study",
+)
+app.command(
+    "overread.cli.export_marks:export_marks",
+    name="export",
+    help="Write marks and readings in another tool's format.",
+    help_epilogue="Example: overread export study --format label-studio --out tasks.json",
+)
+app.command(
+    "overread.cli.check:check",
+    help="List every problem of a study's tables, by file and row.",
+    help_epilogue="Example: overread check study",
+)
 
 INTERRUPTED = 130
 BUG = 1
