@@ -47,6 +47,16 @@ app.command(
     help="List every problem of a study's tables, by file and row.",
     help_epilogue="Example: overread check study",
 )
+app.command(
+    "overread.cli.froc:froc",
+    help="Show how good a detector is: sensitivity against false positives per image, with intervals.",
+    help_epilogue="Example: overread froc detections.csv truth.csv --n-images 300 --figure froc.png",
+)
+app.command(
+    "overread.cli.compare:compare",
+    help="Say whether two models can be told apart on the same images.",
+    help_epilogue="Example: overread compare ours.json theirs.json truth_coco.json --mm-per-px 0.143",
+)
 
 INTERRUPTED = 130
 BUG = 1

@@ -22,7 +22,7 @@ from overread.marks.problems import raise_for_errors
 from overread.marks.schemas import Column, Schema
 from overread.marks.tables import TableScan, duplicated_rows, scan_csv, scan_parquet
 
-__all__ = ["Detections", "ForeignTruth", "Spacing", "read_detections", "read_foreign_truth"]
+__all__ = ["Detections", "ForeignTruth", "Spacing", "read_detections", "read_foreign_truth", "read_positions"]
 
 FloatArray = NDArray[np.float64]
 Spacing = float | Mapping[str, tuple[float, float]]
@@ -128,6 +128,17 @@ def read_detections(
         raise FormatError(f"{missing[0]}: no score; is this a file of ground truth?")
     scores = np.array([box.score for box in boxes.boxes], dtype=np.float64)
     return assembled(frame, {model or "score": scores}, boxes.images)
+
+
+def read_positions(path: str | Path, *, spacing: Spacing | None = None) -> pd.DataFrame:
+    """Read image_id, candidate_id, x_mm, y_mm and radius_mm of a table of candidates, without any scores."""
+    file = Path(path)
+    if file.suffix.lower() not in (".csv", ".parquet"):
+        raise TableError(f"{file}: a table of candidates ends in .csv or .parquet")
+    frame = read_by_schema(file, DETECTIONS)
+    if position_kind(frame) is None:
+        raise TableError(f"{file}: no positions; give x_mm and y_mm, x_px and y_px, or boxes")
+    return assembled(placed(frame, str(file), spacing), {}, None).candidates
 
 
 def read_foreign_truth(
