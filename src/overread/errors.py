@@ -5,6 +5,7 @@
     OverreadError                    1   base class: catch this to catch them all
     ├── UsageError                   2   the command line asks for something that does not exist
     ├── InvalidInputError            4   also a ValueError: data that cannot be used as it is
+    │   ├── InputTypeError           4   also a TypeError: a value of a kind that has no meaning here
     │   ├── TableError               4   a table's file, row or column
     │   ├── FormatError              4   a file that is not what its format promises
     │   └── ModelFileError           4   a saved model that is damaged, or from another schema
@@ -12,6 +13,9 @@
     ├── NotConvergedError            6   a fit that was asked to converge and did not
     ├── LeakageError                 7   the same patient or pixels in two splits
     └── LockedError                  8   another run holds the study
+
+    OverreadWarning                      base class of the warnings
+    └── DataWarning                      an answer was given, but the data make it less than it seems
 
 0 is success, 1 a bug, 3 "finished, with quarantined images", 130 an interrupt.
 """
@@ -21,13 +25,16 @@ from __future__ import annotations
 from typing import ClassVar
 
 __all__ = [
+    "DataWarning",
     "FormatError",
+    "InputTypeError",
     "InvalidInputError",
     "LeakageError",
     "LockedError",
     "ModelFileError",
     "NotConvergedError",
     "OverreadError",
+    "OverreadWarning",
     "StorageError",
     "TableError",
     "UsageError",
@@ -50,6 +57,10 @@ class InvalidInputError(OverreadError, ValueError):
     """Input that cannot be used as it is; the message names the place and the remedy."""
 
     exit_code = 4
+
+
+class InputTypeError(InvalidInputError, TypeError):
+    """A value of a kind that has no meaning here: text for a number, a sparse matrix for a dense one."""
 
 
 class TableError(InvalidInputError):
@@ -86,3 +97,11 @@ class LockedError(OverreadError):
     """Another run holds the study folder."""
 
     exit_code = 8
+
+
+class OverreadWarning(UserWarning):
+    """Base class of all warnings that Overread gives on purpose."""
+
+
+class DataWarning(OverreadWarning):
+    """An answer was given, but the data make it less than it seems."""

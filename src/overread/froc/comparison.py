@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from overread.errors import InvalidInputError
 from overread.froc._kernels import permuted_differences
 from overread.froc.curve import FP_TARGETS, MEASURES, checked_targets, froc_curve, sensitivity_at
-from overread.froc.intervals import percentile_interval
+from overread.froc.intervals import StandardInterval, standard_interval
 from overread.froc.matching import Matching
 from overread.froc.resampling import (
     CHUNK_DRAWS,
@@ -26,6 +26,8 @@ from overread.froc.resampling import (
 __all__ = ["Comparison", "compare"]
 
 Floats = NDArray[np.float64]
+
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,9 +57,7 @@ class Comparison:
         """
         rows = []
         for measure in MEASURES:
-            difference = (self.second[measure] - self.first[measure]).to_numpy()
-            lower, upper = percentile_interval(self.differences[measure], level)
-            permuted = self.permuted.get(measure)
+            interval = self.interval_of(measure, level)
             rows.append(
                 pd.DataFrame(
                     {
@@ -65,17 +65,32 @@ class Comparison:
                         "measure": measure,
                         "first": self.first[measure],
                         "second": self.second[measure],
-                        "difference": difference,
-                        "lower": lower,
-                        "upper": upper,
-                        "p_bootstrap": bootstrap_p_values(self.differences[measure]),
-                        "p_permutation": np.nan
-                        if permuted is None
-                        else permutation_p_values(difference, permuted),
+                        "difference": self.difference(measure),
+                        "lower": interval.lower,
+                        "upper": interval.upper,
+                        "p_bootstrap": interval.p_value,
+                        "p_permutation": self.permutation_p_values(measure),
                     }
                 )
             )
         return pd.concat(rows, ignore_index=True)
+
+    def difference(self, measure: str) -> Floats:
+        """Second minus first, one per target."""
+        return self.second[measure].to_numpy() - self.first[measure].to_numpy()
+
+    def interval_of(self, measure: str, level: float = 0.95) -> StandardInterval:
+        """Interval and p-value of the difference, one per target."""
+        return standard_interval(self.difference(measure), self.differences[measure], level)
+
+    def permutation_p_values(self, measure: str) -> Floats:
+        """Share of permutations at least as far from zero as the data, the data included."""
+        difference = self.difference(measure)
+        permuted = self.permuted.get(measure)
+        if permuted is None or np.isnan(permuted).any():
+            return np.full(len(difference), np.nan)
+        as_far = np.abs(permuted) >= np.abs(difference) - ROUNDING
+        return np.asarray((as_far.sum(axis=0) + 1.0) / (len(permuted) + 1.0))
 
 
 def compare(
@@ -90,10 +105,12 @@ def compare(
     """Compare two models' sensitivities at the same FP per image, on the same images and GTs.
 
     Bootstrap: both models see the same resampled patients, each with its own threshold, so what is hard for
-    both cancels. Permutation: under the null hypothesis the two models are exchangeable, so their results
-    are swapped in a random half of the patients. Scores of different models have no common scale, so each
-    score is first replaced by its place in its own model's FROC curve, the number of false positives at or
-    above it.
+    both cancels. The interval is the difference +- z times the standard deviation of its replicates, and
+    ``p_bootstrap`` belongs to it. Permutation: under the null hypothesis the two models are exchangeable, so
+    their results are swapped in a random half of the patients. Scores of different models have no common
+    scale, so each score is first replaced by its place in its own model's FROC curve, the number of false
+    positives at or above it. The permutation test stays below its level where few lesions tell the models
+    apart.
 
     Parameters
     ----------
@@ -247,21 +264,3 @@ class FrocPlaces:
             placed(matching.gt_scores),
             placed(image_scores),
         )
-
-
-def bootstrap_p_values(differences: Floats) -> Floats:
-    """Two-sided p-value of "no difference": twice the smaller tail of the replicates, zeros counted half."""
-    defined = differences[~np.isnan(differences).any(axis=1)]
-    if not len(defined):
-        return np.full(differences.shape[1], np.nan)
-    below = (defined < 0).sum(axis=0) + 0.5 * (defined == 0).sum(axis=0)
-    tail = np.minimum(below, len(defined) - below)
-    return np.minimum(1.0, 2.0 * (tail + 1.0) / (len(defined) + 1.0))
-
-
-def permutation_p_values(difference: Floats, permuted: Floats) -> Floats:
-    """Two-sided p-value: share of permutations at least as far from zero, the observed one included."""
-    if np.isnan(permuted).any():
-        return np.full(len(difference), np.nan)
-    as_far = np.abs(permuted) >= np.abs(difference) - 1e-12
-    return np.asarray((as_far.sum(axis=0) + 1.0) / (len(permuted) + 1.0))

@@ -141,7 +141,7 @@ def choose_lambda(
         normalization=None if models.normalizations is None else models.normalizations[position],
         n_features=int(models.n_features[position]),
         intersects=intersects,
-        widening=max(widening, 0.0),
+        widening=0.0 if intersects else widening,
         table=table,
         intervals=accepted_intervals(table),
         frequencies=models.frame().assign(frequency=chosen),

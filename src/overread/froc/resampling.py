@@ -67,7 +67,21 @@ class Bootstrap:
     def intervals(
         self, level: float = 0.95, *, method: Literal["score", "percentile"] = "score"
     ) -> pd.DataFrame:
-        """Intervals, one row per point and measure: fp_target, threshold, measure, estimate, lower, upper.
+        """Intervals, one row per point and measure: fp_target, threshold, measure, estimate, lower, upper."""
+        rows = []
+        for measure in self.replicates:
+            lower, upper = self.interval_of(measure, level, method=method)
+            rows.append(
+                self.points[["fp_target", "threshold"]].assign(
+                    measure=measure, estimate=self.points[measure], lower=lower, upper=upper
+                )
+            )
+        return pd.concat(rows, ignore_index=True)
+
+    def interval_of(
+        self, measure: str, level: float = 0.95, *, method: Literal["score", "percentile"] = "score"
+    ) -> tuple[Floats, Floats]:
+        """Lower and upper ends of one measure, one of each per point.
 
         ``"score"`` is Wilson's interval with the bootstrap's variance
         (:func:`~overread.froc.score_interval`); FP per image, which is no proportion, always gets
@@ -75,19 +89,10 @@ class Bootstrap:
         """
         if method not in ("score", "percentile"):
             raise InvalidInputError(f"method={method!r}: use 'score' or 'percentile'")
-        rows = []
-        for measure, values in self.replicates.items():
-            estimate = self.points[measure].to_numpy()
-            if method == "percentile" or measure == "fp_per_image":
-                lower, upper = percentile_interval(values, level)
-            else:
-                lower, upper = score_interval(estimate, values, self.n_units[measure], level)
-            rows.append(
-                self.points[["fp_target", "threshold"]].assign(
-                    measure=measure, estimate=estimate, lower=lower, upper=upper
-                )
-            )
-        return pd.concat(rows, ignore_index=True)
+        values = self.replicates[measure]
+        if method == "percentile" or measure == "fp_per_image":
+            return percentile_interval(values, level)
+        return score_interval(self.points[measure].to_numpy(), values, self.n_units[measure], level)
 
 
 def bootstrap(
