@@ -168,7 +168,7 @@ def chance_records(
         rule=evaluation.counting.hit_rule(),
         fp_targets=fp,
         seed=seed,
-        **evaluation.counting.as_match_options(),
+        **evaluation.counting.as_match_options(),  # type: ignore[arg-type]
     )
     return {
         "reached": chance.reached,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
 
 from overread.errors import TableError, UsageError
 
@@ -51,7 +53,7 @@ class ReadingOptions:
     split: str | None = None
     candidates: Path | None = None
     mm_per_px: float | None = None
-    score: tuple[str, ...] = ()
+    score: Annotated[tuple[str, ...], Parameter(negative=())] = ()
     format: Literal["coco", "monai", "nndetection"] | None = None
     box_mode: Literal["xyxy", "xxyy", "xywh", "ccwh"] | None = None
     units: Literal["px", "mm"] | None = None
@@ -91,7 +93,7 @@ class CountingOptions:
         """Rule of what hits what."""
         from overread.truth.hits import HIT, STRICT_HIT, HitRule
 
-        if self.rule == "hit" or self.rule == "strict":  # noqa: PLR1714 - mypy narrows only this form
+        if self.rule == "hit" or self.rule == "strict":
             return HIT if self.rule == "hit" else STRICT_HIT
         return HitRule(kind=self.rule, max_distance_mm=self.max_distance_mm, min_overlap=self.min_overlap)
 

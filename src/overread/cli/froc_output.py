@@ -53,7 +53,7 @@ def print_points(console: Console, report: dict[str, Any], model: dict[str, Any]
     chance, ignored = model["chance"], model["single_reader_ignored"]
     table = Table(title=escape(model["name"]), title_justify="left", caption=caption(report, model))
     table.caption_justify = "left"
-    for name in ("FP/image", "threshold", "GT sensitivity", "image sensitivity"):
+    for name in ("FP/image", "threshold", "GT sensitivity", "image sensitivity", "GT, of reached"):
         table.add_column(name, justify="right")
     if ignored:
         table.add_column("GT, 1-reader GTs ignored", justify="right")
@@ -65,6 +65,7 @@ def print_points(console: Console, report: dict[str, Any], model: dict[str, Any]
             f"{point['threshold']:.4g}" if math.isfinite(point["threshold"]) else "none",
             with_limits(point["gt_sensitivity"]),
             with_limits(point["image_sensitivity"]),
+            percent(point["gt_sensitivity_reached"]["estimate"]),
         ]
         if ignored:
             cells.append(with_limits(ignored[i]["gt_sensitivity"]))

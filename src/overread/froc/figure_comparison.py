@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.errors import InvalidInputError
-from overread.froc.comparison import FrocPlaces, bootstrap_p_values, check_same_cases, permutation_p_values
+from overread.froc.comparison import ROUNDING, FrocPlaces, check_same_cases
 from overread.froc.figures_of_merit import CaseRatings, FigureOfMerit, figure_of_merit, resampled_figures
-from overread.froc.intervals import percentile_interval
+from overread.froc.intervals import percentile_interval, standard_interval
 from overread.froc.matching import Matching
 from overread.froc.resampling import patient_counts
 
@@ -33,7 +33,7 @@ class FigureEstimate:
 
 @dataclass(frozen=True, slots=True)
 class FigureComparison:
-    """Second model minus first; interval and ``p_bootstrap`` from the paired bootstrap."""
+    """Second model minus first; interval and ``p_bootstrap`` from the paired bootstrap's standard deviation."""
 
     figure: FigureOfMerit
     first: float
@@ -98,19 +98,18 @@ def compare_figures(
         one, two = (figure_of_merit(ratings, figure) for ratings in pair)
         replicates = [replicated(first, ratings, figure, n_bootstrap, seed) for ratings in pair]
         differences = (replicates[1] - replicates[0])[:, None]
-        lower, upper = percentile_interval(differences, level)
-        observed, permuted = permuted_figures(first, second, figure, n_permutations, seed)
+        interval = standard_interval(np.array([two - one]), differences, level)
         results.append(
             FigureComparison(
                 figure=figure,
                 first=one,
                 second=two,
                 difference=two - one,
-                lower=float(lower[0]),
-                upper=float(upper[0]),
+                lower=float(interval.lower[0]),
+                upper=float(interval.upper[0]),
                 level=level,
-                p_bootstrap=float(bootstrap_p_values(differences)[0]),
-                p_permutation=float(permutation_p_values(np.array([observed]), permuted[:, None])[0]),
+                p_bootstrap=float(interval.p_value[0]),
+                p_permutation=permutation_p_value(first, second, figure, n_permutations, seed),
             )
         )
     return tuple(results)
@@ -127,24 +126,26 @@ def replicated(
     return np.concatenate(blocks)
 
 
-def permuted_figures(
+def permutation_p_value(
     first: Matching, second: Matching, figure: FigureOfMerit, n_permutations: int, seed: int
-) -> tuple[float, FloatArray]:
-    """Difference on the common scale of places, and its values after swapping models in random patients.
+) -> float:
+    """Share of swappings of the models in random patients that differ as much as the data, data included.
 
     The figure of a model does not change by placing its scores: places keep their order and their ties.
     """
     if n_permutations < 1:
         raise InvalidInputError(f"n_permutations={n_permutations}: need at least 1")
     one, two = placed_ratings(first), placed_ratings(second)
-    observed = figure_of_merit(two, figure) - figure_of_merit(one, figure)
+    observed = abs(figure_of_merit(two, figure) - figure_of_merit(one, figure))
     generator = np.random.default_rng(seed)
-    permuted = np.empty(n_permutations)
-    for replicate in range(n_permutations):
+    as_far = 1
+    for _ in range(n_permutations):
         swap = generator.integers(0, 2, size=first.n_patients).astype(bool)[first.patients]
-        mixed = mixture(one, two, swap), mixture(two, one, swap)
-        permuted[replicate] = figure_of_merit(mixed[1], figure) - figure_of_merit(mixed[0], figure)
-    return observed, permuted
+        difference = figure_of_merit(mixture(two, one, swap), figure) - figure_of_merit(
+            mixture(one, two, swap), figure
+        )
+        as_far += abs(difference) >= observed - ROUNDING
+    return as_far / (n_permutations + 1)
 
 
 def placed_ratings(matching: Matching) -> CaseRatings:
