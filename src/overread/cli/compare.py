@@ -63,8 +63,9 @@ def compare(
     counting
         What a hit is and how hits are counted.
     """
-    from overread.cli.froc_inputs import load_evaluation
+    from overread.cli.froc_inputs import check_before_work, load_evaluation
 
+    check_before_work(figure)
     files, ground_truth = ((a,), b) if truth is None else ((a, b), truth)
     evaluation = load_evaluation(
         files, ground_truth, reading or ReadingOptions(), counting or CountingOptions()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from overread.cli.froc_inputs import CountingOptions, ReadingOptions
+from overread.errors import UsageError
 
 if TYPE_CHECKING:
     from overread.cli.froc_inputs import Evaluation, ScoredModel
@@ -24,6 +25,7 @@ def froc(
     n_bootstrap: int = 1000,
     level: float = 0.95,
     seed: int = 0,
+    n_shifts: int = 50,
     lock: Path | None = None,
     lock_at: float = 0.5,
     locked: Path | None = None,
@@ -49,6 +51,8 @@ def froc(
         Level of the intervals.
     seed
         Same seed, same intervals.
+    n_shifts
+        Ways to give every image the candidates of another one, for the chance level; 0: leave it out.
     lock
         Fix the threshold at --lock-at on these data and write it here, before the test set is scored.
     lock_at
@@ -64,14 +68,17 @@ def froc(
     counting
         What a hit is and how hits are counted.
     """
-    from overread.cli.froc_inputs import load_evaluation
+    from overread.cli.froc_inputs import check_before_work, load_evaluation
 
+    check_before_work(figure, n_shifts=n_shifts)
     evaluation = load_evaluation((scores,), truth, reading or ReadingOptions(), counting or CountingOptions())
     matchings = {model.name: evaluation.matching(model) for model in evaluation.models}
+    if (lock or locked) and len(matchings) > 1:
+        raise UsageError(f"--lock and --locked need one model; choose it by --score: {', '.join(matchings)}")
     if locked is not None:
         report = locked_report(matchings, locked, n_bootstrap, seed)
     else:
-        report = froc_report(evaluation, matchings, fp, n_bootstrap, level, seed)
+        report = froc_report(evaluation, matchings, fp, n_bootstrap, level, seed, n_shifts)
     if lock is not None:
         report["locked"] = lock_threshold(matchings, lock, lock_at)
     if figure is not None:
@@ -86,6 +93,7 @@ def froc_report(
     n_bootstrap: int,
     level: float,
     seed: int,
+    n_shifts: int,
 ) -> dict[str, Any]:
     """Everything that is known of each model, as plain records."""
     from rich.console import Console
@@ -99,7 +107,7 @@ def froc_report(
                 {"name": model.name, "n_reached": int(matching.gt_reached.sum())}
                 | {"points": point_records(matching, fp, n_bootstrap, level, seed)}
                 | {"single_reader_ignored": ignored_records(matching, fp, n_bootstrap, level, seed)}
-                | {"chance": chance_records(evaluation, model, fp, seed)}
+                | {"chance": chance_records(evaluation, model, fp, seed, n_shifts)}
                 | {"figures_of_merit": figure_records(matching, n_bootstrap, level, seed)}
             )
     return report
@@ -154,12 +162,12 @@ def ignored_records(
 
 
 def chance_records(
-    evaluation: Evaluation, model: ScoredModel, fp: tuple[float, ...], seed: int
+    evaluation: Evaluation, model: ScoredModel, fp: tuple[float, ...], seed: int, n_shifts: int
 ) -> dict[str, Any] | None:
     """Chance level: what the same candidates find on other images; None with only one image."""
     from overread.froc.chance import chance_level
 
-    if len(evaluation.images) < 2:
+    if len(evaluation.images) < 2 or n_shifts == 0:
         return None
     chance = chance_level(
         model.candidates,
@@ -167,8 +175,9 @@ def chance_records(
         evaluation.images,
         rule=evaluation.counting.hit_rule(),
         fp_targets=fp,
+        n_shifts=n_shifts,
         seed=seed,
-        **evaluation.counting.as_match_options(),  # type: ignore[arg-type]
+        **evaluation.counting.as_match_options(),
     )
     return {
         "reached": chance.reached,
@@ -203,7 +212,7 @@ def lock_threshold(matchings: dict[str, Matching], path: Path, fp_target: float)
     """Write a locked operating point of the one model."""
     from overread.froc.locked import lock_operating_point
 
-    name, matching = only_model(matchings, "--lock")
+    ((name, matching),) = matchings.items()
     point = lock_operating_point(matching, fp_target=fp_target, model=name)
     return {
         "path": str(path),
@@ -219,7 +228,7 @@ def locked_report(matchings: dict[str, Matching], path: Path, n_bootstrap: int, 
     """Test figures at a locked threshold, citing its file."""
     from overread.froc.locked import LockedOperatingPoint
 
-    name, matching = only_model(matchings, "--locked")
+    ((name, matching),) = matchings.items()
     point = LockedOperatingPoint.read(path)
     result = point.evaluate(matching, n_bootstrap=n_bootstrap, seed=seed)
     (record,) = records_of(result.intervals)
@@ -235,15 +244,6 @@ def locked_report(matchings: dict[str, Matching], path: Path, n_bootstrap: int, 
         "n_gts": matching.n_gts,
         "point": record,
     }
-
-
-def only_model(matchings: dict[str, Matching], option: str) -> tuple[str, Matching]:
-    """Name and matching of the one model of the file."""
-    from overread.errors import UsageError
-
-    if len(matchings) > 1:
-        raise UsageError(f"{option} needs one model; choose it with --score: {', '.join(matchings)}")
-    return next(iter(matchings.items()))
 
 
 def draw(

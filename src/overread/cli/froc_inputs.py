@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from overread.froc.matching import Matching
     from overread.truth.hits import HitRule
 
-__all__ = ["CountingOptions", "Evaluation", "ReadingOptions", "ScoredModel", "load_evaluation"]
+__all__ = [
+    "CountingOptions",
+    "Evaluation",
+    "ReadingOptions",
+    "ScoredModel",
+    "check_before_work",
+    "load_evaluation",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +142,16 @@ class Evaluation:
             rule=self.counting.hit_rule(),
             **self.counting.as_match_options(),  # type: ignore[arg-type]
         )
+
+
+def check_before_work(figure: Path | None, *, n_shifts: int = 0) -> None:
+    """Refuse what would only fail after the work was done."""
+    from overread.froc.plots import figure_kind
+
+    if figure is not None:
+        figure_kind(figure)
+    if n_shifts < 0:
+        raise UsageError(f"--n-shifts {n_shifts}: 0 or more")
 
 
 def load_evaluation(

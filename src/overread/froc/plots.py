@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    "figure_kind",
     "plot_afroc",
     "plot_calibration",
     "plot_froc",
@@ -396,12 +397,18 @@ def caption(figure: Figure, text: str) -> None:
     figure.supxlabel(text, fontsize=8, color="#444444")
 
 
+def figure_kind(path: Path) -> str:
+    """Kind of figure that a path's ending asks for."""
+    kind = path.suffix.lower().lstrip(".")
+    if kind not in ("png", "svg", "pdf"):
+        raise UsageError(f"{path}: a figure ends in .png, .svg or .pdf, not in {path.suffix!r}")
+    return kind
+
+
 def save_figure(figure: Figure, path: str | Path) -> Path:
     """Write a figure, whole or not at all; the ending chooses PNG, SVG or PDF. Same figure, same bytes."""
     target = Path(path)
-    kind = target.suffix.lower().lstrip(".")
-    if kind not in ("png", "svg", "pdf"):
-        raise UsageError(f"{target}: a figure ends in .png, .svg or .pdf, not in {target.suffix!r}")
+    kind = figure_kind(target)
     from matplotlib import rc_context
 
     buffer = io.BytesIO()
