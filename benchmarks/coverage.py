@@ -1,6 +1,6 @@
 """Coverage of the intervals and size of the paired tests, by simulation.
 
-    python -m benchmarks.coverage [--datasets 5000] [--json FILE]
+    python -m benchmarks.coverage [--datasets 5000] [--scenario NAME] [--json FILE]
 
 Every data set is drawn from a population whose sensitivities are known from a formula: per patient a random
 effect on the scores of its lesions and another on those of its false positives, Gamma-distributed rates of
@@ -151,7 +151,7 @@ class Share:
     standard_error: float
 
 
-def coverage(scenario: Scenario, n_datasets: int, n_bootstrap: int = 1000) -> list[Share]:
+def coverage(scenario: Scenario, n_datasets: int, n_bootstrap: int = 500) -> list[Share]:
     """Share of data sets whose 95 % interval holds the population's value."""
     threshold = scenario.threshold(FP_TARGETS)
     truths = {
@@ -180,7 +180,7 @@ def coverage(scenario: Scenario, n_datasets: int, n_bootstrap: int = 1000) -> li
     return shares(scenario, n_datasets, covered)
 
 
-def size_of_tests(scenario: Scenario, n_datasets: int, n_replicates: int = 500) -> list[Share]:
+def size_of_tests(scenario: Scenario, n_datasets: int, n_replicates: int = 300) -> list[Share]:
     """Share of data sets in which two equally good models differ at the 5 % level."""
 
     def rejected(number: int) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
@@ -223,10 +223,13 @@ def shares(
 def main() -> None:
     parser = argparse.ArgumentParser(description="Coverage of intervals and size of tests.")
     parser.add_argument("--datasets", type=int, default=5000, help="data sets a scenario")
+    parser.add_argument("--scenario", action="append", help="name of a scenario; all by default")
     parser.add_argument("--json", type=Path, help="file for the figures")
     arguments = parser.parse_args()
     found = []
     for scenario in SCENARIOS:
+        if arguments.scenario and scenario.name not in arguments.scenario:
+            continue
         for title, simulate in (("coverage", coverage), ("size", size_of_tests)):
             for row in simulate(scenario, arguments.datasets):
                 found.append({"what": title, **asdict(row)})

@@ -29,7 +29,7 @@ def test_mcnemar_is_the_binomial_test():
 
 @pytest.mark.parametrize(("first", "second"), [("Soft", "B1"), ("Soft", "B2"), ("B1", "B2")])
 def test_the_papers_models_cannot_be_told_apart(first, second):
-    """At 0.5 FP not even with the least disagreement the counts allow; elsewhere not if they miss independently."""
+    """At 0.5 FP not even when nested; at more FP not when they miss independently."""
     ranges = [
         paired_p_range(found(a), found(b), TEST_GTS) for a, b in zip(TABLE[first], TABLE[second], strict=True)
     ]

@@ -10,6 +10,7 @@ from overread.froc.matching import Matching, MatchOptions, match
 from overread.froc.operating import operating_points
 from overread.froc.planning import PairedPRange, gts_needed, paired_p_range
 from overread.froc.resampling import Bootstrap, bootstrap, patient_counts
+from overread.froc.scorer import FrocScorer, matching_of_bags
 from overread.froc.strata import lesion_sizes_mm, only_targets, sensitivity_by
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "ChanceLevel",
     "Comparison",
     "FrocCurve",
+    "FrocScorer",
     "LambdaChoice",
     "LockedEvaluation",
     "LockedOperatingPoint",
@@ -34,6 +36,7 @@ __all__ = [
     "lesion_sizes_mm",
     "lock_operating_point",
     "match",
+    "matching_of_bags",
     "only_targets",
     "operating_points",
     "paired_p_range",

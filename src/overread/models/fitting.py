@@ -109,7 +109,7 @@ def make_report(
         columns_skipped=counters.columns_skipped,
         curvature_refreshes=counters.refreshes,
         descent_sweeps=counters.sweeps,
-        rows_sampled=not solver.curvature.is_exact,
+        rows_sampled=solver.curvature.samples(solver.loss.n_plain),
         convex=problem.loss.is_convex,
         start_objectives=start_objectives,
         spread=(high - low) / low if low > 0 else 0.0,
