@@ -27,7 +27,7 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from overread.errors import InvalidInputError
 
@@ -266,8 +266,9 @@ def overall_test(
         return np.nan, np.nan
     if random == "cases":
         chi_square = df1 * mean_square / error_term
-        return chi_square, float(stats.chi2.sf(chi_square, df1))
-    return mean_square / error_term, float(stats.f.sf(mean_square / error_term, df1, df2))
+        return chi_square, float(chdtrc(df1, chi_square))
+    ratio = mean_square / error_term
+    return ratio, float(chdtrc(df1, df1 * ratio) if np.isinf(df2) else fdtrc(df1, df2, ratio))
 
 
 def pairwise_differences(
@@ -275,7 +276,7 @@ def pairwise_differences(
 ) -> tuple[Difference, ...]:
     """Differences of the reader-averaged figures of every two modalities."""
     error = float(np.sqrt(2 * max(error_term, 0.0) / theta.shape[1]))
-    half_width = float(stats.t.ppf((1 + level) / 2, df)) * error
+    half_width = t_quantile((1 + level) / 2, df) * error
     results = []
     for a, b in combinations(range(len(names)), 2):
         estimate = float(theta[a].mean() - theta[b].mean())
@@ -312,7 +313,7 @@ def modality_means(
             error_term = reader_square + n_readers * max(errors.cov2_within[i], 0.0)
             df = np.inf if reader_square == 0 else df * (error_term / reader_square) ** 2
         estimate, error = float(theta[i].mean()), float(np.sqrt(error_term / n_readers))
-        half_width = float(stats.t.ppf((1 + level) / 2, df)) * error
+        half_width = t_quantile((1 + level) / 2, df) * error
         results.append(ModalityMean(name, estimate, error, df, estimate - half_width, estimate + half_width))
     return tuple(results)
 
@@ -321,7 +322,15 @@ def two_sided(estimate: float, error: float, df: float) -> float:
     """Two-sided p-value of estimate / error; no difference at all is p = 1 even without error."""
     if estimate == 0:
         return 1.0
-    return float(2 * stats.t.sf(abs(estimate) / error, df)) if error > 0 else np.nan
+    if not error > 0:
+        return np.nan
+    distance = -abs(estimate) / error
+    return float(2 * (ndtr(distance) if np.isinf(df) else stdtr(df, distance)))
+
+
+def t_quantile(probability: float, df: float) -> float:
+    """Quantile of Student's t; of the normal distribution where the degrees of freedom are infinite."""
+    return float(ndtri(probability) if np.isinf(df) else stdtrit(df, probability))
 
 
 def checked_figures(figures: ArrayLike, random: RandomEffects, level: float) -> FloatArray:
