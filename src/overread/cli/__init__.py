@@ -21,6 +21,16 @@ app = App(
 )
 app.command("overread.cli.demo:demo", help="Fit the model on an embedded problem and draw its path.")
 app.command(
+    "overread.cli.merge:merge",
+    help="Merge the readers' marks into ground-truth objects with soft labels.",
+    help_epilogue="Example: overread merge my_study -o truth.parquet --figure marks.png --image case-07",
+)
+app.command(
+    "overread.cli.readers:readers",
+    help="Show how the readers read: sensitivity, false positives, agreement.",
+    help_epilogue="Example: overread readers my_study --figure readers.png",
+)
+app.command(
     "overread.cli.import_marks:import_marks",
     name="import",
     help="Turn other tools' marks into tables of marks, readings and images.",
@@ -38,6 +48,7 @@ app.command(
     help_epilogue="Example: overread check study",
 )
 app.command(
+<<<<<<< HEAD
     "overread.cli.merge:merge",
     help="Merge the readers' marks into ground-truth objects with soft labels.",
     help_epilogue="Example: overread merge my_study -o truth.parquet --figure marks.png --image case-07",
@@ -46,6 +57,15 @@ app.command(
     "overread.cli.readers:readers",
     help="Show how the readers read: sensitivity, false positives, agreement.",
     help_epilogue="Example: overread readers my_study --figure readers.png",
+=======
+    "overread.cli.froc:froc",
+    help="Show how good a detector is: sensitivity against false positives per image, with intervals.",
+    help_epilogue="Example: overread froc detections.csv truth.csv --n-images 300 --figure froc.png",
+)
+app.command(
+    "overread.cli.compare:compare",
+    help="Say whether two models can be told apart on the same images.",
+    help_epilogue="Example: overread compare ours.json theirs.json truth_coco.json --mm-per-px 0.143",
 )
 
 INTERRUPTED = 130
