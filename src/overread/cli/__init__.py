@@ -48,16 +48,6 @@ app.command(
     help_epilogue="Example: overread check study",
 )
 app.command(
-<<<<<<< HEAD
-    "overread.cli.merge:merge",
-    help="Merge the readers' marks into ground-truth objects with soft labels.",
-    help_epilogue="Example: overread merge my_study -o truth.parquet --figure marks.png --image case-07",
-)
-app.command(
-    "overread.cli.readers:readers",
-    help="Show how the readers read: sensitivity, false positives, agreement.",
-    help_epilogue="Example: overread readers my_study --figure readers.png",
-=======
     "overread.cli.froc:froc",
     help="Show how good a detector is: sensitivity against false positives per image, with intervals.",
     help_epilogue="Example: overread froc detections.csv truth.csv --n-images 300 --figure froc.png",
