@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
@@ -55,22 +53,6 @@ def descend(solver: NewtonSolver, lam: float, *, tol: float, max_iter: int) -> S
         solver.solve(current, tol=LOOSE_TOL, max_iter=max_iter)
         current *= STEP_DOWN
     return solver.solve(lam, tol=tol, max_iter=max_iter)
-
-
-def along(
-    solver: NewtonSolver,
-    lambdas: Floats,
-    *,
-    tol: float,
-    max_iter: int,
-    report: Callable[[int, Solution], None] | None = None,
-) -> Iterator[Solution]:
-    """Solutions for decreasing lambdas, each warm from the one before."""
-    for index, lam in enumerate(lambdas):
-        solution = solver.solve(float(lam), tol=tol, max_iter=max_iter)
-        if report is not None:
-            report(index, solution)
-        yield solution
 
 
 def witness_loss(loss: BagLoss, random: np.random.Generator) -> BagLoss:
