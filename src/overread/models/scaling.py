@@ -92,10 +92,10 @@ def make_design(
     weight = row_weight[order] / row_weight.sum()
     constant = 10.0 * float(np.finfo(X.dtype).eps)
     standardize_rows(Xt, weight, center, standardize, constant, means, scales, norms, largest)
-    if not standardize and largest.max() > LARGEST_UNSCALED:
-        column = int(largest.argmax())
+    used = np.where(scales > 0, largest, 0.0)
+    if not standardize and used.max() > LARGEST_UNSCALED:
         raise InvalidInputError(
-            f"column {column} of X reaches {largest.max():.3g}; products would overflow. Use standardize=True"
+            f"column {used.argmax()} of X reaches {used.max():.3g}; products would overflow. Use standardize=True"
         )
     vanishing = np.flatnonzero((largest > 0) & (largest < float(np.finfo(X.dtype).tiny)))
     return Design(Xt, means, scales, norms, vanishing)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from overread.bags import Bags
@@ -126,6 +127,13 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        """Many models in one are no classifier to scikit-learn, but their labels are those of one."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        tags.target_tags.required = True
+        return tags
 
     def fit(
         self,
