@@ -195,7 +195,10 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
             n_lambdas = int(check_number(self.n_lambdas, "n_lambdas", low=1, integer=True))
             ratio = check_number(self.min_ratio, "min_ratio", low=np.finfo(float).tiny, high=1.0)
             return lambda_grid(lambda_max, n_lambdas, ratio)
-        values = np.asarray(self.lambdas, dtype=np.float64)
+        try:
+            values = np.asarray(self.lambdas, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"lambdas must be numbers: {error}") from error
         if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values >= 0)).all():
             raise InvalidInputError("lambdas must be a sequence of at least one finite number >= 0")
         return np.sort(values)[::-1]
