@@ -100,7 +100,7 @@ def test_recoded_soft_labels_are_noticed(mil):
     """scikit-learn's cross_val_predict turns {0, .25} into {0, 1} before `fit`."""
     y = np.where(mil.y > 0, 0.25, 0.0)
     carrying = mil.bags.with_labels(y)
-    with pytest.raises(InvalidInputError, match="recodes soft labels: use overread.bags.out_of_fold"):
+    with pytest.raises(InvalidInputError, match="recodes soft labels: use overread"):
         cross_val_predict(MODEL, carrying, y, cv=KFold(3), method="predict_proba")
     ours = out_of_fold(MODEL, carrying, y, cv=KFold(3))
     assert ours.shape == (len(y), 2)

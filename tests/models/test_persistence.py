@@ -307,7 +307,7 @@ def test_what_cannot_be_saved(model, mil, tmp_path):
         copy.save(tmp_path / "m.json")
     copy = load(tmp_path / "m.json")
     copy.random_state = np.random.RandomState(0)
-    with pytest.raises(InvalidInputError, match="random_state.*seed"):
+    with pytest.raises(InvalidInputError, match=r"random_state.*seed"):
         copy.save(tmp_path / "m.json")
     copy.random_state = None
     copy.classes_ = np.array([1 + 2j, 3])

@@ -16,8 +16,8 @@ def design(X, weight=None, order=None, *, center=True, standardize=True):
     return make_design(X, order, weight, center=center, standardize=standardize)
 
 
-@pytest.fixture(scope="module")
-def X():
+@pytest.fixture(scope="module", name="X")
+def matrix():
     return np.random.default_rng(0).normal(3.0, 2.0, size=(2500, 4))
 
 

@@ -25,7 +25,7 @@ from overread.models.prediction import LinearBagClassifier
 from overread.storage import write_atomically
 
 if TYPE_CHECKING:
-    import onnx
+    from onnx import ModelProto
 
 __all__ = ["export_onnx", "onnx_graph"]
 
@@ -59,7 +59,7 @@ def export_onnx(model: LinearBagClassifier, path: str | Path) -> Path:
     return write_atomically(path, onnx_graph(model).SerializeToString(deterministic=True))
 
 
-def onnx_graph(model: LinearBagClassifier) -> onnx.ModelProto:
+def onnx_graph(model: LinearBagClassifier) -> ModelProto:
     """Return the instance scorer of a fitted model as an ONNX model."""
     onnx = _import_onnx()
     check_is_fitted(model)
@@ -71,7 +71,7 @@ def onnx_graph(model: LinearBagClassifier) -> onnx.ModelProto:
         [onnx.helper.make_tensor_value_info(name, double, ["n"]) for name in ("score", "probability")],
         _constants(onnx.numpy_helper, model),
     )
-    made: onnx.ModelProto = onnx.helper.make_model(
+    made: ModelProto = onnx.helper.make_model(
         graph,
         producer_name="overread",
         producer_version=overread.__version__,
