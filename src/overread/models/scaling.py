@@ -19,7 +19,8 @@ __all__ = ["Design", "make_design"]
 Floats = NDArray[np.float64]
 
 ROWS_PER_BLOCK = 1024
-LARGEST_UNSCALED = 1e100
+# The curvature is formed in float32 where rows are sampled: squares of this, summed over rows, still fit.
+LARGEST_UNSCALED = 1e15
 
 
 @dataclass(frozen=True)
@@ -91,10 +92,10 @@ def make_design(
     weight = row_weight[order] / row_weight.sum()
     constant = 10.0 * float(np.finfo(X.dtype).eps)
     standardize_rows(Xt, weight, center, standardize, constant, means, scales, norms, largest)
-    if not standardize and largest.max() > LARGEST_UNSCALED:
-        column = int(largest.argmax())
+    used = np.where(scales > 0, largest, 0.0)
+    if not standardize and used.max() > LARGEST_UNSCALED:
         raise InvalidInputError(
-            f"column {column} of X reaches {largest.max():.3g}; products would overflow. Use standardize=True"
+            f"column {used.argmax()} of X reaches {used.max():.3g}; products would overflow. Use standardize=True"
         )
     vanishing = np.flatnonzero((largest > 0) & (largest < float(np.finfo(X.dtype).tiny)))
     return Design(Xt, means, scales, norms, vanishing)

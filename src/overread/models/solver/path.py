@@ -13,12 +13,13 @@ __all__ = ["descend", "lambda_grid", "null_intercept", "witness_loss"]
 
 Floats = NDArray[np.float64]
 
-# Beyond these scores a probability rounds to 0 or 1 in double precision: where labels push b to infinity.
-CAP = 36.7
+# Where labels push b to infinity: beyond this score what is left of the gradient is below rounding.
+CAP = 50.0
 BRACKET = 740.0
 # On the way to a single lambda: steps wide enough to be quick, short enough not to lose the good basin.
 STEP_DOWN = 0.6
 LOOSE_TOL = 1e-2
+LOWEST = 1e-4
 
 
 def null_intercept(loss: BagLoss) -> float:
@@ -49,7 +50,8 @@ def lambda_grid(lambda_max: float, n_lambdas: int, min_ratio: float) -> Floats:
 def descend(solver: NewtonSolver, lam: float, *, tol: float, max_iter: int) -> Solution:
     """Reach a single lambda from w = 0 along a short, loose path; without it the non-convex fit does worse."""
     current = STEP_DOWN * solver.lambda_max
-    while current > lam / STEP_DOWN and current > 0:
+    last = max(lam / STEP_DOWN, LOWEST * solver.lambda_max)
+    while current > last:
         solver.solve(current, tol=LOOSE_TOL, max_iter=max_iter)
         current *= STEP_DOWN
     return solver.solve(lam, tol=tol, max_iter=max_iter)
