@@ -29,11 +29,10 @@ FIRST_TOLERANCE = {
     "glmnet": 1e-7,
     "saga": 1e-4,
     "liblinear": 1e-3,
-    "ours": 1e-3,
-    "ours_one": 1e-3,
+    "ours": 1e-2,
 }
 STEP = 10**0.5
-OURS = ("ours", "ours_one", "floor")
+OURS = ("ours", "floor")
 
 
 class TooSlowError(Exception):
