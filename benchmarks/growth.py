@@ -75,8 +75,8 @@ def _draw(curves: dict[str, list[tuple[int, float]]]) -> None:
         middle = len(sizes) // 2
         axis.loglog(sizes, seconds, "o-", color=BLUE, linewidth=1.8, markersize=4.5)
         axis.loglog(sizes, seconds[middle] * sizes / sizes[middle], ":", color=GREY, linewidth=1)
-        fixed = ", ".join(f"{value:,} {key}" for key, value in BASE.items() if key != name)
-        axis.set_title(fixed, fontsize=7, color=GREY)
+        fixed = [f"{value:,} {key}" for key, value in BASE.items() if key != name]
+        axis.set_title(f"at {fixed[0]},\n{fixed[1]}, {fixed[2]}", fontsize=8, color=GREY)
         axis.set_xlabel(f"{name} (exponent {_exponent(points):.2f})", fontsize=9)
         axis.set_xticks(sizes[::2], [f"{int(size):,}" for size in sizes[::2]])
         axis.xaxis.set_minor_formatter(NullFormatter())
