@@ -110,7 +110,7 @@ def make_report(
         columns_skipped=counters.columns_skipped,
         curvature_refreshes=counters.refreshes,
         descent_sweeps=counters.sweeps,
-        rows_sampled=worth_sampling(solver.loss.n_plain, len(solver.curvature.columns)),
+        rows_sampled=worth_sampling(solver.loss.n_plain, solver.curvature.sample_size),
         convex=problem.loss.is_convex,
         start_objectives=start_objectives,
         spread=(high - low) / low if low > 0 else 0.0,
