@@ -50,5 +50,20 @@ test: lint system
 docs: setup
 	$(BIN)/python docs/build.py
 
+PEERS := .venv-peers
+
+# A separate environment, because adelie needs numpy < 2. All peers have wheels for Linux on x86-64; elsewhere
+# python-glmnet is built from source and needs gfortran.
+peers: $(PEERS)/.installed
+
+$(PEERS)/.installed: requirements/peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r $<
+	touch $@
+
+# make bench BENCH=--quick takes smaller problems; BENCH=l1_path runs one module.
+bench: setup peers
+	$(BIN)/python -m benchmarks.run $(BENCH)
+
 clean:
 	rm -rf $(VENV) $(PEERS) demo-output docs/_build
