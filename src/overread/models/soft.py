@@ -79,7 +79,7 @@ class SoftMILLogisticRegression(LinearBagClassifier):
     >>> X = np.array([[0.0], [3.0], [0.1], [-0.2]])
     >>> model = SoftMILLogisticRegression(lam=0.01).fit(X, [0.75, 0.0, 0.0], bags=["a", "a", "b", "c"])
     >>> model.predict_proba(X, bags=["a", "a", "b", "c"])[:, 1].round(2)
-    array([0.66, 0.08, 0.06])
+    array([0.74, 0.01, 0.  ])
     """
 
     def __init__(
