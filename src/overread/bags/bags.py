@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from overread.bags.ids import read_grouping
 from overread.bags.instances import FloatMatrix, InstanceMatrix, read_instances
 from overread.bags.parts import (
+    key_of_bags,
     offsets_of_sizes,
     positions_of,
     read_bag_ids,
@@ -278,6 +279,7 @@ class Bags:
 
     def __getitem__(self, key: Any) -> FloatMatrix | Bags:
         """Return the instances of one bag for an integer, else the chosen bags as ``Bags``."""
+        key = key_of_bags(key)
         if isinstance(key, int | np.integer) and not isinstance(key, bool):
             position = range(len(self))[key]
             return self.instances[self.offsets[position] : self.offsets[position + 1]]

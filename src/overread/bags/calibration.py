@@ -1,7 +1,7 @@
 """Calibration against soft labels: decision values become probabilities that can be trusted.
 
-scikit-learn's ``CalibratedClassifierCV`` refuses soft labels. A soft label y is here what it means: the row once
-as positive with weight y and once as negative with weight 1 - y. Both methods then are the usual ones.
+scikit-learn's ``CalibratedClassifierCV`` refuses soft labels. A soft label y is here what it means: the row
+once as positive with weight y and once as negative with weight 1 - y. Both methods then are the usual ones.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from overread.bags.labels import read_labels
 from overread.bags.scoring import mean_soft_kl, out_of_fold, read_weights
-from overread.errors import InvalidInputError
+from overread.errors import InvalidInputError, NotConvergedError
 
 __all__ = ["CalibratedSoftClassifier", "SoftCalibrator"]
 
 NEWTON_STEPS = 100
-HALVINGS = 50
+CONVERGED = 1e-24
+ROUNDING = 1e-14
+SEPARATED = 1e-13
 
 
 class SoftCalibrator(BaseEstimator):
@@ -34,7 +36,7 @@ class SoftCalibrator(BaseEstimator):
 
     with Platt's targets t+ = (N+ + 1)/(N+ + 2) and t- = 1/(N- + 2), N+ = sum w y, N- = sum w (1 - y). They
     keep (a, b) finite where the labels can be separated.
-    ``"isotonic"``: the increasing function with the smallest weighted squared error, constant beyond the data.
+    ``"isotonic"``: the increasing function of least weighted squared error, constant beyond the data.
 
     Parameters
     ----------
@@ -123,16 +125,15 @@ def _fit_sigmoid(
         hessian = (design.T * (weights * p * (1 - p))) @ design
         # A constant decision value leaves the slope undetermined: the least-norm step keeps it 0.
         step = np.linalg.lstsq(hessian, -gradient, rcond=1e-14)[0]
-        for _ in range(HALVINGS):
-            new_loss = _cross_entropy(design @ (theta + step), targets, weights)
-            if new_loss <= loss:
-                break
+        if loss <= SEPARATED * weights.sum():
+            raise NotConvergedError("the labels are separable, the sigmoid is unbounded; use smooth=True")
+        if -gradient @ step <= CONVERGED * loss:
+            slope = float(theta[0] / scale)
+            return slope, float(theta[1] - slope * centre)
+        while (new_loss := _cross_entropy(design @ (theta + step), targets, weights)) > loss * (1 + ROUNDING):
             step /= 2
-        if not new_loss < loss:
-            break
         theta, loss = theta + step, new_loss
-    slope = float(theta[0] / scale)
-    return slope, float(theta[1] - slope * centre)
+    raise NotConvergedError(f"the sigmoid did not converge in {NEWTON_STEPS} Newton steps; use smooth=True")
 
 
 def _cross_entropy(

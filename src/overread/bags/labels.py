@@ -100,8 +100,6 @@ def _as_vector(y: Any) -> NDArray[Any]:
         raise InvalidInputError(f"labels must be one value a bag: {error}") from error
     if len(values) == 0:
         raise InvalidInputError("y has 0 sample(s); there are no labels to learn from")
-    if values.dtype.kind == "c":
-        raise InputTypeError("Complex data not supported: y holds complex numbers")
     return _unboxed(values) if values.dtype == object else values
 
 

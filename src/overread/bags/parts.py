@@ -13,6 +13,7 @@ from overread.bags.ids import Grouping, read_grouping
 from overread.errors import InputTypeError, InvalidInputError
 
 __all__ = [
+    "key_of_bags",
     "offsets_of_sizes",
     "positions_of",
     "read_bag_ids",
@@ -35,14 +36,18 @@ def offsets_of_sizes(sizes: Any) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
+def key_of_bags(key: Any) -> Any:
+    """Take the ellipsis from a key: scikit-learn indexes whatever has a shape with ``[rows, ...]``."""
+    if not isinstance(key, tuple):
+        return key
+    rest = [part for part in key if part is not Ellipsis]
+    if len(rest) != 1:
+        raise IndexError("Bags has one axis, the bags; index bags.instances for rows and columns")
+    return rest[0]
+
+
 def positions_of(key: Any, n_bags: int) -> NDArray[np.int64]:
     """Turn a slice, a mask or a list of integers into positions of bags."""
-    if isinstance(key, tuple):
-        # scikit-learn indexes whatever has a shape with [rows, ...].
-        rest = [part for part in key if part is not Ellipsis]
-        if len(rest) != 1:
-            raise IndexError("Bags has one axis, the bags; index bags.instances for rows and columns")
-        key = rest[0]
     if not isinstance(key, slice):
         key = np.asarray(key)
         key = key.astype(np.int64) if key.size == 0 else key

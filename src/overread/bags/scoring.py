@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, Literal
@@ -81,7 +82,7 @@ def read_weights(weights: Any) -> NDArray[np.float64]:
     values = np.asarray(weights, dtype=np.float64)
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(bad):
-        raise InvalidInputError(f"sample_weight row {bad[0]} is {values[bad[0]]}; it must be finite and >= 0")
+        raise InvalidInputError(f"sample_weight row {bad[0]} is {values[bad[0]]}, not finite and >= 0")
     if not values.any():
         raise InvalidInputError("all sample weights are 0; nothing is left")
     return values
@@ -93,7 +94,7 @@ def _log_probabilities(y_prob: Any, log_proba: Any) -> tuple[NDArray[np.float64]
     if log_proba is not None:
         logs = np.asarray(log_proba, dtype=np.float64)
         if logs.ndim != 2 or logs.shape[1] != 2 or np.isnan(logs).any() or (logs > 0).any():
-            raise InvalidInputError("log_proba must be two columns of logarithms of probabilities, none NaN")
+            raise InvalidInputError("log_proba must be two columns of log probabilities, none NaN")
         return logs[:, 0], logs[:, 1]
     probability = np.asarray(y_prob, dtype=np.float64)
     if not ((probability >= 0) & (probability <= 1)).all():
@@ -102,7 +103,7 @@ def _log_probabilities(y_prob: Any, log_proba: Any) -> tuple[NDArray[np.float64]
         if probability.ndim == 2 and probability.shape[1] == 2:
             return np.log(probability[:, 0]), np.log(probability[:, 1])
         if probability.ndim != 1:
-            raise InvalidInputError(f"y_prob has shape {probability.shape}; it must be (n,) or (n, 2)")
+            raise InvalidInputError(f"y_prob has shape {probability.shape}, not (n,) or (n, 2)")
         return np.log1p(-probability), np.log(probability)
 
 
@@ -110,8 +111,8 @@ def soft_kl_scorer(estimator: Any, X: Any, y: Any, sample_weight: Any = None) ->
     """Score an estimator by minus the mean soft KL divergence: a scikit-learn scorer, larger is better.
 
     Use it as ``scoring=soft_kl_scorer``, or by a name of your choice among other metrics:
-    ``scoring={"soft_kl": soft_kl_scorer, ...}``. It reads ``predict_log_proba`` where the estimator has it, so
-    that confident predictions are scored exactly.
+    ``scoring={"soft_kl": soft_kl_scorer, ...}``. It reads ``predict_log_proba`` where the estimator has it,
+    so that confident predictions are scored exactly.
     """
     classes = getattr(estimator, "classes_", None)
     classes = classes if classes is not None and len(classes) == 2 else None
@@ -198,7 +199,10 @@ def _splits(cv: Any, X: Any, y: Any, groups: Any) -> list[Split]:
     if hasattr(cv, "split"):
         if groups is None and isinstance(X, Bags):
             groups = X.groups
-        cv = cv.split(X, y, groups)
+        with warnings.catch_warnings():
+            # A splitter that ignores groups is told apart by what it does: see _refuse_unfair_splits.
+            warnings.filterwarnings("ignore", "The groups parameter is ignored")
+            cv = list(cv.split(X, y, groups))
     elif not isinstance(cv, Iterable):
         raise InvalidInputError(f"cv must be an integer, a splitter or pairs of indices, got {cv!r}")
     return [(np.asarray(train), np.asarray(test)) for train, test in cv]

@@ -25,7 +25,7 @@ from sklearn.utils import check_random_state
 from overread.bags.bags import Bags
 from overread.bags.ids import read_grouping
 from overread.bags.labels import read_labels
-from overread.errors import InvalidInputError, LeakageError, TableError
+from overread.errors import DataWarning, InvalidInputError, LeakageError, TableError
 
 __all__ = ["SoftStratifiedGroupKFold", "refuse_leakage", "split_by_patient"]
 
@@ -103,7 +103,7 @@ class SoftStratifiedGroupKFold(BaseCrossValidator):
             warnings.warn(
                 f"only {positive_groups} groups have a positive label, for {self.n_splits} folds: "
                 "some folds have none",
-                UserWarning,
+                DataWarning,
                 stacklevel=3,
             )
         generator = check_random_state(self.random_state) if self.shuffle else None
@@ -212,21 +212,18 @@ def refuse_leakage(images: pd.DataFrame) -> None:
     LeakageError
         Naming two images at fault.
     """
-    checks = [("patient", _patients(images))] if "patient_id" in images else []
+    checks = [("the same patient", _patients(images))] if "patient_id" in images else []
     if "pixel_hash" in images:
         checks.append(("identical pixels", images["pixel_hash"].to_numpy(dtype=object)))
     for what, keys in checks:
-        frame = pd.DataFrame(
-            {"key": keys, "split": images["split"].to_numpy(), "image": images["image_id"].to_numpy()}
-        )
-        first = frame.groupby("key", sort=False)[["split", "image"]].transform("first")
-        leaks = np.flatnonzero((frame["split"] != first["split"]).to_numpy())
+        known = images[["image_id", "split"]].assign(key=keys).dropna(subset="key")
+        first = known.groupby("key", sort=False)[["split", "image_id"]].transform("first")
+        leaks = np.flatnonzero((known["split"] != first["split"]).to_numpy())
         if len(leaks):
-            row = leaks[0]
+            here, there = known.iloc[leaks[0]], first.iloc[leaks[0]]
             raise LeakageError(
-                f"the same {what} in two parts: image {first['image'].iloc[row]!r} is in "
-                f"{first['split'].iloc[row]!r}, image {frame['image'].iloc[row]!r} in "
-                f"{frame['split'].iloc[row]!r}; put them in one part"
+                f"{what} in two parts: image {there['image_id']!r} is in {there['split']!r}, "
+                f"image {here['image_id']!r} in {here['split']!r}; put them in one part"
             )
 
 

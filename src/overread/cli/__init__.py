@@ -20,6 +20,16 @@ app = App(
     help_format="plaintext",
 )
 app.command("overread.cli.demo:demo", help="Fit the model on an embedded problem and draw its path.")
+app.command(
+    "overread.cli.merge:merge",
+    help="Merge the readers' marks into ground-truth objects with soft labels.",
+    help_epilogue="Example: overread merge my_study -o truth.parquet --figure marks.png --image case-07",
+)
+app.command(
+    "overread.cli.readers:readers",
+    help="Show how the readers read: sensitivity, false positives, agreement.",
+    help_epilogue="Example: overread readers my_study --figure readers.png",
+)
 
 INTERRUPTED = 130
 BUG = 1

@@ -7,8 +7,8 @@ p >= q along x and y and its centre (h, k) in the first quadrant. The circle's p
 
 and f = 0 is the quartic of the intersection in tan(t / 2). Its real roots are isolated by the turning points
 of f: the lowest lies in the first quadrant, the highest in the third, none in the fourth, and in the second
-either none or one maximum and one minimum (inside the astroid of the ellipse's normals). Between two of them f
-is monotone, so that safeguarded Newton steps find each root.
+either none or one maximum and one minimum (inside the astroid of the ellipse's normals). Between two of them
+f is monotone, so that safeguarded Newton steps find each root.
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ def inside_test(t: float, h: float, k: float, p: float, q: float) -> float:
 
 
 @kernel
-def crossing(h: float, k: float, p: float, q: float, inside: float, outside: float) -> float:
-    """Root of f between an angle inside B and one outside, by Newton steps kept in the bracket."""
-    low, high = inside_test(inside, h, k, p, q), inside_test(outside, h, k, p, q)
+def crossing(
+    h: float, k: float, p: float, q: float, inside: float, low: float, outside: float, high: float
+) -> float:
+    """Root of f between an angle where it is low < 0 and one where it is high > 0, by Newton steps."""
     # exact for a cosine, which f is when B is a circle in this frame
     share = math.acos(max(-1.0, min(1.0, (high + low) / (high - low)))) / math.pi
     t = inside + share * (outside - inside)
@@ -116,11 +117,12 @@ def circle_overlap(h: float, k: float, p: float, q: float) -> float:
     a, hs = 1.0 - ratio, h * ratio
     lowest = slope_root(a, hs, k, 0.0, 0.5 * math.pi)
     highest = slope_root(a, hs, k, 1.5 * math.pi, math.pi)
-    if inside_test(highest, h, k, p, q) <= tol:
+    low, high = inside_test(lowest, h, k, p, q), inside_test(highest, h, k, p, q)
+    if high <= tol:
         return math.pi
-    if inside_test(lowest, h, k, p, q) >= -tol:
+    if low >= -tol:
         return math.pi * p * q if h * h + k * k < 1.0 else 0.0
-    start = crossing(h, k, p, q, lowest + 2.0 * math.pi, highest) - 2.0 * math.pi
+    start = crossing(h, k, p, q, lowest + 2.0 * math.pi, low, highest, high) - 2.0 * math.pi
     first_inside, last_outside = lowest, highest
     root_h, root_k = hs ** (1.0 / 3.0), k ** (1.0 / 3.0)
     if root_h * root_h + root_k * root_k < a ** (2.0 / 3.0):
@@ -129,9 +131,9 @@ def circle_overlap(h: float, k: float, p: float, q: float) -> float:
         bottom = slope_root(a, hs, k, split, math.pi)
         f_top, f_bottom = inside_test(top, h, k, p, q), inside_test(bottom, h, k, p, q)
         if f_top > tol and f_bottom < -tol:
-            leave = crossing(h, k, p, q, lowest, top)
-            enter = crossing(h, k, p, q, bottom, top)
-            end = crossing(h, k, p, q, bottom, highest)
+            leave = crossing(h, k, p, q, lowest, low, top, f_top)
+            enter = crossing(h, k, p, q, bottom, f_bottom, top, f_top)
+            end = crossing(h, k, p, q, bottom, f_bottom, highest, high)
             return (
                 circle_piece(start, leave)
                 + ellipse_piece(leave, enter, h, k, p, q)
@@ -139,10 +141,10 @@ def circle_overlap(h: float, k: float, p: float, q: float) -> float:
                 + ellipse_piece(end, start, h, k, p, q)
             )
         if f_top > tol:
-            last_outside = top
+            last_outside, high = top, f_top
         elif f_bottom < 0.0:
-            first_inside = bottom
-    end = crossing(h, k, p, q, first_inside, last_outside)
+            first_inside, low = bottom, f_bottom
+    end = crossing(h, k, p, q, first_inside, low, last_outside, high)
     return circle_piece(start, end) + ellipse_piece(end, start, h, k, p, q)
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from overread.marks.csv_cells import unguard_formula
 from overread.marks.schemas import Type
 
-__all__ = ["DESCRIPTIONS", "REMEDIES", "UNREADABLE", "as_series", "parsed", "shown"]
+__all__ = ["DESCRIPTIONS", "REMEDIES", "UNREADABLE", "as_series", "parse_number", "parsed", "shown"]
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}

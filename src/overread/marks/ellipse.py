@@ -67,17 +67,6 @@ class Ellipse:
             semi_minor_mm=0.5 * (y_max_mm - y_min_mm),
         )
 
-    @classmethod
-    def from_moments(cls, x_mm: float, y_mm: float, moments: ArrayLike) -> Self:
-        """Ellipse whose uniform filling has the centre (x, y) and the 2 x 2 covariance `moments` in mm^2.
-
-        A filled ellipse has variance a^2 / 4 along its major axis and b^2 / 4 along its minor one.
-        """
-        variances, axes = np.linalg.eigh(np.asarray(moments, dtype=np.float64))
-        angle = math.degrees(math.atan2(axes[1, 1], axes[0, 1]))
-        semi_minor, semi_major = (2.0 * np.sqrt(np.maximum(variances, 0.0))).tolist()
-        return cls(x_mm, y_mm, semi_major, semi_minor, angle)
-
     @property
     def area_mm2(self) -> float:
         """Area pi a b."""

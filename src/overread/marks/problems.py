@@ -8,7 +8,9 @@ from typing import Literal
 
 from overread.errors import LeakageError, TableError
 
-__all__ = ["Problem", "raise_for_errors"]
+__all__ = ["Problem", "Severity", "raise_for_errors"]
+
+Severity = Literal["error", "warning", "leakage"]
 
 SHOWN = 5
 
@@ -39,7 +41,7 @@ class Problem:
     column: str | None
     message: str
     remedy: str
-    severity: Literal["error", "warning", "leakage"] = "error"
+    severity: Severity = "error"
 
     def __str__(self) -> str:
         place = self.file

@@ -58,12 +58,12 @@ def read_table(path: str | Path, kind: str) -> pd.DataFrame:
         Naming file, row, column and remedy of the first few problems.
     """
     scan = scan_table(path, kind)
-    raise_for_errors(scan.problems)
+    raise_for_errors([*scan.problems, *duplicated_rows(scan.frame, schema_of(kind), str(path))])
     return scan.frame
 
 
 def scan_table(path: str | Path, kind: str) -> TableScan:
-    """Read what can be read of a table and collect all that is wrong with it.
+    """Read what can be read of a table and collect all cells that are not what the schema wants.
 
     Raises
     ------
@@ -73,12 +73,10 @@ def scan_table(path: str | Path, kind: str) -> TableScan:
     file = Path(path)
     schema = schema_of(kind)
     if file.suffix.lower() == ".csv":
-        scan = scan_csv(file, schema)
-    elif file.suffix.lower() == ".parquet":
-        scan = scan_parquet(file, schema)
-    else:
-        raise TableError(f"{file}: a table ends in .csv or .parquet, not in {file.suffix!r}")
-    return TableScan(scan.frame, [*scan.problems, *duplicated_rows(scan.frame, schema, str(file))])
+        return scan_csv(file, schema)
+    if file.suffix.lower() == ".parquet":
+        return scan_parquet(file, schema)
+    raise TableError(f"{file}: a table ends in .csv or .parquet, not in {file.suffix!r}")
 
 
 def scan_csv(path: Path, schema: Schema) -> TableScan:
@@ -199,7 +197,7 @@ def first_line(error: Exception) -> str:
 
 
 def duplicated_rows(frame: pd.DataFrame, schema: Schema, file: str) -> Iterator[Problem]:
-    """Rows whose key another row has already."""
+    """Rows whose key another row has already; the columns in which the two differ are named."""
     key = list(schema.key)
     rows = np.flatnonzero(frame.duplicated(key, keep="first").to_numpy())
     if not len(rows):
@@ -210,9 +208,12 @@ def duplicated_rows(frame: pd.DataFrame, schema: Schema, file: str) -> Iterator[
     for row in map(int, rows):
         ids = tuple(frame[name].iloc[row] for name in key)
         same = ", ".join(f"{name} {shown(value)}" for name, value in zip(key, ids, strict=True))
-        yield Problem(
-            file, row + 2, key[-1], f"{same} is already in row {first[ids] + 2}", "keep one of the rows"
-        )
+        one, other = frame.iloc[first[ids]], frame.iloc[row]
+        differing = [name for name in frame.columns if csv_cell(one[name]) != csv_cell(other[name])]
+        message = f"{same} is already in row {first[ids] + 2}"
+        if differing:
+            message += f", there with another {', '.join(differing)}"
+        yield Problem(file, row + 2, key[-1], message, "keep one of the rows")
 
 
 def write_table(frame: pd.DataFrame, path: str | Path) -> Path:

@@ -1,24 +1,30 @@
-"""Compiled parts of `overread.truth`: pairs that lie near each other."""
+"""Compiled parts of `overread.truth`: pairs that lie near each other, star groups, running averages."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from overread.kernel import kernel
+from overread.marks._kernels import overlap_one
 
-__all__ = ["near_pairs"]
+__all__ = ["fused_groups", "near_pairs", "star_groups"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 @kernel
 def near_pairs(
-    starts: NDArray[np.int64],
-    points: NDArray[np.float64],
-    reach: NDArray[np.float64],
-    other_starts: NDArray[np.int64],
-    other_points: NDArray[np.float64],
-    other_reach: NDArray[np.float64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    starts: IntArray,
+    points: FloatArray,
+    reach: FloatArray,
+    other_starts: IntArray,
+    other_points: FloatArray,
+    other_reach: FloatArray,
+) -> tuple[IntArray, IntArray]:
     """Pairs (row, other row) of one group whose distance is at most the sum of their reaches.
 
     Rows of both tables are sorted by group; group g has the rows starts[g] to starts[g + 1].
@@ -38,3 +44,83 @@ def near_pairs(
         if not fill:
             rows, others = np.empty(found, np.int64), np.empty(found, np.int64)
     return rows, others
+
+
+@kernel
+def star_groups(order: IntArray, starts: IntArray, neighbours: IntArray) -> IntArray:
+    """Group of each row: rows in `order` seed a group with their neighbours that have none yet."""
+    groups = np.full(len(order), -1, np.int64)
+    found = 0
+    for seed in order:
+        if groups[seed] >= 0:
+            continue
+        groups[seed] = found
+        for place in range(starts[seed], starts[seed + 1]):
+            if groups[neighbours[place]] < 0:
+                groups[neighbours[place]] = found
+        found += 1
+    return groups
+
+
+@kernel
+def add_to_sums(sums: FloatArray, ellipse: FloatArray, weight: float) -> None:
+    """Add an ellipse to running sums of weight, centre and second moments (4 Cov: xx, xy, yy)."""
+    c, s = math.cos(math.radians(ellipse[4])), math.sin(math.radians(ellipse[4]))
+    major, minor = ellipse[2] * ellipse[2], ellipse[3] * ellipse[3]
+    sums[0] += weight
+    sums[1] += weight * ellipse[0]
+    sums[2] += weight * ellipse[1]
+    sums[3] += weight * (major * c * c + minor * s * s)
+    sums[4] += weight * (major - minor) * c * s
+    sums[5] += weight * (major * s * s + minor * c * c)
+
+
+@kernel
+def average_of_sums(sums: FloatArray, ellipse: FloatArray) -> None:
+    """Write the ellipse with the mean centre and the mean second moments of running sums."""
+    ellipse[0], ellipse[1] = sums[1] / sums[0], sums[2] / sums[0]
+    xx, xy, yy = sums[3] / sums[0], sums[4] / sums[0], sums[5] / sums[0]
+    spread = math.hypot(xx - yy, 2.0 * xy)
+    major = 0.5 * (xx + yy + spread)
+    ellipse[2], ellipse[3] = math.sqrt(major), math.sqrt(max((xx * yy - xy * xy) / major, 0.0))
+    ellipse[4] = math.degrees(0.5 * math.atan2(2.0 * xy, xx - yy)) % 180.0
+
+
+@kernel
+def fused_groups(
+    starts: IntArray,
+    ellipses: FloatArray,
+    readers: IntArray,
+    weights: FloatArray,
+    least_iou: float,
+) -> tuple[IntArray, FloatArray]:
+    """Group of each row and each group's average; rows come sorted by image, then in the order of joining.
+
+    A reader joins a group once; equal codes below 0 do not count as one reader.
+    """
+    n = len(ellipses)
+    groups, sums, averages = np.full(n, -1, np.int64), np.zeros((n, 6)), np.zeros((n, 5))
+    found = 0
+    for image in range(len(starts) - 1):
+        first = found
+        for row in range(starts[image], starts[image + 1]):
+            best, best_iou = -1, least_iou
+            for group in range(first, found):
+                taken = False
+                for other in range(starts[image], row):
+                    if groups[other] == group and readers[other] == readers[row] >= 0:
+                        taken = True
+                if taken:
+                    continue
+                shared = overlap_one(ellipses[row], averages[group])
+                areas = ellipses[row, 2] * ellipses[row, 3] + averages[group, 2] * averages[group, 3]
+                iou = shared / (math.pi * areas - shared)
+                if iou > best_iou:
+                    best, best_iou = group, iou
+            if best < 0:
+                best = found
+                found += 1
+            groups[row] = best
+            add_to_sums(sums[best], ellipses[row], weights[row])
+            average_of_sums(sums[best], averages[best])
+    return groups, averages[:found]

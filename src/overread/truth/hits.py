@@ -113,8 +113,8 @@ def candidate_hits(candidates: pd.DataFrame, truth: pd.DataFrame, rule: HitRule 
     -------
     DataFrame
         candidate_row, truth_row: positions (not index labels) in the two tables, sorted by both;
-        distance: distance of the centres over the GT's equal-area diameter 2 sqrt(a b), by which a candidate on
-        two GTs goes to the nearer.
+        distance: distance of the centres over the GT's equal-area diameter 2 sqrt(a b), by which a candidate
+        on two GTs goes to the nearer.
     """
     needed = ["x_mm", "y_mm", *(["radius_mm"] if rule.kind == "overlap" else [])]
     points = numbers(candidates, "candidates", needed)

@@ -103,14 +103,13 @@ def fused_pass(
     exponent: np.ndarray,
     pooling: int,
     z: np.ndarray,
-    change: np.ndarray,
     residual: np.ndarray,
     gradient: np.ndarray,
 ) -> float:
-    """Evaluate the loss at z + change, change = X[:, moved] steps + intercept_step, and its gradient on columns.
+    """Add X[:, moved] steps + intercept_step to z; evaluate the loss there and its gradient on columns.
 
     One pass over the rows: each block of X[:, columns] is read from memory once and used twice. Returns the
-    loss; writes change, residual, z + change into z, and X[:, columns]' residual into gradient.
+    loss; writes residual, and X[:, columns]' residual into gradient.
     """
     n_plain = plain_weight.size
     bounds = row_blocks(n_plain, offsets, columns.size)
@@ -119,12 +118,10 @@ def fused_pass(
     bag = 0
     for block in range(bounds.size - 1):
         first, last = bounds[block], bounds[block + 1]
-        moves = change[first:last]
-        moves[:] = intercept_step
-        add_columns(Xt, moved, steps, first, last, moves)
         scores = z[first:last]
         for i in range(scores.size):
-            scores[i] += moves[i]
+            scores[i] += intercept_step
+        add_columns(Xt, moved, steps, first, last, scores)
         r = residual[first:last]
         if last <= n_plain:
             total += plain_terms(scores, plain_weight[first:last], plain_label[first:last], r)

@@ -1,4 +1,4 @@
-"""Working-set proximal Newton for D(Xw + b) + sum_j penalty_j |w_j|, warm from lambda to lambda.
+"""Working-set proximal Newton for D(Xw + b) + lam |w|_1, warm from lambda to lambda.
 
 For each lambda: choose a working set A; on A take Newton steps, each the solution by coordinate descent of the
 quadratic model with the L1 term kept exact, followed by one fused pass over the columns of A that gives the new
@@ -8,7 +8,7 @@ violate them. Gradients are exact, the curvature is not (see `curvature`), so th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,22 @@ from overread.models.loss.bag_loss import BagLoss
 from overread.models.solver._kernels import coordinate_descent, dot_columns, fused_pass
 from overread.models.solver.curvature import Curvature
 
-__all__ = ["Counters", "NewtonSolver", "Solution"]
+__all__ = ["Counters", "NewtonSolver", "Point", "Solution"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 ARMIJO = 1e-4
 MAX_HALVINGS = 40
-SLOW = 0.2
+MAX_SWEEPS = 1000
+# A step that leaves more than this part of the violation asks for fresh curvature.
+SLOW = 0.4
+# A column joins the working set when its extrapolated gradient reaches this part of lambda.
 EXPECTED = 0.95
+# The model is solved until its violation is this part of the current one.
+INNER = 0.02
+# Objectives closer than this are equal up to rounding.
+ROUNDING = 1e-14
 
 
 @dataclass
@@ -48,7 +55,6 @@ class Solution:
     b: float
     loss: float
     objective: float
-    violation: float
     relative_violation: float
     converged: bool
     n_iter: int
@@ -56,7 +62,10 @@ class Solution:
 
 @dataclass
 class Point:
-    """Where the solver stands: parameters, scores, residuals and what is known of the gradient."""
+    """Where the solver stands, and what it knows of the gradient.
+
+    gradient[j] was computed when `drift`, the path length of the residual, was seen_at[j].
+    """
 
     w: Floats
     b: float
@@ -64,9 +73,9 @@ class Point:
     residual: Floats
     loss: float
     gradient: Floats
-    seen_at: Floats = field(default_factory=lambda: np.empty(0))
+    seen_at: Floats
+    residual_seen: Floats
     drift: float = 0.0
-    residual_seen: Floats = field(default_factory=lambda: np.empty(0))
 
 
 class NewtonSolver:
@@ -86,6 +95,8 @@ class NewtonSolver:
         Seed of the row sampling.
     """
 
+    point: Point
+
     def __init__(
         self, Xt: NDArray[np.floating], loss: BagLoss, *, fit_intercept: bool, norms: Floats, seed: int
     ) -> None:
@@ -96,19 +107,21 @@ class NewtonSolver:
         self.counters = Counters()
         self.curvature = Curvature(Xt, loss, np.random.default_rng(seed))
         self._all = np.arange(len(Xt), dtype=np.int64)
+        self._gradient_before: Floats | None = None
 
     def start(self, w: Floats, b: float) -> None:
         """Place the solver at (w, b) and compute the whole gradient there."""
-        n = self.loss.n_rows
+        n, d = self.loss.n_rows, len(w)
         support = np.flatnonzero(w)
-        z = np.full(n, b) + (w[support] @ self.Xt[support] if len(support) else 0.0)
+        z = np.full(n, b)
+        for first in range(0, n, 8192):
+            rows = slice(first, first + 8192)
+            z[rows] += w[support] @ self.Xt[support, rows]
         residual = np.empty(n)
-        value = self.loss.value(z, residual)
-        self.point = Point(w.copy(), b, z, residual, value, np.zeros(len(w)))
-        self.previous: Floats | None = None
+        loss = self.loss.value(z, residual)
+        self.point = Point(w.copy(), b, z, residual, loss, np.zeros(d), np.zeros(d), residual.copy())
+        self._gradient_before = None
         self._read_gradient(self._all)
-        self.point.seen_at = np.zeros(len(w))
-        self.point.residual_seen = residual.copy()
 
     @property
     def lambda_max(self) -> float:
@@ -116,78 +129,79 @@ class NewtonSolver:
         return float(np.abs(self.point.gradient).max(initial=0.0))
 
     def solve(self, lam: float, *, tol: float, max_iter: int) -> Solution:
-        """Move to a stationary point for this lambda; tol bounds the violation relative to lam (or lambda_max)."""
+        """Move to a stationary point for this lambda.
+
+        tol bounds the largest violation of the optimality conditions relative to lam (for lam = 0, relative to
+        the largest gradient at the start); max_iter bounds the Newton steps.
+        """
         point = self.point
-        scale = lam if lam > 0 else max(self.lambda_max, np.finfo(float).tiny)
+        scale = max(lam if lam > 0 else self.lambda_max, np.finfo(float).tiny)
         before = point.gradient.copy()
         working = self._working_set(lam)
         spent = 0
         while True:
-            spent += self._newton(working, lam, tol * scale, max_iter - spent)
+            spent += self._descend(working, lam, tol * scale, max_iter - spent)
             outside = self._violators(working, lam, lam + tol * scale)
             if not len(outside) or spent >= max_iter:
                 break
             working = np.union1d(working, outside)
-        self.previous = before
+        self._gradient_before = before
         violation = self._violation(self._all, lam)
-        objective = point.loss + lam * np.abs(point.w).sum()
         return Solution(
-            point.w.copy(),
-            point.b,
-            point.loss,
-            float(objective),
-            violation,
-            float(violation / scale),
-            bool(violation <= tol * scale),
-            spent,
+            w=point.w.copy(),
+            b=point.b,
+            loss=point.loss,
+            objective=float(point.loss + lam * np.abs(point.w).sum()),
+            relative_violation=violation / scale,
+            converged=violation <= tol * scale,
+            n_iter=spent,
         )
 
     def _working_set(self, lam: float) -> Ints:
-        """Columns that are active, violate now, or are expected to by extrapolating their gradient in lambda."""
+        """Columns that are active, violate now, or are expected to: gradients extrapolated one lambda ahead."""
         point = self.point
         chosen = (point.w != 0) | (np.abs(point.gradient) >= lam)
-        if self.previous is not None:
-            known = point.seen_at == point.drift
-            trend = 2.0 * point.gradient - self.previous
-            chosen |= known & (np.abs(trend) >= EXPECTED * lam)
+        if self._gradient_before is not None:
+            up_to_date = point.seen_at == point.drift
+            chosen |= up_to_date & (np.abs(2.0 * point.gradient - self._gradient_before) >= EXPECTED * lam)
         return np.flatnonzero(chosen)
 
-    def _newton(self, working: Ints, lam: float, tolerance: float, max_iter: int) -> int:
+    def _descend(self, working: Ints, lam: float, tolerance: float, max_iter: int) -> int:
         """Newton steps on the working set until its violation is within tolerance; return how many."""
         violation = self._violation(working, lam)
         for step in range(max_iter):
             if violation <= tolerance:
                 return step
-            if not self._step(working, lam, violation, tolerance):
-                if self.curvature.is_fresh:
-                    return step
-                self._refresh(working, lam)
-                continue
-            after = self._violation(working, lam)
-            if after > SLOW * violation and not self.curvature.is_fresh:
-                self._refresh(working, lam)
+            free = self._free(working, lam)
+            if not self.curvature.is_built:
+                self._refresh(free)
+            self.curvature.extend(free)
+            if self._step(working, free, lam, max(INNER * violation, 0.2 * tolerance)):
+                after = self._violation(working, lam)
+                if after > SLOW * violation and not self.curvature.is_fresh:
+                    self._refresh(self._free(working, lam))
+                else:
+                    self.curvature.is_fresh = False
+                violation = after
+            elif self.curvature.is_fresh:
+                return step
             else:
-                self.curvature.is_fresh = False
-            violation = after
+                self._refresh(free)
         return max_iter
 
     def _free(self, working: Ints, lam: float) -> Ints:
+        """Columns of the working set that a step may move."""
         point = self.point
         return working[(point.w[working] != 0) | (np.abs(point.gradient[working]) >= lam)]
 
-    def _refresh(self, working: Ints, lam: float) -> None:
-        self.curvature.refresh(self.point.z, self._free(working, lam))
+    def _refresh(self, free: Ints) -> None:
+        self.curvature.refresh(self.point.z, free)
         self.counters.refreshes += 1
 
-    def _step(self, working: Ints, lam: float, violation: float, tolerance: float) -> bool:
+    def _step(self, working: Ints, free: Ints, lam: float, inner_tolerance: float) -> bool:
         """One proximal Newton step with Armijo backtracking; False if it made no progress."""
         point = self.point
-        free = self._free(working, lam)
-        if not len(self.curvature._H):
-            self._refresh(working, lam)
-        elif not self.curvature.covers(free):
-            self.curvature.extend(free)
-        gradient = np.append(point.gradient[free], point.residual.sum() if self.fit_intercept else 0.0)
+        gradient = self._gradient(free)
         coefficients = np.append(point.w[free], point.b)
         penalties = np.append(np.full(len(free), lam), 0.0)
         H = self.curvature.matrix(free)
@@ -195,48 +209,46 @@ class NewtonSolver:
             H[-1, -1] = 0.0
         step, slope = np.empty(len(gradient)), np.empty(len(gradient))
         self.counters.sweeps += coordinate_descent(
-            H, gradient, coefficients, penalties, step, slope, max(0.02 * violation, 0.2 * tolerance), 1000
+            H, gradient, coefficients, penalties, step, slope, inner_tolerance, MAX_SWEEPS
         )
-        decrease = gradient @ step + lam * (np.abs(coefficients + step) - np.abs(coefficients))[:-1].sum()
-        if not decrease < 0:
+        growth = lam * (np.abs(coefficients + step) - np.abs(coefficients))[:-1].sum()
+        decrease = float(gradient @ step + growth)
+        size = self._line_search(working, free, step, decrease, lam) if decrease < 0 else 0.0
+        if size == 0.0:
             return False
-        return self._move(working, free, step, decrease, lam, gradient)
-
-    def _move(
-        self, working: Ints, free: Ints, step: Floats, decrease: float, lam: float, gradient: Floats
-    ) -> bool:
-        point = self.point
-        objective = point.loss + lam * np.abs(point.w[free]).sum()
-        slack = 1e-14 * abs(objective)
-        moved = np.flatnonzero(step[:-1])
-        old = (point.loss, point.residual.copy(), point.z.copy())
-        change = np.empty_like(point.z)
-        new_gradient = np.empty(len(working))
-        size = 1.0
-        for _ in range(MAX_HALVINGS):
-            point.z[:] = old[2]
-            loss = self._pass(working, free[moved], size * step[moved], size * step[-1], change, new_gradient)
-            value = loss + lam * np.abs(point.w[free] + size * step[:-1]).sum()
-            if value <= objective + ARMIJO * size * decrease + slack:
-                break
-            size *= 0.5
-        else:
-            point.loss, point.residual[:], point.z[:] = old[0], old[1], old[2]
-            return False
-        point.loss = loss
-        point.w[free] += size * step[:-1]
-        if size == 1.0:
-            point.w[free[step[:-1] == -(point.w[free] - step[:-1])]] = 0.0
-        point.b += size * step[-1]
-        point.gradient[working] = new_gradient
         self.counters.newton_steps += 1
-        after = np.append(point.gradient[free], point.residual.sum() if self.fit_intercept else 0.0)
-        self.curvature.correct(free, size * step, after - gradient)
+        self.curvature.correct(free, size * step, self._gradient(free) - gradient)
         return True
 
-    def _pass(
-        self, working: Ints, moved: Ints, steps: Floats, intercept_step: float, change: Floats, out: Floats
-    ) -> float:
+    def _gradient(self, free: Ints) -> Floats:
+        """Gradient on the columns, and on the intercept last."""
+        return np.append(self.point.gradient[free], self.point.residual.sum() if self.fit_intercept else 0.0)
+
+    def _line_search(self, working: Ints, free: Ints, step: Floats, decrease: float, lam: float) -> float:
+        """Move by the largest size 1, 1/2, 1/4, ... of the step that lowers the objective enough; 0 if none."""
+        point = self.point
+        objective = point.loss + lam * np.abs(point.w[free]).sum()
+        z, residual, loss = point.z.copy(), point.residual.copy(), point.loss
+        gradient = np.empty(len(working))
+        moved = np.flatnonzero(step[:-1])
+        size = 1.0
+        for _ in range(MAX_HALVINGS):
+            point.loss = self._pass(working, free[moved], size * step[moved], size * step[-1], gradient)
+            # Where the step takes a coefficient to 0, w + step is exactly 0 in floating point too.
+            w = point.w[free] + size * step[:-1]
+            value = point.loss + lam * np.abs(w).sum()
+            if value <= objective + ARMIJO * size * decrease + ROUNDING * abs(objective):
+                point.w[free] = w
+                point.b += size * step[-1]
+                point.gradient[working] = gradient
+                return size
+            point.z[:] = z
+            size *= 0.5
+        point.residual[:], point.loss = residual, loss
+        return 0.0
+
+    def _pass(self, working: Ints, moved: Ints, steps: Floats, intercept_step: float, out: Floats) -> float:
+        """Move the scores, and compute loss, residual and the gradient on the working set in one pass."""
         loss, point = self.loss, self.point
         self.counters.active_columns_read += len(working)
         return fused_pass(
@@ -253,7 +265,6 @@ class NewtonSolver:
             loss.exponent,
             loss.pooling,
             point.z,
-            change,
             point.residual,
             out,
         )
@@ -267,8 +278,8 @@ class NewtonSolver:
     def _violators(self, working: Ints, lam: float, bound: float) -> Ints:
         """Columns outside the working set whose exact gradient exceeds the bound.
 
-        |g_j| can have grown by at most ||x_j|| ||r - r'|| since it was last computed at residuals r', so most
-        columns far below the bound need not be read.
+        |g_j| can have grown by at most ||x_j|| ||r - r'|| since it was last computed at residuals r', so columns
+        far enough below lambda need not be read.
         """
         point = self.point
         point.drift += float(np.linalg.norm(point.residual - point.residual_seen))

@@ -1,0 +1,59 @@
+"""Find the marks and readings that a command works on."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from overread.errors import UsageError
+from overread.marks.mark_set import MarkSet, images_from_readings, read_folder
+from overread.marks.tables import read_table
+
+__all__ = ["load_marks", "said_warnings", "save_figure"]
+
+
+def load_marks(
+    study: Path | None, marks: Path | None, readings: Path | None, *, derive_readings: bool
+) -> MarkSet:
+    """Tables of a study folder, or of two files given one by one.
+
+    Raises
+    ------
+    UsageError
+        If neither or both are given, or one file of the two.
+    """
+    if study is not None:
+        if marks is not None or readings is not None:
+            raise UsageError("give a study folder, or --marks and --readings, not both")
+        return read_folder(study, derive_readings=derive_readings)
+    if marks is None or readings is None:
+        raise UsageError("give a study folder, or both --marks and --readings")
+    readings_table = read_table(readings, "readings")
+    return MarkSet(read_table(marks, "marks"), readings_table, images_from_readings(readings_table))
+
+
+@contextmanager
+def said_warnings() -> Iterator[None]:
+    """Say the warnings of the work inside on standard error, one line each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for warning in caught:
+        print(f"overread: warning: {warning.message}", file=sys.stderr)
+
+
+def save_figure(figure: object, path: Path) -> None:
+    """Write a figure as PNG, SVG or PDF by the path's ending, whole or not at all."""
+    import io
+
+    from overread.storage import write_atomically
+
+    kind = path.suffix.lower().lstrip(".")
+    if kind not in ("png", "svg", "pdf"):
+        raise UsageError(f"{path}: a figure ends in .png, .svg or .pdf")
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=200)  # type: ignore[attr-defined]
+    write_atomically(path, buffer.getvalue())

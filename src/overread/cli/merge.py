@@ -1,0 +1,152 @@
+"""`overread merge`: marks and readings -> the truth table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from overread.truth.options import LabelOptions, MergeOptions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from overread.marks.mark_set import MarkSet
+
+__all__ = ["merge"]
+
+
+def merge(
+    study: Path | None = None,
+    *,
+    marks: Path | None = None,
+    readings: Path | None = None,
+    derive_readings: bool = False,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    figure: Path | None = None,
+    image: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    pixels: Path | None = None,
+    mm_per_px: float | None = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+    options: Annotated[MergeOptions | None, Parameter(name="*", group="Merging")] = None,
+    labels: Annotated[LabelOptions | None, Parameter(name="*", group="Soft labels")] = None,
+) -> None:
+    """Merge the readers' marks into ground-truth objects with soft labels.
+
+    Parameters
+    ----------
+    study
+        Folder with marks and readings (.csv or .parquet).
+    marks
+        Table of marks, instead of a study folder.
+    readings
+        Table of readings: a row for every reading, also where nothing was marked.
+    derive_readings
+        Take a reader to have read just the images with his marks. Probabilities come out too high.
+    output
+        Write the truth table here, CSV or Parquet by the ending.
+    figure
+        Draw the marks beside the merged objects (PNG, SVG or PDF).
+    image
+        Image to draw; repeat for more. Without it, the two images with the most marks.
+    pixels
+        Pixels of that one image, as a 2-D NumPy file (.npy).
+    mm_per_px
+        Spacing of the pixels.
+    json
+        Print JSON instead of tables.
+    options
+        How marks are merged.
+    labels
+        How a score becomes a probability.
+    """
+    from overread.cli.mark_tables import load_marks, said_warnings, save_figure
+    from overread.marks.tables import write_table
+    from overread.truth.merging import merge_marks
+
+    tables = load_marks(study, marks, readings, derive_readings=derive_readings)
+    with said_warnings():
+        truth = merge_marks(tables.marks, tables.readings, options=options, labels=labels)
+    if output is not None:
+        write_table(truth, output)
+    if figure is not None:
+        save_figure(drawn(tables, truth, image, pixels, mm_per_px), figure)
+    report = summary(tables, truth)
+    if json:
+        print_json(report, truth)
+    else:
+        print_tables(report, truth, output)
+
+
+def drawn(
+    tables: MarkSet, truth: pd.DataFrame, image: tuple[str, ...], pixels: Path | None, mm_per_px: float | None
+) -> Any:
+    """Figure of the images asked for, or of the two with the most marks."""
+    from overread.truth.figures import marks_figure
+
+    counts = tables.marks["image_id"].value_counts(sort=False).sort_index()
+    chosen = image or tuple(counts.sort_values(ascending=False, kind="stable").index[:2])
+    pictures = None if pixels is None else {chosen[0]: read_pixels(pixels, mm_per_px, chosen)}
+    return marks_figure(tables.marks, truth, chosen, pictures=pictures)
+
+
+def read_pixels(path: Path, mm_per_px: float | None, images: tuple[str, ...]) -> Any:
+    """Pixels of the one image that is drawn."""
+    import numpy as np
+
+    from overread.errors import FormatError, UsageError
+    from overread.truth.figures import Picture
+
+    if len(images) != 1 or mm_per_px is None or not 0.0 < mm_per_px < float("inf"):
+        raise UsageError("--pixels needs exactly one --image and --mm-per-px above 0")
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise FormatError(f"{path}: cannot be read as a NumPy file: {error}") from error
+    if array.ndim != 2:
+        raise FormatError(f"{path}: an image has two dimensions, not {array.ndim}")
+    return Picture(array, mm_per_px, mm_per_px)
+
+
+def summary(tables: MarkSet, truth: pd.DataFrame) -> dict[str, int]:
+    """Numbers that tell what was merged into what."""
+    return {
+        "images": int(tables.readings["image_id"].nunique()),
+        "readers": int(tables.readings["reader_id"].nunique()),
+        "readings": len(tables.readings),
+        "marks": len(tables.marks),
+        "objects": len(truth),
+        "golden": int(truth["golden"].sum()),
+        "images_with_objects": int(truth["image_id"].nunique()),
+        "images_with_golden": int(truth.loc[truth["golden"], "image_id"].nunique()),
+        "objects_marked_twice_by_a_reader": int((truth["n_marks"] > truth["n_readers"]).sum()),
+    }
+
+
+def print_json(report: dict[str, int], truth: pd.DataFrame) -> None:
+    """Print the summary and the truth table as one JSON object."""
+    from json import dumps
+
+    records = truth.assign(mark_ids=truth["mark_ids"].map(list)).to_dict(orient="records")
+    print(dumps({"summary": report, "truth": records}, ensure_ascii=False))
+
+
+def print_tables(report: dict[str, int], truth: pd.DataFrame, output: Path | None) -> None:
+    """Print the summary, and how many objects each number of readers has."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    table = Table("what", "number")
+    for name, value in report.items():
+        table.add_row(name.replace("_", " "), f"{value:,}")
+    console.print(table)
+    counts = Table(
+        "readers", "objects", "mean probability", title="Objects by the number of readers who marked them"
+    )
+    for n_readers, rows in truth.groupby("n_readers"):
+        counts.add_row(str(n_readers), f"{len(rows):,}", f"{rows['probability'].mean():.3g}")
+    console.print(counts)
+    if output is not None:
+        console.print(f"Wrote {output}", highlight=False)

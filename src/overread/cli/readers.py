@@ -1,0 +1,109 @@
+"""`overread readers`: how the readers of a study read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from overread.truth.options import MergeOptions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from overread.truth.readers import ReaderStatistics
+
+__all__ = ["readers"]
+
+HEADERS = {"n_readings": "readings", "n_a": "objects a", "n_b": "objects b", "n_both": "objects both"}
+FIGURES = {"sensitivity": ".3f", "fp_per_image": ".3f", "positive_agreement": ".3f", "image_kappa": ".3f"}
+
+
+def readers(
+    study: Path | None = None,
+    *,
+    marks: Path | None = None,
+    readings: Path | None = None,
+    derive_readings: bool = False,
+    figure: Path | None = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+    options: Annotated[MergeOptions | None, Parameter(name="*", group="Merging")] = None,
+) -> None:
+    """Show how the readers read: sensitivity, false positives, agreement.
+
+    Sensitivity and false positives stand twice: against the golden objects of all readers, as the paper has
+    them, and (loo) against those that the other readers make without the one who is judged.
+
+    Parameters
+    ----------
+    study
+        Folder with marks and readings (.csv or .parquet).
+    marks
+        Table of marks, instead of a study folder.
+    readings
+        Table of readings: a row for every reading, also where nothing was marked.
+    derive_readings
+        Take a reader to have read just the images with his marks. False positives come out too high.
+    figure
+        Draw readings per image and the readers' rates (PNG, SVG or PDF).
+    json
+        Print JSON instead of tables.
+    options
+        How marks are merged.
+    """
+    from overread.cli.mark_tables import load_marks, said_warnings, save_figure
+    from overread.truth.figures import readers_figure
+    from overread.truth.readers import reader_statistics
+
+    tables = load_marks(study, marks, readings, derive_readings=derive_readings)
+    with said_warnings():
+        statistics = reader_statistics(tables.marks, tables.readings, options=options)
+    if figure is not None:
+        save_figure(readers_figure(statistics), figure)
+    if json:
+        print_json(statistics)
+    else:
+        print_tables(statistics)
+
+
+def print_json(statistics: ReaderStatistics) -> None:
+    """Print the three tables as one JSON object; a rate of nothing is null."""
+    from json import dumps
+
+    tables = {
+        name: [
+            {key: None if value != value else value for key, value in row.items()}
+            for row in table.to_dict("records")
+        ]
+        for name, table in vars(statistics).items()
+    }
+    print(dumps(tables, ensure_ascii=False))
+
+
+def print_tables(statistics: ReaderStatistics) -> None:
+    """Print the three tables for people."""
+    from rich.console import Console
+
+    console = Console()
+    console.print(rich_table(statistics.readings_per_image, "Readings per image"))
+    common = ["reader_id", "n_readings", "n_marks"]
+    left_out = [name for name in statistics.readers.columns if name.startswith("loo_")]
+    by_all = statistics.readers.drop(columns=left_out)
+    by_others = statistics.readers[common + left_out].rename(columns=lambda name: name.removeprefix("loo_"))
+    console.print(rich_table(by_all, "Against the golden objects of all readers (as the paper)"))
+    console.print(rich_table(by_others, "Against the golden objects of the other readers (leave-one-out)"))
+    console.print(rich_table(statistics.pairs, "Two readers on the images that both read"))
+
+
+def rich_table(frame: pd.DataFrame, title: str) -> Any:
+    """Table of a data frame; rates have three decimals."""
+    from rich.table import Table
+
+    table = Table(
+        *(HEADERS.get(name, name.removeprefix("n_").replace("_", " ")) for name in frame.columns), title=title
+    )
+    for row in frame.itertuples(index=False):
+        cells = zip(frame.columns, row, strict=True)
+        table.add_row(*(format(value, FIGURES.get(name, "")) for name, value in cells))
+    return table

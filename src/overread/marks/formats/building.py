@@ -1,0 +1,257 @@
+"""What every importer needs: pixel spacings, and a builder of the three tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from overread.errors import FormatError, InvalidInputError
+from overread.marks.cell_types import shown
+from overread.marks.mark_set import MarkSet
+from overread.marks.pixels import canonical, rescaled
+from overread.marks.schemas import SCHEMAS
+from overread.marks.tables import read_table
+from overread.marks.validation import validate_images
+
+__all__ = ["NO_SPACING", "MarkSetBuilder", "Spacings"]
+
+NO_SPACING = (
+    "the file does not tell mm per pixel: give mm_per_px, or an images table with mm_per_px_x and mm_per_px_y"
+)
+
+
+@dataclass(frozen=True)
+class Spacings:
+    """Millimetres per pixel, one pair for all images or one for each, and what else is known of the images.
+
+    Parameters
+    ----------
+    everywhere : tuple of float or None
+        Spacing (x, y) of images that are not listed.
+    listed : mapping
+        Rows of a user's images table by image id.
+    """
+
+    everywhere: tuple[float, float] | None = None
+    listed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        mm_per_px: float | tuple[float, float] | None = None,
+        images: pd.DataFrame | str | Path | None = None,
+    ) -> Spacings:
+        """Spacings from a number, a pair (x, y), an images table, or both, where the table wins."""
+        pair = None if mm_per_px is None else pair_of(mm_per_px)
+        if images is None:
+            return cls(pair)
+        table = images if isinstance(images, pd.DataFrame) else read_table(images, "images")
+        validate_images(table)
+        names = list(table.columns)
+        rows = (dict(zip(names, row, strict=True)) for row in table.itertuples(index=False, name=None))
+        return cls(pair, {str(row["image_id"]): row for row in rows})
+
+    def find(self, image_id: str) -> tuple[float, float] | None:
+        """Spacing (x, y) of an image, or None where nobody told it."""
+        row = self.listed.get(image_id, {})
+        x, y = row.get("mm_per_px_x", math.nan), row.get("mm_per_px_y", math.nan)
+        return self.everywhere if math.isnan(x) or math.isnan(y) else (x, y)
+
+
+def pair_of(mm_per_px: float | tuple[float, float]) -> tuple[float, float]:
+    """Spacing (x, y) of one number or two, which must be positive."""
+    x, y = (mm_per_px, mm_per_px) if isinstance(mm_per_px, int | float) else mm_per_px
+    if not all(math.isfinite(value) and value > 0 for value in (x, y)):
+        raise InvalidInputError(
+            f"mm_per_px is {mm_per_px!r}; give one or two positive numbers, such as 0.143"
+        )
+    return float(x), float(y)
+
+
+@dataclass
+class MarkSetBuilder:
+    """Collects images, readings and marks in pixels, and gives the tables in millimetres.
+
+    Parameters
+    ----------
+    source : str
+        File that is being read, for messages.
+    spacings : Spacings
+        Millimetres per pixel.
+    """
+
+    source: str
+    spacings: Spacings = field(default_factory=Spacings)
+    images: dict[str, dict[str, Any]] = field(default_factory=dict)
+    readings: dict[tuple[str, str], None] = field(default_factory=dict)
+    marks: list[dict[str, Any]] = field(default_factory=list)
+    by_image: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def marks_of(self, image_id: str) -> list[dict[str, Any]]:
+        """List the marks noted so far on an image."""
+        return self.by_image.get(image_id, [])
+
+    def add_image(
+        self,
+        image_id: str,
+        *,
+        path: str = "",
+        patient_id: str = "",
+        width: float = math.nan,
+        height: float = math.nan,
+        mm_per_px: tuple[float, float] | None = None,
+    ) -> None:
+        """Note an image; noting it again with another path or size is an error."""
+        if not image_id:
+            raise FormatError(f"{self.source}: an image without an id")
+        pair = self.spacings.find(image_id) or mm_per_px or (math.nan, math.nan)
+        row = {
+            "image_id": image_id,
+            "patient_id": patient_id,
+            "path": path,
+            "mm_per_px_x": pair[0],
+            "mm_per_px_y": pair[1],
+            "width_px": width,
+            "height_px": height,
+        }
+        known = self.images.setdefault(image_id, row)
+        for name, value in row.items():
+            if value != known[name] and not (value != value and known[name] != known[name]):
+                raise FormatError(
+                    f"{self.source}: image {shown(image_id)} is there twice, with {name} {known[name]} "
+                    f"and {value} (give different images different ids)"
+                )
+
+    def add_reading(self, image_id: str, reader_id: str) -> None:
+        """Note that a reader read an image."""
+        if not reader_id:
+            raise FormatError(f"{self.source}: a reading of image {shown(image_id)} without a reader")
+        self.readings[image_id, reader_id] = None
+
+    def add_mark(
+        self,
+        image_id: str,
+        reader_id: str,
+        mark_id: str,
+        *,
+        centre: tuple[float, float],
+        semi_axes: tuple[float, float],
+        angle_deg: float = 0.0,
+        label: str = "",
+        confidence: float = math.nan,
+        place: str = "",
+        in_mm: bool = False,
+    ) -> None:
+        """Note a mark in pixels, or in mm; its first semi-axis points along ``angle_deg``."""
+        where = f"{self.source}{', ' + place if place else ''}: mark {shown(mark_id)}"
+        if not mark_id:
+            raise FormatError(f"{self.source}, {place}: a mark without an id")
+        if not all(math.isfinite(value) for value in (*centre, angle_deg)):
+            raise FormatError(f"{where} has a centre or an angle that is not finite")
+        if not all(math.isfinite(value) and value > 0 for value in semi_axes):
+            raise FormatError(
+                f"{where} has semi-axes {semi_axes[0]:.6g} and {semi_axes[1]:.6g}; both must be positive"
+            )
+        known = self.images[image_id]
+        scale = (1.0, 1.0) if in_mm else (known["mm_per_px_x"], known["mm_per_px_y"])
+        if math.isnan(scale[0]):
+            raise FormatError(f"{self.source}: image {shown(image_id)}: {NO_SPACING}")
+        mark = {
+            "image_id": image_id,
+            "reader_id": reader_id,
+            "mark_id": mark_id,
+            "x": centre[0],
+            "y": centre[1],
+            "a": semi_axes[0],
+            "b": semi_axes[1],
+            "angle": angle_deg,
+            "scale_x": scale[0],
+            "scale_y": scale[1],
+            "confidence": confidence,
+            "label": label,
+        }
+        self.marks.append(mark)
+        self.by_image.setdefault(image_id, []).append(mark)
+
+    def build(self) -> MarkSet:
+        """Tables in millimetres; columns that nobody filled are left out."""
+        return MarkSet(self.marks_table(), self.readings_table(), self.images_table())
+
+    def marks_table(self) -> pd.DataFrame:
+        """Give the marks as ellipses in mm."""
+        drawn = {name: [mark[name] for mark in self.marks] for name in MARK_FIELDS}
+        shape = [np.array(drawn[name], float) for name in ("x", "y", "a", "b", "angle")]
+        ellipses = rescaled(canonical(*shape), np.array(drawn["scale_x"]), np.array(drawn["scale_y"]))
+        table = pd.DataFrame(
+            {
+                **{
+                    name: pd.Series(drawn[name], dtype="str") for name in ("image_id", "reader_id", "mark_id")
+                },
+                "x_mm": ellipses.x,
+                "y_mm": ellipses.y,
+                "semi_major_mm": ellipses.semi_major,
+                "semi_minor_mm": ellipses.semi_minor,
+                "angle_deg": ellipses.angle_deg,
+                "confidence": np.array(drawn["confidence"], float),
+                "label": pd.Series(drawn["label"], dtype="str"),
+            }
+        )
+        return without_empty(table, ("confidence", "label"))
+
+    def readings_table(self) -> pd.DataFrame:
+        """Give the readings in the order in which they were met."""
+        pairs = list(self.readings)
+        return pd.DataFrame(
+            {
+                "image_id": pd.Series([image for image, _ in pairs], dtype="str"),
+                "reader_id": pd.Series([reader for _, reader in pairs], dtype="str"),
+            }
+        )
+
+    def images_table(self) -> pd.DataFrame:
+        """Images, with what the user's own images table tells of them."""
+        rows = [{**row, **told(self.spacings.listed.get(name, {}))} for name, row in self.images.items()]
+        names = [column.name for column in SCHEMAS["images"].columns]
+        names += [name for row in rows for name in row if name not in names]
+        columns = {name: [row.get(name, "") for row in rows] for name in dict.fromkeys(names)}
+        table = pd.DataFrame(
+            {
+                name: pd.Series(values, dtype="float64" if name in IMAGE_NUMBERS else "str")
+                for name, values in columns.items()
+            }
+        )
+        return without_empty(table, tuple(name for name in table.columns if name != "image_id"))
+
+
+MARK_FIELDS = (
+    "image_id",
+    "reader_id",
+    "mark_id",
+    "x",
+    "y",
+    "a",
+    "b",
+    "angle",
+    "scale_x",
+    "scale_y",
+    "confidence",
+    "label",
+)
+IMAGE_NUMBERS = ("mm_per_px_x", "mm_per_px_y", "width_px", "height_px")
+
+
+def told(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Cells of a row that are not empty."""
+    return {name: value for name, value in row.items() if value == value and value != ""}
+
+
+def without_empty(table: pd.DataFrame, optional: tuple[str, ...]) -> pd.DataFrame:
+    """Table without the optional columns that hold nothing."""
+    empty = [name for name in optional if name in table and (table[name].isna() | (table[name] == "")).all()]
+    return table.drop(columns=empty)

@@ -1,0 +1,212 @@
+"""DICOM Comprehensive SR, template TID 1500: reading.
+
+Positions are (column, row) in pixels; the top-left corner of the first pixel is (0, 0), its other corner (1,
+1) (PS3.3 C.18.6), which is our convention. Each measurement group with an image region of type ELLIPSE (end
+points of the major, then of the minor axis), CIRCLE or closed POLYLINE is a mark. The observer of the
+document is the reader: his login name where it is there, since it is plain text, else his name. The images of
+the image library, those that a group names as its source and those under a region are readings, also where
+they have no mark. The image id is the SOP instance UID, unless an images table gives each id its
+``sop_instance_uid``.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pydicom import dcmread
+from pydicom.dataset import Dataset
+
+from overread.errors import FormatError, OverreadError
+from overread.marks.formats.building import MarkSetBuilder, Spacings
+from overread.marks.formats.outline import PixelEllipse, ellipse_of_outline
+from overread.marks.mark_set import MarkSet
+
+__all__ = ["CERTAINTY", "SR_CLASSES", "read", "read_dicom"]
+
+LARGEST_FILE = 1 << 26
+DEEPEST = 50
+SR_CLASSES = frozenset(f"1.2.840.10008.5.1.4.1.1.88.{number}" for number in (22, 33, 34))
+LOGIN, PERSON, DEVICE_NAME, DEVICE_UID = "128774", "121008", "121013", "121012"
+GROUP, REGION, TRACKING, TRACKING_UID, FINDING = "125007", "111030", "112039", "112040", "121071"
+CERTAINTY = "111012"
+
+
+def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
+    """Read one SR document, which is one reader's.
+
+    Parameters
+    ----------
+    path : Path
+        The DICOM file.
+    spacings : Spacings
+        Millimetres per pixel, which the document does not tell.
+    """
+    document = read_dicom(path)
+    if str(document.get("SOPClassUID", "")) not in SR_CLASSES:
+        raise FormatError(f"{path}: a DICOM file, but no structured report")
+    builder = MarkSetBuilder(str(path), spacings or Spacings())
+    try:
+        read_document(builder, document)
+    except OverreadError:
+        raise
+    except Exception as error:  # pydicom raises almost anything on values that break their type
+        raise FormatError(f"{path}: a structured report that does not follow TID 1500: {error}") from error
+    return builder.build()
+
+
+def read_dicom(path: Path, *, headers_only: bool = False) -> Dataset:
+    """Read a DICOM file; whatever goes wrong becomes one typed error."""
+    try:
+        if not headers_only and path.stat().st_size > LARGEST_FILE:
+            raise FormatError(f"{path}: more than {LARGEST_FILE >> 20} MB of structured report")
+        # From memory a length of 4 GB reads what is there; from a file it would allocate first.
+        source = path if headers_only else io.BytesIO(path.read_bytes())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            dataset = dcmread(source, stop_before_pixels=headers_only)
+            for _ in walk(dataset) if not headers_only else ():
+                pass
+    except FormatError:
+        raise
+    except (Exception, RecursionError) as error:
+        raise FormatError(f"{path}: cannot be read as DICOM: {error or type(error).__name__}") from error
+    return dataset
+
+
+def walk(item: Dataset, depth: int = 0) -> Iterator[Dataset]:
+    """Content items below an item, in order, to a bounded depth."""
+    if depth > DEEPEST:
+        raise FormatError(f"content nested deeper than {DEEPEST} items")
+    for child in item.get("ContentSequence", None) or ():
+        yield child
+        yield from walk(child, depth + 1)
+
+
+def concept(item: Dataset) -> str:
+    """Code value of a content item's name."""
+    names = item.get("ConceptNameCodeSequence", None) or ()
+    return next((str(name.get("CodeValue", "")) for name in names), "")
+
+
+def children(item: Dataset, code: str) -> Iterator[Dataset]:
+    """Children of an item that bear a code."""
+    return (child for child in item.get("ContentSequence", None) or () if concept(child) == code)
+
+
+def read_document(builder: MarkSetBuilder, document: Dataset) -> None:
+    """Note the document's images, their reading by its observer, and its marks."""
+    reader = observer(document, builder.source)
+    names = {str(row.get("sop_instance_uid", "")): image for image, row in builder.spacings.listed.items()}
+    patient = str(document.get("PatientID", "") or "")
+    for item in walk(document):
+        if item.get("ValueType", "") == "IMAGE":
+            image_id = image_of(item, names)
+            builder.add_image(image_id, patient_id=patient)
+            builder.add_reading(image_id, reader)
+    for number, group in enumerate((item for item in walk(document) if concept(item) == GROUP), start=1):
+        for region in children(group, REGION):
+            add_region(builder, group, region, reader, names, f"measurement group {number}")
+
+
+def observer(document: Dataset, source: str) -> str:
+    """Who made the observations; a document by nobody is refused."""
+    found = {concept(item): item for item in reversed(list(document.get("ContentSequence", None) or ()))}
+    for code, attribute in (
+        (LOGIN, "TextValue"),
+        (PERSON, "PersonName"),
+        (DEVICE_NAME, "TextValue"),
+        (DEVICE_UID, "UID"),
+    ):
+        name = str(found[code].get(attribute, "") or "") if code in found else ""
+        if name:
+            return name
+    raise FormatError(f"{source}: names no observer, so there is no reader")
+
+
+def image_of(item: Dataset, names: dict[str, str]) -> str:
+    """Id of the image that an IMAGE item refers to."""
+    uid = str(item.ReferencedSOPSequence[0].ReferencedSOPInstanceUID)
+    return names.get(uid, uid)
+
+
+def add_region(
+    builder: MarkSetBuilder, group: Dataset, region: Dataset, reader: str, names: dict[str, str], place: str
+) -> None:
+    """Note an image region as a mark."""
+    if region.get("ValueType", "") != "SCOORD":
+        raise FormatError(f"{builder.source}, {place}: the region is in space (SCOORD3D), not in an image")
+    images = [
+        image_of(item, names)
+        for item in region.get("ContentSequence", None) or ()
+        if "ReferencedSOPSequence" in item
+    ]
+    if len(images) != 1:
+        raise FormatError(
+            f"{builder.source}, {place}: the region belongs to {len(images)} images instead of one"
+        )
+    shape = shape_of(region, f"{builder.source}, {place}")
+    builder.add_mark(
+        images[0],
+        reader,
+        text_of(group, TRACKING) or text_of(group, TRACKING_UID) or place,
+        centre=shape.centre,
+        semi_axes=shape.semi_axes,
+        angle_deg=shape.angle_deg,
+        label=finding_of(group),
+        confidence=certainty_of(group),
+        place=place,
+    )
+
+
+def shape_of(region: Dataset, where: str) -> PixelEllipse:
+    """Ellipse of a region's graphic data."""
+    points: NDArray[np.float64] = np.array(region.GraphicData, float).reshape(-1, 2)
+    kind = str(region.GraphicType)
+    if kind == "ELLIPSE" and len(points) == 4:
+        return ellipse_of_axes(points)
+    if kind == "CIRCLE" and len(points) == 2:
+        radius = math.dist(points[0], points[1])
+        return PixelEllipse((points[0, 0], points[0, 1]), (radius, radius), 0.0)
+    if kind == "POLYLINE" and len(points) >= 4 and np.array_equal(points[0], points[-1]):
+        return ellipse_of_outline(points[:-1])
+    raise FormatError(
+        f"{where}: a region of type {kind} with {len(points)} points is no ellipse and no closed outline"
+    )
+
+
+def ellipse_of_axes(points: NDArray[np.float64]) -> PixelEllipse:
+    """Ellipse of the end points of its axes."""
+    first, second = points[1] - points[0], points[3] - points[2]
+    centre = points.mean(axis=0)
+    semi_axes = float(np.hypot(*first)) / 2, float(np.hypot(*second)) / 2
+    return PixelEllipse((centre[0], centre[1]), semi_axes, math.degrees(math.atan2(first[1], first[0])))
+
+
+def text_of(group: Dataset, code: str) -> str:
+    """Text or UID of a group's child."""
+    return next(
+        (str(item.get("TextValue", "") or item.get("UID", "") or "") for item in children(group, code)), ""
+    )
+
+
+def finding_of(group: Dataset) -> str:
+    """Meaning of the group's finding."""
+    for item in children(group, FINDING):
+        for code in item.get("ConceptCodeSequence", None) or ():
+            return str(code.get("CodeMeaning", "") or "")
+    return ""
+
+
+def certainty_of(group: Dataset) -> float:
+    """Certainty of the finding, where it is measured."""
+    for item in children(group, CERTAINTY):
+        for value in item.get("MeasuredValueSequence", None) or ():
+            exact = value.get("FloatingPointValue", None)
+            return float(exact if exact is not None else value.NumericValue)
+    return math.nan

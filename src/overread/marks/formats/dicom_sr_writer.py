@@ -1,0 +1,207 @@
+"""DICOM Comprehensive SR, template TID 1500: writing.
+
+One document for each reader and study. The image library lists every image that the reader read; a reader who
+marked nothing at all gets one group that says so. The reader's id is his login name, exactly; the mark's id
+is the tracking identifier. UIDs follow from the ids, so the same tables give the same UIDs. Positions are
+float32 (FL) and must lie within the image, as the standard wants.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from highdicom import sr
+from numpy.typing import NDArray
+from pydicom.dataset import Dataset
+from pydicom.sr.codedict import codes
+from pydicom.sr.coding import Code
+
+from overread.errors import TableError, UsageError
+from overread.marks.cell_types import shown
+from overread.marks.formats.dicom_sr import CERTAINTY, read_dicom
+from overread.marks.formats.outline import PixelEllipse, outline_of_ellipse
+from overread.marks.mark_set import MarkSet
+from overread.marks.pixels import canonical, rescaled
+from overread.storage import write_atomically
+
+__all__ = ["write"]
+
+LONGEST_MEANING = 64
+KNOWN_FINDINGS = {"Nodule": Code("27925004", "SCT", "Nodule"), "Mass": Code("4147007", "SCT", "Mass")}
+NEEDED = ("path", "mm_per_px_x", "mm_per_px_y")
+SHAPE = ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg")
+
+
+def write(mark_set: MarkSet, folder: Path, *, images_folder: Path, geometry: str = "ellipse") -> list[Path]:
+    """Write the documents of a mark set into a folder, made if need be; return their paths.
+
+    Parameters
+    ----------
+    mark_set : MarkSet
+        Its images table must have path (a DICOM image), mm_per_px_x and mm_per_px_y.
+    folder : Path
+        Where the documents go.
+    images_folder : Path
+        Folder that the paths of the images are relative to.
+    geometry : {"ellipse", "polyline"}
+        ``ellipse`` loses nothing; ``polyline`` is a closed outline of 64 points, for viewers that cannot draw
+        oblique ellipses.
+    """
+    if geometry not in ("ellipse", "polyline"):
+        raise UsageError(f"geometry {geometry!r}: there are ellipse and polyline")
+    images = {str(row["image_id"]): row for row in mark_set.images.to_dict("records")}
+    headers = {image: header_of(image, row, images_folder) for image, row in images.items()}
+    documents: dict[tuple[str, str], list[str]] = {}
+    for image, reader in mark_set.readings[["image_id", "reader_id"]].itertuples(index=False, name=None):
+        if image not in headers:
+            raise TableError(f"readings: image {shown(image)} is not in the images table")
+        documents.setdefault((reader, str(headers[image].StudyInstanceUID)), []).append(image)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for (reader, _), names in documents.items():
+        mine = mark_set.marks[
+            (mark_set.marks["reader_id"] == reader) & mark_set.marks["image_id"].isin(names)
+        ]
+        groups = [group_of(mark, images, headers, geometry) for mark in mine.to_dict("records")]
+        unmarked = [headers[name] for name in names if name not in set(mine["image_id"])]
+        if unmarked:
+            groups.append(nothing_found(reader, unmarked))
+        document = document_of(reader, [headers[name] for name in names], groups)
+        written.append(write_atomically(folder / f"{document.SOPInstanceUID}.dcm", as_bytes(document)))
+    return written
+
+
+def header_of(image: str, row: Mapping[Any, Any], folder: Path) -> Dataset:
+    """Header of an image's DICOM file."""
+    for name in NEEDED:
+        value = row.get(name, "")
+        if value == "" or value != value:
+            raise TableError(f"images: image {shown(image)}: a structured report needs the column {name}")
+    header = read_dicom(folder / str(row["path"]), headers_only=True)
+    for name in ("SOPInstanceUID", "StudyInstanceUID", "Rows", "Columns"):
+        if name not in header:
+            raise TableError(f"{folder / str(row['path'])}: no DICOM image: {name} is missing")
+    return header
+
+
+def group_of(
+    mark: Mapping[Any, Any],
+    images: Mapping[str, Mapping[Any, Any]],
+    headers: Mapping[str, Dataset],
+    geometry: str,
+) -> Any:
+    """Measurement group (TID 1410) of a mark."""
+    image = str(mark["image_id"])
+    header = headers[image]
+    source = sr.SourceImageForRegion(header.SOPClassUID, header.SOPInstanceUID)
+    points = graphic_points(mark, images[image], geometry)
+    if points.min() < 0 or points[:, 0].max() > header.Columns or points[:, 1].max() > header.Rows:
+        raise TableError(
+            f"marks: mark {shown(str(mark['mark_id']))} of image {shown(image)} reaches beyond the image, "
+            "which DICOM does not allow (take it out, or correct it)"
+        )
+    certainty = mark.get("confidence", math.nan)
+    measured = [] if math.isnan(certainty) else [certainty_item(float(certainty))]
+    return sr.PlanarROIMeasurementsAndQualitativeEvaluations(
+        tracking_identifier=sr.TrackingIdentifier(uid_of(image, str(mark["mark_id"])), str(mark["mark_id"])),
+        referenced_region=sr.ImageRegion(geometry.upper(), points, source),
+        finding_type=finding_code(str(mark.get("label", "") or "")),
+        measurements=measured,
+    )
+
+
+def graphic_points(mark: Mapping[Any, Any], image: Mapping[Any, Any], geometry: str) -> NDArray[np.float64]:
+    """Points of a mark in pixels: end points of the axes, or a closed outline."""
+    shape = canonical(*([mark[name]] for name in SHAPE))
+    pixels = rescaled(shape, 1 / image["mm_per_px_x"], 1 / image["mm_per_px_y"])
+    centre = (float(pixels.x[0]), float(pixels.y[0]))
+    semi_axes = (float(pixels.semi_major[0]), float(pixels.semi_minor[0]))
+    ellipse = PixelEllipse(centre, semi_axes, float(pixels.angle_deg[0]))
+    if geometry == "polyline":
+        outline = outline_of_ellipse(ellipse)
+        return np.vstack([outline, outline[:1]])
+    # Four points of the outline are the end points of the axes: at 180, 0, 270 and 90 degrees.
+    return outline_of_ellipse(ellipse, 4)[[2, 0, 3, 1]]
+
+
+def certainty_item(certainty: float) -> Any:
+    """Confidence of a mark as a measurement."""
+    name, unit = Code(CERTAINTY, "DCM", "Certainty of Finding"), Code("1", "UCUM", "no units")
+    return sr.Measurement(name=name, value=certainty, unit=unit)
+
+
+def finding_code(label: str) -> Code | None:
+    """Code a label: in SNOMED where it is one of ours, else privately, with the label as its meaning."""
+    if not label:
+        return None
+    if label != label.strip() or len(label) > LONGEST_MEANING or "\\" in label or not label.isprintable():
+        raise TableError(
+            f"marks: the label {shown(label)} cannot be a code's meaning in DICOM (at most 64 characters)"
+        )
+    digest = hashlib.sha256(label.encode()).hexdigest()[:12]
+    return KNOWN_FINDINGS.get(label, Code(digest, "99OVERREAD", label))
+
+
+def document_of(reader: str, headers: Sequence[Dataset], groups: Sequence[Any]) -> sr.ComprehensiveSR:
+    """One reader's report on the images of one study."""
+    person = sr.PersonObserverIdentifyingAttributes(name=person_name(reader), login_name=reader)
+    context = sr.ObservationContext(observer_person_context=sr.ObserverContext(codes.DCM.Person, person))
+    report = sr.MeasurementReport(
+        observation_context=context,
+        procedure_reported=Code("399208008", "SCT", "Chest X-ray"),
+        imaging_measurements=groups,
+    )
+    study = str(headers[0].StudyInstanceUID)
+    return sr.ComprehensiveSR(
+        evidence=headers,
+        content=report,
+        series_instance_uid=uid_of("series", study, reader),
+        series_number=1,
+        sop_instance_uid=uid_of("document", study, reader),
+        instance_number=1,
+        manufacturer="Overread",
+        is_complete=True,
+    )
+
+
+def nothing_found(reader: str, headers: Sequence[Dataset]) -> Any:
+    """Group (TID 1501) that says that the images were read and nothing was marked."""
+    sources = [
+        sr.SourceImageForMeasurementGroup(header.SOPClassUID, header.SOPInstanceUID) for header in headers
+    ]
+    uid = uid_of("nothing", reader, *(str(header.SOPInstanceUID) for header in headers))
+    return sr.MeasurementsAndQualitativeEvaluations(
+        tracking_identifier=sr.TrackingIdentifier(uid, "no finding"),
+        source_images=sources,
+        qualitative_evaluations=[
+            sr.QualitativeEvaluation(codes.DCM.Finding, Code("260415000", "SCT", "Not detected")),
+        ],
+    )
+
+
+def person_name(reader: str) -> str:
+    """Reader as a DICOM person name: for people to read; the login name holds the id."""
+    plain = "".join(letter if letter.isalnum() and letter.isascii() else " " for letter in reader)
+    return (" ".join(plain.split())[:60] or "Reader") + "^"
+
+
+def uid_of(*parts: str) -> str:
+    """UID that follows from texts: 2.25 and 128 bits of their SHA-256."""
+    text = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return f"2.25.{int.from_bytes(hashlib.sha256(text).digest()[:16], 'big')}"
+
+
+def as_bytes(document: sr.ComprehensiveSR) -> bytes:
+    """Document as the bytes of a DICOM file."""
+    buffer = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        document.save_as(buffer)
+    return buffer.getvalue()

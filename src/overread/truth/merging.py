@@ -1,0 +1,171 @@
+"""From the marks of many readers to one table of ground-truth objects (paper, sections 2.1 and 3)."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread.marks.ellipse import ELLIPSE_COLUMNS
+from overread.marks.schemas import schema_of
+from overread.marks.validation import validate_study
+from overread.truth.grouping import components, density_clusters, fusion, stars
+from overread.truth.labels import soft_labels
+from overread.truth.mark_arrays import MarkArrays
+from overread.truth.options import LabelOptions, MergeOptions
+from overread.truth.pairs import hitting_pairs, mark_sizes, overlapping_pairs
+
+__all__ = ["merge_marks", "merge_objects"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+def merge_marks(
+    marks: pd.DataFrame,
+    readings: pd.DataFrame,
+    *,
+    options: MergeOptions | None = None,
+    labels: LabelOptions | None = None,
+) -> pd.DataFrame:
+    """Merge marks that stand for the same object, and label the objects.
+
+    Parameters
+    ----------
+    marks
+        image_id, reader_id, mark_id, x_mm, y_mm, semi_major_mm, semi_minor_mm, angle_deg; optional label
+        (marks of different labels stay apart) and confidence (weights of the method "fusion").
+    readings
+        image_id, reader_id: a row for every reading, also where the reader marked nothing.
+    options
+        How marks become objects; see `MergeOptions`.
+    labels
+        How the number of readers becomes a probability; see `LabelOptions`.
+
+    Returns
+    -------
+    DataFrame
+        One row per object, sorted by image_id and falling n_readers: image_id, truth_id, the representative
+        ellipse, n_marks, n_readers, n_readings, probability, weight, golden, mark_ids (a tuple, sorted), and
+        label where labels are kept apart. truth_id depends on the image and its marks only. The table does
+        not depend on the order of the rows given.
+
+    Raises
+    ------
+    TableError
+        For tables that cannot be used; the message names rows and columns.
+    """
+    for problem in validate_study(marks, readings):
+        warnings.warn(str(problem), stacklevel=2)
+    truth = soft_labels(merge_objects(marks, readings, options or MergeOptions()), readings, options=labels)
+    return truth[[column.name for column in schema_of("truth").columns if column.name in truth]]
+
+
+def merge_objects(marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions) -> pd.DataFrame:
+    """Merge validated marks into objects without probability and weight; golden means two readers."""
+    arrays = MarkArrays.from_table(marks, options)
+    groups, ellipses = grouped(arrays, options)
+    return truth_table(arrays, groups, ellipses, readings)
+
+
+def grouped(marks: MarkArrays, options: MergeOptions) -> tuple[IntArray, FloatArray]:
+    """Group of each mark, and each group's representative ellipse."""
+    readers = None if options.same_reader_hits else marks.reader
+    if options.method == "fusion":
+        return fusion(marks.group, marks.ellipses, marks.reader, marks.confidence, options)
+    if options.method == "dbscan":
+        pairs = overlapping_pairs(marks.group, marks.ellipses)
+        if readers is not None:
+            pairs = pairs.where(readers[pairs.first] != readers[pairs.second])
+        groups = density_clusters(pairs, len(marks), options)
+    else:
+        pairs = hitting_pairs(marks.group, marks.ellipses, options, readers=readers)
+        if options.method == "star":
+            groups = stars(pairs, mark_sizes(marks.ellipses, options))
+        else:
+            groups = components(pairs, len(marks))
+        if options.merge_coinciding:
+            groups = without_coinciding(marks, groups, options)
+    return groups, marks.ellipses[representatives(marks, groups, options)]
+
+
+def without_coinciding(marks: MarkArrays, groups: IntArray, options: MergeOptions) -> IntArray:
+    """Merge groups with representatives that hit each other, whoever drew them, until none do."""
+    while True:
+        chosen = representatives(marks, groups, options)
+        ellipses = marks.ellipses[chosen]
+        pairs = hitting_pairs(marks.group[chosen], ellipses, options)
+        if not len(pairs):
+            return groups
+        groups = stars(pairs, mark_sizes(ellipses, options))[groups]
+
+
+def representatives(marks: MarkArrays, groups: IntArray, options: MergeOptions) -> IntArray:
+    """Row of the mark that represents each group: the lower median by size; of two, as the options say."""
+    sizes = mark_sizes(marks.ellipses, options)
+    order = np.lexsort((np.arange(len(marks)), sizes, groups))
+    counts = np.bincount(groups)
+    starts = np.cumsum(counts) - counts
+    place = starts + (counts - 1) // 2
+    if options.pair_representative == "larger":
+        place[counts == 2] += 1
+    elif options.pair_representative == "random":
+        for group in np.flatnonzero(counts == 2):
+            first, second = order[starts[group]], order[starts[group] + 1]
+            ids = sorted([marks.mark_ids[first], marks.mark_ids[second]])
+            drawn = ids[digest(options.seed, marks.image_ids[marks.image[first]], ids)[0] & 1]
+            place[group] += int(marks.mark_ids[second] == drawn)
+    return np.asarray(order[place])
+
+
+def truth_table(
+    marks: MarkArrays, groups: IntArray, ellipses: FloatArray, readings: pd.DataFrame
+) -> pd.DataFrame:
+    """Table of the groups with their counts, sorted by image, falling number of readers and id."""
+    order = np.argsort(groups, kind="stable")
+    n_marks = np.bincount(groups)
+    starts = np.cumsum(n_marks) - n_marks
+    image_ids = marks.image_ids[marks.image[order[starts]]]
+    ids = marks.mark_ids[order].tolist()
+    members = [tuple(sorted(ids[start : start + n])) for start, n in zip(starts, n_marks, strict=True)]
+    n_readings = readings.groupby("image_id", sort=False).size()
+    n_readers = n_different(groups, marks.reader)
+    table = pd.DataFrame(
+        {
+            "image_id": pd.Series(image_ids, dtype="str"),
+            "truth_id": pd.Series(map(truth_id, image_ids, members), dtype="str"),
+            **dict(zip(ELLIPSE_COLUMNS, ellipses.T, strict=True)),
+            "n_marks": n_marks,
+            "n_readers": n_readers,
+            "golden": n_readers >= 2,
+            "n_readings": n_readings.reindex(image_ids).to_numpy(dtype=np.int64),
+            "mark_ids": pd.Series(members, dtype=object),
+        }
+    )
+    if marks.labels is not None:
+        table["label"] = pd.Series(marks.labels[marks.label[order[starts]]], dtype="str")
+    rows = table.assign(image_id=marks.image[order[starts]], n_readers=-table["n_readers"], n_marks=-n_marks)
+    rows = rows.sort_values(["image_id", "n_readers", "n_marks", "truth_id"])
+    return table.loc[rows.index].reset_index(drop=True)
+
+
+def n_different(groups: IntArray, codes: IntArray) -> IntArray:
+    """Count the different codes of each group."""
+    both = np.unique(groups * (codes.max(initial=0) + 1) + codes)
+    return np.bincount(both // (codes.max(initial=0) + 1))
+
+
+def truth_id(image_id: str, mark_ids: tuple[str, ...]) -> str:
+    """Name of an object: depends on its image and its marks only, not on the other objects."""
+    return "T" + digest(0, image_id, mark_ids).hex()
+
+
+def digest(seed: int, image_id: str, mark_ids: Sequence[str]) -> bytes:
+    """Eight bytes that look random and depend on the seed, the image and the marks only."""
+    # lengths keep ["a", "bc"] and ["ab", "c"] apart
+    text = "".join([f"{len(part)}:{part}" for part in (str(seed), image_id, *mark_ids)])
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

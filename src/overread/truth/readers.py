@@ -1,0 +1,219 @@
+"""How the readers read: readings per image, sensitivity and false positives, agreement (paper, Figure 2)."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, triu
+
+from overread.marks.ellipse import ELLIPSE_COLUMNS, normalized_ellipses
+from overread.marks.validation import validate_study
+from overread.truth.merging import merge_objects
+from overread.truth.options import MergeOptions
+from overread.truth.pairs import hitting_pairs
+
+IntArray = NDArray[np.int64]
+
+__all__ = ["ReaderStatistics", "reader_statistics"]
+
+
+@dataclass(frozen=True)
+class ReaderStatistics:
+    """Statistics of the readers of a study.
+
+    Attributes
+    ----------
+    readings_per_image
+        n_readings, n_images: the paper's annotator histogram (Figure 2a).
+    readers
+        One row per reader: reader_id, n_readings, n_marks; then against the golden GTs of all readers (Figure
+        2b) n_golden, n_found, sensitivity, n_false, fp_per_image; and the same against the golden GTs that
+        the other readers make without this one, with the prefix loo_.
+    pairs
+        One row per two readers with images in common: reader_a, reader_b, n_images, n_a, n_b, n_both (GTs
+        marked by the one, the other, both), positive_agreement = 2 n_both / (n_a + n_b), and image_kappa:
+        Cohen's kappa of "marked something in the image".
+    """
+
+    readings_per_image: pd.DataFrame
+    readers: pd.DataFrame
+    pairs: pd.DataFrame
+
+
+def reader_statistics(
+    marks: pd.DataFrame, readings: pd.DataFrame, *, options: MergeOptions | None = None
+) -> ReaderStatistics:
+    """Count what each reader found, against the golden GTs and against the other readers.
+
+    sensitivity = golden GTs that the reader marked / golden GTs in the images that the reader read;
+    fp_per_image = the reader's marks in no golden GT / images read. The paper's way counts a reader's own
+    mark when it decides what is golden, which flatters everybody: with two readers, both find every golden
+    GT. The leave-one-out columns merge the marks of the others only, take as golden what two of them marked,
+    and ask which of these GTs the reader's marks hit by the same test.
+
+    Parameters
+    ----------
+    marks, readings
+        Tables as for `merge_marks`.
+    options
+        How marks are merged.
+    """
+    for problem in validate_study(marks, readings):
+        warnings.warn(str(problem), stacklevel=2)
+    options = options or MergeOptions()
+    truth = merge_objects(marks, readings, options)
+    members = marked_objects(marks, truth)
+    counts = pd.DataFrame({"reader_id": sorted(readings["reader_id"].unique())})
+    for name, table in (("n_readings", readings), ("n_marks", marks)):
+        counts[name] = table["reader_id"].value_counts().reindex(counts["reader_id"], fill_value=0).to_numpy()
+    found = against_all(counts["reader_id"], readings, truth, members)
+    left_out = [against_others(reader, marks, readings, options) for reader in counts["reader_id"]]
+    per_image = readings.groupby("image_id").size().value_counts().sort_index()
+    return ReaderStatistics(
+        readings_per_image=pd.DataFrame(
+            {"n_readings": per_image.index.to_numpy(), "n_images": per_image.to_numpy()}
+        ),
+        readers=pd.concat(
+            [
+                counts,
+                with_rates(found, counts["n_readings"], prefix=""),
+                with_rates(pd.DataFrame(left_out, columns=list(COUNTS)), counts["n_readings"], prefix="loo_"),
+            ],
+            axis=1,
+        ),
+        pairs=agreement(marks, readings, members),
+    )
+
+
+COUNTS = ("n_golden", "n_found", "n_false")
+
+
+def with_rates(counts: pd.DataFrame, n_readings: pd.Series[int], *, prefix: str) -> pd.DataFrame:
+    """Add sensitivity and false positives per image to counts; NaN where there is nothing to find."""
+    golden = counts["n_golden"].to_numpy(dtype=np.float64)
+    rates = pd.DataFrame(
+        {
+            "n_golden": counts["n_golden"],
+            "n_found": counts["n_found"],
+            "sensitivity": np.divide(
+                counts["n_found"], golden, out=np.full(len(counts), np.nan), where=golden > 0
+            ),
+            "n_false": counts["n_false"],
+            "fp_per_image": counts["n_false"].to_numpy() / n_readings.to_numpy(),
+        }
+    )
+    return rates.add_prefix(prefix)
+
+
+def marked_objects(marks: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
+    """One row per mark: its image, reader, object and whether that is golden."""
+    members = truth[["image_id", "truth_id", "golden", "mark_ids"]].explode("mark_ids")
+    members = members.rename(columns={"mark_ids": "mark_id"}).astype({"mark_id": "str"})
+    return (
+        marks[["image_id", "reader_id", "mark_id"]].astype("str").merge(members, on=["image_id", "mark_id"])
+    )
+
+
+def against_all(
+    readers: pd.Series[str], readings: pd.DataFrame, truth: pd.DataFrame, members: pd.DataFrame
+) -> pd.DataFrame:
+    """Count golden GTs, found ones and false marks of each reader, as the paper does."""
+    golden = truth[truth["golden"]].groupby("image_id").size()
+    to_find = readings["image_id"].map(golden).fillna(0).groupby(readings["reader_id"]).sum()
+    hits = members[members["golden"]].drop_duplicates(["image_id", "truth_id", "reader_id"])
+    series = (
+        to_find,
+        hits["reader_id"].value_counts(),
+        members.loc[~members["golden"], "reader_id"].value_counts(),
+    )
+    columns = {
+        name: s.reindex(readers, fill_value=0).to_numpy() for name, s in zip(COUNTS, series, strict=True)
+    }
+    return pd.DataFrame(columns).astype(np.int64)
+
+
+def against_others(
+    reader: str, marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions
+) -> tuple[int, int, int]:
+    """Count golden GTs of the other readers, those that this reader hits, and marks that hit none."""
+    images = readings.loc[readings["reader_id"] == reader, "image_id"]
+    own = marks[marks["reader_id"] == reader]
+    others = marks[(marks["reader_id"] != reader) & marks["image_id"].isin(images)]
+    truth = merge_objects(others, readings, options)
+    golden = truth[truth["golden"]]
+    keys = ["image_id", *(["label"] if "label" in golden else [])]
+    both = pd.concat([own[keys], golden[keys]]).fillna("")
+    codes: IntArray = np.asarray(both.groupby(keys).ngroup(), dtype=np.int64)
+    ellipses = normalized_ellipses(own[list(ELLIPSE_COLUMNS)].to_numpy(dtype=np.float64))
+    pairs = hitting_pairs(
+        codes[: len(own)],
+        ellipses,
+        options,
+        other_groups=codes[len(own) :],
+        others=golden[list(ELLIPSE_COLUMNS)].to_numpy(dtype=np.float64),
+    )
+    return len(golden), len(np.unique(pairs.second)), len(own) - len(np.unique(pairs.first))
+
+
+def agreement(marks: pd.DataFrame, readings: pd.DataFrame, members: pd.DataFrame) -> pd.DataFrame:
+    """Agreement of every two readers on the images that both read."""
+    images, image_ids = pd.factorize(readings["image_id"].astype(object))
+    readers, reader_ids = pd.factorize(readings["reader_id"].astype(object), sort=True)
+    read = incidence(images, readers, (len(image_ids), len(reader_ids)))
+    at_image, at_reader = pd.Index(image_ids), pd.Index(reader_ids)
+    marked = incidence(
+        at_image.get_indexer(marks["image_id"]), at_reader.get_indexer(marks["reader_id"]), read.shape
+    )
+    objects, _ = pd.factorize(members["truth_id"].astype(object))
+    n_objects = int(objects.max(initial=-1)) + 1
+    by_reader = incidence(objects, at_reader.get_indexer(members["reader_id"]), (n_objects, len(reader_ids)))
+    image_of = incidence(objects, at_image.get_indexer(members["image_id"]), (n_objects, len(image_ids)))
+    together = triu(read.T @ read, k=1).tocsr().tocoo()
+    a, b = together.row, together.col
+
+    def at_pairs(first: csr_array, second: csr_array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        product = (first.T @ second).tocsr()
+        return np.asarray(product[a, b], dtype=np.float64), np.asarray(product[b, a], dtype=np.float64)
+
+    n_a, n_b = at_pairs(by_reader, (image_of @ read).tocsr())
+    n_both, _ = at_pairs(by_reader, by_reader)
+    marked_a, marked_b = at_pairs(marked, read)
+    marked_both, _ = at_pairs(marked, marked)
+    n_images = np.asarray(together.data, dtype=np.float64)
+    return pd.DataFrame(
+        {
+            "reader_a": pd.Series(reader_ids[a], dtype="str"),
+            "reader_b": pd.Series(reader_ids[b], dtype="str"),
+            "n_images": n_images.astype(np.int64),
+            "n_a": n_a.astype(np.int64),
+            "n_b": n_b.astype(np.int64),
+            "n_both": n_both.astype(np.int64),
+            "positive_agreement": ratio(2.0 * n_both, n_a + n_b),
+            "image_kappa": kappa(n_images, marked_a, marked_b, marked_both),
+        }
+    )
+
+
+def incidence(rows: NDArray[np.intp], columns: NDArray[np.intp], shape: tuple[int, int]) -> csr_array:
+    """Sparse matrix with a 1 at every given place, however often it is given."""
+    matrix = csr_array((np.ones(len(rows), dtype=np.int64), (rows, columns)), shape=shape)
+    matrix.data[:] = 1
+    return matrix
+
+
+def kappa(
+    n: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64], both: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Cohen's kappa of two yes/no raters of n cases: a and b say yes so often, both together so often."""
+    observed = (n - a - b + 2.0 * both) / n
+    expected = (a * b + (n - a) * (n - b)) / (n * n)
+    return ratio(observed - expected, 1.0 - expected)
+
+
+def ratio(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Quotient, NaN where the denominator is 0."""
+    return np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom != 0.0)
