@@ -146,9 +146,9 @@ def test_against_the_definition_on_random_studies(labels, rule):
     bags = make_bags(candidates, features.sample(frac=1, random_state=0), truth, rule=rule, labels=labels)
     members: dict[tuple[str, str], list[float]] = {}
     lonely = []
-    for row, found in candidates.iterrows():
+    for row, found in enumerate(candidates.itertuples()):
         near = []
-        for number, gt in truth.iterrows():
+        for number, gt in enumerate(truth.itertuples()):
             if gt.image_id != found.image_id or (labels == "golden" and not gt.golden):
                 continue
             distance = np.hypot(gt.x_mm - found.x_mm, gt.y_mm - found.y_mm)

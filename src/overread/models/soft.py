@@ -49,7 +49,8 @@ class SoftMILLogisticRegression(LinearBagClassifier):
     pooling
         "noisy_or", "noisy_or_mean", "log_sum_exp" or "mean"; see `overread.models.loss.pooling`.
     n_init
-        Number of starts; the best stationary point is kept. Ignored where the problem is convex.
+        Number of starts; the best stationary point is kept. The first is w = 0, followed down to lam at two
+        paces; each other is the fit to one random instance of each bag. Ignored where the problem is convex.
     tol
         Largest violation of the optimality conditions, relative to lam.
     max_iter

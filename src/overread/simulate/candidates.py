@@ -96,7 +96,8 @@ def _candidates(
             "x_mm": on["x_mm"].to_numpy() + random.normal(0, 0.35, len(on)) * radius,
             "y_mm": on["y_mm"].to_numpy() + random.normal(0, 0.35, len(on)) * radius,
             "radius_mm": radius * np.exp(random.normal(0, 0.2, len(on))),
-            "latent": on["is_lesion"] * (1.2 + np.log(on["conspicuity"] / 1.5)) + random.normal(0, 0.3, len(on)),
+            "latent": on["is_lesion"] * (1.2 + np.log(on["conspicuity"] / 1.5))
+            + random.normal(0, 0.3, len(on)),
         }
     )
     owners = np.repeat(image_ids, random.poisson(CANDIDATES_ELSEWHERE, len(image_ids)))

@@ -84,12 +84,12 @@ def weigh_bags(
     bags: Bags, y: Any, *, sample_weight: Any, reader_weight: Any, normalization: str
 ) -> WeighedBags:
     """Check labels and weights against the bags; reader weights default to what the bags carry."""
+    bags.check_labels(y)
     labels = read_labels(y)
     if len(labels.probability) != len(bags):
         raise InvalidInputError(
             f"y has {len(labels.probability)} labels for {len(bags)} bags: inconsistent numbers of samples"
         )
-    bags.check_labels(y)
     repetitions = check_weights(sample_weight, len(bags), "sample_weight")
     if reader_weight is None:
         reader_weight = bags.reader_weight

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
 
 from overread.models.loss.bag_loss import BagLoss
-from overread.models.solver.row_sample import RowSample
+from overread.models.solver.row_sample import RowSample, sample_size
 
 __all__ = ["Curvature"]
 
@@ -60,7 +60,13 @@ class Curvature:
         self.columns: Ints = np.empty(0, dtype=np.int64)
         self.is_built = False
         self.is_fresh = False
+        self.generosity = 1
         self._position = np.full(len(Xt), -1, dtype=np.int64)
+
+    @property
+    def sample_size(self) -> int:
+        """Rows that the next refresh draws."""
+        return self.generosity * sample_size(len(self.columns))
 
     def matrix(self, columns: Ints) -> Floats:
         """Hessian on the given columns (all of them known here) and the intercept."""
@@ -71,7 +77,7 @@ class Curvature:
         """Build the matrix anew at scores z."""
         self._set_columns(columns)
         self._pairs: deque[SecantPair] = deque(maxlen=MAX_PAIRS)
-        self._sample = RowSample.draw(self.loss, z, len(columns), self.Xt.dtype, self.random)
+        self._sample = RowSample.draw(self.loss, z, self.sample_size, self.Xt.dtype, self.random)
         self._block = self._sample.block(self.Xt, columns)
         self._safe = 0.0
         self._gram = self._product(self._block, self._block)

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from overread.models.loss.bag_loss import BagCurvature, BagLoss
 from overread.models.solver._kernels import gather
 
-__all__ = ["RowSample", "sample_by_size"]
+__all__ = ["RowSample", "sample_by_size", "sample_size", "worth_sampling"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -46,14 +46,14 @@ def sample_by_size(h: Floats, size: int, random: np.random.Generator) -> tuple[I
     return chosen, np.maximum(h[chosen], tau)
 
 
-def worth_sampling(n_rows: int, n_columns: int) -> bool:
-    """Whether a part of the loss with this many rows is sampled for this many columns."""
-    return n_rows > ROWS_WORTH_SAMPLING and sample_size(n_columns) < n_rows / 2
-
-
 def sample_size(n_columns: int) -> int:
-    """Rows that a Gram matrix of this many columns needs."""
+    """Rows that a Gram matrix of this many columns needs at least."""
     return max(MIN_SAMPLED_ROWS, SAMPLED_ROWS_PER_COLUMN * n_columns)
+
+
+def worth_sampling(n_rows: int, size: int) -> bool:
+    """Whether a sample of this size is worth it in a part of the loss with this many rows."""
+    return n_rows > ROWS_WORTH_SAMPLING and size < n_rows / 2
 
 
 @dataclass(frozen=True)
@@ -75,20 +75,20 @@ class RowSample:
 
     @classmethod
     def draw(
-        cls, loss: BagLoss, z: Floats, n_columns: int, dtype: DTypeLike, random: np.random.Generator
+        cls, loss: BagLoss, z: Floats, size: int, dtype: DTypeLike, random: np.random.Generator
     ) -> RowSample:
-        """Choose rows at scores z."""
+        """Choose about `size` plain rows, and as many coupled ones, at scores z."""
         h = loss.plain_curvature(z)
         rows = np.arange(len(h))
-        if worth_sampling(len(h), n_columns):
-            rows, h = sample_by_size(h, sample_size(n_columns), random)
+        if worth_sampling(len(h), size):
+            rows, h = sample_by_size(h, size, random)
             dtype = np.float32
         root = np.sqrt(h).astype(dtype)
         if not len(loss.weight):
             none = np.empty(0)
             return cls(rows, root, rows[:0], rows[:0], none, none, none)
         exact, safe = loss.bag_curvature(z), loss.bag_curvature(z, safe=1.0)
-        bags, repetition = choose_bags(loss, exact, n_columns, random)
+        bags, repetition = choose_bags(loss, exact, size, random)
         sizes = np.diff(loss.offsets)[bags]
         starts = (np.cumsum(sizes) - sizes).astype(np.int64)
         local = np.repeat(loss.offsets[:-1][bags] - starts, sizes) + np.arange(sizes.sum())
@@ -125,17 +125,17 @@ class RowSample:
 
 
 def choose_bags(
-    loss: BagLoss, exact: BagCurvature, n_columns: int, random: np.random.Generator
+    loss: BagLoss, exact: BagCurvature, size: int, random: np.random.Generator
 ) -> tuple[Ints, Floats]:
     """Coupled bags to use, and how often each counts."""
     n_bags, n_rows = len(loss.weight), int(loss.offsets[-1])
-    if not worth_sampling(n_rows, n_columns):
+    if not worth_sampling(n_rows, size):
         return np.arange(n_bags), np.ones(n_bags)
     first = loss.offsets[:-1]
-    size = np.add.reduceat(np.abs(exact.diagonal), first)
-    size += np.abs(exact.strength) * np.add.reduceat(exact.direction**2, first)
-    bags, weights = sample_by_size(size, max(1, sample_size(n_columns) * n_bags // n_rows), random)
-    return bags, weights / np.maximum(size[bags], np.finfo(float).tiny)
+    bulk = np.add.reduceat(np.abs(exact.diagonal), first)
+    bulk += np.abs(exact.strength) * np.add.reduceat(exact.direction**2, first)
+    bags, weights = sample_by_size(bulk, max(1, size * n_bags // n_rows), random)
+    return bags, weights / np.maximum(bulk[bags], np.finfo(float).tiny)
 
 
 def coupled_factors(
