@@ -21,6 +21,23 @@ app = App(
 )
 app.command("overread.cli.demo:demo", help="Fit the model on an embedded problem and draw its path.")
 app.command(
+    "overread.cli.import_marks:import_marks",
+    name="import",
+    help="Turn other tools' marks into tables of marks, readings and images.",
+    help_epilogue="Example: overread import --reader R1=a.xml --reader R2=b.xml --mm-per-px 0.14 --out study",
+)
+app.command(
+    "overread.cli.export_marks:export_marks",
+    name="export",
+    help="Write marks and readings in another tool's format.",
+    help_epilogue="Example: overread export study --format label-studio --out tasks.json",
+)
+app.command(
+    "overread.cli.check:check",
+    help="List every problem of a study's tables, by file and row.",
+    help_epilogue="Example: overread check study",
+)
+app.command(
     "overread.cli.merge:merge",
     help="Merge the readers' marks into ground-truth objects with soft labels.",
     help_epilogue="Example: overread merge my_study -o truth.parquet --figure marks.png --image case-07",
