@@ -37,7 +37,7 @@ def run(*, quick: bool) -> list[Row]:
 
 
 def beside_panoptes(marks: pd.DataFrame, readings: pd.DataFrame) -> list[Row]:
-    """The same marks, DBSCAN at 1 - IoU <= 0.5 with two marks a cluster, both ways; the peer where it is installed."""
+    """Time DBSCAN at 1 - IoU <= 0.5 with two marks a cluster on the same marks, the peer where installed."""
     options = MergeOptions(method="dbscan", same_reader_hits=True)
     start = time.process_time()
     truth = merge_marks(marks, readings, options=options)
@@ -75,7 +75,7 @@ def timed(marks: pd.DataFrame, readings: pd.DataFrame, method: Any) -> float:
 
 
 def study(n_images: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Five readings an image; lesions marked by 60 % of the readers, and marks of nothing: about 5 marks an image."""
+    """Study of five readings an image: lesions that 60 % of the readers mark, and marks of nothing."""
     rng = np.random.default_rng(0)
     images = np.repeat(np.arange(n_images), rng.poisson(1.2, n_images))
     places, sizes = rng.uniform(50, 300, (len(images), 2)), np.exp(rng.normal(1.8, 0.3, len(images)))

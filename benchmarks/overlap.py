@@ -45,7 +45,7 @@ def run(*, quick: bool) -> list[Row]:
 
 
 def overlapping_pairs(n: int) -> tuple[Floats, Floats]:
-    """Marks of two readers on one lesion: near each other, of similar size."""
+    """Make marks of two readers on one lesion: near each other, of similar size."""
     rng = np.random.default_rng(0)
 
     def drawn(centres: Floats) -> Floats:

@@ -9,6 +9,7 @@ import json
 import sys
 import time
 from importlib.metadata import version
+from itertools import pairwise
 
 import numpy as np
 from panoptes_aggregation.reducers.shape_reducer_dbscan import shape_reducer_dbscan
@@ -21,7 +22,7 @@ def main() -> None:
     with np.load(sys.argv[1]) as file:
         starts, ellipses = file["starts"], file["ellipses"]
     extracts = []
-    for start, end in zip(starts[:-1], starts[1:], strict=True):
+    for start, end in pairwise(starts):
         marks = [
             {"frame0": {f"T0_toolIndex0_{key}": [float(value)] for key, value in zip(KEYS, row, strict=True)}}
             for row in ellipses[start:end]
