@@ -98,7 +98,8 @@ def not_positive(images: pd.DataFrame, name: str, file: str, remedy: str) -> Ite
     if name not in images:
         return
     values = images[name].to_numpy(float)
-    yield from at_rows(~np.isnan(values) & ~(np.isfinite(values) & (values > 0)), values, file, name, remedy)
+    bad = ~np.isnan(values) & ~(np.isfinite(values) & (values > 0))
+    yield from at_rows(bad, values, file, name, remedy, note="not a positive number")
 
 
 def half_a_spacing(images: pd.DataFrame, file: str) -> Iterator[Problem]:
@@ -172,15 +173,16 @@ def bad_shapes(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
     """Centres and angles that are not finite; semi-axes that are not positive, or too small to be meant."""
     for name in ("x_mm", "y_mm", "angle_deg"):
         values = marks[name].to_numpy(float)
-        yield from at_rows(~np.isfinite(values), values, file, name, "give a finite number")
+        yield from at_rows(
+            ~np.isfinite(values), values, file, name, "give a finite number", note="not finite"
+        )
     for name in ("semi_major_mm", "semi_minor_mm"):
         values = marks[name].to_numpy(float)
         good = np.isfinite(values) & (values > 0)
-        yield from at_rows(~good, values, file, name, "give a positive length, or take the mark out")
+        remedy = "give a positive length, or take the mark out"
+        yield from at_rows(~good, values, file, name, remedy, note="not a positive length")
         tiny = good & (values < SMALLEST_AXIS_MM)
-        yield from at_rows(
-            tiny, values, file, name, "a mark of less than 0.001 mm: is the unit mm?", "warning"
-        )
+        yield from at_rows(tiny, values, file, name, "is the unit mm?", "warning", note="under 0.001 mm")
 
 
 def marks_without_reading(marks: pd.DataFrame, readings: pd.DataFrame, file: str) -> Iterator[Problem]:
@@ -223,7 +225,7 @@ def at_rows(
     remedy: str,
     severity: Severity = "error",
     *,
-    note: str = "not usable",
+    note: str,
 ) -> Iterator[Problem]:
     """One problem for each bad row of a column of numbers."""
     for row in np.flatnonzero(bad):
@@ -246,6 +248,9 @@ def missing_columns(table: pd.DataFrame, kind: str, file: str) -> Iterator[Probl
 
 def ids_that_are_none(ids: pd.Series[str], file: str) -> Iterator[Problem]:
     """Ids that are empty or not text."""
+    # one comparison for a column of strings: it costs more to visit 100,000 ids than to merge their marks
+    if isinstance(ids.dtype, pd.StringDtype) and not (ids.isna() | (ids == "")).any():
+        return
     for row, value in enumerate(ids.to_numpy(object)):
         if not isinstance(value, str) or not value:
             yield Problem(
