@@ -169,12 +169,12 @@ class Worker:
         self.process.wait()
 
 
-def compete(on: Course, solvers: list[str], *, repeats: int) -> dict[str, Result]:
-    """Find each solver's tolerance, then time all of them in turns."""
+def compete(on: Course, solvers: list[str], *, repeats: int, tol: float | None = None) -> dict[str, Result]:
+    """Find each solver's tolerance (or take ``tol``), then time all of them in turns."""
     workers, results = {}, {}
     for name in solvers:
         worker = workers[name] = Worker(name, on)
-        results[name] = _tune(worker, on)
+        results[name] = _tune(worker, on, tol)
     for _ in range(repeats):
         for name, result in results.items():
             if not result.failure and sum(result.seconds) < ENOUGH_SECONDS:
@@ -187,11 +187,11 @@ def compete(on: Course, solvers: list[str], *, repeats: int) -> dict[str, Result
     return results
 
 
-def _tune(worker: Worker, on: Course) -> Result:
+def _tune(worker: Worker, on: Course, tol: float | None) -> Result:
     """Find the loosest tolerance, in half decades, that keeps the target gap at every lambda."""
-    result = Result(worker.solver, FIRST_TOLERANCE.get(worker.solver, 1e-3), 0.0)
+    result = Result(worker.solver, tol or FIRST_TOLERANCE.get(worker.solver, 1e-3), 0.0)
     try:
-        if on.bounds is None or worker.solver == "floor":
+        if tol is not None or on.bounds is None or worker.solver == "floor":
             worker.solve(result.tol)
         else:
             _search(worker, on, result)
