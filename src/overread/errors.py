@@ -4,7 +4,9 @@
 
     OverreadError                    1   base class: catch this to catch them all
     ├── UsageError                   2   the command line asks for something that does not exist
+    ├── MissingExtraError            2   also an ImportError: needs an optional package that is not installed
     ├── InvalidInputError            4   also a ValueError: data that cannot be used as it is
+    │   ├── InputTypeError           4   also a TypeError: a value of a kind that has no meaning here
     │   ├── TableError               4   a table's file, row or column
     │   ├── FormatError              4   a file that is not what its format promises
     │   └── ModelFileError           4   a saved model that is damaged, or from another schema
@@ -12,6 +14,9 @@
     ├── NotConvergedError            6   a fit that was asked to converge and did not
     ├── LeakageError                 7   the same patient or pixels in two splits
     └── LockedError                  8   another run holds the study
+
+    OverreadWarning                      base class of the warnings
+    └── DataWarning                      an answer was given, but the data make it less than it seems
 
 0 is success, 1 a bug, 3 "finished, with quarantined images", 130 an interrupt.
 """
@@ -21,13 +26,17 @@ from __future__ import annotations
 from typing import ClassVar
 
 __all__ = [
+    "DataWarning",
     "FormatError",
+    "InputTypeError",
     "InvalidInputError",
     "LeakageError",
     "LockedError",
+    "MissingExtraError",
     "ModelFileError",
     "NotConvergedError",
     "OverreadError",
+    "OverreadWarning",
     "StorageError",
     "TableError",
     "UsageError",
@@ -46,10 +55,20 @@ class UsageError(OverreadError):
     exit_code = 2
 
 
+class MissingExtraError(OverreadError, ImportError):
+    """The job needs an optional package that is not installed; the message says how to install it."""
+
+    exit_code = 2
+
+
 class InvalidInputError(OverreadError, ValueError):
     """Input that cannot be used as it is; the message names the place and the remedy."""
 
     exit_code = 4
+
+
+class InputTypeError(InvalidInputError, TypeError):
+    """A value of a kind that has no meaning here: text for a number, a sparse matrix for a dense one."""
 
 
 class TableError(InvalidInputError):
@@ -86,3 +105,11 @@ class LockedError(OverreadError):
     """Another run holds the study folder."""
 
     exit_code = 8
+
+
+class OverreadWarning(UserWarning):
+    """Base class of all warnings that Overread gives on purpose."""
+
+
+class DataWarning(OverreadWarning):
+    """An answer was given, but the data make it less than it seems."""

@@ -1,1 +1,27 @@
-"""Candidates grouped into labelled bags, and the tools that keep scikit-learn honest about them."""
+"""Candidates and truth become bags; bags and soft labels work in scikit-learn."""
+
+from overread.bags.bags import Bags
+from overread.bags.calibration import CalibratedSoftClassifier, SoftCalibrator
+from overread.bags.labels import SoftLabels, read_labels
+from overread.bags.making import make_bags, score_table, truth_without_bag
+from overread.bags.per_instance import PerInstance
+from overread.bags.scoring import mean_soft_kl, out_of_fold, soft_kl_scorer
+from overread.bags.splitting import SoftStratifiedGroupKFold, refuse_leakage, split_by_patient
+
+__all__ = [
+    "Bags",
+    "CalibratedSoftClassifier",
+    "PerInstance",
+    "SoftCalibrator",
+    "SoftLabels",
+    "SoftStratifiedGroupKFold",
+    "make_bags",
+    "mean_soft_kl",
+    "out_of_fold",
+    "read_labels",
+    "refuse_leakage",
+    "score_table",
+    "soft_kl_scorer",
+    "split_by_patient",
+    "truth_without_bag",
+]

@@ -21,6 +21,16 @@ app = App(
 )
 app.command("overread.cli.demo:demo", help="Fit the model on an embedded problem and draw its path.")
 app.command(
+    "overread.cli.merge:merge",
+    help="Merge the readers' marks into ground-truth objects with soft labels.",
+    help_epilogue="Example: overread merge my_study -o truth.parquet --figure marks.png --image case-07",
+)
+app.command(
+    "overread.cli.readers:readers",
+    help="Show how the readers read: sensitivity, false positives, agreement.",
+    help_epilogue="Example: overread readers my_study --figure readers.png",
+)
+app.command(
     "overread.cli.import_marks:import_marks",
     name="import",
     help="Turn other tools' marks into tables of marks, readings and images.",
@@ -38,14 +48,14 @@ app.command(
     help_epilogue="Example: overread check study",
 )
 app.command(
-    "overread.cli.merge:merge",
-    help="Merge the readers' marks into ground-truth objects with soft labels.",
-    help_epilogue="Example: overread merge my_study -o truth.parquet --figure marks.png --image case-07",
+    "overread.cli.froc:froc",
+    help="Show how good a detector is: sensitivity against false positives per image, with intervals.",
+    help_epilogue="Example: overread froc detections.csv truth.csv --n-images 300 --figure froc.png",
 )
 app.command(
-    "overread.cli.readers:readers",
-    help="Show how the readers read: sensitivity, false positives, agreement.",
-    help_epilogue="Example: overread readers my_study --figure readers.png",
+    "overread.cli.compare:compare",
+    help="Say whether two models can be told apart on the same images.",
+    help_epilogue="Example: overread compare ours.json theirs.json truth_coco.json --mm-per-px 0.143",
 )
 
 INTERRUPTED = 130
@@ -55,7 +65,7 @@ BUG = 1
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; a user's mistake gets one line, never a traceback."""
     try:
-        result = app(arguments, exit_on_error=False, print_error=False)
+        result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
         return fail(f"{error}\nTry: overread --help", UsageError.exit_code)
     except OverreadError as error:

@@ -1,0 +1,1 @@
+"""Benchmarks beside the peers; ``benchmarks/README.md`` says how they are run and added to."""

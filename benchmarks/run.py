@@ -1,0 +1,35 @@
+"""Run the benchmarks: ``python -m benchmarks.run [module ...] [--quick]``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+
+for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
+    os.environ[f"{_name}_NUM_THREADS"] = "1"
+
+MODULES = ("l1_path", "growth")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Time and memory beside the peers.")
+    parser.add_argument(
+        "modules", nargs="*", default=MODULES, help=f"of {', '.join(MODULES)}; all by default"
+    )
+    parser.add_argument("--quick", action="store_true", help="smaller problems")
+    arguments = parser.parse_args()
+    from benchmarks import rows
+
+    for name in arguments.modules:
+        print(f"{name} ...", flush=True)
+        found = importlib.import_module(f"benchmarks.{name}").run(quick=arguments.quick)
+        rows.write(name, found, quick=arguments.quick)
+        for row in found:
+            print(
+                f"  {row.what}: {row.ours:.4g} {row.unit}" + (f", ratio {row.ratio:.2f}" if row.ratio else "")
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""Compiled loops of the resampling: one pass over sorted events, stopped at the largest FP target.
+
+Conventions: false positives are sorted by falling score. A target's rank is the number of false positives
+with a score >= its own, so a threshold just above false positive k finds exactly the targets of rank <= k.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.kernel import kernel
+
+__all__ = ["count_draws", "permuted_differences", "sensitivity_replicates"]
+
+Bytes = NDArray[np.uint8]
+Ints32 = NDArray[np.int32]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@kernel
+def count_draws(draws: NDArray[np.uint32], counts: Bytes) -> None:
+    """Add to ``counts[replicate, patient]`` how often each patient was drawn."""
+    for replicate in range(draws.shape[0]):
+        row = counts[replicate]
+        for k in range(draws.shape[1]):
+            row[draws[replicate, k]] += 1
+
+
+@kernel
+def allowed_fps(target: float, n_images: int) -> int:
+    """Return the largest number of false positives over ``n_images`` that does not exceed the target."""
+    allowed = int(np.floor(target * n_images))
+    while allowed / n_images > target:
+        allowed -= 1
+    while (allowed + 1) / n_images <= target:
+        allowed += 1
+    return allowed
+
+
+@kernel
+def sensitivity_replicates(
+    counts: Bytes,
+    images_of_patient: Ints32,
+    fp_scores: Floats,
+    fp_patients: Ints32,
+    item_ranks: Ints,
+    item_patients: Ints32,
+    item_is_image: Bytes,
+    item_reached: Bytes,
+    fp_targets: Floats,
+    shown: Ints,
+    totals: Ints,
+    excluded: Ints,
+) -> None:
+    """Count, for each replicate and ascending FP target, what the lowest admissible threshold shows.
+
+    ``shown[replicate, target]`` = (GTs found, images found, false positives); ``totals[replicate]`` = (GTs,
+    images with a GT, the same two reached, images); ``excluded[replicate, target]`` is the index of the
+    first false positive that does not fit. GTs and images with a GT are both *items*, sorted by rank.
+    """
+    n_fps, n_items = len(fp_scores), len(item_ranks)
+    found = np.zeros(2, dtype=np.int64)
+    for replicate in range(counts.shape[0]):
+        weight = counts[replicate]
+        n_images = 0
+        for patient in range(len(weight)):
+            n_images += weight[patient] * images_of_patient[patient]
+        total = totals[replicate]
+        total[:] = 0
+        total[4] = n_images
+        k, n_shown, item = 0, 0, 0
+        found[:] = 0
+        for t in range(len(fp_targets)):
+            allowed = allowed_fps(fp_targets[t], n_images)
+            while k < n_fps:
+                next_shown = n_shown + weight[fp_patients[k]]
+                if next_shown > allowed:
+                    break
+                n_shown = next_shown
+                k += 1
+            while item < n_items and item_ranks[item] <= k and item_reached[item]:
+                found[item_is_image[item]] += weight[item_patients[item]]
+                item += 1
+            # False positives that tie with the excluded one fall with it.
+            without_ties, tie = n_shown, k
+            while k < n_fps and tie > 0 and fp_scores[tie - 1] == fp_scores[k]:
+                tie -= 1
+                without_ties -= weight[fp_patients[tie]]
+            shown[replicate, t, 0] = found[0]
+            shown[replicate, t, 1] = found[1]
+            shown[replicate, t, 2] = without_ties
+            excluded[replicate, t] = k
+        for item in range(n_items):
+            times = weight[item_patients[item]]
+            total[item_is_image[item]] += times
+            total[2 + item_is_image[item]] += times * item_reached[item]
+
+
+@kernel
+def permuted_differences(
+    swaps: Bytes,
+    n_images: int,
+    fp_places: Floats,
+    fp_models: Bytes,
+    fp_patients: Ints32,
+    item_places: Floats,
+    item_patients: Ints32,
+    item_is_image: Bytes,
+    fp_targets: Floats,
+    out: Ints,
+) -> int:
+    """Swap the two models in whole patients and count second minus first, GTs and images found.
+
+    ``fp_places`` of both models together ascend; ``item_places[item, model]`` is on the same scale.
+    ``out[permutation, target]`` = (GTs, images). Returns how many permutations used up all false positives.
+    """
+    n_targets = len(fp_targets)
+    allowed = np.empty(n_targets, dtype=np.int64)
+    for t in range(n_targets):
+        allowed[t] = allowed_fps(fp_targets[t], n_images)
+    limits = np.empty((2, n_targets))
+    n_shown = np.empty(2, dtype=np.int64)
+    n_met = np.empty(2, dtype=np.int64)
+    exhausted = 0
+    for permutation in range(swaps.shape[0]):
+        swap = swaps[permutation]
+        # Every place but that of a missed target (infinity) lies below a limit that no false positive sets.
+        limits[:] = np.finfo(np.float64).max
+        n_shown[:] = 0
+        n_met[:] = 0
+        for k in range(len(fp_places)):
+            role = fp_models[k] ^ swap[fp_patients[k]]
+            n_shown[role] += 1
+            while n_met[role] < n_targets and n_shown[role] > allowed[n_met[role]]:
+                limits[role, n_met[role]] = fp_places[k]
+                n_met[role] += 1
+            if n_met[0] == n_targets and n_met[1] == n_targets:
+                break
+        exhausted += n_met[0] < n_targets or n_met[1] < n_targets
+        out[permutation] = 0
+        for item in range(len(item_patients)):
+            swapped = swap[item_patients[item]]
+            first = item_places[item, swapped]
+            second = item_places[item, 1 - swapped]
+            for t in range(n_targets):
+                found = int(second < limits[1, t]) - int(first < limits[0, t])
+                out[permutation, t, item_is_image[item]] += found
+    return exhausted

@@ -1,0 +1,172 @@
+"""The FROC curve: sensitivity against false positives per image, over all thresholds.
+
+At threshold t a candidate is shown when its score >= t. Equal scores are one step: no order among them is
+invented. Sensitivities are 0/0 = NaN where there is no target.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from overread.errors import InvalidInputError
+from overread.froc.matching import Matching
+
+__all__ = [
+    "FP_TARGETS",
+    "MEASURES",
+    "FrocCurve",
+    "checked_targets",
+    "froc_curve",
+    "performance_at",
+    "sensitivity_at",
+]
+
+Floats = NDArray[np.float64]
+
+FP_TARGETS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+"""False positives per image at which the paper reports sensitivity (section 6.2, Table 1)."""
+
+MEASURES = ("gt_sensitivity", "image_sensitivity", "gt_sensitivity_reached", "image_sensitivity_reached")
+"""Sensitivity of GTs and of images, over all targets and over those that some candidate reaches."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrocCurve:
+    """Operating points in the order of falling thresholds; the first accepts nothing.
+
+    Attributes
+    ----------
+    thresholds
+        Infinity, then every distinct score of a false positive or of a target's best candidate.
+    fp_per_image
+        False positives at or above the threshold, over all images.
+    gt_sensitivity, image_sensitivity
+        Targets found over all targets; images with a found target over images with a target.
+    gt_sensitivity_reached, image_sensitivity_reached
+        The same found counts over the targets (images) that at least one candidate reaches, whatever its
+        score.
+    n_images, n_gts, n_gts_reached, n_positive_images, n_positive_images_reached
+        The denominators.
+    """
+
+    thresholds: Floats
+    fp_per_image: Floats
+    gt_sensitivity: Floats
+    image_sensitivity: Floats
+    gt_sensitivity_reached: Floats
+    image_sensitivity_reached: Floats
+    n_images: int
+    n_gts: int
+    n_gts_reached: int
+    n_positive_images: int
+    n_positive_images_reached: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the points as a table."""
+        columns = ("fp_per_image", *MEASURES)
+        return pd.DataFrame({"threshold": self.thresholds} | {name: getattr(self, name) for name in columns})
+
+
+def froc_curve(matching: Matching) -> FrocCurve:
+    """Compute every operating point of one model, with both denominators.
+
+    For the other treatment of single-reader GTs:
+    ``froc_curve(matching.with_options(single_reader="ignore"))``.
+    """
+    scores = np.concatenate([matching.fp_scores, matching.gt_scores[matching.gt_reached]])
+    thresholds = np.concatenate([[np.inf], np.unique(scores)[::-1]])
+    return curve_at(matching, thresholds)
+
+
+def performance_at(matching: Matching, thresholds: ArrayLike) -> pd.DataFrame:
+    """FP per image and sensitivities at given thresholds, one row each in the order given."""
+    values = np.asarray(thresholds, dtype=np.float64).ravel()
+    if np.isnan(values).any():
+        raise InvalidInputError("thresholds: NaN is not a threshold")
+    return curve_at(matching, values).to_frame()
+
+
+def curve_at(matching: Matching, thresholds: Floats) -> FrocCurve:
+    """Count events at or above each threshold."""
+    _, image_scores = matching.image_scores()
+    n_gts, n_reached = matching.n_gts, int(matching.gt_reached.sum())
+    n_positive, n_positive_reached = len(image_scores), int((image_scores > -np.inf).sum())
+    # A missed target is not found even at threshold minus infinity.
+    found_gts = count_at(matching.gt_scores[matching.gt_reached], thresholds)
+    found_images = count_at(image_scores[image_scores > -np.inf], thresholds)
+    return FrocCurve(
+        thresholds=thresholds,
+        fp_per_image=count_at(matching.fp_scores, thresholds) / matching.n_images,
+        gt_sensitivity=ratio(found_gts, n_gts),
+        image_sensitivity=ratio(found_images, n_positive),
+        gt_sensitivity_reached=ratio(found_gts, n_reached),
+        image_sensitivity_reached=ratio(found_images, n_positive_reached),
+        n_images=matching.n_images,
+        n_gts=n_gts,
+        n_gts_reached=n_reached,
+        n_positive_images=n_positive,
+        n_positive_images_reached=n_positive_reached,
+    )
+
+
+def sensitivity_at(
+    curve: FrocCurve, fp_targets: ArrayLike = FP_TARGETS, *, interpolation: Literal["step", "linear"] = "step"
+) -> pd.DataFrame:
+    """Sensitivities at given numbers of false positives per image.
+
+    ``"step"`` takes the lowest threshold whose FP per image does not exceed the target, a point that exists.
+    ``"linear"`` follows the straight line from that point to the next one. The two differ only where a
+    target's score equals a false positive's, since every other piece of the curve is horizontal or
+    vertical. Past the last point both give the last point.
+
+    Returns
+    -------
+    DataFrame
+        fp_target, threshold, fp_per_image, then the four :data:`MEASURES`. With ``"linear"`` the threshold
+        is that of the step, since no threshold gives the interpolated point.
+    """
+    targets = checked_targets(fp_targets)
+    if interpolation not in ("step", "linear"):
+        raise InvalidInputError(f"interpolation={interpolation!r}: use 'step' or 'linear'")
+    chosen = np.searchsorted(curve.fp_per_image, targets, side="right") - 1
+    columns = {
+        "fp_target": targets,
+        "threshold": curve.thresholds[chosen],
+        "fp_per_image": curve.fp_per_image[chosen],
+    }
+    for name in MEASURES:
+        columns[name] = getattr(curve, name)[chosen]
+    if interpolation == "linear":
+        following = np.minimum(chosen + 1, len(curve.thresholds) - 1)
+        step = curve.fp_per_image[following] - curve.fp_per_image[chosen]
+        share = np.divide(
+            targets - curve.fp_per_image[chosen], step, out=np.zeros_like(targets), where=step > 0
+        )
+        columns["fp_per_image"] = curve.fp_per_image[chosen] + share * step
+        for name in MEASURES:
+            values = getattr(curve, name)
+            columns[name] = values[chosen] + share * (values[following] - values[chosen])
+    return pd.DataFrame(columns)
+
+
+def checked_targets(fp_targets: ArrayLike) -> Floats:
+    """Finite targets of FP per image, none negative."""
+    targets = np.atleast_1d(np.asarray(fp_targets, dtype=np.float64))
+    if targets.ndim != 1 or not len(targets) or not (np.isfinite(targets) & (targets >= 0)).all():
+        raise InvalidInputError(f"fp_targets: need finite numbers >= 0, got {fp_targets!r}")
+    return targets
+
+
+def count_at(scores: Floats, thresholds: Floats) -> NDArray[np.int64]:
+    """Count scores at or above each threshold."""
+    return np.asarray(len(scores) - np.searchsorted(np.sort(scores), thresholds, side="left"), dtype=np.int64)
+
+
+def ratio(counts: NDArray[np.int64], total: int) -> Floats:
+    """Divide counts by a total; NaN where there is nothing to find."""
+    return counts / total if total else np.full(len(counts), np.nan)

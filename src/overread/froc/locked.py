@@ -1,0 +1,206 @@
+"""A locked operating point: threshold, rule and data hash, written before the test set is scored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import tempfile
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from overread import __version__
+from overread.errors import FormatError, InvalidInputError, LeakageError
+from overread.froc.matching import Matching, rule_record
+from overread.froc.operating import operating_points
+from overread.froc.resampling import bootstrap
+
+__all__ = ["LockedEvaluation", "LockedOperatingPoint", "lock_operating_point"]
+
+SCHEMA = "overread.locked-operating-point/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockedOperatingPoint:
+    """What was fixed before the test.
+
+    Attributes
+    ----------
+    model
+        Name of the scores the threshold belongs to.
+    threshold, fp_target
+        Candidates with a score >= threshold are shown; FP per image that it was chosen for.
+    fp_per_image, gt_sensitivity, image_sensitivity
+        What it gave on the data it came from.
+    rule, options
+        What a hit is and how hits are counted; the test has to use the same.
+    data_sha256
+        Fingerprint of the matching it came from.
+    n_images, n_gts
+        Size of that matching.
+    versions, written_at
+        Of Overread, NumPy and Python; time of locking, UTC.
+    """
+
+    model: str
+    threshold: float
+    fp_target: float
+    fp_per_image: float
+    gt_sensitivity: float | None
+    image_sensitivity: float | None
+    rule: dict[str, Any] | None
+    options: dict[str, str]
+    data_sha256: str
+    n_images: int
+    n_gts: int
+    versions: dict[str, str]
+    written_at: str
+
+    def write(self, path: Path | str) -> str:
+        """Write the file, never over an existing one, and return its checksum, which evaluations cite."""
+        path = Path(path)
+        record = asdict(self)
+        checksum = record_checksum(record)
+        text = json.dumps({"schema": SCHEMA, "checksum": checksum, **record}, indent=2, allow_nan=False)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(text + "\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.link(temporary, path)
+        except FileExistsError:
+            raise InvalidInputError(
+                f"{path}: exists; a locked operating point is never overwritten"
+            ) from None
+        finally:
+            Path(temporary).unlink()
+        return checksum
+
+    @classmethod
+    def read(cls, path: Path | str) -> Self:
+        """Read a file that :meth:`write` wrote; anything else is a :class:`~overread.errors.FormatError`."""
+        try:
+            record = json.loads(
+                Path(path).read_text(encoding="utf-8"),
+                object_pairs_hook=unique_keys,
+                parse_constant=refuse_constant,
+            )
+            return cls(**checked_record(record, {field.name for field in fields(cls)}))
+        except (ValueError, RecursionError) as error:
+            raise FormatError(f"{path}: not a locked operating point: {error}") from None
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the content, as in the file."""
+        return record_checksum(asdict(self))
+
+    def evaluate(self, test: Matching, *, n_bootstrap: int = 1000, seed: int = 0) -> LockedEvaluation:
+        """Score a test set at the locked threshold, which the bootstrap keeps fixed.
+
+        Refuses a test that was matched by another rule or other options, and the very data of the lock.
+        """
+        if rule_record(test.rule) != self.rule or asdict(test.options) != self.options:
+            raise InvalidInputError(
+                f"the test was matched by {rule_record(test.rule)}, {asdict(test.options)}, "
+                f"but the operating point was locked for {self.rule}, {self.options}"
+            )
+        fingerprint = test.fingerprint()
+        if fingerprint == self.data_sha256:
+            raise LeakageError("the operating point was locked on these very data: they cannot be its test")
+        result = bootstrap(test, thresholds=[self.threshold], n_bootstrap=n_bootstrap, seed=seed)
+        return LockedEvaluation(
+            lock_checksum=self.checksum,
+            locked_at=self.written_at,
+            evaluated_at=utc_now(),
+            data_sha256=fingerprint,
+            threshold=self.threshold,
+            intervals=result.intervals(),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LockedEvaluation:
+    """Test figures at a locked threshold, with the checksum of the lock that they cite.
+
+    ``intervals`` has one row each for FP per image and the four sensitivities: estimate, lower, upper.
+    """
+
+    lock_checksum: str
+    locked_at: str
+    evaluated_at: str
+    data_sha256: str
+    threshold: float
+    intervals: pd.DataFrame
+
+
+def lock_operating_point(source: Matching, *, fp_target: float, model: str = "score") -> LockedOperatingPoint:
+    """Fix the threshold of one FP target on training data; then :meth:`~LockedOperatingPoint.write` it."""
+    point = operating_points(source, fp_targets=[fp_target]).iloc[0]
+    if not np.isfinite(point["threshold"]):
+        raise InvalidInputError(f"no threshold has at most {fp_target} FP per image: the best score has more")
+    return LockedOperatingPoint(
+        model=model,
+        threshold=float(point["threshold"]),
+        fp_target=float(fp_target),
+        fp_per_image=float(point["fp_per_image"]),
+        gt_sensitivity=none_for_nan(point["gt_sensitivity"]),
+        image_sensitivity=none_for_nan(point["image_sensitivity"]),
+        rule=rule_record(source.rule),
+        options=asdict(source.options),
+        data_sha256=source.fingerprint(),
+        n_images=source.n_images,
+        n_gts=source.n_gts,
+        versions={"overread": __version__, "numpy": np.__version__, "python": platform.python_version()},
+        written_at=utc_now(),
+    )
+
+
+def checked_record(record: Any, names: set[str]) -> dict[str, Any]:
+    """Fields of a file whose schema, fields, checksum and numbers are in order, or a ValueError."""
+    if not isinstance(record, dict) or record.pop("schema", None) != SCHEMA:
+        raise ValueError(f"its schema is not {SCHEMA}")
+    checksum = record.pop("checksum", None)
+    if set(record) != names:
+        raise ValueError(f"missing or unknown fields: {', '.join(sorted(set(record) ^ names))}")
+    if checksum != record_checksum(record):
+        raise ValueError("the checksum does not match: the file was changed after it was written")
+    for name in ("threshold", "fp_target", "fp_per_image"):
+        if not isinstance(record[name], float):
+            raise ValueError(f"{name} is not a number")
+    return record
+
+
+def record_checksum(record: dict[str, Any]) -> str:
+    """SHA-256 of a record in canonical JSON."""
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a JSON object that has the same key twice."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError("the same key twice")
+    return record
+
+
+def refuse_constant(name: str) -> float:
+    """Refuse NaN and infinities, which are not JSON."""
+    raise ValueError(f"{name} is not a number in JSON")
+
+
+def none_for_nan(value: float) -> float | None:
+    """JSON has no NaN: an undefined sensitivity is null."""
+    return None if np.isnan(value) else float(value)
+
+
+def utc_now() -> str:
+    """Time of day, UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,331 @@
+"""Candidates against ground truth: which are hits, which false positives, which neither.
+
+Conventions: an image without candidates and without GTs still counts in the number of images. A *target* is
+a GT that has to be found: the golden ones (two readers or more), and with ``single_reader="hit"`` the
+others too. A missed target has score minus infinity, whatever the scale of the scores, so logits work as
+well as probabilities.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from overread.errors import InvalidInputError
+from overread.froc.inputs import (
+    candidate_scores,
+    checked_codes,
+    checked_image_ids,
+    checked_scores,
+    dense_codes,
+    golden_targets,
+    image_codes,
+    patient_codes,
+)
+from overread.truth import HIT, HitRule, candidate_hits
+
+__all__ = ["Geometry", "MatchOptions", "Matching", "match"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+SINGLE_READER = ("fp", "ignore", "hit")
+EXTRA_HITS = ("ignore", "fp")
+SHARED_CANDIDATES = ("all", "nearest")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchOptions:
+    """How matched candidates are counted (``docs/froc.md`` has an example of each choice).
+
+    Attributes
+    ----------
+    single_reader
+        A candidate that hits only GTs of one reader: ``"fp"`` counts it as a false positive (the paper read
+        literally), ``"ignore"`` as nothing, ``"hit"`` makes those GTs targets like the golden ones.
+    extra_hits
+        Of several candidates on one GT the best score counts; the others are nothing (``"ignore"``) or false
+        positives (``"fp"``). A candidate that is the best of any of its GTs is never an extra one.
+    shared_candidates
+        A candidate on several GTs finds ``"all"`` of them, or only the ``"nearest"`` (distance over size).
+    """
+
+    single_reader: Literal["fp", "ignore", "hit"] = "fp"
+    extra_hits: Literal["ignore", "fp"] = "ignore"
+    shared_candidates: Literal["all", "nearest"] = "all"
+
+    def __post_init__(self) -> None:
+        for name, allowed in (
+            ("single_reader", SINGLE_READER),
+            ("extra_hits", EXTRA_HITS),
+            ("shared_candidates", SHARED_CANDIDATES),
+        ):
+            value = getattr(self, name)
+            if value not in allowed:
+                raise InvalidInputError(f"{name}={value!r}: use one of {', '.join(map(repr, allowed))}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Geometry:
+    """What hits what, without any score: shared by all models that score the same candidates.
+
+    Attributes
+    ----------
+    candidate_images
+        Image code of each candidate, in the order of the candidates table.
+    truth_images, truth_golden
+        Image code of each GT and whether at least two readers marked it, in the order of the truth table.
+    hit_candidates, hit_truth, hit_distances
+        One entry per hit: row of the candidate, row of the GT, distance over size.
+    truth
+        The truth table itself, for strata.
+    """
+
+    candidate_images: Ints
+    truth_images: Ints
+    truth_golden: Bools
+    hit_candidates: Ints
+    hit_truth: Ints
+    hit_distances: Floats
+    truth: pd.DataFrame
+
+    def counted_hits(self, options: MatchOptions) -> Bools:
+        """Hits that count under ``options``: all, or for each candidate its nearest GT."""
+        if options.shared_candidates == "all":
+            return np.ones(len(self.hit_candidates), dtype=np.bool_)
+        order = np.lexsort((self.hit_truth, self.hit_distances, self.hit_candidates))
+        first = np.ones(len(order), dtype=np.bool_)
+        first[1:] = np.diff(self.hit_candidates[order]) != 0
+        counted = np.zeros(len(order), dtype=np.bool_)
+        counted[order[first]] = True
+        return counted
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Matching:
+    """One model's scores on one set of images, reduced to what FROC analysis needs.
+
+    Attributes
+    ----------
+    image_ids
+        Ids of all images, with or without candidates and GTs; codes below index this array.
+    patients
+        Patient code of each image, 0 .. n_patients - 1; the image's own code where no patient is known.
+    fp_scores, fp_images
+        Score and image code of each false positive.
+    gt_scores, gt_images, gt_reached
+        Best score of each target (minus infinity when no candidate hits it), its image code, and whether any
+        candidate hits it.
+    strata
+        The truth table's rows of the targets, in the same order: lesion size, number of readers, any column.
+    rule, options
+        What a hit is, and how hits are counted.
+    geometry
+        Hits without scores; None when the matching was made by :meth:`from_events`.
+    """
+
+    image_ids: NDArray[np.object_]
+    patients: Ints
+    fp_scores: Floats
+    fp_images: Ints
+    gt_scores: Floats
+    gt_images: Ints
+    gt_reached: Bools
+    strata: pd.DataFrame
+    rule: HitRule | None
+    options: MatchOptions
+    geometry: Geometry | None = None
+    candidate_scores: Floats | None = None
+
+    @property
+    def n_images(self) -> int:
+        """Number of images, the denominator of FP per image."""
+        return len(self.image_ids)
+
+    @property
+    def n_patients(self) -> int:
+        """Number of patients, the unit that is resampled."""
+        return int(self.patients.max()) + 1
+
+    @property
+    def n_gts(self) -> int:
+        """Number of targets, the denominator of GT sensitivity."""
+        return len(self.gt_scores)
+
+    def image_scores(self) -> tuple[Ints, Floats]:
+        """Images with a target, and the best score on any target of each."""
+        images, inverse = np.unique(self.gt_images, return_inverse=True)
+        best = np.full(len(images), -np.inf)
+        np.maximum.at(best, inverse, self.gt_scores)
+        return images, best
+
+    def with_scores(self, scores: ArrayLike) -> Self:
+        """Return the same hits under another model's scores, one per candidate row."""
+        geometry = self.require_geometry()
+        checked = checked_scores(scores, len(geometry.candidate_images))
+        return replace(self, candidate_scores=checked, **events(geometry, self.options, checked))
+
+    def with_options(self, **options: Any) -> Self:
+        """Return the same hits and scores, counted by other options (see :class:`MatchOptions`)."""
+        geometry = self.require_geometry()
+        assert self.candidate_scores is not None
+        changed = replace(self.options, **options)
+        return replace(self, options=changed, **events(geometry, changed, self.candidate_scores))
+
+    def require_geometry(self) -> Geometry:
+        """Return the geometry, or say that there is none."""
+        if self.geometry is None:
+            raise InvalidInputError("this matching was made from events and has no candidates: use match()")
+        return self.geometry
+
+    def fingerprint(self) -> str:
+        """SHA-256 of images, patients, events, rule and options: names the data a number came from."""
+        digest = hashlib.sha256()
+        for image_id in self.image_ids:
+            encoded = str(image_id).encode()
+            digest.update(len(encoded).to_bytes(8, "little") + encoded)
+        for name in ("patients", "fp_scores", "fp_images", "gt_scores", "gt_images", "gt_reached"):
+            array = np.ascontiguousarray(getattr(self, name))
+            digest.update(f"{name}{array.dtype.str}{array.shape}".encode() + array.tobytes())
+        digest.update(repr((rule_record(self.rule), asdict(self.options))).encode())
+        return digest.hexdigest()
+
+    @classmethod
+    def from_events(
+        cls,
+        *,
+        n_images: int,
+        fp_scores: ArrayLike,
+        fp_images: ArrayLike,
+        gt_scores: ArrayLike,
+        gt_images: ArrayLike,
+        patients: ArrayLike | None = None,
+        strata: pd.DataFrame | None = None,
+    ) -> Self:
+        """Make a matching from events that another tool matched; missed GTs have score minus infinity."""
+        if n_images < 1:
+            raise InvalidInputError("there are no images: FP per image has no denominator")
+        fps = checked_scores(fp_scores, None)
+        gts = np.asarray(gt_scores, dtype=np.float64).ravel()
+        if np.isnan(gts).any() or np.isposinf(gts).any():
+            raise InvalidInputError("gt_scores: NaN or +inf; a missed GT has -inf, any other a finite score")
+        return cls(
+            image_ids=np.array([str(code) for code in range(n_images)], dtype=object),
+            patients=np.arange(n_images) if patients is None else dense_codes(patients, n_images),
+            fp_scores=fps,
+            fp_images=checked_codes("fp_images", fp_images, len(fps), n_images),
+            gt_scores=gts,
+            gt_images=checked_codes("gt_images", gt_images, len(gts), n_images),
+            gt_reached=np.isfinite(gts),
+            strata=pd.DataFrame(index=range(len(gts))) if strata is None else strata.reset_index(drop=True),
+            rule=None,
+            options=MatchOptions(),
+        )
+
+
+def match(
+    candidates: pd.DataFrame,
+    truth: pd.DataFrame,
+    images: pd.DataFrame,
+    *,
+    scores: str | ArrayLike | pd.DataFrame = "score",
+    rule: HitRule = HIT,
+    single_reader: Literal["fp", "ignore", "hit"] = "fp",
+    extra_hits: Literal["ignore", "fp"] = "ignore",
+    shared_candidates: Literal["all", "nearest"] = "all",
+) -> Matching:
+    """Match scored candidates to ground truth.
+
+    Parameters
+    ----------
+    candidates
+        image_id, x_mm, y_mm and what the rule needs. May be empty.
+    truth
+        image_id and the GT's ellipse. ``golden`` says which GTs are targets; without it ``n_readers >= 2``
+        does, and without that too every GT is golden. May be empty.
+    images
+        image_id of every image that was read, found or not, and patient_id where known.
+    scores
+        Column of ``candidates``; or one score per row; or a table of image_id, candidate_id and one model
+        column.
+    rule
+        What hits what (``overread.truth``).
+    single_reader, extra_hits, shared_candidates
+        See :class:`MatchOptions`.
+    """
+    options = MatchOptions(
+        single_reader=single_reader, extra_hits=extra_hits, shared_candidates=shared_candidates
+    )
+    image_ids = checked_image_ids(images)
+    index = pd.Index(image_ids)
+    candidate_images = image_codes("candidates", candidates, index)
+    truth_images = image_codes("truth", truth, index)
+    values = candidate_scores(scores, candidates)
+    hits = candidate_hits(candidates, truth, rule)
+    geometry = Geometry(
+        candidate_images=candidate_images,
+        truth_images=truth_images,
+        truth_golden=golden_targets(truth),
+        hit_candidates=hits["candidate_row"].to_numpy(np.int64),
+        hit_truth=hits["truth_row"].to_numpy(np.int64),
+        hit_distances=hits["distance"].to_numpy(np.float64),
+        truth=truth.reset_index(drop=True),
+    )
+    return Matching(
+        image_ids=image_ids,
+        patients=patient_codes(images),
+        rule=rule,
+        options=options,
+        geometry=geometry,
+        candidate_scores=values,
+        **events(geometry, options, values),
+    )
+
+
+def events(geometry: Geometry, options: MatchOptions, scores: Floats) -> dict[str, Any]:
+    """Fields of a :class:`Matching` that depend on scores or options."""
+    target = geometry.truth_golden | (options.single_reader == "hit")
+    counted = geometry.counted_hits(options)
+    on_target = counted & target[geometry.hit_truth]
+    hit_candidate, hit_gt = geometry.hit_candidates[on_target], geometry.hit_truth[on_target]
+
+    best = np.full(len(target), -np.inf)
+    np.maximum.at(best, hit_gt, scores[hit_candidate])
+    reached = np.zeros(len(target), dtype=np.bool_)
+    reached[hit_gt] = True
+
+    false_positive = np.ones(len(scores), dtype=np.bool_)
+    if options.single_reader == "ignore":
+        false_positive[geometry.hit_candidates[counted]] = False
+    false_positive[hit_candidate] = False
+    if options.extra_hits == "fp":
+        extra = extra_candidates(hit_candidate, hit_gt, geometry.hit_distances[on_target], scores)
+        false_positive[extra] = True
+    rows = np.flatnonzero(target)
+    return {
+        "fp_scores": scores[false_positive],
+        "fp_images": geometry.candidate_images[false_positive],
+        "gt_scores": best[rows],
+        "gt_images": geometry.truth_images[rows],
+        "gt_reached": reached[rows],
+        "strata": geometry.truth.iloc[rows].reset_index(drop=True),
+    }
+
+
+def extra_candidates(candidate: Ints, gt: Ints, distance: Floats, scores: Floats) -> Ints:
+    """Candidates that are the best of none of their targets; ties go by distance, then row."""
+    order = np.lexsort((candidate, distance, -scores[candidate], gt))
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = np.diff(gt[order]) != 0
+    return np.setdiff1d(candidate, candidate[order[first]])
+
+
+def rule_record(rule: HitRule | None) -> dict[str, Any] | None:
+    """Plain record of a rule, for files and hashes."""
+    return None if rule is None else {field.name: getattr(rule, field.name) for field in fields(rule)}

@@ -1,0 +1,103 @@
+"""How many lesions a comparison needs, and what a published table can say.
+
+Two models on the same n lesions differ only on those that one finds and the other misses. With
+``only_first`` and ``only_second`` of them the difference is (only_second - only_first) / n, and under the
+null hypothesis each is equally likely to be either (McNemar).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, sqrt
+
+from scipy.special import ndtri
+from scipy.stats import binom
+
+from overread.errors import InvalidInputError
+
+__all__ = ["PairedPRange", "gts_needed", "paired_p_range"]
+
+
+@dataclass(frozen=True, slots=True)
+class PairedPRange:
+    """Two-sided exact p-values that the two counts alone allow.
+
+    Attributes
+    ----------
+    smallest
+        When one model finds everything that the other finds: the least disagreement that the counts allow.
+    independent
+        When the models miss lesions independently of each other: the expected disagreement, rounded.
+    """
+
+    smallest: float
+    independent: float
+
+
+def paired_p_range(first: int, second: int, total: int) -> PairedPRange:
+    """Range of McNemar's exact p-value when only the numbers of found lesions are known.
+
+    Parameters
+    ----------
+    first, second
+        Lesions that each model found.
+    total
+        Lesions there are.
+    """
+    if not (0 <= first <= total and 0 <= second <= total and total > 0):
+        raise InvalidInputError(f"found {first} and {second} of {total}: not possible")
+    difference = abs(second - first)
+    both = round(first * second / total)
+    return PairedPRange(
+        smallest=mcnemar_p(0, difference),
+        independent=mcnemar_p(min(first, second) - both, max(first, second) - both),
+    )
+
+
+def mcnemar_p(only_first: int, only_second: int) -> float:
+    """Two-sided exact p-value of McNemar's test."""
+    fewer, discordant = min(only_first, only_second), only_first + only_second
+    return min(1.0, 2.0 * float(binom.cdf(fewer, discordant, 0.5))) if discordant else 1.0
+
+
+def gts_needed(
+    first: float,
+    second: float,
+    *,
+    discordant: float | None = None,
+    power: float = 0.8,
+    level: float = 0.05,
+    design_effect: float = 1.0,
+) -> int:
+    """Lesions needed to tell two paired sensitivities apart.
+
+    Connor's formula for McNemar's test (Biometrics 43:207, 1987): with d the difference, psi the share of
+    lesions on which the models disagree,
+
+        n = (z_(1-level/2) sqrt(psi) + z_power sqrt(psi - d^2))^2 / d^2.
+
+    Parameters
+    ----------
+    first, second
+        The two sensitivities.
+    discordant
+        psi, between ``|d|`` and what independent models have, first (1 - second) + second (1 - first), which
+        is the default.
+    power, level
+        Probability of finding the difference; two-sided level of the test.
+    design_effect
+        Factor for lesions of one patient being alike and thresholds being estimated: n_gts over the n* of
+        :func:`~overread.froc.score_interval`.
+    """
+    if not (0 <= first <= 1 and 0 <= second <= 1 and 0 < power < 1 and 0 < level < 1):
+        raise InvalidInputError("gts_needed: sensitivities in [0, 1], power and level between 0 and 1")
+    difference = abs(second - first)
+    independent = first * (1 - second) + second * (1 - first)
+    psi = independent if discordant is None else discordant
+    if difference == 0:
+        raise InvalidInputError("gts_needed: equal sensitivities cannot be told apart by any number")
+    if not difference <= psi <= 1:
+        raise InvalidInputError(f"discordant={psi}: need between {difference:.3g} and 1")
+    z_level, z_power = float(ndtri(1 - level / 2)), float(ndtri(power))
+    n = (z_level * sqrt(psi) + z_power * sqrt(psi - difference**2)) ** 2 / difference**2
+    return ceil(n * design_effect)

@@ -1,0 +1,298 @@
+"""Bootstrap over patients.
+
+A patient is drawn with everything that belongs to it: all images, all false positives, all GTs. Lesions of
+one patient are alike, so drawing lesions one by one would make the interval too short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from overread.errors import InvalidInputError
+from overread.froc._kernels import count_draws, sensitivity_replicates
+from overread.froc.curve import (
+    FP_TARGETS,
+    MEASURES,
+    checked_targets,
+    froc_curve,
+    performance_at,
+    sensitivity_at,
+)
+from overread.froc.intervals import percentile_interval, score_interval
+from overread.froc.matching import Matching
+
+__all__ = [
+    "Bootstrap",
+    "SortedEvents",
+    "bootstrap",
+    "patient_counts",
+    "replicate_sensitivities",
+]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CHUNK_DRAWS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bootstrap:
+    """Replicates of FP per image and the four sensitivities.
+
+    Attributes
+    ----------
+    points
+        Estimates on the data themselves: fp_target (NaN when locked), threshold, fp_per_image and the
+        :data:`~overread.froc.MEASURES`, one row per target or threshold.
+    replicates
+        For ``"fp_per_image"`` and each measure an array (n_bootstrap, n_points). NaN where a replicate has
+        nothing to find.
+    n_units
+        For each measure, the number of patients that have something to find.
+    locked
+        Whether thresholds were fixed rather than estimated anew in each replicate.
+    """
+
+    points: pd.DataFrame
+    replicates: dict[str, Floats]
+    n_units: dict[str, int]
+    locked: bool
+
+    def intervals(
+        self, level: float = 0.95, *, method: Literal["score", "percentile"] = "score"
+    ) -> pd.DataFrame:
+        """Intervals, one row per point and measure: fp_target, threshold, measure, estimate, lower, upper."""
+        rows = []
+        for measure in self.replicates:
+            lower, upper = self.interval_of(measure, level, method=method)
+            rows.append(
+                self.points[["fp_target", "threshold"]].assign(
+                    measure=measure, estimate=self.points[measure], lower=lower, upper=upper
+                )
+            )
+        return pd.concat(rows, ignore_index=True)
+
+    def interval_of(
+        self, measure: str, level: float = 0.95, *, method: Literal["score", "percentile"] = "score"
+    ) -> tuple[Floats, Floats]:
+        """Lower and upper ends of one measure, one of each per point.
+
+        ``"score"`` is Wilson's interval with the bootstrap's variance
+        (:func:`~overread.froc.score_interval`); FP per image, which is no proportion, always gets
+        ``"percentile"``.
+        """
+        if method not in ("score", "percentile"):
+            raise InvalidInputError(f"method={method!r}: use 'score' or 'percentile'")
+        values = self.replicates[measure]
+        if method == "percentile" or measure == "fp_per_image":
+            return percentile_interval(values, level)
+        return score_interval(self.points[measure].to_numpy(), values, self.n_units[measure], level)
+
+
+def bootstrap(
+    matching: Matching,
+    *,
+    fp_targets: ArrayLike = FP_TARGETS,
+    thresholds: ArrayLike | None = None,
+    n_bootstrap: int = 1000,
+    seed: int = 0,
+) -> Bootstrap:
+    """Resample patients with replacement.
+
+    Without ``thresholds`` the statistic is "sensitivity at FP": each replicate takes its own lowest
+    threshold whose FP per image does not exceed the target. With ``thresholds`` (a locked operating point)
+    they stay fixed, and FP per image varies as well.
+
+    Parameters
+    ----------
+    matching
+        One model on one set of images.
+    fp_targets
+        FP per image; not used when ``thresholds`` are given.
+    thresholds
+        Fixed thresholds.
+    n_bootstrap, seed
+        Number of replicates; the same seed gives the same replicates, and the same patients for every model.
+    """
+    patients = patient_counts(matching.n_patients, n_bootstrap, seed)
+    if thresholds is not None:
+        points = performance_at(matching, thresholds)
+        points.insert(0, "fp_target", np.nan)
+        table = patient_table(matching, points["threshold"].to_numpy())
+        replicates = stacked([locked_replicates(counts, table) for counts in patients])
+        return Bootstrap(points, replicates, positive_patients(matching), locked=True)
+    targets = checked_targets(fp_targets)
+    points = estimates_at(matching, targets)
+    events = SortedEvents.of(matching, needed_fps(matching, targets))
+    replicates = stacked([replicate_sensitivities(events, counts, targets) for counts in patients])
+    return Bootstrap(points, replicates, positive_patients(matching), locked=False)
+
+
+def patient_counts(
+    n_patients: int, n_bootstrap: int, seed: int | np.random.SeedSequence
+) -> Iterator[NDArray[np.uint8]]:
+    """Yield blocks of rows; a row says how often each patient is in one replicate.
+
+    Everything that resamples the same patients with the same seed sees the same replicates.
+    """
+    if n_bootstrap < 1:
+        raise InvalidInputError(f"n_bootstrap={n_bootstrap}: need at least 1")
+    generator = np.random.default_rng(seed)
+    rows = max(1, CHUNK_DRAWS // n_patients)
+    for start in range(0, n_bootstrap, rows):
+        size = (min(rows, n_bootstrap - start), n_patients)
+        # A patient drawn more than 255 times does not happen: with 256 patients its chance is below 1e-500.
+        counts = np.zeros(size, dtype=np.uint8)
+        count_draws(generator.integers(0, n_patients, size=size, dtype=np.uint32), counts)
+        yield counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SortedEvents:
+    """A matching sorted once, as ``sensitivity_replicates`` walks it.
+
+    Only the best of the ``n_fps`` false positives are sorted: few replicates need more than the
+    largest target times the number of images, and those that do fall back on all of them.
+    """
+
+    matching: Matching
+    n_fps: int
+    fp_scores: Floats
+    fp_patients: NDArray[np.int32]
+    item_ranks: Ints
+    item_patients: NDArray[np.int32]
+    item_is_image: NDArray[np.uint8]
+    item_reached: NDArray[np.uint8]
+    images_of_patient: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, matching: Matching, n_best: int | None) -> SortedEvents:
+        """Sort the items and the ``n_best`` false positives of a matching by falling score."""
+        best = best_false_positives(matching, n_best)
+        fp_scores = matching.fp_scores[best]
+        images, image_scores = matching.image_scores()
+        scores = np.concatenate([matching.gt_scores, image_scores])
+        ranks = len(best) - np.searchsorted(fp_scores[::-1], scores, side="left")
+        order = np.argsort(-scores, kind="stable")
+        patients = matching.patients.astype(np.int32)
+        return cls(
+            matching=matching,
+            n_fps=len(matching.fp_scores),
+            fp_scores=fp_scores,
+            fp_patients=patients[matching.fp_images[best]],
+            item_ranks=ranks[order],
+            item_patients=patients[np.concatenate([matching.gt_images, images])[order]],
+            item_is_image=(order >= matching.n_gts).astype(np.uint8),
+            item_reached=(scores[order] > -np.inf).astype(np.uint8),
+            images_of_patient=np.bincount(patients, minlength=matching.n_patients).astype(np.int32),
+        )
+
+
+def needed_fps(matching: Matching, fp_targets: Floats) -> int:
+    """Return how many of the best false positives nearly every replicate gets along with."""
+    return int(1.2 * fp_targets.max() * matching.n_images) + 1000
+
+
+def estimates_at(matching: Matching, fp_targets: Floats) -> pd.DataFrame:
+    """Sensitivities at FP targets (:func:`~overread.froc.sensitivity_at`) from the false positives they need."""
+    best = best_false_positives(matching, needed_fps(matching, fp_targets))
+    needed = replace(matching, fp_scores=matching.fp_scores[best], fp_images=matching.fp_images[best])
+    return sensitivity_at(froc_curve(needed), fp_targets)
+
+
+def best_false_positives(matching: Matching, n_best: int | None) -> Ints:
+    """Rows of the best false positives by falling score; all of them without ``n_best``."""
+    scores = matching.fp_scores
+    rows = np.arange(len(scores))
+    if n_best is not None and n_best < len(scores):
+        rows = np.argpartition(scores, len(scores) - n_best)[len(scores) - n_best :]
+    return rows[np.argsort(-scores[rows], kind="stable")]
+
+
+def replicate_sensitivities(
+    events: SortedEvents, counts: NDArray[np.uint8], fp_targets: Floats
+) -> dict[str, Floats]:
+    """FP per image and the four sensitivities at each target, threshold estimated anew in each replicate."""
+    order = np.argsort(fp_targets, kind="stable")
+    n_replicates, n_targets = len(counts), len(fp_targets)
+    shown = np.empty((n_replicates, n_targets, 3), dtype=np.int64)
+    totals = np.empty((n_replicates, 5), dtype=np.int64)
+    excluded = np.empty((n_replicates, n_targets), dtype=np.int64)
+    sensitivity_replicates(
+        counts,
+        events.images_of_patient,
+        events.fp_scores,
+        events.fp_patients,
+        events.item_ranks,
+        events.item_patients,
+        events.item_is_image,
+        events.item_reached,
+        fp_targets[order],
+        shown,
+        totals,
+        excluded,
+    )
+    if len(events.fp_scores) < events.n_fps and (excluded == len(events.fp_scores)).any():
+        everything = SortedEvents.of(events.matching, None)
+        return replicate_sensitivities(everything, counts, fp_targets)
+    restored = np.empty_like(shown)
+    restored[:, order] = shown
+    return quotients(restored[..., 2], restored[..., 0], restored[..., 1], totals)
+
+
+def patient_table(matching: Matching, thresholds: Floats) -> Floats:
+    """Per patient: FPs, GTs and images found at each threshold, then the five totals."""
+    images, image_scores = matching.image_scores()
+    groups = (
+        (matching.patients[matching.fp_images], matching.fp_scores),
+        (matching.patients[matching.gt_images], matching.gt_scores),
+        (matching.patients[images], image_scores),
+    )
+    size = matching.n_patients
+    columns = [
+        np.bincount(patients[(scores >= threshold) & (scores > -np.inf)], minlength=size)
+        for patients, scores in groups
+        for threshold in thresholds
+    ]
+    for reached_only in (False, True):
+        for patients, scores in groups[1:]:
+            columns.append(np.bincount(patients[(scores > -np.inf) | (not reached_only)], minlength=size))
+    columns.append(np.bincount(matching.patients, minlength=size))
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+def locked_replicates(counts: NDArray[np.uint8], table: Floats) -> dict[str, Floats]:
+    """FP per image and the four sensitivities at fixed thresholds: every count is a sum over patients."""
+    sums = counts.astype(np.float64) @ table
+    fps, gts, images = np.split(sums[:, :-5], 3, axis=1)
+    return quotients(fps, gts, images, sums[:, -5:])
+
+
+def quotients(fps: ArrayLike, gts: ArrayLike, images: ArrayLike, totals: ArrayLike) -> dict[str, Floats]:
+    """Divide counts by totals (GTs, images with a GT, the same reached, images); NaN for 0/0."""
+    total = np.asarray(totals, dtype=np.float64).T[..., None]
+    with np.errstate(invalid="ignore"):
+        found = (np.asarray(gts), np.asarray(images)) * 2
+        ratios = {
+            name: np.asarray(top / bottom)
+            for name, top, bottom in zip(MEASURES, found, total[:4], strict=True)
+        }
+        return {"fp_per_image": np.asarray(fps / total[4])} | ratios
+
+
+def stacked(blocks: list[dict[str, Floats]]) -> dict[str, Floats]:
+    """Join the replicates of all blocks."""
+    return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+
+
+def positive_patients(matching: Matching) -> dict[str, int]:
+    """Count patients with a target, and with a reached one, for each measure."""
+    patients = matching.patients[matching.gt_images]
+    anywhere, reached = len(np.unique(patients)), len(np.unique(patients[matching.gt_reached]))
+    return dict(zip(MEASURES, (anywhere, anywhere, reached, reached), strict=True))

@@ -1,0 +1,134 @@
+"""Sensitivity by kind of lesion: size, number of readers, or any column of the truth table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from overread.errors import InvalidInputError, TableError
+from overread.froc.curve import MEASURES
+from overread.froc.matching import Matching
+from overread.froc.resampling import bootstrap
+
+__all__ = ["lesion_sizes_mm", "only_targets", "sensitivity_by"]
+
+
+def sensitivity_by(
+    matching: Matching,
+    by: str | ArrayLike,
+    *,
+    fp_target: float | None = None,
+    threshold: float | None = None,
+    bins: ArrayLike | None = None,
+    n_bootstrap: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Sensitivity of the targets of each stratum at one operating point.
+
+    False positives have no stratum: every stratum is judged at the same threshold, that of all false
+    positives.
+
+    Parameters
+    ----------
+    matching
+        One model on one set of images.
+    by
+        Column of the truth table, or one value per target. ``lesion_sizes_mm(matching)`` gives sizes.
+    fp_target, threshold
+        The operating point, one of the two: FP per image with the threshold estimated anew in each replicate,
+        or a locked threshold.
+    bins
+        Edges for a numeric ``by``; strata are ``[edge, next edge)``, and no target may lie outside.
+    n_bootstrap, level, seed
+        Of the bootstrap over patients.
+
+    Returns
+    -------
+    DataFrame
+        stratum, n_gts, n_reached, then for each of the four measures its value, ``_lower`` and ``_upper``.
+    """
+    if (fp_target is None) == (threshold is None):
+        raise InvalidInputError("sensitivity_by: give either fp_target or threshold")
+    labels = stratum_labels(matching, by, bins)
+    rows = []
+    for label in sorted_labels(labels):
+        members = only_targets(matching, (labels == label).to_numpy())
+        replicates = bootstrap(
+            members,
+            fp_targets=[0.0 if fp_target is None else fp_target],
+            thresholds=None if threshold is None else [threshold],
+            n_bootstrap=n_bootstrap,
+            seed=seed,
+        )
+        row = {"stratum": label, "n_gts": members.n_gts, "n_reached": int(members.gt_reached.sum())}
+        intervals = replicates.intervals(level).set_index("measure")
+        for measure in MEASURES:
+            row[measure] = intervals.loc[measure, "estimate"]
+            row[f"{measure}_lower"] = intervals.loc[measure, "lower"]
+            row[f"{measure}_upper"] = intervals.loc[measure, "upper"]
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def lesion_sizes_mm(matching: Matching) -> NDArray[np.float64]:
+    """Equal-area diameter 2 sqrt(a b) of each target, in mm."""
+    missing = {"semi_major_mm", "semi_minor_mm"} - set(matching.strata.columns)
+    if missing:
+        raise TableError(f"truth: no column {', '.join(sorted(missing))}")
+    return 2.0 * np.sqrt((matching.strata["semi_major_mm"] * matching.strata["semi_minor_mm"]).to_numpy())
+
+
+def only_targets(matching: Matching, members: NDArray[np.bool_]) -> Matching:
+    """Return the same images and false positives with some of the targets."""
+    return replace(
+        matching,
+        gt_scores=matching.gt_scores[members],
+        gt_images=matching.gt_images[members],
+        gt_reached=matching.gt_reached[members],
+        strata=matching.strata[members].reset_index(drop=True),
+        geometry=None,
+        candidate_scores=None,
+    )
+
+
+def stratum_labels(matching: Matching, by: str | ArrayLike, bins: ArrayLike | None) -> pd.Series:
+    """One label per target; missing values are a stratum of their own."""
+    if isinstance(by, str):
+        if by not in matching.strata.columns:
+            raise TableError(
+                f"truth: no column {by!r}; it has {', '.join(map(str, matching.strata.columns))}"
+            )
+        values = matching.strata[by]
+    else:
+        values = pd.Series(np.asarray(by))
+    if len(values) != matching.n_gts:
+        raise InvalidInputError(f"by: {len(values)} values for {matching.n_gts} targets")
+    values = values.reset_index(drop=True)
+    if bins is None:
+        return values.astype(object).where(values.notna(), "missing")
+    edges = [float(edge) for edge in np.asarray(bins, dtype=np.float64)]
+    names = [f"[{low:g}, {high:g})" for low, high in pairwise(edges)]
+    cut = pd.Series(pd.cut(values.to_numpy(np.float64), edges, right=False, labels=names))
+    outside = cut.isna() & values.notna()
+    if outside.any():
+        raise InvalidInputError(f"bins: {values[outside].iloc[0]} lies outside {edges[0]:g} to {edges[-1]:g}")
+    return cut.astype(object).where(cut.notna(), "missing")
+
+
+def sorted_labels(labels: pd.Series) -> list[object]:
+    """Sort labels: numbers and intervals by value, then text, "missing" last."""
+
+    def key(label: object) -> tuple[int, float, str]:
+        text = str(label)
+        try:
+            number = float(text.strip("[)").split(",")[0])
+        except ValueError:
+            return (2 if text == "missing" else 1, 0.0, text)
+        return (0, number, text)
+
+    return sorted(labels.unique(), key=key)

@@ -1,0 +1,140 @@
+"""What every linear model of bags can do once it has coefficients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from overread.bags import Bags, mean_soft_kl
+from overread.errors import InvalidInputError
+from overread.models.loss.pooling import pool
+
+__all__ = ["LinearBagClassifier", "read_bags"]
+
+Floats = NDArray[np.float64]
+
+ROWS_PER_BLOCK = 8192
+
+
+def read_bags(estimator: BaseEstimator, X: Any, bags: Any, *, reset: bool) -> Bags:
+    """Bags from what scikit-learn's methods are given: `Bags`, or a matrix with or without the bag of each row.
+
+    Feature names and their number are remembered (reset) or compared. The columns of `Bags` are matched by
+    name; for a data frame scikit-learn's rule holds, that another order is an error.
+    """
+    if isinstance(X, Bags):
+        if bags is not None:
+            raise InvalidInputError("X is Bags already: leave bags= out")
+        return _named_bags(estimator, X, reset=reset)
+    read = Bags.singletons(X) if bags is None else Bags.from_ids(X, bags)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return read
+
+
+def _named_bags(estimator: BaseEstimator, bags: Bags, *, reset: bool) -> Bags:
+    if reset:
+        estimator.n_features_in_ = bags.n_features
+        if bags.feature_names is not None:
+            estimator.feature_names_in_ = np.asarray(bags.feature_names, dtype=object)
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        return bags
+    known = getattr(estimator, "feature_names_in_", None)
+    if known is not None and bags.feature_names is not None and tuple(known) != bags.feature_names:
+        missing = [name for name in known if name not in bags.feature_names]
+        if missing:
+            raise InvalidInputError(f"the bags lack the features {missing[:5]} ({len(missing)} in all)")
+        position = {name: j for j, name in enumerate(bags.feature_names)}
+        columns = [position[name] for name in known]
+        return bags.with_instances(bags.instances[:, columns], feature_names=list(known))
+    if bags.n_features != estimator.n_features_in_:
+        raise InvalidInputError(
+            f"X has {bags.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+    return bags
+
+
+def linear_scores(X: NDArray[np.floating], coefficients: Floats, intercept: Floats | float) -> Floats:
+    """X coefficients + intercept in float64 whatever the precision of X, block by block.
+
+    Only columns with a coefficient are read, so that a value of 1e300 in an unused column does no harm.
+    """
+    used = np.flatnonzero(np.atleast_2d(coefficients.T).any(axis=0))
+    active = coefficients[used]
+    scores = np.empty((len(X), *coefficients.shape[1:]))
+    for first in range(0, len(X), ROWS_PER_BLOCK):
+        rows = slice(first, first + ROWS_PER_BLOCK)
+        scores[rows] = X[rows][:, used].astype(np.float64) @ active + intercept
+    return scores
+
+
+class LinearBagClassifier(ClassifierMixin, BaseEstimator):
+    """Predictions of a fitted linear model whose bags are pooled from instance scores.
+
+    Needs the fitted attributes ``coef_`` (1, d), ``intercept_`` (1,), ``classes_`` and ``fitted_with_bags_``,
+    and the parameter ``pooling``.
+    """
+
+    pooling: str
+    coef_: Floats
+    intercept_: Floats
+    classes_: NDArray[Any]
+    fitted_with_bags_: bool
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def decision_function(self, X: Any, bags: Any = None) -> Floats:
+        """Log-odds log p - log(1 - p) of each bag."""
+        log_p, log_q = self._log_probabilities(X, bags)
+        return log_p - log_q
+
+    def predict_log_proba(self, X: Any, bags: Any = None) -> Floats:
+        """Logarithm of the probability of each class, one row a bag."""
+        log_p, log_q = self._log_probabilities(X, bags)
+        return np.column_stack([log_q, log_p])
+
+    def predict_proba(self, X: Any, bags: Any = None) -> Floats:
+        """Probability of each class, one row a bag."""
+        log_q = self._log_probabilities(X, bags)[1]
+        return np.column_stack([np.exp(log_q), -np.expm1(log_q)])
+
+    def predict(self, X: Any, bags: Any = None) -> NDArray[Any]:
+        """More probable class of each bag."""
+        positive = self.decision_function(X, bags) > 0
+        return self.classes_[positive.astype(int)]
+
+    def decision_instance_function(self, X: Any) -> Floats:
+        """Score z = w'x + b of each instance."""
+        check_is_fitted(self)
+        instances = read_bags(self, X, None, reset=False).instances
+        return linear_scores(instances, self.coef_[0], self.intercept_[0])
+
+    def predict_instance_proba(self, X: Any) -> Floats:
+        """Probability sigma(z) of the positive class for each instance."""
+        z = self.decision_instance_function(X)
+        log_p, _ = pool(z, np.arange(len(z) + 1))
+        return np.exp(log_p)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, bags: Any = None) -> float:
+        """Minus the mean Kullback-Leibler divergence from the labels; 0 is perfect."""
+        log_proba = self.predict_log_proba(X, bags)
+        return -mean_soft_kl(y, log_proba=log_proba, sample_weight=sample_weight, classes=self.classes_)
+
+    def _log_probabilities(self, X: Any, bags: Any) -> tuple[Floats, Floats]:
+        check_is_fitted(self)
+        if self.fitted_with_bags_ and bags is None and not isinstance(X, Bags):
+            raise InvalidInputError(
+                f"this {type(self).__name__} was fitted with bags: pass Bags, or bags= with the bag of each row. "
+                "For scores of single instances use predict_instance_proba or decision_instance_function"
+            )
+        given = read_bags(self, X, bags, reset=False)
+        z = linear_scores(given.instances, self.coef_[0], self.intercept_[0])
+        return pool(z, given.offsets, self.pooling)

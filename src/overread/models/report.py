@@ -1,0 +1,80 @@
+"""The certificate of a fit: what was reached, and what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["FitReport"]
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """Certificate of one fit.
+
+    A non-convex problem has no certificate of global optimality; this one says how well the stationarity
+    conditions hold, and how far apart the stationary points found from different starts are.
+
+    Attributes
+    ----------
+    lam, lambda_max
+        Penalty of the fit, and the smallest one that gives w = 0.
+    objective, loss
+        F(w) with penalty, and its divergence part.
+    kkt_residual
+        Largest violation of the optimality conditions, relative to lam (for lam = 0, to lambda_max).
+    tol, converged
+        What was asked, and whether it was reached.
+    n_features
+        Number of non-zero coefficients.
+    n_iter
+        Newton steps at this lambda.
+    full_passes
+        Reads of all columns of X since the start, counting a read of k of d columns as k / d.
+    active_passes
+        Reads of working-set columns since the start, in the same unit.
+    columns_skipped
+        How often a column's optimality was proved without reading it.
+    curvature_refreshes, descent_sweeps
+        How often the curvature was built anew, and sweeps of coordinate descent.
+    rows_sampled
+        Whether the curvature came from a sample of rows.
+    convex
+        Whether the problem is convex, so that the stationary point is the minimum.
+    start_objectives
+        Objective reached from each start; the default one, which is followed at two paces, comes first.
+    spread
+        (largest - smallest) / smallest of these.
+    unbounded
+        Whether the labels are separated so well that only lam, or rounding, keeps the coefficients finite.
+    columns_left_out
+        Features that do not vary (or vanish) and got no coefficient.
+    seed
+        Seed of row sampling and starts.
+    """
+
+    lam: float
+    lambda_max: float
+    objective: float
+    loss: float
+    kkt_residual: float
+    tol: float
+    converged: bool
+    n_features: int
+    n_iter: int
+    full_passes: float
+    active_passes: float
+    columns_skipped: int
+    curvature_refreshes: int
+    descent_sweeps: int
+    rows_sampled: bool
+    convex: bool
+    start_objectives: tuple[float, ...]
+    spread: float
+    unbounded: bool
+    columns_left_out: int
+    seed: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {**asdict(self), "start_objectives": list(self.start_objectives)}

@@ -1,0 +1,101 @@
+"""From the user's matrix to the solver's: one standardized feature per row, in the order of the loss.
+
+The copy is the only one made of X. Each column is first divided by a power of two near its largest value, so
+that squares neither overflow nor underflow, then centred and divided by its standard deviation, in float64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.errors import InvalidInputError
+from overread.models._kernels import standardize_rows
+
+__all__ = ["Design", "make_design"]
+
+Floats = NDArray[np.float64]
+
+ROWS_PER_BLOCK = 1024
+# The curvature is formed in float32 where rows are sampled: squares of this, summed over rows, still fit.
+LARGEST_UNSCALED = 1e15
+
+
+@dataclass(frozen=True)
+class Design:
+    """Standardized features and the way back: coefficient on the user's scale = w / scale.
+
+    Attributes
+    ----------
+    Xt
+        (x - center) / scale, one feature per row (d x n), in the precision of the input.
+    center, scale
+        Per feature; scale is 0 for a feature that was left out because it does not vary.
+    norms
+        Euclidean norm of each row of Xt.
+    vanishing
+        Features left out because all their values are below the smallest normal number.
+    """
+
+    Xt: NDArray[np.floating]
+    center: Floats
+    scale: Floats
+    norms: Floats
+    vanishing: NDArray[np.int64]
+
+    def to_user(self, w: Floats, b: float) -> tuple[Floats, float]:
+        """Coefficients and intercept on the scale of the user's features."""
+        used = self.scale > 0
+        coefficients = np.zeros_like(w)
+        coefficients[used] = w[used] / self.scale[used]
+        return coefficients, float(b - coefficients @ self.center)
+
+    def from_user(self, coefficients: Floats, intercept: float) -> tuple[Floats, float]:
+        """Undo `to_user`."""
+        return coefficients * self.scale, float(intercept + coefficients @ self.center)
+
+
+def make_design(
+    X: NDArray[np.floating],
+    order: NDArray[np.int64],
+    row_weight: Floats,
+    *,
+    center: bool,
+    standardize: bool,
+) -> Design:
+    """Copy X (n x d) into a `Design`, rows in the given order.
+
+    Parameters
+    ----------
+    X
+        Finite values, float32 or float64.
+    order
+        Row i of the design is row order[i] of X.
+    row_weight
+        How often each row of X counts in means and deviations.
+    center
+        Whether to subtract the mean (when there is an intercept to absorb it).
+    standardize
+        Whether to divide by the standard deviation (without centring: by the root mean square).
+    """
+    n, d = X.shape
+    Xt = np.empty((d, n), dtype=X.dtype)
+    if X.flags.f_contiguous:
+        np.take(X.T, order, axis=1, out=Xt, mode="clip")
+    else:
+        for first in range(0, n, ROWS_PER_BLOCK):
+            block = slice(first, first + ROWS_PER_BLOCK)
+            Xt[:, block] = X[order[block]].T
+    means, scales, norms, largest = (np.empty(d) for _ in range(4))
+    weight = row_weight[order] / row_weight.sum()
+    constant = 10.0 * float(np.finfo(X.dtype).eps)
+    standardize_rows(Xt, weight, center, standardize, constant, means, scales, norms, largest)
+    used = np.where(scales > 0, largest, 0.0)
+    if not standardize and used.max() > LARGEST_UNSCALED:
+        raise InvalidInputError(
+            f"column {used.argmax()} of X reaches {used.max():.3g}; products would overflow. Use standardize=True"
+        )
+    vanishing = np.flatnonzero((largest > 0) & (largest < float(np.finfo(X.dtype).tiny)))
+    return Design(Xt, means, scales, norms, vanishing)

@@ -1,0 +1,206 @@
+"""Compiled inner loops of the solver. `Xt` holds one feature per row (d x n, C order), float32 or float64.
+
+Products run in float64 whatever the precision of `Xt`, so float32 data loses nothing but its own rounding.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from overread.kernel import kernel
+from overread.models.loss._kernels import bag_terms, plain_terms
+
+# Rows x columns of one block: small enough that its second use, for the gradient, finds it in the cache.
+BLOCK_CELLS = 65536
+
+
+@kernel
+def dot_columns(
+    Xt: np.ndarray, columns: np.ndarray, first: int, last: int, r: np.ndarray, out: np.ndarray
+) -> None:
+    """out[c] += sum_i Xt[columns[c], i] r[i - first] over the rows first..last; four columns share each load of r."""
+    n = last - first
+    c = 0
+    while c + 4 <= columns.size:
+        xa = Xt[columns[c]][first:last]
+        xb = Xt[columns[c + 1]][first:last]
+        xc = Xt[columns[c + 2]][first:last]
+        xd = Xt[columns[c + 3]][first:last]
+        a = 0.0
+        b = 0.0
+        g = 0.0
+        h = 0.0
+        for i in range(n):
+            ri = r[i]
+            a += xa[i] * ri
+            b += xb[i] * ri
+            g += xc[i] * ri
+            h += xd[i] * ri
+        out[c] += a
+        out[c + 1] += b
+        out[c + 2] += g
+        out[c + 3] += h
+        c += 4
+    while c < columns.size:
+        xa = Xt[columns[c]][first:last]
+        a = 0.0
+        for i in range(n):
+            a += xa[i] * r[i]
+        out[c] += a
+        c += 1
+
+
+@kernel
+def add_columns(
+    Xt: np.ndarray, columns: np.ndarray, factors: np.ndarray, first: int, last: int, out: np.ndarray
+) -> None:
+    """out[i - first] += sum_c factors[c] Xt[columns[c], i]; four columns share each load and store of out."""
+    n = last - first
+    c = 0
+    while c + 4 <= columns.size:
+        xa = Xt[columns[c]][first:last]
+        xb = Xt[columns[c + 1]][first:last]
+        xc = Xt[columns[c + 2]][first:last]
+        xd = Xt[columns[c + 3]][first:last]
+        a, b, g, h = factors[c], factors[c + 1], factors[c + 2], factors[c + 3]
+        for i in range(n):
+            out[i] += (xa[i] * a + xb[i] * b) + (xc[i] * g + xd[i] * h)
+        c += 4
+    while c < columns.size:
+        xa = Xt[columns[c]][first:last]
+        a = factors[c]
+        for i in range(n):
+            out[i] += xa[i] * a
+        c += 1
+
+
+@kernel
+def row_blocks(n_plain: int, offsets: np.ndarray, n_columns: int) -> np.ndarray:
+    """Boundaries of row blocks; a coupled bag is never cut."""
+    size = max(256, min(8192, BLOCK_CELLS // max(1, n_columns)))
+    bounds = [0]
+    while bounds[-1] < n_plain:
+        bounds.append(min(n_plain, bounds[-1] + size))
+    for m in range(1, offsets.size):
+        end = n_plain + offsets[m]
+        if end - bounds[-1] >= size or m == offsets.size - 1:
+            bounds.append(end)
+    return np.array(bounds)
+
+
+@kernel
+def fused_pass(
+    Xt: np.ndarray,
+    columns: np.ndarray,
+    moved: np.ndarray,
+    steps: np.ndarray,
+    intercept_step: float,
+    plain_weight: np.ndarray,
+    plain_label: np.ndarray,
+    offsets: np.ndarray,
+    weight: np.ndarray,
+    label: np.ndarray,
+    exponent: np.ndarray,
+    pooling: int,
+    z: np.ndarray,
+    residual: np.ndarray,
+    gradient: np.ndarray,
+) -> float:
+    """Add X[:, moved] steps + intercept_step to z; evaluate the loss there and its gradient on columns.
+
+    One pass over the rows: each block of X[:, columns] is read from memory once and used twice. Returns the
+    loss; writes residual, and X[:, columns]' residual into gradient.
+    """
+    n_plain = plain_weight.size
+    bounds = row_blocks(n_plain, offsets, columns.size)
+    gradient[:] = 0.0
+    total = 0.0
+    bag = 0
+    for block in range(bounds.size - 1):
+        first, last = bounds[block], bounds[block + 1]
+        scores = z[first:last]
+        for i in range(scores.size):
+            scores[i] += intercept_step
+        add_columns(Xt, moved, steps, first, last, scores)
+        r = residual[first:last]
+        if last <= n_plain:
+            total += plain_terms(scores, plain_weight[first:last], plain_label[first:last], r)
+        else:
+            end = bag
+            while n_plain + offsets[end] < last:
+                end += 1
+            total += bag_terms(
+                scores,
+                offsets[bag : end + 1],
+                weight[bag:end],
+                label[bag:end],
+                exponent[bag:end],
+                pooling,
+                r,
+            )
+            bag = end
+        dot_columns(Xt, columns, first, last, r, gradient)
+    return total
+
+
+@kernel
+def coordinate_descent(
+    H: np.ndarray,
+    gradient: np.ndarray,
+    coefficients: np.ndarray,
+    penalties: np.ndarray,
+    step: np.ndarray,
+    slope: np.ndarray,
+    tolerance: float,
+    max_sweeps: int,
+) -> int:
+    """Minimize gradient'd + d'Hd/2 + sum_j penalties_j |w_j + d_j| over d; write d to step and g + Hd to slope.
+
+    Sweeps over the coordinates that are not at zero until they settle, then over all; stops when no optimality
+    condition is violated by more than tolerance. Returns the number of sweeps.
+    """
+    m = gradient.size
+    step[:] = 0.0
+    slope[:] = gradient
+    full = True
+    sweeps = 0
+    while sweeps < max_sweeps:
+        sweeps += 1
+        worst = 0.0
+        for j in range(m):
+            curvature = H[j, j]
+            current = coefficients[j] + step[j]
+            if curvature <= 0.0 or (current == 0.0 and not full):
+                continue
+            target = current * curvature - slope[j]
+            shrunk = abs(target) - penalties[j]
+            updated = 0.0
+            if shrunk > 0.0:
+                updated = shrunk / curvature if target > 0.0 else -shrunk / curvature
+            move = updated - current
+            if move != 0.0:
+                step[j] += move
+                if updated == 0.0:
+                    step[j] = -coefficients[j]
+                row = H[j]
+                for k in range(m):
+                    slope[k] += row[k] * move
+                worst = max(worst, abs(move) * curvature)
+        if worst <= tolerance:
+            if full:
+                break
+            full = True
+        else:
+            full = False
+    return sweeps
+
+
+@kernel
+def gather(
+    Xt: np.ndarray, columns: np.ndarray, rows: np.ndarray, factor: np.ndarray, out: np.ndarray
+) -> None:
+    """out[c, i] = Xt[columns[c], rows[i]] factor[i]."""
+    for c in range(columns.size):
+        x = Xt[columns[c]]
+        for i in range(rows.size):
+            out[c, i] = x[rows[i]] * factor[i]

@@ -1,0 +1,154 @@
+"""Inexact curvature: the Hessian on the active columns from a few well-chosen rows, corrected by what was seen.
+
+The solver's gradient and optimality conditions are exact; the Hessian only shapes its steps. So it may be
+
+- *sampled*: keep the rows (or coupled bags) of large curvature exactly and draw the others with probability
+  h / tau at weight tau, which leaves the expected Gram matrix unchanged;
+- *reused* while steps go well, and extended by columns instead of built anew;
+- *corrected* by secant pairs (BFGS): a step s and the change y it made in the exact gradient satisfy y = H s.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cholesky
+
+from overread.models.loss.bag_loss import BagLoss
+from overread.models.solver.row_sample import RowSample, sample_size
+
+__all__ = ["Curvature"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Older secant pairs are forgotten when columns join.
+MAX_PAIRS = 10
+# Exact second derivative of the coupled bags first; where it makes the sum indefinite, ever safer stand-ins.
+BLENDS = (0.0, 0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class SecantPair:
+    """A step on some columns (intercept last) and the change it made in the exact gradient."""
+
+    columns: Ints
+    step: Floats
+    change: Floats
+
+
+class Curvature:
+    """Approximate Hessian of the loss on a growing set of columns, the intercept last.
+
+    Parameters
+    ----------
+    Xt
+        One feature per row, d x n.
+    loss
+        The loss whose second derivative is approximated.
+    random
+        Source of the sampled rows.
+    """
+
+    def __init__(self, Xt: NDArray[np.floating], loss: BagLoss, random: np.random.Generator) -> None:
+        self.Xt = Xt
+        self.loss = loss
+        self.random = random
+        self.columns: Ints = np.empty(0, dtype=np.int64)
+        self.is_built = False
+        self.is_fresh = False
+        self.generosity = 1
+        self._position = np.full(len(Xt), -1, dtype=np.int64)
+
+    @property
+    def sample_size(self) -> int:
+        """Rows that the next refresh draws."""
+        return self.generosity * sample_size(len(self.columns))
+
+    def matrix(self, columns: Ints) -> Floats:
+        """Hessian on the given columns (all of them known here) and the intercept."""
+        index = self._index(columns)
+        return np.ascontiguousarray(self._hessian[np.ix_(index, index)])
+
+    def refresh(self, z: Floats, columns: Ints) -> None:
+        """Build the matrix anew at scores z."""
+        self._set_columns(columns)
+        self._pairs: deque[SecantPair] = deque(maxlen=MAX_PAIRS)
+        self._sample = RowSample.draw(self.loss, z, self.sample_size, self.Xt.dtype, self.random)
+        self._block = self._sample.block(self.Xt, columns)
+        self._safe = 0.0
+        self._gram = self._product(self._block, self._block)
+        self._settle()
+        self.is_built = self.is_fresh = True
+
+    def extend(self, columns: Ints) -> None:
+        """Add those of the columns that are not known yet, on the rows of the last refresh."""
+        new = columns[self._position[columns] < 0]
+        if not len(new):
+            return
+        known = len(self.columns)
+        block = np.concatenate([self._block[:-1], self._sample.block(self.Xt, new)])
+        gram = np.empty((len(block), len(block)))
+        gram[:known, :known] = self._gram[:known, :known]
+        gram[known:] = self._product(block[known:], block)
+        gram[:known, known:] = gram[known:, :known].T
+        self._gram, self._block = gram, block
+        self._set_columns(np.concatenate([self.columns, new]))
+        self._settle()
+        for pair in self._pairs:
+            self._apply(pair)
+
+    def correct(self, columns: Ints, step: Floats, change: Floats) -> None:
+        """Learn from a step (intercept last) and the change it made in the exact gradient."""
+        pair = SecantPair(columns, step, change)
+        if self._apply(pair):
+            self._pairs.append(pair)
+
+    def _apply(self, pair: SecantPair) -> bool:
+        """BFGS update; skipped where the pair shows no positive curvature."""
+        index = self._index(pair.columns)
+        inner = float(pair.step @ pair.change)
+        images = self._hessian[:, index] @ pair.step
+        bend = float(pair.step @ images[index])
+        if inner <= 1e-12 * np.linalg.norm(pair.step) * np.linalg.norm(pair.change) or bend <= 0:
+            return False
+        change = images.copy()
+        change[index] = pair.change
+        self._hessian += np.outer(change, change / inner) - np.outer(images, images / bend)
+        return True
+
+    def _index(self, columns: Ints) -> Ints:
+        return np.append(self._position[columns], len(self.columns))
+
+    def _set_columns(self, columns: Ints) -> None:
+        self._position[self.columns] = -1
+        self.columns = columns
+        self._position[columns] = np.arange(len(columns))
+
+    def _product(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> Floats:
+        factors = self._sample.factors(self._safe)
+        scaled = left if factors is None else left * factors
+        return (scaled @ right.T).astype(np.float64)
+
+    def _settle(self) -> None:
+        """Take the Gram matrix for the Hessian, made safer until it is positive definite."""
+        if self._sample.factors(self._safe) is not None:
+            for safe in BLENDS[BLENDS.index(self._safe) + 1 :]:
+                if is_positive_definite(self._gram):
+                    break
+                self._safe = safe
+                self._gram = self._product(self._block, self._block)
+        self._hessian = self._gram.copy()
+
+
+def is_positive_definite(H: Floats) -> bool:
+    """Whether H, with a ridge of rounding size, has a Cholesky factor."""
+    ridge = 1e-10 * np.abs(np.diag(H)) + np.finfo(float).tiny
+    try:
+        cholesky(H + np.diag(ridge), check_finite=False)
+    except LinAlgError:
+        return False
+    return True

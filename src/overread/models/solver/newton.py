@@ -1,0 +1,313 @@
+"""Working-set proximal Newton for D(Xw + b) + lam |w|_1, warm from lambda to lambda.
+
+For each lambda: choose a working set A; on A take Newton steps, each the solution by coordinate descent of the
+quadratic model with the L1 term kept exact, followed by one fused pass over the columns of A that gives the new
+loss and the exact gradient on A; then check the optimality conditions on all other columns, and add those that
+violate them. Gradients are exact, the curvature is not (see `curvature`), so the answer does not depend on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.models.loss.bag_loss import BagLoss
+from overread.models.solver._kernels import coordinate_descent, dot_columns, fused_pass
+from overread.models.solver.curvature import Curvature
+
+__all__ = ["Counters", "NewtonSolver", "Point", "Solution"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ARMIJO = 1e-4
+MAX_HALVINGS = 40
+MAX_SWEEPS = 1000
+# A step that leaves more than this part of the violation asks for fresh curvature.
+SLOW = 0.6
+# A column joins the working set when its extrapolated gradient reaches this part of lambda.
+EXPECTED = 0.95
+# The model is solved until its violation is this part of the current one.
+INNER = 0.02
+# Objectives closer than this are equal up to rounding.
+ROUNDING = 1e-14
+# Gradients (of features of size 1, by weights that sum to 1) are not told from 0 below tol times this.
+SMALLEST_SCALE = 1e-10
+
+
+@dataclass
+class Counters:
+    """What the work cost so far."""
+
+    newton_steps: int = 0
+    refreshes: int = 0
+    sweeps: int = 0
+    columns_checked: int = 0
+    columns_skipped: int = 0
+    active_columns_read: int = 0
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A point and its certificate."""
+
+    w: Floats
+    b: float
+    loss: float
+    objective: float
+    relative_violation: float
+    converged: bool
+    n_iter: int
+
+
+@dataclass
+class Point:
+    """Where the solver stands, and what it knows of the gradient.
+
+    gradient[j] was computed when `drift`, the path length of the residual, was seen_at[j].
+    """
+
+    w: Floats
+    b: float
+    z: Floats
+    residual: Floats
+    loss: float
+    gradient: Floats
+    seen_at: Floats
+    residual_seen: Floats
+    drift: float = 0.0
+
+
+class NewtonSolver:
+    """Solver that keeps its point, gradient and curvature from one lambda to the next.
+
+    Parameters
+    ----------
+    Xt
+        One standardized feature per row (d x n, C order), rows in the order of the loss.
+    loss
+        The loss in the scores.
+    fit_intercept
+        Whether b is free (it is never penalized) or fixed at 0.
+    norms
+        Euclidean norm of each feature, for skipping columns that cannot violate.
+    seed
+        Seed of the row sampling.
+    """
+
+    point: Point
+
+    def __init__(
+        self, Xt: NDArray[np.floating], loss: BagLoss, *, fit_intercept: bool, norms: Floats, seed: int
+    ) -> None:
+        self.Xt = Xt
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.norms = norms
+        self.counters = Counters()
+        self.curvature = Curvature(Xt, loss, np.random.default_rng(seed))
+        self._all = np.arange(len(Xt), dtype=np.int64)
+        self._gradient_before: Floats | None = None
+        self._smallest_scale = SMALLEST_SCALE * max(1.0, norms.max(initial=0.0) / np.sqrt(loss.n_rows))
+
+    def start(self, w: Floats, b: float) -> None:
+        """Place the solver at (w, b) and compute the whole gradient there."""
+        n, d = self.loss.n_rows, len(w)
+        support = np.flatnonzero(w)
+        z = np.full(n, b)
+        for first in range(0, n, 8192):
+            rows = slice(first, first + 8192)
+            z[rows] += w[support] @ self.Xt[support, rows]
+        residual = np.empty(n)
+        loss = self.loss.value(z, residual)
+        self.point = Point(w.copy(), b, z, residual, loss, np.zeros(d), np.zeros(d), residual.copy())
+        self._gradient_before = None
+        self._read_gradient(self._all)
+
+    @property
+    def lambda_max(self) -> float:
+        """Smallest lambda for which w = 0 stays optimal, if the solver stands at w = 0."""
+        return float(np.abs(self.point.gradient).max(initial=0.0))
+
+    def solve(self, lam: float, *, tol: float, max_iter: int) -> Solution:
+        """Move to a stationary point for this lambda.
+
+        tol bounds the largest violation of the optimality conditions relative to lam (for lam = 0, relative to
+        the largest gradient at the start), or to a number that keeps the bound above rounding where lam is
+        smaller still; max_iter bounds the Newton steps.
+        """
+        point = self.point
+        scale = max(lam if lam > 0 else self.lambda_max, self._smallest_scale)
+        before = point.gradient.copy()
+        working = self._working_set(lam)
+        spent = 0
+        while True:
+            spent += self._descend(working, lam, tol * scale, max_iter - spent)
+            outside = self._violators(working, lam, lam + tol * scale)
+            if not len(outside) or spent >= max_iter:
+                break
+            working = np.union1d(working, outside)
+        self._gradient_before = before
+        violation = self._violation(self._all, lam)
+        return Solution(
+            w=point.w.copy(),
+            b=point.b,
+            loss=point.loss,
+            objective=float(point.loss + lam * np.abs(point.w).sum()),
+            relative_violation=violation / scale,
+            converged=violation <= tol * scale,
+            n_iter=spent,
+        )
+
+    def _working_set(self, lam: float) -> Ints:
+        """Columns that are active, violate now, or are expected to: gradients extrapolated one lambda ahead."""
+        point = self.point
+        chosen = (point.w != 0) | (np.abs(point.gradient) >= lam)
+        if self._gradient_before is not None:
+            up_to_date = point.seen_at == point.drift
+            chosen |= up_to_date & (np.abs(2.0 * point.gradient - self._gradient_before) >= EXPECTED * lam)
+        return np.flatnonzero(chosen)
+
+    def _descend(self, working: Ints, lam: float, tolerance: float, max_iter: int) -> int:
+        """Newton steps on the working set until its violation is within tolerance; return how many."""
+        violation = self._violation(working, lam)
+        for step in range(max_iter):
+            if violation <= tolerance:
+                return step
+            free = self._free(working, lam)
+            if not self.curvature.is_built:
+                self._refresh(free)
+            self.curvature.extend(free)
+            if self._step(working, free, lam, max(INNER * violation, 0.2 * tolerance)):
+                after = self._violation(working, lam)
+                if after > SLOW * violation:
+                    self._refresh_after_slow_step(self._free(working, lam))
+                else:
+                    self.curvature.is_fresh = False
+                violation = after
+            elif self.curvature.is_fresh:
+                return step
+            else:
+                self._refresh(free)
+        return max_iter
+
+    def _free(self, working: Ints, lam: float) -> Ints:
+        """Columns of the working set that a step may move."""
+        point = self.point
+        return working[(point.w[working] != 0) | (np.abs(point.gradient[working]) >= lam)]
+
+    def _refresh_after_slow_step(self, free: Ints) -> None:
+        """Build the curvature anew; if it was fresh and the step slow all the same, from more rows from now on."""
+        if self.curvature.is_fresh:
+            self.curvature.generosity *= 2
+        self._refresh(free)
+
+    def _refresh(self, free: Ints) -> None:
+        self.curvature.refresh(self.point.z, free)
+        self.counters.refreshes += 1
+
+    def _step(self, working: Ints, free: Ints, lam: float, inner_tolerance: float) -> bool:
+        """One proximal Newton step with Armijo backtracking; False if it made no progress."""
+        point = self.point
+        gradient = self._gradient(free)
+        coefficients = np.append(point.w[free], point.b)
+        penalties = np.append(np.full(len(free), lam), 0.0)
+        H = self.curvature.matrix(free)
+        if not self.fit_intercept:
+            H[-1, -1] = 0.0
+        step, slope = np.empty(len(gradient)), np.empty(len(gradient))
+        self.counters.sweeps += coordinate_descent(
+            H, gradient, coefficients, penalties, step, slope, inner_tolerance, MAX_SWEEPS
+        )
+        growth = lam * (np.abs(coefficients + step) - np.abs(coefficients))[:-1].sum()
+        decrease = float(gradient @ step + growth)
+        size = self._line_search(working, free, step, decrease, lam) if decrease < 0 else 0.0
+        if size == 0.0:
+            return False
+        self.counters.newton_steps += 1
+        self.curvature.correct(free, size * step, self._gradient(free) - gradient)
+        return True
+
+    def _gradient(self, free: Ints) -> Floats:
+        """Gradient on the columns, and on the intercept last."""
+        return np.append(self.point.gradient[free], self.point.residual.sum() if self.fit_intercept else 0.0)
+
+    def _line_search(self, working: Ints, free: Ints, step: Floats, decrease: float, lam: float) -> float:
+        """Move by the largest size 1, 1/2, 1/4, ... of the step that lowers the objective enough; 0 if none."""
+        point = self.point
+        objective = point.loss + lam * np.abs(point.w[free]).sum()
+        z, residual, loss = point.z.copy(), point.residual.copy(), point.loss
+        gradient = np.empty(len(working))
+        moved = np.flatnonzero(step[:-1])
+        size = 1.0
+        for _ in range(MAX_HALVINGS):
+            point.loss = self._pass(working, free[moved], size * step[moved], size * step[-1], gradient)
+            # Where the step takes a coefficient to 0, w + step is exactly 0 in floating point too.
+            w = point.w[free] + size * step[:-1]
+            value = point.loss + lam * np.abs(w).sum()
+            if value <= objective + ARMIJO * size * decrease + ROUNDING * abs(objective):
+                point.w[free] = w
+                point.b += size * step[-1]
+                point.gradient[working] = gradient
+                return size
+            point.z[:] = z
+            size *= 0.5
+        point.residual[:], point.loss = residual, loss
+        return 0.0
+
+    def _pass(self, working: Ints, moved: Ints, steps: Floats, intercept_step: float, out: Floats) -> float:
+        """Move the scores, and compute loss, residual and the gradient on the working set in one pass."""
+        loss, point = self.loss, self.point
+        self.counters.active_columns_read += len(working)
+        return fused_pass(
+            self.Xt,
+            working,
+            moved,
+            steps,
+            intercept_step,
+            loss.plain_weight,
+            loss.plain_label,
+            loss.offsets,
+            loss.weight,
+            loss.label,
+            loss.exponent,
+            loss.pooling,
+            point.z,
+            point.residual,
+            out,
+        )
+
+    def _read_gradient(self, columns: Ints) -> None:
+        out = np.zeros(len(columns))
+        dot_columns(self.Xt, columns, 0, self.loss.n_rows, self.point.residual, out)
+        self.point.gradient[columns] = out
+        self.counters.columns_checked += len(columns)
+
+    def _violators(self, working: Ints, lam: float, bound: float) -> Ints:
+        """Columns outside the working set whose exact gradient exceeds the bound.
+
+        |g_j| can have grown by at most ||x_j|| ||r - r'|| since it was last computed at residuals r', so columns
+        far enough below lambda need not be read.
+        """
+        point = self.point
+        point.drift += float(np.linalg.norm(point.residual - point.residual_seen))
+        point.residual_seen[:] = point.residual
+        point.seen_at[working] = point.drift
+        possible = np.abs(point.gradient) + self.norms * (point.drift - point.seen_at) >= lam
+        possible[working] = False
+        columns = np.flatnonzero(possible)
+        self._read_gradient(columns)
+        point.seen_at[columns] = point.drift
+        self.counters.columns_skipped += len(point.w) - len(working) - len(columns)
+        return columns[np.abs(point.gradient[columns]) > bound]
+
+    def _violation(self, columns: Ints, lam: float) -> float:
+        """Largest violation of the optimality conditions over columns and intercept."""
+        point = self.point
+        w, g = point.w[columns], point.gradient[columns]
+        active = np.abs(g + lam * np.sign(w))[w != 0].max(initial=0.0)
+        inactive = (np.abs(g)[w == 0] - lam).max(initial=0.0)
+        intercept = abs(point.residual.sum()) if self.fit_intercept else 0.0
+        return float(max(active, inactive, intercept))

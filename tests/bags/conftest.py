@@ -1,0 +1,88 @@
+"""A small honest bag classifier, so that the tools are tested apart from the project's models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from overread.bags import Bags
+
+
+@pytest.fixture(scope="session")
+def bag_mean_logistic():
+    """Logistic regression on the mean of each bag, ridge 1, by scipy; takes soft labels.
+
+    The class is local so that worker processes get it by value.
+    """
+
+    class BagMeanLogistic(ClassifierMixin, BaseEstimator):
+        def __init__(self, ridge=1.0):
+            self.ridge = ridge
+
+        def fit(self, X, y, sample_weight=None):
+            from overread.bags import Bags, read_labels
+
+            if isinstance(X, Bags):
+                X.check_labels(y)
+            labels = read_labels(y)
+            self.classes_ = labels.classes
+            means = self._means(X)
+            weight = np.ones(len(means)) if sample_weight is None else np.asarray(sample_weight)
+            self.n_features_in_ = means.shape[1]
+
+            def loss(theta):
+                z = means @ theta[1:] + theta[0]
+                y = labels.probability
+                value = -weight @ (y * log_expit(z) + (1 - y) * log_expit(-z))
+                residual = weight * (expit(z) - y)
+                gradient = np.append(residual.sum(), means.T @ residual + self.ridge * theta[1:])
+                return value + 0.5 * self.ridge * theta[1:] @ theta[1:], gradient
+
+            start = np.zeros(means.shape[1] + 1)
+            self.theta_ = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-9}).x
+            return self
+
+        @staticmethod
+        def _means(X):
+            from overread.bags import Bags
+
+            return np.array([bag.mean(axis=0) for bag in X]) if isinstance(X, Bags) else np.asarray(X)
+
+        def decision_function(self, X):
+            return self._means(X) @ self.theta_[1:] + self.theta_[0]
+
+        def predict_proba(self, X):
+            z = self.decision_function(X)
+            return np.column_stack([expit(-z), expit(z)])
+
+        def predict_log_proba(self, X):
+            z = self.decision_function(X)
+            return np.column_stack([log_expit(-z), log_expit(z)])
+
+        def predict(self, X):
+            return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+        def predict_instance_proba(self, X):
+            return expit(X.instances @ self.theta_[1:] + self.theta_[0])
+
+        def score(self, X, y, sample_weight=None):
+            from overread.bags import soft_kl_scorer
+
+            return soft_kl_scorer(self, X, y, sample_weight)
+
+    return BagMeanLogistic
+
+
+@pytest.fixture(scope="session")
+def soft_problem():
+    """120 bags of 1 to 4 instances, 3 features, soft labels in quarters, 40 patients; labels are carried."""
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(1, 5, 120)
+    ids = np.repeat([f"bag{i}" for i in range(120)], sizes)
+    X = rng.normal(size=(sizes.sum(), 3))
+    first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    labels = np.round(4 * expit(1.5 * np.add.reduceat(X[:, 0], first) / sizes - 0.5)) / 4
+    return Bags.from_ids(X, ids, labels=labels, groups=[f"p{i // 3}" for i in range(120)])

@@ -1,0 +1,321 @@
+"""Bags from tables, against brute force from the definition (DESIGN: rules of section 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.bags import make_bags, score_table, truth_without_bag
+from overread.errors import InvalidInputError, TableError
+from overread.truth import HIT, STRICT_HIT, candidate_hits, merge_marks
+
+
+def candidate(image, name, x, y):
+    return {"image_id": image, "candidate_id": name, "x_mm": x, "y_mm": y, "radius_mm": 4.0, "response": 1.0}
+
+
+def ground_truth(image, name, x, y, *, axes=(10.0, 8.0), readers=2, probability=0.5, weight=0.5):
+    return {
+        "image_id": image,
+        "truth_id": name,
+        "x_mm": x,
+        "y_mm": y,
+        "semi_major_mm": axes[0],
+        "semi_minor_mm": axes[1],
+        "angle_deg": 0.0,
+        "n_readers": readers,
+        "probability": probability,
+        "weight": weight,
+        "golden": readers >= 2,
+    }
+
+
+@pytest.fixture
+def tables():
+    candidates = pd.DataFrame(
+        [
+            candidate("i", "0", 50, 50),
+            candidate("i", "1", 200, 200),
+            candidate("i", "2", 54, 50),
+            candidate("j", "0", 30, 30),
+            candidate("i", "3", 66, 50),
+            candidate("k", "0", 50, 50),
+        ]
+    )
+    truth = pd.DataFrame(
+        [
+            ground_truth("i", "A", 50, 50, probability=0.5),
+            ground_truth("i", "B", 64, 50, readers=1, probability=0.05, axes=(12.0, 12.0)),
+            ground_truth("i", "C", 300, 300, probability=0.75),
+            ground_truth("j", "A", 31, 30, readers=1, probability=0.1, weight=1.0),
+        ]
+    )
+    readings = pd.DataFrame(
+        [(image, f"r{n}") for image, count in (("i", 2), ("j", 4), ("k", 3)) for n in range(count)],
+        columns=["image_id", "reader_id"],
+    )
+    rng = np.random.default_rng(0)
+    features = candidates[["image_id", "candidate_id"]].copy()
+    for name in ("f", "g"):
+        features[name] = rng.normal(size=len(candidates)).astype(np.float32)
+    return candidates, features, truth, readings
+
+
+def test_soft_bags(tables):
+    candidates, features, truth, readings = tables
+    bags = make_bags(candidates, features, truth, readings=readings)
+    assert bags.bag_ids.tolist() == [
+        ("i", "truth", "A"),
+        ("i", "candidate", "1"),
+        ("j", "truth", "A"),
+        ("i", "truth", "B"),
+        ("k", "candidate", "0"),
+    ]
+    assert bags.sizes.tolist() == [2, 1, 1, 1, 1]
+    assert bags.labels.tolist() == [0.5, 0, 0.1, 0.05, 0]
+    assert bags.reader_weight.tolist() == [0.5, 0.5, 1.0, 0.5, 0.75]
+    assert bags.groups.tolist() == ["i", "i", "j", "i", "k"]
+    assert bags.instance_ids.tolist() == [
+        ("i", "0"),
+        ("i", "2"),
+        ("i", "1"),
+        ("j", "0"),
+        ("i", "3"),
+        ("k", "0"),
+    ]
+    assert bags.feature_names == ("f", "g")
+    assert bags.dtype == np.float32
+    np.testing.assert_array_equal(bags.instances, features[["f", "g"]].to_numpy()[bags.source_rows])
+    assert bags.bag_table["golden"].tolist() == [True, False, False, False, False]
+    assert bags.bag_table["truth_id"].isna().tolist() == [False, True, False, False, True]
+    missed = truth_without_bag(bags, truth)
+    assert missed[["image_id", "truth_id"]].to_numpy().tolist() == [["i", "C"]]
+
+
+def test_a_candidate_on_two_goes_to_the_nearer_over_size(tables):
+    candidates, features, truth, _ = tables
+    # (i, 2) at x = 54 is in A (4 mm off, size 17.9) and in B (10 mm off, size 24)
+    bags = make_bags(candidates, features, truth)
+    assert bags.instance_ids[bags.offsets[0] : bags.offsets[1]].tolist() == [("i", "0"), ("i", "2")]
+    truth.loc[1, ["semi_major_mm", "semi_minor_mm"]] = 100.0
+    bags = make_bags(candidates, features, truth)
+    home = dict(zip(bags.instance_ids, bags.bag_ids[bags.bag_of_instance], strict=True))
+    assert home[("i", "2")] == ("i", "truth", "B")
+    assert home[("i", "0")] == ("i", "truth", "A")
+
+
+def test_golden_labels_make_single_reader_marks_negative(tables):
+    candidates, features, truth, readings = tables
+    bags = make_bags(candidates, features, truth, labels="golden", readings=readings)
+    assert bags.bag_ids.tolist() == [
+        ("i", "truth", "A"),
+        ("i", "candidate", "1"),
+        ("j", "candidate", "0"),
+        ("i", "candidate", "3"),
+        ("k", "candidate", "0"),
+    ]
+    assert bags.labels.tolist() == [1, 0, 0, 0, 0]
+    assert bags.reader_weight.tolist() == [0.5, 0.5, 1.0, 0.5, 0.75]
+    golden = truth[truth["golden"]]
+    assert truth_without_bag(bags, golden)["truth_id"].tolist() == ["C"]
+
+
+@pytest.mark.parametrize("labels", ["soft", "golden"])
+@pytest.mark.parametrize("rule", [HIT, STRICT_HIT])
+def test_against_the_definition_on_random_studies(labels, rule):
+    rng = np.random.default_rng(5)
+    images = [f"{n:03d}" for n in range(12)]
+    candidates = pd.DataFrame(
+        [candidate(rng.choice(images), str(n), *rng.uniform(0, 80, 2)) for n in range(150)]
+    )
+    truth = pd.DataFrame(
+        [
+            ground_truth(
+                rng.choice(images),
+                f"t{n}",
+                *rng.uniform(0, 80, 2),
+                axes=rng.uniform(3, 20) * np.array([1, 1]),
+                readers=int(rng.integers(1, 4)),
+                probability=rng.uniform(),
+            )
+            for n in range(40)
+        ]
+    )
+    features = candidates[["image_id", "candidate_id"]].assign(f=np.arange(150.0))
+    bags = make_bags(candidates, features.sample(frac=1, random_state=0), truth, rule=rule, labels=labels)
+    members: dict[tuple[str, str], list[float]] = {}
+    lonely = []
+    for row, found in enumerate(candidates.itertuples()):
+        near = []
+        for number, gt in enumerate(truth.itertuples()):
+            if gt.image_id != found.image_id or (labels == "golden" and not gt.golden):
+                continue
+            distance = np.hypot(gt.x_mm - found.x_mm, gt.y_mm - found.y_mm)
+            # circles: the rule reduces to a radius
+            if distance <= max(rule.scale * gt.semi_major_mm, rule.min_semi_axis_mm):
+                near.append((distance / (2 * gt.semi_major_mm), number))
+        if near:
+            gt = truth.loc[min(near)[1]]
+            members.setdefault((gt.image_id, gt.truth_id), []).append(float(row))
+        else:
+            lonely.append(float(row))
+    found_members = {}
+    found_lonely = []
+    for bag_id, instances, label in zip(bags.bag_ids, bags, bags.labels, strict=True):
+        if bag_id[1] == "truth":
+            found_members[bag_id[0], bag_id[2]] = instances.ravel().tolist()
+            gt = truth[truth["truth_id"] == bag_id[2]].iloc[0]
+            assert label == (1.0 if labels == "golden" else gt.probability)
+        else:
+            found_lonely.extend(instances.ravel())
+            assert label == 0
+            assert len(instances) == 1
+    assert found_members == members
+    assert found_lonely == lonely
+    assert sum(bags.sizes) == 150
+    assert len(members) > 5
+
+
+def test_patients_are_groups(tables):
+    candidates, features, truth, _ = tables
+    images = pd.DataFrame({"image_id": ["i", "j", "k"], "patient_id": ["p", "q", "p"]})
+    bags = make_bags(candidates, features, truth, images=images)
+    assert bags.groups.tolist() == ["p", "p", "q", "p", "p"]
+    with pytest.raises(TableError, match="image 'k' has candidates but no patient_id"):
+        make_bags(candidates, features, truth, images=images[:2])
+
+
+def test_no_truth_at_all(tables):
+    candidates, features, truth, _ = tables
+    bags = make_bags(candidates, features, truth[:0])
+    assert bags.labels.tolist() == [0] * 6
+    assert len(truth_without_bag(bags, truth)) == 4
+
+
+def test_weights(tables):
+    candidates, features, truth, readings = tables
+    assert make_bags(candidates, features, truth).reader_weight is None
+    with pytest.raises(
+        TableError, match=r"truth row 0: weight 0.5, but the readings give 0.25; pass the n_max"
+    ):
+        make_bags(candidates, features, truth, readings=readings, n_max=8)
+    bags = make_bags(candidates, features, truth.drop(columns="weight"), readings=readings, n_max=8)
+    assert bags.reader_weight.tolist() == [0.25, 0.25, 0.5, 0.25, 0.375]
+    with pytest.raises(InvalidInputError, match="image 'j' has 4 readings, over n_max 3"):
+        make_bags(candidates, features, truth, readings=readings, n_max=3)
+    with pytest.raises(TableError, match="no reading of image 'k'"):
+        make_bags(candidates, features, truth, readings=readings[readings["image_id"] != "k"])
+    with pytest.raises(TableError, match=r"readings row 9.* twice"):
+        make_bags(candidates, features, truth, readings=pd.concat([readings, readings[:1]]))
+
+
+def test_tables_that_do_not_fit(tables):
+    candidates, features, truth, _ = tables
+    with pytest.raises(TableError, match="features: no row for candidate '0' of image 'k'"):
+        make_bags(candidates, features[:5], truth)
+    with pytest.raises(TableError, match="6 rows for 5 candidates"):
+        make_bags(candidates[:5], features, truth)
+    with pytest.raises(TableError, match="candidates row 6: image_id 'i', candidate_id '0' is there twice"):
+        make_bags(pd.concat([candidates, candidates[:1]]), features, truth)
+    with pytest.raises(TableError, match="features row 6"):
+        make_bags(candidates, pd.concat([features, features[:1]]), truth)
+    with pytest.raises(TableError, match="truth row 4"):
+        make_bags(candidates, features, pd.concat([truth, truth[:1]]))
+    with pytest.raises(TableError, match="truth: no column probability"):
+        make_bags(candidates, features, truth.drop(columns="probability"))
+    with pytest.raises(TableError, match="candidates: no column candidate_id"):
+        make_bags(candidates.drop(columns="candidate_id"), features, truth)
+    with pytest.raises(InvalidInputError, match='labels must be "soft" or "golden"'):
+        make_bags(candidates, features, truth, labels="hard")
+    features.loc[4, "g"] = np.nan
+    with pytest.raises(TableError, match="features: Input X contains NaN at row 4, column 'g'"):
+        make_bags(candidates, features, truth)
+
+
+def test_score_table_leads_back_to_candidates(tables):
+    candidates, features, truth, _ = tables
+    bags = make_bags(candidates, features, truth)
+    scores = score_table(bags, soft=bags.instances[:, 0], B1=np.zeros(6))
+    assert scores.columns.tolist() == ["image_id", "candidate_id", "soft", "B1"]
+    merged = candidates.merge(features).merge(scores)
+    np.testing.assert_array_equal(merged["soft"], merged["f"])
+    with pytest.raises(InvalidInputError, match="scores soft"):
+        score_table(bags, soft=[1.0])
+    bare = bags.with_instances(bags.instances)._rebuilt(instance_ids=None, bag_table=None)
+    with pytest.raises(InvalidInputError, match="make_bags"):
+        score_table(bare)
+    with pytest.raises(InvalidInputError, match="make_bags"):
+        truth_without_bag(bare, truth)
+
+
+@pytest.fixture(scope="module")
+def lidc(shared_data):
+    """Marks of four readers on 80 scans, and candidates: near every second mark, and anywhere."""
+    table = pd.read_csv(shared_data / "lidc" / "lidc_ct_marks_coronal.csv")
+    scans = table["scan_id"].drop_duplicates()[:80]
+    table = table[table["scan_id"].isin(scans)]
+    marks = pd.DataFrame(
+        {
+            "image_id": "scan" + table["scan_id"].astype(str),
+            "reader_id": "reader" + table["session"].astype(str),
+            "mark_id": table["annotation_id"].astype(str),
+            "x_mm": table["cor_x_mm"],
+            "y_mm": table["cor_z_mm"] - table["cor_z_mm"].min() + 50,
+            "semi_major_mm": table["cor_semi_major_mm"].clip(lower=1.0),
+            "semi_minor_mm": table["cor_semi_minor_mm"].clip(lower=1.0),
+            "angle_deg": table["cor_angle_deg"] % 180,
+        }
+    ).reset_index(drop=True)
+    readings = pd.MultiIndex.from_product(
+        ["scan" + scans.astype(str), [f"reader{n}" for n in range(1, 5)]], names=["image_id", "reader_id"]
+    ).to_frame(index=False)
+    rng = np.random.default_rng(0)
+    near = marks[::2]
+    found = pd.DataFrame(
+        {
+            "image_id": near["image_id"],
+            "x_mm": near["x_mm"] + rng.normal(size=len(near)),
+            "y_mm": near["y_mm"] + rng.normal(size=len(near)),
+        }
+    )
+    anywhere = marks.sample(400, random_state=0)[["image_id", "x_mm", "y_mm"]]
+    anywhere = anywhere.assign(x_mm=anywhere["x_mm"] + 80, y_mm=anywhere["y_mm"] + 40)
+    candidates = pd.concat([found, anywhere], ignore_index=True).sample(frac=1, random_state=1)
+    candidates["candidate_id"] = [f"c{n}" for n in range(len(candidates))]
+    features = candidates[["image_id", "candidate_id"]].assign(f=rng.normal(size=len(candidates)))
+    return marks, readings, candidates.reset_index(drop=True), features
+
+
+def test_real_marks_become_bags(lidc):
+    marks, readings, candidates, features = lidc
+    truth = merge_marks(marks, readings)
+    bags = make_bags(candidates, features, truth, readings=readings)
+    assert bags.n_instances == len(candidates)
+    assert set(bags.instance_ids) == set(zip(candidates["image_id"], candidates["candidate_id"], strict=True))
+    positive = bags.bag_table["truth_id"].notna().to_numpy()
+    assert (bags.labels[~positive] == 0).all()
+    assert (bags.sizes[~positive] == 1).all()
+    of_truth = truth.set_index(["image_id", "truth_id"])
+    keys = [(image, name) for image, kind, name in bags.bag_ids if kind == "truth"]
+    np.testing.assert_array_equal(bags.labels[positive], of_truth.loc[keys, "probability"])
+    np.testing.assert_array_equal(bags.reader_weight[positive], of_truth.loc[keys, "weight"])
+    hits = candidate_hits(candidates, truth)
+    reached = set(hits["truth_row"])
+    missed = truth_without_bag(bags, truth)
+    assert len(missed) + positive.sum() == len(truth)
+    assert set(np.flatnonzero(~truth.index.isin(missed.index))) <= reached
+    assert (bags.sizes[positive] > 1).any()
+    golden = make_bags(candidates, features, truth, labels="golden", readings=readings)
+    assert set(golden.labels) == {0.0, 1.0}
+    assert golden.labels.sum() <= truth["golden"].sum()
+
+
+def test_marks_of_one_reader_serve_as_truth_for_the_mixture(lidc):
+    marks, _, candidates, features = lidc
+    own = (
+        marks[marks["reader_id"] == "reader1"].rename(columns={"mark_id": "truth_id"}).assign(probability=1.0)
+    )
+    bags = make_bags(candidates, features, own)
+    assert set(bags.labels) == {0.0, 1.0}
+    assert bags.labels.sum() + len(truth_without_bag(bags, own)) == len(own)

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from scipy.stats import binomtest, norm
+
+from overread.froc import percentile_interval, proportion_interval, score_interval
+from overread.froc.intervals import standard_interval
+
+
+@pytest.mark.parametrize(("found", "total"), [(46, 104), (0, 10), (10, 10), (1, 3), (500, 501)])
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+def test_wilson_is_scipys(found, total, level):
+    expected = binomtest(found, total).proportion_ci(level, method="wilson")
+    np.testing.assert_allclose(proportion_interval(found, total, level), expected, atol=1e-15)
+
+
+def test_score_interval_of_independent_lesions_is_wilsons():
+    rng = np.random.default_rng(0)
+    replicates = rng.binomial(200, 0.7, (200_000, 1)) / 200
+    lower, upper = score_interval(np.array([0.7]), replicates, 200, 0.95)
+    np.testing.assert_allclose([lower[0], upper[0]], proportion_interval(140, 200), atol=5e-4)
+
+
+def test_score_interval_without_variance_counts_patients():
+    for p in (0.0, 1.0):
+        ends = score_interval(np.array([p]), np.full((10, 1), p), 7, 0.95)
+        np.testing.assert_allclose(np.ravel(ends), proportion_interval(7 * p, 7))
+
+
+def test_undefined_replicates_are_left_out():
+    replicates = np.array([[0.1], [np.nan], [0.3], [0.2]])
+    assert percentile_interval(replicates, 0.5)[0] == pytest.approx(0.15)
+    assert np.isnan(percentile_interval(replicates[1:2], 0.5)[0]).all()
+    assert np.isnan(score_interval(np.array([np.nan]), replicates[1:2], 0, 0.5)).all()
+    np.testing.assert_allclose(
+        score_interval(np.array([0.2]), replicates, 9, 0.9),
+        score_interval(np.array([0.2]), replicates[[0, 2, 3]], 9, 0.9),
+    )
+
+
+def test_standard_interval_and_its_p_value_agree():
+    rng = np.random.default_rng(1)
+    replicates = rng.normal(0.1, 0.05, (1000, 1))
+    error = replicates.std(ddof=1)
+    result = standard_interval(np.array([0.1]), replicates, 0.95)
+    np.testing.assert_allclose([result.lower[0], result.upper[0]], norm.interval(0.95, 0.1, error))
+    np.testing.assert_allclose(result.p_value, 2 * norm.sf(0.1 / error))
+    touching = standard_interval(np.array([0.1]), replicates, 1 - float(result.p_value[0]))
+    assert touching.lower[0] == pytest.approx(0, abs=1e-12)
+    assert standard_interval(np.zeros(1), np.zeros((5, 1)), 0.95).p_value[0] == 1
+    assert np.isnan(standard_interval(np.zeros(1), np.full((5, 1), np.nan), 0.95).p_value[0])

@@ -1,0 +1,123 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from overread.errors import FormatError, InvalidInputError, LeakageError
+from overread.froc import LockedOperatingPoint, Matching, lock_operating_point, match, operating_points
+
+
+@pytest.fixture
+def lock(make_matching):
+    return lock_operating_point(make_matching(1), fp_target=1.0, model="soft")
+
+
+@pytest.fixture
+def locked_file(lock, tmp_path):
+    path = tmp_path / "lock.json"
+    lock.write(path)
+    return path
+
+
+def test_round_trip(lock, locked_file):
+    assert LockedOperatingPoint.read(locked_file) == lock
+    assert json.loads(locked_file.read_text())["checksum"] == lock.checksum
+    assert not list(locked_file.parent.glob(".*"))
+
+
+def test_the_test_figures_cite_the_lock(lock, make_matching):
+    test = make_matching(2)
+    result = lock.evaluate(test, n_bootstrap=100)
+    assert result.lock_checksum == lock.checksum
+    assert result.data_sha256 == test.fingerprint()
+    carried = operating_points(make_matching(1), test, fp_targets=[1.0]).iloc[1]
+    rows = result.intervals.set_index("measure")
+    for name in ("fp_per_image", "gt_sensitivity", "image_sensitivity"):
+        assert rows.loc[name, "estimate"] == carried[name]
+        assert rows.loc[name, "lower"] <= carried[name] <= rows.loc[name, "upper"]
+
+
+def test_a_lock_is_never_overwritten(lock, locked_file):
+    before = locked_file.read_bytes()
+    with pytest.raises(InvalidInputError, match="never overwritten"):
+        lock.write(locked_file)
+    assert locked_file.read_bytes() == before
+
+
+def test_the_data_of_the_lock_are_no_test(lock, make_matching):
+    with pytest.raises(LeakageError, match="these very data"):
+        lock.evaluate(make_matching(1))
+
+
+def test_another_rule_or_option_is_refused(make_tables, make_matching, lock):
+    tables = make_tables(1, 6, 40, 8, 100)
+    strict = lock_operating_point(match(*tables), fp_target=1.0)
+    with pytest.raises(InvalidInputError, match="locked for"):
+        strict.evaluate(match(*tables, single_reader="ignore"))
+    with pytest.raises(InvalidInputError, match="locked for"):
+        lock.evaluate(match(*tables))
+
+
+def test_no_threshold_to_lock():
+    same = Matching.from_events(
+        n_images=1, fp_scores=[1.0, 1.0], fp_images=[0, 0], gt_scores=[1.0], gt_images=[0]
+    )
+    with pytest.raises(InvalidInputError, match="no threshold"):
+        lock_operating_point(same, fp_target=1.0)
+
+
+def test_without_targets_the_sensitivity_is_null(tmp_path):
+    m = Matching.from_events(n_images=1, fp_scores=[1.0], fp_images=[0], gt_scores=[], gt_images=[])
+    lock = lock_operating_point(m, fp_target=1.0)
+    lock.write(tmp_path / "lock.json")
+    assert LockedOperatingPoint.read(tmp_path / "lock.json").gt_sensitivity is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text.replace('"fp_target": 1.0', '"fp_target": 1.5'),
+        lambda text: text.replace('"fp_target": 1.0', '"fp_target": NaN'),
+        lambda text: text.replace('"fp_target": 1.0', '"fp_target": 1e999'),
+        lambda text: text.replace('"fp_target": 1.0', '"fp_target": 1.0, "fp_target": 1.0'),
+        lambda text: text.replace("point/1", "point/2"),
+        lambda text: text.replace('"model": "soft",', ""),
+        lambda text: text.replace('"model"', '"other": 1, "model"'),
+        lambda text: text[: len(text) // 2],
+        lambda text: "",
+        lambda text: "[" * 100_000,
+        lambda text: "[1, 2]",
+        lambda text: "null",
+    ],
+)
+def test_a_damaged_file_is_refused(locked_file, damage):
+    locked_file.write_text(damage(locked_file.read_text()))
+    with pytest.raises(FormatError, match=r"lock\.json: not a locked operating point"):
+        LockedOperatingPoint.read(locked_file)
+
+
+def test_bytes_that_are_no_text_are_refused(locked_file):
+    locked_file.write_bytes(b"\xff\xfe\x00{")
+    with pytest.raises(FormatError):
+        LockedOperatingPoint.read(locked_file)
+
+
+def test_a_threshold_of_another_type_is_refused(lock, tmp_path):
+    replace(lock, threshold="high").write(tmp_path / "lock.json")
+    with pytest.raises(FormatError, match="threshold is not a number"):
+        LockedOperatingPoint.read(tmp_path / "lock.json")
+
+
+def test_every_bit_flip_is_noticed(locked_file):
+    good = locked_file.read_bytes()
+    rng = np.random.default_rng(0)
+    original = LockedOperatingPoint.read(locked_file)
+    for position in rng.integers(0, len(good), 200):
+        bad = bytearray(good)
+        bad[position] ^= 1 << int(rng.integers(8))
+        locked_file.write_bytes(bytes(bad))
+        try:
+            assert LockedOperatingPoint.read(locked_file) == original
+        except FormatError:
+            continue

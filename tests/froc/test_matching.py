@@ -1,0 +1,178 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.errors import InvalidInputError, TableError
+from overread.froc import Matching, MatchOptions, froc_curve, match
+from overread.truth import STRICT_HIT, HitRule
+
+IMAGES = pd.DataFrame({"image_id": ["a", "b", "empty"], "patient_id": ["p", "p", "q"]})
+
+
+def table_of_candidates(*rows):
+    return pd.DataFrame(rows, columns=["image_id", "candidate_id", "x_mm", "y_mm", "score"])
+
+
+def table_of_truth(*rows):
+    frame = pd.DataFrame(rows, columns=["image_id", "truth_id", "x_mm", "y_mm", "n_readers"])
+    return frame.assign(semi_major_mm=6.0, semi_minor_mm=6.0, angle_deg=0.0, golden=frame["n_readers"] >= 2)
+
+
+# Image a: GT "g" of two readers at (20, 20) with candidates of score 0.9 and 0.4 on it, and a single-reader
+# GT "s" at (60, 20) with a candidate of score 0.7. Image b: a candidate of score 0.5 on nothing, and GT "m"
+# that nothing hits. The third image has neither.
+CANDIDATES = table_of_candidates(
+    ("a", "1", 20, 20, 0.9), ("a", "2", 22, 20, 0.4), ("a", "3", 60, 20, 0.7), ("b", "4", 90, 90, 0.5)
+)
+TRUTH = table_of_truth(("a", "g", 20, 20, 2), ("a", "s", 60, 20, 1), ("b", "m", 20, 20, 3))
+
+
+def test_by_hand_default():
+    m = match(CANDIDATES, TRUTH, IMAGES)
+    assert sorted(m.fp_scores) == [0.5, 0.7]
+    assert m.gt_scores.tolist() == [0.9, -np.inf]
+    assert m.gt_reached.tolist() == [True, False]
+    assert m.strata["truth_id"].tolist() == ["g", "m"]
+    assert (m.n_images, m.n_patients, m.n_gts) == (3, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "fps", "gts"),
+    [
+        ({"single_reader": "ignore"}, [0.5], [0.9, -np.inf]),
+        ({"single_reader": "hit"}, [0.5], [0.9, 0.7, -np.inf]),
+        ({"extra_hits": "fp"}, [0.4, 0.5, 0.7], [0.9, -np.inf]),
+        ({"extra_hits": "fp", "single_reader": "ignore"}, [0.4, 0.5], [0.9, -np.inf]),
+        ({"rule": STRICT_HIT}, [0.5, 0.7], [0.9, -np.inf]),
+        ({"rule": HitRule(kind="distance", max_distance_mm=100)}, [], [0.9, 0.5]),
+    ],
+)
+def test_by_hand_options(options, fps, gts):
+    m = match(CANDIDATES, TRUTH, IMAGES, **options)
+    assert sorted(m.fp_scores) == fps
+    assert m.gt_scores.tolist() == gts
+
+
+def test_one_candidate_on_several_gts():
+    truth = table_of_truth(("a", "near", 20, 20, 2), ("a", "far", 25, 20, 2), ("a", "single", 17, 20, 1))
+    candidates = table_of_candidates(("a", "1", 21, 20, 0.9))
+    assert match(candidates, truth, IMAGES).gt_scores.tolist() == [0.9, 0.9]
+    nearest = match(candidates, truth, IMAGES, shared_candidates="nearest")
+    assert nearest.gt_scores.tolist() == [0.9, -np.inf]
+    # Nearest to a single-reader GT it finds no golden one, and is a false positive or nothing.
+    candidates = table_of_candidates(("a", "1", 18, 20, 0.9))
+    assert match(candidates, truth, IMAGES).gt_scores.tolist() == [0.9, -np.inf]
+    literal = match(candidates, truth, IMAGES, shared_candidates="nearest")
+    assert (literal.gt_scores.tolist(), literal.fp_scores.tolist()) == ([-np.inf, -np.inf], [0.9])
+    assert not len(literal.with_options(single_reader="ignore").fp_scores)
+
+
+def test_extra_hit_is_best_elsewhere():
+    """A candidate that is second on one GT and first on another is no extra one."""
+    truth = table_of_truth(("a", "left", 20, 20, 2), ("a", "right", 28, 20, 2))
+    candidates = table_of_candidates(
+        ("a", "1", 19, 20, 0.9), ("a", "2", 24, 20, 0.5), ("a", "3", 30, 20, 0.2)
+    )
+    m = match(candidates, truth, IMAGES, extra_hits="fp")
+    assert m.gt_scores.tolist() == [0.9, 0.5]
+    assert m.fp_scores.tolist() == [0.2]
+
+
+def test_far_box_is_no_hit():
+    """coco-froc counts a box 500 px from the only GT of its image as a hit; it is a false positive."""
+    candidates = table_of_candidates(("a", "1", 520, 20, 0.9))
+    m = match(candidates, TRUTH, IMAGES)
+    assert (m.gt_scores.tolist(), m.fp_scores.tolist()) == ([-np.inf, -np.inf], [0.9])
+
+
+def test_other_scores_share_the_geometry():
+    m = match(CANDIDATES, TRUTH, IMAGES)
+    other = m.with_scores([0.1, 0.8, 0.3, 0.2])
+    fresh = match(CANDIDATES, TRUTH, IMAGES, scores=[0.1, 0.8, 0.3, 0.2])
+    assert other.geometry is m.geometry
+    assert other.fingerprint() == fresh.fingerprint() != m.fingerprint()
+    assert other.with_options(single_reader="hit").gt_scores.tolist() == [0.8, 0.3, -np.inf]
+
+
+def test_scores_table_joins_by_id():
+    scores = pd.DataFrame(
+        {"image_id": ["b", "a", "a", "a"], "candidate_id": list("4321"), "soft": [5, 7, 4, 9]}
+    )
+    m = match(CANDIDATES, TRUTH, IMAGES, scores=scores)
+    assert sorted(m.fp_scores) == [5, 7]
+    assert m.gt_scores.tolist() == [9, -np.inf]
+    with pytest.raises(TableError, match="no row for candidates row 0"):
+        match(CANDIDATES, TRUTH, IMAGES, scores=scores.iloc[:3])
+    with pytest.raises(TableError, match="2 model columns"):
+        match(CANDIDATES, TRUTH, IMAGES, scores=scores.assign(b1=0.0))
+    with pytest.raises(TableError, match="twice"):
+        match(CANDIDATES, TRUTH, IMAGES, scores=pd.concat([scores, scores]))
+
+
+def test_order_of_rows_does_not_matter(make_tables):
+    candidates, truth, images = make_tables(3, 5, 60, 12, 5)
+    m = match(candidates, truth, images, extra_hits="fp")
+    shuffled = match(
+        candidates.sample(frac=1, random_state=1),
+        truth.sample(frac=1, random_state=2),
+        images,
+        extra_hits="fp",
+    )
+    assert froc_curve(m).to_frame().equals(froc_curve(shuffled).to_frame())
+
+
+def test_golden_without_column():
+    assert match(CANDIDATES, TRUTH.drop(columns="golden"), IMAGES).n_gts == 2
+    assert match(CANDIDATES, TRUTH.drop(columns=["golden", "n_readers"]), IMAGES).n_gts == 3
+    with pytest.raises(TableError, match="golden"):
+        match(CANDIDATES, TRUTH.assign(golden=0.5), IMAGES)
+
+
+def test_patients_default_to_images():
+    assert match(CANDIDATES, TRUTH, IMAGES.drop(columns="patient_id")).n_patients == 3
+    with pytest.raises(TableError, match="row 1, column patient_id"):
+        match(CANDIDATES, TRUTH, IMAGES.assign(patient_id=["p", None, "q"]))
+
+
+@pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
+def test_score_that_is_no_number(score):
+    with pytest.raises(TableError, match="row 2"):
+        match(CANDIDATES.assign(score=[0.1, 0.2, score, 0.3]), TRUTH, IMAGES)
+
+
+def test_refusals():
+    with pytest.raises(TableError, match="no rows"):
+        match(CANDIDATES, TRUTH, IMAGES.iloc[:0])
+    with pytest.raises(TableError, match="not in the images"):
+        match(CANDIDATES, TRUTH, IMAGES.iloc[:1])
+    with pytest.raises(TableError, match="not unique"):
+        match(CANDIDATES, TRUTH, pd.concat([IMAGES, IMAGES]))
+    with pytest.raises(TableError, match="no column 'score'"):
+        match(CANDIDATES.drop(columns="score"), TRUTH, IMAGES)
+    with pytest.raises(TableError, match="not numbers"):
+        match(CANDIDATES.assign(score="high"), TRUTH, IMAGES)
+    with pytest.raises(TableError, match="shape"):
+        match(CANDIDATES, TRUTH, IMAGES, scores=[1.0])
+    with pytest.raises(InvalidInputError, match="single_reader='no'"):
+        match(CANDIDATES, TRUTH, IMAGES, single_reader="no")
+    with pytest.raises(InvalidInputError, match="extra_hits"):
+        MatchOptions(extra_hits="tp")
+
+
+def test_from_events_refusals():
+    events = {"n_images": 2, "fp_scores": [1.0], "fp_images": [0], "gt_scores": [-np.inf], "gt_images": [1]}
+    m = Matching.from_events(**events)
+    assert not m.gt_reached[0]
+    with pytest.raises(InvalidInputError, match="made from events"):
+        m.with_scores([1.0])
+    for wrong in (
+        {"n_images": 0},
+        {"gt_scores": [np.nan]},
+        {"gt_scores": [np.inf]},
+        {"fp_scores": [np.nan]},
+        {"fp_images": [2]},
+        {"gt_images": [-1]},
+        {"patients": [1]},
+    ):
+        with pytest.raises(InvalidInputError):
+            Matching.from_events(**(events | wrong))
