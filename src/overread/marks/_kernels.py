@@ -164,12 +164,14 @@ def circle_overlap(h: float, k: float, p: float, q: float) -> float:
 @kernel
 def comes_first(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
     """Whether `first` is the larger ellipse; equal areas are ordered by their other numbers."""
-    difference = first[2] * first[3] - second[2] * second[3]
+    # compared, not subtracted: a fused a b - c d has no sign that swaps with its arguments
+    area, other_area = first[2] * first[3], second[2] * second[3]
+    if area != other_area:
+        return area > other_area
     for column in range(5):
-        if difference != 0.0:
-            break
-        difference = first[column] - second[column]
-    return difference >= 0.0
+        if first[column] != second[column]:
+            return first[column] > second[column]
+    return True
 
 
 @kernel
