@@ -53,7 +53,14 @@ def print_points(console: Console, report: dict[str, Any], model: dict[str, Any]
     chance, ignored = model["chance"], model["single_reader_ignored"]
     table = Table(title=escape(model["name"]), title_justify="left", caption=caption(report, model))
     table.caption_justify = "left"
-    for name in ("FP/image", "threshold", "GT sensitivity", "image sensitivity", "GT, of reached"):
+    for name in (
+        "FP target",
+        "FP/image",
+        "threshold",
+        "GT sensitivity",
+        "image sensitivity",
+        "GT, of reached",
+    ):
         table.add_column(name, justify="right")
     if ignored:
         table.add_column("GT, 1-reader GTs ignored", justify="right")
@@ -62,6 +69,7 @@ def print_points(console: Console, report: dict[str, Any], model: dict[str, Any]
     for i, point in enumerate(model["points"]):
         cells = [
             f"{point['fp_target']:g}",
+            f"{point['fp_per_image']['estimate']:.2f}",
             f"{point['threshold']:.4g}" if math.isfinite(point["threshold"]) else "none",
             with_limits(point["gt_sensitivity"]),
             with_limits(point["image_sensitivity"]),
