@@ -3,7 +3,7 @@
 from overread.froc.chance import ChanceLevel, chance_level
 from overread.froc.comparison import Comparison, compare
 from overread.froc.curve import FP_TARGETS, MEASURES, FrocCurve, froc_curve, performance_at, sensitivity_at
-from overread.froc.intervals import percentile_interval, proportion_interval, score_interval
+from overread.froc.intervals import percentile_interval, proportion_interval, rate_interval, score_interval
 from overread.froc.lambda_choice import LambdaChoice, choose_lambda
 from overread.froc.locked import LockedEvaluation, LockedOperatingPoint, lock_operating_point
 from overread.froc.matching import Matching, MatchOptions, match
@@ -44,6 +44,7 @@ __all__ = [
     "percentile_interval",
     "performance_at",
     "proportion_interval",
+    "rate_interval",
     "score_interval",
     "sensitivity_at",
     "sensitivity_by",
