@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
 from overread.froc import Matching, bootstrap, compare, proportion_interval
@@ -47,12 +47,12 @@ class Scenario:
     score_step: float = 0.0
     correlation: float = 0.5
 
-    def threshold(self, fp_target: Floats) -> Floats:
+    def threshold(self, fp_target: ArrayLike) -> Floats:
         """Lowest threshold with at most ``fp_target`` false positives per image in the population.
 
         Scores rounded to a step s allow only thresholds half-way between two of their values.
         """
-        exact = norm.isf(fp_target / self.fps_per_image) * np.sqrt(1 + self.fp_patient_sd**2)
+        exact = norm.isf(np.asarray(fp_target) / self.fps_per_image) * np.sqrt(1 + self.fp_patient_sd**2)
         if not self.score_step:
             return exact
         return (np.ceil(exact / self.score_step + 0.5) - 0.5) * self.score_step
