@@ -17,6 +17,8 @@ from overread.errors import InvalidInputError
 
 __all__ = ["PairedPRange", "gts_needed", "paired_p_range"]
 
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class PairedPRange:
@@ -96,8 +98,8 @@ def gts_needed(
     psi = independent if discordant is None else discordant
     if difference == 0:
         raise InvalidInputError("gts_needed: equal sensitivities cannot be told apart by any number")
-    if not difference <= psi <= 1:
+    if not difference - ROUNDING <= psi <= 1:
         raise InvalidInputError(f"discordant={psi}: need between {difference:.3g} and 1")
     z_level, z_power = float(ndtri(1 - level / 2)), float(ndtri(power))
-    n = (z_level * sqrt(psi) + z_power * sqrt(psi - difference**2)) ** 2 / difference**2
+    n = (z_level * sqrt(psi) + z_power * sqrt(max(psi - difference**2, 0.0))) ** 2 / difference**2
     return ceil(n * design_effect)
