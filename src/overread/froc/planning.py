@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, sqrt
 
-from scipy.special import ndtri
-from scipy.stats import binom
+from scipy.special import bdtr, ndtri
 
 from overread.errors import InvalidInputError
 
@@ -59,7 +58,7 @@ def paired_p_range(first: int, second: int, total: int) -> PairedPRange:
 def mcnemar_p(only_first: int, only_second: int) -> float:
     """Two-sided exact p-value of McNemar's test."""
     fewer, discordant = min(only_first, only_second), only_first + only_second
-    return min(1.0, 2.0 * float(binom.cdf(fewer, discordant, 0.5))) if discordant else 1.0
+    return min(1.0, 2.0 * float(bdtr(fewer, discordant, 0.5))) if discordant else 1.0
 
 
 def gts_needed(
