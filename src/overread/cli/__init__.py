@@ -30,6 +30,33 @@ app.command(
     help="Show how the readers read: sensitivity, false positives, agreement.",
     help_epilogue="Example: overread readers my_study --figure readers.png",
 )
+app.command(
+    "overread.cli.import_marks:import_marks",
+    name="import",
+    help="Turn other tools' marks into tables of marks, readings and images.",
+    help_epilogue="Example: overread import --reader R1=a.xml --reader R2=b.xml --mm-per-px 0.14 --out study",
+)
+app.command(
+    "overread.cli.export_marks:export_marks",
+    name="export",
+    help="Write marks and readings in another tool's format.",
+    help_epilogue="Example: overread export study --format label-studio --out tasks.json",
+)
+app.command(
+    "overread.cli.check:check",
+    help="List every problem of a study's tables, by file and row.",
+    help_epilogue="Example: overread check study",
+)
+app.command(
+    "overread.cli.froc:froc",
+    help="Show how good a detector is: sensitivity against false positives per image, with intervals.",
+    help_epilogue="Example: overread froc detections.csv truth.csv --n-images 300 --figure froc.png",
+)
+app.command(
+    "overread.cli.compare:compare",
+    help="Say whether two models can be told apart on the same images.",
+    help_epilogue="Example: overread compare ours.json theirs.json truth_coco.json --mm-per-px 0.143",
+)
 
 INTERRUPTED = 130
 BUG = 1

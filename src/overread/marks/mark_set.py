@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +11,14 @@ import pandas as pd
 
 from overread.errors import TableError
 from overread.marks.problems import Problem, raise_for_errors
-from overread.marks.tables import TableScan, read_table, scan_table, write_table
-from overread.marks.validation import check_study
+from overread.marks.schemas import SCHEMAS
+from overread.marks.tables import read_table, scan_table, write_table
+from overread.marks.validation import check_images, check_marks, check_readings, check_study
 
 __all__ = ["MarkSet", "StudyScan", "combine", "find_table", "read_folder", "scan_folder", "write_folder"]
 
 KINDS = ("marks", "readings", "images")
+PLACE = re.compile(r"(?:, row ([0-9]+))?(?:, column ([^:]+))?: (.*)", re.DOTALL)
 NO_READINGS = (
     "there is no readings table (readings.csv or readings.parquet). Soft labels need to know who read each "
     "image, also who read it and marked nothing; list every reading as image_id, reader_id. Only where every "
@@ -110,39 +113,46 @@ def scan_folder(folder: str | Path, *, derive_readings: bool = False) -> StudySc
     if not place.is_dir():
         raise TableError(f"{place}: no such folder")
     problems: list[Problem] = []
-    scans = {kind: scan_one(place, kind, problems) for kind in KINDS}
-    files = {kind: str(find_path(place, kind)) for kind in KINDS}
-    marks, readings, images = (scan.frame if scan else None for scan in scans.values())
-    if marks is None and not any(
-        problem.file.endswith(("marks.csv", "marks.parquet")) for problem in problems
-    ):
-        problems.append(
-            Problem(str(place), None, None, "there is no marks table", "add marks.csv or marks.parquet")
-        )
-    if readings is None and marks is not None and derive_readings:
-        readings = readings_from_marks(marks)
-    elif readings is None and find_path(place, "readings").name == "readings":
-        problems.append(Problem(str(place), None, None, "there is no readings table", "list every reading"))
+    marks, readings, images = (scan_one(place, kind, problems) for kind in KINDS)
+    paths = {kind: find_path(place, kind) for kind in KINDS}
+    if not paths["marks"].is_file():
+        remedy = "add marks.csv or marks.parquet"
+        problems.append(Problem(str(place), None, None, "there is no marks table", remedy))
+    if not paths["readings"].is_file():
+        if marks is not None and derive_readings:
+            readings = readings_from_marks(marks)
+        else:
+            remedy = "list every reading, also those without marks"
+            problems.append(Problem(str(place), None, None, "there is no readings table", remedy))
+    names = {kind: str(path) for kind, path in paths.items()}
+    if images is not None:
+        problems += check_images(images, file=names["images"])
+    if readings is not None:
+        problems += check_readings(readings, images, file=names["readings"])
     if marks is not None:
-        fitting = readings if readings is not None else readings_from_marks(marks)
-        found = check_study(
-            marks, fitting, images, files=(files["marks"], files["readings"], files["images"])
-        )
-        problems += found if readings is not None else [p for p in found if p.file != files["readings"]]
+        problems += check_marks(marks, readings, images, file=names["marks"])
     return StudyScan(marks, readings, images, one_per_cell(problems))
 
 
-def scan_one(folder: Path, kind: str, problems: list[Problem]) -> TableScan | None:
+def scan_one(folder: Path, kind: str, problems: list[Problem]) -> pd.DataFrame | None:
     """Scan one table of a folder; what stops the reading becomes a problem."""
     try:
         path = find_table(folder, kind)
-        scan = scan_table(path, kind) if path else None
+        if path is None:
+            return None
+        scan = scan_table(path, kind)
     except TableError as error:
-        place, _, message = str(error).partition(": ")
-        problems.append(Problem(place, None, None, message, "correct the file"))
+        problems.append(problem_of(error, find_path(folder, kind)))
         return None
-    problems += scan.problems if scan else []
-    return scan
+    problems += scan.problems
+    return scan.frame
+
+
+def problem_of(error: TableError, path: Path) -> Problem:
+    """Problem of an error whose text begins with the file and, it may be, the row and the column."""
+    parts = PLACE.fullmatch(str(error).removeprefix(str(path)))
+    row, column, message = parts.groups() if parts else (None, None, str(error))
+    return Problem(str(path), int(row) if row else None, column, message, "correct the file")
 
 
 def find_path(folder: Path, kind: str) -> Path:
@@ -165,21 +175,29 @@ def one_per_cell(problems: Sequence[Problem]) -> list[Problem]:
     return kept
 
 
-def write_folder(mark_set: MarkSet, folder: str | Path, *, ending: str = "csv") -> list[Path]:
-    """Write the three tables into a folder, made if need be; return their paths."""
+def write_folder(
+    mark_set: MarkSet, folder: str | Path, *, ending: str = "csv", overwrite: bool = False
+) -> list[Path]:
+    """Write the three tables into a folder, made if need be; return their paths.
+
+    Raises
+    ------
+    TableError
+        If the folder holds one of the tables already, unless ``overwrite``; in another ending, always.
+    """
     place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
     for kind in KINDS:
-        other = place / f"{kind}.{'parquet' if ending == 'csv' else 'csv'}"
-        if other.exists():
-            raise TableError(
-                f"{other}: is there already, and a study holds a table once; remove it or choose it"
-            )
+        for present in (place / f"{kind}.csv", place / f"{kind}.parquet"):
+            if present.exists() and not (overwrite and present.suffix == f".{ending}"):
+                raise TableError(
+                    f"{present}: is there already (choose another folder, remove it, or overwrite it)"
+                )
+    place.mkdir(parents=True, exist_ok=True)
     return [write_table(getattr(mark_set, kind), place / f"{kind}.{ending}") for kind in KINDS]
 
 
 def combine(mark_sets: Sequence[MarkSet]) -> MarkSet:
-    """Join mark sets of several files; an image told of twice must be told of alike.
+    """Join mark sets of several files; what one file leaves open of an image, another may tell.
 
     Raises
     ------
@@ -189,14 +207,19 @@ def combine(mark_sets: Sequence[MarkSet]) -> MarkSet:
     marks, readings, images = (
         pd.concat([getattr(mark_set, kind) for mark_set in mark_sets], ignore_index=True) for kind in KINDS
     )
-    for name in ("path", "patient_id", "split", "label"):
-        for table in (marks, images):
-            if name in table:
-                table[name] = table[name].fillna("")
-    joined = MarkSet(
-        marks,
-        readings.drop_duplicates(["image_id", "reader_id"], ignore_index=True),
-        images.drop_duplicates(ignore_index=True),
-    )
+    readings = readings.drop_duplicates(["image_id", "reader_id"], ignore_index=True)
+    images = told_of_each(images).drop_duplicates(ignore_index=True)
+    if "label" in marks:
+        marks["label"] = marks["label"].fillna("")
+    joined = MarkSet(marks, readings, images)
     raise_for_errors(check_study(joined.marks, joined.readings, joined.images))
     return joined
+
+
+def told_of_each(images: pd.DataFrame) -> pd.DataFrame:
+    """Fill the empty cells of each image from other rows of the same image."""
+    known = images.mask(images == "")
+    known = known.fillna(known.groupby("image_id", sort=False).transform("first"))
+    numbers = [column.name for column in SCHEMAS["images"].columns if column.type == "number"]
+    texts = [name for name in known.columns if name not in numbers]
+    return known.assign(**{name: known[name].fillna("").astype("str") for name in texts})

@@ -13,8 +13,9 @@ import pandas as pd
 
 from overread.errors import FormatError, InvalidInputError
 from overread.marks.cell_types import shown
+from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.marks.mark_set import MarkSet
-from overread.marks.pixels import canonical, rescaled
+from overread.marks.pixels import rescaled
 from overread.marks.schemas import SCHEMAS
 from overread.marks.tables import read_table
 from overread.marks.validation import validate_images
@@ -121,6 +122,8 @@ class MarkSetBuilder:
             "height_px": height,
         }
         known = self.images.setdefault(image_id, row)
+        if known == row:
+            return
         for name, value in row.items():
             if value != known[name] and not (value != value and known[name] != known[name]):
                 raise FormatError(
@@ -186,18 +189,14 @@ class MarkSetBuilder:
     def marks_table(self) -> pd.DataFrame:
         """Give the marks as ellipses in mm."""
         drawn = {name: [mark[name] for mark in self.marks] for name in MARK_FIELDS}
-        shape = [np.array(drawn[name], float) for name in ("x", "y", "a", "b", "angle")]
-        ellipses = rescaled(canonical(*shape), np.array(drawn["scale_x"]), np.array(drawn["scale_y"]))
+        shapes = np.array([drawn[name] for name in ("x", "y", "a", "b", "angle")], float).T
+        ellipses = rescaled(shapes, drawn["scale_x"], drawn["scale_y"])
         table = pd.DataFrame(
             {
                 **{
                     name: pd.Series(drawn[name], dtype="str") for name in ("image_id", "reader_id", "mark_id")
                 },
-                "x_mm": ellipses.x,
-                "y_mm": ellipses.y,
-                "semi_major_mm": ellipses.semi_major,
-                "semi_minor_mm": ellipses.semi_minor,
-                "angle_deg": ellipses.angle_deg,
+                **dict(zip(ELLIPSE_COLUMNS, ellipses.T, strict=True)),
                 "confidence": np.array(drawn["confidence"], float),
                 "label": pd.Series(drawn["label"], dtype="str"),
             }

@@ -25,18 +25,19 @@ from pydicom.sr.coding import Code
 
 from overread.errors import TableError, UsageError
 from overread.marks.cell_types import shown
+from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.marks.formats.dicom_sr import CERTAINTY, read_dicom
 from overread.marks.formats.outline import PixelEllipse, outline_of_ellipse
 from overread.marks.mark_set import MarkSet
-from overread.marks.pixels import canonical, rescaled
+from overread.marks.pixels import rescaled
 from overread.storage import write_atomically
 
 __all__ = ["write"]
 
 LONGEST_MEANING = 64
+LONGEST_ID = 1024
 KNOWN_FINDINGS = {"Nodule": Code("27925004", "SCT", "Nodule"), "Mass": Code("4147007", "SCT", "Mass")}
 NEEDED = ("path", "mm_per_px_x", "mm_per_px_y")
-SHAPE = ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg")
 
 
 def write(mark_set: MarkSet, folder: Path, *, images_folder: Path, geometry: str = "ellipse") -> list[Path]:
@@ -107,10 +108,11 @@ def group_of(
             f"marks: mark {shown(str(mark['mark_id']))} of image {shown(image)} reaches beyond the image, "
             "which DICOM does not allow (take it out, or correct it)"
         )
+    mark_id = exact_text(str(mark["mark_id"]), "mark")
     certainty = mark.get("confidence", math.nan)
     measured = [] if math.isnan(certainty) else [certainty_item(float(certainty))]
     return sr.PlanarROIMeasurementsAndQualitativeEvaluations(
-        tracking_identifier=sr.TrackingIdentifier(uid_of(image, str(mark["mark_id"])), str(mark["mark_id"])),
+        tracking_identifier=sr.TrackingIdentifier(uid_of(image, mark_id), mark_id),
         referenced_region=sr.ImageRegion(geometry.upper(), points, source),
         finding_type=finding_code(str(mark.get("label", "") or "")),
         measurements=measured,
@@ -119,11 +121,9 @@ def group_of(
 
 def graphic_points(mark: Mapping[Any, Any], image: Mapping[Any, Any], geometry: str) -> NDArray[np.float64]:
     """Points of a mark in pixels: end points of the axes, or a closed outline."""
-    shape = canonical(*([mark[name]] for name in SHAPE))
-    pixels = rescaled(shape, 1 / image["mm_per_px_x"], 1 / image["mm_per_px_y"])
-    centre = (float(pixels.x[0]), float(pixels.y[0]))
-    semi_axes = (float(pixels.semi_major[0]), float(pixels.semi_minor[0]))
-    ellipse = PixelEllipse(centre, semi_axes, float(pixels.angle_deg[0]))
+    shape = [[mark[name] for name in ELLIPSE_COLUMNS]]
+    x, y, a, b, angle = rescaled(shape, 1 / image["mm_per_px_x"], 1 / image["mm_per_px_y"])[0].tolist()
+    ellipse = PixelEllipse((x, y), (a, b), angle)
     if geometry == "polyline":
         outline = outline_of_ellipse(ellipse)
         return np.vstack([outline, outline[:1]])
@@ -151,7 +151,9 @@ def finding_code(label: str) -> Code | None:
 
 def document_of(reader: str, headers: Sequence[Dataset], groups: Sequence[Any]) -> sr.ComprehensiveSR:
     """One reader's report on the images of one study."""
-    person = sr.PersonObserverIdentifyingAttributes(name=person_name(reader), login_name=reader)
+    person = sr.PersonObserverIdentifyingAttributes(
+        name=person_name(reader), login_name=exact_text(reader, "reader")
+    )
     context = sr.ObservationContext(observer_person_context=sr.ObserverContext(codes.DCM.Person, person))
     report = sr.MeasurementReport(
         observation_context=context,
@@ -159,7 +161,7 @@ def document_of(reader: str, headers: Sequence[Dataset], groups: Sequence[Any]) 
         imaging_measurements=groups,
     )
     study = str(headers[0].StudyInstanceUID)
-    return sr.ComprehensiveSR(
+    document = sr.ComprehensiveSR(
         evidence=headers,
         content=report,
         series_instance_uid=uid_of("series", study, reader),
@@ -169,6 +171,8 @@ def document_of(reader: str, headers: Sequence[Dataset], groups: Sequence[Any]) 
         manufacturer="Overread",
         is_complete=True,
     )
+    document.SpecificCharacterSet = "ISO_IR 192"  # UTF-8: ids may have any letters
+    return document
 
 
 def nothing_found(reader: str, headers: Sequence[Dataset]) -> Any:
@@ -184,6 +188,15 @@ def nothing_found(reader: str, headers: Sequence[Dataset]) -> Any:
             sr.QualitativeEvaluation(codes.DCM.Finding, Code("260415000", "SCT", "Not detected")),
         ],
     )
+
+
+def exact_text(text: str, what: str) -> str:
+    """Text that DICOM keeps as it is: it drops trailing blanks, and readers trip over control characters."""
+    if text != text.rstrip() or not text.isprintable() or len(text) > LONGEST_ID:
+        raise TableError(
+            f"the {what} id {shown(text)} would not come back exactly from DICOM (choose another)"
+        )
+    return text
 
 
 def person_name(reader: str) -> str:

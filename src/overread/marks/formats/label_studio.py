@@ -22,10 +22,11 @@ import pandas as pd
 
 from overread.errors import FormatError, TableError
 from overread.marks.cell_types import shown
+from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.formats.json_file import JsonNode, read_json
 from overread.marks.mark_set import MarkSet
-from overread.marks.pixels import canonical, rescaled
+from overread.marks.pixels import rescaled
 from overread.storage import write_atomically
 
 __all__ = ["read", "write"]
@@ -222,10 +223,9 @@ def write(mark_set: MarkSet, path: Path) -> list[Path]:
         task = tasks.setdefault(image_id, {"id": len(tasks) + 1, "data": data, "annotations": []})
         drawn = marks.get((image_id, reader_id))
         result = [] if drawn is None else list(regions_of(drawn, row))
-        # Label Studio wants a whole number or an object; the object carries the exact id.
         annotation = {
             "id": number,
-            "completed_by": {"id": reader_id},
+            "completed_by": member(reader_id),
             "was_cancelled": False,
             "result": result,
         }
@@ -254,16 +254,14 @@ def regions_of(marks: pd.DataFrame, image: Mapping[str, Any]) -> Iterator[dict[s
     if not all(math.isfinite(value) for value in (sx, sy, width, height)):
         image_id = shown(image["image_id"])
         raise TableError(f"images: image {image_id}: percent need the columns {', '.join(needed)}")
-    columns = ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg")
-    shape = canonical(*(marks[name].to_numpy(np.float64) for name in columns))
-    ellipses = rescaled(shape, 1 / sx, 1 / sy)
-    for place, mark in enumerate(records(marks)):
+    ellipses = rescaled(marks[list(ELLIPSE_COLUMNS)].to_numpy(np.float64), 1 / sx, 1 / sy)
+    for mark, (x, y, a, b, angle) in zip(records(marks), ellipses.tolist(), strict=True):
         value: dict[str, Any] = {
-            "x": float(ellipses.x[place]) * 100 / width,
-            "y": float(ellipses.y[place]) * 100 / height,
-            "radiusX": float(ellipses.semi_major[place]) * 100 / width,
-            "radiusY": float(ellipses.semi_minor[place]) * 100 / height,
-            "rotation": float(ellipses.angle_deg[place]),
+            "x": x * 100 / width,
+            "y": y * 100 / height,
+            "radiusX": a * 100 / width,
+            "radiusY": b * 100 / height,
+            "rotation": angle,
             "ellipselabels": [mark["label"]] if mark.get("label") else [],
         }
         yield {

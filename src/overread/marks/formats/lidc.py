@@ -99,21 +99,15 @@ def add_outlined(
     mm_per_px: float,
     slice_mm: float,
 ) -> None:
-    """Note an outlined nodule; outlines of holes are left out."""
+    """Note an outlined nodule; outlines of holes, and single points beside true outlines, are left out."""
     name = child_text(nodule, "noduleID") or ""
     where = f"{builder.source}, session {session}, nodule {name!r}"
-    extents = []
-    for roi in children(nodule, "roi"):
-        if child_text(roi, "inclusion") == "TRUE":
-            columns = [
-                number_in(child_text(edge, "xCoord"), "xCoord", where) for edge in children(roi, "edgeMap")
-            ]
-            if not columns:
-                raise FormatError(f"{where}: an outline without points")
-            z = number_in(child_text(roi, "imageZposition"), "imageZposition", where)
-            extents.append(SliceExtent(min(columns), max(columns), z))
-    if not extents:
+    outlines = [
+        outline(roi, where) for roi in children(nodule, "roi") if child_text(roi, "inclusion") == "TRUE"
+    ]
+    if not outlines:
         raise FormatError(f"{where}: characteristics without an outline")
+    extents = [extent for extent, points in outlines if points > 1] or [extent for extent, _ in outlines]
     ellipse = coronal_ellipse(extents, mm_per_px=mm_per_px, slice_mm=slice_mm)
     builder.add_mark(
         image_id,
@@ -125,6 +119,15 @@ def add_outlined(
         label="nodule",
         in_mm=True,
     )
+
+
+def outline(roi: Element, where: str) -> tuple[SliceExtent, int]:
+    """Extent of an outline in its slice, and the number of its points."""
+    columns = [number_in(child_text(edge, "xCoord"), "xCoord", where) for edge in children(roi, "edgeMap")]
+    if not columns:
+        raise FormatError(f"{where}: an outline without points")
+    z = number_in(child_text(roi, "imageZposition"), "imageZposition", where)
+    return SliceExtent(min(columns), max(columns), z), len(columns)
 
 
 def read_radiograph(builder: MarkSetBuilder, root: Element, radius_mm: float | None) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.errors import FormatError
-from overread.marks.pixels import from_matrix
+from overread.marks.pixels import ellipses_of_matrices
 
 __all__ = ["PixelEllipse", "ellipse_of_outline", "outline_of_ellipse"]
 
@@ -58,12 +58,8 @@ def ellipse_of_outline(points: Floats) -> PixelEllipse:
 def of_second_moments(centre: Floats, shape: Floats) -> PixelEllipse:
     """Ellipse whose M M^T is given."""
     root = np.linalg.cholesky(shape)
-    ellipse = from_matrix(*([value] for value in (*centre, root[0, 0], 0.0, root[1, 0], root[1, 1])))
-    return PixelEllipse(
-        (float(centre[0]), float(centre[1])),
-        (float(ellipse.semi_major[0]), float(ellipse.semi_minor[0])),
-        float(ellipse.angle_deg[0]),
-    )
+    x, y, a, b, angle = ellipses_of_matrices([centre], [root])[0].tolist()
+    return PixelEllipse((x, y), (a, b), angle)
 
 
 def polygon_moments(points: Floats) -> tuple[Floats, Floats]:

@@ -11,12 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from overread.errors import FormatError
+from overread.marks.ellipse import ELLIPSE_COLUMNS, normalized_ellipses
 from overread.marks.mark_set import MarkSet, read_folder, write_folder
-from overread.marks.pixels import canonical
 
 __all__ = ["read", "write"]
-
-SHAPE = ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg")
 
 
 def read(path: Path, *, derive_readings: bool = False) -> MarkSet:
@@ -32,13 +30,11 @@ def read(path: Path, *, derive_readings: bool = False) -> MarkSet:
     if path.is_file() and path.stem != "marks":
         raise FormatError(f"{path}: give the folder of the tables, or its marks.csv or marks.parquet")
     tables = read_folder(path.parent if path.is_file() else path, derive_readings=derive_readings)
-    ellipses = canonical(*(tables.marks[name].to_numpy(np.float64) for name in SHAPE))
-    marks = tables.marks.assign(
-        semi_major_mm=ellipses.semi_major, semi_minor_mm=ellipses.semi_minor, angle_deg=ellipses.angle_deg
-    )
+    ellipses = normalized_ellipses(tables.marks[list(ELLIPSE_COLUMNS)].to_numpy(np.float64))
+    marks = tables.marks.assign(**dict(zip(ELLIPSE_COLUMNS, ellipses.T, strict=True)))
     return MarkSet(marks, tables.readings, tables.images)
 
 
-def write(mark_set: MarkSet, path: Path, *, ending: str = "csv") -> list[Path]:
+def write(mark_set: MarkSet, path: Path, *, ending: str = "csv", overwrite: bool = False) -> list[Path]:
     """Write the three tables into a folder."""
-    return write_folder(mark_set, path, ending=ending)
+    return write_folder(mark_set, path, ending=ending, overwrite=overwrite)

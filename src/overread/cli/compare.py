@@ -1,0 +1,165 @@
+"""`overread compare`: two models on the same images, and whether they can be told apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from overread.cli.froc_inputs import CountingOptions, ReadingOptions
+
+if TYPE_CHECKING:
+    from overread.cli.froc_inputs import Evaluation
+    from overread.froc.figure_comparison import FigureComparison
+
+__all__ = ["compare"]
+
+SIGNIFICANT = 0.05
+MEASURES = ("gt_sensitivity", "image_sensitivity")
+
+
+def compare(
+    a: Path,
+    b: Path,
+    truth: Path | None = None,
+    *,
+    fp: Annotated[tuple[float, ...], Parameter(negative=())] = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
+    n_bootstrap: int = 1000,
+    n_permutations: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    figure: Path | None = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+    reading: Annotated[ReadingOptions | None, Parameter(name="*", group="Reading")] = None,
+    counting: Annotated[CountingOptions | None, Parameter(name="*", group="Counting")] = None,
+) -> None:
+    """Compare two models on the same images: differences, paired intervals, permutation test.
+
+    Parameters
+    ----------
+    a
+        Detections of the first model, or one table with a score column for each of the two models.
+    b
+        Detections of the second model; or the ground truth, where the first file has both models.
+    truth
+        Ground truth, where each model has its own file.
+    fp
+        False positives per image at which the models are compared; repeat for more.
+    n_bootstrap
+        Resamplings of patients for the intervals.
+    n_permutations
+        Swappings of the models in random patients for the p-values.
+    level
+        Level of the intervals.
+    seed
+        Same seed, same answer.
+    figure
+        Draw both curves (PNG, SVG or PDF).
+    json
+        Print JSON instead of tables.
+    reading
+        How the files are read.
+    counting
+        What a hit is and how hits are counted.
+    """
+    from overread.cli.froc_inputs import check_before_work, load_evaluation
+
+    check_before_work(figure)
+    files, ground_truth = ((a,), b) if truth is None else ((a, b), truth)
+    evaluation = load_evaluation(
+        files, ground_truth, reading or ReadingOptions(), counting or CountingOptions()
+    )
+    check_two_models(evaluation, files)
+    report = comparison_report(evaluation, fp, n_bootstrap, n_permutations, level, seed)
+    if figure is not None:
+        from overread.cli.froc import draw
+
+        matchings = {model.name: evaluation.matching(model) for model in evaluation.models}
+        draw(matchings, figure, fp, n_bootstrap, level, seed)
+    show(report, as_json=json)
+
+
+def check_two_models(evaluation: Evaluation, files: tuple[Path, ...]) -> None:
+    """Refuse anything but two models with two names."""
+    from overread.errors import UsageError
+
+    names = [model.name for model in evaluation.models]
+    if len(names) != 2:
+        raise UsageError(
+            f"compare needs two models; {', '.join(map(str, files))} has {len(names)} ({', '.join(names)}): "
+            "choose two with --score A --score B, or give two files and the truth"
+        )
+    if names[0] == names[1]:
+        raise UsageError(f"both models are called {names[0]!r}: rename one of the files")
+
+
+def comparison_report(
+    evaluation: Evaluation,
+    fp: tuple[float, ...],
+    n_bootstrap: int,
+    n_permutations: int,
+    level: float,
+    seed: int,
+) -> dict[str, Any]:
+    """Differences at the FP targets and of the whole curve, and what they say."""
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from overread.cli.froc import summary_of, whole_curve_figures
+    from overread.froc.comparison import compare as compare_points
+    from overread.froc.figure_comparison import compare_figures
+
+    first, second = (evaluation.matching(model) for model in evaluation.models)
+    replicates = {"n_bootstrap": n_bootstrap, "n_permutations": n_permutations, "seed": seed}
+    with Console(stderr=True).status("resampling patients"):
+        points = compare_points(first, second, fp_targets=fp, **replicates).table(level)
+        figures = (
+            compare_figures(first, second, whole_curve_figures(first), **replicates, level=level)
+            if first.n_gts
+            else ()
+        )
+    names = [model.name for model in evaluation.models]
+    return summary_of(evaluation, first) | {
+        "first": names[0],
+        "second": names[1],
+        "level": level,
+        "points": points[points["measure"].isin(MEASURES)]
+        .sort_values(["fp_target", "measure"])
+        .to_dict("records"),
+        "figures_of_merit": [asdict(figure) for figure in figures],
+        "verdict": verdict(names[0], names[1], figures),
+    }
+
+
+def verdict(first: str, second: str, figures: tuple[FigureComparison, ...]) -> list[str]:
+    """Say in words what the weighted whole-curve figure shows; the points beside it are not tested as one."""
+    if not figures:
+        return [f"{first} and {second} cannot be told apart: there is no GT to find."]
+    main = figures[-1]
+    width = f"{main.lower:+.3f} to {main.upper:+.3f}"
+    if main.p_permutation >= SIGNIFICANT:
+        return [
+            f"{first} and {second} cannot be told apart on these images: {main.figure} differs by "
+            f"{main.difference:+.3f} ({width}), p = {main.p_permutation:.3f}.",
+            "That is not proof that they are equal: every difference within the interval fits these data.",
+        ]
+    better = second if main.difference > 0 else first
+    return [
+        f"{better} is better on these images: {main.figure} of {second} differs from {first} by "
+        f"{main.difference:+.3f} ({width}), p = {main.p_permutation:.3f}.",
+    ]
+
+
+def show(report: dict[str, Any], *, as_json: bool) -> None:
+    """Print the report for machines or for people."""
+    from json import dumps
+
+    from overread.cli.froc_output import print_comparison
+    from overread.froc.table_formats import without_nan
+
+    if as_json:
+        print(dumps(without_nan(report), ensure_ascii=False, allow_nan=False))
+    else:
+        print_comparison(report)

@@ -1,0 +1,65 @@
+"""``overread export``: a study's marks go back to an annotation tool."""
+
+from __future__ import annotations
+
+import json as json_text
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from overread.errors import UsageError
+
+__all__ = ["export_marks"]
+
+
+def export_marks(
+    study: Path,
+    *,
+    out: Path,
+    format: str = "label-studio",
+    geometry: str | None = None,
+    parquet: Annotated[bool, Parameter(negative="")] = False,
+    overwrite: Annotated[bool, Parameter(negative="")] = False,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Write a study's marks and readings in another tool's format.
+
+    Parameters
+    ----------
+    study
+        Folder with marks, readings and images tables.
+    out
+        A file for label-studio; a folder for plain and dicom-sr.
+    format
+        label-studio, dicom-sr or plain.
+    geometry
+        dicom-sr: ellipse (lossless, default) or polyline (closed, 64 points).
+    parquet
+        plain: write Parquet instead of CSV.
+    overwrite
+        Replace what is there already.
+    json
+        Print the files' names for machines.
+    """
+    from overread.marks import read_folder, write_marks
+
+    if out.is_file() and not overwrite:
+        raise UsageError(f"{out} is there already; choose another name, or --overwrite")
+    options: dict[str, Any] = {}
+    if format == "plain":
+        options["overwrite"] = overwrite
+    if format == "dicom-sr":
+        options["images_folder"] = study
+    if geometry is not None:
+        options["geometry"] = geometry
+    if parquet:
+        options["ending"] = "parquet"
+    written = write_marks(read_folder(study), out, format, **options)
+    if json:
+        print(json_text.dumps({"files": [str(path) for path in written]}))
+        return
+    from rich.console import Console
+
+    for path in written:
+        Console().print(f"wrote {path}", soft_wrap=True, highlight=False, markup=False)

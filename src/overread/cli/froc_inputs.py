@@ -1,0 +1,303 @@
+"""Detections, ground truth and images as `overread froc` and `overread compare` read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from overread.errors import TableError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from overread.froc.detections import Detections, ForeignTruth, Spacing
+    from overread.froc.matching import Matching
+    from overread.truth.hits import HitRule
+
+__all__ = [
+    "CountingOptions",
+    "Evaluation",
+    "ReadingOptions",
+    "ScoredModel",
+    "check_before_work",
+    "load_evaluation",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
+    """How the files are read.
+
+    Parameters
+    ----------
+    images
+        Table of every image that was read, found or not: image_id, and patient_id where known.
+    n_images
+        Number of images that were read, instead of a table of them.
+    split
+        Keep only the images whose column split of the images table has this value.
+    candidates
+        Table of positions, where the scores have only image_id and candidate_id.
+    mm_per_px
+        Spacing of all images, for positions in px; else mm_per_px_x and mm_per_px_y of the images table.
+    score
+        Score column of the detections; repeat for more. Without it: score, or else every column left.
+    format
+        Format of detections in JSON, where it should not be recognized.
+    box_mode
+        How MONAI boxes are written.
+    units
+        Unit of MONAI boxes.
+    category
+        Category (label) to keep in JSON files that have several; all mixes them.
+    """
+
+    images: Path | None = None
+    n_images: int | None = None
+    split: str | None = None
+    candidates: Path | None = None
+    mm_per_px: float | None = None
+    score: Annotated[tuple[str, ...], Parameter(negative=())] = ()
+    format: Literal["coco", "monai", "nndetection"] | None = None
+    box_mode: Literal["xyxy", "xxyy", "xywh", "ccwh"] | None = None
+    units: Literal["px", "mm"] | None = None
+    category: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountingOptions:
+    """What a hit is and how hits are counted.
+
+    Parameters
+    ----------
+    rule
+        hit: the centre lies in the GT's ellipse, semi-axes at least 5 mm. strict: semi-axes halved, at
+        least 4 mm. distance: centres at most --max-distance-mm apart. overlap: shared area over the
+        larger one above --min-overlap.
+    max_distance_mm
+        Of the rule distance.
+    min_overlap
+        Of the rule overlap.
+    single_reader
+        Candidates that hit only GTs of one reader: false positives, nothing, or hits.
+    extra_hits
+        Further candidates on a GT that was found: nothing, or false positives.
+    shared_candidates
+        A candidate on several GTs finds all of them, or the nearest.
+    """
+
+    rule: Literal["hit", "strict", "distance", "overlap"] = "hit"
+    max_distance_mm: float | None = None
+    min_overlap: float | None = None
+    single_reader: Literal["fp", "ignore", "hit"] = "fp"
+    extra_hits: Literal["ignore", "fp"] = "ignore"
+    shared_candidates: Literal["all", "nearest"] = "all"
+
+    def hit_rule(self) -> HitRule:
+        """Rule of what hits what."""
+        from overread.truth.hits import HIT, STRICT_HIT, HitRule
+
+        if self.rule == "hit" or self.rule == "strict":
+            return HIT if self.rule == "hit" else STRICT_HIT
+        return HitRule(kind=self.rule, max_distance_mm=self.max_distance_mm, min_overlap=self.min_overlap)
+
+    def as_match_options(self) -> dict[str, str]:
+        """Options of :func:`overread.froc.match`."""
+        return {
+            "single_reader": self.single_reader,
+            "extra_hits": self.extra_hits,
+            "shared_candidates": self.shared_candidates,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredModel:
+    """One model: its candidates with a column ``score``."""
+
+    name: str
+    candidates: pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Everything that the commands need; ``images_from`` says where the list of images came from."""
+
+    models: tuple[ScoredModel, ...]
+    truth: pd.DataFrame
+    images: pd.DataFrame
+    images_from: str
+    counting: CountingOptions
+
+    def matching(self, model: ScoredModel) -> Matching:
+        """Match one model's candidates to the truth."""
+        from overread.froc.matching import match
+
+        return match(
+            model.candidates,
+            self.truth,
+            self.images,
+            rule=self.counting.hit_rule(),
+            **self.counting.as_match_options(),  # type: ignore[arg-type]
+        )
+
+
+def check_before_work(figure: Path | None, *, n_shifts: int = 0) -> None:
+    """Refuse what would only fail after the work was done."""
+    from overread.froc.plots import figure_kind
+
+    if figure is not None:
+        figure_kind(figure)
+    if n_shifts < 0:
+        raise UsageError(f"--n-shifts {n_shifts}: 0 or more")
+
+
+def load_evaluation(
+    scores: tuple[Path, ...], truth: Path, reading: ReadingOptions, counting: CountingOptions
+) -> Evaluation:
+    """Read detections, truth and images, and check that they speak of the same images.
+
+    Raises
+    ------
+    UsageError
+        If nothing says how many images were read.
+    """
+    from overread.froc.detections import read_foreign_truth
+
+    table = None if reading.images is None else image_table(reading.images, reading.split)
+    if table is None and reading.split is not None:
+        raise UsageError("--split needs --images, a table with the column split")
+    spacing = reading.mm_per_px if table is None or reading.mm_per_px is not None else table_spacing(table)
+    found_truth = read_foreign_truth(truth, spacing=spacing, category=reading.category)
+    found = [read_scores(path, reading, spacing) for path in scores]
+    models = tuple(
+        model for path, part in zip(scores, found, strict=True) for model in models_of(part, path, scores)
+    )
+    images, images_from = listed_images(table, found_truth, found, models, reading)
+    kept = set(images["image_id"]) if reading.split is not None else None
+    return Evaluation(
+        models=tuple(ScoredModel(model.name, rows_in(model.candidates, kept)) for model in models),
+        truth=rows_in(found_truth.truth, kept),
+        images=images,
+        images_from=images_from,
+        counting=counting,
+    )
+
+
+def read_scores(path: Path, reading: ReadingOptions, spacing: Spacing | None) -> Detections:
+    """Read detections with their positions, from one file or from scores and candidates."""
+    from overread.froc.detections import Detections, read_detections, read_positions
+
+    found = read_detections(
+        path,
+        spacing=spacing,
+        format=reading.format,
+        box_mode=reading.box_mode,
+        units=reading.units,
+        category=reading.category,
+        score_columns=reading.score or None,
+    )
+    if reading.candidates is None:
+        if not found.has_positions:
+            raise TableError(
+                f"{path}: no positions; give x_mm and y_mm, x_px and y_px, or boxes, "
+                "or the table that has them: --candidates"
+            )
+        return found
+    positions = read_positions(reading.candidates, spacing=spacing)
+    keys = ["image_id", "candidate_id"]
+    joined = found.scores[keys].merge(positions, on=keys, how="left", indicator=True)
+    absent = joined["_merge"] != "both"
+    if absent.any():
+        row = int(absent.to_numpy().nonzero()[0][0])
+        raise TableError(
+            f"{path}, row {row + 2}: image {joined['image_id'][row]!r}, "
+            f"candidate {joined['candidate_id'][row]!r} is not in {reading.candidates}"
+        )
+    return Detections(joined.drop(columns="_merge"), found.scores, found.images)
+
+
+def models_of(found: Detections, path: Path, files: tuple[Path, ...]) -> list[ScoredModel]:
+    """Models of a file; a file with one model among several files is named by its file."""
+    several = len(files) > 1
+    names = [path.stem if len(found.models) == 1 else f"{path.stem}: {name}" for name in found.models]
+    return [
+        ScoredModel(
+            name if several else column, found.candidates.assign(score=found.scores[column].to_numpy())
+        )
+        for name, column in zip(names, found.models, strict=True)
+    ]
+
+
+def image_table(path: Path, split: str | None) -> pd.DataFrame:
+    """Images table, of one split where asked; patient ids are all there or not at all."""
+    from overread.marks.tables import read_table
+
+    table = read_table(path, "images")
+    if split is not None:
+        if "split" not in table.columns:
+            raise TableError(f"{path}: no column split, which --split needs")
+        if split not in set(table["split"]):
+            raise TableError(f"{path}: no image has split {split!r}; there are {sorted(set(table['split']))}")
+        table = table[table["split"] == split].reset_index(drop=True)
+    if "patient_id" in table.columns:
+        empty = (table["patient_id"] == "").to_numpy()
+        if empty.all():
+            return table.drop(columns="patient_id")
+        if empty.any():
+            row = int(empty.nonzero()[0][0])
+            raise TableError(
+                f"{path}, image {table['image_id'][row]!r}: patient_id is empty; fill it, or drop the column"
+            )
+    return table
+
+
+def table_spacing(table: pd.DataFrame) -> Spacing | None:
+    """Spacing of each image, where the images table has it."""
+    if not {"mm_per_px_x", "mm_per_px_y"} <= set(table.columns):
+        return None
+    return {
+        image: (float(x), float(y))
+        for image, x, y in zip(table["image_id"], table["mm_per_px_x"], table["mm_per_px_y"], strict=True)
+    }
+
+
+def listed_images(
+    table: pd.DataFrame | None,
+    truth: ForeignTruth,
+    found: list[Detections],
+    models: tuple[ScoredModel, ...],
+    reading: ReadingOptions,
+) -> tuple[pd.DataFrame, str]:
+    """Every image that was read, and where the list came from; never guessed from what was found."""
+    import pandas as pd
+
+    if table is not None:
+        if reading.n_images is not None:
+            raise UsageError("give --images or --n-images, not both")
+        return table, f"{reading.images}"
+    named = set(truth.truth["image_id"]).union(*(model.candidates["image_id"] for model in models))
+    if reading.n_images is not None:
+        if reading.n_images < len(named):
+            raise UsageError(f"--n-images {reading.n_images}: the files name {len(named)} images already")
+        unnamed = [f"(unnamed image {i + 1})" for i in range(reading.n_images - len(named))]
+        return pd.DataFrame({"image_id": [*sorted(named), *unnamed]}), "--n-images"
+    listed = (
+        truth.images
+        if truth.images is not None
+        else next((part.images for part in found if part.images), None)
+    )
+    if listed is None:
+        raise UsageError(
+            f"how many images were read? The files name {len(named)}, but images with neither detections "
+            "nor truth are in none of them, and FP per image would come out too high. Give --images (a table "
+            "with image_id) or --n-images"
+        )
+    return pd.DataFrame({"image_id": list(listed)}), "the ground truth" if truth.images else "the detections"
+
+
+def rows_in(table: pd.DataFrame, images: set[str] | None) -> pd.DataFrame:
+    """Rows of the images of a split; all rows where no split was asked for."""
+    return table if images is None else table[table["image_id"].isin(images)].reset_index(drop=True)

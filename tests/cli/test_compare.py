@@ -1,0 +1,121 @@
+"""`overread compare`: two models in one file or in two."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from overread.cli import main as command
+from overread.cli.compare import verdict
+from overread.froc.figure_comparison import FigureComparison
+
+QUICK = ("--n-bootstrap", "60", "--n-permutations", "60", "--fp", "0.5", "--fp", "1")
+
+
+@pytest.fixture
+def study(tmp_path):
+    """40 images; `good` sees the lesions, `bad` rates them like anything else."""
+    rng = np.random.default_rng(3)
+    truth, rows = [], []
+    for i in range(40):
+        if i < 20:
+            truth.append(f"i{i},100,100,8\n")
+            rows.append((f"i{i}", 101, 99, rng.normal(3), rng.normal()))
+        rows += [(f"i{i}", 200 + 10 * k, 50, rng.normal(), rng.normal()) for k in range(4)]
+    (tmp_path / "truth.csv").write_text("image_id,x_mm,y_mm,radius_mm\n" + "".join(truth))
+    (tmp_path / "both.csv").write_text(
+        "image_id,x_mm,y_mm,good,bad\n" + "".join(f"{i},{x},{y},{a:.4f},{b:.4f}\n" for i, x, y, a, b in rows)
+    )
+    for name, column in (("good", 3), ("bad", 4)):
+        (tmp_path / f"{name}.csv").write_text(
+            "image_id,x_mm,y_mm,score\n" + "".join(f"{r[0]},{r[1]},{r[2]},{r[column]:.4f}\n" for r in rows)
+        )
+    return tmp_path
+
+
+def main(arguments):
+    """Exit code of the command; on success cyclopts leaves by SystemExit, as for the console script."""
+    try:
+        return command(arguments)
+    except SystemExit as stop:
+        return stop.code
+
+
+def run_json(capsys, *arguments):
+    assert main([*map(str, arguments), "--n-images", "40", *QUICK, "--json"]) == 0
+    return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+
+
+def test_one_file_or_two_give_the_same_answer(study, capsys):
+    truth = study / "truth.csv"
+    one = run_json(capsys, "compare", study / "both.csv", truth)
+    two = run_json(capsys, "compare", study / "good.csv", study / "bad.csv", truth)
+    assert (two["first"], two["second"]) == ("good", "bad")
+    assert one == two
+    assert [row["figure"] for row in one["figures_of_merit"]] == ["AFROC", "wAFROC"]
+    main_figure = one["figures_of_merit"][1]
+    assert main_figure["difference"] < 0
+    assert main_figure["p_permutation"] < 0.05
+    assert one["verdict"][0].startswith("good is better on these images")
+    assert len(one["points"]) == 4
+
+
+def test_a_model_against_itself_cannot_be_told_apart(study, capsys):
+    (study / "twin.csv").write_text((study / "good.csv").read_text())
+    report = run_json(capsys, "compare", study / "good.csv", study / "twin.csv", study / "truth.csv")
+    assert report["verdict"][0].startswith("good and twin cannot be told apart")
+    assert all(row["difference"] == 0 for row in report["points"])
+
+
+def test_the_table_for_people(study, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    files = [str(study / name) for name in ("good.csv", "bad.csv", "truth.csv")]
+    figure = study / "both.png"
+    assert main(["compare", *files, "--n-images", "40", *QUICK, "--figure", str(figure)]) == 0
+    text = capsys.readouterr().out
+    assert "bad minus good" in text
+    assert "GT sensitivity" in text
+    assert "good is better" in text
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_only_positive_images_use_the_figures_over_all_cases(study, capsys):
+    lines = (study / "both.csv").read_text().splitlines(keepends=True)
+    kept = [line for line in lines[1:] if int(line.split(",")[0][1:]) < 20]
+    (study / "positive.csv").write_text(lines[0] + "".join(kept))
+    arguments = ["compare", str(study / "positive.csv"), str(study / "truth.csv"), "--n-images", "20", *QUICK]
+    assert main([*arguments, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [row["figure"] for row in report["figures_of_merit"]] == ["AFROC1", "wAFROC1"]
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "words"),
+    [
+        (("both.csv", "truth.csv"), (), "how many images"),
+        (("good.csv", "truth.csv"), ("--n-images", "40"), "compare needs two models"),
+        (("good.csv", "good.csv", "truth.csv"), ("--n-images", "40"), "both models are called 'good'"),
+    ],
+)
+def test_mistakes_get_one_line(study, capsys, files, options, words):
+    assert main(["compare", *(str(study / name) for name in files), *options, *QUICK]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_words():
+    def figure(difference, p):
+        return FigureComparison("wAFROC", 0.6, 0.6 + difference, difference, -0.1, 0.2, 0.95, p, p)
+
+    undecided = verdict("A", "B", (figure(0.05, 0.31),))
+    assert "cannot be told apart" in undecided[0]
+    assert "not proof that they are equal" in undecided[1]
+    assert verdict("A", "B", (figure(0.05, 0.01),))[0].startswith("B is better")
+    assert verdict("A", "B", (figure(-0.05, 0.01),))[0].startswith("A is better")
+    assert "no GT" in verdict("A", "B", ())[0]
+
+
+def test_help_has_an_example(capsys):
+    assert main(["compare", "--help"]) == 0
+    assert "Example: overread compare" in capsys.readouterr().out

@@ -1,0 +1,125 @@
+"""The paper's Table 1 printed from its numbers; hostile names in every format."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from overread.errors import InvalidInputError
+from overread.froc.table import ModelPerformance, PerformanceRows, PerformanceTable, Sensitivities
+from overread.froc.table_formats import format_table
+
+# Stainvas, Manevitch, Leichter: Table 1, the Soft model and B2.
+SOFT_TRAINING = [
+    (0.50, 1.00, 1.50, 2.00, 2.50, 3.0),
+    (49.75, 58.62, 62.56, 66.01, 70.44, 71.92),
+    (57.14, 64.29, 67.14, 70.00, 75.71, 75.71),
+]
+SOFT_TEST = [
+    (0.58, 1.19, 1.69, 2.24, 2.84, 3.37),
+    (44.23, 55.77, 64.42, 67.31, 71.15, 75.96),
+    (54.55, 62.34, 72.73, 75.32, 79.22, 80.52),
+]
+B2_TEST = [
+    (0.61, 1.14, 1.75, 2.23, 2.70, 3.28),
+    (47.12, 60.58, 66.35, 70.19, 77.88, 78.85),
+    (54.55, 66.23, 72.73, 76.62, 84.42, 84.42),
+]
+
+
+def rows(numbers, name, *, induced, total_gts=None, total_images=None):
+    """Rows of the paper; where totals are given, from the whole counts behind its percentages."""
+    fp, gts, images = numbers
+
+    def fractions(values, total):
+        return tuple(v / 100 if total is None else round(v / 100 * total) / total for v in values)
+
+    return PerformanceRows(
+        name,
+        induced=induced,
+        fp_per_image=fp,
+        gt_sensitivity=Sensitivities(fractions(gts, total_gts)),
+        image_sensitivity=Sensitivities(fractions(images, total_images)),
+    )
+
+
+def paper_table():
+    training = rows(
+        SOFT_TRAINING, '"training+validation" data', induced=False, total_gts=203, total_images=140
+    )
+    test = rows(SOFT_TEST, "test data", induced=True, total_gts=104, total_images=77)
+    soft = ModelPerformance("Soft Model", (training, test), "lambda=0.060000", 67)
+    b2 = ModelPerformance("Model B2", (rows(B2_TEST, "test data", induced=True),), n_features=203)
+    return PerformanceTable((soft, b2))
+
+
+def hostile_table():
+    limits = Sensitivities((0.5, float("nan")), (0.4, float("nan")), (0.6, float("nan")))
+    one = PerformanceRows(
+        "a|b_c & <d>", induced=True, fp_per_image=(0.5, 1.0), gt_sensitivity=limits, image_sensitivity=limits
+    )
+    name = r"<script>alert(1)</script> 100% \input{x} $y^2$ ~#|*\n"
+    return PerformanceTable((ModelPerformance(name + "\n\x1b[31m", (one,), "a & b"),), 0.95, "5 mm", "fp")
+
+
+def test_latex_has_the_papers_rows():
+    """The percentages are whole counts over 203, 140, 104 and 77; the printed rows are the paper's."""
+    lines = format_table(paper_table(), "latex").splitlines()
+    assert (
+        r"\multicolumn{7}{|c|}{{\bf Soft Model: lambda=0.060000} Number selected features 67} \\ \hline"
+        in lines
+    )
+    assert r"& \multicolumn{6}{|c|}{induced FP per image} \\ \hline" in lines
+    assert r" & 0.58 & 1.19 & 1.69 & 2.24 & 2.84 & 3.37 \\" in lines
+    for numbers, label in ((SOFT_TRAINING, "training"), (SOFT_TEST, "test"), (B2_TEST, "test")):
+        for name, values in (("GT sensitivity", numbers[1]), ("Image sensitivity", numbers[2])):
+            assert " & ".join([name, *(f"{v:.2f}" for v in values)]) + r" \\" in lines, label
+    assert lines[0] == r"\begin{tabular}{|l|l|l|l|l|l|l|} \hline"
+    assert lines[-1] == r"\end{tabular}"
+
+
+def test_text_and_markdown_have_the_same_numbers():
+    text, markdown = (format_table(paper_table(), format) for format in ("text", "markdown"))
+    assert "Soft Model: lambda=0.060000 Number selected features 67" in text
+    assert "  GT sensitivity             44.23      55.77      64.42      67.31      71.15      75.96" in text
+    assert "| GT sensitivity | 44.23 | 55.77 | 64.42 | 67.31 | 71.15 | 75.96 |" in markdown
+    assert "| induced FP per image | 0.58 | 1.19 | 1.69 | 2.24 | 2.84 | 3.37 |" in markdown
+
+
+def test_html_is_well_formed_and_escaped():
+    for table in (paper_table(), hostile_table()):
+        page = format_table(table, "html").replace("<br>", "<br/>").replace("\x1b", "")
+        root = ElementTree.fromstring(page)
+        width = {
+            sum(int(cell.get("colspan", 1)) for cell in row) for part in root.iter("tr") for row in [part]
+        }
+        assert len(width) == 1
+        assert not list(root.iter("script"))
+
+
+def test_json_keeps_fractions_and_has_no_nan():
+    record = json.loads(format_table(hostile_table(), "json"), parse_constant=pytest.fail)
+    values = record["models"][0]["rows"][0]["gt_sensitivity"]
+    assert values == {"values": [0.5, None], "lower": [0.4, None], "upper": [0.6, None]}
+    assert record["level"] == 0.95
+
+
+def test_hostile_names_cannot_break_out():
+    latex = format_table(hostile_table(), "latex")
+    assert r"\textbackslash{}input\{x\}" in latex
+    assert r"\textless{}script\textgreater{}" in latex
+    assert r"100\%" in latex
+    assert "40.0--60.0" in latex
+    markdown = format_table(hostile_table(), "markdown")
+    assert r"\<script\>" in markdown
+    assert all(line.count(" | ") == 2 for line in markdown.splitlines() if line.startswith("| "))
+    text = format_table(hostile_table(), "text")
+    assert "\x1b" not in text
+    assert "40.0-60.0" in text
+
+
+def test_unknown_format_is_refused():
+    with pytest.raises(InvalidInputError, match="use one of text"):
+        format_table(paper_table(), "pdf")

@@ -1,0 +1,129 @@
+"""A folder of tables is read whole, checked whole, and written whole."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from overread.errors import TableError
+from overread.marks.mark_set import MarkSet, combine, read_folder, scan_folder, write_folder
+
+MARKS = "image_id,reader_id,mark_id,x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg\n"
+
+
+@pytest.fixture
+def mark_set() -> MarkSet:
+    return MarkSet(
+        pd.DataFrame(
+            {
+                "image_id": ["NA", "00123"],
+                "reader_id": ["=1+1", "R2"],
+                "mark_id": ["1.10", "1.1"],
+                "x_mm": [0.1, 2.0],
+                "y_mm": [1 / 3, 2.0],
+                "semi_major_mm": [5.0, 6.0],
+                "semi_minor_mm": [4.0, 3.0],
+                "angle_deg": [0.0, 179.9],
+            }
+        ),
+        pd.DataFrame({"image_id": ["NA", "00123", "NA"], "reader_id": ["=1+1", "R2", "R3"]}),
+        pd.DataFrame({"image_id": ["NA", "00123"], "mm_per_px_x": [0.1, 0.2], "mm_per_px_y": [0.1, 0.2]}),
+    )
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_what_was_written_comes_back(tmp_path, mark_set, ending):
+    paths = write_folder(mark_set, tmp_path / "new" / "study", ending=ending)
+    assert sorted(path.name for path in paths) == sorted(
+        f"{kind}.{ending}" for kind in ("marks", "readings", "images")
+    )
+    back = read_folder(tmp_path / "new" / "study")
+    for kind in ("marks", "readings", "images"):
+        pd.testing.assert_frame_equal(getattr(back, kind), getattr(mark_set, kind))
+
+
+def test_a_study_without_readings_is_refused_with_words(tmp_path, mark_set):
+    write_folder(mark_set, tmp_path)
+    (tmp_path / "readings.csv").unlink()
+    (tmp_path / "images.csv").unlink()
+    with pytest.raises(TableError, match="there is no readings table"):
+        read_folder(tmp_path)
+    derived = read_folder(tmp_path, derive_readings=True)
+    assert derived.readings.to_dict("list") == {"image_id": ["NA", "00123"], "reader_id": ["=1+1", "R2"]}
+    messages = [problem.message for problem in scan_folder(tmp_path).problems]
+    assert messages == ["there is no readings table"]
+    assert scan_folder(tmp_path, derive_readings=True).problems == []
+
+
+def test_two_tables_of_one_kind_are_refused(tmp_path, mark_set):
+    write_folder(mark_set, tmp_path)
+    for ending, overwrite in (("csv", False), ("parquet", False), ("parquet", True)):
+        with pytest.raises(TableError, match="already"):
+            write_folder(mark_set, tmp_path, ending=ending, overwrite=overwrite)
+    write_folder(mark_set, tmp_path, overwrite=True)
+    (tmp_path / "marks.parquet").write_bytes(b"")
+    with pytest.raises(TableError, match="keep one"):
+        read_folder(tmp_path)
+
+
+def test_no_folder_and_no_marks(tmp_path):
+    for read in (read_folder, scan_folder):
+        with pytest.raises(TableError, match="no such folder"):
+            read(tmp_path / "absent")
+    with pytest.raises(TableError, match="no marks table"):
+        read_folder(tmp_path)
+    assert [problem.message for problem in scan_folder(tmp_path).problems] == [
+        "there is no marks table",
+        "there is no readings table",
+    ]
+
+
+def test_a_scan_finds_the_problems_of_all_files_at_once(tmp_path):
+    (tmp_path / "marks.csv").write_text(MARKS + "i,R1,1,a,2,0,4,0\ni,R9,2,1,2,5,4,0\n")
+    (tmp_path / "readings.csv").write_text("image_id,reader_id\ni,R1\ni,R1\nj,R1\n")
+    (tmp_path / "images.csv").write_text("image_id,mm_per_px_x,mm_per_px_y\ni,inf,0.1\nk,0.1,0.1\n")
+    found = {(p.file.rpartition("/")[2], p.row, p.column) for p in scan_folder(tmp_path).problems}
+    assert found == {
+        ("marks.csv", 2, "x_mm"),
+        ("marks.csv", 2, "semi_major_mm"),
+        ("marks.csv", 3, "reader_id"),
+        ("readings.csv", 3, "reader_id"),
+        ("readings.csv", 4, "image_id"),
+        ("readings.csv", None, "image_id"),
+        ("images.csv", 2, "mm_per_px_x"),
+    }
+
+
+def test_a_file_that_cannot_be_read_does_not_hide_the_others(tmp_path):
+    (tmp_path / "marks.csv").write_text(MARKS + "i,R1,1,1,2,0,4,0\n")
+    (tmp_path / "readings.csv").write_text("image_id,reader_id\ni,R")
+    found = [(p.file.rpartition("/")[2], p.row, p.column) for p in scan_folder(tmp_path).problems]
+    assert found == [("readings.csv", 2, None), ("marks.csv", 2, "semi_major_mm")]
+    (tmp_path / "marks.csv").write_text("nothing\n")
+    assert len(scan_folder(tmp_path).problems) == 2
+
+
+def test_what_one_file_leaves_open_another_may_tell(mark_set):
+    first = mark_set.images.assign(width_px=[100.0, float("nan")], path=["", "b.png"])
+    second = mark_set.images.assign(width_px=[float("nan"), 200.0], patient_id=["P1", ""])
+    none = mark_set.marks[:0]
+    joined = combine([MarkSet(none, mark_set.readings, first), MarkSet(none, mark_set.readings, second)])
+    assert joined.images.drop(columns=["mm_per_px_x", "mm_per_px_y"]).to_dict("list") == {
+        "image_id": ["NA", "00123"],
+        "width_px": [100.0, 200.0],
+        "path": ["", "b.png"],
+        "patient_id": ["P1", ""],
+    }
+
+
+def test_joining_files(mark_set):
+    other = MarkSet(mark_set.marks.assign(mark_id=["x", "y"], label="a"), mark_set.readings, mark_set.images)
+    joined = combine([mark_set, other])
+    assert len(joined.marks) == 4
+    assert len(joined.readings) == 3
+    assert len(joined.images) == 2
+    assert list(joined.marks["label"]) == ["", "", "a", "a"]
+    with pytest.raises(TableError, match="already in row"):
+        combine([mark_set, mark_set])
+    with pytest.raises(TableError, match="another mm_per_px_x"):
+        combine([mark_set, MarkSet(other.marks, other.readings, mark_set.images.assign(mm_per_px_x=9.0))])
