@@ -100,6 +100,15 @@ def test_everything_carried_is_indexed_together(bags):
     assert chosen.feature_names == ("f", "g")
 
 
+def test_a_column_major_matrix_stays_column_major():
+    ids = np.array([2, 0, 1, 0, 2, 1])
+    made = Bags.from_ids(np.asfortranarray(X), ids)
+    assert made == Bags.from_ids(X, ids)
+    for some in (made, made[[2, 0]], made[np.array([True, False, True])]):
+        assert some.instances.flags.f_contiguous
+    assert made[[2, 0]] == Bags.from_ids(X, ids)[[2, 0]]
+
+
 def test_a_run_of_bags_is_a_view(bags):
     assert np.shares_memory(bags[1:].instances, bags.instances)
     assert np.shares_memory(bags[0], bags.instances)
@@ -252,7 +261,7 @@ def test_refusals_name_the_place(make, words):
         ([1, 1.0, 1, 1, 1, 1], "mixes types"),
         ([1, True, 1, 1, 1, 1], "mixes types"),
         (np.array([1, "a", 1, 1, 1, 1], dtype=object), "mixes types"),
-        ([[1], [2], [1], [1], [1], [1]], "not hashable"),
+        ([[1], [2], [1], [1], [1], [1]], "must be hashable"),
         (np.ones((6, 2)), "an instance is in one bag only"),
         (7, "sequence of ids"),
     ],

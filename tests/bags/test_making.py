@@ -8,7 +8,7 @@ import pytest
 
 from overread.bags import make_bags, score_table, truth_without_bag
 from overread.errors import InvalidInputError, TableError
-from overread.truth import HIT, STRICT_HIT
+from overread.truth import HIT, STRICT_HIT, candidate_hits, merge_marks
 
 
 def candidate(image, name, x, y):
@@ -146,9 +146,9 @@ def test_against_the_definition_on_random_studies(labels, rule):
     bags = make_bags(candidates, features.sample(frac=1, random_state=0), truth, rule=rule, labels=labels)
     members: dict[tuple[str, str], list[float]] = {}
     lonely = []
-    for row, found in candidates.iterrows():
+    for row, found in enumerate(candidates.itertuples()):
         near = []
-        for number, gt in truth.iterrows():
+        for number, gt in enumerate(truth.itertuples()):
             if gt.image_id != found.image_id or (labels == "golden" and not gt.golden):
                 continue
             distance = np.hypot(gt.x_mm - found.x_mm, gt.y_mm - found.y_mm)
@@ -247,3 +247,75 @@ def test_score_table_leads_back_to_candidates(tables):
         score_table(bare)
     with pytest.raises(InvalidInputError, match="make_bags"):
         truth_without_bag(bare, truth)
+
+
+@pytest.fixture(scope="module")
+def lidc(shared_data):
+    """Marks of four readers on 80 scans, and candidates: near every second mark, and anywhere."""
+    table = pd.read_csv(shared_data / "lidc" / "lidc_ct_marks_coronal.csv")
+    scans = table["scan_id"].drop_duplicates()[:80]
+    table = table[table["scan_id"].isin(scans)]
+    marks = pd.DataFrame(
+        {
+            "image_id": "scan" + table["scan_id"].astype(str),
+            "reader_id": "reader" + table["session"].astype(str),
+            "mark_id": table["annotation_id"].astype(str),
+            "x_mm": table["cor_x_mm"],
+            "y_mm": table["cor_z_mm"] - table["cor_z_mm"].min() + 50,
+            "semi_major_mm": table["cor_semi_major_mm"].clip(lower=1.0),
+            "semi_minor_mm": table["cor_semi_minor_mm"].clip(lower=1.0),
+            "angle_deg": table["cor_angle_deg"] % 180,
+        }
+    ).reset_index(drop=True)
+    readings = pd.MultiIndex.from_product(
+        ["scan" + scans.astype(str), [f"reader{n}" for n in range(1, 5)]], names=["image_id", "reader_id"]
+    ).to_frame(index=False)
+    rng = np.random.default_rng(0)
+    near = marks[::2]
+    found = pd.DataFrame(
+        {
+            "image_id": near["image_id"],
+            "x_mm": near["x_mm"] + rng.normal(size=len(near)),
+            "y_mm": near["y_mm"] + rng.normal(size=len(near)),
+        }
+    )
+    anywhere = marks.sample(400, random_state=0)[["image_id", "x_mm", "y_mm"]]
+    anywhere = anywhere.assign(x_mm=anywhere["x_mm"] + 80, y_mm=anywhere["y_mm"] + 40)
+    candidates = pd.concat([found, anywhere], ignore_index=True).sample(frac=1, random_state=1)
+    candidates["candidate_id"] = [f"c{n}" for n in range(len(candidates))]
+    features = candidates[["image_id", "candidate_id"]].assign(f=rng.normal(size=len(candidates)))
+    return marks, readings, candidates.reset_index(drop=True), features
+
+
+def test_real_marks_become_bags(lidc):
+    marks, readings, candidates, features = lidc
+    truth = merge_marks(marks, readings)
+    bags = make_bags(candidates, features, truth, readings=readings)
+    assert bags.n_instances == len(candidates)
+    assert set(bags.instance_ids) == set(zip(candidates["image_id"], candidates["candidate_id"], strict=True))
+    positive = bags.bag_table["truth_id"].notna().to_numpy()
+    assert (bags.labels[~positive] == 0).all()
+    assert (bags.sizes[~positive] == 1).all()
+    of_truth = truth.set_index(["image_id", "truth_id"])
+    keys = [(image, name) for image, kind, name in bags.bag_ids if kind == "truth"]
+    np.testing.assert_array_equal(bags.labels[positive], of_truth.loc[keys, "probability"])
+    np.testing.assert_array_equal(bags.reader_weight[positive], of_truth.loc[keys, "weight"])
+    hits = candidate_hits(candidates, truth)
+    reached = set(hits["truth_row"])
+    missed = truth_without_bag(bags, truth)
+    assert len(missed) + positive.sum() == len(truth)
+    assert set(np.flatnonzero(~truth.index.isin(missed.index))) <= reached
+    assert (bags.sizes[positive] > 1).any()
+    golden = make_bags(candidates, features, truth, labels="golden", readings=readings)
+    assert set(golden.labels) == {0.0, 1.0}
+    assert golden.labels.sum() <= truth["golden"].sum()
+
+
+def test_marks_of_one_reader_serve_as_truth_for_the_mixture(lidc):
+    marks, _, candidates, features = lidc
+    own = (
+        marks[marks["reader_id"] == "reader1"].rename(columns={"mark_id": "truth_id"}).assign(probability=1.0)
+    )
+    bags = make_bags(candidates, features, own)
+    assert set(bags.labels) == {0.0, 1.0}
+    assert bags.labels.sum() + len(truth_without_bag(bags, own)) == len(own)

@@ -57,8 +57,10 @@ def test_a_study_without_readings_is_refused_with_words(tmp_path, mark_set):
 
 def test_two_tables_of_one_kind_are_refused(tmp_path, mark_set):
     write_folder(mark_set, tmp_path)
-    with pytest.raises(TableError, match="already"):
-        write_folder(mark_set, tmp_path, ending="parquet")
+    for ending, overwrite in (("csv", False), ("parquet", False), ("parquet", True)):
+        with pytest.raises(TableError, match="already"):
+            write_folder(mark_set, tmp_path, ending=ending, overwrite=overwrite)
+    write_folder(mark_set, tmp_path, overwrite=True)
     (tmp_path / "marks.parquet").write_bytes(b"")
     with pytest.raises(TableError, match="keep one"):
         read_folder(tmp_path)
@@ -99,6 +101,19 @@ def test_a_file_that_cannot_be_read_does_not_hide_the_others(tmp_path):
     assert found == [("readings.csv", 2, None), ("marks.csv", 2, "semi_major_mm")]
     (tmp_path / "marks.csv").write_text("nothing\n")
     assert len(scan_folder(tmp_path).problems) == 2
+
+
+def test_what_one_file_leaves_open_another_may_tell(mark_set):
+    first = mark_set.images.assign(width_px=[100.0, float("nan")], path=["", "b.png"])
+    second = mark_set.images.assign(width_px=[float("nan"), 200.0], patient_id=["P1", ""])
+    none = mark_set.marks[:0]
+    joined = combine([MarkSet(none, mark_set.readings, first), MarkSet(none, mark_set.readings, second)])
+    assert joined.images.drop(columns=["mm_per_px_x", "mm_per_px_y"]).to_dict("list") == {
+        "image_id": ["NA", "00123"],
+        "width_px": [100.0, 200.0],
+        "path": ["", "b.png"],
+        "patient_id": ["P1", ""],
+    }
 
 
 def test_joining_files(mark_set):

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.bags.ids import read_grouping
-from overread.bags.instances import FloatMatrix, InstanceMatrix, read_instances
+from overread.bags.instances import FloatMatrix, InstanceMatrix, read_instances, take_rows
 from overread.bags.parts import (
     key_of_bags,
     offsets_of_sizes,
@@ -158,7 +158,7 @@ class Bags:
             ids_of_rows = read_grouping(instance_ids, n_rows=len(order), name="instance_ids")
             instance_ids = ids_of_rows.ids[ids_of_rows.codes][order]
         return cls(
-            matrix if in_order else InstanceMatrix(matrix.values[order], matrix.feature_names),
+            matrix if in_order else InstanceMatrix(take_rows(matrix.values, order), matrix.feature_names),
             offsets_of_sizes(sizes),
             bag_ids=grouping.ids,
             instance_ids=instance_ids,
@@ -290,11 +290,13 @@ class Bags:
         offsets = offsets_of_sizes(sizes)
         if len(bags) and (np.diff(bags) == 1).all():
             rows: Any = slice(int(self.offsets[bags[0]]), int(self.offsets[bags[-1] + 1]))
+            instances = self.instances[rows]
         else:
             rows = np.repeat(self.offsets[:-1][bags] - offsets[:-1], sizes) + np.arange(offsets[-1])
+            instances = take_rows(self.instances, rows)
         chosen = {name: None if (all_of := getattr(self, name)) is None else all_of[bags] for name in PER_BAG}
         return self._rebuilt(
-            instances=self.instances[rows],
+            instances=instances,
             offsets=offsets,
             bag_table=None if self.bag_table is None else self.bag_table.iloc[bags].reset_index(drop=True),
             instance_ids=None if self.instance_ids is None else self.instance_ids[rows],

@@ -56,7 +56,10 @@ def read_grouping(ids: Any, *, n_rows: int, name: str) -> Grouping:
     _refuse_missing(values, name)
     if values.dtype == object:
         _refuse_mixed_types(values, name)
-    codes, unique = pd.factorize(values)
+    try:
+        codes, unique = pd.factorize(values)
+    except TypeError as error:
+        raise InputTypeError(f"{name} must be hashable: {error}") from error
     if len(unique) and _kind(unique[0]) in ("bool", "int", "float"):
         unique = np.array(unique.tolist())
     return Grouping(codes.astype(np.int64), unique)
@@ -87,17 +90,15 @@ def _refuse_missing(values: NDArray[Any], name: str) -> None:
 
 
 def _refuse_mixed_types(values: NDArray[Any], name: str) -> None:
-    first = _kind(values[0]) if len(values) else ""
+    if len(set(map(type, values))) <= 1:
+        return
+    first = _kind(values[0])
     for row, value in enumerate(values):
         if _kind(value) != first:
             raise InputTypeError(
                 f"{name} mixes types: row 0 is {values[0]!r} ({first}), row {row} is {value!r} "
                 f"({_kind(value)}); make them all text or all integers"
             )
-        try:
-            hash(value)
-        except TypeError as error:
-            raise InputTypeError(f"{name} row {row} is {value!r}, which is not hashable") from error
 
 
 def _kind(value: Any) -> str:

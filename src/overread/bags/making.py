@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from overread.bags.bags import Bags
 from overread.bags.ids import object_array
-from overread.bags.instances import InstanceMatrix, read_instances
+from overread.bags.instances import InstanceMatrix, read_instances, take_rows
 from overread.bags.parts import offsets_of_sizes
 from overread.errors import InvalidInputError, TableError
 from overread.truth import HIT, HitRule, candidate_hits
@@ -79,15 +79,16 @@ def make_bags(
     first = order[offsets_of_sizes(sizes)[:-1]]
     table = _bag_table(candidates.iloc[first], positives, truth_row[first])
     probability = np.append(positives[column].to_numpy(dtype=np.float64), 0.0)[truth_row[first]]
-    matrix = _matching_features(features, candidates)
+    feature_row = _feature_rows(features, candidates)
+    matrix = _read_features(features)
     return Bags(
-        InstanceMatrix(matrix.values[order], matrix.feature_names),
+        InstanceMatrix(take_rows(matrix.values, feature_row[order]), matrix.feature_names),
         offsets_of_sizes(sizes),
         bag_ids=_bag_ids(table, candidates["candidate_id"].iloc[first]),
         labels=probability,
         reader_weight=None if readings is None else _weights(table, readings, n_max, truth),
         groups=_groups(table["image_id"], images),
-        instance_ids=object_array([tuple(key) for key in candidates[KEYS].to_numpy(dtype=object)[order]]),
+        instance_ids=_candidate_keys(candidates.iloc[order]),
         bag_table=table,
         source_rows=order,
     )
@@ -166,16 +167,18 @@ def _bag_table(first: pd.DataFrame, truth: pd.DataFrame, truth_row: NDArray[np.i
 
 
 def _bag_ids(table: pd.DataFrame, candidate_ids: pd.Series[Any]) -> NDArray[Any]:
-    keys = zip(table["image_id"], table["truth_id"], candidate_ids, strict=True)
-    return object_array(
-        [
-            (image, "candidate", candidate) if pd.isna(truth_id) else (image, "truth", truth_id)
-            for image, truth_id, candidate in keys
-        ]
-    )
+    positive = table["truth_id"].notna()
+    kinds = np.where(positive, "truth", "candidate").tolist()
+    names = table["truth_id"].where(positive, candidate_ids.to_numpy(dtype=object))
+    return object_array(list(zip(table["image_id"].to_list(), kinds, names.to_list(), strict=True)))
 
 
-def _matching_features(features: pd.DataFrame, candidates: pd.DataFrame) -> InstanceMatrix:
+def _candidate_keys(candidates: pd.DataFrame) -> NDArray[Any]:
+    columns = (candidates[key].to_list() for key in KEYS)
+    return object_array(list(zip(*columns, strict=True)))
+
+
+def _feature_rows(features: pd.DataFrame, candidates: pd.DataFrame) -> NDArray[np.int64]:
     _require_columns(features, "features", KEYS)
     _refuse_repeated(features, "features", KEYS)
     rows = pd.MultiIndex.from_frame(features[KEYS]).get_indexer(pd.MultiIndex.from_frame(candidates[KEYS]))
@@ -185,12 +188,14 @@ def _matching_features(features: pd.DataFrame, candidates: pd.DataFrame) -> Inst
         raise TableError(f"features: no row for candidate {candidate!r} of image {image!r}")
     if len(features) > len(candidates):
         raise TableError(f"features: {len(features)} rows for {len(candidates)} candidates; drop the others")
+    return rows.astype(np.int64)
+
+
+def _read_features(features: pd.DataFrame) -> InstanceMatrix:
     try:
-        matrix = read_instances(features.drop(columns=KEYS))
+        return read_instances(features.drop(columns=KEYS))
     except InvalidInputError as error:
         raise TableError(f"features: {error}") from error
-    in_order = bool((rows == np.arange(len(rows))).all())
-    return matrix if in_order else InstanceMatrix(matrix.values[rows], matrix.feature_names)
 
 
 def _weights(

@@ -71,19 +71,19 @@ class PerInstance(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
 
     def transform(self, X: Any) -> Any:
         """Transform the instances; bags come back as bags, an array as the transformer gives it."""
-        check_is_fitted(self, "transformer_")
+        check_is_fitted(self)
         return self._rebagged(X, self.transformer_.transform(_rows(X)), names=self._names_out(X))
 
     @available_if(_inverse_exists)  # type: ignore[untyped-decorator]
     def inverse_transform(self, X: Any) -> Any:
         """Undo :meth:`transform`, where the transformer can."""
-        check_is_fitted(self, "transformer_")
+        check_is_fitted(self)
         names = getattr(self.transformer_, "feature_names_in_", None)
         return self._rebagged(X, self.transformer_.inverse_transform(_rows(X)), names=names)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names the transformer gives its columns."""
-        check_is_fitted(self, "transformer_")
+        check_is_fitted(self)
         return np.asarray(self.transformer_.get_feature_names_out(input_features), dtype=object)
 
     def set_output(self, *, transform: str | None = None) -> PerInstance:
@@ -94,9 +94,6 @@ class PerInstance(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
     def n_features_in_(self) -> int:
         """Number of columns seen by ``fit``."""
         return int(self.transformer_.n_features_in_)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "transformer_")
 
     def _names_out(self, X: Any) -> Any:
         if not isinstance(X, Bags) or X.feature_names is None:

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from overread.errors import UsageError
+
 __all__ = ["export_marks"]
 
 
@@ -18,6 +20,7 @@ def export_marks(
     format: str = "label-studio",
     geometry: str | None = None,
     parquet: Annotated[bool, Parameter(negative="")] = False,
+    overwrite: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Write a study's marks and readings in another tool's format.
@@ -34,12 +37,18 @@ def export_marks(
         dicom-sr: ellipse (lossless, default) or polyline (closed, 64 points).
     parquet
         plain: write Parquet instead of CSV.
+    overwrite
+        Replace what is there already.
     json
         Print the files' names for machines.
     """
     from overread.marks import read_folder, write_marks
 
+    if out.is_file() and not overwrite:
+        raise UsageError(f"{out} is there already; choose another name, or --overwrite")
     options: dict[str, Any] = {}
+    if format == "plain":
+        options["overwrite"] = overwrite
     if format == "dicom-sr":
         options["images_folder"] = study
     if geometry is not None:

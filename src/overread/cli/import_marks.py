@@ -43,6 +43,7 @@ def import_marks(
     guess_readers: Annotated[bool, Parameter(negative="")] = False,
     derive_readings: Annotated[bool, Parameter(negative="")] = False,
     parquet: Annotated[bool, Parameter(negative="")] = False,
+    overwrite: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Turn other tools' marks into marks, readings and images tables.
@@ -83,6 +84,8 @@ def import_marks(
         plain: without a readings table, take each reader to have read what he marked.
     parquet
         Write Parquet instead of CSV.
+    overwrite
+        Replace tables that are there already.
     json
         Print a summary for machines.
     """
@@ -108,7 +111,7 @@ def import_marks(
     found = combine(read_all(sources, format, options))
     if label:
         found = only_labels(found, label)
-    written = write_folder(found, out, ending="parquet" if parquet else "csv")
+    written = write_folder(found, out, ending="parquet" if parquet else "csv", overwrite=overwrite)
     report(found, written, json=json)
 
 

@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from overread.errors import InvalidInputError
 from overread.froc._kernels import permuted_differences
-from overread.froc.curve import FP_TARGETS, MEASURES, checked_targets, froc_curve, sensitivity_at
+from overread.froc.curve import FP_TARGETS, MEASURES, checked_targets
 from overread.froc.intervals import StandardInterval, standard_interval
 from overread.froc.matching import Matching
 from overread.froc.resampling import (
     CHUNK_DRAWS,
     SortedEvents,
     best_false_positives,
+    estimates_at,
     needed_fps,
     patient_counts,
     replicate_sensitivities,
@@ -129,8 +130,8 @@ def compare(
         one, two = (replicate_sensitivities(events, counts, targets) for events in pair)
         blocks.append({measure: two[measure] - one[measure] for measure in MEASURES})
     return Comparison(
-        first=sensitivity_at(froc_curve(first), targets),
-        second=sensitivity_at(froc_curve(second), targets),
+        first=estimates_at(first, targets),
+        second=estimates_at(second, targets),
         differences=stacked(blocks),
         permuted=permutations(first, second, targets, n_permutations, seed),
     )

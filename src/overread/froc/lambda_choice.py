@@ -23,10 +23,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from overread.errors import InvalidInputError
-from overread.froc.curve import checked_targets, froc_curve, sensitivity_at
+from overread.froc.curve import checked_targets
 from overread.froc.matching import Matching
 from overread.froc.resampling import (
     SortedEvents,
+    estimates_at,
     needed_fps,
     patient_counts,
     replicate_sensitivities,
@@ -203,9 +204,7 @@ class ModelList:
 
 def estimates(matchings: Sequence[Matching], targets: Floats) -> Floats:
     """Sensitivities (model, FP value, GT or image), each model at its own threshold."""
-    return np.stack(
-        [sensitivity_at(froc_curve(model), targets)[list(JUDGED)].to_numpy() for model in matchings]
-    )
+    return np.stack([estimates_at(model, targets)[list(JUDGED)].to_numpy() for model in matchings])
 
 
 @dataclass(frozen=True, slots=True)

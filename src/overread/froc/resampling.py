@@ -7,7 +7,7 @@ one patient are alike, so drawing lesions one by one would make the interval too
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -24,7 +24,7 @@ from overread.froc.curve import (
     performance_at,
     sensitivity_at,
 )
-from overread.froc.intervals import percentile_interval, score_interval
+from overread.froc.intervals import percentile_interval, rate_interval, score_interval
 from overread.froc.matching import Matching
 
 __all__ = [
@@ -54,7 +54,7 @@ class Bootstrap:
         For ``"fp_per_image"`` and each measure an array (n_bootstrap, n_points). NaN where a replicate has
         nothing to find.
     n_units
-        For each measure, the number of patients that have something to find.
+        For each measure, the number of patients that have something to find; for FP per image all.
     locked
         Whether thresholds were fixed rather than estimated anew in each replicate.
     """
@@ -84,15 +84,15 @@ class Bootstrap:
         """Lower and upper ends of one measure, one of each per point.
 
         ``"score"`` is Wilson's interval with the bootstrap's variance
-        (:func:`~overread.froc.score_interval`); FP per image, which is no proportion, always gets
-        ``"percentile"``.
+        (:func:`~overread.froc.score_interval`), for FP per image :func:`~overread.froc.rate_interval`.
         """
         if method not in ("score", "percentile"):
             raise InvalidInputError(f"method={method!r}: use 'score' or 'percentile'")
         values = self.replicates[measure]
-        if method == "percentile" or measure == "fp_per_image":
+        if method == "percentile":
             return percentile_interval(values, level)
-        return score_interval(self.points[measure].to_numpy(), values, self.n_units[measure], level)
+        interval = rate_interval if measure == "fp_per_image" else score_interval
+        return interval(self.points[measure].to_numpy(), values, self.n_units[measure], level)
 
 
 def bootstrap(
@@ -126,12 +126,12 @@ def bootstrap(
         points.insert(0, "fp_target", np.nan)
         table = patient_table(matching, points["threshold"].to_numpy())
         replicates = stacked([locked_replicates(counts, table) for counts in patients])
-        return Bootstrap(points, replicates, positive_patients(matching), locked=True)
+        return Bootstrap(points, replicates, patients_of_measures(matching), locked=True)
     targets = checked_targets(fp_targets)
-    points = sensitivity_at(froc_curve(matching), targets)
+    points = estimates_at(matching, targets)
     events = SortedEvents.of(matching, needed_fps(matching, targets))
     replicates = stacked([replicate_sensitivities(events, counts, targets) for counts in patients])
-    return Bootstrap(points, replicates, positive_patients(matching), locked=False)
+    return Bootstrap(points, replicates, patients_of_measures(matching), locked=False)
 
 
 def patient_counts(
@@ -197,6 +197,13 @@ class SortedEvents:
 def needed_fps(matching: Matching, fp_targets: Floats) -> int:
     """Return how many of the best false positives nearly every replicate gets along with."""
     return int(1.2 * fp_targets.max() * matching.n_images) + 1000
+
+
+def estimates_at(matching: Matching, fp_targets: Floats) -> pd.DataFrame:
+    """Sensitivities at FP targets (:func:`~overread.froc.sensitivity_at`) from the false positives they need."""
+    best = best_false_positives(matching, needed_fps(matching, fp_targets))
+    needed = replace(matching, fp_scores=matching.fp_scores[best], fp_images=matching.fp_images[best])
+    return sensitivity_at(froc_curve(needed), fp_targets)
 
 
 def best_false_positives(matching: Matching, n_best: int | None) -> Ints:
@@ -284,8 +291,9 @@ def stacked(blocks: list[dict[str, Floats]]) -> dict[str, Floats]:
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 
-def positive_patients(matching: Matching) -> dict[str, int]:
-    """Count patients with a target, and with a reached one, for each measure."""
+def patients_of_measures(matching: Matching) -> dict[str, int]:
+    """Count the patients of each measure: all, those with a target, with a reached one."""
     patients = matching.patients[matching.gt_images]
     anywhere, reached = len(np.unique(patients)), len(np.unique(patients[matching.gt_reached]))
-    return dict(zip(MEASURES, (anywhere, anywhere, reached, reached), strict=True))
+    units = (matching.n_patients, anywhere, anywhere, reached, reached)
+    return dict(zip(("fp_per_image", *MEASURES), units, strict=True))

@@ -124,7 +124,7 @@ def normalized_ellipses(ellipses: ArrayLike) -> NDArray[np.float64]:
 
 def equal_area_diameters(ellipses: NDArray[np.float64]) -> NDArray[np.float64]:
     """Equal-area diameter 2 sqrt(a b) of each row (x, y, a, b, angle)."""
-    return np.asarray(2.0 * np.sqrt(ellipses[:, 2]) * np.sqrt(ellipses[:, 3]))
+    return np.asarray(2.0 * np.sqrt(ellipses[:, 2] * ellipses[:, 3]))
 
 
 def overlap_areas(

@@ -11,6 +11,7 @@ import pandas as pd
 
 from overread.errors import TableError
 from overread.marks.problems import Problem, raise_for_errors
+from overread.marks.schemas import SCHEMAS
 from overread.marks.tables import read_table, scan_table, write_table
 from overread.marks.validation import check_images, check_marks, check_readings, check_study
 
@@ -174,21 +175,29 @@ def one_per_cell(problems: Sequence[Problem]) -> list[Problem]:
     return kept
 
 
-def write_folder(mark_set: MarkSet, folder: str | Path, *, ending: str = "csv") -> list[Path]:
-    """Write the three tables into a folder, made if need be; return their paths."""
+def write_folder(
+    mark_set: MarkSet, folder: str | Path, *, ending: str = "csv", overwrite: bool = False
+) -> list[Path]:
+    """Write the three tables into a folder, made if need be; return their paths.
+
+    Raises
+    ------
+    TableError
+        If the folder holds one of the tables already, unless ``overwrite``; in another ending, always.
+    """
     place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
     for kind in KINDS:
-        other = place / f"{kind}.{'parquet' if ending == 'csv' else 'csv'}"
-        if other.exists():
-            raise TableError(
-                f"{other}: is there already, and a study holds a table once; remove it or choose it"
-            )
+        for present in (place / f"{kind}.csv", place / f"{kind}.parquet"):
+            if present.exists() and not (overwrite and present.suffix == f".{ending}"):
+                raise TableError(
+                    f"{present}: is there already (choose another folder, remove it, or overwrite it)"
+                )
+    place.mkdir(parents=True, exist_ok=True)
     return [write_table(getattr(mark_set, kind), place / f"{kind}.{ending}") for kind in KINDS]
 
 
 def combine(mark_sets: Sequence[MarkSet]) -> MarkSet:
-    """Join mark sets of several files; an image told of twice must be told of alike.
+    """Join mark sets of several files; what one file leaves open of an image, another may tell.
 
     Raises
     ------
@@ -198,14 +207,19 @@ def combine(mark_sets: Sequence[MarkSet]) -> MarkSet:
     marks, readings, images = (
         pd.concat([getattr(mark_set, kind) for mark_set in mark_sets], ignore_index=True) for kind in KINDS
     )
-    for name in ("path", "patient_id", "split", "label"):
-        for table in (marks, images):
-            if name in table:
-                table[name] = table[name].fillna("")
-    joined = MarkSet(
-        marks,
-        readings.drop_duplicates(["image_id", "reader_id"], ignore_index=True),
-        images.drop_duplicates(ignore_index=True),
-    )
+    readings = readings.drop_duplicates(["image_id", "reader_id"], ignore_index=True)
+    images = told_of_each(images).drop_duplicates(ignore_index=True)
+    if "label" in marks:
+        marks["label"] = marks["label"].fillna("")
+    joined = MarkSet(marks, readings, images)
     raise_for_errors(check_study(joined.marks, joined.readings, joined.images))
     return joined
+
+
+def told_of_each(images: pd.DataFrame) -> pd.DataFrame:
+    """Fill the empty cells of each image from other rows of the same image."""
+    known = images.mask(images == "")
+    known = known.fillna(known.groupby("image_id", sort=False).transform("first"))
+    numbers = [column.name for column in SCHEMAS["images"].columns if column.type == "number"]
+    texts = [name for name in known.columns if name not in numbers]
+    return known.assign(**{name: known[name].fillna("").astype("str") for name in texts})

@@ -18,6 +18,7 @@ from overread.models.preparation import Effort, Problem
 from overread.models.report import FitReport
 from overread.models.solver.newton import NewtonSolver, Solution
 from overread.models.solver.path import LOOSE_TOL, descend, witness_loss
+from overread.models.solver.row_sample import worth_sampling
 
 __all__ = ["Fit", "fit_one_lambda", "make_report", "single_threaded_blas", "warn_about"]
 
@@ -109,7 +110,7 @@ def make_report(
         columns_skipped=counters.columns_skipped,
         curvature_refreshes=counters.refreshes,
         descent_sweeps=counters.sweeps,
-        rows_sampled=solver.curvature.samples(solver.loss.n_plain),
+        rows_sampled=worth_sampling(solver.loss.n_plain, solver.curvature.sample_size),
         convex=problem.loss.is_convex,
         start_objectives=start_objectives,
         spread=(high - low) / low if low > 0 else 0.0,

@@ -132,12 +132,12 @@ def prepare(
     pooling: str,
 ) -> Problem:
     """Check labels and weights, standardize, and find the start at w = 0."""
+    bags.check_labels(y)
     labels = read_labels(y)
     if len(labels.probability) != len(bags):
         raise InvalidInputError(
             f"y has {len(labels.probability)} labels for {len(bags)} bags: inconsistent numbers of samples"
         )
-    bags.check_labels(y)
     repetitions = check_weights(sample_weight, len(bags), "sample_weight")
     if reader_weight is None:
         reader_weight = bags.reader_weight

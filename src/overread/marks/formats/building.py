@@ -122,6 +122,8 @@ class MarkSetBuilder:
             "height_px": height,
         }
         known = self.images.setdefault(image_id, row)
+        if known == row:
+            return
         for name, value in row.items():
             if value != known[name] and not (value != value and known[name] != known[name]):
                 raise FormatError(

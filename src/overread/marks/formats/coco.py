@@ -100,10 +100,11 @@ def read_annotation(
         raise FormatError(f"{annotation.place}.bbox: {len(box)} numbers instead of x, y, width, height")
     x, y, width, height = box
     category = annotation.get("category_id")
+    number = annotation["id"].identifier()
     builder.add_mark(
         files[image],
         reader or annotation[str(reader_key)].identifier(),
-        annotation["id"].identifier(),
+        f"{reader}/{number}" if reader else number,
         centre=(x + width / 2, y + height / 2),
         semi_axes=(width / 2, height / 2),
         label=names.get(category.identifier(), "") if category else "",

@@ -12,9 +12,11 @@ they have no mark. The image id is the SOP instance UID, unless an images table 
 from __future__ import annotations
 
 import io
+import logging
 import math
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,7 @@ __all__ = ["CERTAINTY", "SR_CLASSES", "read", "read_dicom"]
 
 LARGEST_FILE = 1 << 26
 DEEPEST = 50
+ELEMENT_HEAD = 8
 SR_CLASSES = frozenset(f"1.2.840.10008.5.1.4.1.1.88.{number}" for number in (22, 33, 34))
 LOGIN, PERSON, DEVICE_NAME, DEVICE_UID = "128774", "121008", "121013", "121012"
 GROUP, REGION, TRACKING, TRACKING_UID, FINDING = "125007", "111030", "112039", "112040", "121071"
@@ -47,33 +50,63 @@ def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
     spacings : Spacings
         Millimetres per pixel, which the document does not tell.
     """
-    document = read_dicom(path)
-    if str(document.get("SOPClassUID", "")) not in SR_CLASSES:
-        raise FormatError(f"{path}: a DICOM file, but no structured report")
-    builder = MarkSetBuilder(str(path), spacings or Spacings())
-    try:
-        read_document(builder, document)
-    except OverreadError:
-        raise
-    except Exception as error:  # pydicom raises almost anything on values that break their type
-        raise FormatError(f"{path}: a structured report that does not follow TID 1500: {error}") from error
+    with without_remarks():
+        document = read_dicom(path)
+        if str(document.get("SOPClassUID", "")) not in SR_CLASSES:
+            raise FormatError(f"{path}: a DICOM file, but no structured report")
+        builder = MarkSetBuilder(str(path), spacings or Spacings())
+        try:
+            read_document(builder, document)
+        except OverreadError:
+            raise
+        except Exception as error:  # pydicom raises almost anything on values that break their type
+            raise FormatError(
+                f"{path}: a structured report that does not follow TID 1500: {error}"
+            ) from error
     return builder.build()
 
 
-def read_dicom(path: Path, *, headers_only: bool = False) -> Dataset:
-    """Read a DICOM file; whatever goes wrong becomes one typed error."""
+@contextmanager
+def without_remarks() -> Iterator[None]:
+    """Keep pydicom from remarking on values that break their type: what matters here raises."""
+    logger = logging.getLogger("pydicom")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
     try:
-        if not headers_only and path.stat().st_size > LARGEST_FILE:
-            raise FormatError(f"{path}: more than {LARGEST_FILE >> 20} MB of structured report")
-        # From memory a length of 4 GB reads what is there; from a file it would allocate first.
-        source = path if headers_only else io.BytesIO(path.read_bytes())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            dataset = dcmread(source, stop_before_pixels=headers_only)
-            for _ in walk(dataset) if not headers_only else ():
-                pass
-    except FormatError:
-        raise
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+class WholeReads(io.BytesIO):
+    """Bytes of a file that refuse a read past their end, where pydicom would take what is left."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read ``size`` bytes or raise; at the very end, an element's head may be asked for in vain."""
+        data = super().read(size)
+        if size is not None and len(data) < size and (data or size != ELEMENT_HEAD):
+            raise EOFError("the file ends in the middle of an element")
+        return data
+
+
+def read_dicom(path: Path, *, headers_only: bool = False) -> Dataset:
+    """Read a DICOM file; whatever goes wrong becomes one typed error.
+
+    From memory, an element that claims 4 GB reads what is there; from a file it would allocate first.
+    """
+    try:
+        if headers_only:
+            with without_remarks():
+                return dcmread(path, stop_before_pixels=True)
+        if path.stat().st_size > LARGEST_FILE:
+            raise FormatError(f"{path}: more than {LARGEST_FILE >> 20} MB of structured report")
+        dataset = dcmread(WholeReads(path.read_bytes()))
+        for _ in walk(dataset):
+            pass
+    except FormatError as error:
+        raise FormatError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
     except (Exception, RecursionError) as error:
         raise FormatError(f"{path}: cannot be read as DICOM: {error or type(error).__name__}") from error
     return dataset

@@ -161,7 +161,7 @@ def document_of(reader: str, headers: Sequence[Dataset], groups: Sequence[Any]) 
         imaging_measurements=groups,
     )
     study = str(headers[0].StudyInstanceUID)
-    return sr.ComprehensiveSR(
+    document = sr.ComprehensiveSR(
         evidence=headers,
         content=report,
         series_instance_uid=uid_of("series", study, reader),
@@ -171,6 +171,8 @@ def document_of(reader: str, headers: Sequence[Dataset], groups: Sequence[Any]) 
         manufacturer="Overread",
         is_complete=True,
     )
+    document.SpecificCharacterSet = "ISO_IR 192"  # UTF-8: ids may have any letters
+    return document
 
 
 def nothing_found(reader: str, headers: Sequence[Dataset]) -> Any:

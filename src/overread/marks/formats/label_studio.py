@@ -223,10 +223,9 @@ def write(mark_set: MarkSet, path: Path) -> list[Path]:
         task = tasks.setdefault(image_id, {"id": len(tasks) + 1, "data": data, "annotations": []})
         drawn = marks.get((image_id, reader_id))
         result = [] if drawn is None else list(regions_of(drawn, row))
-        # Label Studio wants a whole number or an object; the object carries the exact id.
         annotation = {
             "id": number,
-            "completed_by": {"id": reader_id},
+            "completed_by": member(reader_id),
             "was_cancelled": False,
             "result": result,
         }

@@ -41,7 +41,7 @@ def coronal_ellipse(extents: list[SliceExtent], *, mm_per_px: float, slice_mm: f
     Parameters
     ----------
     extents : list of SliceExtent
-        Outlines; several in one slice are joined to one extent.
+        Outlines; in one slice, those that share columns cover them once.
     mm_per_px : float
         Spacing of the columns.
     slice_mm : float
@@ -64,9 +64,11 @@ def coronal_ellipse(extents: list[SliceExtent], *, mm_per_px: float, slice_mm: f
 
 
 def joined(extents: list[SliceExtent]) -> NDArray[np.float64]:
-    """Rows of first column, last column, z: one for each slice."""
-    slices: dict[float, tuple[float, float]] = {}
-    for extent in extents:
-        first, last = slices.get(extent.z_mm, (extent.first_column, extent.last_column))
-        slices[extent.z_mm] = min(first, extent.first_column), max(last, extent.last_column)
-    return np.array([(first, last, z) for z, (first, last) in sorted(slices.items())])
+    """Rows of first column, last column, z; extents of one slice that share a column are one row."""
+    rows: list[list[float]] = []
+    for extent in sorted(extents, key=lambda extent: (extent.z_mm, extent.first_column)):
+        if rows and rows[-1][2] == extent.z_mm and extent.first_column <= rows[-1][1] + 1:
+            rows[-1][1] = max(rows[-1][1], extent.last_column)
+        else:
+            rows.append([extent.first_column, extent.last_column, extent.z_mm])
+    return np.array(rows)

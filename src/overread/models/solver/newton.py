@@ -26,7 +26,7 @@ ARMIJO = 1e-4
 MAX_HALVINGS = 40
 MAX_SWEEPS = 1000
 # A step that leaves more than this part of the violation asks for fresh curvature.
-SLOW = 0.4
+SLOW = 0.6
 # A column joins the working set when its extrapolated gradient reaches this part of lambda.
 EXPECTED = 0.95
 # The model is solved until its violation is this part of the current one.
@@ -178,8 +178,8 @@ class NewtonSolver:
             self.curvature.extend(free)
             if self._step(working, free, lam, max(INNER * violation, 0.2 * tolerance)):
                 after = self._violation(working, lam)
-                if after > SLOW * violation and not self.curvature.is_fresh:
-                    self._refresh(self._free(working, lam))
+                if after > SLOW * violation:
+                    self._refresh_after_slow_step(self._free(working, lam))
                 else:
                     self.curvature.is_fresh = False
                 violation = after
@@ -193,6 +193,12 @@ class NewtonSolver:
         """Columns of the working set that a step may move."""
         point = self.point
         return working[(point.w[working] != 0) | (np.abs(point.gradient[working]) >= lam)]
+
+    def _refresh_after_slow_step(self, free: Ints) -> None:
+        """Build the curvature anew; if it was fresh and the step slow all the same, from more rows from now on."""
+        if self.curvature.is_fresh:
+            self.curvature.generosity *= 2
+        self._refresh(free)
 
     def _refresh(self, free: Ints) -> None:
         self.curvature.refresh(self.point.z, free)

@@ -1,0 +1,59 @@
+"""``overread export``: out to a tool and back again."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from overread.marks import read_folder
+
+TABLES = {
+    "marks": "image_id,reader_id,mark_id,x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg,label\n"
+    "00i,R1,m1,10.5,20.5,3,2,33,nodule\n",
+    "readings": "image_id,reader_id\n00i,R1\n00i,R2\n",
+    "images": "image_id,mm_per_px_x,mm_per_px_y,width_px,height_px\n00i,0.1,0.2,1000,500\n",
+}
+
+
+@pytest.fixture
+def study(tmp_path):
+    folder = tmp_path / "study"
+    folder.mkdir()
+    for kind, text in TABLES.items():
+        (folder / f"{kind}.csv").write_text(text)
+    return folder
+
+
+def test_label_studio_there_and_back(run, study, tmp_path, capsys):
+    tasks, again = tmp_path / "tasks.json", tmp_path / "again"
+    assert run(["export", str(study), "--out", str(tasks), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"files": [str(tasks)]}
+    back = ["--images", str(study / "images.csv"), "--image-key", "image_id", "--out", str(again)]
+    assert run(["import", str(tasks), *back]) == 0
+    pd.testing.assert_frame_equal(read_folder(again).marks, read_folder(study).marks)
+    pd.testing.assert_frame_equal(read_folder(again).readings, read_folder(study).readings)
+    assert run(["export", str(study), "--out", str(tasks)]) == 2
+    assert run(["export", str(study), "--out", str(tasks), "--overwrite"]) == 0
+    assert run(["import", str(tasks), *back]) == 4
+    assert run(["import", str(tasks), *back, "--overwrite"]) == 0
+
+
+def test_plain_parquet(run, study, tmp_path, capsys):
+    assert run(["export", str(study), "--format", "plain", "--parquet", "--out", str(tmp_path / "p")]) == 0
+    assert "marks.parquet" in capsys.readouterr().out
+    pd.testing.assert_frame_equal(read_folder(tmp_path / "p").marks, read_folder(study).marks)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--format", "cvat"], 2, "cannot be written"),
+        (["--format", "dicom-sr"], 4, "needs the column path"),
+        (["--geometry", "polyline"], 2, "no option geometry"),
+    ],
+)
+def test_mistakes_get_one_line_and_a_code(run, study, tmp_path, capsys, arguments, code, words):
+    assert run(["export", str(study), "--out", str(tmp_path / "x"), *arguments]) == code
+    assert words in capsys.readouterr().err

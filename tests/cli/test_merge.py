@@ -1,0 +1,130 @@
+"""`overread merge` and `overread readers` on a study folder, from the command line's side."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.cli import main
+from overread.marks.tables import read_table, write_table
+from overread.truth import MergeOptions, merge_marks
+
+COLUMNS = ["image_id", "reader_id", "mark_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
+
+
+@pytest.fixture
+def study(tmp_path):
+    rows = [
+        ("i", "A", "1", 50.0, 60.0, 8.0, 5.0, 30.0),
+        ("i", "B", "2", 52.0, 60.0, 9.0, 5.0, 30.0),
+        ("i", "A", "3", 90.0, 60.0, 8.0, 5.0, 30.0),
+        ("00123", "B", "4", 20.0, 20.0, 4.0, 4.0, 0.0),
+    ]
+    readings = [(image, reader) for image in ("i", "00123") for reader in "ABC"]
+    write_table(pd.DataFrame(rows, columns=COLUMNS), tmp_path / "marks.csv")
+    write_table(pd.DataFrame(readings, columns=["image_id", "reader_id"]), tmp_path / "readings.parquet")
+    return tmp_path
+
+
+def run(arguments):
+    """Exit code of a command; cyclopts may leave by SystemExit, as it does for the console script."""
+    try:
+        return main(arguments)
+    except SystemExit as stop:
+        return stop.code
+
+
+def tables(study):
+    return read_table(study / "marks.csv", "marks"), read_table(study / "readings.parquet", "readings")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_merge_writes_the_truth_table(study, capsys, ending):
+    target = study / f"truth.{ending}"
+    assert run(["merge", str(study), "--output", str(target)]) == 0
+    assert "golden" in capsys.readouterr().out
+    pd.testing.assert_frame_equal(read_table(target, "truth"), merge_marks(*tables(study)), check_dtype=False)
+
+
+def test_merge_takes_single_tables_and_options(study, capsys):
+    files = ["--marks", str(study / "marks.csv"), "--readings", str(study / "readings.parquet")]
+    assert run(["merge", *files, "--t0", "0.99", "--threshold", "fixed", "--n-max", "8", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    expected = merge_marks(*tables(study), options=MergeOptions(t0=0.99, threshold="fixed"))
+    assert answer["summary"]["objects"] == len(expected) == 4
+    assert {row["image_id"] for row in answer["truth"]} == {"i", "00123"}
+    assert answer["truth"][0]["probability"] == 2 / 8 / 8
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_figures_are_written(study, ending):
+    first, second = study / f"marks.{ending}", study / f"readers.{ending}"
+    assert run(["merge", str(study), "--figure", str(first)]) == 0
+    assert run(["readers", str(study), "--figure", str(second)]) == 0
+    magic = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
+    assert first.read_bytes().startswith(magic)
+    assert second.read_bytes().startswith(magic)
+
+
+def test_pixels_go_under_one_image(study, capsys):
+    np.save(study / "pixels.npy", np.zeros((100, 200)))
+    figure = ["merge", str(study), "--figure", str(study / "f.png"), "--pixels", str(study / "pixels.npy")]
+    assert run([*figure, "--image", "i", "--mm-per-px", "0.5"]) == 0
+    assert run([*figure, "--image", "i"]) == 2
+    assert "--mm-per-px" in capsys.readouterr().err
+    (study / "pixels.npy").write_bytes(b"no pixels")
+    assert run([*figure, "--image", "i", "--mm-per-px", "0.5"]) == 4
+
+
+def test_readers_as_json(study, capsys):
+    assert run(["readers", str(study), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["readings_per_image"] == [{"n_readings": 3, "n_images": 2}]
+    assert [row["sensitivity"] for row in answer["readers"]] == [1.0, 1.0, 0.0]
+    assert answer["readers"][0]["loo_sensitivity"] is None
+    assert len(answer["pairs"]) == 3
+
+
+def test_readers_as_tables(study, capsys):
+    assert run(["readers", str(study)]) == 0
+    assert "leave-one-out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["merge"], 2, "study folder"),
+        (["merge", "{study}", "--marks", "m.csv"], 2, "not both"),
+        (["merge", "{study}/nowhere"], 4, "no such folder"),
+        (["merge", "{study}", "--method", "magic"], 2, "magic"),
+        (["merge", "{study}", "--t0", "7"], 4, "t0 must be"),
+        (["merge", "{study}", "--figure", "{study}/f.bmp"], 2, ".png"),
+        (["merge", "{study}", "--figure", "{study}/f.png", "--image", "none"], 4, "'none'"),
+        (["merge", "{study}", "--output", "{study}/none/truth.csv"], 5, "truth.csv"),
+        (["merge", "{study}", "--n-min", "4"], 4, "3 readings"),
+        (["readers", "{study}/nowhere"], 4, "no such folder"),
+    ],
+)
+def test_mistakes_get_one_line_and_a_code(study, capsys, arguments, code, message):
+    assert run([argument.format(study=study) for argument in arguments]) == code
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+
+
+def test_no_readings_are_never_guessed(study, capsys):
+    (study / "readings.parquet").unlink()
+    assert run(["merge", str(study)]) == 4
+    assert "readings" in capsys.readouterr().err
+    assert run(["merge", str(study), "--derive-readings", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["summary"]["readings"] == 3
+
+
+def test_warnings_are_said(study, capsys):
+    marks, _ = tables(study)
+    write_table(marks.assign(semi_minor_mm=[5.0, 5.0, 1e-9, 4.0]), study / "marks.csv")
+    assert run(["merge", str(study)]) == 0
+    assert "overread: warning: marks, row 4, column semi_minor_mm" in capsys.readouterr().err

@@ -1,0 +1,286 @@
+"""DICOM SR TID 1500: valid by dciodvfy, there and back to float32, and hostile files refused."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from highdicom.sr import srread
+from pydicom import dcmread
+from pydicom.dataset import Dataset, FileMetaDataset
+from pydicom.uid import ExplicitVRLittleEndian
+
+from overread.errors import FormatError, TableError, UsageError
+from overread.marks.formats import dicom_sr, dicom_sr_writer
+from overread.marks.formats.building import Spacings
+from overread.marks.mark_set import MarkSet
+
+COLUMNS = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
+DX = "1.2.840.10008.5.1.4.1.1.1.1"
+
+
+def make_image(path: Path, uid: str, study: str = "1.2.3") -> None:
+    header = Dataset()
+    header.file_meta = FileMetaDataset()
+    header.file_meta.TransferSyntaxUID = ExplicitVRLittleEndian
+    header.file_meta.MediaStorageSOPClassUID = header.SOPClassUID = DX
+    header.file_meta.MediaStorageSOPInstanceUID = header.SOPInstanceUID = uid
+    header.StudyInstanceUID, header.SeriesInstanceUID = study, f"{study}.1"
+    header.Modality, header.PatientID, header.PatientName = "DX", "P1", "A^B"
+    header.PatientBirthDate, header.PatientSex, header.AccessionNumber = "19700101", "O", ""
+    header.StudyID, header.StudyDate, header.StudyTime = "1", "20200101", "120000"
+    header.ReferringPhysicianName, header.SeriesNumber, header.InstanceNumber = "", 1, 1
+    header.Rows, header.Columns = 2000, 1500
+    header.save_as(path, enforce_file_format=True)
+
+
+@pytest.fixture
+def mark_set(tmp_path) -> MarkSet:
+    uids = {"a": "1.2.3.4", "b": "1.2.3.5"}
+    for name, uid in uids.items():
+        make_image(tmp_path / f"{name}.dcm", uid)
+    images = pd.DataFrame(
+        {
+            "image_id": list(uids),
+            "path": [f"{name}.dcm" for name in uids],
+            "mm_per_px_x": [0.1, 0.1],
+            "mm_per_px_y": [0.2, 0.2],
+            "sop_instance_uid": list(uids.values()),
+        }
+    )
+    readings = pd.DataFrame({"image_id": ["a", "b", "a", "b"], "reader_id": ["R1", "R1", "=1+1 é", "=1+1 é"]})
+    marks = pd.DataFrame(
+        {
+            "image_id": ["a", "a", "b"],
+            "reader_id": ["R1"] * 3,
+            "mark_id": ["1.10", "1.1", "=x"],
+            "x_mm": [30.0, 20.0, 75.0],
+            "y_mm": [30.0, 50.5, 200.0],
+            "semi_major_mm": [3.0, 5.0, 40.0],
+            "semi_minor_mm": [2.0, 1.0, 0.5],
+            "angle_deg": [30.0, 171.5, 60.0],
+            "confidence": [0.3, math.nan, 1 / 3],
+            "label": ["Nodule", "my own thing", ""],
+        }
+    )
+    return MarkSet(marks, readings, images)
+
+
+def write_and_read(mark_set: MarkSet, folder: Path, geometry: str) -> tuple[list[Path], list[MarkSet]]:
+    paths = dicom_sr_writer.write(mark_set, folder / geometry, images_folder=folder, geometry=geometry)
+    return paths, [dicom_sr.read(path, spacings=Spacings.of(images=mark_set.images)) for path in paths]
+
+
+@pytest.mark.parametrize("geometry", ["ellipse", "polyline"])
+def test_there_and_back_to_float32(mark_set, tmp_path, geometry):
+    _, (first, second) = write_and_read(mark_set, tmp_path, geometry)
+    marks = mark_set.marks
+    exact = ["image_id", "reader_id", "mark_id", "label"]
+    assert first.marks[exact].to_numpy().tolist() == marks[exact].to_numpy().tolist()
+    np.testing.assert_array_equal(first.marks["confidence"], marks["confidence"])
+    # 2000 px in float32 have steps of 1.2e-4 px, that is 2.4e-5 mm.
+    np.testing.assert_allclose(first.marks[COLUMNS[:4]], marks[COLUMNS[:4]], atol=5e-5)
+    np.testing.assert_allclose(first.marks["angle_deg"], marks["angle_deg"], atol=2e-3)
+    assert second.marks.empty
+    assert second.readings.to_numpy().tolist() == [["a", "=1+1 é"], ["b", "=1+1 é"]]
+    assert first.readings.to_numpy().tolist() == [["a", "R1"], ["b", "R1"]]
+    assert first.images["patient_id"].tolist() == ["P1", "P1"]
+
+
+@pytest.mark.parametrize("geometry", ["ellipse", "polyline"])
+def test_the_validator_finds_no_error(mark_set, tmp_path, geometry):
+    validator = shutil.which("dciodvfy")
+    if validator is None:
+        pytest.skip("needs dciodvfy, from Debian's package dicom3tools")
+    paths, _ = write_and_read(mark_set, tmp_path, geometry)
+    for path in paths:
+        result = subprocess.run([validator, "-new", str(path)], capture_output=True, text=True, check=False)
+        assert "ComprehensiveSR" in result.stderr
+        assert "Error" not in result.stderr
+        unexpected = [
+            line for line in result.stderr.splitlines() if "Warning" in line and "99OVERREAD" not in line
+        ]
+        assert unexpected == []
+
+
+def test_highdicom_reads_the_same(mark_set, tmp_path):
+    paths, _ = write_and_read(mark_set, tmp_path, "ellipse")
+    report = srread(paths[0])
+    groups = report.content.get_planar_roi_measurement_groups()
+    assert [group.tracking_identifier for group in groups] == ["1.10", "1.1", "=x"]
+    points = groups[0].roi.value
+    assert points.shape == (4, 2)
+    assert points.mean(axis=0) == pytest.approx([300, 150], abs=1e-4)
+
+
+def test_the_same_tables_give_the_same_uids(mark_set, tmp_path):
+    first, _ = write_and_read(mark_set, tmp_path, "ellipse")
+    uids = [dcmread(path).SOPInstanceUID for path in first]
+    again, _ = write_and_read(mark_set, tmp_path, "ellipse")
+    assert [dcmread(path).SOPInstanceUID for path in again] == uids
+
+
+def test_one_document_for_each_study(mark_set, tmp_path):
+    make_image(tmp_path / "b.dcm", "1.2.3.5", study="1.2.9")
+    paths, _ = write_and_read(mark_set, tmp_path, "ellipse")
+    assert len(paths) == 4
+
+
+def test_without_an_images_table_the_uid_is_the_id(mark_set, tmp_path):
+    paths, _ = write_and_read(mark_set, tmp_path, "ellipse")
+    found = dicom_sr.read(paths[0], spacings=Spacings.of((0.1, 0.2)))
+    assert found.images["image_id"].tolist() == ["1.2.3.4", "1.2.3.5"]
+    with pytest.raises(FormatError, match="mm per pixel"):
+        dicom_sr.read(paths[0])
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("reader_id", "x ", "exactly"),
+        ("reader_id", "a\0b", "exactly"),
+        ("mark_id", "x" * 10_000, "exactly"),
+        ("label", "y" * 65, "at most 64"),
+        ("x_mm", 149.0, "beyond the image"),
+        ("y_mm", 1.0, "beyond the image"),
+    ],
+)
+def test_what_dicom_cannot_hold_is_refused(mark_set, tmp_path, column, value, words):
+    marks, readings = mark_set.marks.copy(), mark_set.readings.copy()
+    marks.loc[0, column] = value
+    if column == "reader_id":
+        readings.loc[0, column] = value
+    with pytest.raises(TableError, match=words):
+        write_and_read(MarkSet(marks, readings, mark_set.images), tmp_path, "ellipse")
+
+
+def test_what_writing_needs(mark_set, tmp_path):
+    with pytest.raises(UsageError, match="geometry"):
+        write_and_read(mark_set, tmp_path, "circle")
+    with pytest.raises(TableError, match="column path"):
+        write_and_read(
+            MarkSet(mark_set.marks, mark_set.readings, mark_set.images.drop(columns="path")),
+            tmp_path,
+            "ellipse",
+        )
+    (tmp_path / "a.dcm").write_bytes(b"no DICOM")
+    with pytest.raises(FormatError, match=r"a\.dcm"):
+        write_and_read(mark_set, tmp_path, "ellipse")
+
+
+def nested(levels: int) -> bytes:
+    """File meta of an SR, then content sequences of undefined length inside one another."""
+    head = b"\0" * 128 + b"DICM" + element(2, 0x0010, b"UI", b"1.2.840.10008.1.2.1\0")
+    sr_class = element(8, 0x0016, b"UI", b"1.2.840.10008.5.1.4.1.1.88.33")
+    opening = b"\x40\x00\x30\xa7SQ\0\0\xff\xff\xff\xff" + b"\xfe\xff\x00\xe0\xff\xff\xff\xff"
+    return head + sr_class + opening * levels
+
+
+def element(group: int, number: int, vr: bytes, value: bytes) -> bytes:
+    value += b"\0" * (len(value) % 2)
+    return (
+        group.to_bytes(2, "little")
+        + number.to_bytes(2, "little")
+        + vr
+        + len(value).to_bytes(2, "little")
+        + value
+    )
+
+
+@pytest.mark.parametrize("levels", [300, 100_000])
+def test_deep_nesting_is_refused(tmp_path, levels):
+    path = tmp_path / "deep.dcm"
+    path.write_bytes(nested(levels))
+    with pytest.raises(FormatError, match=r"deep\.dcm"):
+        dicom_sr.read(path)
+
+
+def test_an_element_of_four_gigabytes_is_refused(tmp_path):
+    path = tmp_path / "long.dcm"
+    path.write_bytes(nested(0) + b"\x40\x00\x60\xa1UT\0\0\xf0\xff\xff\xff" + b"abc")
+    with pytest.raises(FormatError, match=r"long\.dcm"):
+        dicom_sr.read(path)
+
+
+def test_every_truncation_is_refused_or_read_whole(mark_set, tmp_path):
+    paths, (whole, _) = write_and_read(mark_set, tmp_path, "ellipse")
+    raw = paths[0].read_bytes()
+    cut = tmp_path / "cut.dcm"
+    for length in range(0, len(raw), 97):
+        cut.write_bytes(raw[:length])
+        with pytest.raises(FormatError, match=r"cut\.dcm"):
+            dicom_sr.read(cut, spacings=Spacings.of(images=mark_set.images))
+    assert len(whole.marks) == 3
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"PNG", b"\0" * 200, b"\0" * 128 + b"DICM", b"\0" * 128 + b"DICM" + b"\xff" * 50]
+)
+def test_other_files_are_refused(tmp_path, raw):
+    path = tmp_path / "x.dcm"
+    path.write_bytes(raw)
+    with pytest.raises(FormatError, match=r"x\.dcm"):
+        dicom_sr.read(path)
+
+
+def test_an_image_is_no_report(mark_set, tmp_path):
+    with pytest.raises(FormatError, match="no structured report"):
+        dicom_sr.read(tmp_path / "a.dcm")
+
+
+def edited(path: Path, tmp_path: Path, change) -> Path:
+    document = dcmread(path)
+    groups = [item for item in dicom_sr.walk(document) if dicom_sr.concept(item) == dicom_sr.GROUP]
+    change(document, groups[0])
+    target = tmp_path / "edited.dcm"
+    document.save_as(target)
+    return target
+
+
+def region_of(group: Dataset) -> Dataset:
+    return next(dicom_sr.children(group, dicom_sr.REGION))
+
+
+def set_graphic(kind: str, data: list[float]):
+    def change(_document, group):
+        region_of(group).GraphicType, region_of(group).GraphicData = kind, data
+
+    return change
+
+
+def drop_observer(document, _group):
+    document.ContentSequence = [
+        item
+        for item in document.ContentSequence
+        if dicom_sr.concept(item) not in (dicom_sr.LOGIN, dicom_sr.PERSON)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (set_graphic("POINT", [1.0, 2.0]), "no ellipse"),
+        (set_graphic("ELLIPSE", [1.0, 2.0, 3.0, 4.0]), "no ellipse"),
+        (set_graphic("ELLIPSE", [1.0] * 8), "semi-axes"),
+        (set_graphic("POLYLINE", [1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 9.0, 9.0]), "no ellipse"),
+        (set_graphic("ELLIPSE", [math.nan] * 8), "finite"),
+        (drop_observer, "no observer"),
+    ],
+)
+def test_reports_that_say_nothing_usable(mark_set, tmp_path, change, words):
+    paths, _ = write_and_read(mark_set, tmp_path, "ellipse")
+    path = edited(paths[0], tmp_path, change)
+    with pytest.raises(FormatError, match=words):
+        dicom_sr.read(path, spacings=Spacings.of(images=mark_set.images))
+
+
+def test_circles_are_read(mark_set, tmp_path):
+    paths, _ = write_and_read(mark_set, tmp_path, "ellipse")
+    path = edited(paths[0], tmp_path, set_graphic("CIRCLE", [100.0, 200.0, 103.0, 204.0]))
+    found = dicom_sr.read(path, spacings=Spacings.of(0.5))
+    assert found.marks[COLUMNS[:4]].iloc[0].tolist() == [50, 100, 2.5, 2.5]

