@@ -85,14 +85,11 @@ __all__ = [
     "performance_at",
     "performance_table",
     "proportion_interval",
-<<<<<<< HEAD
     "rate_interval",
-=======
     "read_detections",
     "read_foreign_truth",
     "reader_study",
     "reliability_curve",
->>>>>>> main
     "score_interval",
     "sensitivity_at",
     "sensitivity_by",
