@@ -55,14 +55,15 @@ class Bootstrap:
         nothing to find.
     n_units
         For each measure, the number of patients that have something to find; for FP per image all.
-    locked
-        Whether thresholds were fixed rather than estimated anew in each replicate.
+    fp_freedom
+        Degrees of freedom of the variance of FP per image at locked thresholds; None when thresholds are
+        estimated anew in each replicate, and FP per image is what was asked for.
     """
 
     points: pd.DataFrame
     replicates: dict[str, Floats]
     n_units: dict[str, int]
-    locked: bool
+    fp_freedom: Floats | None = None
 
     def intervals(
         self, level: float = 0.95, *, method: Literal["score", "percentile"] = "score"
@@ -91,8 +92,15 @@ class Bootstrap:
         values = self.replicates[measure]
         if method == "percentile":
             return percentile_interval(values, level)
-        interval = rate_interval if measure == "fp_per_image" else score_interval
-        return interval(self.points[measure].to_numpy(), values, self.n_units[measure], level)
+        estimate, n_units = self.points[measure].to_numpy(), self.n_units[measure]
+        if measure == "fp_per_image":
+            return rate_interval(estimate, values, n_units, level, freedom=self.fp_freedom)
+        return score_interval(estimate, values, n_units, level)
+
+    @property
+    def locked(self) -> bool:
+        """Whether thresholds were fixed rather than estimated anew in each replicate."""
+        return self.fp_freedom is not None
 
 
 def bootstrap(
@@ -126,12 +134,12 @@ def bootstrap(
         points.insert(0, "fp_target", np.nan)
         table = patient_table(matching, points["threshold"].to_numpy())
         replicates = stacked([locked_replicates(counts, table) for counts in patients])
-        return Bootstrap(points, replicates, patients_of_measures(matching), locked=True)
+        return Bootstrap(points, replicates, patients_of_measures(matching), variance_freedom(table))
     targets = checked_targets(fp_targets)
     points = estimates_at(matching, targets)
     events = SortedEvents.of(matching, needed_fps(matching, targets))
     replicates = stacked([replicate_sensitivities(events, counts, targets) for counts in patients])
-    return Bootstrap(points, replicates, patients_of_measures(matching), locked=False)
+    return Bootstrap(points, replicates, patients_of_measures(matching))
 
 
 def patient_counts(
@@ -265,6 +273,23 @@ def patient_table(matching: Matching, thresholds: Floats) -> Floats:
             columns.append(np.bincount(patients[(scores > -np.inf) | (not reached_only)], minlength=size))
     columns.append(np.bincount(matching.patients, minlength=size))
     return np.stack(columns, axis=1).astype(np.float64)
+
+
+def variance_freedom(table: Floats) -> Floats:
+    """Degrees of freedom of the variance of FP per image, at each threshold of a :func:`patient_table`.
+
+    With x the false positives of a patient minus the mean rate times its images, and k the kurtosis of x, the
+    variance is known as well as from 2 n / (k - 1) + 1 normal patients (Satterthwaite): few patients with
+    many false positives are worth less than their number.
+    """
+    n_patients, n_thresholds = len(table), (table.shape[1] - 5) // 3
+    fps, images = table[:, :n_thresholds], table[:, -1:]
+    excess = fps - images * (fps.sum(axis=0) / images.sum())
+    squares = (excess**2).mean(axis=0)
+    kurtosis = np.divide(
+        (excess**4).mean(axis=0), squares**2, out=np.full(n_thresholds, 3.0), where=squares > 0
+    )
+    return np.asarray(np.clip(2 * n_patients / np.maximum(kurtosis - 1, 1e-9), 1, max(n_patients - 1, 1)))
 
 
 def locked_replicates(counts: NDArray[np.uint8], table: Floats) -> dict[str, Floats]:
