@@ -1,5 +1,6 @@
 """The soft multiple-instance model with L1, for one penalty or a whole path of them; saving, and export."""
 
+from overread.models.loss.objective import SoftMILObjective
 from overread.models.onnx_export import export_onnx
 from overread.models.persistence import SavedModel, load, save
 from overread.models.report import FitReport
@@ -11,6 +12,7 @@ __all__ = [
     "PathProgress",
     "SavedModel",
     "SoftMILLogisticRegression",
+    "SoftMILObjective",
     "SoftMILPath",
     "export_onnx",
     "load",

@@ -17,7 +17,7 @@ from overread.errors import DataWarning
 from overread.models.preparation import Effort, Problem
 from overread.models.report import FitReport
 from overread.models.solver.newton import NewtonSolver, Solution
-from overread.models.solver.path import LOOSE_TOL, descend, witness_loss
+from overread.models.solver.path import COARSE, FINE, Pace, descend, witness_loss
 from overread.models.solver.row_sample import worth_sampling
 
 __all__ = ["Fit", "fit_one_lambda", "make_report", "single_threaded_blas", "warn_about"]
@@ -48,8 +48,15 @@ def _threadpools() -> ThreadpoolController:
 
 
 def fit_one_lambda(problem: Problem, lam: float, effort: Effort, start: Start | None = None) -> Fit:
-    """Best stationary point from the default start and effort.n_init - 1 others; lam in the solver's unit."""
-    fits = [_default_fit(problem, lam, effort, start)]
+    """Best stationary point from the default start and effort.n_init - 1 others; lam in the solver's unit.
+
+    The default start, w = 0, is followed down at two paces where the problem is not convex.
+    """
+    if start is not None and _is_better(problem, lam, start):
+        fits = [_warm_fit(problem, lam, effort, start)]
+    else:
+        paces = (FINE,) if problem.loss.is_convex else (FINE, COARSE)
+        fits = [_descent(problem, lam, effort, pace) for pace in paces]
     if not problem.loss.is_convex:
         fits += [_witness_fit(problem, lam, effort, number) for number in range(1, effort.n_init)]
     best = min(fits, key=lambda fit: (not fit.solution.converged, fit.solution.objective))
@@ -57,26 +64,31 @@ def fit_one_lambda(problem: Problem, lam: float, effort: Effort, start: Start | 
     return Fit(best.solution, best.solver, objectives)
 
 
-def _default_fit(problem: Problem, lam: float, effort: Effort, start: Start | None) -> Fit:
+def _warm_fit(problem: Problem, lam: float, effort: Effort, start: Start) -> Fit:
     solver = problem.solver(effort.seed)
-    if start is not None and _is_better(problem, solver, lam, start):
-        solver.start(*start)
-        return Fit(solver.solve(lam, tol=effort.tol, max_iter=effort.max_iter), solver, ())
-    return Fit(descend(solver, lam, tol=effort.tol, max_iter=effort.max_iter), solver, ())
+    solver.start(*start)
+    return Fit(solver.solve(lam, tol=effort.tol, max_iter=effort.max_iter), solver, ())
 
 
-def _is_better(problem: Problem, at_null: NewtonSolver, lam: float, start: Start) -> bool:
+def _descent(problem: Problem, lam: float, effort: Effort, pace: Pace) -> Fit:
+    solver = problem.solver(effort.seed)
+    solution = descend(solver, lam, tol=effort.tol, max_iter=effort.max_iter, pace=pace)
+    return Fit(solution, solver, ())
+
+
+def _is_better(problem: Problem, lam: float, start: Start) -> bool:
     """Whether a start beats w = 0; one that does not would only be a long way home."""
-    candidate = problem.solver(0)
-    candidate.start(*start)
-    return candidate.point.loss + lam * np.abs(start[0]).sum() < at_null.point.loss
+    solver = problem.solver(0)
+    null = solver.point.loss
+    solver.start(*start)
+    return solver.point.loss + lam * float(np.abs(start[0]).sum()) < null
 
 
 def _witness_fit(problem: Problem, lam: float, effort: Effort, number: int) -> Fit:
     """Start from the convex fit to one random instance of each bag."""
     random = np.random.default_rng([effort.seed, number])
     rehearsal = problem.solver(effort.seed, loss=witness_loss(problem.loss, random))
-    first = descend(rehearsal, lam, tol=LOOSE_TOL, max_iter=effort.max_iter)
+    first = descend(rehearsal, lam, tol=FINE.tol, max_iter=effort.max_iter)
     solver = problem.solver(effort.seed)
     solver.start(first.w, first.b)
     return Fit(solver.solve(lam, tol=effort.tol, max_iter=effort.max_iter), solver, ())

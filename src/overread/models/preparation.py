@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.bags import Bags, SoftLabels, read_labels
+from overread.bags import Bags, SoftLabels
 from overread.errors import DataWarning, InvalidInputError
 from overread.models.loss.bag_loss import BagLoss
 from overread.models.loss.pooling import find_pooling
-from overread.models.loss.weights import bag_weights, check_weights
+from overread.models.loss.weights import weigh_bags
 from overread.models.scaling import Design, make_design
 from overread.models.solver.newton import NewtonSolver, Solution
 from overread.models.solver.path import null_intercept
@@ -132,22 +132,11 @@ def prepare(
     pooling: str,
 ) -> Problem:
     """Check labels and weights, standardize, and find the start at w = 0."""
-    bags.check_labels(y)
-    labels = read_labels(y)
-    if len(labels.probability) != len(bags):
-        raise InvalidInputError(
-            f"y has {len(labels.probability)} labels for {len(bags)} bags: inconsistent numbers of samples"
-        )
-    repetitions = check_weights(sample_weight, len(bags), "sample_weight")
-    if reader_weight is None:
-        reader_weight = bags.reader_weight
-    readers = check_weights(reader_weight, len(bags), "reader_weight")
-    weight = bag_weights(labels.probability, repetitions, readers, normalization)
+    weighed = weigh_bags(
+        bags, y, sample_weight=sample_weight, reader_weight=reader_weight, normalization=normalization
+    )
+    labels, repetitions, weight = weighed.labels, weighed.sample_weight, weighed.weight
     unit = float(weight.sum())
-    if not (np.isfinite(unit) and unit > 0):
-        raise InvalidInputError(
-            "sample_weight times reader_weight is 0 for every bag, or their sum is too large for a float"
-        )
     _warn_if_constant(labels)
     loss = BagLoss.build(bags.offsets, labels.probability, weight / unit, find_pooling(pooling))
     row_weight = np.repeat(repetitions / repetitions.max(), bags.sizes)

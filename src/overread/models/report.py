@@ -42,7 +42,7 @@ class FitReport:
     convex
         Whether the problem is convex, so that the stationary point is the minimum.
     start_objectives
-        Objective reached from each start, the default one first.
+        Objective reached from each start; the default one, which is followed at two paces, comes first.
     spread
         (largest - smallest) / smallest of these.
     unbounded

@@ -53,7 +53,8 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
     pooling
         "noisy_or", "noisy_or_mean", "log_sum_exp" or "mean"; see `overread.models.loss.pooling`.
     n_init
-        Number of starts; the best stationary point is kept. Ignored where the problem is convex.
+        Number of starts; the best stationary point is kept. The first is w = 0, followed down to lam at two
+        paces; each other is the fit to one random instance of each bag. Ignored where the problem is convex.
     tol
         Largest violation of the optimality conditions, relative to lam.
     max_iter
@@ -86,7 +87,7 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
     >>> X = np.array([[0.0], [3.0], [0.1], [-0.2]])
     >>> model = SoftMILLogisticRegression(lam=0.01).fit(X, [0.75, 0.0, 0.0], bags=["a", "a", "b", "c"])
     >>> model.predict_proba(X, bags=["a", "a", "b", "c"])[:, 1].round(2)
-    array([0.66, 0.08, 0.06])
+    array([0.74, 0.01, 0.  ])
     """
 
     saved_fields: ClassVar[Mapping[str, Field]] = {

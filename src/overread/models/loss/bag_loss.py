@@ -24,6 +24,12 @@ class BagCurvature:
     direction: Floats
     strength: Floats
 
+    def times(self, vectors: Floats, offsets: Ints) -> Floats:
+        """Apply it to vectors of one row per instance, bags divided at offsets."""
+        sums = np.add.reduceat(self.direction[:, None] * vectors, offsets[:-1], axis=0)
+        spread = np.repeat(self.strength[:, None] * sums, np.diff(offsets), axis=0)
+        return self.diagonal[:, None] * vectors + self.direction[:, None] * spread
+
 
 @dataclass(frozen=True)
 class BagLoss:

@@ -10,14 +10,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.bags import Bags, SoftLabels, read_labels
 from overread.errors import InvalidInputError
 
-__all__ = ["NormalizationName", "bag_weights", "check_weights"]
+__all__ = ["NormalizationName", "WeighedBags", "bag_weights", "check_weights", "weigh_bags"]
 
 NormalizationName = Literal["none", "bags", "class"]
 NORMALIZATIONS = ("none", "bags", "class")
@@ -67,3 +69,35 @@ def bag_weights(
         if total > 0:
             weights[group] = relative[group] / total * reader_weight[group]
     return weights
+
+
+@dataclass(frozen=True)
+class WeighedBags:
+    """Labels, sample weights and the final weight of each bag, all checked."""
+
+    labels: SoftLabels
+    sample_weight: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+
+def weigh_bags(
+    bags: Bags, y: Any, *, sample_weight: Any, reader_weight: Any, normalization: str
+) -> WeighedBags:
+    """Check labels and weights against the bags; reader weights default to what the bags carry."""
+    bags.check_labels(y)
+    labels = read_labels(y)
+    if len(labels.probability) != len(bags):
+        raise InvalidInputError(
+            f"y has {len(labels.probability)} labels for {len(bags)} bags: inconsistent numbers of samples"
+        )
+    repetitions = check_weights(sample_weight, len(bags), "sample_weight")
+    if reader_weight is None:
+        reader_weight = bags.reader_weight
+    readers = check_weights(reader_weight, len(bags), "reader_weight")
+    weight = bag_weights(labels.probability, repetitions, readers, normalization)
+    total = float(weight.sum())
+    if not (np.isfinite(total) and total > 0):
+        raise InvalidInputError(
+            "sample_weight times reader_weight is 0 for every bag, or their sum is too large for a float"
+        )
+    return WeighedBags(labels, repetitions, weight)

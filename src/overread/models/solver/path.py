@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +11,29 @@ from scipy.optimize import brentq
 from overread.models.loss.bag_loss import BagLoss
 from overread.models.solver.newton import NewtonSolver, Solution
 
-__all__ = ["descend", "lambda_grid", "null_intercept", "witness_loss"]
+__all__ = ["COARSE", "FINE", "Pace", "descend", "lambda_grid", "null_intercept", "witness_loss"]
 
 Floats = NDArray[np.float64]
 
 # Where labels push b to infinity: beyond this score what is left of the gradient is below rounding.
 CAP = 50.0
 BRACKET = 740.0
-# On the way to a single lambda: steps wide enough to be quick, short enough not to lose the good basin.
-STEP_DOWN = 0.6
-LOOSE_TOL = 1e-2
+# The way to a single lambda ends here at the latest, times lambda_max.
 LOWEST = 1e-4
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How to go down to a single lambda: the ratio of one lambda to the next, and how well each is solved."""
+
+    ratio: float
+    tol: float
+
+
+# Where the problem is not convex a fine and a coarse pace often end in different basins, and neither is always
+# the better one: docs/model.md has the counts.
+FINE = Pace(0.7, 1e-2)
+COARSE = Pace(0.4, 1e-1)
 
 
 def null_intercept(loss: BagLoss) -> float:
@@ -49,30 +61,14 @@ def lambda_grid(lambda_max: float, n_lambdas: int, min_ratio: float) -> Floats:
     return lambda_max * np.geomspace(1.0, min_ratio, n_lambdas)
 
 
-def descend(solver: NewtonSolver, lam: float, *, tol: float, max_iter: int) -> Solution:
+def descend(solver: NewtonSolver, lam: float, *, tol: float, max_iter: int, pace: Pace = FINE) -> Solution:
     """Reach a single lambda from w = 0 along a short, loose path; without it the non-convex fit does worse."""
-    current = STEP_DOWN * solver.lambda_max
-    last = max(lam / STEP_DOWN, LOWEST * solver.lambda_max)
+    current = pace.ratio * solver.lambda_max
+    last = max(lam / pace.ratio, LOWEST * solver.lambda_max)
     while current > last:
-        solver.solve(current, tol=LOOSE_TOL, max_iter=max_iter)
-        current *= STEP_DOWN
+        solver.solve(current, tol=pace.tol, max_iter=max_iter)
+        current *= pace.ratio
     return solver.solve(lam, tol=tol, max_iter=max_iter)
-
-
-def along(
-    solver: NewtonSolver,
-    lambdas: Floats,
-    *,
-    tol: float,
-    max_iter: int,
-    report: Callable[[int, Solution], None] | None = None,
-) -> Iterator[Solution]:
-    """Solutions for decreasing lambdas, each warm from the one before."""
-    for index, lam in enumerate(lambdas):
-        solution = solver.solve(float(lam), tol=tol, max_iter=max_iter)
-        if report is not None:
-            report(index, solution)
-        yield solution
 
 
 def witness_loss(loss: BagLoss, random: np.random.Generator) -> BagLoss:
