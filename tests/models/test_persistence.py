@@ -344,6 +344,7 @@ def test_the_public_names():
         "PathProgress",
         "SavedModel",
         "SoftMILLogisticRegression",
+        "SoftMILObjective",
         "SoftMILPath",
         "export_onnx",
         "load",
