@@ -1,6 +1,6 @@
 """Coverage of the intervals and size of the paired tests, by simulation.
 
-    python -m benchmarks.coverage [--datasets 5000] [--scenario NAME] [--json FILE]
+    python -m benchmarks.coverage [--datasets 5000] [--scenario NAME] [--what coverage|size] [--json FILE]
 
 Every data set is drawn from a population whose sensitivities are known from a formula: per patient a random
 effect on the scores of its lesions and another on those of its false positives, Gamma-distributed rates of
@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
 from overread.froc import Matching, bootstrap, compare, proportion_interval
@@ -47,12 +47,12 @@ class Scenario:
     score_step: float = 0.0
     correlation: float = 0.5
 
-    def threshold(self, fp_target: Floats) -> Floats:
+    def threshold(self, fp_target: ArrayLike) -> Floats:
         """Lowest threshold with at most ``fp_target`` false positives per image in the population.
 
         Scores rounded to a step s allow only thresholds half-way between two of their values.
         """
-        exact = norm.isf(fp_target / self.fps_per_image) * np.sqrt(1 + self.fp_patient_sd**2)
+        exact = norm.isf(np.asarray(fp_target) / self.fps_per_image) * np.sqrt(1 + self.fp_patient_sd**2)
         if not self.score_step:
             return exact
         return (np.ceil(exact / self.score_step + 0.5) - 0.5) * self.score_step
@@ -168,7 +168,7 @@ def coverage(scenario: Scenario, n_datasets: int, n_bootstrap: int = 500) -> lis
             )
             for measure, value in truths.items():
                 for method in ("score", "percentile"):
-                    if measure == "fp_per_image" and (kind == "at FP" or method == "score"):
+                    if measure == "fp_per_image" and kind == "at FP":
                         continue
                     lower, upper = result.interval_of(measure, LEVEL, method=method)
                     yield f"{measure}, {kind}", method, (lower <= value) & (value <= upper)
@@ -224,6 +224,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Coverage of intervals and size of tests.")
     parser.add_argument("--datasets", type=int, default=5000, help="data sets a scenario")
     parser.add_argument("--scenario", action="append", help="name of a scenario; all by default")
+    parser.add_argument("--what", choices=["coverage", "size"], help="one of the two; both by default")
     parser.add_argument("--json", type=Path, help="file for the figures")
     arguments = parser.parse_args()
     found = []
@@ -231,6 +232,8 @@ def main() -> None:
         if arguments.scenario and scenario.name not in arguments.scenario:
             continue
         for title, simulate in (("coverage", coverage), ("size", size_of_tests)):
+            if arguments.what not in (None, title):
+                continue
             for row in simulate(scenario, arguments.datasets):
                 found.append({"what": title, **asdict(row)})
                 print(

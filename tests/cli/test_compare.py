@@ -76,7 +76,7 @@ def test_the_table_for_people(study, capsys, monkeypatch):
     assert main(["compare", *files, "--n-images", "40", *QUICK, "--figure", str(figure)]) == 0
     text = capsys.readouterr().out
     assert "bad minus good" in text
-    assert "GT sensitivity" in text
+    assert "GTs" in text
     assert "good is better" in text
     assert figure.read_bytes().startswith(b"\x89PNG")
 

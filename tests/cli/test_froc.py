@@ -120,6 +120,8 @@ def test_the_number_of_images_is_never_guessed(study, capsys):
     assert "how many images were read? The files name 30" in capsys.readouterr().err
     assert main(["froc", *files, "--n-images", "29", *QUICK]) == 2
     assert "name 30 images already" in capsys.readouterr().err
+    assert main(["froc", *files, "--n-images", "99999999999"]) == 2
+    assert "more than 10,000,000 images" in capsys.readouterr().err
     assert main(["froc", *files, "--n-images", "30", "--images", str(study / "images.csv")]) == 2
     assert "not both" in capsys.readouterr().err
 

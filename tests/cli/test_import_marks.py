@@ -71,6 +71,21 @@ def test_mistakes_get_one_line_and_a_code(run, exports, monkeypatch, capsys, arg
     assert not (exports / "study").exists()
 
 
+def test_a_mark_outside_its_image_is_said_and_kept(run, exports, capsys):
+    path = exports / "ann.xml"
+    path.write_text(path.read_text().replace('cx="50"', 'cx="150"'))
+    assert (
+        run(["import", "--reader", f"R1={path}", "--mm-per-px", "0.1", "--out", str(exports / "study")]) == 0
+    )
+    said = capsys.readouterr().err
+    assert "overread: warning: marks, row 2, column x_mm: 15 is outside its image" in said
+    path.write_text(path.read_text().replace('cx="150"', 'cx="250"'))
+    assert (
+        run(["import", "--reader", f"R1={path}", "--mm-per-px", "0.1", "--out", str(exports / "next")]) == 4
+    )
+    assert "percent exported as pixels" in capsys.readouterr().err
+
+
 def test_help_has_an_example(run, capsys):
     for command in ("import", "export", "check"):
         assert run([command, "--help"]) == 0

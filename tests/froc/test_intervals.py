@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest, chi2, norm
+from scipy.stats import t as student_t
 
-from overread.froc import percentile_interval, proportion_interval, score_interval
+from overread.froc import percentile_interval, proportion_interval, rate_interval, score_interval
 from overread.froc.intervals import standard_interval
 
 
@@ -35,6 +36,17 @@ def test_undefined_replicates_are_left_out():
         score_interval(np.array([0.2]), replicates, 9, 0.9),
         score_interval(np.array([0.2]), replicates[[0, 2, 3]], 9, 0.9),
     )
+
+
+def test_rate_interval():
+    rng = np.random.default_rng(2)
+    replicates = rng.normal(2.0, 0.1, (500, 1))
+    lower, upper = rate_interval(np.array([2.0]), replicates, 51, 0.95)
+    expected = student_t.ppf(0.975, 50) * replicates.std() / 2
+    np.testing.assert_allclose(np.log([lower[0] / 2, upper[0] / 2]), [-expected, expected])
+    # None seen: the exact Poisson limit, as the chi-square quantile gives it.
+    lower, upper = rate_interval(np.zeros(1), np.zeros((5, 1)), 30, 0.95)
+    np.testing.assert_allclose([lower[0], upper[0]], [0, chi2.ppf(0.975, 2) / 2 / 30])
 
 
 def test_standard_interval_and_its_p_value_agree():

@@ -26,6 +26,7 @@ KINDS = (
     "crossed",
     "sizes",
     "far",
+    "lattice",
 )
 
 
@@ -57,6 +58,14 @@ def random_pairs(rng, n):
     second[rows, 2:4] = first[rows, 2:4] * rng.choice([1.0, 0.9, 2.0], rows.sum())[:, None]
     second[of["sizes"], 2:4] *= 10 ** rng.uniform(-4, 0, (of["sizes"].sum(), 1))
     first[of["far"], :2] += 40
+    for table in (first, second):
+        table[of["lattice"]] = rng.integers([0, 0, 1, 1, 0], [4, 4, 4, 4, 4], (of["lattice"].sum(), 5)) * [
+            1,
+            1,
+            1,
+            1,
+            45,
+        ]
     return first, second, kinds
 
 

@@ -55,6 +55,15 @@ def test_a_study_without_readings_is_refused_with_words(tmp_path, mark_set):
     assert scan_folder(tmp_path, derive_readings=True).problems == []
 
 
+def test_strange_marks_are_warned_of(tmp_path, mark_set):
+    odd = mark_set.marks.assign(semi_minor_mm=1e-9)
+    write_folder(MarkSet(odd, mark_set.readings, mark_set.images), tmp_path)
+    with pytest.warns(
+        UserWarning, match=r"marks\.csv, row 2, column semi_minor_mm: 1e-09 is under 0\.001 mm"
+    ):
+        assert len(read_folder(tmp_path).marks) == 2
+
+
 def test_two_tables_of_one_kind_are_refused(tmp_path, mark_set):
     write_folder(mark_set, tmp_path)
     for ending, overwrite in (("csv", False), ("parquet", False), ("parquet", True)):

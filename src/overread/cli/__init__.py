@@ -65,7 +65,7 @@ BUG = 1
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; a user's mistake gets one line, never a traceback."""
     try:
-        result = app(arguments, exit_on_error=False, print_error=False)
+        result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
         return fail(f"{error}\nTry: overread --help", UsageError.exit_code)
     except OverreadError as error:

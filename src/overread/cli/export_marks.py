@@ -42,6 +42,7 @@ def export_marks(
     json
         Print the files' names for machines.
     """
+    from overread.cli.mark_tables import said_warnings
     from overread.marks import read_folder, write_marks
 
     if out.is_file() and not overwrite:
@@ -55,7 +56,8 @@ def export_marks(
         options["geometry"] = geometry
     if parquet:
         options["ending"] = "parquet"
-    written = write_marks(read_folder(study), out, format, **options)
+    with said_warnings():
+        written = write_marks(read_folder(study), out, format, **options)
     if json:
         print(json_text.dumps({"files": [str(path) for path in written]}))
         return

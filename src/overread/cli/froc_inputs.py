@@ -27,6 +27,9 @@ __all__ = [
 ]
 
 
+MAX_IMAGES = 10_000_000
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
     """How the files are read.
@@ -280,6 +283,8 @@ def listed_images(
         return table, f"{reading.images}"
     named = set(truth.truth["image_id"]).union(*(model.candidates["image_id"] for model in models))
     if reading.n_images is not None:
+        if reading.n_images > MAX_IMAGES:
+            raise UsageError(f"--n-images {reading.n_images}: more than {MAX_IMAGES:,} images")
         if reading.n_images < len(named):
             raise UsageError(f"--n-images {reading.n_images}: the files name {len(named)} images already")
         unnamed = [f"(unnamed image {i + 1})" for i in range(reading.n_images - len(named))]

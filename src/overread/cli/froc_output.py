@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -49,40 +50,46 @@ def print_summary(console: Console, report: dict[str, Any]) -> None:
 
 
 def print_points(console: Console, report: dict[str, Any], model: dict[str, Any]) -> None:
-    """Table of one model."""
+    """Tables of one model: as counted, and with candidates on single-reader GTs ignored where there are any."""
     chance, ignored = model["chance"], model["single_reader_ignored"]
-    table = Table(title=escape(model["name"]), title_justify="left", caption=caption(report, model))
-    table.caption_justify = "left"
-    for name in ("FP/image", "threshold", "GT sensitivity", "image sensitivity", "GT, of reached"):
-        table.add_column(name, justify="right")
-    if ignored:
-        table.add_column("GT, 1-reader GTs ignored", justify="right")
-    if chance:
-        table.add_column("GT by chance", justify="right")
-    for i, point in enumerate(model["points"]):
-        cells = [
-            f"{point['fp_target']:g}",
-            f"{point['threshold']:.4g}" if math.isfinite(point["threshold"]) else "none",
-            with_limits(point["gt_sensitivity"]),
-            with_limits(point["image_sensitivity"]),
-            percent(point["gt_sensitivity_reached"]["estimate"]),
-        ]
-        if ignored:
-            cells.append(with_limits(ignored[i]["gt_sensitivity"]))
-        if chance:
-            cells.append(percent(chance["points"][i]["chance_gt_sensitivity"]))
-        table.add_row(*cells)
+    by_chance = [point["chance_gt_sensitivity"] for point in chance["points"]] if chance else None
+    table = points_table(escape(model["name"]), model["points"], by_chance)
+    table.caption, table.caption_justify = caption(report, model), "left"
     console.print(table)
     for figure in model["figures_of_merit"]:
         console.print(
             f"{figure['figure']} {figure['estimate']:.3f} ({figure['lower']:.3f} to {figure['upper']:.3f})",
             highlight=False,
         )
+    if ignored:
+        console.print(points_table("The same, candidates on single-reader GTs ignored", ignored, None))
+
+
+def points_table(title: str, points: list[dict[str, Any]], by_chance: list[float] | None) -> Table:
+    """One row per FP target."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name, width in (("FP/image", 8), ("threshold", 9), ("GT", 11), ("image", 11), ("GT of reached", 7)):
+        table.add_column(name, justify="right", min_width=width, overflow="fold")
+    if by_chance:
+        table.add_column("GT by chance", justify="right", min_width=6)
+    for i, point in enumerate(points):
+        cells = [
+            f"{point['fp_target']:g} ({point['fp_per_image']['estimate']:.2f})",
+            f"{point['threshold']:.4g}" if math.isfinite(point["threshold"]) else "none",
+            with_limits(point["gt_sensitivity"]),
+            with_limits(point["image_sensitivity"]),
+            percent(point["gt_sensitivity_reached"]["estimate"]),
+        ]
+        table.add_row(*cells, *([percent(by_chance[i])] if by_chance else []))
+    return table
 
 
 def caption(report: dict[str, Any], model: dict[str, Any]) -> str:
     """Small print of a model's table."""
-    parts = [f"per cent, {100 * report['level']:g} % intervals"]
+    parts = [
+        f"sensitivities in per cent with {100 * report['level']:g} % intervals; "
+        "FP/image: the target, and what the threshold gives"
+    ]
     chance = model["chance"]
     if chance and not math.isnan(chance["reached"]):
         parts.append(
@@ -106,7 +113,12 @@ def print_locked(report: dict[str, Any]) -> None:
             f"The lock is for the scores {escape(repr(report['locked_model']))}: is this the same model?",
             highlight=False,
         )
-    table = Table(caption="per cent, 95 % intervals, threshold fixed", caption_justify="left")
+    table = Table(
+        caption="per cent, 95 % intervals, threshold fixed",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
     for name in (
         "threshold",
         "FP/image when locked",
@@ -135,15 +147,17 @@ def print_comparison(report: dict[str, Any]) -> None:
     table = Table(
         title=f"{second} minus {first}",
         title_justify="left",
-        caption=f"points of sensitivity, {100 * report['level']:g} % intervals; p by permutation",
+        caption=f"sensitivity in per cent, {100 * report['level']:g} % intervals; p by permutation",
         caption_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
     )
-    for name in ("FP/image", "measure", first, second, "difference", "p"):
-        table.add_column(name, justify="left" if name == "measure" else "right")
+    for name, width in (("FP/image", 8), ("of", 6), (first, 6), (second, 6), ("difference", 25), ("p", 5)):
+        table.add_column(name, justify="left" if name == "of" else "right", min_width=width)
     for row in report["points"]:
         table.add_row(
             f"{row['fp_target']:g}",
-            row["measure"].replace("_", " ").replace("gt", "GT"),
+            {"gt_sensitivity": "GTs", "image_sensitivity": "images"}[row["measure"]],
             percent(row["first"]),
             percent(row["second"]),
             signed_limits(row, 100, 1),

@@ -89,6 +89,7 @@ def import_marks(
     json
         Print a summary for machines.
     """
+    from overread.cli.mark_tables import said_warnings
     from overread.marks import combine, write_folder
 
     given = {
@@ -108,7 +109,8 @@ def import_marks(
     sources = [*(Source(file) for file in files), *map(named_reader, reader or [])]
     if not sources:
         raise UsageError("no file to import; try: overread import --help")
-    found = combine(read_all(sources, format, options))
+    with said_warnings():
+        found = combine(read_all(sources, format, options))
     if label:
         found = only_labels(found, label)
     written = write_folder(found, out, ending="parquet" if parquet else "csv", overwrite=overwrite)

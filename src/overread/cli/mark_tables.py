@@ -28,7 +28,8 @@ def load_marks(
     if study is not None:
         if marks is not None or readings is not None:
             raise UsageError("give a study folder, or --marks and --readings, not both")
-        return read_folder(study, derive_readings=derive_readings)
+        with said_warnings():
+            return read_folder(study, derive_readings=derive_readings)
     if marks is None or readings is None:
         raise UsageError("give a study folder, or both --marks and --readings")
     readings_table = read_table(readings, "readings")

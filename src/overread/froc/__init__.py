@@ -20,7 +20,7 @@ from overread.froc.figures_of_merit import (
     figure_of_merit,
     jackknife_figures,
 )
-from overread.froc.intervals import percentile_interval, proportion_interval, score_interval
+from overread.froc.intervals import percentile_interval, proportion_interval, rate_interval, score_interval
 from overread.froc.lambda_choice import LambdaChoice, choose_lambda
 from overread.froc.locked import LockedEvaluation, LockedOperatingPoint, lock_operating_point
 from overread.froc.matching import Matching, MatchOptions, match
@@ -85,6 +85,7 @@ __all__ = [
     "performance_at",
     "performance_table",
     "proportion_interval",
+    "rate_interval",
     "read_detections",
     "read_foreign_truth",
     "reader_study",

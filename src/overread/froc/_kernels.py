@@ -18,6 +18,8 @@ Ints32 = NDArray[np.int32]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+NEVER = 2**62
+
 
 @kernel
 def count_draws(draws: NDArray[np.uint32], counts: Bytes) -> None:
@@ -99,6 +101,15 @@ def sensitivity_replicates(
 
 
 @kernel
+def pass_targets(model: int, n_shown: int, place: float, allowed: Ints, limits: Floats, n_met: Ints) -> int:
+    """Note ``place`` as the limit of every target that ``n_shown`` exceeds; return what the next one allows."""
+    while n_met[model] < len(allowed) and n_shown > allowed[n_met[model]]:
+        limits[model, n_met[model]] = place
+        n_met[model] += 1
+    return allowed[n_met[model]] if n_met[model] < len(allowed) else NEVER
+
+
+@kernel
 def permuted_differences(
     swaps: Bytes,
     n_images: int,
@@ -121,21 +132,24 @@ def permuted_differences(
     for t in range(n_targets):
         allowed[t] = allowed_fps(fp_targets[t], n_images)
     limits = np.empty((2, n_targets))
-    n_shown = np.empty(2, dtype=np.int64)
     n_met = np.empty(2, dtype=np.int64)
     exhausted = 0
     for permutation in range(swaps.shape[0]):
         swap = swaps[permutation]
         # Every place but that of a missed target (infinity) lies below a limit that no false positive sets.
         limits[:] = np.finfo(np.float64).max
-        n_shown[:] = 0
         n_met[:] = 0
+        n_second = 0
+        next_first, next_second = allowed[0], allowed[0]
         for k in range(len(fp_places)):
-            role = fp_models[k] ^ swap[fp_patients[k]]
-            n_shown[role] += 1
-            while n_met[role] < n_targets and n_shown[role] > allowed[n_met[role]]:
-                limits[role, n_met[role]] = fp_places[k]
-                n_met[role] += 1
+            n_second += fp_models[k] ^ swap[fp_patients[k]]
+            n_first = k + 1 - n_second
+            if n_first > next_first:
+                next_first = pass_targets(0, n_first, fp_places[k], allowed, limits, n_met)
+            elif n_second > next_second:
+                next_second = pass_targets(1, n_second, fp_places[k], allowed, limits, n_met)
+            else:
+                continue
             if n_met[0] == n_targets and n_met[1] == n_targets:
                 break
         exhausted += n_met[0] < n_targets or n_met[1] < n_targets

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
 from overread.errors import InvalidInputError
 
@@ -17,6 +17,7 @@ __all__ = [
     "StandardInterval",
     "percentile_interval",
     "proportion_interval",
+    "rate_interval",
     "score_interval",
     "standard_interval",
 ]
@@ -55,6 +56,24 @@ def score_interval(estimate: Floats, replicates: Floats, n_units: int, level: fl
     seen = (variance > 0) & (spread > 0)
     worth = np.divide(spread, variance, out=np.full(estimate.shape, float(n_units)), where=seen)
     return proportion_interval(estimate * worth, worth, level)
+
+
+def rate_interval(
+    estimate: Floats, replicates: Floats, n_units: int, level: float, *, freedom: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Interval of a mean number per image, from the standard deviation e of its replicates.
+
+    On the logarithmic scale, with Student's t: m exp(+- t e / m). Numbers of false positives are skewed to
+    the right, so the plain interval lies too low. ``freedom`` are the degrees of freedom of e (default:
+    patients - 1). No false positive at all has the exact upper end of a Poisson number, -log((1 - level) /
+    2) over the number of patients.
+    """
+    tail = (1 - checked_level(level)) / 2
+    defined = replicates[~np.isnan(replicates).any(axis=1)]
+    t = stdtrit(np.full(estimate.shape, max(n_units - 1.0, 1.0)) if freedom is None else freedom, 1 - tail)
+    relative = np.divide(t * defined.std(axis=0), estimate, out=np.zeros_like(estimate), where=estimate > 0)
+    upper = np.where(estimate > 0, estimate * np.exp(relative), -np.log(tail) / n_units)
+    return estimate * np.exp(-relative), upper
 
 
 @dataclass(frozen=True, slots=True, eq=False)

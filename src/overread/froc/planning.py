@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, sqrt
 
-from scipy.special import ndtri
-from scipy.stats import binom
+from scipy.special import bdtr, ndtri
 
 from overread.errors import InvalidInputError
 
 __all__ = ["PairedPRange", "gts_needed", "paired_p_range"]
+
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def paired_p_range(first: int, second: int, total: int) -> PairedPRange:
 def mcnemar_p(only_first: int, only_second: int) -> float:
     """Two-sided exact p-value of McNemar's test."""
     fewer, discordant = min(only_first, only_second), only_first + only_second
-    return min(1.0, 2.0 * float(binom.cdf(fewer, discordant, 0.5))) if discordant else 1.0
+    return min(1.0, 2.0 * float(bdtr(fewer, discordant, 0.5))) if discordant else 1.0
 
 
 def gts_needed(
@@ -96,8 +97,8 @@ def gts_needed(
     psi = independent if discordant is None else discordant
     if difference == 0:
         raise InvalidInputError("gts_needed: equal sensitivities cannot be told apart by any number")
-    if not difference <= psi <= 1:
+    if not difference - ROUNDING <= psi <= 1:
         raise InvalidInputError(f"discordant={psi}: need between {difference:.3g} and 1")
     z_level, z_power = float(ndtri(1 - level / 2)), float(ndtri(power))
-    n = (z_level * sqrt(psi) + z_power * sqrt(psi - difference**2)) ** 2 / difference**2
+    n = (z_level * sqrt(psi) + z_power * sqrt(max(psi - difference**2, 0.0))) ** 2 / difference**2
     return ceil(n * design_effect)

@@ -142,8 +142,8 @@ def draw_band(
     seed: int,
     level: float,
 ) -> None:
-    """Pointwise interval of sensitivity at FP per image."""
-    grid = np.linspace(0, right, BAND_POINTS)
+    """Pointwise interval of sensitivity at FP per image, as far as the curve goes."""
+    grid = np.linspace(0, min(right, len(matching.fp_scores) / matching.n_images), BAND_POINTS)
     intervals = bootstrap(matching, fp_targets=grid, n_bootstrap=n_bootstrap, seed=seed).intervals(level)
     part = intervals[intervals["measure"] == measure]
     axes.fill_between(grid, part["lower"], part["upper"], color=colour, alpha=0.13, linewidth=0)

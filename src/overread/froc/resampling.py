@@ -24,7 +24,7 @@ from overread.froc.curve import (
     performance_at,
     sensitivity_at,
 )
-from overread.froc.intervals import percentile_interval, score_interval
+from overread.froc.intervals import percentile_interval, rate_interval, score_interval
 from overread.froc.matching import Matching
 
 __all__ = [
@@ -54,15 +54,16 @@ class Bootstrap:
         For ``"fp_per_image"`` and each measure an array (n_bootstrap, n_points). NaN where a replicate has
         nothing to find.
     n_units
-        For each measure, the number of patients that have something to find.
-    locked
-        Whether thresholds were fixed rather than estimated anew in each replicate.
+        For each measure, the number of patients that have something to find; for FP per image all.
+    fp_freedom
+        Degrees of freedom of the variance of FP per image at locked thresholds; None when thresholds are
+        estimated anew in each replicate, and FP per image is what was asked for.
     """
 
     points: pd.DataFrame
     replicates: dict[str, Floats]
     n_units: dict[str, int]
-    locked: bool
+    fp_freedom: Floats | None = None
 
     def intervals(
         self, level: float = 0.95, *, method: Literal["score", "percentile"] = "score"
@@ -84,15 +85,22 @@ class Bootstrap:
         """Lower and upper ends of one measure, one of each per point.
 
         ``"score"`` is Wilson's interval with the bootstrap's variance
-        (:func:`~overread.froc.score_interval`); FP per image, which is no proportion, always gets
-        ``"percentile"``.
+        (:func:`~overread.froc.score_interval`), for FP per image :func:`~overread.froc.rate_interval`.
         """
         if method not in ("score", "percentile"):
             raise InvalidInputError(f"method={method!r}: use 'score' or 'percentile'")
         values = self.replicates[measure]
-        if method == "percentile" or measure == "fp_per_image":
+        if method == "percentile":
             return percentile_interval(values, level)
-        return score_interval(self.points[measure].to_numpy(), values, self.n_units[measure], level)
+        estimate, n_units = self.points[measure].to_numpy(), self.n_units[measure]
+        if measure == "fp_per_image":
+            return rate_interval(estimate, values, n_units, level, freedom=self.fp_freedom)
+        return score_interval(estimate, values, n_units, level)
+
+    @property
+    def locked(self) -> bool:
+        """Whether thresholds were fixed rather than estimated anew in each replicate."""
+        return self.fp_freedom is not None
 
 
 def bootstrap(
@@ -126,12 +134,12 @@ def bootstrap(
         points.insert(0, "fp_target", np.nan)
         table = patient_table(matching, points["threshold"].to_numpy())
         replicates = stacked([locked_replicates(counts, table) for counts in patients])
-        return Bootstrap(points, replicates, positive_patients(matching), locked=True)
+        return Bootstrap(points, replicates, patients_of_measures(matching), variance_freedom(table))
     targets = checked_targets(fp_targets)
     points = estimates_at(matching, targets)
     events = SortedEvents.of(matching, needed_fps(matching, targets))
     replicates = stacked([replicate_sensitivities(events, counts, targets) for counts in patients])
-    return Bootstrap(points, replicates, positive_patients(matching), locked=False)
+    return Bootstrap(points, replicates, patients_of_measures(matching))
 
 
 def patient_counts(
@@ -267,6 +275,23 @@ def patient_table(matching: Matching, thresholds: Floats) -> Floats:
     return np.stack(columns, axis=1).astype(np.float64)
 
 
+def variance_freedom(table: Floats) -> Floats:
+    """Degrees of freedom of the variance of FP per image, at each threshold of a :func:`patient_table`.
+
+    With x the false positives of a patient minus the mean rate times its images, and k the kurtosis of x, the
+    variance is known as well as from 2 n / (k - 1) + 1 normal patients (Satterthwaite): few patients with
+    many false positives are worth less than their number.
+    """
+    n_patients, n_thresholds = len(table), (table.shape[1] - 5) // 3
+    fps, images = table[:, :n_thresholds], table[:, -1:]
+    excess = fps - images * (fps.sum(axis=0) / images.sum())
+    squares = (excess**2).mean(axis=0)
+    kurtosis = np.divide(
+        (excess**4).mean(axis=0), squares**2, out=np.full(n_thresholds, 3.0), where=squares > 0
+    )
+    return np.asarray(np.clip(2 * n_patients / np.maximum(kurtosis - 1, 1e-9), 1, max(n_patients - 1, 1)))
+
+
 def locked_replicates(counts: NDArray[np.uint8], table: Floats) -> dict[str, Floats]:
     """FP per image and the four sensitivities at fixed thresholds: every count is a sum over patients."""
     sums = counts.astype(np.float64) @ table
@@ -291,8 +316,9 @@ def stacked(blocks: list[dict[str, Floats]]) -> dict[str, Floats]:
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 
-def positive_patients(matching: Matching) -> dict[str, int]:
-    """Count patients with a target, and with a reached one, for each measure."""
+def patients_of_measures(matching: Matching) -> dict[str, int]:
+    """Count the patients of each measure: all, those with a target, with a reached one."""
     patients = matching.patients[matching.gt_images]
     anywhere, reached = len(np.unique(patients)), len(np.unique(patients[matching.gt_reached]))
-    return dict(zip(MEASURES, (anywhere, anywhere, reached, reached), strict=True))
+    units = (matching.n_patients, anywhere, anywhere, reached, reached)
+    return dict(zip(("fp_per_image", *MEASURES), units, strict=True))

@@ -19,7 +19,7 @@ from overread.errors import FormatError, UsageError
 from overread.marks.csv_cells import read_cells
 from overread.marks.formats.building import Spacings
 from overread.marks.mark_set import MarkSet
-from overread.marks.problems import raise_for_errors
+from overread.marks.problems import raise_or_warn
 from overread.marks.validation import check_study
 
 __all__ = ["FORMATS", "Format", "detect_format", "read_marks", "write_marks"]
@@ -102,6 +102,11 @@ def read_marks(
         If the marks, readings and images do not fit together.
     UsageError
         If the format or an option does not exist.
+
+    Warns
+    -----
+    UserWarning
+        Of marks that are usable and strange: outside their image, or under 0.001 mm.
     """
     file = Path(path)
     if not file.exists():
@@ -117,7 +122,7 @@ def read_marks(
     found: MarkSet = read(file, **options)
     if labels is not None:
         found = MarkSet(with_labels(found.marks, labels), found.readings, found.images)
-    raise_for_errors(check_study(found.marks, found.readings, found.images))
+    raise_or_warn(check_study(found.marks, found.readings, found.images))
     return found
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from overread.errors import TableError
-from overread.marks.problems import Problem, raise_for_errors
+from overread.marks.problems import Problem, raise_for_errors, raise_or_warn
 from overread.marks.schemas import SCHEMAS
 from overread.marks.tables import read_table, scan_table, write_table
 from overread.marks.validation import check_images, check_marks, check_readings, check_study
@@ -93,7 +93,7 @@ def read_folder(folder: str | Path, *, derive_readings: bool = False) -> MarkSet
     names = tuple(
         str(path or kind) for path, kind in zip((marks_path, readings_path, images_path), KINDS, strict=True)
     )
-    raise_for_errors(check_study(marks, readings, images, files=(names[0], names[1], names[2])))
+    raise_or_warn(check_study(marks, readings, images, files=(names[0], names[1], names[2])))
     return MarkSet(marks, readings, images)
 
 

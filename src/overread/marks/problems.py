@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 from overread.errors import LeakageError, TableError
 
-__all__ = ["Problem", "Severity", "raise_for_errors"]
+__all__ = ["Problem", "Severity", "raise_for_errors", "raise_or_warn"]
 
 Severity = Literal["error", "warning", "leakage"]
 
@@ -74,6 +75,13 @@ def raise_for_errors(problems: Iterable[Problem]) -> list[Problem]:
     if leaks:
         raise LeakageError(summary(leaks))
     return found
+
+
+def raise_or_warn(problems: Iterable[Problem]) -> None:
+    """Raise as `raise_for_errors` does; where there are only warnings, give one that names the first few."""
+    remarks = raise_for_errors(problems)
+    if remarks:
+        warnings.warn(summary(remarks), stacklevel=3)
 
 
 def summary(problems: Sequence[Problem]) -> str:

@@ -248,7 +248,7 @@ def check_ids(frame: pd.DataFrame, path: Path) -> None:
             raise TableError(f"{path}: the column name {name!r} is not text")
         if not name.endswith("_id"):
             continue
-        for row, value in enumerate(frame[name]):
+        for row, value in enumerate(frame[name].to_numpy(object)):
             if not isinstance(value, str) or not value:
                 raise TableError(
                     f"{path}, row {row + 2}, column {name}: {value!r} is not an id (ids are text)"
@@ -258,7 +258,8 @@ def check_ids(frame: pd.DataFrame, path: Path) -> None:
 def csv_rows(frame: pd.DataFrame) -> Iterator[Sequence[str]]:
     """Header and records of a frame as text."""
     yield [guard_formula(name) for name in frame.columns]
-    yield from zip(*([csv_cell(value) for value in frame[name]] for name in frame.columns), strict=True)
+    columns = (frame[name].to_numpy(object) for name in frame.columns)
+    yield from zip(*([csv_cell(value) for value in column] for column in columns), strict=True)
 
 
 def csv_cell(value: Any) -> str:

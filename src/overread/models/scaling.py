@@ -1,7 +1,8 @@
 """From the user's matrix to the solver's: one standardized feature per row, in the order of the loss.
 
-The copy is the only one made of X. Each column is first divided by a power of two near its largest value, so
-that squares neither overflow nor underflow, then centred and divided by its standard deviation, in float64.
+The copy is the only one made of X, and column-major features that need no scaling are not copied at all. Each
+column is first divided by a power of two near its largest value, so that squares neither overflow nor underflow,
+then centred and divided by its standard deviation, in float64.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.errors import InvalidInputError
-from overread.models._kernels import standardize_rows
+from overread.models._kernels import describe_rows, standardize_rows
 
 __all__ = ["Design", "make_design"]
 
 Floats = NDArray[np.float64]
 
 ROWS_PER_BLOCK = 1024
-LARGEST_UNSCALED = 1e100
+# The curvature is formed in float32 where rows are sampled: squares of this, summed over rows, still fit.
+LARGEST_UNSCALED = 1e15
+SMALL_MEAN = 0.1
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,11 @@ def make_design(
         Whether to divide by the standard deviation (without centring: by the root mean square).
     """
     n, d = X.shape
+    weight = row_weight[order] / row_weight.sum()
+    if not standardize:
+        shared = share_design(X, order, weight, center=center)
+        if shared is not None:
+            return shared
     Xt = np.empty((d, n), dtype=X.dtype)
     if X.flags.f_contiguous:
         np.take(X.T, order, axis=1, out=Xt, mode="clip")
@@ -88,13 +96,36 @@ def make_design(
             block = slice(first, first + ROWS_PER_BLOCK)
             Xt[:, block] = X[order[block]].T
     means, scales, norms, largest = (np.empty(d) for _ in range(4))
-    weight = row_weight[order] / row_weight.sum()
     constant = 10.0 * float(np.finfo(X.dtype).eps)
     standardize_rows(Xt, weight, center, standardize, constant, means, scales, norms, largest)
-    if not standardize and largest.max() > LARGEST_UNSCALED:
-        column = int(largest.argmax())
-        raise InvalidInputError(
-            f"column {column} of X reaches {largest.max():.3g}; products would overflow. Use standardize=True"
-        )
+    if not standardize:
+        refuse_overflow(np.where(scales > 0, largest, 0.0))
     vanishing = np.flatnonzero((largest > 0) & (largest < float(np.finfo(X.dtype).tiny)))
     return Design(Xt, means, scales, norms, vanishing)
+
+
+def share_design(
+    X: NDArray[np.floating], order: NDArray[np.int64], weight: Floats, *, center: bool
+) -> Design | None:
+    """Design that is X itself, where its layout and means allow; None where a copy is needed.
+
+    Columns with a mean that is small beside their deviation need no centring: the intercept takes it up.
+    """
+    n, d = X.shape
+    if not (X.flags.f_contiguous and X.flags.writeable and np.array_equal(order, np.arange(n))):
+        return None
+    means, spreads, norms, largest = (np.empty(d) for _ in range(4))
+    describe_rows(X.T, weight, means, spreads, norms, largest)
+    refuse_overflow(largest)
+    if center and not (np.abs(means) <= SMALL_MEAN * spreads).all():
+        return None
+    return Design(X.T, np.zeros(d), np.ones(d), norms, np.empty(0, dtype=np.int64))
+
+
+def refuse_overflow(largest: Floats) -> None:
+    """Refuse columns whose products would overflow without scaling."""
+    if largest.max() > LARGEST_UNSCALED:
+        raise InvalidInputError(
+            f"column {largest.argmax()} of X reaches {largest.max():.3g}; products would overflow. "
+            "Use standardize=True"
+        )

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
+from overread.models.fields import (
+    Classes,
+    Field,
+    Flag,
+    Float,
+    FloatArray,
+    IntegerArray,
+    Length,
+    Names,
+    Records,
+)
 from overread.models.fitting import make_report, single_threaded_blas, warn_about
 from overread.models.loss.pooling import PoolingName, pool
 from overread.models.loss.weights import NormalizationName
+from overread.models.persistence import SavedModel
 from overread.models.prediction import linear_scores, read_bags
 from overread.models.preparation import check_number, effort_of, prepare_for
 from overread.models.report import FitReport
@@ -36,7 +49,7 @@ class PathProgress:
     report: FitReport
 
 
-class SoftMILPath(BaseEstimator):
+class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
     """All models of `SoftMILLogisticRegression` along a decreasing grid of penalties.
 
     Parameters
@@ -61,6 +74,8 @@ class SoftMILPath(BaseEstimator):
         L certificates; counts in them are cumulative along the path.
     lambda_max_
         Smallest penalty that gives w = 0.
+    center_, scale_
+        As in `SoftMILLogisticRegression`.
 
     Examples
     --------
@@ -69,6 +84,22 @@ class SoftMILPath(BaseEstimator):
     >>> path.n_features_.tolist()
     [0, 1, 1]
     """
+
+    saved_fields: ClassVar[Mapping[str, Field]] = {
+        "n_features_in_": Length("d"),
+        "feature_names_in_": Names("d", optional=True),
+        "classes_": Classes(),
+        "fitted_with_bags_": Flag(),
+        "lambdas_": FloatArray("L"),
+        "coefs_": FloatArray("L", "d"),
+        "intercepts_": FloatArray("L"),
+        "center_": FloatArray("d"),
+        "scale_": FloatArray("d"),
+        "objectives_": FloatArray("L"),
+        "n_features_": IntegerArray("L"),
+        "lambda_max_": Float(),
+        "fit_reports_": Records(FitReport, "L"),
+    }
 
     def __init__(
         self,
@@ -96,6 +127,13 @@ class SoftMILPath(BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        """Many models in one are no classifier to scikit-learn, but their labels are those of one."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        tags.target_tags.required = True
+        return tags
 
     def fit(
         self,
@@ -144,6 +182,7 @@ class SoftMILPath(BaseEstimator):
                 if callback is not None:
                     callback(PathProgress(index, len(self.lambdas_), report))
         self.coefs_, self.intercepts_ = np.array(coefs), np.array(intercepts)
+        self.center_, self.scale_ = problem.design.center, problem.design.scale
         self.fit_reports_ = tuple(reports)
         self.objectives_ = np.array([report.objective for report in reports])
         self.n_features_ = np.array([report.n_features for report in reports])
@@ -156,7 +195,10 @@ class SoftMILPath(BaseEstimator):
             n_lambdas = int(check_number(self.n_lambdas, "n_lambdas", low=1, integer=True))
             ratio = check_number(self.min_ratio, "min_ratio", low=np.finfo(float).tiny, high=1.0)
             return lambda_grid(lambda_max, n_lambdas, ratio)
-        values = np.asarray(self.lambdas, dtype=np.float64)
+        try:
+            values = np.asarray(self.lambdas, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"lambdas must be numbers: {error}") from error
         if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values >= 0)).all():
             raise InvalidInputError("lambdas must be a sequence of at least one finite number >= 0")
         return np.sort(values)[::-1]
@@ -182,10 +224,10 @@ class SoftMILPath(BaseEstimator):
             lam=float(self.lambdas_[index]), **{name: getattr(self, name) for name in shared}
         )
         model.coef_, model.intercept_ = self.coefs_[[index]], self.intercepts_[[index]]
-        model.lam_, model.lambda_max_ = float(self.lambdas_[index]), self.lambda_max_
+        model.lam_ = float(self.lambdas_[index])
         model.fit_report_ = self.fit_reports_[index]
         model.n_iter_ = max(1, model.fit_report_.n_iter)
-        for name in ("classes_", "fitted_with_bags_", "n_features_in_", "feature_names_in_"):
+        for name in SoftMILLogisticRegression.saved_fields.keys() & self.saved_fields.keys():
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         return model

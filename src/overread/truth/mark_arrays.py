@@ -76,5 +76,5 @@ class MarkArrays:
 
 def codes(ids: pd.Series[str]) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
     """Rank of each id among the sorted different ids, and these."""
-    ranks, names = pd.factorize(ids.astype(object), sort=True)
+    ranks, names = pd.factorize(ids, sort=True)
     return ranks.astype(np.int64), np.asarray(names, dtype=object)

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from highdicom.sr import srread
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydicom import dcmread
 from pydicom.dataset import Dataset, FileMetaDataset
 from pydicom.uid import ExplicitVRLittleEndian
@@ -19,6 +21,7 @@ from overread.errors import FormatError, TableError, UsageError
 from overread.marks.formats import dicom_sr, dicom_sr_writer
 from overread.marks.formats.building import Spacings
 from overread.marks.mark_set import MarkSet
+from overread.marks.pixels import rescaled
 
 COLUMNS = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
 DX = "1.2.840.10008.5.1.4.1.1.1.1"
@@ -123,6 +126,37 @@ def test_the_same_tables_give_the_same_uids(mark_set, tmp_path):
     uids = [dcmread(path).SOPInstanceUID for path in first]
     again, _ = write_and_read(mark_set, tmp_path, "ellipse")
     assert [dcmread(path).SOPInstanceUID for path in again] == uids
+
+
+@given(
+    shape=st.tuples(
+        st.floats(50, 100), st.floats(100, 200), st.floats(1, 40), st.floats(0.1, 1), st.floats(0, 179.9)
+    ),
+    spacing=st.tuples(st.floats(0.1, 0.2), st.floats(0.1, 0.2)),
+    geometry=st.sampled_from(["ellipse", "polyline"]),
+)
+@settings(deadline=None, max_examples=100, derandomize=True)
+def test_any_ellipse_comes_back_from_float32(shape, spacing, geometry):
+    x, y, a, ratio, angle = shape
+    mark = dict(zip(COLUMNS, (x, y, a, a * ratio, angle), strict=True))
+    image = {"mm_per_px_x": spacing[0], "mm_per_px_y": spacing[1]}
+    region = Dataset()
+    region.GraphicType = geometry.upper()
+    points = dicom_sr_writer.graphic_points(mark, image, geometry).astype(np.float32)
+    region.GraphicData = points.ravel().astype(float).tolist()
+    found = dicom_sr.shape_of(region, "here")
+    back = rescaled([[*found.centre, *found.semi_axes, found.angle_deg]], *spacing)[0]
+    np.testing.assert_allclose(
+        second_moments(back), second_moments(np.array([x, y, a, a * ratio, angle])), atol=0.01
+    )
+
+
+def second_moments(row: np.ndarray) -> np.ndarray:
+    """Centre and M M^T, which do not jump where the angle does."""
+    x, y, a, b, angle = row
+    cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+    turned = np.array([[cos, -sin], [sin, cos]]) * [a, b]
+    return np.array([x, y, *(turned @ turned.T).ravel()])
 
 
 def test_one_document_for_each_study(mark_set, tmp_path):

@@ -72,6 +72,7 @@ def test_readings_without_marks_count_and_cancelled_ones_do_not(tmp_path):
         ),
         task(annotation(id=10), image="b.png"),
         task(image="unread.png"),
+        task(annotation(region(), was_cancelled=True), image="cancelled.png"),
     ]
     found = read(tmp_path, tasks)
     assert found.readings.to_numpy().tolist() == [["a.png", "3"], ["a.png", "4"], ["b.png", "3"]]

@@ -64,7 +64,7 @@ def read(
 
 
 def read_task(builder: MarkSetBuilder, task: JsonNode, image_key: str, *, boxes: bool) -> None:
-    """Read a task with all its annotations."""
+    """Read a task with all its annotations; an image that nobody read is left out."""
     data = task["data"]
     image_id = data[image_key].identifier()
     image_path = data.get("image")
@@ -79,8 +79,6 @@ def read_task(builder: MarkSetBuilder, task: JsonNode, image_key: str, *, boxes:
             if wanted(region, boxes=boxes)
         ]
         add_reading(builder, image_id, image_path, reader, regions, annotation["id"].identifier())
-    if image_id not in builder.images and any(True for _ in task["annotations"].items()):
-        builder.add_image(image_id, path=image_path.text() if image_path else "")
 
 
 def read_minimal_task(builder: MarkSetBuilder, task: JsonNode, image_key: str, *, boxes: bool) -> None:

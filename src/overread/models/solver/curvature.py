@@ -110,14 +110,15 @@ class Curvature:
     def _apply(self, pair: SecantPair) -> bool:
         """BFGS update; skipped where the pair shows no positive curvature."""
         index = self._index(pair.columns)
-        inner = float(pair.step @ pair.change)
-        images = self._hessian[:, index] @ pair.step
-        bend = float(pair.step @ images[index])
+        step = np.zeros(len(self._hessian))
+        step[index] = pair.step
+        images = self._hessian @ step
+        inner, bend = float(pair.step @ pair.change), float(step @ images)
         if inner <= 1e-12 * np.linalg.norm(pair.step) * np.linalg.norm(pair.change) or bend <= 0:
             return False
         change = images.copy()
         change[index] = pair.change
-        self._hessian += np.outer(change, change / inner) - np.outer(images, images / bend)
+        self._hessian += np.stack([change / inner, images / -bend], axis=1) @ np.stack([change, images])
         return True
 
     def _index(self, columns: Ints) -> Ints:

@@ -33,6 +33,8 @@ EXPECTED = 0.95
 INNER = 0.02
 # Objectives closer than this are equal up to rounding.
 ROUNDING = 1e-14
+# Gradients (of features of size 1, by weights that sum to 1) are not told from 0 below tol times this.
+SMALLEST_SCALE = 1e-10
 
 
 @dataclass
@@ -108,6 +110,7 @@ class NewtonSolver:
         self.curvature = Curvature(Xt, loss, np.random.default_rng(seed))
         self._all = np.arange(len(Xt), dtype=np.int64)
         self._gradient_before: Floats | None = None
+        self._smallest_scale = SMALLEST_SCALE * max(1.0, norms.max(initial=0.0) / np.sqrt(loss.n_rows))
 
     def start(self, w: Floats, b: float) -> None:
         """Place the solver at (w, b) and compute the whole gradient there."""
@@ -132,10 +135,11 @@ class NewtonSolver:
         """Move to a stationary point for this lambda.
 
         tol bounds the largest violation of the optimality conditions relative to lam (for lam = 0, relative to
-        the largest gradient at the start); max_iter bounds the Newton steps.
+        the largest gradient at the start), or to a number that keeps the bound above rounding where lam is
+        smaller still; max_iter bounds the Newton steps.
         """
         point = self.point
-        scale = max(lam if lam > 0 else self.lambda_max, np.finfo(float).tiny)
+        scale = max(lam if lam > 0 else self.lambda_max, self._smallest_scale)
         before = point.gradient.copy()
         working = self._working_set(lam)
         spent = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +15,11 @@ __all__ = ["COARSE", "FINE", "Pace", "descend", "lambda_grid", "null_intercept",
 
 Floats = NDArray[np.float64]
 
-# Beyond these scores a probability rounds to 0 or 1 in double precision: where labels push b to infinity.
-CAP = 36.7
+# Where labels push b to infinity: beyond this score what is left of the gradient is below rounding.
+CAP = 50.0
 BRACKET = 740.0
+# The way to a single lambda ends here at the latest, times lambda_max.
+LOWEST = 1e-4
 
 
 @dataclass(frozen=True)
@@ -63,26 +64,11 @@ def lambda_grid(lambda_max: float, n_lambdas: int, min_ratio: float) -> Floats:
 def descend(solver: NewtonSolver, lam: float, *, tol: float, max_iter: int, pace: Pace = FINE) -> Solution:
     """Reach a single lambda from w = 0 along a short, loose path; without it the non-convex fit does worse."""
     current = pace.ratio * solver.lambda_max
-    while current > lam / pace.ratio and current > 0:
+    last = max(lam / pace.ratio, LOWEST * solver.lambda_max)
+    while current > last:
         solver.solve(current, tol=pace.tol, max_iter=max_iter)
         current *= pace.ratio
     return solver.solve(lam, tol=tol, max_iter=max_iter)
-
-
-def along(
-    solver: NewtonSolver,
-    lambdas: Floats,
-    *,
-    tol: float,
-    max_iter: int,
-    report: Callable[[int, Solution], None] | None = None,
-) -> Iterator[Solution]:
-    """Solutions for decreasing lambdas, each warm from the one before."""
-    for index, lam in enumerate(lambdas):
-        solution = solver.solve(float(lam), tol=tol, max_iter=max_iter)
-        if report is not None:
-            report(index, solution)
-        yield solution
 
 
 def witness_loss(loss: BagLoss, random: np.random.Generator) -> BagLoss:

@@ -1,0 +1,132 @@
+"""Ours beside adelie, skglm, glum, glmnet and scikit-learn: time to a relative gap of 1e-6 at every lambda."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmarks.contest import Course, Result, compete, course
+from benchmarks.problem import SIZES
+from benchmarks.rows import Row, compare
+
+# Index on the path of 30 of the one lambda that is solved cold: near 0.1 lambda_max, the estimator's default.
+ONE_LAMBDA = 17
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One comparison: the problem, who takes part, and the target ratio for each peer that has one."""
+
+    title: str
+    labels: str
+    dtype: str
+    peers: tuple[str, ...]
+    targets: dict[str, float]
+    wide: bool = False
+    one: bool = False
+
+
+CONTESTS = (
+    Contest("path", "hard", "float32", ("adelie", "skglm", "glum"), {"adelie": 2.0}),
+    Contest("path", "hard", "float64", ("adelie", "skglm", "glum", "glmnet"), {"adelie": 4.0}),
+    Contest("class-weighted path", "class", "float32", ("adelie", "glum"), {"adelie": 2.0}),
+    Contest("soft-label path", "soft", "float32", ("adelie", "glum"), {}),
+    Contest("wide path", "hard", "float32", ("adelie", "skglm", "glum"), {"adelie": 2.0}, wide=True),
+    Contest("one lambda cold", "hard", "float32", ("skglm", "adelie", "glum"), {"skglm": 2.0}, one=True),
+    Contest(
+        "one lambda cold",
+        "hard",
+        "float64",
+        ("skglm", "adelie", "glum", "glmnet", "liblinear", "saga"),
+        {"skglm": 2.0},
+        one=True,
+    ),
+)
+
+
+def run(*, quick: bool) -> list[Row]:
+    rows: list[Row] = []
+    for contest in CONTESTS:
+        rows += _contest(contest, quick=quick)
+    return rows + _multiple_instance(quick=quick)
+
+
+def _contest(contest: Contest, *, quick: bool) -> list[Row]:
+    on = _course(contest, quick=quick)
+    solvers = ["ours", *contest.peers]
+    path = not contest.one
+    if path:
+        solvers.append("floor")
+    results = compete(on, solvers, repeats=3 if quick else 5)
+    what = f"{contest.title}, {_shape(on)}, {contest.labels}, {contest.dtype}"
+    mine = results["ours"]
+    rows = [_against(what, mine, results[peer], contest.targets.get(peer)) for peer in contest.peers]
+    if path:
+        rows += _own_figures(what, on, mine, results["floor"])
+    for row in rows:
+        print(
+            f"  {row.what}: ours {row.ours:.3g} peer {row.peer} {row.unit} ratio {row.ratio} | {row.note}",
+            flush=True,
+        )
+    return rows
+
+
+def _course(contest: Contest, *, quick: bool) -> Course:
+    size = ("wide-quick" if quick else "wide") if contest.wide else ("quick" if quick else "full")
+    return course(size, contest.dtype, contest.labels, only=ONE_LAMBDA if contest.one else None)
+
+
+def _shape(on: Course) -> str:
+    size = SIZES[on.size]
+    return f"{size.n:,} x {size.d:,}, {len(on.lambdas)} lambda{'s' if len(on.lambdas) > 1 else ''}"
+
+
+def _against(what: str, mine: Result, peer: Result, target: float | None) -> Row:
+    wanted = f"target {target:g}x; " if target else ""
+    note = f"{wanted}{mine.describe()}; {peer.describe()}"
+    figure = None if peer.failure else peer.median
+    return compare(f"{what}, against {peer.solver}", mine.median, figure, "s", note)
+
+
+def _own_figures(what: str, on: Course, mine: Result, floor: Result) -> list[Row]:
+    passes = len(on.lambdas) + 1
+    size = SIZES[on.size]
+    bytes_of_x = size.n * size.d * (4 if on.dtype == "float32" else 8)
+    return [
+        compare(
+            f"{what}, against the floor", mine.median, floor.median, "s", f"{passes} passes of X'r by gemv"
+        ),
+        Row(
+            f"{what}, full passes over X",
+            mine.details["full_passes"],
+            None,
+            None,
+            "passes",
+            f"target at most {len(on.lambdas) + 5}; active columns read apart: {mine.details['active_passes']:.1f}",
+        ),
+        Row(
+            f"{what}, peak memory beyond X",
+            mine.peak_bytes / bytes_of_x,
+            None,
+            None,
+            "of X",
+            f"target at most 1.5; X has {bytes_of_x / 1e6:.0f} MB",
+        ),
+    ]
+
+
+def _multiple_instance(*, quick: bool) -> list[Row]:
+    """Time the multi-instance path beside our own soft-label path of singletons on the same rows."""
+    size = "quick" if quick else "full"
+    soft = course(size, "float32", "soft")
+    singles = compete(soft, ["ours"], repeats=3)["ours"]
+    bags = compete(course(size, "float32", "mil"), ["ours"], repeats=3, tol=singles.tol)["ours"]
+    note = f"target: ratio at least 0.5; bags of 1 to 8, same lambdas and tolerance ({singles.tol:.0e})"
+    return [
+        compare(
+            f"MIL path, {_shape(soft)}, soft, float32, against singletons",
+            bags.median,
+            singles.median,
+            "s",
+            note,
+        )
+    ]

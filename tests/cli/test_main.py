@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from overread import __version__, cli
+from overread.errors import LeakageError, NotConvergedError, StorageError, TableError
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-c", "import sys; from overread.cli import main; sys.exit(main())", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_version():
+    assert run("--version").stdout.strip() == __version__
+
+
+def test_help_lists_every_command():
+    page = run("--help").stdout
+    for command in ("check", "compare", "demo", "export", "froc", "import", "merge", "readers"):
+        assert f" {command} " in page
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from overread.cli import main; main(['--help'])\n"
+        "print([m for m in ('numpy', 'pandas', 'numba', 'sklearn', 'scipy', 'matplotlib', 'pydicom') "
+        "if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout.strip().endswith("[]")
+
+
+@pytest.mark.parametrize(
+    "command", ["check", "compare", "demo", "export", "froc", "import", "merge", "readers"]
+)
+def test_each_command_explains_itself(command):
+    done = run(command, "--help")
+    assert done.returncode == 0
+    assert "Usage: overread" in done.stdout
+
+
+def test_an_unknown_command_is_a_usage_error_without_traceback():
+    done = run("no-such-command")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "overread --help" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("raised", "code"),
+    [
+        (TableError("marks.csv, row 3"), 4),
+        (StorageError("full"), 5),
+        (NotConvergedError("no"), 6),
+        (LeakageError("patient"), 7),
+        (PermissionError("denied"), 5),
+        (KeyboardInterrupt(), 130),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_errors_become_exit_codes_and_one_line(monkeypatch, capsys, raised, code):
+    def fail(*arguments, **options):
+        raise raised
+
+    monkeypatch.setattr(cli, "app", fail)
+    assert cli.main([]) == code
+    said = capsys.readouterr().err
+    assert said.startswith("overread: ")
+    assert said.count("\n") == 1
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch):
+    def fail(*arguments, **options):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(cli, "app", fail)
+    with pytest.raises(ZeroDivisionError):
+        cli.main([])

@@ -1,0 +1,38 @@
+"""Small problems that the solver's tests share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from overread.models.loss.bag_loss import BagLoss
+from overread.models.loss.pooling import POOLINGS
+from overread.models.solver.newton import NewtonSolver
+from overread.models.solver.path import null_intercept
+
+
+def draw(n_rows=400, n_columns=30, bag_size=1, seed=0, dtype=np.float64):
+    """Xt, loss: standardized features, and soft labels that five of them explain."""
+    random = np.random.default_rng(seed)
+    Xt = random.standard_normal((n_columns, n_rows))
+    Xt = (Xt - Xt.mean(1, keepdims=True)) / Xt.std(1, keepdims=True)
+    offsets = np.arange(0, n_rows + 1, bag_size)
+    z = Xt[:5].T @ np.array([1.0, -1.0, 0.7, 0.5, -0.5]) - 2.0
+    p = 1 - np.exp(-np.add.reduceat(np.logaddexp(0, z), offsets[:-1]))
+    label = np.where(random.random(len(p)) < p, random.choice([0.25, 0.5, 1.0], len(p)), 0.0)
+    loss = BagLoss.build(offsets, label, np.full(len(p), 1 / len(p)), POOLINGS["noisy_or"])
+    return np.ascontiguousarray(Xt[:, loss.order].astype(dtype)), loss
+
+
+def solver_at_zero(Xt, loss, *, fit_intercept=True, seed=0):
+    solver = NewtonSolver(
+        Xt, loss, fit_intercept=fit_intercept, norms=np.linalg.norm(Xt.astype(float), axis=1), seed=seed
+    )
+    solver.start(np.zeros(len(Xt)), null_intercept(loss) if fit_intercept else 0.0)
+    return solver
+
+
+def exact_gradient(Xt, loss, w, b):
+    """Gradient of the loss in w and b, computed plainly."""
+    residual = np.empty(loss.n_rows)
+    loss.value(w @ Xt.astype(float) + b, residual)
+    return Xt.astype(float) @ residual, residual.sum()

@@ -1,0 +1,41 @@
+"""The how-to page runs, block after block, and finds what its data hide."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "how_to_your_own_features.md"
+
+
+@pytest.fixture(scope="module")
+def namespace():
+    names: dict[str, object] = {}
+    text = PAGE.read_text(encoding="utf-8")
+    blocks = list(re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    assert len(blocks) == 9
+    for block in blocks:
+        line = text.count("\n", 0, block.start(1))
+        exec(compile("\n" * line + block.group(1), str(PAGE), "exec"), names)
+    yield names
+    shutil.rmtree(names["folder"])
+
+
+def test_the_page_finds_the_features_that_matter(namespace):
+    weight = namespace["weight"]
+    assert weight.abs().nlargest(2).index.tolist() == ["net_3", "net_17"]
+    assert weight["net_3"] > 0 > weight["net_17"]
+    assert namespace["report"].converged
+
+
+def test_the_page_chooses_a_penalty_inside_its_grid(namespace):
+    assert 0 < namespace["best"] < len(namespace["whole"].lambdas_) - 1
+    assert np.isfinite(namespace["divergence"]).all()
+
+
+def test_the_page_writes_its_files(namespace):
+    assert {file.name for file in namespace["folder"].iterdir()} == {"model.json", "model.onnx"}

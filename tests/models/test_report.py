@@ -1,0 +1,70 @@
+"""The certificate, and what is said aloud of it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from overread.errors import DataWarning
+from overread.models import SoftMILLogisticRegression
+from overread.models.fitting import warn_about
+
+
+@pytest.fixture(scope="module")
+def model(mil):
+    return SoftMILLogisticRegression(lam=0.01, n_init=2).fit(mil.X, mil.y, bags=mil.ids)
+
+
+def test_the_objective_by_the_definition(model, mil):
+    starts = np.flatnonzero(np.diff(mil.ids, prepend=-1))
+    q = -np.add.reduceat(np.logaddexp(0, mil.X @ model.coef_[0] + model.intercept_[0]), starts)
+    loss = -(mil.y * np.log(-np.expm1(q)) + (1 - mil.y) * q).mean()
+    penalty = model.lam_ * np.abs(model.coef_[0] * model.scale_).sum()
+    report = model.fit_report_
+    assert report.loss == pytest.approx(loss, rel=1e-12)
+    assert report.objective == pytest.approx(loss + penalty, rel=1e-12)
+    assert (report.lam, report.lambda_max) == (model.lam_, model.lambda_max_)
+
+
+def test_the_residual_by_the_definition(model, mil):
+    """Largest violation of the optimality conditions relative to lam, by central differences."""
+    Z = (mil.X - model.center_) / model.scale_
+    w = model.coef_[0] * model.scale_
+    b = model.intercept_[0] + model.coef_[0] @ model.center_
+    starts = np.flatnonzero(np.diff(mil.ids, prepend=-1))
+
+    def loss(theta):
+        q = -np.add.reduceat(np.logaddexp(0, Z @ theta[:-1] + theta[-1]), starts)
+        return -(mil.y * np.log(-np.expm1(q)) + (1 - mil.y) * q).mean()
+
+    theta = np.append(w, b)
+    g = np.array([(loss(theta + e) - loss(theta - e)) / 2e-5 for e in 1e-5 * np.eye(len(theta))])
+    lam = model.lam_
+    violation = np.where(w != 0, np.abs(g[:-1] + lam * np.sign(w)), np.maximum(np.abs(g[:-1]) - lam, 0))
+    largest = max(violation.max(), abs(g[-1])) / lam
+    assert model.fit_report_.kkt_residual <= 1e-6
+    assert largest == pytest.approx(model.fit_report_.kkt_residual, abs=2e-6)
+
+
+def test_plain_values_for_json(model):
+    again = json.loads(json.dumps(model.fit_report_.as_dict(), allow_nan=False))
+    assert again["start_objectives"] == list(model.fit_report_.start_objectives)
+    assert type(model.fit_report_)(**{**again, "start_objectives": tuple(again["start_objectives"])}) == (
+        model.fit_report_
+    )
+
+
+def test_what_is_said(model):
+    report = model.fit_report_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_about(report)
+    with pytest.warns(ConvergenceWarning, match="not converged"):
+        warn_about(replace(report, converged=False))
+    with pytest.warns(DataWarning, match="separated perfectly"):
+        warn_about(replace(report, unbounded=True))

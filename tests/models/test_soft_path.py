@@ -1,0 +1,134 @@
+"""The path is what single fits would give, one after the other, for less."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from overread.errors import InvalidInputError
+from overread.models import PathProgress, SoftMILLogisticRegression, SoftMILPath
+
+
+@pytest.fixture(scope="module")
+def path(mil):
+    return SoftMILPath(n_lambdas=8, min_ratio=0.05, tol=1e-9).fit(mil.X, mil.y, bags=mil.ids)
+
+
+def test_shapes_and_grid(path, mil):
+    d = mil.X.shape[1]
+    assert path.coefs_.shape == (8, d)
+    assert path.intercepts_.shape == path.objectives_.shape == path.n_features_.shape == (8,)
+    assert path.lambdas_[0] == path.lambda_max_
+    np.testing.assert_allclose(path.lambdas_, path.lambda_max_ * np.geomspace(1, 0.05, 8), rtol=1e-14)
+    assert not path.coefs_[0].any()
+    assert path.n_features_.tolist() == np.count_nonzero(path.coefs_, axis=1).tolist()
+    assert (np.diff(path.objectives_) < 0).all()
+    assert all(report.converged for report in path.fit_reports_)
+
+
+def test_equals_single_fits(path, mil):
+    for index in range(8):
+        single = SoftMILLogisticRegression(lam=path.lambdas_[index], tol=1e-9)
+        single.fit(mil.X, mil.y, bags=mil.ids)
+        assert single.fit_report_.objective == pytest.approx(path.objectives_[index], rel=1e-8)
+        np.testing.assert_allclose(single.coef_[0], path.coefs_[index], rtol=0, atol=1e-5)
+        assert single.lambda_max_ == path.lambda_max_
+
+
+def test_a_model_of_the_path_predicts_like_the_path(path, mil):
+    decision = path.decision_function(mil.bags)
+    instances = path.decision_instance_function(mil.X)
+    assert decision.shape == (len(mil.y), 8)
+    assert instances.shape == (len(mil.X), 8)
+    for index in (0, 3, 7, -1):
+        model = path.model(index)
+        np.testing.assert_allclose(model.decision_function(mil.bags), decision[:, index], rtol=1e-12)
+        np.testing.assert_allclose(
+            model.decision_instance_function(mil.X), instances[:, index], rtol=1e-12, atol=1e-14
+        )
+        assert model.fit_report_ == path.fit_reports_[index]
+        assert model.get_params()["tol"] == 1e-9
+        assert clone(model).fit(mil.bags, mil.y).fit_report_.objective == pytest.approx(
+            path.objectives_[index], rel=1e-8
+        )
+
+
+def test_given_lambdas_in_any_order(path, mil):
+    some = [path.lambdas_[5], path.lambdas_[1], path.lambdas_[3]]
+    given = SoftMILPath(lambdas=some, tol=1e-9).fit(mil.X, mil.y, bags=mil.ids)
+    assert given.lambdas_.tolist() == sorted(some, reverse=True)
+    np.testing.assert_allclose(given.coefs_, path.coefs_[[1, 3, 5]], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"lambdas": []},
+        {"lambdas": [0.1, -0.1]},
+        {"lambdas": [np.nan]},
+        {"lambdas": [np.inf]},
+        {"lambdas": [[0.1]]},
+        {"lambdas": "many"},
+        {"lambdas": 0.1},
+        {"n_lambdas": 0},
+        {"n_lambdas": 2.5},
+        {"min_ratio": 0.0},
+        {"min_ratio": 2.0},
+    ],
+    ids=repr,
+)
+def test_a_grid_that_is_none(mil, parameters):
+    with pytest.raises(InvalidInputError, match=next(iter(parameters))):
+        SoftMILPath(**parameters).fit(mil.X, mil.y, bags=mil.ids)
+
+
+def test_progress_is_told(mil):
+    told = []
+    path = SoftMILPath(n_lambdas=5)
+    path.fit(mil.X, mil.y, bags=mil.ids, callback=told.append)
+    assert told == [PathProgress(i, 5, report) for i, report in enumerate(path.fit_reports_)]
+
+
+def test_counts_only_grow(path):
+    for name in ("full_passes", "active_passes", "columns_skipped", "descent_sweeps"):
+        assert (np.diff([getattr(report, name) for report in path.fit_reports_]) >= 0).all()
+
+
+def test_not_converged_is_said(mil):
+    with pytest.warns(ConvergenceWarning, match="not converged at lam="):
+        SoftMILPath(n_lambdas=3, max_iter=1, tol=1e-10).fit(mil.X, mil.y, bags=mil.ids)
+
+
+def test_bags_are_needed_to_predict(path, mil):
+    with pytest.raises(InvalidInputError, match="fitted with bags"):
+        path.decision_function(mil.X)
+
+
+def _problem(n_rows, n_features, seed, largest_bag):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_rows, n_features)).astype(np.float32)
+    X[:, 1:] += 0.7 * X[:, :-1]
+    sizes = random.integers(1, largest_bag + 1, n_rows)
+    sizes = sizes[np.cumsum(sizes) <= n_rows]
+    sizes = np.append(sizes, n_rows - sizes.sum()) if sizes.sum() < n_rows else sizes
+    score = X[:, 0] - X[:, 3] + random.normal(size=n_rows)
+    best = np.maximum.reduceat(score, np.cumsum(sizes) - sizes)
+    y = np.where(best > np.quantile(best, 0.9), random.integers(1, 5, len(sizes)) / 4, 0.0)
+    return X, y, np.repeat(np.arange(len(sizes)), sizes)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_features", "largest_bag"),
+    [(400, 300, 1), (1500, 200, 4), (20_000, 100, 1), (20_000, 60, 3)],
+)
+@pytest.mark.parametrize("normalization", ["bags", "class"])
+def test_full_passes_over_the_columns(n_rows, n_features, largest_bag, normalization):
+    """At most L + 5 reads of all columns for L penalties."""
+    X, y, ids = _problem(n_rows, n_features, 0, largest_bag)
+    path = SoftMILPath(n_lambdas=20, normalization=normalization).fit(X, y, bags=ids)
+    assert path.fit_reports_[-1].full_passes <= 20 + 5
+    assert all(report.converged for report in path.fit_reports_)
+    if largest_bag == 1 and n_rows > 10_000:
+        assert path.fit_reports_[-1].rows_sampled
