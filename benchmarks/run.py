@@ -23,12 +23,12 @@ def main() -> None:
 
     for name in arguments.modules:
         print(f"{name} ...", flush=True)
-        found = importlib.import_module(f"benchmarks.{name}").run(quick=arguments.quick)
-        rows.write(name, found, quick=arguments.quick)
-        for row in found:
-            print(
-                f"  {row.what}: {row.ours:.4g} {row.unit}" + (f", ratio {row.ratio:.2f}" if row.ratio else "")
-            )
+        found = []
+        for row in importlib.import_module(f"benchmarks.{name}").run(quick=arguments.quick):
+            found.append(row)
+            rows.write(name, found, quick=arguments.quick)
+            ratio = f", ratio {row.ratio:.2f}" if row.ratio else ""
+            print(f"  {row.what}: {row.ours:.4g} {row.unit}{ratio} | {row.note}", flush=True)
 
 
 if __name__ == "__main__":

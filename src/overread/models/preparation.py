@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -53,21 +54,27 @@ class Problem:
     null: float
 
     def solver(self, seed: int, *, loss: BagLoss | None = None) -> NewtonSolver:
-        """Return a solver standing at w = 0."""
-        solver = NewtonSolver(
-            self.design.Xt,
-            loss or self.loss,
-            fit_intercept=self.fit_intercept,
-            norms=self.design.norms,
-            seed=seed,
-        )
-        solver.start(np.zeros(len(self.design.Xt)), self.null)
+        """Return a solver of this loss, or of a stand-in for it, standing at w = 0."""
+        solver = self._solver(seed, loss or self.loss)
+        known = self._null_gradient if loss is None else None
+        solver.start(np.zeros(len(self.design.Xt)), self.null, gradient=known)
         return solver
 
     @property
     def lambda_max(self) -> float:
         """Smallest lambda, in the user's unit, that gives w = 0."""
-        return self.solver(seed=0).lambda_max / self.lam_unit
+        return float(np.abs(self._null_gradient).max(initial=0.0)) / self.lam_unit
+
+    @cached_property
+    def _null_gradient(self) -> Floats:
+        solver = self._solver(0, self.loss)
+        solver.start(np.zeros(len(self.design.Xt)), self.null)
+        return solver.point.gradient
+
+    def _solver(self, seed: int, loss: BagLoss) -> NewtonSolver:
+        return NewtonSolver(
+            self.design.Xt, loss, fit_intercept=self.fit_intercept, norms=self.design.norms, seed=seed
+        )
 
     def is_separated(self, solution: Solution) -> bool:
         """Whether hard labels are met so well that the loss is near rounding: nothing but lam bounds w."""

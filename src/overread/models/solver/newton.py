@@ -112,8 +112,8 @@ class NewtonSolver:
         self._gradient_before: Floats | None = None
         self._smallest_scale = SMALLEST_SCALE * max(1.0, norms.max(initial=0.0) / np.sqrt(loss.n_rows))
 
-    def start(self, w: Floats, b: float) -> None:
-        """Place the solver at (w, b) and compute the whole gradient there."""
+    def start(self, w: Floats, b: float, *, gradient: Floats | None = None) -> None:
+        """Place the solver at (w, b), and compute the whole gradient there unless it is known."""
         n, d = self.loss.n_rows, len(w)
         support = np.flatnonzero(w)
         z = np.full(n, b)
@@ -124,7 +124,12 @@ class NewtonSolver:
         loss = self.loss.value(z, residual)
         self.point = Point(w.copy(), b, z, residual, loss, np.zeros(d), np.zeros(d), residual.copy())
         self._gradient_before = None
-        self._read_gradient(self._all)
+        if gradient is None:
+            self._read_gradient(self._all)
+        else:
+            # It was read for this problem once, and counts here too.
+            self.point.gradient[:] = gradient
+            self.counters.columns_checked += len(w)
 
     @property
     def lambda_max(self) -> float:
