@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -16,6 +17,23 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("needs ../shared/data beside the clone")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def lidc_marks(shared_data: Path) -> pd.DataFrame:
+    """Coronal projections of LIDC's CT outlines: an image is a scan, a reader one of its four sessions."""
+    names = {
+        "scan_id": "image_id",
+        "session": "reader_id",
+        "annotation_id": "mark_id",
+        "cor_x_mm": "x_mm",
+        "cor_z_mm": "y_mm",
+        "cor_semi_major_mm": "semi_major_mm",
+        "cor_semi_minor_mm": "semi_minor_mm",
+        "cor_angle_deg": "angle_deg",
+    }
+    ids = dict.fromkeys(["scan_id", "session", "annotation_id", "pylidc_cluster"], str)
+    return pd.read_csv(shared_data / "lidc" / "lidc_ct_marks_coronal.csv", dtype=ids).rename(columns=names)
 
 
 @pytest.hookimpl(wrapper=True)

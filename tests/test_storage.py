@@ -36,3 +36,11 @@ def test_a_failure_leaves_the_old_file_and_no_rest(tmp_path, monkeypatch, step):
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(StorageError, match="cannot write here"):
         write_atomically(tmp_path / "absent" / "a.bin", b"")
+
+
+def test_an_existing_file_is_kept_on_request(tmp_path):
+    path = write_atomically(tmp_path / "a.bin", b"old", exclusive=True)
+    with pytest.raises(FileExistsError):
+        write_atomically(path, b"new", exclusive=True)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]

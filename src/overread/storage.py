@@ -15,11 +15,15 @@ from overread.errors import StorageError
 __all__ = ["write_atomically"]
 
 
-def write_atomically(path: str | Path, content: bytes) -> Path:
+def write_atomically(path: str | Path, content: bytes, *, exclusive: bool = False) -> Path:
     """Write ``content`` to ``path`` so that a reader sees the old file or the new one, never a part.
+
+    With ``exclusive`` an existing file is never replaced, not even one that appears meanwhile.
 
     Raises
     ------
+    FileExistsError
+        If ``exclusive`` is asked for and there is a file; it is then untouched.
     StorageError
         If the folder does not exist, or the device refuses; the old file is then untouched.
     """
@@ -35,7 +39,12 @@ def write_atomically(path: str | Path, content: bytes) -> Path:
             file.flush()
             os.fsync(file.fileno())
         part.chmod(mode_of_a_new_file())
-        part.replace(target)
+        if exclusive:
+            os.link(part, target)
+        else:
+            part.replace(target)
+    except FileExistsError:
+        raise
     except OSError as error:
         raise StorageError(f"{target}: not written: {error.strerror or error}") from error
     finally:

@@ -11,12 +11,5 @@ from overread.cli import main
 
 @pytest.fixture
 def run() -> Callable[[Sequence[str]], int]:
-    """Exit code of a command; cyclopts may leave by SystemExit, as it does for the console script."""
-
-    def exit_code(arguments: Sequence[str]) -> int:
-        try:
-            return main(arguments)
-        except SystemExit as stop:
-            return int(stop.code or 0)
-
-    return exit_code
+    """Exit code of a command."""
+    return main

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from overread.cli import main as command
+from overread.cli import main
 from overread.cli.compare import verdict
 from overread.froc.figure_comparison import FigureComparison
 
@@ -33,14 +33,6 @@ def study(tmp_path):
             "image_id,x_mm,y_mm,score\n" + "".join(f"{r[0]},{r[1]},{r[2]},{r[column]:.4f}\n" for r in rows)
         )
     return tmp_path
-
-
-def main(arguments):
-    """Exit code of the command; on success cyclopts leaves by SystemExit, as for the console script."""
-    try:
-        return command(arguments)
-    except SystemExit as stop:
-        return stop.code
 
 
 def run_json(capsys, *arguments):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.cli import main as command
+from overread.cli import main
 
 QUICK = ("--n-bootstrap", "40", "--n-shifts", "2")
 
@@ -36,14 +36,6 @@ def study(tmp_path):
         + "".join(f"i{i},p{i // 2},{'test' if i % 4 < 2 else 'train'}\n" for i in range(32))
     )
     return tmp_path
-
-
-def main(arguments):
-    """Exit code of the command; on success cyclopts leaves by SystemExit, as for the console script."""
-    try:
-        return command(arguments)
-    except SystemExit as stop:
-        return stop.code
 
 
 def run_json(capsys, *arguments):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.cli import main
+from overread.cli import main as run
 from overread.marks.tables import read_table, write_table
 from overread.truth import MergeOptions, merge_marks
 
@@ -27,14 +27,6 @@ def study(tmp_path):
     write_table(pd.DataFrame(rows, columns=COLUMNS), tmp_path / "marks.csv")
     write_table(pd.DataFrame(readings, columns=["image_id", "reader_id"]), tmp_path / "readings.parquet")
     return tmp_path
-
-
-def run(arguments):
-    """Exit code of a command; cyclopts may leave by SystemExit, as it does for the console script."""
-    try:
-        return main(arguments)
-    except SystemExit as stop:
-        return stop.code
 
 
 def tables(study):

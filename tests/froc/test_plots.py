@@ -8,6 +8,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from overread.errors import StorageError, UsageError
+from overread.figures import save_figure
 from overread.froc.calibration import calibration
 from overread.froc.curve import FP_TARGETS, performance_at, sensitivity_at
 from overread.froc.curve import froc_curve as curve_of
@@ -22,7 +23,6 @@ from overread.froc.plots import (
     plot_froc,
     plot_lambda_choice,
     plot_reader_study,
-    save_figure,
 )
 
 RED, BLACK, BLUE = "#d55e00", "#000000", "#0072b2"

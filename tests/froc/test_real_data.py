@@ -6,23 +6,11 @@ import pytest
 from overread.froc import bootstrap, chance_level, compare, froc_curve, match, sensitivity_by
 from overread.truth import merge_marks
 
-COLUMNS = {
-    "scan_id": "image_id",
-    "session": "reader_id",
-    "annotation_id": "mark_id",
-    "cor_x_mm": "x_mm",
-    "cor_z_mm": "y_mm",
-    "cor_semi_major_mm": "semi_major_mm",
-    "cor_semi_minor_mm": "semi_minor_mm",
-    "cor_angle_deg": "angle_deg",
-}
-
 
 @pytest.fixture(scope="module")
-def lidc(shared_data):
-    """(candidates, truth, images); coronal projections of CT outlines, an image is a scan."""
-    ids = dict.fromkeys(["scan_id", "session", "annotation_id"], str)
-    marks = pd.read_csv(shared_data / "lidc" / "lidc_ct_marks_coronal.csv", dtype=ids).rename(columns=COLUMNS)
+def lidc(lidc_marks):
+    """(candidates, truth, images): the fourth reader against what the other three make."""
+    marks = lidc_marks
     images = marks[["image_id", "patient_id"]].drop_duplicates("image_id")
     others = marks[marks["reader_id"] != "4"]
     readings = [(scan, session) for scan in images["image_id"] for session in "123"]

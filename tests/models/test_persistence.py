@@ -159,7 +159,7 @@ def test_truncated_anywhere(saved, refused):
         (b"1e999", "no float64"),
         (b"NaN", "NaN"),
         (b'{"a": -Infinity}', "Infinity"),
-        (b'{"a": 1, "a": 2}', "'a' twice"),
+        (b'{"a": 1, "a": 2}', "'a' is there twice"),
     ],
     ids=lambda value: repr(value[:20]),
 )
@@ -182,8 +182,8 @@ def test_nan_in_the_place_of_a_number(saved, model, refused):
 
 
 def test_duplicate_keys(saved, refused):
-    refused(saved.replace(b'"schema": 1,', b'"schema": 1,\n "schema": 1,'), "'schema' twice")
-    refused(saved.replace(b'"lam_"', b'"n_iter_"'), "'n_iter_' twice")
+    refused(saved.replace(b'"schema": 1,', b'"schema": 1,\n "schema": 1,'), "'schema' is there twice")
+    refused(saved.replace(b'"lam_"', b'"n_iter_"'), "'n_iter_' is there twice")
 
 
 @pytest.mark.parametrize("schema", [0, 2, 1.0, True, "1", None, [1]])

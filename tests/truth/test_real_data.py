@@ -11,27 +11,11 @@ import pytest
 from overread.marks.importing import read_marks
 from overread.truth import MergeOptions, merge_marks, reader_statistics
 
-LIDC_COLUMNS = {
-    "scan_id": "image_id",
-    "session": "reader_id",
-    "annotation_id": "mark_id",
-    "cor_x_mm": "x_mm",
-    "cor_z_mm": "y_mm",
-    "cor_semi_major_mm": "semi_major_mm",
-    "cor_semi_minor_mm": "semi_minor_mm",
-    "cor_angle_deg": "angle_deg",
-}
-
 
 @pytest.fixture(scope="module")
-def lidc(shared_data):
-    """Coronal projections of CT outlines: an image is a scan, a reader one of its four sessions."""
-    ids = dict.fromkeys(["scan_id", "session", "annotation_id", "pylidc_cluster"], str)
-    marks = pd.read_csv(shared_data / "lidc" / "lidc_ct_marks_coronal.csv", dtype=ids).rename(
-        columns=LIDC_COLUMNS
-    )
-    readings = [(scan, session) for scan in marks["image_id"].unique() for session in "1234"]
-    return marks, pd.DataFrame(readings, columns=["image_id", "reader_id"])
+def lidc(lidc_marks):
+    readings = [(scan, session) for scan in lidc_marks["image_id"].unique() for session in "1234"]
+    return lidc_marks, pd.DataFrame(readings, columns=["image_id", "reader_id"])
 
 
 @pytest.fixture(scope="module")

@@ -59,7 +59,6 @@ app.command(
 )
 
 INTERRUPTED = 130
-BUG = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from overread.figures import empty_figure
 from overread.froc import LambdaChoice, format_table
 from overread.froc.plots import plot_froc, plot_lambda_choice
 from overread.models import SoftMILPath
@@ -49,9 +50,7 @@ def path_table(path: SoftMILPath, choice: LambdaChoice) -> Table:
 
 def path_figure(path: SoftMILPath, lam: float) -> Figure:
     """Coefficient of each feature against lambda."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.5, 3.8), layout="constrained")
+    figure = empty_figure(7.5, 3.8)
     axes = figure.subplots()
     names = path.feature_names_in_
     for is_informative in (False, True):

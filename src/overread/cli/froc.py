@@ -255,7 +255,8 @@ def draw(
     seed: int,
 ) -> None:
     """Draw the FROC curves of all models."""
-    from overread.froc.plots import plot_froc, save_figure
+    from overread.figures import save_figure
+    from overread.froc.plots import plot_froc
 
     models = {name: (matching, None) for name, matching in matchings.items()}
     replicates = min(n_bootstrap, 500)

@@ -149,7 +149,7 @@ class Evaluation:
 
 def check_before_work(figure: Path | None, *, n_shifts: int = 0) -> None:
     """Refuse what would only fail after the work was done."""
-    from overread.froc.plots import figure_kind
+    from overread.figures import figure_kind
 
     if figure is not None:
         figure_kind(figure)

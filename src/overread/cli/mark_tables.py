@@ -12,7 +12,7 @@ from overread.errors import UsageError
 from overread.marks.mark_set import MarkSet, images_from_readings, read_folder
 from overread.marks.tables import read_table
 
-__all__ = ["load_marks", "said_warnings", "save_figure"]
+__all__ = ["load_marks", "said_warnings"]
 
 
 def load_marks(
@@ -44,17 +44,3 @@ def said_warnings() -> Iterator[None]:
         yield
     for warning in caught:
         print(f"overread: warning: {warning.message}", file=sys.stderr)
-
-
-def save_figure(figure: object, path: Path) -> None:
-    """Write a figure as PNG, SVG or PDF by the path's ending, whole or not at all."""
-    import io
-
-    from overread.storage import write_atomically
-
-    kind = path.suffix.lower().lstrip(".")
-    if kind not in ("png", "svg", "pdf"):
-        raise UsageError(f"{path}: a figure ends in .png, .svg or .pdf")
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, dpi=200)  # type: ignore[attr-defined]
-    write_atomically(path, buffer.getvalue())

@@ -61,7 +61,8 @@ def merge(
     labels
         How a score becomes a probability.
     """
-    from overread.cli.mark_tables import load_marks, said_warnings, save_figure
+    from overread.cli.mark_tables import load_marks, said_warnings
+    from overread.figures import save_figure
     from overread.marks.tables import write_table
     from overread.truth.merging import merge_marks
 

@@ -52,7 +52,8 @@ def readers(
     options
         How marks are merged.
     """
-    from overread.cli.mark_tables import load_marks, said_warnings, save_figure
+    from overread.cli.mark_tables import load_marks, said_warnings
+    from overread.figures import save_figure
     from overread.truth.figures import readers_figure
     from overread.truth.readers import reader_statistics
 

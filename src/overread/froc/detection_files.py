@@ -18,21 +18,20 @@ Facts of the formats, each from the tool's own source:
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, get_args
 
 from overread.errors import FormatError
+from overread.strict_json import read_json
 
 __all__ = ["BoxFile", "BoxMode", "JsonFormat", "read_box_file"]
 
 JsonFormat = Literal["coco", "monai", "nndetection"]
 BoxMode = Literal["xyxy", "xxyy", "xywh", "ccwh"]
 
-MAX_BYTES = 2**30
 MAX_BOXES = 20_000_000
 SUFFIXES = (
     ".json",
@@ -85,13 +84,23 @@ def read_box_file(
         Naming the file, the place in it and the remedy.
     """
     file = Path(path)
-    data = strict_json(file)
+    data = box_json(file)
     kind = format or recognized(data, file)
     if kind not in get_args(JsonFormat):
         raise FormatError(f"{file}: unknown format {kind!r}; one of {', '.join(get_args(JsonFormat))}")
     if kind == "coco":
         return coco_boxes(data, file)
     return monai_boxes(data, file, box_mode) if kind == "monai" else nndetection_boxes(data, file)
+
+
+def box_json(path: Path) -> Any:
+    """Content of a JSON file; a pickle is not opened."""
+    if path.suffix.lower() in (".pkl", ".pickle"):
+        raise FormatError(f"{path}: pickles can run programs and are never opened; write the boxes as JSON")
+    try:
+        return read_json(path)
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def recognized(data: Any, path: Path) -> JsonFormat:
@@ -259,35 +268,6 @@ def ordered(found: tuple[float, float, float, float], place: str) -> tuple[float
     if not (x_max > x_min and y_max > y_min):
         raise FormatError(f"{place}: sides {x_max - x_min:g} x {y_max - y_min:g}; is the box mode right?")
     return found
-
-
-def strict_json(path: Path) -> Any:
-    """JSON with every fault named: no NaN, no key twice, no huge file, no deep nesting."""
-
-    def refuse(constant: str) -> NoReturn:
-        raise FormatError(f"{path}: {constant} is not a number that can be used")
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise FormatError(f"{path}: the key {twice[:40]!r} is there twice in one object")
-        return found
-
-    if path.suffix.lower() in (".pkl", ".pickle"):
-        raise FormatError(f"{path}: pickles can run programs and are never opened; write the boxes as JSON")
-    try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise FormatError(f"{path}: {size:,} bytes, more than {MAX_BYTES:,}; split the file")
-        return json.loads(path.read_bytes(), parse_constant=refuse, object_pairs_hook=unique)
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except RecursionError as error:
-        raise FormatError(f"{path}: nested too deeply for detections") from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise FormatError(f"{path}: not JSON: {error}") from error
 
 
 def field(entry: Any, key: str, place: str) -> Any:

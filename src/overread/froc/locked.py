@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
-import tempfile
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +18,8 @@ from overread.errors import FormatError, InvalidInputError, LeakageError
 from overread.froc.matching import Matching, rule_record
 from overread.froc.operating import operating_points
 from overread.froc.resampling import bootstrap
+from overread.storage import write_atomically
+from overread.strict_json import parse_json
 
 __all__ = ["LockedEvaluation", "LockedOperatingPoint", "lock_operating_point"]
 
@@ -64,37 +64,26 @@ class LockedOperatingPoint:
 
     def write(self, path: Path | str) -> str:
         """Write the file, never over an existing one, and return its checksum, which evaluations cite."""
-        path = Path(path)
         record = asdict(self)
         checksum = record_checksum(record)
         text = json.dumps({"schema": SCHEMA, "checksum": checksum, **record}, indent=2, allow_nan=False)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text + "\n")
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.link(temporary, path)
+            write_atomically(path, f"{text}\n".encode(), exclusive=True)
         except FileExistsError:
             raise InvalidInputError(
                 f"{path}: exists; a locked operating point is never overwritten"
             ) from None
-        finally:
-            Path(temporary).unlink()
         return checksum
 
     @classmethod
     def read(cls, path: Path | str) -> Self:
         """Read a file that :meth:`write` wrote; anything else is a :class:`~overread.errors.FormatError`."""
+        fault = f"{path}: not a locked operating point"
+        record = parse_json(Path(path).read_bytes(), fault)
         try:
-            record = json.loads(
-                Path(path).read_text(encoding="utf-8"),
-                object_pairs_hook=unique_keys,
-                parse_constant=refuse_constant,
-            )
             return cls(**checked_record(record, {field.name for field in fields(cls)}))
         except (ValueError, RecursionError) as error:
-            raise FormatError(f"{path}: not a locked operating point: {error}") from None
+            raise FormatError(f"{fault}: {error}") from None
 
     @property
     def checksum(self) -> str:
@@ -181,19 +170,6 @@ def record_checksum(record: dict[str, Any]) -> str:
     """SHA-256 of a record in canonical JSON."""
     text = json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a JSON object that has the same key twice."""
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        raise ValueError("the same key twice")
-    return record
-
-
-def refuse_constant(name: str) -> float:
-    """Refuse NaN and infinities, which are not JSON."""
-    raise ValueError(f"{name} is not a number in JSON")
 
 
 def none_for_nan(value: float) -> float | None:

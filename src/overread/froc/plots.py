@@ -1,22 +1,20 @@
 """Print figures: the paper's Figures 3 and 4, AFROC curves, calibration and reader studies.
 
-Every function returns a matplotlib ``Figure`` that belongs to no window; :func:`save_figure` writes it.
+Every function returns a matplotlib ``Figure`` that belongs to no window; `overread.figures.save_figure` writes it.
 Colours are those of Okabe and Ito, told apart by colour-blind readers; line style and marker carry the
 same distinctions. matplotlib is an optional extra: ``pip install overread[figures]``.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from overread.errors import UsageError
+from overread.figures import empty_figure
 from overread.froc.calibration import Calibration
 from overread.froc.curve import FP_TARGETS, FrocCurve, checked_targets, froc_curve
 from overread.froc.figures_of_merit import AfrocCurve
@@ -25,20 +23,17 @@ from overread.froc.matching import Matching
 from overread.froc.obuchowski_rockette import ReaderStudy
 from overread.froc.operating import operating_points
 from overread.froc.resampling import bootstrap
-from overread.storage import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = [
-    "figure_kind",
     "plot_afroc",
     "plot_calibration",
     "plot_froc",
     "plot_lambda_choice",
     "plot_reader_study",
-    "save_figure",
 ]
 
 RED, BLACK, BLUE = "#D55E00", "#000000", "#0072B2"
@@ -364,11 +359,7 @@ def new_figure(
     **options: Any,
 ) -> tuple[Figure, Any]:
     """Figure without pyplot, and its axes."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UsageError("figures need matplotlib: pip install overread[figures]") from error
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = empty_figure(width, height)
     if heights is not None:
         options["height_ratios"] = heights
     return figure, figure.subplots(n_rows, n_columns, **options)
@@ -395,24 +386,3 @@ def finish_axes(
 def caption(figure: Figure, text: str) -> None:
     """One line of small print under the axes."""
     figure.supxlabel(text, fontsize=8, color="#444444")
-
-
-def figure_kind(path: Path) -> str:
-    """Kind of figure that a path's ending asks for."""
-    kind = path.suffix.lower().lstrip(".")
-    if kind not in ("png", "svg", "pdf"):
-        raise UsageError(f"{path}: a figure ends in .png, .svg or .pdf, not in {path.suffix!r}")
-    return kind
-
-
-def save_figure(figure: Figure, path: str | Path) -> Path:
-    """Write a figure, whole or not at all; the ending chooses PNG, SVG or PDF. Same figure, same bytes."""
-    target = Path(path)
-    kind = figure_kind(target)
-    from matplotlib import rc_context
-
-    buffer = io.BytesIO()
-    undated = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
-    with rc_context({"svg.hashsalt": "overread"}):
-        figure.savefig(buffer, format=kind, dpi=160, metadata=undated)
-    return write_atomically(target, buffer.getvalue())

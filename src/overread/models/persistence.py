@@ -24,9 +24,8 @@ import platform
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import overread
@@ -40,6 +39,7 @@ from overread.models.fields import (
     encode_parameter,
 )
 from overread.storage import write_atomically
+from overread.strict_json import parse_json
 
 __all__ = ["SCHEMA", "SavedModel", "load", "save"]
 
@@ -114,8 +114,9 @@ def load(path: str | Path) -> Any:
         If it cannot be opened.
     """
     content = _read(Path(path))
+    document = parse_json(content, str(path), error=ModelFileError)
     try:
-        return _restore(_checked_payload(content))
+        return _restore(_checked_payload(document, content))
     except RecursionError as error:
         raise ModelFileError(f"{path}: is nested too deeply to be a saved model") from error
     except ModelFileError as error:
@@ -165,8 +166,7 @@ def _read(path: Path) -> bytes:
     return content
 
 
-def _checked_payload(content: bytes) -> dict[str, Any]:
-    document = _parse(content)
+def _checked_payload(document: Any, content: bytes) -> dict[str, Any]:
     place = Place("the file", {})
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise place.fail("is not a model saved by overread")
@@ -183,40 +183,6 @@ def _checked_payload(content: bytes) -> dict[str, Any]:
     return check_keys(
         document["payload"], {"kind", "overread", "libraries", "parameters", "fitted"}, place.at("payload")
     )
-
-
-def _parse(content: bytes) -> Any:
-    try:
-        return json.loads(
-            content.decode("ascii"),
-            object_pairs_hook=_object_without_repeats,
-            parse_constant=_refuse_constant,
-            parse_float=_finite,
-        )
-    except ModelFileError:
-        raise
-    except ValueError as error:
-        raise ModelFileError(f"is not JSON, or was cut short: {error}") from error
-
-
-def _object_without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entries = dict(pairs)
-    if len(entries) != len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise ModelFileError(f"has the key {repeated[:40]!r} twice")
-    return entries
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ModelFileError(f"holds {name}, which is not JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not np.isfinite(number):
-        raise ModelFileError(f"holds {text[:40]}, which no float64 can hold")
-    return number
 
 
 def _restore(payload: dict[str, Any]) -> Any:

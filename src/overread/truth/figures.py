@@ -1,6 +1,7 @@
 """The paper's pictures of annotation: marks beside merged objects (Figure 1), reader statistics (Figure 2).
 
-Needs matplotlib (the extra `figures`). Functions return a `matplotlib.figure.Figure`; save it with `savefig`.
+Needs matplotlib (the extra `figures`). Functions return a `matplotlib.figure.Figure`; save it with
+`overread.figures.save_figure`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.errors import InvalidInputError
+from overread.figures import empty_figure
 from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.truth.readers import ReaderStatistics
 
@@ -61,9 +63,6 @@ def marks_figure(
     pictures
         Pixels by image id; None, or no entry for an image, leaves its background plain.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-
     pictures = pictures or {}
     missing = [image_id for image_id in image_ids if not (marks["image_id"] == image_id).any()]
     if missing or not image_ids:
@@ -73,7 +72,9 @@ def marks_figure(
     titles = [*(["a  image"] if pictures else []), "b  marks", "c  merged objects"]
     titles = titles if pictures else ["a  marks", "b  merged objects"]
     styles = reader_styles(marks[marks["image_id"].isin(image_ids)])
-    figure = Figure(figsize=(3.4 * len(titles) + 1.2, 3.4 * len(image_ids) + 0.8), layout="constrained")
+    figure = empty_figure(3.4 * len(titles) + 1.2, 3.4 * len(image_ids) + 0.8)
+    from matplotlib.lines import Line2D
+
     axes = figure.subplots(len(image_ids), len(titles), squeeze=False)
     for row, image_id in zip(axes, image_ids, strict=True):
         drawn, objects = marks[marks["image_id"] == image_id], truth[truth["image_id"] == image_id]
@@ -175,11 +176,10 @@ def readers_figure(statistics: ReaderStatistics) -> Figure:
     Bars: against the golden GTs of all readers, as in the paper. Diamonds: against the golden GTs that the
     other readers make without this one.
     """
-    from matplotlib.figure import Figure
+    readers = statistics.readers
+    figure = empty_figure(4.0 + max(3.5, 0.45 * len(readers)), 4.2)
     from matplotlib.legend_handler import HandlerTuple
 
-    readers = statistics.readers
-    figure = Figure(figsize=(4.0 + max(3.5, 0.45 * len(readers)), 4.2), layout="constrained")
     grid = figure.add_gridspec(2, 2, width_ratios=(1.0, max(1.2, 0.15 * len(readers))))
     histogram = figure.add_subplot(grid[:, 0])
     counts = statistics.readings_per_image

@@ -14,7 +14,7 @@ from pathlib import Path
 from overread.errors import FormatError, UsageError
 from overread.marks.cell_types import shown
 from overread.marks.formats.building import MarkSetBuilder, Spacings
-from overread.marks.formats.json_file import JsonNode, read_json
+from overread.marks.formats.json_file import JsonNode, read_node
 from overread.marks.mark_set import MarkSet
 
 __all__ = ["read"]
@@ -47,7 +47,7 @@ def read(
         raise UsageError(
             "COCO tells no readings: with reader_key, name the key of an image that lists its readers"
         )
-    root = read_json(path)
+    root = read_node(path)
     builder = MarkSetBuilder(str(path), spacings or Spacings())
     names = {
         node["id"].identifier(): node["name"].text() for node in (root.get("categories") or EMPTY).items()

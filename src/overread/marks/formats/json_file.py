@@ -1,9 +1,7 @@
-"""JSON from strangers: NaN, duplicate keys, deep nesting and wrong types give errors that name the place."""
+"""JSON from strangers: a wrong type or a missing member gives an error that names the place."""
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +9,9 @@ from typing import Any
 
 from overread.errors import FormatError
 from overread.marks.cell_types import shown
+from overread.strict_json import read_json
 
-__all__ = ["JsonNode", "read_json"]
-
-LARGEST_FILE = 1 << 30
+__all__ = ["JsonNode", "read_node"]
 
 
 @dataclass(frozen=True)
@@ -92,46 +89,12 @@ def named(value: Any) -> str:
     return "an array" if isinstance(value, list) else shown(str(value))
 
 
-def read_json(path: Path) -> JsonNode:
-    """Read a JSON file strictly.
+def read_node(path: Path) -> JsonNode:
+    """Read a JSON file strictly, as `overread.strict_json` does.
 
     Raises
     ------
     FormatError
         If it is not JSON, or holds NaN, infinities, a key twice, or nesting deeper than Python can follow.
     """
-    if path.stat().st_size > LARGEST_FILE:
-        raise FormatError(f"{path}: more than {LARGEST_FILE >> 20} MB of JSON; split the export")
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-        value = json.loads(text, object_pairs_hook=unique, parse_constant=refuse, parse_float=finite)
-    except RecursionError:
-        raise FormatError(f"{path}: nested too deeply") from None
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path}: not UTF-8 text") from error
-    except ValueError as error:
-        raise FormatError(f"{path}: not usable as JSON: {error}") from error
-    return JsonNode(value, f"{path}: ")
-
-
-def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Object of pairs, refusing a key that is there twice."""
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {shown(twice)} is there twice in one object")
-    return result
-
-
-def refuse(constant: str) -> float:
-    """Refuse NaN and infinities, which are not JSON."""
-    raise ValueError(f"{constant} is not JSON")
-
-
-def finite(text: str) -> float:
-    """Read a number; one that overflows is refused."""
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"the number {shown(text)} is too large to hold")
-    return value
+    return JsonNode(read_json(path), f"{path}: ")

@@ -24,7 +24,7 @@ from overread.errors import FormatError, TableError
 from overread.marks.cell_types import shown
 from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.marks.formats.building import MarkSetBuilder, Spacings
-from overread.marks.formats.json_file import JsonNode, read_json
+from overread.marks.formats.json_file import JsonNode, read_node
 from overread.marks.mark_set import MarkSet
 from overread.marks.pixels import rescaled
 from overread.storage import write_atomically
@@ -53,7 +53,7 @@ def read(
         Whether rectangles count as marks, as the ellipses that fill them.
     """
     builder = MarkSetBuilder(str(path), spacings or Spacings())
-    for task in read_json(path).items():
+    for task in read_node(path).items():
         if "annotations" in task:
             read_task(builder, task, image_key, boxes=boxes)
         elif "annotation_id" in task:

@@ -1,0 +1,71 @@
+"""The one way to read JSON: NaN, a key twice, numbers too large and deep nesting give errors that name the file."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, NoReturn
+
+from overread.errors import FormatError, InvalidInputError
+
+__all__ = ["parse_json", "read_json"]
+
+LARGEST_FILE = 1 << 30
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file strictly.
+
+    Raises
+    ------
+    FormatError
+        If it is larger than a gigabyte, or `parse_json` refuses it.
+    OSError
+        If it cannot be opened.
+    """
+    size = path.stat().st_size
+    if size > LARGEST_FILE:
+        raise FormatError(f"{path}: {size:,} bytes, more than {LARGEST_FILE:,}; split the file")
+    return parse_json(path.read_bytes(), str(path))
+
+
+def parse_json(content: bytes, place: str, *, error: type[InvalidInputError] = FormatError) -> Any:
+    """Value of JSON in UTF-8; ``error`` is raised, starting with ``place``, for all that is not strict JSON.
+
+    That is: other text, NaN and infinities, a number that no float64 can hold, a key twice in one object, and
+    nesting deeper than Python can follow.
+    """
+    try:
+        return json.loads(
+            content.decode("utf-8-sig"),
+            object_pairs_hook=_unique,
+            parse_constant=_refuse,
+            parse_float=_finite,
+        )
+    except RecursionError:
+        raise error(f"{place}: nested too deeply") from None
+    except UnicodeDecodeError as fault:
+        raise error(f"{place}: not JSON: not UTF-8 text") from fault
+    except ValueError as fault:
+        raise error(f"{place}: not JSON, or cut short: {fault}") from fault
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice[:40]!r} is there twice in one object")
+    return members
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number in JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:40]} is too large: no float64 can hold it")
+    return value
