@@ -47,10 +47,15 @@ test: lint system
 	$(BIN)/python docs/build.py --check
 	$(BIN)/python -m pytest -m "not slow" -n 2 --cov --cov-report=term
 
+# The golden values are written anew by the peers; git diff tests/golden shows whether anything moved.
+test-all: lint system peers
+	$(BIN)/python docs/build.py --check
+	$(PEERS)/bin/python -m benchmarks.golden_models
+	$(PEERS)/bin/python -m benchmarks.golden_froc
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
 docs: setup
 	$(BIN)/python docs/build.py
-
-PEERS := .venv-peers
 
 # A separate environment, because adelie needs numpy < 2. All peers have wheels for Linux on x86-64; elsewhere
 # python-glmnet is built from source and needs gfortran.
