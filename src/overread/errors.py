@@ -4,6 +4,7 @@
 
     OverreadError                    1   base class: catch this to catch them all
     ├── UsageError                   2   the command line asks for something that does not exist
+    ├── MissingExtraError            2   also an ImportError: needs an optional package that is not installed
     ├── InvalidInputError            4   also a ValueError: data that cannot be used as it is
     │   ├── InputTypeError           4   also a TypeError: a value of a kind that has no meaning here
     │   ├── TableError               4   a table's file, row or column
@@ -31,6 +32,7 @@ __all__ = [
     "InvalidInputError",
     "LeakageError",
     "LockedError",
+    "MissingExtraError",
     "ModelFileError",
     "NotConvergedError",
     "OverreadError",
@@ -49,6 +51,12 @@ class OverreadError(Exception):
 
 class UsageError(OverreadError):
     """The command line asks for something that does not exist."""
+
+    exit_code = 2
+
+
+class MissingExtraError(OverreadError, ImportError):
+    """The job needs an optional package that is not installed; the message says how to install it."""
 
     exit_code = 2
 

@@ -19,7 +19,8 @@ __all__ = ["Design", "make_design"]
 Floats = NDArray[np.float64]
 
 ROWS_PER_BLOCK = 1024
-LARGEST_UNSCALED = 1e100
+# The curvature is formed in float32 where rows are sampled: squares of this, summed over rows, still fit.
+LARGEST_UNSCALED = 1e15
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
+from overread.models.fields import Classes, Field, Flag, Float, FloatArray, Integer, Length, Names, Record
 from overread.models.fitting import fit_one_lambda, make_report, single_threaded_blas, warn_about
 from overread.models.loss.pooling import PoolingName
 from overread.models.loss.weights import NormalizationName
+from overread.models.persistence import SavedModel
 from overread.models.prediction import LinearBagClassifier, read_bags
 from overread.models.preparation import check_number, effort_of, prepare_for
+from overread.models.report import FitReport
 
 __all__ = ["SoftMILLogisticRegression"]
 
@@ -22,7 +26,7 @@ Floats = NDArray[np.float64]
 DEFAULT_FRACTION = 0.1
 
 
-class SoftMILLogisticRegression(LinearBagClassifier):
+class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLogisticRegression"):
     """Noisy-or multiple-instance logistic regression on soft labels, kept compact by an L1 penalty.
 
     Minimizes the paper's equation (1), section 4,
@@ -67,6 +71,9 @@ class SoftMILLogisticRegression(LinearBagClassifier):
         The two classes; [0, 1] for soft labels.
     lam_, lambda_max_
         Penalty used, and the smallest one that gives w = 0.
+    center_, scale_
+        Mean and deviation (d,) by which features were standardized; scale 0 marks a feature left out because it
+        does not vary. ``coef_ * scale_`` are the coefficients that were penalized.
     n_iter_
         Newton steps.
     fit_report_
@@ -81,6 +88,21 @@ class SoftMILLogisticRegression(LinearBagClassifier):
     >>> model.predict_proba(X, bags=["a", "a", "b", "c"])[:, 1].round(2)
     array([0.66, 0.08, 0.06])
     """
+
+    saved_fields: ClassVar[Mapping[str, Field]] = {
+        "n_features_in_": Length("d"),
+        "feature_names_in_": Names("d", optional=True),
+        "classes_": Classes(),
+        "fitted_with_bags_": Flag(),
+        "coef_": FloatArray(1, "d"),
+        "intercept_": FloatArray(1),
+        "center_": FloatArray("d"),
+        "scale_": FloatArray("d"),
+        "lam_": Float(),
+        "lambda_max_": Float(),
+        "n_iter_": Integer(),
+        "fit_report_": Record(FitReport),
+    }
 
     def __init__(
         self,
@@ -142,6 +164,7 @@ class SoftMILLogisticRegression(LinearBagClassifier):
         self.classes_ = problem.labels.classes
         coefficients, intercept = problem.design.to_user(fit.solution.w, fit.solution.b)
         self.coef_, self.intercept_ = coefficients[None, :], np.array([intercept])
+        self.center_, self.scale_ = problem.design.center, problem.design.scale
         self.n_iter_ = max(1, fit.solution.n_iter)
         self.fit_report_ = make_report(
             problem,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
+from overread.models.fields import (
+    Classes,
+    Field,
+    Flag,
+    Float,
+    FloatArray,
+    IntegerArray,
+    Length,
+    Names,
+    Records,
+)
 from overread.models.fitting import make_report, single_threaded_blas, warn_about
 from overread.models.loss.pooling import PoolingName, pool
 from overread.models.loss.weights import NormalizationName
+from overread.models.persistence import SavedModel
 from overread.models.prediction import linear_scores, read_bags
 from overread.models.preparation import check_number, effort_of, prepare_for
 from overread.models.report import FitReport
@@ -36,7 +48,7 @@ class PathProgress:
     report: FitReport
 
 
-class SoftMILPath(BaseEstimator):
+class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
     """All models of `SoftMILLogisticRegression` along a decreasing grid of penalties.
 
     Parameters
@@ -61,6 +73,8 @@ class SoftMILPath(BaseEstimator):
         L certificates; counts in them are cumulative along the path.
     lambda_max_
         Smallest penalty that gives w = 0.
+    center_, scale_
+        As in `SoftMILLogisticRegression`.
 
     Examples
     --------
@@ -69,6 +83,22 @@ class SoftMILPath(BaseEstimator):
     >>> path.n_features_.tolist()
     [0, 1, 1]
     """
+
+    saved_fields: ClassVar[Mapping[str, Field]] = {
+        "n_features_in_": Length("d"),
+        "feature_names_in_": Names("d", optional=True),
+        "classes_": Classes(),
+        "fitted_with_bags_": Flag(),
+        "lambdas_": FloatArray("L"),
+        "coefs_": FloatArray("L", "d"),
+        "intercepts_": FloatArray("L"),
+        "center_": FloatArray("d"),
+        "scale_": FloatArray("d"),
+        "objectives_": FloatArray("L"),
+        "n_features_": IntegerArray("L"),
+        "lambda_max_": Float(),
+        "fit_reports_": Records(FitReport, "L"),
+    }
 
     def __init__(
         self,
@@ -144,6 +174,7 @@ class SoftMILPath(BaseEstimator):
                 if callback is not None:
                     callback(PathProgress(index, len(self.lambdas_), report))
         self.coefs_, self.intercepts_ = np.array(coefs), np.array(intercepts)
+        self.center_, self.scale_ = problem.design.center, problem.design.scale
         self.fit_reports_ = tuple(reports)
         self.objectives_ = np.array([report.objective for report in reports])
         self.n_features_ = np.array([report.n_features for report in reports])
@@ -182,10 +213,10 @@ class SoftMILPath(BaseEstimator):
             lam=float(self.lambdas_[index]), **{name: getattr(self, name) for name in shared}
         )
         model.coef_, model.intercept_ = self.coefs_[[index]], self.intercepts_[[index]]
-        model.lam_, model.lambda_max_ = float(self.lambdas_[index]), self.lambda_max_
+        model.lam_ = float(self.lambdas_[index])
         model.fit_report_ = self.fit_reports_[index]
         model.n_iter_ = max(1, model.fit_report_.n_iter)
-        for name in ("classes_", "fitted_with_bags_", "n_features_in_", "feature_names_in_"):
+        for name in SoftMILLogisticRegression.saved_fields.keys() & self.saved_fields.keys():
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         return model

@@ -1,0 +1,319 @@
+"""The kinds of value a saved model is made of: each turns into plain JSON and back, exactly, or is refused.
+
+A model declares its fitted attributes as a mapping from name to `Field`. Decoding trusts nothing: a wrong type,
+a wrong length or a missing item raises `ModelFileError` with the place in the file. Lengths are given as numbers
+or as letters; a letter means the same number everywhere in one file, say d the number of features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Protocol, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.errors import InvalidInputError, ModelFileError
+
+__all__ = [
+    "Classes",
+    "Field",
+    "Flag",
+    "Float",
+    "FloatArray",
+    "Integer",
+    "IntegerArray",
+    "Length",
+    "Names",
+    "Place",
+    "Record",
+    "Records",
+    "Text",
+    "check_keys",
+    "decode_parameter",
+    "encode_parameter",
+]
+
+CLASS_KINDS = "biufU"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the file a value stands, and the lengths that the letters have been given so far."""
+
+    path: str
+    lengths: dict[str, int]
+
+    def at(self, part: object) -> Place:
+        """Return a place further inside."""
+        return Place(f"{self.path}.{part}", self.lengths)
+
+    def fail(self, problem: str) -> ModelFileError:
+        """Return an error that names the place."""
+        return ModelFileError(f"{self.path} {problem}")
+
+    def check_length(self, found: int, wanted: str | int) -> None:
+        """Compare a length with a number, or with what a letter stands for."""
+        expected = self.lengths.setdefault(wanted, found) if isinstance(wanted, str) else wanted
+        if found != expected:
+            raise self.fail(f"counts {found} items where there are {expected} elsewhere")
+
+
+class Field(Protocol):
+    """A kind of value; `optional` says that the model may lack the attribute."""
+
+    @property
+    def optional(self) -> bool:
+        """Whether the model may be without it."""
+
+    def encode(self, value: Any) -> Any:
+        """Plain JSON for a value."""
+
+    def decode(self, data: Any, place: Place) -> Any:
+        """Value for plain JSON, or `ModelFileError`."""
+
+
+@dataclass(frozen=True)
+class _Scalar:
+    type_: ClassVar[type]
+    optional: bool = False
+
+    def encode(self, value: Any) -> Any:
+        return self.type_(value)
+
+    def decode(self, data: Any, place: Place) -> Any:
+        if type(data) is not self.type_:
+            raise place.fail(f"is {_shown(data)}; it must be of type {self.type_.__name__}")
+        return data
+
+
+class Float(_Scalar):
+    """A finite number with a fraction."""
+
+    type_ = float
+
+
+class Integer(_Scalar):
+    """A whole number."""
+
+    type_ = int
+
+
+class Flag(_Scalar):
+    """True or false."""
+
+    type_ = bool
+
+
+class Text(_Scalar):
+    """A string."""
+
+    type_ = str
+
+
+@dataclass(frozen=True, init=False)
+class _Array:
+    """Array of one type and shape; each length is a number or a letter."""
+
+    dtype: ClassVar[type]
+    item: ClassVar[_Scalar]
+    shape: tuple[str | int, ...]
+    optional: bool = False
+
+    def __init__(self, *shape: str | int, optional: bool = False) -> None:
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "optional", optional)
+
+    def encode(self, value: Any) -> Any:
+        return np.asarray(value, dtype=self.dtype).tolist()
+
+    def decode(self, data: Any, place: Place) -> NDArray[Any]:
+        return np.array(self._items(data, self.shape, place), dtype=self.dtype)
+
+    def _items(self, data: Any, shape: tuple[str | int, ...], place: Place) -> Any:
+        if not shape:
+            return self.item.decode(data, place)
+        if not isinstance(data, list):
+            raise place.fail(f"is {_shown(data)}; it must be a list")
+        place.check_length(len(data), shape[0])
+        return [self._items(part, shape[1:], place.at(i)) for i, part in enumerate(data)]
+
+
+class FloatArray(_Array):
+    """Array of float64."""
+
+    dtype = np.float64
+    item = Float()
+
+
+class IntegerArray(_Array):
+    """Array of int64."""
+
+    dtype = np.int64
+    item = Integer()
+
+
+@dataclass(frozen=True)
+class Length:
+    """A whole number that a letter stands for."""
+
+    letter: str
+    optional: bool = False
+
+    def encode(self, value: Any) -> Any:
+        """Whole number."""
+        return int(value)
+
+    def decode(self, data: Any, place: Place) -> int:
+        """Whole number that agrees with every array of this length."""
+        length: int = Integer().decode(data, place)
+        place.check_length(length, self.letter)
+        return length
+
+
+@dataclass(frozen=True)
+class Names:
+    """Array of strings, as scikit-learn's ``feature_names_in_``."""
+
+    length: str | int
+    optional: bool = False
+
+    def encode(self, value: Any) -> Any:
+        """List of strings."""
+        return [str(name) for name in value]
+
+    def decode(self, data: Any, place: Place) -> NDArray[Any]:
+        """Array of Python strings, all different."""
+        if not isinstance(data, list) or not all(isinstance(name, str) for name in data):
+            raise place.fail("must be a list of strings")
+        if len(set(data)) != len(data):
+            raise place.fail("holds a name twice")
+        place.check_length(len(data), self.length)
+        return np.array(data, dtype=object)
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The two classes with their numpy type: integers, floats, booleans and strings come back as they were."""
+
+    optional: bool = False
+
+    def encode(self, value: Any) -> Any:
+        """Type and values."""
+        classes = np.asarray(value)
+        is_text = classes.dtype == object and all(isinstance(label, str) for label in classes)
+        if not is_text and (classes.dtype.kind not in CLASS_KINDS or classes.dtype == np.longdouble):
+            raise InvalidInputError(f"classes of type {classes.dtype} cannot be saved; use numbers or text")
+        return {"dtype": classes.dtype.str, "values": classes.tolist()}
+
+    def decode(self, data: Any, place: Place) -> NDArray[Any]:
+        """Array of two classes."""
+        entries = check_keys(data, {"dtype", "values"}, place)
+        values = entries["values"]
+        if not isinstance(values, list) or len(values) != 2:
+            raise place.fail("must hold two values")
+        try:
+            dtype = np.dtype(Text().decode(entries["dtype"], place.at("dtype")))
+            classes = np.array(values, dtype=dtype)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise place.fail(f"cannot be read: {error}") from error
+        is_exact = classes.ndim == 1 and [type(v) for v in classes.tolist()] == [type(v) for v in values]
+        if dtype.kind not in CLASS_KINDS + "O" or not is_exact or classes.tolist() != values:
+            raise place.fail("holds values that are not of its type")
+        if dtype.kind == "O" and not all(isinstance(value, str) for value in values):
+            raise place.fail("holds objects that are not text")
+        return classes
+
+
+@dataclass(frozen=True)
+class Record:
+    """A frozen dataclass whose members are numbers, flags, text, or tuples of floats."""
+
+    type_: type
+    optional: bool = False
+
+    def _members(self) -> dict[str, Field]:
+        kinds: dict[Any, Field] = {
+            float: Float(),
+            int: Integer(),
+            bool: Flag(),
+            str: Text(),
+            tuple[float, ...]: FloatArray("?"),
+        }
+        hints = get_type_hints(self.type_)
+        return {member.name: kinds[hints[member.name]] for member in fields(self.type_)}
+
+    def encode(self, value: Any) -> Any:
+        """Object with one entry per member."""
+        return {name: field.encode(getattr(value, name)) for name, field in self._members().items()}
+
+    def decode(self, data: Any, place: Place) -> Any:
+        """Record with every member given and no other."""
+        members = self._members()
+        entries = check_keys(data, members, place)
+        values: dict[str, Any] = {}
+        for name, field in members.items():
+            inner = Place(f"{place.path}.{name}", {})
+            value = field.decode(entries[name], inner)
+            values[name] = tuple(value.tolist()) if isinstance(value, np.ndarray) else value
+        return self.type_(**values)
+
+
+@dataclass(frozen=True)
+class Records:
+    """Tuple of records."""
+
+    type_: type
+    length: str | int
+    optional: bool = False
+
+    def encode(self, value: Any) -> Any:
+        """List of mappings."""
+        return [Record(self.type_).encode(record) for record in value]
+
+    def decode(self, data: Any, place: Place) -> tuple[Any, ...]:
+        """Tuple of records."""
+        if not isinstance(data, list):
+            raise place.fail("must be a list")
+        place.check_length(len(data), self.length)
+        return tuple(Record(self.type_).decode(record, place.at(i)) for i, record in enumerate(data))
+
+
+def check_keys(data: Any, wanted: Mapping[str, Any] | set[str], place: Place) -> dict[str, Any]:
+    """Return a JSON object that has exactly the wanted keys."""
+    if not isinstance(data, dict):
+        raise place.fail(f"is {_shown(data)}; it must be an object")
+    missing, extra = sorted(set(wanted) - set(data)), sorted(set(data) - set(wanted))
+    if missing or extra:
+        problems = [f"lacks {missing[:5]}"] * bool(missing) + [f"has the unknown {extra[:5]}"] * bool(extra)
+        raise place.fail(" and ".join(problems))
+    return data
+
+
+def encode_parameter(value: Any, name: str) -> Any:
+    """Plain JSON for a constructor's parameter: nothing, a flag, a number, text, or a list of these."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple | range):
+        return [encode_parameter(item, name) for item in value]
+    raise InvalidInputError(
+        f"the parameter {name} is a {type(value).__name__}, which a model file cannot hold: "
+        "set it to a number, text or None (for random_state, to the seed in the fit report)"
+    )
+
+
+def decode_parameter(data: Any, place: Place) -> Any:
+    """Undo `encode_parameter`; tuples and arrays come back as lists."""
+    if isinstance(data, list):
+        return [decode_parameter(item, place.at(i)) for i, item in enumerate(data)]
+    if data is None or isinstance(data, bool | int | float | str):
+        return data
+    raise place.fail("must be null, a flag, a number, text, or a list of these")
+
+
+def _shown(data: Any) -> str:
+    shown = repr(data)
+    return shown if len(shown) <= 40 else shown[:37] + "..."

@@ -1,0 +1,239 @@
+"""Saving models as JSON, and loading only what is exactly what was saved.
+
+A file is one JSON object::
+
+    format    "overread-model"
+    schema    version of this layout, an integer
+    sha256    of the payload in canonical form: sorted keys, no spaces, ASCII
+    payload   kind        name of the model's class
+              overread    version of this package
+              libraries   versions of what it ran on
+              parameters  of the constructor
+              fitted      attributes, each as its `Field` says
+
+Numbers are written so that they come back bit by bit. No time and no machine is recorded: the same model gives
+the same bytes. A file is refused unless it is, byte by byte, what `save` would write for what was read from it,
+so that no changed bit goes unnoticed, not even one in the spelling of a number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+import overread
+from overread.errors import InvalidInputError, ModelFileError, StorageError
+from overread.models.fields import (
+    Field,
+    Place,
+    Text,
+    check_keys,
+    decode_parameter,
+    encode_parameter,
+)
+from overread.storage import write_atomically
+
+__all__ = ["SCHEMA", "SavedModel", "load", "save"]
+
+FORMAT = "overread-model"
+SCHEMA = 1
+LARGEST_FILE = 2**28
+LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
+
+_KINDS: dict[str, type[SavedModel]] = {}
+
+
+class SavedModel:
+    """Gives an estimator `save` and `load`; ``kind="..."`` in the class statement names it in files.
+
+    A subclass lists its fitted attributes in ``saved_fields``. One without a kind of its own cannot be saved,
+    because loading would give back its parent.
+    """
+
+    kind: ClassVar[str]
+    saved_fields: ClassVar[Mapping[str, Field]]
+
+    def __init_subclass__(cls, *, kind: str | None = None, **others: Any) -> None:
+        super().__init_subclass__(**others)
+        if kind is None:
+            return
+        known = _KINDS.get(kind)
+        if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(f"models of the kind {kind!r} are already {known.__qualname__}")
+        cls.kind = kind
+        _KINDS[kind] = cls
+
+    def save(self, path: str | Path) -> Path:
+        """Write the fitted model to a JSON file, whole or not at all; see `overread.models.persistence`."""
+        return save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model of this class; predictions are bit by bit those of the saved one."""
+        model = load(path)
+        if not isinstance(model, cls):
+            raise ModelFileError(f"{path}: holds a {type(model).__name__}, not a {cls.__name__}")
+        return model
+
+
+def save(model: SavedModel, path: str | Path) -> Path:
+    """Write a fitted model to a JSON file, whole or not at all.
+
+    Raises
+    ------
+    InvalidInputError
+        If a parameter cannot be written (a random generator), or a coefficient is not finite.
+    StorageError
+        If the folder does not exist or the device refuses.
+    """
+    if _KINDS.get(getattr(type(model), "kind", "")) is not type(model):
+        raise InvalidInputError(
+            f"{type(model).__name__} has no kind of its own to be saved as: "
+            f'declare class {type(model).__name__}(..., kind="{type(model).__name__}")'
+        )
+    check_is_fitted(model)
+    return write_atomically(path, _serialize(_document(_payload(model))))
+
+
+def load(path: str | Path) -> Any:
+    """Read a model of any kind from a JSON file.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, of another schema, or of an unknown kind.
+    StorageError
+        If it cannot be opened.
+    """
+    content = _read(Path(path))
+    try:
+        return _restore(_checked_payload(content))
+    except RecursionError as error:
+        raise ModelFileError(f"{path}: is nested too deeply to be a saved model") from error
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+
+
+def _payload(model: SavedModel) -> dict[str, Any]:
+    parameters = model.get_params(deep=False)  # type: ignore[attr-defined]
+    return {
+        "kind": model.kind,
+        "overread": overread.__version__,
+        "libraries": {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
+        "parameters": {name: encode_parameter(value, name) for name, value in parameters.items()},
+        "fitted": {
+            name: None if field.optional and not hasattr(model, name) else field.encode(getattr(model, name))
+            for name, field in model.saved_fields.items()
+        },
+    }
+
+
+def _document(payload: dict[str, Any]) -> dict[str, Any]:
+    return {"format": FORMAT, "schema": SCHEMA, "sha256": _checksum(payload), "payload": payload}
+
+
+def _checksum(payload: Any) -> str:
+    try:
+        canonical = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except ValueError as error:
+        raise InvalidInputError(
+            "the model holds NaN or infinity and cannot be saved; refit it on features of a usual scale"
+        ) from error
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+def _serialize(document: dict[str, Any]) -> bytes:
+    return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode("ascii")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if len(content) > LARGEST_FILE:
+        raise ModelFileError(f"{path}: larger than {LARGEST_FILE} bytes; this is not a saved model")
+    return content
+
+
+def _checked_payload(content: bytes) -> dict[str, Any]:
+    document = _parse(content)
+    place = Place("the file", {})
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise place.fail("is not a model saved by overread")
+    if document.get("schema") != SCHEMA or type(document["schema"]) is not int:
+        raise ModelFileError(
+            f"has schema {document.get('schema')!r}; this version of overread reads schema {SCHEMA}: "
+            "save the model again with this version, or load it with the one that wrote it"
+        )
+    check_keys(document, {"format", "schema", "sha256", "payload"}, place)
+    if _checksum(document["payload"]) != document["sha256"]:
+        raise place.fail("was changed after it was saved: the checksum does not match")
+    if _serialize(document) != content:
+        raise place.fail("was changed after it was saved: its spelling is not that of `save`")
+    return check_keys(
+        document["payload"], {"kind", "overread", "libraries", "parameters", "fitted"}, place.at("payload")
+    )
+
+
+def _parse(content: bytes) -> Any:
+    try:
+        return json.loads(
+            content.decode("ascii"),
+            object_pairs_hook=_object_without_repeats,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+        )
+    except ModelFileError:
+        raise
+    except ValueError as error:
+        raise ModelFileError(f"is not JSON, or was cut short: {error}") from error
+
+
+def _object_without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ModelFileError(f"has the key {repeated[:40]!r} twice")
+    return entries
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ModelFileError(f"holds {name}, which is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not np.isfinite(number):
+        raise ModelFileError(f"holds {text[:40]}, which no float64 can hold")
+    return number
+
+
+def _restore(payload: dict[str, Any]) -> Any:
+    place = Place("payload", {})
+    kind = Text().decode(payload["kind"], place.at("kind"))
+    if kind not in _KINDS:
+        raise place.at("kind").fail(f"is {kind[:40]!r}, which is none of {sorted(_KINDS)}")
+    cls: Any = _KINDS[kind]
+    parameters = check_keys(payload["parameters"], cls().get_params(deep=False), place.at("parameters"))
+    model = cls(
+        **{
+            name: decode_parameter(value, place.at(f"parameters.{name}"))
+            for name, value in parameters.items()
+        }
+    )
+    fitted = check_keys(payload["fitted"], cls.saved_fields, place.at("fitted"))
+    for name, field in cls.saved_fields.items():
+        if not (field.optional and fitted[name] is None):
+            setattr(model, name, field.decode(fitted[name], place.at(f"fitted.{name}")))
+    return model
