@@ -119,7 +119,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         standardize: bool = True,
         pooling: PoolingName = "noisy_or",
         tol: float = 1e-3,
-        max_iter: int = 500,
+        max_iter: int = 1000,
     ) -> None:
         self.update = update
         self.prune_bound = prune_bound
@@ -220,8 +220,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         left_out = np.setdiff1d(usable, entered)
         if not len(left_out) or problem.labels.is_constant:
             return 0.0
-        factor = rounds.posterior.factor
-        return left_out_gain(problem.design.Xt, search.loss, search.z, search.kept, left_out, factor)
+        return left_out_gain(search, rounds.alpha, left_out)
 
     def _keep(self, problem: Problem, kept: Ints, rounds: Rounds) -> None:
         design, d = problem.design, len(problem.design.scale)
@@ -259,6 +258,7 @@ def _report(
         n_newton_steps=rounds.n_newton_steps,
         n_hessians=search.n_hessians,
         exact_curvature=posterior.exact,
+        n_held=int(np.count_nonzero(rounds.held)),
         at_floor=int(np.count_nonzero(rounds.alpha <= SMALLEST_ALPHA)),
     )
 

@@ -24,7 +24,7 @@ class RVMReport:
     alpha_change
         Largest change of log alpha in the last round.
     evidence_gradient
-        Largest |1 - alpha (w^2 + S_ii)| / 2 over the kept features: the derivative of the log evidence in log
+        Largest |1 - alpha (w^2 + S_ii)| / 2 over the features not held: the derivative of the log evidence in log
         alpha, H taken as constant. 0 at a stationary point of either update.
     gradient_norm, decrement
         Largest entry of the gradient of the penalized loss at the mode, and half the squared Newton decrement: its
@@ -45,6 +45,8 @@ class RVMReport:
         Newton steps, and how often the second derivative was formed.
     exact_curvature
         Whether the posterior's covariance is from the exact second derivative in the last round.
+    n_held
+        Features whose alpha is held where it is, because the likelihood bends the wrong way there (gamma <= 0).
     at_floor
         Features whose alpha came down to the smallest allowed one: the evidence asks for unbounded
         coefficients, as it does where the labels are separated.
@@ -67,6 +69,7 @@ class RVMReport:
     n_newton_steps: int
     n_hessians: int
     exact_curvature: bool
+    n_held: int
     at_floor: int
 
     def as_dict(self) -> dict[str, Any]:

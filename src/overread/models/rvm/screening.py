@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import cho_factor, cho_solve
 
 from overread.models.loss.bag_loss import BagLoss
-from overread.models.rvm.information import information_diagonal
+from overread.models.rvm.information import information_diagonal, information_matrix
+from overread.models.rvm.posterior import TINY_PRECISION, PosteriorSearch
 from overread.models.solver._kernels import dot_columns
 
 __all__ = ["left_out_gain", "score_statistics", "screened_features"]
@@ -21,6 +22,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FEATURES_PER_BLOCK = 64
+# Of a float32 product, relative to its largest term.
+RELATIVE_ROUNDING = 1e-5
 
 
 def score_statistics(Xt: NDArray[np.floating], loss: BagLoss, null: float) -> Floats:
@@ -44,31 +47,36 @@ def screened_features(
     return np.sort(usable[np.argsort(-statistics, kind="stable")[:limit]])
 
 
-def left_out_gain(
-    Xt: NDArray[np.floating], loss: BagLoss, z: Floats, kept: Ints, left_out: Ints, factor: Floats
-) -> float:
+def left_out_gain(search: PosteriorSearch, alpha: Floats, left_out: Ints) -> float:
     """Largest evidence, in nats, that one feature left out would add with its own best alpha.
 
-    With q = -gradient and s = H_jj - H_jk S H_kj (Tipping and Faul 2003), the gain is (q^2/s - 1 - log(q^2/s)) / 2
-    where q^2 > s, else 0. Coupled bags enter by their positive semidefinite stand-in.
+    With q = -gradient and s = H_jj - H_jk (A + H)^-1 H_kj (Tipping and Faul 2003), the gain is
+    (q^2/s - 1 - log(q^2/s)) / 2 where q^2 > s, else 0. Coupled bags enter by their positive semidefinite stand-in.
 
     Parameters
     ----------
-    factor
-        Lower Cholesky factor of the posterior precision on the kept features and the intercept.
+    search
+        Standing at the mode.
+    alpha
+        Of the kept features.
+    left_out
+        Features to try.
     """
-    residual = np.empty(loss.n_rows)
-    loss.value(z, residual)
+    Xt, loss, z, kept = search.Xt, search.loss, search.z, search.kept
     rows = np.concatenate([loss.plain_curvature(z), loss.bag_curvature(z, safe=1.0).diagonal])
-    base = np.ones((len(kept) + 1, loss.n_rows), dtype=Xt.dtype)
+    base = np.empty((len(kept) + 1, loss.n_rows), dtype=Xt.dtype)
     base[:-1] = Xt[kept]
+    base[-1] = 1.0 if search.fit_intercept else 0.0
+    precision = information_matrix(Xt, kept, loss, z, safe=1.0)
+    precision[np.diag_indices_from(precision)] += np.append(alpha, TINY_PRECISION)
     best = 0.0
     for first in range(0, len(left_out), FEATURES_PER_BLOCK):
         columns = Xt[left_out[first : first + FEATURES_PER_BLOCK]].astype(np.float64)
-        q = columns @ residual
+        q = columns @ search.residual
         own = np.square(columns) @ rows
-        shared = solve_triangular(factor, base @ (columns * rows).astype(Xt.dtype).T, lower=True)
-        s = np.maximum(own - np.square(shared).sum(axis=0), 1e-12 * own + np.finfo(float).tiny)
+        shared = base @ (columns * rows).astype(Xt.dtype).T
+        explained = np.einsum("kj,kj->j", shared, cho_solve(cho_factor(precision, lower=True), shared))
+        s = np.maximum(own - explained, RELATIVE_ROUNDING * own + np.finfo(float).tiny)
         ratio = np.maximum(q**2 / s, 1.0)
         best = max(best, float((ratio - 1.0 - np.log(ratio)).max(initial=0.0)) / 2.0)
     return best
