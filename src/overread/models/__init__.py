@@ -1,5 +1,6 @@
 """The soft multiple-instance model with L1 and the baselines beside it; saving, and export."""
 
+from overread.models.mixture import ReaderMixture
 from overread.models.onnx_export import export_onnx
 from overread.models.persistence import SavedModel, load, save
 from overread.models.report import FitReport
@@ -12,6 +13,7 @@ __all__ = [
     "FitReport",
     "PathProgress",
     "RVMReport",
+    "ReaderMixture",
     "SavedModel",
     "SoftMILLogisticRegression",
     "SoftMILPath",
