@@ -1,5 +1,6 @@
 """The soft multiple-instance model with L1 and the baselines beside it; saving, and export."""
 
+from overread.models.figures import reader_importance_figure
 from overread.models.mixture import ReaderMixture
 from overread.models.onnx_export import export_onnx
 from overread.models.persistence import SavedModel, load, save
@@ -7,6 +8,7 @@ from overread.models.report import FitReport
 from overread.models.rvm import RVMMIL, RVMReport
 from overread.models.soft import SoftMILLogisticRegression
 from overread.models.soft_path import PathProgress, SoftMILPath
+from overread.models.tuning import Tuning, tune
 
 __all__ = [
     "RVMMIL",
@@ -17,7 +19,10 @@ __all__ = [
     "SavedModel",
     "SoftMILLogisticRegression",
     "SoftMILPath",
+    "Tuning",
     "export_onnx",
     "load",
+    "reader_importance_figure",
     "save",
+    "tune",
 ]

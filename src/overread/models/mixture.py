@@ -130,7 +130,7 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         *,
         prune_bound: float = 1e6,
         alpha_init: float = 1.0,
-        screen: int | None = 400,
+        screen: int | None = None,
         tol: float = 1e-3,
         max_iter: int = 1000,
         pooling: PoolingName = "noisy_or",
@@ -179,13 +179,17 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         if not labels.is_hard:
             raise InvalidInputError("ReaderMixture needs golden labels: make_bags(labels='golden')")
         if labels.is_constant:
-            raise InvalidInputError("every golden label is the same: there is nothing for the mixture to learn")
+            raise InvalidInputError(
+                "every golden label is the same: there is nothing for the mixture to learn"
+            )
         target = labels.probability
         folds = self._folds(bags, target)
         experts, fold_scores = self._fit_readers(bags, reader_bags, folds)
         scores = experts.scores(bags.instances)
         self.score_means_, self.score_deviations_ = scores.mean(axis=0), _deviations(scores)
-        learned = _standardized(scores, bags, None) if folds is None else _standardized(fold_scores, bags, folds)
+        learned = (
+            _standardized(scores, bags, None) if folds is None else _standardized(fold_scores, bags, folds)
+        )
         self._fit_mixture(bags.with_instances(learned), target)
         self._combine(experts)
         self.classes_, self.fitted_with_bags_ = labels.classes, True
@@ -225,7 +229,9 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         if self.scores == "in_sample":
             return None
         if bags.groups is None:
-            raise InvalidInputError("out-of-fold scores need bags that carry groups: pass images= to make_bags")
+            raise InvalidInputError(
+                "out-of-fold scores need bags that carry groups: pass images= to make_bags"
+            )
         fold = np.empty(len(bags), dtype=np.int64)
         for number, (_, test) in enumerate(SoftStratifiedGroupKFold(self.cv).split(bags, target)):
             fold[test] = number
@@ -250,7 +256,9 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         self._remember_readers(ids, counts, left_out)
         self.converged_ = all(model.fit_report_.converged for model in models)
         coefs = np.concatenate([model.coef_ for model in models])
-        return _Experts(coefs, np.concatenate([model.intercept_ for model in models])), np.column_stack(columns)
+        return _Experts(coefs, np.concatenate([model.intercept_ for model in models])), np.column_stack(
+            columns
+        )
 
     def _remember_readers(
         self, ids: list[str], counts: list[tuple[int, int]], left_out: dict[str, str]
@@ -263,7 +271,9 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         self.reader_ids_ = np.array(ids, dtype=object)
         self.n_positive_, self.n_bags_ = np.array(counts, dtype=np.int64).T
         self.left_out_ids_ = np.array(list(left_out), dtype=object)
-        self.left_out_reasons_ = np.array([f"{reader}: {why}" for reader, why in left_out.items()], dtype=object)
+        self.left_out_reasons_ = np.array(
+            [f"{reader}: {why}" for reader, why in left_out.items()], dtype=object
+        )
 
     def _reason_to_leave_out(self, label: Floats) -> str | None:
         positive = int(label.sum())
@@ -292,9 +302,10 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         return scores
 
     def _fit_mixture(self, scores: Bags, target: Floats) -> None:
-        network = RVMMIL(
-            "fixed", alpha_init=self.ridge, screen=None, standardize=False, pooling=self.pooling
-        ).fit(scores.with_labels(None), target)
+        network = self._rvm().set_params(
+            update="fixed", alpha_init=self.ridge, prune_bound=1e6, screen=None, standardize=False
+        )
+        network.fit(scores.with_labels(None), target)
         self.importance_, self.mixture_intercept_ = network.coef_[0], float(network.intercept_[0])
         self.converged_ = self.converged_ and network.fit_report_.converged
         self.interval_ = np.zeros((len(self.importance_), 2))

@@ -15,9 +15,7 @@ __all__ = ["bootstrap_weights"]
 Floats = NDArray[np.float64]
 
 
-def bootstrap_weights(
-    network: RVMMIL, scores: Bags, target: Floats, n_draws: int, seed: int
-) -> Floats:
+def bootstrap_weights(network: RVMMIL, scores: Bags, target: Floats, n_draws: int, seed: int) -> Floats:
     """Weights (draws, R) of the mixture, refitted to groups drawn with replacement.
 
     A bag counts as often as its group was drawn. Draws without a positive or without a negative bag are drawn again.

@@ -182,7 +182,7 @@ def pooled_score(z: np.ndarray, pooling: int, share: np.ndarray) -> float:
 
 @exact_kernel
 def noisy_or_log_probability(z: np.ndarray, s: float, exponent: float) -> float:
-    """log p of a noisy-or bag with -log(1 - p) = s."""
+    """Log p of a noisy-or bag with -log(1 - p) = s."""
     if z.max() > RARE:
         return log_one_minus_exp(s)
     largest, total = shifted_exponentials(z, np.empty(z.size))
@@ -191,13 +191,13 @@ def noisy_or_log_probability(z: np.ndarray, s: float, exponent: float) -> float:
 
 @exact_kernel
 def noisy_or_odds(s: float) -> float:
-    """beta = (1 - p) / p."""
+    """Beta = (1 - p) / p."""
     return math.exp(-s) / -math.expm1(-s)
 
 
 @exact_kernel
 def noisy_or_share(z: np.ndarray, s: float, exponent: float, risk: np.ndarray, share: np.ndarray) -> None:
-    """share = beta exponent sigma(z), which lies in [0, 1], also where beta overflows or sigma underflows.
+    """Share = beta exponent sigma(z), which lies in [0, 1], also where beta overflows or sigma underflows.
 
     risk holds sigma(z). Where it has lost digits, share is formed from exp(z - max z) and beta exp(max z).
     """

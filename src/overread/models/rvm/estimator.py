@@ -53,6 +53,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         Alpha of every feature in the first round.
     screen
         Number of features that enter the first round, those with the largest score statistic; None lets all in.
+        It saves time and costs evidence (docs/baselines.md).
     threshold
         None: soft labels are an error. Else a soft label of at least this counts as 1, a smaller one as 0.
     fit_intercept
@@ -113,7 +114,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         *,
         prune_bound: float = 1e6,
         alpha_init: float = 1.0,
-        screen: int | None = 400,
+        screen: int | None = None,
         threshold: float | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
@@ -202,9 +203,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
     def _search(self, problem: Problem) -> PosteriorSearch:
         """Return the search over the screened features, on the loss as a sum of nats."""
         loss = problem.loss
-        loss = replace(
-            loss, plain_weight=loss.plain_weight * problem.unit, weight=loss.weight * problem.unit
-        )
+        loss = replace(loss, plain_weight=loss.plain_weight * problem.unit, weight=loss.weight * problem.unit)
         usable = np.flatnonzero(problem.design.scale > 0)
         if problem.labels.is_constant:
             usable = usable[:0]
@@ -259,7 +258,7 @@ def _report(
         n_hessians=search.n_hessians,
         exact_curvature=posterior.exact,
         n_held=int(np.count_nonzero(rounds.held)),
-        at_floor=int(np.count_nonzero(rounds.alpha <= SMALLEST_ALPHA)),
+        at_floor=int(np.count_nonzero(rounds.alpha <= SMALLEST_ALPHA)) if rounds.n_kept[1:] else 0,
     )
 
 
@@ -274,8 +273,8 @@ def _warn_about(report: RVMReport) -> None:
         )
     if report.at_floor:
         warnings.warn(
-            f"the evidence asks for unbounded coefficients of {report.at_floor} features: the labels are separated "
-            f"perfectly; alpha was held at {SMALLEST_ALPHA:g}",
+            f"the evidence asks for unbounded coefficients of {report.at_floor} features, as where labels are "
+            f"separated perfectly; alpha was held at {SMALLEST_ALPHA:g}",
             DataWarning,
             stacklevel=3,
         )

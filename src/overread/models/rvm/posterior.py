@@ -76,7 +76,8 @@ class Posterior:
         """
         log_determinant = 2.0 * float(np.log(np.diag(self.factor)).sum())
         prior = 0.5 * float(np.log(alpha).sum() - alpha @ self.w**2)
-        return -self.loss + prior - 0.5 * log_determinant + (0.5 * np.log(2 * np.pi) if fit_intercept else 0)
+        flat = 0.5 * float(np.log(2 * np.pi)) if fit_intercept else 0.0
+        return -self.loss + prior - 0.5 * log_determinant + flat
 
 
 class PosteriorSearch:
@@ -107,6 +108,9 @@ class PosteriorSearch:
         self.b = intercept
         self.n_hessians = 0
         self._H: Floats | None = None
+        self.z: Floats
+        self.residual: Floats
+        self.value: float
         self._move_to(self.w, self.b)
 
     def keep(self, chosen: NDArray[np.bool_]) -> None:
@@ -213,7 +217,13 @@ class PosteriorSearch:
             value = self.loss.value(z, residual)
             after = value + 0.5 * float(alpha @ w**2)
             if after <= before - ARMIJO * size * slope + ROUNDING * abs(before):
-                self.w, self.b, self.z, self.residual, self.value = w, self.b + size * step[-1], z, residual, value
+                self.w, self.b, self.z, self.residual, self.value = (
+                    w,
+                    self.b + size * step[-1],
+                    z,
+                    residual,
+                    value,
+                )
                 return True
             size *= 0.5
         return False
