@@ -13,6 +13,7 @@ from overread.models import RVMMIL
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_checks(monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", os.environ.get("SCIPY_ARRAY_API", "1"))
     failed = [r for r in check_estimator(RVMMIL(), on_fail=None, on_skip=None) if r["status"] == "failed"]
