@@ -5,6 +5,7 @@ from overread.bags.calibration import CalibratedSoftClassifier, SoftCalibrator
 from overread.bags.labels import SoftLabels, read_labels
 from overread.bags.making import make_bags, score_table, truth_without_bag
 from overread.bags.per_instance import PerInstance
+from overread.bags.reader_bags import ReaderBags, reader_bags
 from overread.bags.scoring import mean_soft_kl, out_of_fold, soft_kl_scorer
 from overread.bags.splitting import SoftStratifiedGroupKFold, refuse_leakage, split_by_patient
 
@@ -12,6 +13,7 @@ __all__ = [
     "Bags",
     "CalibratedSoftClassifier",
     "PerInstance",
+    "ReaderBags",
     "SoftCalibrator",
     "SoftLabels",
     "SoftStratifiedGroupKFold",
@@ -19,6 +21,7 @@ __all__ = [
     "mean_soft_kl",
     "out_of_fold",
     "read_labels",
+    "reader_bags",
     "refuse_leakage",
     "score_table",
     "soft_kl_scorer",

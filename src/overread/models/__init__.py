@@ -1,20 +1,30 @@
-"""The soft multiple-instance model with L1, for one penalty or a whole path of them; saving, and export."""
+"""The soft multiple-instance model with L1 and the baselines beside it; saving, and export."""
 
+from overread.models.figures import reader_importance_figure
 from overread.models.loss.objective import SoftMILObjective
+from overread.models.mixture import ReaderMixture
 from overread.models.onnx_export import export_onnx
 from overread.models.persistence import SavedModel, load, save
 from overread.models.report import FitReport
+from overread.models.rvm import RVMMIL, RVMReport
 from overread.models.soft import SoftMILLogisticRegression
 from overread.models.soft_path import PathProgress, SoftMILPath
+from overread.models.tuning import Tuning, tune
 
 __all__ = [
+    "RVMMIL",
     "FitReport",
     "PathProgress",
+    "RVMReport",
+    "ReaderMixture",
     "SavedModel",
     "SoftMILLogisticRegression",
     "SoftMILObjective",
     "SoftMILPath",
+    "Tuning",
     "export_onnx",
     "load",
+    "reader_importance_figure",
     "save",
+    "tune",
 ]

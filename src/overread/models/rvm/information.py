@@ -1,0 +1,68 @@
+"""Second derivative of the loss on the kept features, formed in blocks of rows.
+
+H = sum over plain rows of h x x' + sum over coupled bags of (X' diag(a) X + rho (X'u)(X'u)'), the intercept
+last. The products of a block run in the precision of X, float32 or float64; the sum over blocks is float64.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas
+
+from overread.models.loss.bag_loss import BagLoss
+
+__all__ = ["information_diagonal", "information_matrix"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ROWS_PER_BLOCK = 8192
+CELLS_PER_BLOCK = 2**24
+
+
+def information_matrix(
+    Xt: NDArray[np.floating], kept: Ints, loss: BagLoss, z: Floats, *, safe: float = 0.0
+) -> Floats:
+    """H on the kept features and the intercept (last) at scores z; safe as in `BagLoss.bag_curvature`."""
+    k = len(kept)
+    H = np.zeros((k + 1, k + 1))
+    _add_plain(H, Xt, kept, loss.plain_curvature(z))
+    H = np.triu(H) + np.triu(H, 1).T
+    if len(loss.weight):
+        curvature = loss.bag_curvature(z, safe=safe)
+        block = np.ones((k + 1, loss.n_rows - loss.n_plain))
+        block[:-1] = Xt[kept, loss.n_plain :]
+        sums = np.add.reduceat(block * curvature.direction, loss.offsets[:-1], axis=1)
+        H += (block * curvature.diagonal) @ block.T + (sums * curvature.strength) @ sums.T
+    return H
+
+
+def _add_plain(H: Floats, Xt: NDArray[np.floating], kept: Ints, h: Floats) -> None:
+    """Add the plain rows to the upper triangle of H; a symmetric product costs half a general one."""
+    syrk = blas.ssyrk if Xt.dtype == np.float32 else blas.dsyrk
+    root = np.sqrt(h).astype(Xt.dtype)
+    for first in range(0, len(h), ROWS_PER_BLOCK):
+        rows = slice(first, min(first + ROWS_PER_BLOCK, len(h)))
+        block = np.empty((len(kept) + 1, rows.stop - first), dtype=Xt.dtype)
+        np.multiply(Xt[kept, rows], root[rows], out=block[:-1])
+        block[-1] = root[rows]
+        H += syrk(1.0, block.T, trans=1)
+
+
+def information_diagonal(Xt: NDArray[np.floating], loss: BagLoss, z: Floats) -> Floats:
+    """Information on each feature alone, the intercept fitted beside it: H_jj - H_jb^2 / H_bb, at least 0.
+
+    The coupled bags enter by their positive semidefinite stand-in, so that no information is negative.
+    """
+    h = loss.plain_curvature(z)
+    curvature = loss.bag_curvature(z, safe=1.0)
+    rows = np.concatenate([h, curvature.diagonal])
+    own, mixed = np.empty(len(Xt)), np.empty(len(Xt))
+    size = max(1, CELLS_PER_BLOCK // max(1, loss.n_rows))
+    for first in range(0, len(Xt), size):
+        block = Xt[first : first + size].astype(np.float64)
+        own[first : first + size] = np.square(block) @ rows
+        mixed[first : first + size] = block @ rows
+    total = float(rows.sum())
+    return np.maximum(own - mixed**2 / total, 0.0) if total > 0 else own

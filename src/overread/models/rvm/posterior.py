@@ -1,0 +1,243 @@
+"""The mode of the posterior for fixed alpha, by Newton's method, and the Gaussian fitted there.
+
+    J(w, b) = D(w, b) + 1/2 sum_i alpha_i w_i^2,    S = (A + H)^-1,    H = second derivative of D,
+
+A = diag(alpha), and 0 for the intercept, whose prior is flat. D is minus the log-likelihood.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
+
+from overread.models.loss.bag_loss import BagLoss
+from overread.models.rvm.information import information_matrix
+from overread.models.solver._kernels import add_columns, dot_columns
+
+__all__ = ["Posterior", "PosteriorSearch"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ARMIJO = 1e-4
+ROUNDING = 1e-14
+MAX_HALVINGS = 30
+FIRST_RIDGE = 1e-6
+LARGEST_RIDGE = 1e12
+MAX_STEPS = 100
+# A flat direction of the intercept (labels all alike, bags saturated) must not stop the factorization.
+TINY_PRECISION = 1e-12
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The Gaussian at the mode.
+
+    Attributes
+    ----------
+    w, b
+        Mode.
+    loss
+        D at the mode.
+    variance
+        Diagonal of S for the kept features.
+    factor
+        Lower Cholesky factor of A + H, the intercept last.
+    gradient_norm
+        Largest entry of the gradient of J.
+    decrement
+        Half the squared Newton decrement: how far J is from its minimum by its own quadratic model, in nats.
+    n_steps
+        Newton steps taken.
+    converged
+        Whether the decrement fell below the tolerance.
+    exact
+        Whether H is the exact second derivative; else it was indefinite there, and the stand-in was taken.
+    """
+
+    w: Floats
+    b: float
+    loss: float
+    variance: Floats
+    factor: Floats
+    gradient_norm: float
+    decrement: float
+    n_steps: int
+    converged: bool
+    exact: bool
+
+    def log_evidence(self, alpha: Floats, *, fit_intercept: bool) -> float:
+        """Laplace's approximation of log p(y | alpha).
+
+        -D - 1/2 w'Aw + 1/2 log|A| - 1/2 log|A + H|, plus 1/2 log 2 pi for the flat intercept.
+        """
+        log_determinant = 2.0 * float(np.log(np.diag(self.factor)).sum())
+        prior = 0.5 * float(np.log(alpha).sum() - alpha @ self.w**2)
+        flat = 0.5 * float(np.log(2 * np.pi)) if fit_intercept else 0.0
+        return -self.loss + prior - 0.5 * log_determinant + flat
+
+
+class PosteriorSearch:
+    """Newton's method on J over a shrinking set of features, warm from one call to the next.
+
+    Parameters
+    ----------
+    Xt
+        One feature per row.
+    loss
+        D, its weights counting repetitions.
+    kept
+        Features of the first round.
+    intercept
+        Start of b at w = 0; stays there if `fit_intercept` is false.
+    fit_intercept
+        Whether b is free.
+    """
+
+    def __init__(
+        self, Xt: NDArray[np.floating], loss: BagLoss, kept: Ints, intercept: float, *, fit_intercept: bool
+    ) -> None:
+        self.Xt = Xt
+        self.loss = loss
+        self.kept = kept
+        self.fit_intercept = fit_intercept
+        self.w = np.zeros(len(kept))
+        self.b = intercept
+        self.n_hessians = 0
+        self._H: Floats | None = None
+        self.z: Floats
+        self.residual: Floats
+        self.value: float
+        self._move_to(self.w, self.b)
+
+    def keep(self, chosen: NDArray[np.bool_]) -> None:
+        """Drop the features not chosen."""
+        if chosen.all():
+            return
+        self.kept, self.w = self.kept[chosen], self.w[chosen]
+        known = np.flatnonzero(np.append(chosen, True))
+        # What left had a weight of nearly 0, so the scores, and with them H, hardly move.
+        self._H = None if self._H is None else self._H[np.ix_(known, known)]
+        self._move_to(self.w, self.b)
+
+    def minimize(self, alpha: Floats, *, tol: float, fresh: bool = False) -> Posterior:
+        """Find the mode to within tol nats, then the Gaussian there.
+
+        Unless it has to be `fresh`, H may be from the last round, as long as it leads to the mode.
+        """
+        if fresh or self._H is None:
+            self._refresh()
+        steps, decrement, ridge = 0, np.inf, 0.0
+        for steps in range(MAX_STEPS + 1):
+            gradient = self._gradient(alpha)
+            step, used = self._newton_step(alpha, gradient, ridge)
+            decrement = -0.5 * float(gradient @ step)
+            if decrement <= tol and used == 0.0:
+                # One last step without a look back: near the mode it squares the error.
+                self._move_to(self.w + step[:-1], self.b + step[-1])
+                break
+            if steps == MAX_STEPS:
+                break
+            if self._line_search(alpha, step, 2.0 * decrement):
+                ridge = 0.0 if used <= FIRST_RIDGE else used / 100.0
+                self._refresh()
+            elif used >= LARGEST_RIDGE:
+                break
+            else:
+                ridge = max(10.0 * used, FIRST_RIDGE)
+        return self._posterior(alpha, decrement, steps, converged=decrement <= tol)
+
+    def _posterior(self, alpha: Floats, decrement: float, steps: int, *, converged: bool) -> Posterior:
+        exact, factor = True, _factor(self._precision(alpha, self._H))
+        if factor is None:
+            exact = False
+            safe = information_matrix(self.Xt, self.kept, self.loss, self.z, safe=1.0)
+            factor = _factor(self._precision(alpha, safe))
+            if factor is None:
+                factor = np.diag(np.sqrt(np.diag(self._precision(alpha, safe))))
+        inverse = solve_triangular(factor, np.eye(len(factor)), lower=True, check_finite=False)
+        return Posterior(
+            w=self.w.copy(),
+            b=self.b,
+            loss=self.value,
+            variance=np.square(inverse).sum(axis=0)[:-1],
+            factor=factor,
+            gradient_norm=float(np.abs(self._gradient(alpha)).max(initial=0.0)),
+            decrement=decrement,
+            n_steps=steps,
+            converged=converged,
+            exact=exact,
+        )
+
+    def _refresh(self) -> None:
+        self._H = information_matrix(self.Xt, self.kept, self.loss, self.z)
+        self.n_hessians += 1
+
+    def _gradient(self, alpha: Floats) -> Floats:
+        gradient = np.zeros(len(self.kept) + 1)
+        dot_columns(self.Xt, self.kept, 0, self.loss.n_rows, self.residual, gradient[:-1])
+        gradient[:-1] += alpha * self.w
+        gradient[-1] = self.residual.sum() if self.fit_intercept else 0.0
+        return gradient
+
+    def _precision(self, alpha: Floats, H: Floats | None, ridge: float = 0.0) -> Floats:
+        assert H is not None
+        precision = H.copy()
+        diagonal = np.einsum("ii->i", precision)
+        diagonal[:-1] += alpha
+        if not self.fit_intercept:
+            precision[-1, :] = precision[:, -1] = 0.0
+            precision[-1, -1] = 1.0
+        diagonal += ridge * np.maximum(np.abs(diagonal), np.abs(diagonal).mean())
+        precision[-1, -1] += TINY_PRECISION
+        return precision
+
+    def _newton_step(self, alpha: Floats, gradient: Floats, ridge: float) -> tuple[Floats, float]:
+        """Step -(A + H + ridge)^-1 gradient, with the smallest ridge from here on that is positive definite."""
+        while True:
+            factor = _factor(self._precision(alpha, self._H, ridge))
+            if factor is not None:
+                return -cho_solve((factor, True), gradient, check_finite=False), ridge
+            if ridge > LARGEST_RIDGE:
+                return -gradient, ridge
+            ridge = max(10.0 * ridge, FIRST_RIDGE)
+
+    def _line_search(self, alpha: Floats, step: Floats, slope: float) -> bool:
+        """Move by the first size of 1, 1/2, 1/4, ... that lowers J enough; False if none does."""
+        before = self.value + 0.5 * float(alpha @ self.w**2)
+        direction = np.full(self.loss.n_rows, step[-1])
+        add_columns(self.Xt, self.kept, step[:-1], 0, self.loss.n_rows, direction)
+        residual = np.empty_like(self.residual)
+        size = 1.0
+        for _ in range(MAX_HALVINGS):
+            z, w = self.z + size * direction, self.w + size * step[:-1]
+            value = self.loss.value(z, residual)
+            after = value + 0.5 * float(alpha @ w**2)
+            if after <= before - ARMIJO * size * slope + ROUNDING * abs(before):
+                self.w, self.b, self.z, self.residual, self.value = (
+                    w,
+                    self.b + size * step[-1],
+                    z,
+                    residual,
+                    value,
+                )
+                return True
+            size *= 0.5
+        return False
+
+    def _move_to(self, w: Floats, b: float) -> None:
+        self.w, self.b = w, float(b)
+        self.z = np.full(self.loss.n_rows, self.b)
+        add_columns(self.Xt, self.kept, w, 0, self.loss.n_rows, self.z)
+        self.residual = np.empty(self.loss.n_rows)
+        self.value = self.loss.value(self.z, self.residual)
+
+
+def _factor(precision: Floats) -> Floats | None:
+    try:
+        return np.asarray(cholesky(precision, lower=True, check_finite=False))
+    except LinAlgError:
+        return None

@@ -1,0 +1,130 @@
+"""Updates of alpha: same fixed points, planted features found, the certificate says what happened."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from overread.bags import Bags
+from overread.errors import DataWarning
+from overread.models import RVMMIL
+
+
+def planted(n_bags=400, n_features=30, seed=0, largest=3):
+    random = np.random.default_rng(seed)
+    sizes = random.integers(1, largest + 1, n_bags)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    X = random.normal(size=(offsets[-1], n_features))
+    z = 2.0 * X[:, 3] - 1.5 * X[:, 7] - 2.0
+    s = np.add.reduceat(np.logaddexp(0, z), offsets[:-1])
+    y = (random.random(n_bags) < -np.expm1(-s)).astype(int)
+    return Bags(X, offsets), y
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pruning_recovers_the_planted_features(seed):
+    bags, y = planted(seed=seed)
+    model = RVMMIL().fit(bags, y)
+    report = model.fit_report_
+    order = np.argsort(-np.abs(model.coef_[0]))
+    assert set(order[:2]) == {3, 7}
+    # One noise feature in three (chi-squared above 1) raises the evidence by chance and may stay, with little weight.
+    assert report.n_features <= 16
+    assert np.abs(np.delete(model.coef_[0], [3, 7])).max() < 0.6
+    assert report.n_pruned + report.n_features == 30
+    np.testing.assert_allclose(model.coef_[0][[3, 7]], [2.0, -1.5], atol=0.6)
+    assert np.count_nonzero(model.coef_) == report.n_features == np.count_nonzero(model.alpha_)
+
+
+def test_em_and_mackay_share_their_stationary_points():
+    random = np.random.default_rng(2)
+    sizes = random.integers(1, 4, 400)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    # Both features matter: with an irrelevant one EM would take for ever.
+    X = random.normal(size=(offsets[-1], 2))
+    s = np.add.reduceat(np.logaddexp(0, 2.0 * X[:, 0] - 1.0 * X[:, 1] - 1.5), offsets[:-1])
+    bags, y = Bags(X, offsets), (random.random(400) < -np.expm1(-s)).astype(int)
+    mackay = RVMMIL(tol=1e-10).fit(bags, y)
+    em = RVMMIL("em", tol=1e-10, max_iter=5000).fit(bags, y)
+    np.testing.assert_allclose(em.alpha_, mackay.alpha_, rtol=1e-4)
+    np.testing.assert_allclose(em.coef_, mackay.coef_, rtol=1e-4)
+    for model in (em, mackay):
+        assert model.fit_report_.evidence_gradient < 1e-4
+    # alpha (w^2 + S) = 1 is the condition both formulas state.
+    w = mackay.coef_[0] * mackay.scale_
+    variance = (mackay.deviation_ * mackay.scale_) ** 2
+    np.testing.assert_allclose(mackay.alpha_ * (w**2 + variance), 1.0, rtol=1e-4)
+
+
+def test_the_stationary_point_maximizes_the_evidence():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 1))
+    y = (0.8 * X[:, 0] + random.logistic(size=300) > 0).astype(int)
+    model = RVMMIL(tol=1e-8).fit(X, y)
+    best = model.alpha_[0]
+
+    def evidence(alpha):
+        return RVMMIL("fixed", alpha_init=alpha).fit(X, y).fit_report_.log_evidence[-1]
+
+    assert evidence(best) > max(evidence(best * 1.3), evidence(best / 1.3))
+
+
+def test_em_never_meets_the_bound_and_says_so():
+    bags, y = planted()
+    with pytest.warns(ConvergenceWarning, match="not converged: after 20 rounds"):
+        model = RVMMIL("em", max_iter=20).fit(bags, y)
+    assert model.fit_report_.n_pruned == 0
+    assert not model.fit_report_.converged
+
+
+def test_evidence_of_every_round_is_reported_and_rises_overall():
+    bags, y = planted()
+    report = RVMMIL().fit(bags, y).fit_report_
+    assert len(report.log_evidence) == report.n_rounds + 1 == len(report.n_kept_per_round)
+    assert report.log_evidence[-1] > report.log_evidence[0]
+    assert report.n_kept_per_round[0] == 30
+    assert report.as_dict()["log_evidence"] == list(report.log_evidence)
+
+
+def test_the_prior_holds_separated_labels():
+    X = np.linspace(-1, 1, 40)[:, None]
+    y = (X[:, 0] > 0).astype(int)
+    model = RVMMIL().fit(X, y)
+    assert model.fit_report_.converged
+    assert model.fit_report_.at_floor == 0
+    np.testing.assert_array_equal(model.predict(X), y)
+
+
+def test_a_sharp_edge_ends_at_the_floor_with_a_warning():
+    X = np.linspace(-1, 1, 4000)[:, None]
+    with pytest.warns(DataWarning, match="separated"):
+        model = RVMMIL().fit(X, (X[:, 0] > 0).astype(int))
+    assert np.isfinite(model.coef_).all()
+    assert model.fit_report_.at_floor == 1
+
+
+def test_most_noise_is_dropped():
+    random = np.random.default_rng(3)
+    model = RVMMIL().fit(random.normal(size=(500, 30)), (random.random(500) < 0.3).astype(int))
+    assert model.fit_report_.n_features <= 15
+    assert model.fit_report_.converged
+
+
+@pytest.mark.parametrize("screen", [5, 15])
+def test_screening_keeps_strong_features_and_is_reported(screen):
+    bags, y = planted()
+    model = RVMMIL(screen=screen).fit(bags, y)
+    assert model.fit_report_.n_screened == 30 - screen
+    assert model.coef_[0][[3, 7]].all()
+    assert model.fit_report_.left_out_gain < 5
+    assert model.fit_report_.n_kept_per_round[0] == screen
+
+
+def test_the_gain_of_a_feature_left_out_is_the_evidence_it_adds():
+    """One strong feature in, another of equal strength left out: the gain predicts the rise of the evidence."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(2000, 2))
+    y = (0.3 * X[:, 0] + 0.25 * X[:, 1] + random.logistic(size=2000) > 0).astype(int)
+    one, both = (RVMMIL(screen=screen, tol=1e-6).fit(X, y).fit_report_ for screen in (1, None))
+    rise = both.log_evidence[-1] - one.log_evidence[-1]
+    assert one.n_screened == 1
+    assert one.left_out_gain == pytest.approx(rise, rel=0.05)

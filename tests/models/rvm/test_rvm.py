@@ -1,0 +1,157 @@
+"""RVMMIL as an estimator: scikit-learn's checks, weights, labels, files, hostile input."""
+
+import os
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.estimator_checks import check_estimator
+
+from overread.bags import Bags
+from overread.errors import DataWarning, InvalidInputError
+from overread.models import RVMMIL
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_checks(monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", os.environ.get("SCIPY_ARRAY_API", "1"))
+    failed = [r for r in check_estimator(RVMMIL(), on_fail=None, on_skip=None) if r["status"] == "failed"]
+    assert failed == []
+
+
+def test_repetition_is_weight(make_mil):
+    mil = make_mil(hard=True)
+    count = np.random.default_rng(0).integers(0, 3, len(mil.y))
+    rows = np.repeat(np.arange(len(mil.y)), count)
+    weighted = RVMMIL(tol=1e-8).fit(mil.bags, mil.y, sample_weight=count)
+    repeated = RVMMIL(tol=1e-8).fit(Bags.from_list([mil.bags[int(i)] for i in rows]), mil.y[rows])
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-7)
+    np.testing.assert_allclose(weighted.alpha_, repeated.alpha_, rtol=1e-5)
+
+
+def test_matrix_with_ids_equals_bags(make_mil):
+    mil = make_mil(hard=True)
+    one, two = RVMMIL().fit(mil.bags, mil.y), RVMMIL().fit(mil.X, mil.y, bags=mil.ids)
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    np.testing.assert_array_equal(one.predict(mil.bags), two.predict(mil.X, bags=mil.ids))
+    with pytest.raises(InvalidInputError, match="fitted with bags"):
+        two.predict(mil.X)
+
+
+def test_soft_labels_are_refused_or_cut(mil):
+    with pytest.raises(InvalidInputError, match="soft labels: use"):
+        RVMMIL().fit(mil.bags, mil.y)
+    cut = RVMMIL(threshold=0.5).fit(mil.bags.with_labels(mil.y), mil.y)
+    hard = RVMMIL().fit(mil.bags, (mil.y >= 0.5).astype(int))
+    np.testing.assert_array_equal(cut.coef_, hard.coef_)
+
+
+def test_labels_of_the_bags_are_compared(make_mil):
+    mil = make_mil(hard=True)
+    with pytest.raises(InvalidInputError, match="differs from the labels"):
+        RVMMIL().fit(mil.bags.with_labels(mil.y), 1 - mil.y)
+
+
+def test_float32_is_close_to_float64(make_mil):
+    wide = make_mil(n_bags=300, hard=True)
+    narrow = make_mil(n_bags=300, hard=True, dtype=np.float32)
+    a, b = RVMMIL().fit(wide.bags, wide.y), RVMMIL().fit(narrow.bags, narrow.y)
+    np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-3)
+    assert a.fit_report_.log_evidence[-1] == pytest.approx(b.fit_report_.log_evidence[-1], abs=1e-2)
+
+
+def test_saved_and_loaded(make_mil, tmp_path):
+    mil = make_mil(hard=True)
+    model = RVMMIL().fit(mil.bags, mil.y)
+    again = RVMMIL.load(model.save(tmp_path / "b1.json"))
+    np.testing.assert_array_equal(again.decision_function(mil.bags), model.decision_function(mil.bags))
+    assert again.fit_report_ == model.fit_report_
+    assert again.get_params() == model.get_params()
+
+
+def test_scale_of_the_features_does_not_matter(make_mil):
+    mil = make_mil(hard=True)
+    scaled = RVMMIL().fit(mil.bags.with_instances(mil.X * [1e160, 1, 1e-160, 1, 1, 1e300] + 0.0), mil.y)
+    plain = RVMMIL().fit(mil.bags, mil.y)
+    np.testing.assert_allclose(
+        scaled.decision_function(mil.bags.with_instances(mil.X * [1e160, 1, 1e-160, 1, 1, 1e300])),
+        plain.decision_function(mil.bags),
+        atol=1e-6,
+    )
+
+
+def test_constant_and_equal_columns(make_mil):
+    mil = make_mil(hard=True)
+    X = np.column_stack([mil.X, np.ones(len(mil.X)), np.zeros(len(mil.X)), mil.X])
+    model = RVMMIL().fit(X, mil.y, bags=mil.ids)
+    assert model.fit_report_.n_constant == 2
+    assert not model.coef_[0][6:8].any()
+    assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_one_class_gives_the_null_model_and_a_warning(label, make_mil):
+    mil = make_mil()
+    with pytest.warns(DataWarning, match="every label is"):
+        model = RVMMIL().fit(mil.bags, np.full(len(mil.y), label))
+    assert not model.coef_.any()
+    assert np.isfinite(model.intercept_).all()
+    assert (model.predict(mil.bags) == label).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_cells_that_are_no_numbers(bad, make_mil):
+    mil = make_mil(hard=True)
+    X = mil.X.copy()
+    X[3, 2] = bad
+    with pytest.raises(InvalidInputError, match="3"):
+        RVMMIL().fit(X, mil.y, bags=mil.ids)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("update", "newton"),
+        ("prune_bound", -1.0),
+        ("alpha_init", 0.0),
+        ("alpha_init", 1e9),
+        ("screen", 0),
+        ("threshold", 1.5),
+        ("tol", np.nan),
+        ("max_iter", -1),
+        ("pooling", "max"),
+    ],
+)
+def test_parameters_are_checked(name, value, make_mil):
+    mil = make_mil(hard=True)
+    with pytest.raises(InvalidInputError, match=name):
+        RVMMIL(**{name: value}).fit(mil.bags, mil.y)
+
+
+def test_more_features_than_rows(make_mil):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 1150))
+    y = (X[:, 5] > 0.3).astype(int)
+    model = RVMMIL().fit(X, y)
+    assert model.fit_report_.n_screened == (0 if model.screen is None else 1150 - model.screen)
+    assert np.isfinite(model.coef_).all()
+    assert model.fit_report_.n_features < 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "accuracy", "area"), [("musk1", 0.757, 0.765), ("elephant", 0.800, 0.877)])
+def test_public_problems_on_the_given_folds(name, accuracy, area, shared_data):
+    """Within 3 points of a prototype written independently (MacKay's update, bound 1e6)."""
+    data = np.load(shared_data / "mil" / f"{name}.npz")
+    bags, y = Bags.from_ids(data["X"].astype(float), data["bag"]), data["y"]
+    accuracies, areas = [], []
+    for folds in data["folds"]:
+        z = np.empty(len(y))
+        for fold in np.unique(folds):
+            test = folds == fold
+            z[test] = RVMMIL(screen=None).fit(bags[~test], y[~test]).decision_function(bags[test])
+        accuracies.append(np.mean((z > 0) == (y == 1)))
+        areas.append(roc_auc_score(y, z))
+    assert np.mean(accuracies) == pytest.approx(accuracy, abs=0.03)
+    assert np.mean(areas) == pytest.approx(area, abs=0.03)
