@@ -65,7 +65,9 @@ def choose_lambda(bags: Bags, y: Floats, pooling: str) -> tuple[Floats, int]:
         log_odds = path.decision_function(bags[test])
         for index in range(N_LAMBDAS):
             log_proba = -np.logaddexp(0, np.outer(log_odds[:, index], [1.0, -1.0]))
-            divergence[index] += len(test) * mean_soft_kl(y[test], log_proba=log_proba, classes=np.array([0, 1]))
+            divergence[index] += len(test) * mean_soft_kl(
+                y[test], log_proba=log_proba, classes=np.array([0, 1])
+            )
     return grid.lambdas_, int(divergence.argmin())
 
 
