@@ -22,18 +22,18 @@ GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "crowd.json").read_t
 
 def test_dawid_skene_equals_crowd_kit():
     model, golden = DawidSkene(tol=1e-14, max_iter=5000).fit(make_crowd().votes), GOLDEN["dawid_skene"]
-    assert model.prevalence_ == pytest.approx(golden["prevalence"], abs=1e-4)
-    np.testing.assert_allclose(model.posterior_, golden["posterior"], atol=1e-3)
+    assert model.prevalence_ == pytest.approx(golden["prevalence"], abs=1e-6)
+    np.testing.assert_allclose(model.posterior_, golden["posterior"], atol=1e-6)
     for skill in ("sensitivity", "specificity"):
-        np.testing.assert_allclose(model.reader_skills_[skill], golden[skill], atol=1e-4)
+        np.testing.assert_allclose(model.reader_skills_[skill], golden[skill], atol=1e-6)
 
 
 def test_raykar_on_single_instances_equals_scikit_activeml():
     problem, golden = make_crowd(), GOLDEN["raykar"]
     model = RaykarCrowd(lam=1e-7, round_tol=1e-12, max_rounds=2000).fit(problem.X, problem.votes)
-    np.testing.assert_allclose(model.predict_proba(problem.X)[:, 1], golden["probability"], atol=2e-3)
+    np.testing.assert_allclose(model.predict_proba(problem.X)[:, 1], golden["probability"], atol=1e-5)
     for skill in ("sensitivity", "specificity"):
-        np.testing.assert_allclose(model.reader_skills_[skill], golden[skill], atol=2e-3)
+        np.testing.assert_allclose(model.reader_skills_[skill], golden[skill], atol=1e-5)
 
 
 @pytest.mark.parametrize("prior", [(1.0, 1.0), (3.0, 2.0)])
