@@ -1,5 +1,7 @@
-"""The soft multiple-instance model with L1 and the baselines beside it; saving, and export."""
+"""The soft multiple-instance model with L1, the baselines and crowd models beside it; saving, and export."""
 
+from overread.models.crowd.dawid_skene import DawidSkene
+from overread.models.crowd.raykar import RaykarCrowd
 from overread.models.figures import reader_importance_figure
 from overread.models.loss.objective import SoftMILObjective
 from overread.models.mixture import ReaderMixture
@@ -13,9 +15,11 @@ from overread.models.tuning import Tuning, tune
 
 __all__ = [
     "RVMMIL",
+    "DawidSkene",
     "FitReport",
     "PathProgress",
     "RVMReport",
+    "RaykarCrowd",
     "ReaderMixture",
     "SavedModel",
     "SoftMILLogisticRegression",

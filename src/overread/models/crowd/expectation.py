@@ -1,0 +1,128 @@
+"""The two steps that the crowd models share: skills from posteriors, and posteriors from skills.
+
+Reader r has sensitivity alpha_r = P(vote 1 | label 1) and specificity beta_r = P(vote 0 | label 0); votes are
+independent given the label. With p_i the probability of label 1 before any vote (Raykar et al. 2010, section 2):
+
+    A_i  = prod_r alpha_r^v (1 - alpha_r)^(1-v),     B_i = prod_r beta_r^(1-v) (1 - beta_r)^v,
+    mu_i = p_i A_i / (p_i A_i + (1 - p_i) B_i),      L = sum_i log(p_i A_i + (1 - p_i) B_i) + log prior,
+    alpha_r = (a - 1 + sum_i mu_i v_ir) / (a + b - 2 + sum_{i read by r} mu_i),  Beta(a, b) prior; beta_r alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import xlogy
+from scipy.stats import beta as beta_distribution
+
+from overread.errors import InvalidInputError
+from overread.models.crowd.votes import Votes
+
+__all__ = ["Expectation", "Prior", "Skills", "expect", "majority", "maximize", "prior_of", "skills_table"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Prior:
+    """A Beta(a, b) prior with a, b >= 1; Beta(1, 1) leaves maximum likelihood."""
+
+    a: float
+    b: float
+
+    def mode(self, yes: Any, total: Any) -> Any:
+        """Most probable rate after yes of total; 1/2 where there is neither data nor prior."""
+        top, bottom = np.asarray(self.a - 1 + yes), np.asarray(self.a + self.b - 2 + total)
+        return np.clip(np.divide(top, bottom, out=np.full(top.shape, 0.5), where=bottom > 0), 0.0, 1.0)
+
+    def log_density(self, rate: Any) -> float:
+        """Sum of the logarithms of the densities, without their constant."""
+        return float(np.sum(xlogy(self.a - 1, rate) + xlogy(self.b - 1, 1 - np.asarray(rate))))
+
+
+@dataclass(frozen=True)
+class Skills:
+    """Sensitivity and specificity of each reader."""
+
+    sensitivity: Floats
+    specificity: Floats
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """Posterior of label 1 of each bag, and the logarithm of the votes' likelihood summed over bags."""
+
+    posterior: Floats
+    log_likelihood: float
+
+
+def prior_of(value: Any, name: str) -> Prior:
+    """Read the two numbers of a Beta prior."""
+    try:
+        a, b = (float(part) for part in value)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name}={value!r} must be two numbers, (a, b) of a Beta prior") from error
+    if not (1 <= a < np.inf and 1 <= b < np.inf):
+        raise InvalidInputError(f"{name}={value!r}: both numbers must be finite and at least 1")
+    return Prior(a, b)
+
+
+def majority(matrix: Floats) -> Floats:
+    """Proportion of the votes of each bag that are 1: the start of EM."""
+    return np.nanmean(matrix, axis=1)
+
+
+def maximize(matrix: Floats, posterior: Floats, sensitivity: Prior, specificity: Prior) -> Skills:
+    """Most probable skills for these posteriors."""
+    read, yes, no = ~np.isnan(matrix), matrix == 1, matrix == 0
+    other = 1.0 - posterior
+    return Skills(
+        sensitivity.mode(posterior @ yes, posterior @ read), specificity.mode(other @ no, other @ read)
+    )
+
+
+def expect(matrix: Floats, skills: Skills, log_p: Floats, log_q: Floats) -> Expectation:
+    """Posteriors for these skills, in log space; log_p and log_q are log p_i and log(1 - p_i)."""
+    yes, no = matrix == 1, matrix == 0
+    with np.errstate(divide="ignore"):
+        if_one = log_p + _summed(yes, np.log(skills.sensitivity)) + _summed(no, np.log1p(-skills.sensitivity))
+        if_zero = (
+            log_q + _summed(no, np.log(skills.specificity)) + _summed(yes, np.log1p(-skills.specificity))
+        )
+    both = np.logaddexp(if_one, if_zero)
+    return Expectation(np.exp(if_one - both), float(both.sum()))
+
+
+def _summed(chosen: NDArray[np.bool_], logarithms: Floats) -> Floats:
+    # A product with a 0/1 matrix would make 0 * -inf = NaN of a reader who never errs.
+    return np.where(chosen, logarithms, 0.0).sum(axis=1)
+
+
+def skills_table(votes: Votes, posterior: Floats, skills: Skills, *, level: float = 0.95) -> pd.DataFrame:
+    """One row a reader: counts, expected positives, skills, and intervals given the posteriors.
+
+    The intervals are those of a Beta(1/2, 1/2) prior with the expected counts. They take the posteriors as known.
+    """
+    matrix = votes.matrix
+    read = ~np.isnan(matrix)
+    columns: dict[str, Any] = {
+        "reader_id": votes.reader_ids,
+        "n_votes": read.sum(axis=0),
+        "n_marked": (matrix == 1).sum(axis=0),
+        "expected_positives": posterior @ read,
+    }
+    for name, rate, chosen, weight in (
+        ("sensitivity", skills.sensitivity, matrix == 1, posterior),
+        ("specificity", skills.specificity, matrix == 0, 1.0 - posterior),
+    ):
+        right, total = weight @ chosen, weight @ read
+        tail = (1 - level) / 2
+        wrong = np.maximum(total - right, 0.0)
+        columns[name] = rate
+        columns[f"{name}_low"] = np.minimum(beta_distribution.ppf(tail, right + 0.5, wrong + 0.5), rate)
+        columns[f"{name}_high"] = np.maximum(beta_distribution.ppf(1 - tail, right + 0.5, wrong + 0.5), rate)
+    return pd.DataFrame(columns)
