@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import hypothesis
 import pandas as pd
 import pytest
+
+# The same examples in every run, however busy the machine.
+hypothesis.settings.register_profile("overread", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("overread")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

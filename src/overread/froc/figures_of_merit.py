@@ -246,7 +246,8 @@ def upper_share(values: FloatArray, weight: FloatArray, thresholds: FloatArray) 
     """Weighted share of the values at or above each threshold."""
     order = np.argsort(values, kind="stable")
     above = np.concatenate([np.cumsum(weight[order][::-1])[::-1], [0.0]])
-    return above[np.searchsorted(values[order], thresholds, side="left")] / weight.sum()
+    # Divided by the same running sum, so that the share of everything is exactly 1.
+    return above[np.searchsorted(values[order], thresholds, side="left")] / above[0]
 
 
 def fp_cases(ratings: CaseRatings, figure: FigureOfMerit) -> NDArray[np.bool_]:

@@ -62,27 +62,19 @@ def standardize_rows(
 
 @kernel
 def describe_rows(
-    Xt: np.ndarray,
-    weight: np.ndarray,
-    means: np.ndarray,
-    spreads: np.ndarray,
-    norms: np.ndarray,
-    largest: np.ndarray,
+    Xt: np.ndarray, weight: np.ndarray, means: np.ndarray, spreads: np.ndarray, norms: np.ndarray
 ) -> None:
-    """Mean, standard deviation, Euclidean norm and largest magnitude of each row; weight sums to 1."""
+    """Mean, standard deviation and Euclidean norm of each row; weight sums to 1."""
     for j in range(Xt.shape[0]):
         x = Xt[j]
-        peak = 0.0
         mean = 0.0
         square = 0.0
         total = 0.0
         for i in range(x.size):
             value = float(x[i])
-            peak = max(peak, abs(value))
             mean += weight[i] * value
             square += weight[i] * (value * value)
             total += value * value
-        largest[j] = peak
         means[j] = mean
         spreads[j] = math.sqrt(max(square - mean * mean, 0.0))
         norms[j] = math.sqrt(total)

@@ -114,9 +114,10 @@ def share_design(
     n, d = X.shape
     if not (X.flags.f_contiguous and X.flags.writeable and np.array_equal(order, np.arange(n))):
         return None
-    means, spreads, norms, largest = (np.empty(d) for _ in range(4))
-    describe_rows(X.T, weight, means, spreads, norms, largest)
-    refuse_overflow(largest)
+    means, spreads, norms = (np.empty(d) for _ in range(3))
+    describe_rows(X.T, weight, means, spreads, norms)
+    if not norms.max() <= LARGEST_UNSCALED:
+        return None
     if center and not (np.abs(means) <= SMALL_MEAN * spreads).all():
         return None
     return Design(X.T, np.zeros(d), np.ones(d), norms, np.empty(0, dtype=np.int64))

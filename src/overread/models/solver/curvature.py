@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # Older secant pairs are forgotten when columns join.
-MAX_PAIRS = 10
+MAX_PAIRS = 5
 # Exact second derivative of the coupled bags first; where it makes the sum indefinite, ever safer stand-ins.
 BLENDS = (0.0, 0.5, 1.0)
 
