@@ -56,7 +56,8 @@ def make_bags(
         Largest number of readings of an image in the study; found in ``readings`` where None. Give it when
         ``readings`` is a part of the study.
     images : pandas.DataFrame, optional
-        ``image_id``, ``patient_id``: the bags of a patient form a group. Without it an image is a group.
+        ``image_id``, ``patient_id``: the bags of a patient form a group. Without it, or without patient ids, an
+        image is a group.
 
     Returns
     -------
@@ -232,9 +233,9 @@ def _refuse_other_weights(truth: pd.DataFrame, weight_of_image: pd.Series[Any]) 
 
 
 def _groups(image_ids: pd.Series[Any], images: pd.DataFrame | None) -> NDArray[Any]:
-    if images is None:
+    if images is None or "patient_id" not in images:
         return image_ids.to_numpy(dtype=object)
-    _require_columns(images, "images", ["image_id", "patient_id"])
+    _require_columns(images, "images", ["image_id"])
     _refuse_repeated(images, "images", ["image_id"])
     patients = image_ids.map(images.set_index("image_id")["patient_id"])
     if patients.isna().any():

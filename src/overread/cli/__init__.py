@@ -19,7 +19,11 @@ app = App(
     help="From the marks of many radiologists to soft labels, a compact detector and an honest account of it.",
     help_format="plaintext",
 )
-app.command("overread.cli.demo:demo", help="Fit the model on an embedded problem and draw its path.")
+app.command(
+    "overread.cli.demo:demo",
+    help="Run the whole chain on a simulated cohort; ends with a page to look at.",
+    help_epilogue="Example: overread demo --open",
+)
 app.command(
     "overread.cli.merge:merge",
     help="Merge the readers' marks into ground-truth objects with soft labels.",

@@ -38,7 +38,7 @@ def demo(
     Parameters
     ----------
     output
-        Folder for the page and the model's path.
+        Folder for the page, index.html.
     n_images
         Images of the cohort.
     seed

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from overread.errors import UsageError
 from overread.truth.options import LabelOptions, MergeOptions
 
 if TYPE_CHECKING:
@@ -62,10 +63,14 @@ def merge(
         How a score becomes a probability.
     """
     from overread.cli.mark_tables import load_marks, said_warnings
-    from overread.figures import save_figure
+    from overread.figures import figure_kind, save_figure
     from overread.marks.tables import write_table
     from overread.truth.merging import merge_marks
 
+    if figure is not None:
+        figure_kind(figure)
+    elif image or pixels is not None or mm_per_px is not None:
+        raise UsageError("--image, --pixels and --mm-per-px say what to draw: give --figure too")
     tables = load_marks(study, marks, readings, derive_readings=derive_readings)
     with said_warnings():
         truth = merge_marks(tables.marks, tables.readings, options=options, labels=labels)
@@ -96,7 +101,7 @@ def read_pixels(path: Path, mm_per_px: float | None, images: tuple[str, ...]) ->
     """Pixels of the one image that is drawn."""
     import numpy as np
 
-    from overread.errors import FormatError, UsageError
+    from overread.errors import FormatError
     from overread.truth.figures import Picture
 
     if len(images) != 1 or mm_per_px is None or not 0.0 < mm_per_px < float("inf"):
@@ -105,8 +110,10 @@ def read_pixels(path: Path, mm_per_px: float | None, images: tuple[str, ...]) ->
         array = np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise FormatError(f"{path}: cannot be read as a NumPy file: {error}") from error
-    if array.ndim != 2:
-        raise FormatError(f"{path}: an image has two dimensions, not {array.ndim}")
+    if array.ndim != 2 or not array.size or array.dtype.kind not in "biuf":
+        raise FormatError(
+            f"{path}: an image is a 2-D array of numbers, not {array.dtype} of shape {array.shape}"
+        )
     return Picture(array, mm_per_px, mm_per_px)
 
 

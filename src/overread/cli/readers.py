@@ -53,10 +53,12 @@ def readers(
         How marks are merged.
     """
     from overread.cli.mark_tables import load_marks, said_warnings
-    from overread.figures import save_figure
+    from overread.figures import figure_kind, save_figure
     from overread.truth.figures import readers_figure
     from overread.truth.readers import reader_statistics
 
+    if figure is not None:
+        figure_kind(figure)
     tables = load_marks(study, marks, readings, derive_readings=derive_readings)
     with said_warnings():
         statistics = reader_statistics(tables.marks, tables.readings, options=options)
@@ -99,6 +101,7 @@ def print_tables(statistics: ReaderStatistics) -> None:
 
 def rich_table(frame: pd.DataFrame, title: str) -> Any:
     """Table of a data frame; rates have three decimals."""
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(
@@ -106,5 +109,5 @@ def rich_table(frame: pd.DataFrame, title: str) -> Any:
     )
     for row in frame.itertuples(index=False):
         cells = zip(frame.columns, row, strict=True)
-        table.add_row(*(format(value, FIGURES.get(name, "")) for name, value in cells))
+        table.add_row(*(escape(format(value, FIGURES.get(name, ""))) for name, value in cells))
     return table

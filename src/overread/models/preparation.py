@@ -150,6 +150,12 @@ def prepare(
     design = make_design(
         bags.instances, loss.order, row_weight, center=fit_intercept, standardize=standardize
     )
+    if not design.scale.any():
+        warnings.warn(
+            "no feature varies: there is nothing to choose from, so every coefficient is 0",
+            DataWarning,
+            stacklevel=3,
+        )
     if len(design.vanishing):
         names = [bags.feature_names[j] if bags.feature_names else str(j) for j in design.vanishing]
         warnings.warn(

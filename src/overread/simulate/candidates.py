@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from overread.errors import InvalidInputError
 from overread.simulate.readers import draw_marks, draw_readings
 
 __all__ = ["CandidateCohort", "candidate_cohort"]
@@ -55,6 +56,10 @@ def candidate_cohort(
     seed
         Source of everything random.
     """
+    if n_images < 1 or n_readers < 1 or not 0 <= n_informative <= n_features or n_features < 1 or seed < 0:
+        raise InvalidInputError(
+            "a cohort needs n_images, n_readers, n_features >= 1, 0 <= n_informative <= n_features and seed >= 0"
+        )
     random = np.random.default_rng(seed)
     image_ids = [f"img{i:05d}" for i in range(n_images)]
     images = pd.DataFrame({"image_id": image_ids, "patient_id": [f"pat{i:05d}" for i in range(n_images)]})

@@ -176,6 +176,8 @@ def agreement(marks: pd.DataFrame, readings: pd.DataFrame, members: pd.DataFrame
     a, b = together.row, together.col
 
     def at_pairs(first: csr_array, second: csr_array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if not len(a):
+            return np.empty(0), np.empty(0)
         product = (first.T @ second).tocsr()
         return np.asarray(product[a, b], dtype=np.float64), np.asarray(product[b, a], dtype=np.float64)
 

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import json
+
+MARK = "image_id,reader_id,mark_id,x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg\n"
+
+
+def study(folder, readers):
+    rows = "".join(f"a,{reader},m{i},10,10,5,4,0\n" for i, reader in enumerate(readers))
+    (folder / "marks.csv").write_text(MARK + rows, encoding="utf-8")
+    readings = "".join(f"a,{reader}\nb,{reader}\n" for reader in readers)
+    (folder / "readings.csv").write_text("image_id,reader_id\n" + readings, encoding="utf-8")
+    return str(folder)
+
+
+def test_two_readers_are_compared(run, tmp_path, capsys):
+    assert run(["readers", study(tmp_path, ["R1", "R2"]), "--json"]) == 0
+    tables = json.loads(capsys.readouterr().out)
+    assert tables["pairs"][0]["n_both"] == 1
+    assert [row["sensitivity"] for row in tables["readers"]] == [1.0, 1.0]
+
+
+def test_a_single_reader_has_nobody_to_agree_with(run, tmp_path, capsys):
+    assert run(["readers", study(tmp_path, ["R1"]), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pairs"] == []
+
+
+def test_ids_that_look_like_markup_are_printed_as_they_are(run, tmp_path, capsys):
+    assert run(["readers", study(tmp_path, ["[/bold]A", "[red]B"])]) == 0
+    assert "[/bold]A" in capsys.readouterr().out
+
+
+def test_a_figure_of_an_unknown_kind_is_refused_before_the_work(run, tmp_path, capsys):
+    assert run(["readers", study(tmp_path, ["R1", "R2"]), "--figure", str(tmp_path / "f.gif")]) == 2
+    assert capsys.readouterr().out == ""
