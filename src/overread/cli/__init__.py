@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        return fail(f"{error}\nTry: overread --help", UsageError.exit_code)
+        return fail(f"{error}\nTry --help after the command, or: overread --help", UsageError.exit_code)
     except OverreadError as error:
         return fail(str(error), error.exit_code)
     except BrokenPipeError:

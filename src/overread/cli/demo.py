@@ -58,8 +58,10 @@ def demo(
     page = output / "index.html"
     demo_page(run).write(page)
     console.print(f"\nThe report: [bold]{page}[/bold]", highlight=False)
-    console.print("Your own marks:  overread import FILE --out my_study, then overread merge my_study")
-    console.print("Your own scores: overread froc scores.csv truth.csv --n-images N")
+    console.print("Next: put the command on your path with  source .venv/bin/activate", highlight=False)
+    console.print("Your own marks:  overread import FILE --mm-per-px 0.143 --out my_study", highlight=False)
+    console.print("                 overread merge my_study -o truth.csv", highlight=False)
+    console.print("Your own scores: overread froc scores.csv truth.csv --n-images 300", highlight=False)
     if open_page:
         import webbrowser
 

@@ -83,14 +83,15 @@ def demo_page(run: DemoRun) -> Page:
     _model(page, run)
     _performance(page, run)
     page.heading("Your own data")
-    page.text("The commands, each with --help and an example:")
+    page.text("The commands (in .venv/bin of the clone), each with --help and an example:")
     page.code(
-        "overread import FILE... --out my_study      marks of Label Studio, CVAT, VinDr-CXR, LIDC, DICOM SR, COCO\n"
-        "overread check my_study                     every problem, by file and row\n"
-        "overread merge my_study -o truth.csv        marks to ground truth with soft labels\n"
-        "overread readers my_study                   sensitivity, false positives and agreement of the readers\n"
-        "overread froc scores.csv truth.csv          FROC with intervals, of any detector\n"
-        "overread compare a.csv b.csv truth.csv      can two models be told apart?"
+        "overread import FILE --mm-per-px 0.143 --out my_study\n"
+        "    marks of Label Studio, CVAT, VinDr-CXR, LIDC, DICOM SR, COCO\n"
+        "overread check my_study\n    every problem, by file and row\n"
+        "overread merge my_study -o truth.csv\n    marks to ground truth with soft labels\n"
+        "overread readers my_study\n    sensitivity, false positives and agreement of the readers\n"
+        "overread froc scores.csv truth.csv --n-images 300\n    FROC with intervals, of any detector\n"
+        "overread compare a.csv b.csv truth.csv --n-images 300\n    can two models be told apart?"
     )
     return page
 
@@ -101,7 +102,8 @@ def _readers(page: Page, run: DemoRun) -> None:
     page.text(
         f"{len(marks)} marks by {run.cohort.readings['reader_id'].nunique()} readers on {len(run.cohort.images)} "
         f"images merge into {len(truth)} objects, {int(truth['golden'].sum())} of them golden (marked by at least "
-        "two readers). The soft label of an object is the share of its image's readers who marked it."
+        "two readers). The soft label of a golden object is the share of its image's readers who marked it; that of "
+        "an object of a single reader is smaller (the paper, section 3)."
     )
     busiest = marks["image_id"].value_counts().index[:2].tolist()
     page.figure(

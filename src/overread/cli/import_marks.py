@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -163,7 +164,12 @@ def only_labels(found: MarkSet, labels: list[str]) -> MarkSet:
     from overread.marks import MarkSet
     from overread.marks.importing import with_labels
 
-    return MarkSet(with_labels(found.marks, labels), found.readings, found.images)
+    kept = with_labels(found.marks, labels)
+    others = found.marks.loc[~found.marks["label"].isin(labels), "label"].value_counts()
+    if len(others):
+        listed = ", ".join(f"{label!r} {count}" for label, count in others.items())
+        print(f"overread: left out {others.sum()} marks with other labels: {listed}", file=sys.stderr)
+    return MarkSet(kept, found.readings, found.images)
 
 
 def report(found: MarkSet, written: list[Path], *, json: bool) -> None:

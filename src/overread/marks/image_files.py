@@ -42,7 +42,9 @@ def check_image_files(images: pd.DataFrame, folder: Path, *, file: str = "images
         if not name:
             continue
         if not path.is_file():
-            problems.append(Problem(file, row + 2, "path", f"{shown(name)} is not there", "correct the path"))
+            # Marks can be merged without pixels, and an annotation tool exports its own paths.
+            remedy = "correct the path, if the image is to be opened"
+            problems.append(Problem(file, row + 2, "path", f"{shown(name)} is not there", remedy, "warning"))
         else:
             sizes[path.stat().st_size].append(row)
     candidates = [rows for rows in sizes.values() if len(rows) > 1]
