@@ -136,6 +136,16 @@ def test_no_targets_is_undefined():
     assert table[["difference", "p_bootstrap", "p_permutation"]].isna().all(axis=None)
 
 
+def test_two_lesions_have_no_interval_of_the_difference():
+    """One model finds both, the other none: every replicate is -1, and the permutation test says little."""
+    events = {"n_images": 6, "fp_scores": [0.5], "fp_images": [5], "gt_images": [0, 1]}
+    first, second = (Matching.from_events(gt_scores=scores, **events) for scores in ([1, 1], [-np.inf] * 2))
+    row = compare(first, second, n_bootstrap=200, n_permutations=200).table().iloc[0]
+    assert row["difference"] == -1
+    assert row[["lower", "upper", "p_bootstrap"]].isna().all()
+    assert 0.3 < row["p_permutation"] < 0.7
+
+
 def test_refusals(make_matching):
     m = make_matching(1)
     with pytest.raises(InvalidInputError, match="same images"):

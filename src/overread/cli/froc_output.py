@@ -182,6 +182,8 @@ def signed_limits(row: dict[str, float], scale: float, digits: int) -> str:
     """Difference with its sign and interval."""
     if math.isnan(row["difference"]):
         return "-"
+    if math.isnan(row["lower"]):
+        return f"{scale * row['difference']:+.{digits}f} (no interval)"
     values = [f"{scale * row[key]:+.{digits}f}" for key in ("difference", "lower", "upper")]
     return f"{values[0]} ({values[1]} to {values[2]})"
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from overread.errors import InvalidInputError
 from overread.froc._kernels import permuted_differences
 from overread.froc.curve import FP_TARGETS, MEASURES, checked_targets
-from overread.froc.intervals import StandardInterval, standard_interval
+from overread.froc.intervals import ROUNDING, StandardInterval, standard_interval
 from overread.froc.matching import Matching
 from overread.froc.resampling import (
     CHUNK_DRAWS,
@@ -20,6 +20,7 @@ from overread.froc.resampling import (
     estimates_at,
     needed_fps,
     patient_counts,
+    patients_of_measures,
     replicate_sensitivities,
     stacked,
 )
@@ -27,8 +28,6 @@ from overread.froc.resampling import (
 __all__ = ["Comparison", "compare"]
 
 Floats = NDArray[np.float64]
-
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,12 +42,15 @@ class Comparison:
         Paired bootstrap replicates of each measure's difference, (n_bootstrap, n_targets).
     permuted
         Permutation replicates of the difference in GT and image sensitivity, (n_permutations, n_targets).
+    n_units
+        Number of patients with something to find, of each measure; of reached GTs that of the model with fewer.
     """
 
     first: pd.DataFrame
     second: pd.DataFrame
     differences: dict[str, Floats]
     permuted: dict[str, Floats]
+    n_units: dict[str, int]
 
     def table(self, level: float = 0.95) -> pd.DataFrame:
         """One row per target and measure.
@@ -81,8 +83,9 @@ class Comparison:
         return self.second[measure].to_numpy() - self.first[measure].to_numpy()
 
     def interval_of(self, measure: str, level: float = 0.95) -> StandardInterval:
-        """Interval and p-value of the difference, one per target."""
-        return standard_interval(self.difference(measure), self.differences[measure], level)
+        """Interval and p-value of the difference, one per target; NaN where the data cannot say."""
+        differences, n_units = self.differences[measure], self.n_units[measure]
+        return standard_interval(self.difference(measure), differences, n_units, level)
 
     def permutation_p_values(self, measure: str) -> Floats:
         """Share of permutations at least as far from zero as the data, the data included."""
@@ -129,11 +132,13 @@ def compare(
     for counts in patient_counts(first.n_patients, n_bootstrap, seed):
         one, two = (replicate_sensitivities(events, counts, targets) for events in pair)
         blocks.append({measure: two[measure] - one[measure] for measure in MEASURES})
+    units = [patients_of_measures(model) for model in (first, second)]
     return Comparison(
         first=estimates_at(first, targets),
         second=estimates_at(second, targets),
         differences=stacked(blocks),
         permuted=permutations(first, second, targets, n_permutations, seed),
+        n_units={measure: min(part[measure] for part in units) for measure in MEASURES},
     )
 
 

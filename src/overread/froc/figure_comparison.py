@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.errors import InvalidInputError
-from overread.froc.comparison import ROUNDING, FrocPlaces, check_same_cases
+from overread.froc.comparison import FrocPlaces, check_same_cases
 from overread.froc.figures_of_merit import CaseRatings, FigureOfMerit, figure_of_merit, resampled_figures
-from overread.froc.intervals import percentile_interval, standard_interval
+from overread.froc.intervals import ROUNDING, percentile_interval, standard_interval
 from overread.froc.matching import Matching
-from overread.froc.resampling import patient_counts
+from overread.froc.resampling import patient_counts, patients_of_measures
 
 __all__ = ["FigureComparison", "FigureEstimate", "case_ratings", "compare_figures", "estimate_figures"]
 
@@ -93,12 +93,13 @@ def compare_figures(
     """
     check_same_cases(first, second)
     pair = case_ratings(first), case_ratings(second)
+    n_units = patients_of_measures(first)["gt_sensitivity"]
     results = []
     for figure in figures:
         one, two = (figure_of_merit(ratings, figure) for ratings in pair)
         replicates = [replicated(first, ratings, figure, n_bootstrap, seed) for ratings in pair]
         differences = (replicates[1] - replicates[0])[:, None]
-        interval = standard_interval(np.array([two - one]), differences, level)
+        interval = standard_interval(np.array([two - one]), differences, n_units, level)
         results.append(
             FigureComparison(
                 figure=figure,

@@ -24,6 +24,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+ROUNDING = 1e-9
+
 
 def percentile_interval(replicates: Floats, level: float) -> tuple[Floats, Floats]:
     """Central interval of the replicates along the first axis; undefined replicates are left out."""
@@ -78,26 +80,31 @@ def rate_interval(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandardInterval:
-    """Estimate +- z standard errors, and the two-sided p-value of "zero" that belongs to it."""
+    """Estimate +- z standard errors, and the two-sided p-value of "zero" that belongs to it; NaN: not known."""
 
     lower: Floats
     upper: Floats
     p_value: Floats
 
 
-def standard_interval(estimate: Floats, replicates: Floats, level: float) -> StandardInterval:
-    """Interval of a difference from the standard deviation of its replicates along the first axis.
+def standard_interval(estimate: Floats, replicates: Floats, n_units: int, level: float) -> StandardInterval:
+    """Interval of a difference of shares from the standard deviation of its replicates along the first axis.
 
-    A difference has no bounds nearby, so the plain interval serves. Percentiles of the replicates, which are
-    multiples of one lesion, reject a true null hypothesis too rarely (``docs/froc_statistics.md``).
+    The plain interval serves, cut at -1 and 1. Percentiles of the replicates, which are multiples of one
+    lesion, reject a true null hypothesis too rarely (``docs/froc_statistics.md``).
+
+    A difference that all replicates share says nothing of its own error, and neither do replicates of fewer
+    than two patients with a target (``n_units``): interval and p-value are NaN. No difference at all, in the
+    data and in every replicate, is 0 to 0 with p = 1.
     """
     z = float(ndtri(0.5 + checked_level(level) / 2))
     defined = replicates[~np.isnan(replicates).any(axis=1)]
     error = defined.std(axis=0, ddof=1) if len(defined) > 1 else np.full(estimate.shape, np.nan)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        distance = np.where(estimate == 0, 0.0, np.abs(estimate) / error)
-    p_value = np.where(np.isnan(error), np.nan, 2 * ndtr(-distance))
-    return StandardInterval(estimate - z * error, estimate + z * error, p_value)
+    equal = (np.abs(estimate) <= ROUNDING) & (error <= ROUNDING)
+    error = np.where(equal, 0.0, np.where((error <= ROUNDING) | (n_units < 2), np.nan, error))
+    distance = np.divide(np.abs(estimate), error, out=np.zeros_like(error), where=error != 0)
+    lower, upper = (np.clip(estimate + side * z * error, -1.0, 1.0) for side in (-1, 1))
+    return StandardInterval(lower, upper, np.asarray(2 * ndtr(-distance)))
 
 
 def proportion_interval(found: ArrayLike, total: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
