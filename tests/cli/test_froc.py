@@ -138,6 +138,18 @@ def test_lock_then_test(study, capsys):
     assert "never overwritten" in capsys.readouterr().err
     assert main([*map(str, files), "--split", "test", "--locked", str(lock)]) == 0
     assert "induced FP/image" in capsys.readouterr().out
+    wide, narrow = (
+        run_json(capsys, *files, "--split", "test", "--locked", lock, "--level", level)["point"][
+            "gt_sensitivity"
+        ]
+        for level in ("0.95", "0.5")
+    )
+    assert wide == report["point"]["gt_sensitivity"]
+    assert wide["lower"] < narrow["lower"] <= narrow["upper"] <= wide["upper"]
+    assert main([*map(str, files), "--split", "test", "--locked", str(lock), "--level", "0.5"]) == 0
+    assert "50 % intervals" in capsys.readouterr().out
+    assert main([*map(str, files), "--split", "test", "--locked", str(lock), "--fp", "1"]) == 2
+    assert "--fp has no effect with --locked" in capsys.readouterr().err
 
 
 def test_scores_and_candidates_in_two_tables(study, capsys):
