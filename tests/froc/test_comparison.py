@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overread.errors import InvalidInputError
-from overread.froc import Matching, bootstrap, compare, froc_curve, sensitivity_at
+from overread.froc import Matching, bootstrap, compare, froc_curve, match, sensitivity_at
 from overread.froc.comparison import FrocPlaces, PairedPlaces
 
 TARGETS = np.array([1.0, 0.25, 2.0])
@@ -144,6 +144,20 @@ def test_two_lesions_have_no_interval_of_the_difference():
     assert row["difference"] == -1
     assert row[["lower", "upper", "p_bootstrap"]].isna().all()
     assert 0.3 < row["p_permutation"] < 0.7
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("truth_id", "other"), ("x_mm", 90.0), ("semi_major_mm", 30.0)]
+)
+@pytest.mark.parametrize("golden", [True, False])
+def test_other_gts_on_the_same_images_are_refused(make_tables, column, value, golden):
+    candidates, truth, images = make_tables(1, 6, 40, 8, 100)
+    first = match(candidates, truth, images)
+    assert compare(first, match(candidates, truth.copy(), images), n_bootstrap=1, n_permutations=1)
+    changed = truth.copy()
+    changed.loc[truth.index[truth["golden"] == golden][0], column] = value
+    with pytest.raises(InvalidInputError, match="same images, patients and GTs"):
+        compare(first, match(candidates, changed, images))
 
 
 def test_refusals(make_matching):

@@ -24,10 +24,13 @@ from overread.froc.resampling import (
     replicate_sensitivities,
     stacked,
 )
+from overread.marks.ellipse import ELLIPSE_COLUMNS
 
 __all__ = ["Comparison", "compare"]
 
 Floats = NDArray[np.float64]
+
+TRUTH_COLUMNS = ("image_id", "truth_id", *ELLIPSE_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,6 +151,7 @@ def check_same_cases(first: Matching, second: Matching) -> None:
         np.array_equal(first.image_ids, second.image_ids)
         and np.array_equal(first.patients, second.patients)
         and np.array_equal(first.gt_images, second.gt_images)
+        and same_truth(first, second)
     )
     if not same:
         raise InvalidInputError(
@@ -155,6 +159,18 @@ def check_same_cases(first: Matching, second: Matching) -> None:
         )
     if first.rule != second.rule or first.options != second.options:
         raise InvalidInputError("compare: the two models were matched by different rules or options")
+
+
+def same_truth(first: Matching, second: Matching) -> bool:
+    """Whether ids and ellipses of the GTs agree, as far as both matchings know them; all GTs, or the targets."""
+    if first.geometry is not None and second.geometry is not None:
+        one, two = first.geometry.truth, second.geometry.truth
+        if not np.array_equal(first.geometry.truth_golden, second.geometry.truth_golden):
+            return False
+    else:
+        one, two = first.strata, second.strata
+    known = [name for name in TRUTH_COLUMNS if name in one.columns and name in two.columns]
+    return all(np.array_equal(one[name].to_numpy(), two[name].to_numpy()) for name in known)
 
 
 def permutations(
