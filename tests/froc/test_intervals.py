@@ -3,6 +3,7 @@ import pytest
 from scipy.stats import binomtest, chi2, norm
 from scipy.stats import t as student_t
 
+from overread.errors import InvalidInputError
 from overread.froc import percentile_interval, proportion_interval, rate_interval, score_interval
 from overread.froc.intervals import standard_interval
 
@@ -79,3 +80,16 @@ def test_one_patient_has_no_interval_of_a_difference():
 def test_intervals_of_differences_end_at_one():
     result = standard_interval(np.array([0.9, -0.9]), np.array([[0.7, -0.7], [1.0, -1.0]] * 5), 5, 0.95)
     assert (result.upper[0], result.lower[1]) == (1, -1)
+
+
+def test_shares_that_cannot_be_are_refused():
+    for found, total in ((5, 3), (-1, 3), (0, -1), ([1, 4], [3, 3])):
+        with pytest.raises(InvalidInputError, match="0 <= found <= total"):
+            proportion_interval(found, total)
+    assert np.isnan(proportion_interval(0, 0)).all()
+
+
+def test_a_share_that_rounding_puts_above_one_is_one():
+    above = np.array([1 + 1e-15])
+    ends = score_interval(above, np.full((10, 1), above), 7, 0.95)
+    np.testing.assert_allclose(np.ravel(ends), proportion_interval(7, 7))

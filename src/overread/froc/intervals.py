@@ -54,10 +54,11 @@ def score_interval(estimate: Floats, replicates: Floats, n_units: int, level: fl
         nothing = np.full(estimate.shape, np.nan)
         return nothing, nothing
     variance = defined.var(axis=0)
-    spread = estimate * (1 - estimate)
+    share = np.clip(estimate, 0.0, 1.0)  # a weighted mean of ones may come out a rounding above 1
+    spread = share * (1 - share)
     seen = (variance > 0) & (spread > 0)
     worth = np.divide(spread, variance, out=np.full(estimate.shape, float(n_units)), where=seen)
-    return proportion_interval(estimate * worth, worth, level)
+    return proportion_interval(share * worth, worth, level)
 
 
 def rate_interval(
@@ -110,10 +111,14 @@ def standard_interval(estimate: Floats, replicates: Floats, n_units: int, level:
 def proportion_interval(found: ArrayLike, total: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
     """Wilson's interval for ``found`` of ``total`` independent lesions.
 
-    The paper's 46 of 104 GTs at 0.5 FP per image: 0.351 to 0.538.
+    The paper's 46 of 104 GTs at 0.5 FP per image: 0.351 to 0.538. None of none has no interval: NaN.
     """
     n = np.asarray(total, dtype=np.float64)
-    p = np.asarray(found, dtype=np.float64) / n
+    k = np.asarray(found, dtype=np.float64)
+    if ((k < 0) | (k > n)).any():
+        raise InvalidInputError(f"found={found}, total={total}: need 0 <= found <= total")
+    n = np.where(n > 0, n, np.nan)
+    p = k / n
     z2 = float(ndtri(0.5 + checked_level(level) / 2)) ** 2
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
