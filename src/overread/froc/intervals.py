@@ -116,7 +116,7 @@ def proportion_interval(found: ArrayLike, total: ArrayLike, level: float = 0.95)
     n = np.asarray(total, dtype=np.float64)
     k = np.asarray(found, dtype=np.float64)
     if ((k < 0) | (k > n)).any():
-        raise InvalidInputError(f"found={found}, total={total}: need 0 <= found <= total")
+        raise InvalidInputError(f"found={k}, total={n}: need 0 <= found <= total")
     n = np.where(n > 0, n, np.nan)
     p = k / n
     z2 = float(ndtri(0.5 + checked_level(level) / 2)) ** 2
