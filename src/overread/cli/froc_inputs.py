@@ -185,7 +185,7 @@ def load_evaluation(
     spacing = reading.mm_per_px if table is None or reading.mm_per_px is not None else table_spacing(table)
     found_truth = read_foreign_truth(truth, spacing=spacing, category=reading.category)
     found = [read_scores(path, reading, spacing) for path in scores]
-    if reading.mm_per_px is not None and not any(part.in_px for part in (found_truth, *found)):
+    if reading.mm_per_px is not None and not (found_truth.in_px or any(part.in_px for part in found)):
         raise UsageError("--mm-per-px has no effect: every position is in mm; leave it out")
     models = tuple(
         model for path, part in zip(scores, found, strict=True) for model in models_of(part, path, scores)
