@@ -23,6 +23,11 @@ from overread.strict_json import parse_json, read_json
         (b'{"a":' * 200_000, "nested too deeply"),
         (b"\xff\xfe", "UTF-8"),
         (b"[" + b"1" * 10_000 + b"]", "not JSON"),
+        (b"[1" + b"0" * 400 + b"]", "too large"),
+        (b"[-1" + b"0" * 400 + b"]", "too large"),
+        (rb'{"id": "a\ud800"}', "half of a surrogate pair"),
+        (rb'{"\uDC00": 1}', "half of a surrogate pair"),
+        (rb'["\udc00\ud800"]', "half of a surrogate pair"),
     ],
 )
 def test_hostile_json_is_refused(tmp_path, raw, words):
@@ -50,3 +55,5 @@ def test_good_json_is_read(tmp_path):
     path = tmp_path / "good.json"
     path.write_bytes(b'\xef\xbb\xbf{"a": [1, 2.5, null]}')
     assert read_json(path) == {"a": [1, 2.5, None]}
+    path.write_bytes(rb'["\ud83d\ude00", "\\ud800", 9007199254740993]')
+    assert read_json(path) == ["\U0001f600", "\\ud800", 2**53 + 1]

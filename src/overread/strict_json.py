@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -12,6 +13,7 @@ from overread.errors import FormatError, InvalidInputError
 __all__ = ["parse_json", "read_json"]
 
 LARGEST_FILE = 1 << 30
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_json(path: Path) -> Any:
@@ -33,16 +35,17 @@ def read_json(path: Path) -> Any:
 def parse_json(content: bytes, place: str, *, error: type[InvalidInputError] = FormatError) -> Any:
     """Value of JSON in UTF-8; ``error`` is raised, starting with ``place``, for all that is not strict JSON.
 
-    That is: other text, NaN and infinities, a number that no float64 can hold, a key twice in one object, and
-    nesting deeper than Python can follow.
+    That is: other text, NaN and infinities, a number that no float64 can hold, half of a surrogate pair, a key
+    twice in one object, and nesting deeper than Python can follow.
     """
     try:
-        return json.loads(
-            content.decode("utf-8-sig"),
-            object_pairs_hook=_unique,
-            parse_constant=_refuse,
-            parse_float=_finite,
+        text = content.decode("utf-8-sig")
+        value = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite, parse_int=_whole
         )
+        if SURROGATE.search(text):
+            _refuse_lone_surrogates(value)
+        return value
     except RecursionError:
         raise error(f"{place}: nested too deeply") from None
     except UnicodeDecodeError as fault:
@@ -69,3 +72,20 @@ def _finite(text: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{text[:40]} is too large: no float64 can hold it")
     return value
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    try:
+        float(value)
+    except OverflowError:
+        raise ValueError(f"{text[:40]} is too large: no float64 can hold it") from None
+    return value
+
+
+def _refuse_lone_surrogates(value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as fault:
+        half = fault.object[fault.start]
+        raise ValueError(f"{half!r} is half of a surrogate pair, no character") from None

@@ -138,6 +138,18 @@ def test_lock_then_test(study, capsys):
     assert "never overwritten" in capsys.readouterr().err
     assert main([*map(str, files), "--split", "test", "--locked", str(lock)]) == 0
     assert "induced FP/image" in capsys.readouterr().out
+    wide, narrow = (
+        run_json(capsys, *files, "--split", "test", "--locked", lock, "--level", level)["point"][
+            "gt_sensitivity"
+        ]
+        for level in ("0.95", "0.5")
+    )
+    assert wide == report["point"]["gt_sensitivity"]
+    assert wide["lower"] < narrow["lower"] <= narrow["upper"] <= wide["upper"]
+    assert main([*map(str, files), "--split", "test", "--locked", str(lock), "--level", "0.5"]) == 0
+    assert "50 % intervals" in capsys.readouterr().out
+    assert main([*map(str, files), "--split", "test", "--locked", str(lock), "--fp", "1"]) == 2
+    assert "--fp has no effect with --locked" in capsys.readouterr().err
 
 
 def test_scores_and_candidates_in_two_tables(study, capsys):
@@ -205,6 +217,8 @@ def test_coco_monai_and_nndetection_give_the_same_answer(tmp_path, capsys):
     assert reports[0]["n_images"] == 22
     assert reports[0]["images_from"] == "the ground truth"
     assert all(report == reports[0] for report in reports[1:])
+    assert main(["froc", str(tmp_path / "coco.json"), *map(str, common), "--score", "soft"]) == 2
+    assert "--score has no effect" in capsys.readouterr().err
     assert main(["froc", str(tmp_path / "coco.json"), str(tmp_path / "truth.json")]) == 4
     assert "spacing is needed" in capsys.readouterr().err
 
@@ -231,6 +245,13 @@ def test_figure(study, capsys):
         (("--score", "score", "--score", "rival", "--lock", "l.json"), 2, "need one model"),
         (("--n-shifts", "-1"), 2, "--n-shifts"),
         (("--figure", "froc.docx"), 2, ".png, .svg or .pdf"),
+        (("--rule", "overlap", "--min-overlap", "0.1"), 4, "candidates need radius_mm above 0"),
+        (("--max-distance-mm", "5"), 2, "--max-distance-mm has no effect with --rule hit"),
+        (("--rule", "distance", "--max-distance-mm", "5", "--min-overlap", "0"), 2, "--min-overlap has no"),
+        (("--mm-per-px", "0.2"), 2, "--mm-per-px has no effect"),
+        (("--format", "coco"), 2, "--format has no effect"),
+        (("--box-mode", "xyxy"), 2, "--box-mode has no effect"),
+        (("--units", "px"), 2, "--units has no effect"),
     ],
 )
 def test_mistakes_get_one_line_and_an_exit_code(study, capsys, options, code, words):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overread.errors import InvalidInputError
-from overread.froc import Matching, bootstrap, compare, froc_curve, sensitivity_at
+from overread.froc import Matching, bootstrap, compare, froc_curve, match, sensitivity_at
 from overread.froc.comparison import FrocPlaces, PairedPlaces
 
 TARGETS = np.array([1.0, 0.25, 2.0])
@@ -134,6 +134,30 @@ def test_no_targets_is_undefined():
     nothing = Matching.from_events(n_images=4, fp_scores=[1.0], fp_images=[0], gt_scores=[], gt_images=[])
     table = compare(nothing, nothing, n_bootstrap=5, n_permutations=5).table()
     assert table[["difference", "p_bootstrap", "p_permutation"]].isna().all(axis=None)
+
+
+def test_two_lesions_have_no_interval_of_the_difference():
+    """One model finds both, the other none: every replicate is -1, and the permutation test says little."""
+    events = {"n_images": 6, "fp_scores": [0.5], "fp_images": [5], "gt_images": [0, 1]}
+    first, second = (Matching.from_events(gt_scores=scores, **events) for scores in ([1, 1], [-np.inf] * 2))
+    row = compare(first, second, n_bootstrap=200, n_permutations=200).table().iloc[0]
+    assert row["difference"] == -1
+    assert row[["lower", "upper", "p_bootstrap"]].isna().all()
+    assert 0.3 < row["p_permutation"] < 0.7
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("truth_id", "other"), ("x_mm", 90.0), ("semi_major_mm", 30.0)]
+)
+@pytest.mark.parametrize("golden", [True, False])
+def test_other_gts_on_the_same_images_are_refused(make_tables, column, value, golden):
+    candidates, truth, images = make_tables(1, 6, 40, 8, 100)
+    first = match(candidates, truth, images)
+    assert compare(first, match(candidates, truth.copy(), images), n_bootstrap=1, n_permutations=1)
+    changed = truth.copy()
+    changed.loc[truth.index[truth["golden"] == golden][0], column] = value
+    with pytest.raises(InvalidInputError, match="same images, patients and GTs"):
+        compare(first, match(candidates, changed, images))
 
 
 def test_refusals(make_matching):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from overread.errors import InvalidInputError
 from overread.froc.figure_comparison import (
@@ -14,6 +15,7 @@ from overread.froc.figure_comparison import (
     placed_ratings,
 )
 from overread.froc.figures_of_merit import CaseRatings, figure_of_merit
+from overread.froc.intervals import proportion_interval
 from overread.froc.matching import Matching
 
 FIGURES = ["AFROC", "wAFROC", "AFROC1", "wAFROC1"]
@@ -70,9 +72,25 @@ def test_the_interval_is_that_of_resampled_patients():
                 ratings.highest_fp[cases], positions, ratings.lesion_rating[np.concatenate(lesions)]
             )
             replicates.append(figure_of_merit(copied, "wAFROC1"))
-    lower, upper = np.quantile(replicates, [0.025, 0.975])
-    assert (found.lower, found.upper) == pytest.approx((lower, upper), abs=0.03)
+    worth = found.estimate * (1 - found.estimate) / np.var(replicates)
+    expected = proportion_interval(found.estimate * worth, worth)
+    assert (found.lower, found.upper) == pytest.approx(np.ravel(expected).tolist(), abs=0.03)
     assert found.lower < found.estimate < found.upper
+
+
+def test_few_lesions_all_found_are_not_sure_to_be_found():
+    def perfect(gt_images):
+        scores = [1.0] * len(gt_images)
+        return Matching.from_events(
+            n_images=10, fp_scores=[0.5], fp_images=[9], gt_scores=scores, gt_images=gt_images
+        )
+
+    (three,) = estimate_figures(perfect([0, 1, 2]), ["wAFROC"], n_bootstrap=50)
+    assert three.estimate == three.upper == 1
+    assert three.lower == pytest.approx(binomtest(3, 3).proportion_ci(method="wilson").low)
+    (one,) = estimate_figures(perfect([0, 0]), ["wAFROC"], n_bootstrap=50)
+    assert one.estimate == 1
+    assert np.isnan([one.lower, one.upper]).all()
 
 
 def test_the_same_model_twice_does_not_differ():

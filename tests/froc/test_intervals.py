@@ -3,6 +3,7 @@ import pytest
 from scipy.stats import binomtest, chi2, norm
 from scipy.stats import t as student_t
 
+from overread.errors import InvalidInputError
 from overread.froc import percentile_interval, proportion_interval, rate_interval, score_interval
 from overread.froc.intervals import standard_interval
 
@@ -53,10 +54,42 @@ def test_standard_interval_and_its_p_value_agree():
     rng = np.random.default_rng(1)
     replicates = rng.normal(0.1, 0.05, (1000, 1))
     error = replicates.std(ddof=1)
-    result = standard_interval(np.array([0.1]), replicates, 0.95)
+    result = standard_interval(np.array([0.1]), replicates, 9, 0.95)
     np.testing.assert_allclose([result.lower[0], result.upper[0]], norm.interval(0.95, 0.1, error))
     np.testing.assert_allclose(result.p_value, 2 * norm.sf(0.1 / error))
-    touching = standard_interval(np.array([0.1]), replicates, 1 - float(result.p_value[0]))
+    touching = standard_interval(np.array([0.1]), replicates, 9, 1 - float(result.p_value[0]))
     assert touching.lower[0] == pytest.approx(0, abs=1e-12)
-    assert standard_interval(np.zeros(1), np.zeros((5, 1)), 0.95).p_value[0] == 1
-    assert np.isnan(standard_interval(np.zeros(1), np.full((5, 1), np.nan), 0.95).p_value[0])
+    assert standard_interval(np.zeros(1), np.zeros((5, 1)), 9, 0.95).p_value[0] == 1
+    assert np.isnan(standard_interval(np.zeros(1), np.full((5, 1), np.nan), 9, 0.95).p_value[0])
+
+
+@pytest.mark.parametrize("difference", [-1.0, 0.1, 1 / 3])
+def test_a_difference_that_never_varies_has_no_interval(difference):
+    result = standard_interval(np.array([difference]), np.full((1000, 1), difference), 9, 0.95)
+    assert np.isnan([result.lower, result.upper, result.p_value]).all()
+
+
+def test_one_patient_has_no_interval_of_a_difference():
+    replicates = np.array([[-1.0], [0.0], [-1.0], [0.0]])
+    result = standard_interval(np.array([-1.0]), replicates, 1, 0.95)
+    assert np.isnan([result.lower, result.upper, result.p_value]).all()
+    same = standard_interval(np.zeros(1), np.zeros((4, 1)), 1, 0.95)
+    assert (same.lower[0], same.upper[0], same.p_value[0]) == (0, 0, 1)
+
+
+def test_intervals_of_differences_end_at_one():
+    result = standard_interval(np.array([0.9, -0.9]), np.array([[0.7, -0.7], [1.0, -1.0]] * 5), 5, 0.95)
+    assert (result.upper[0], result.lower[1]) == (1, -1)
+
+
+def test_shares_that_cannot_be_are_refused():
+    for found, total in ((5, 3), (-1, 3), (0, -1), ([1, 4], [3, 3])):
+        with pytest.raises(InvalidInputError, match="0 <= found <= total"):
+            proportion_interval(found, total)
+    assert np.isnan(proportion_interval(0, 0)).all()
+
+
+def test_a_share_that_rounding_puts_above_one_is_one():
+    above = np.array([1 + 1e-15])
+    ends = score_interval(above, np.full((10, 1), above), 7, 0.95)
+    np.testing.assert_allclose(np.ravel(ends), proportion_interval(7, 7))

@@ -128,6 +128,15 @@ def test_golden_without_column():
         match(CANDIDATES, TRUTH.assign(golden=0.5), IMAGES)
 
 
+@pytest.mark.parametrize("bad", [np.nan, "two", None, np.inf])
+def test_readers_that_are_no_number_are_refused(bad):
+    truth = TRUTH.drop(columns="golden").astype({"n_readers": object})
+    truth.loc[truth.index[1], "n_readers"] = bad
+    with pytest.raises(TableError, match="row 1, column n_readers"):
+        match(CANDIDATES, truth, IMAGES)
+    assert match(CANDIDATES, truth.assign(n_readers=["1", "2", "3"][: len(truth)]), IMAGES).n_gts == 2
+
+
 def test_patients_default_to_images():
     assert match(CANDIDATES, TRUTH, IMAGES.drop(columns="patient_id")).n_patients == 3
     with pytest.raises(TableError, match="row 1, column patient_id"):

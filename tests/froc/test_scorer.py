@@ -82,6 +82,10 @@ def test_refusals():
         FrocScorer(level="patient")
     with pytest.raises(InvalidInputError, match="fp_target"):
         FrocScorer(fp_target=-1)
+    with pytest.raises(InvalidInputError, match="single_reader='foo'"):
+        FrocScorer(single_reader="foo")
+    with pytest.raises(InvalidInputError, match="single_reader='foo'"):
+        matching_of_bags(plain, np.zeros(2), [1, 0], single_reader="foo")
 
 
 def test_the_table_gives_images_and_golden():

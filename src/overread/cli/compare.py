@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
-SIGNIFICANT = 0.05
+DISAGREEMENT = (
+    "Interval and permutation test disagree: the interval {} 0. With few lesions the interval is the less sure "
+    "of the two; more cases are needed to decide."
+)
 MEASURES = ("gt_sensitivity", "image_sensitivity")
 
 
@@ -51,7 +55,7 @@ def compare(
     n_permutations
         Swappings of the models in random patients for the p-values.
     level
-        Level of the intervals.
+        Level of the intervals; models are told apart where p is below 1 - level.
     seed
         Same seed, same answer.
     figure
@@ -64,7 +68,9 @@ def compare(
         What a hit is and how hits are counted.
     """
     from overread.cli.froc_inputs import check_before_work, load_evaluation
+    from overread.cli.seed import checked_seed
 
+    checked_seed(seed)
     check_before_work(figure)
     files, ground_truth = ((a,), b) if truth is None else ((a, b), truth)
     evaluation = load_evaluation(
@@ -138,18 +144,21 @@ def verdict(first: str, second: str, figures: tuple[FigureComparison, ...]) -> l
     if not figures:
         return [f"{first} and {second} cannot be told apart: there is no GT to find."]
     main = figures[-1]
-    width = f"{main.lower:+.3f} to {main.upper:+.3f}"
-    if main.p_permutation >= SIGNIFICANT:
-        return [
-            f"{first} and {second} cannot be told apart on these images: {main.figure} differs by "
-            f"{main.difference:+.3f} ({width}), p = {main.p_permutation:.3f}.",
-            "That is not proof that they are equal: every difference within the interval fits these data.",
+    no_interval = isnan(main.lower)
+    width = "no interval" if no_interval else f"{main.lower:+.3f} to {main.upper:+.3f}"
+    figure = f"{main.difference:+.3f} ({width}), p = {main.p_permutation:.3f}."
+    leaves_out_zero = not no_interval and not main.lower <= 0 <= main.upper
+    if main.p_permutation < 1 - main.level:
+        better = second if main.difference > 0 else first
+        said = [
+            f"{better} is better on these images: {main.figure} of {second} differs from {first} by {figure}"
         ]
-    better = second if main.difference > 0 else first
-    return [
-        f"{better} is better on these images: {main.figure} of {second} differs from {first} by "
-        f"{main.difference:+.3f} ({width}), p = {main.p_permutation:.3f}.",
-    ]
+        return said if leaves_out_zero or no_interval else [*said, DISAGREEMENT.format("includes")]
+    said = [f"{first} and {second} cannot be told apart on these images: {main.figure} differs by {figure}"]
+    if leaves_out_zero:
+        return [*said, DISAGREEMENT.format("leaves out")]
+    fitting = "" if no_interval else ": every difference within the interval fits these data"
+    return [*said, f"That is not proof that they are equal{fitting}."]
 
 
 def show(report: dict[str, Any], *, as_json: bool) -> None:

@@ -50,10 +50,11 @@ def demo(
 
     from overread.cli.demo_page import demo_page, path_table
     from overread.cli.mark_tables import said_warnings
+    from overread.cli.seed import checked_seed
 
     console = Console()
     with said_warnings():
-        run = run_demo(n_images, seed, console)
+        run = run_demo(n_images, checked_seed(seed), console)
     console.print(path_table(run.path, run.choice))
     page = output / "index.html"
     demo_page(run).write(page)

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["froc"]
 
+FP_TARGETS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+
 
 def froc(
     scores: Path,
     truth: Path,
     *,
-    fp: Annotated[tuple[float, ...], Parameter(negative=())] = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
+    fp: Annotated[tuple[float, ...] | None, Parameter(negative=())] = None,
     n_bootstrap: int = 1000,
     level: float = 0.95,
     seed: int = 0,
@@ -44,7 +46,7 @@ def froc(
     truth
         Ground truth: CSV or Parquet with image_id and ellipses, circles or boxes, or COCO ground truth.
     fp
-        False positives per image at which sensitivity is told; repeat for more.
+        False positives per image at which sensitivity is told; repeat for more. Default: 0.5 to 3 by 0.5.
     n_bootstrap
         Resamplings of patients for the intervals.
     level
@@ -69,20 +71,25 @@ def froc(
         What a hit is and how hits are counted.
     """
     from overread.cli.froc_inputs import check_before_work, load_evaluation
+    from overread.cli.seed import checked_seed
 
+    checked_seed(seed)
     check_before_work(figure, n_shifts=n_shifts)
+    if locked is not None and fp is not None:
+        raise UsageError("--fp has no effect with --locked, whose threshold is fixed: leave it out")
+    targets = fp or FP_TARGETS
     evaluation = load_evaluation((scores,), truth, reading or ReadingOptions(), counting or CountingOptions())
     matchings = {model.name: evaluation.matching(model) for model in evaluation.models}
     if (lock or locked) and len(matchings) > 1:
         raise UsageError(f"--lock and --locked need one model; choose it by --score: {', '.join(matchings)}")
     if locked is not None:
-        report = locked_report(matchings, locked, n_bootstrap, seed)
+        report = locked_report(matchings, locked, n_bootstrap, level, seed)
     else:
-        report = froc_report(evaluation, matchings, fp, n_bootstrap, level, seed, n_shifts)
+        report = froc_report(evaluation, matchings, targets, n_bootstrap, level, seed, n_shifts)
     if lock is not None:
         report["locked"] = lock_threshold(matchings, lock, lock_at)
     if figure is not None:
-        draw(matchings, figure, fp, n_bootstrap, level, seed)
+        draw(matchings, figure, targets, n_bootstrap, level, seed)
     show(report, as_json=json)
 
 
@@ -224,13 +231,15 @@ def lock_threshold(matchings: dict[str, Matching], path: Path, fp_target: float)
     }
 
 
-def locked_report(matchings: dict[str, Matching], path: Path, n_bootstrap: int, seed: int) -> dict[str, Any]:
+def locked_report(
+    matchings: dict[str, Matching], path: Path, n_bootstrap: int, level: float, seed: int
+) -> dict[str, Any]:
     """Test figures at a locked threshold, citing its file."""
     from overread.froc.locked import LockedOperatingPoint
 
     ((name, matching),) = matchings.items()
     point = LockedOperatingPoint.read(path)
-    result = point.evaluate(matching, n_bootstrap=n_bootstrap, seed=seed)
+    result = point.evaluate(matching, n_bootstrap=n_bootstrap, level=level, seed=seed)
     (record,) = records_of(result.intervals)
     return {
         "model": name,
@@ -242,6 +251,7 @@ def locked_report(matchings: dict[str, Matching], path: Path, n_bootstrap: int, 
         "locked_fp_per_image": point.fp_per_image,
         "n_images": matching.n_images,
         "n_gts": matching.n_gts,
+        "level": level,
         "point": record,
     }
 

@@ -103,6 +103,14 @@ class CountingOptions:
         """Rule of what hits what."""
         from overread.truth.hits import HIT, STRICT_HIT, HitRule
 
+        for option, value, rule in (
+            ("--max-distance-mm", self.max_distance_mm, "distance"),
+            ("--min-overlap", self.min_overlap, "overlap"),
+        ):
+            if value is not None and self.rule != rule:
+                raise UsageError(
+                    f"{option} has no effect with --rule {self.rule}; it belongs to --rule {rule}"
+                )
         if self.rule == "hit" or self.rule == "strict":
             return HIT if self.rule == "hit" else STRICT_HIT
         return HitRule(kind=self.rule, max_distance_mm=self.max_distance_mm, min_overlap=self.min_overlap)
@@ -169,12 +177,16 @@ def load_evaluation(
     """
     from overread.froc.detections import read_foreign_truth
 
+    counting.hit_rule()
+    check_reading(reading, scores)
     table = None if reading.images is None else image_table(reading.images, reading.split)
     if table is None and reading.split is not None:
         raise UsageError("--split needs --images, a table with the column split")
     spacing = reading.mm_per_px if table is None or reading.mm_per_px is not None else table_spacing(table)
     found_truth = read_foreign_truth(truth, spacing=spacing, category=reading.category)
     found = [read_scores(path, reading, spacing) for path in scores]
+    if reading.mm_per_px is not None and not (found_truth.in_px or any(part.in_px for part in found)):
+        raise UsageError("--mm-per-px has no effect: every position is in mm; leave it out")
     models = tuple(
         model for path, part in zip(scores, found, strict=True) for model in models_of(part, path, scores)
     )
@@ -187,6 +199,20 @@ def load_evaluation(
         images_from=images_from,
         counting=counting,
     )
+
+
+def check_reading(reading: ReadingOptions, scores: tuple[Path, ...]) -> None:
+    """Refuse options of a kind of file that is not there."""
+    tables = [path.suffix.lower() in (".csv", ".parquet") for path in scores]
+    if reading.score and not any(tables):
+        raise UsageError("--score has no effect: JSON detections have one score each; leave it out")
+    for option, value in (
+        ("--format", reading.format),
+        ("--box-mode", reading.box_mode),
+        ("--units", reading.units),
+    ):
+        if value is not None and all(tables):
+            raise UsageError(f"{option} has no effect: it is for detections in JSON; leave it out")
 
 
 def read_scores(path: Path, reading: ReadingOptions, spacing: Spacing | None) -> Detections:
@@ -209,7 +235,8 @@ def read_scores(path: Path, reading: ReadingOptions, spacing: Spacing | None) ->
                 "or the table that has them: --candidates"
             )
         return found
-    positions = read_positions(reading.candidates, spacing=spacing)
+    placed = read_positions(reading.candidates, spacing=spacing)
+    positions = placed.candidates
     keys = ["image_id", "candidate_id"]
     joined = found.scores[keys].merge(positions, on=keys, how="left", indicator=True)
     absent = joined["_merge"] != "both"
@@ -219,7 +246,9 @@ def read_scores(path: Path, reading: ReadingOptions, spacing: Spacing | None) ->
             f"{path}, row {row + 2}: image {joined['image_id'][row]!r}, "
             f"candidate {joined['candidate_id'][row]!r} is not in {reading.candidates}"
         )
-    return Detections(joined.drop(columns="_merge"), found.scores, found.images)
+    return Detections(
+        joined.drop(columns="_merge"), found.scores, found.images, in_px=found.in_px or placed.in_px
+    )
 
 
 def models_of(found: Detections, path: Path, files: tuple[Path, ...]) -> list[ScoredModel]:

@@ -57,10 +57,12 @@ def print_points(console: Console, report: dict[str, Any], model: dict[str, Any]
     table.caption, table.caption_justify = caption(report, model), "left"
     console.print(table)
     for figure in model["figures_of_merit"]:
-        console.print(
-            f"{figure['figure']} {figure['estimate']:.3f} ({figure['lower']:.3f} to {figure['upper']:.3f})",
-            highlight=False,
+        limits = (
+            "no interval"
+            if math.isnan(figure["lower"])
+            else f"{figure['lower']:.3f} to {figure['upper']:.3f}"
         )
+        console.print(f"{figure['figure']} {figure['estimate']:.3f} ({limits})", highlight=False)
     if ignored:
         console.print(points_table("The same, candidates on single-reader GTs ignored", ignored, None))
 
@@ -114,7 +116,7 @@ def print_locked(report: dict[str, Any]) -> None:
             highlight=False,
         )
     table = Table(
-        caption="per cent, 95 % intervals, threshold fixed",
+        caption=f"per cent, {100 * report['level']:g} % intervals, threshold fixed",
         caption_justify="left",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -182,6 +184,8 @@ def signed_limits(row: dict[str, float], scale: float, digits: int) -> str:
     """Difference with its sign and interval."""
     if math.isnan(row["difference"]):
         return "-"
+    if math.isnan(row["lower"]):
+        return f"{scale * row['difference']:+.{digits}f} (no interval)"
     values = [f"{scale * row[key]:+.{digits}f}" for key in ("difference", "lower", "upper")]
     return f"{values[0]} ({values[1]} to {values[2]})"
 

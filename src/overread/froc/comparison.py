@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from overread.errors import InvalidInputError
 from overread.froc._kernels import permuted_differences
 from overread.froc.curve import FP_TARGETS, MEASURES, checked_targets
-from overread.froc.intervals import StandardInterval, standard_interval
+from overread.froc.intervals import ROUNDING, StandardInterval, standard_interval
 from overread.froc.matching import Matching
 from overread.froc.resampling import (
     CHUNK_DRAWS,
@@ -20,15 +20,17 @@ from overread.froc.resampling import (
     estimates_at,
     needed_fps,
     patient_counts,
+    patients_of_measures,
     replicate_sensitivities,
     stacked,
 )
+from overread.marks.ellipse import ELLIPSE_COLUMNS
 
 __all__ = ["Comparison", "compare"]
 
 Floats = NDArray[np.float64]
 
-ROUNDING = 1e-9
+TRUTH_COLUMNS = ("image_id", "truth_id", *ELLIPSE_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,12 +45,15 @@ class Comparison:
         Paired bootstrap replicates of each measure's difference, (n_bootstrap, n_targets).
     permuted
         Permutation replicates of the difference in GT and image sensitivity, (n_permutations, n_targets).
+    n_units
+        Number of patients with something to find, of each measure; of reached GTs that of the model with fewer.
     """
 
     first: pd.DataFrame
     second: pd.DataFrame
     differences: dict[str, Floats]
     permuted: dict[str, Floats]
+    n_units: dict[str, int]
 
     def table(self, level: float = 0.95) -> pd.DataFrame:
         """One row per target and measure.
@@ -81,8 +86,9 @@ class Comparison:
         return self.second[measure].to_numpy() - self.first[measure].to_numpy()
 
     def interval_of(self, measure: str, level: float = 0.95) -> StandardInterval:
-        """Interval and p-value of the difference, one per target."""
-        return standard_interval(self.difference(measure), self.differences[measure], level)
+        """Interval and p-value of the difference, one per target; NaN where the data cannot say."""
+        differences, n_units = self.differences[measure], self.n_units[measure]
+        return standard_interval(self.difference(measure), differences, n_units, level)
 
     def permutation_p_values(self, measure: str) -> Floats:
         """Share of permutations at least as far from zero as the data, the data included."""
@@ -129,11 +135,13 @@ def compare(
     for counts in patient_counts(first.n_patients, n_bootstrap, seed):
         one, two = (replicate_sensitivities(events, counts, targets) for events in pair)
         blocks.append({measure: two[measure] - one[measure] for measure in MEASURES})
+    units = [patients_of_measures(model) for model in (first, second)]
     return Comparison(
         first=estimates_at(first, targets),
         second=estimates_at(second, targets),
         differences=stacked(blocks),
         permuted=permutations(first, second, targets, n_permutations, seed),
+        n_units={measure: min(part[measure] for part in units) for measure in MEASURES},
     )
 
 
@@ -143,6 +151,7 @@ def check_same_cases(first: Matching, second: Matching) -> None:
         np.array_equal(first.image_ids, second.image_ids)
         and np.array_equal(first.patients, second.patients)
         and np.array_equal(first.gt_images, second.gt_images)
+        and same_truth(first, second)
     )
     if not same:
         raise InvalidInputError(
@@ -150,6 +159,18 @@ def check_same_cases(first: Matching, second: Matching) -> None:
         )
     if first.rule != second.rule or first.options != second.options:
         raise InvalidInputError("compare: the two models were matched by different rules or options")
+
+
+def same_truth(first: Matching, second: Matching) -> bool:
+    """Whether ids and ellipses of the GTs agree, as far as both matchings know them; all GTs, or the targets."""
+    if first.geometry is not None and second.geometry is not None:
+        one, two = first.geometry.truth, second.geometry.truth
+        if not np.array_equal(first.geometry.truth_golden, second.geometry.truth_golden):
+            return False
+    else:
+        one, two = first.strata, second.strata
+    known = [name for name in TRUTH_COLUMNS if name in one.columns and name in two.columns]
+    return all(np.array_equal(one[name].to_numpy(), two[name].to_numpy()) for name in known)
 
 
 def permutations(

@@ -60,11 +60,14 @@ class Detections:
         image_id, candidate_id, one column a model; the same rows.
     images
         Every image that was read, where the file says so; else None.
+    in_px
+        Whether positions were in px, so that a spacing was used.
     """
 
     candidates: pd.DataFrame
     scores: pd.DataFrame
     images: tuple[str, ...] | None
+    in_px: bool = False
 
     @property
     def models(self) -> list[str]:
@@ -79,10 +82,14 @@ class Detections:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ForeignTruth:
-    """Ground truth as a table with the representative ellipse, and the images where the file lists them."""
+    """Ground truth as a table with the representative ellipse, and the images where the file lists them.
+
+    ``in_px`` says whether positions were in px, so that a spacing was used.
+    """
 
     truth: pd.DataFrame
     images: tuple[str, ...] | None
+    in_px: bool = False
 
 
 def read_detections(
@@ -123,14 +130,15 @@ def read_detections(
     if file.suffix.lower() in (".csv", ".parquet"):
         return detections_of_table(read_by_schema(file, DETECTIONS), file, spacing, score_columns)
     boxes = chosen_category(read_box_file(file, format, box_mode=box_mode), category)
-    frame = placed(box_frame(boxes, units), str(file), spacing)
+    written = box_frame(boxes, units)
+    frame = placed(written, str(file), spacing)
     if missing := [box.place for box in boxes.boxes if box.score is None]:
         raise FormatError(f"{missing[0]}: no score; is this a file of ground truth?")
     scores = np.array([box.score for box in boxes.boxes], dtype=np.float64)
-    return assembled(frame, {model or "score": scores}, boxes.images)
+    return assembled(frame, {model or "score": scores}, boxes.images, in_px=is_in_px(written))
 
 
-def read_positions(path: str | Path, *, spacing: Spacing | None = None) -> pd.DataFrame:
+def read_positions(path: str | Path, *, spacing: Spacing | None = None) -> Detections:
     """Read image_id, candidate_id, x_mm, y_mm and radius_mm of a table of candidates, without any scores."""
     file = Path(path)
     if file.suffix.lower() not in (".csv", ".parquet"):
@@ -138,7 +146,7 @@ def read_positions(path: str | Path, *, spacing: Spacing | None = None) -> pd.Da
     frame = read_by_schema(file, DETECTIONS)
     if position_kind(frame) is None:
         raise TableError(f"{file}: no positions; give x_mm and y_mm, x_px and y_px, or boxes")
-    return assembled(placed(frame, str(file), spacing), {}, None).candidates
+    return assembled(placed(frame, str(file), spacing), {}, None, in_px=is_in_px(frame))
 
 
 def read_foreign_truth(
@@ -155,7 +163,8 @@ def read_foreign_truth(
     """
     file = Path(path)
     if file.suffix.lower() in (".csv", ".parquet"):
-        return ForeignTruth(truth_of_table(read_by_schema(file, TRUTH), file, spacing), None)
+        table = read_by_schema(file, TRUTH)
+        return ForeignTruth(truth_of_table(table, file, spacing), None, in_px=is_in_px(table))
     boxes = chosen_category(read_box_file(file, "coco"), category)
     if boxes.images is None:
         raise FormatError(f"{file}: COCO results, not ground truth: no 'images' and 'annotations'")
@@ -163,7 +172,7 @@ def read_foreign_truth(
     if unknown:
         raise FormatError(f"{file}: image {unknown[0]!r} has annotations and is not under 'images'")
     frame = placed(box_frame(boxes, "px"), str(file), spacing)
-    return ForeignTruth(with_ids(frame, "truth_id"), boxes.images)
+    return ForeignTruth(with_ids(frame, "truth_id"), boxes.images, in_px=True)
 
 
 def read_by_schema(path: Path, schema: Schema) -> pd.DataFrame:
@@ -190,7 +199,7 @@ def detections_of_table(
     scores = {name: score_values(frame, name, path) for name in chosen}
     if position_kind(frame) is None:
         return assembled(frame, scores, None)
-    return assembled(placed(frame, str(path), spacing), scores, None)
+    return assembled(placed(frame, str(path), spacing), scores, None, in_px=is_in_px(frame))
 
 
 def default_score_columns(frame: pd.DataFrame, path: Path) -> list[str]:
@@ -232,6 +241,11 @@ def truth_of_table(frame: pd.DataFrame, path: Path, spacing: Spacing | None) -> 
 def position_kind(frame: pd.DataFrame) -> str | None:
     """First kind of position whose columns are all there."""
     return next((kind for kind, names in POSITIONS.items() if set(names) <= set(frame.columns)), None)
+
+
+def is_in_px(frame: pd.DataFrame) -> bool:
+    """Whether the positions of a table are in px."""
+    return (position_kind(frame) or "").endswith("px")
 
 
 def placed(frame: pd.DataFrame, place: str, spacing: Spacing | None) -> pd.DataFrame:
@@ -336,12 +350,19 @@ def chosen_category(boxes: BoxFile, category: str | None) -> BoxFile:
 
 
 def assembled(
-    frame: pd.DataFrame, scores: Mapping[str, FloatArray], images: tuple[str, ...] | None
+    frame: pd.DataFrame,
+    scores: Mapping[str, FloatArray],
+    images: tuple[str, ...] | None,
+    *,
+    in_px: bool = False,
 ) -> Detections:
     """Tables of candidates and scores with the same rows."""
     named = with_ids(frame, "candidate_id")
     keys = named[["image_id", "candidate_id"]]
     where = [name for name in ("x_mm", "y_mm", "radius_mm") if name in named.columns]
     return Detections(
-        candidates=pd.concat([keys, named[where]], axis=1), scores=keys.assign(**scores), images=images
+        candidates=pd.concat([keys, named[where]], axis=1),
+        scores=keys.assign(**scores),
+        images=images,
+        in_px=in_px,
     )

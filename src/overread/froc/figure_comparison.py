@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.errors import InvalidInputError
-from overread.froc.comparison import ROUNDING, FrocPlaces, check_same_cases
+from overread.froc.comparison import FrocPlaces, check_same_cases
 from overread.froc.figures_of_merit import CaseRatings, FigureOfMerit, figure_of_merit, resampled_figures
-from overread.froc.intervals import percentile_interval, standard_interval
+from overread.froc.intervals import ROUNDING, score_interval, standard_interval
 from overread.froc.matching import Matching
-from overread.froc.resampling import patient_counts
+from overread.froc.resampling import patient_counts, patients_of_measures
 
 __all__ = ["FigureComparison", "FigureEstimate", "case_ratings", "compare_figures", "estimate_figures"]
 
@@ -22,7 +22,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class FigureEstimate:
-    """One figure of merit with its percentile interval over resampled patients."""
+    """One figure of merit with its interval over resampled patients; NaN where one patient has all targets."""
 
     figure: FigureOfMerit
     estimate: float
@@ -63,14 +63,17 @@ def estimate_figures(
 ) -> tuple[FigureEstimate, ...]:
     """Estimate figures of merit, each with an interval from resampled patients.
 
-    A replicate without lesions or without the cases that give false positives is left out.
+    The interval is that of sensitivities (:func:`~overread.froc.score_interval`): a figure is a mean of shares,
+    too. A replicate without lesions or without the cases that give false positives is left out. Fewer than two
+    patients with a target show nothing of how lesions vary: the interval is NaN.
     """
     ratings = case_ratings(matching)
+    n_units = patients_of_measures(matching)["gt_sensitivity"]
     results = []
     for figure in figures:
         estimate = figure_of_merit(ratings, figure)
-        replicates = replicated(matching, ratings, figure, n_bootstrap, seed)
-        lower, upper = percentile_interval(replicates[:, None], level)
+        replicates = replicated(matching, ratings, figure, n_bootstrap, seed)[:, None]
+        lower, upper = score_interval(np.array([estimate]), replicates, n_units if n_units > 1 else 0, level)
         results.append(FigureEstimate(figure, estimate, float(lower[0]), float(upper[0]), level))
     return tuple(results)
 
@@ -93,12 +96,13 @@ def compare_figures(
     """
     check_same_cases(first, second)
     pair = case_ratings(first), case_ratings(second)
+    n_units = patients_of_measures(first)["gt_sensitivity"]
     results = []
     for figure in figures:
         one, two = (figure_of_merit(ratings, figure) for ratings in pair)
         replicates = [replicated(first, ratings, figure, n_bootstrap, seed) for ratings in pair]
         differences = (replicates[1] - replicates[0])[:, None]
-        interval = standard_interval(np.array([two - one]), differences, level)
+        interval = standard_interval(np.array([two - one]), differences, n_units, level)
         results.append(
             FigureComparison(
                 figure=figure,

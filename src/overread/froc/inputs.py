@@ -73,7 +73,14 @@ def golden_targets(truth: pd.DataFrame) -> Bools:
             raise TableError("truth, column golden: values other than true and false")
         return golden.to_numpy(np.bool_)
     if "n_readers" in truth.columns:
-        return truth["n_readers"].to_numpy() >= 2
+        readers = pd.to_numeric(truth["n_readers"], errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        wrong = np.flatnonzero(~np.isfinite(readers))
+        if len(wrong):
+            row = int(wrong[0])
+            raise TableError(
+                f"truth, row {row}, column n_readers: {truth['n_readers'].iloc[row]!r:.40} is not a number of readers"
+            )
+        return np.asarray(readers >= 2)
     return np.ones(len(truth), dtype=np.bool_)
 
 

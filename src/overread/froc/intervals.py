@@ -24,6 +24,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+ROUNDING = 1e-9
+
 
 def percentile_interval(replicates: Floats, level: float) -> tuple[Floats, Floats]:
     """Central interval of the replicates along the first axis; undefined replicates are left out."""
@@ -52,10 +54,11 @@ def score_interval(estimate: Floats, replicates: Floats, n_units: int, level: fl
         nothing = np.full(estimate.shape, np.nan)
         return nothing, nothing
     variance = defined.var(axis=0)
-    spread = estimate * (1 - estimate)
+    share = np.clip(estimate, 0.0, 1.0)  # a weighted mean of ones may come out a rounding above 1
+    spread = share * (1 - share)
     seen = (variance > 0) & (spread > 0)
     worth = np.divide(spread, variance, out=np.full(estimate.shape, float(n_units)), where=seen)
-    return proportion_interval(estimate * worth, worth, level)
+    return proportion_interval(share * worth, worth, level)
 
 
 def rate_interval(
@@ -78,35 +81,44 @@ def rate_interval(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandardInterval:
-    """Estimate +- z standard errors, and the two-sided p-value of "zero" that belongs to it."""
+    """Estimate +- z standard errors, and the two-sided p-value of "zero" that belongs to it; NaN: not known."""
 
     lower: Floats
     upper: Floats
     p_value: Floats
 
 
-def standard_interval(estimate: Floats, replicates: Floats, level: float) -> StandardInterval:
-    """Interval of a difference from the standard deviation of its replicates along the first axis.
+def standard_interval(estimate: Floats, replicates: Floats, n_units: int, level: float) -> StandardInterval:
+    """Interval of a difference of shares from the standard deviation of its replicates along the first axis.
 
-    A difference has no bounds nearby, so the plain interval serves. Percentiles of the replicates, which are
-    multiples of one lesion, reject a true null hypothesis too rarely (``docs/froc_statistics.md``).
+    The plain interval serves, cut at -1 and 1. Percentiles of the replicates, which are multiples of one
+    lesion, reject a true null hypothesis too rarely (``docs/froc_statistics.md``).
+
+    A difference that all replicates share says nothing of its own error, and neither do replicates of fewer
+    than two patients with a target (``n_units``): interval and p-value are NaN. No difference at all, in the
+    data and in every replicate, is 0 to 0 with p = 1.
     """
     z = float(ndtri(0.5 + checked_level(level) / 2))
     defined = replicates[~np.isnan(replicates).any(axis=1)]
     error = defined.std(axis=0, ddof=1) if len(defined) > 1 else np.full(estimate.shape, np.nan)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        distance = np.where(estimate == 0, 0.0, np.abs(estimate) / error)
-    p_value = np.where(np.isnan(error), np.nan, 2 * ndtr(-distance))
-    return StandardInterval(estimate - z * error, estimate + z * error, p_value)
+    equal = (np.abs(estimate) <= ROUNDING) & (error <= ROUNDING)
+    error = np.where(equal, 0.0, np.where((error <= ROUNDING) | (n_units < 2), np.nan, error))
+    distance = np.divide(np.abs(estimate), error, out=np.zeros_like(error), where=error != 0)
+    lower, upper = (np.clip(estimate + side * z * error, -1.0, 1.0) for side in (-1, 1))
+    return StandardInterval(lower, upper, np.asarray(2 * ndtr(-distance)))
 
 
 def proportion_interval(found: ArrayLike, total: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
     """Wilson's interval for ``found`` of ``total`` independent lesions.
 
-    The paper's 46 of 104 GTs at 0.5 FP per image: 0.351 to 0.538.
+    The paper's 46 of 104 GTs at 0.5 FP per image: 0.351 to 0.538. None of none has no interval: NaN.
     """
     n = np.asarray(total, dtype=np.float64)
-    p = np.asarray(found, dtype=np.float64) / n
+    k = np.asarray(found, dtype=np.float64)
+    if ((k < 0) | (k > n)).any():
+        raise InvalidInputError(f"found={k}, total={n}: need 0 <= found <= total")
+    n = np.where(n > 0, n, np.nan)
+    p = k / n
     z2 = float(ndtri(0.5 + checked_level(level) / 2)) ** 2
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)

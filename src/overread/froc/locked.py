@@ -90,7 +90,9 @@ class LockedOperatingPoint:
         """SHA-256 of the content, as in the file."""
         return record_checksum(asdict(self))
 
-    def evaluate(self, test: Matching, *, n_bootstrap: int = 1000, seed: int = 0) -> LockedEvaluation:
+    def evaluate(
+        self, test: Matching, *, n_bootstrap: int = 1000, level: float = 0.95, seed: int = 0
+    ) -> LockedEvaluation:
         """Score a test set at the locked threshold, which the bootstrap keeps fixed.
 
         Refuses a test that was matched by another rule or other options, and the very data of the lock.
@@ -110,7 +112,7 @@ class LockedOperatingPoint:
             evaluated_at=utc_now(),
             data_sha256=fingerprint,
             threshold=self.threshold,
-            intervals=result.intervals(),
+            intervals=result.intervals(level),
         )
 
 

@@ -8,7 +8,7 @@ null hypothesis each is equally likely to be either (McNemar).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, sqrt
+from math import ceil, isfinite, sqrt
 
 from scipy.special import bdtr, ndtri
 
@@ -92,6 +92,8 @@ def gts_needed(
     """
     if not (0 <= first <= 1 and 0 <= second <= 1 and 0 < power < 1 and 0 < level < 1):
         raise InvalidInputError("gts_needed: sensitivities in [0, 1], power and level between 0 and 1")
+    if not (isfinite(design_effect) and design_effect > 0):
+        raise InvalidInputError(f"design_effect={design_effect}: need a finite number above 0")
     difference = abs(second - first)
     independent = first * (1 - second) + second * (1 - first)
     psi = independent if discordant is None else discordant

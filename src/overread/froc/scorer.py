@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from overread.bags import Bags
 from overread.errors import InvalidInputError
 from overread.froc.curve import froc_curve, sensitivity_at
-from overread.froc.matching import Matching
+from overread.froc.matching import Matching, MatchOptions
 
 __all__ = ["FrocScorer", "matching_of_bags"]
 
@@ -46,6 +46,7 @@ class FrocScorer:
     def __post_init__(self) -> None:
         if self.level not in MEASURE:
             raise InvalidInputError(f"level={self.level!r}: use 'gt' or 'image'")
+        MatchOptions(single_reader=self.single_reader)
         if not (np.isfinite(self.fp_target) and self.fp_target >= 0):
             raise InvalidInputError(f"fp_target={self.fp_target}: need a finite number >= 0")
 
@@ -85,6 +86,7 @@ def matching_of_bags(
     single_reader
         What an instance of a bag that is neither counts as.
     """
+    MatchOptions(single_reader=single_reader)
     golden, negative = kinds(bags, y)
     target = golden | ((single_reader == "hit") & ~negative)
     false_positive = ~target & (negative | (single_reader == "fp"))

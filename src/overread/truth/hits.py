@@ -118,6 +118,11 @@ def candidate_hits(candidates: pd.DataFrame, truth: pd.DataFrame, rule: HitRule 
     """
     needed = ["x_mm", "y_mm", *(["radius_mm"] if rule.kind == "overlap" else [])]
     points = numbers(candidates, "candidates", needed)
+    if rule.kind == "overlap" and not (points[:, 2] > 0).all():
+        row = int(np.flatnonzero(points[:, 2] <= 0)[0])
+        raise TableError(
+            f"candidates need radius_mm above 0 for the rule overlap; row {row} has {points[row, 2]:g}"
+        )
     ellipses = normalized_ellipses(numbers(truth, "truth", list(ELLIPSE_COLUMNS)))
     reach, truth_reach = hit_reach(points, ellipses, rule)
     codes, truth_codes = image_codes(candidates, truth)

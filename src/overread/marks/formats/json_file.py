@@ -58,10 +58,7 @@ class JsonNode:
         """Value as a finite number; true and "1" are none."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             raise FormatError(f"{self.place}: {named(self.value)} where a number belongs")
-        try:
-            return float(self.value)
-        except OverflowError:
-            raise FormatError(f"{self.place}: a number too large to hold") from None
+        return float(self.value)
 
     def text(self) -> str:
         """Value as text."""
