@@ -1,6 +1,6 @@
 """Soft, B1 and B2 on simulated cohorts, each tuned by the same rule, compared by FROC on the test set.
 
-    python -m benchmarks.three_models [--images 450] [--cohorts 3]
+    python -m benchmarks.three_models [--images 900] [--cohorts 5]
 
 Thirds by patient: training, validation, test. Every setting is fitted on training and judged by the mean sensitivity
 to golden GTs at the paper's FP targets on validation; the sparsest within 0.01 of the best is fitted to both. All
@@ -165,8 +165,8 @@ def _setting(tuning: Tuning[Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--images", type=int, default=450, help="images of a cohort")
-    parser.add_argument("--cohorts", type=int, default=3, help="cohorts, seeds 0, 1, ...")
+    parser.add_argument("--images", type=int, default=900, help="images of a cohort")
+    parser.add_argument("--cohorts", type=int, default=5, help="cohorts, seeds 0, 1, ...")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     start, cohorts = time.process_time(), []
