@@ -40,25 +40,25 @@ def main() -> None:
 def solve(problem: Problem, order: dict[str, Any]) -> dict[str, Any]:
     task = Task(order["labels"], np.array(order["lambdas"]), order["tol"])
     solver = SOLVERS[order["solver"]]
-    before = _forget_peak()
+    before = forget_peak()
     start = time.process_time()
     solution = solver(problem, task)
     seconds = time.process_time() - start
-    peak = _status("VmHWM") - before
+    peak = status("VmHWM") - before
     np.savez(order["out"], W=solution.W, b=solution.b)
     return {"seconds": seconds, "peak_bytes": peak, **solution.details}
 
 
-def _forget_peak() -> int:
+def forget_peak() -> int:
     """Start the count of peak memory anew (Linux) and return what is resident now."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
         return 0
-    return _status("VmRSS")
+    return status("VmRSS")
 
 
-def _status(field: str) -> int:
+def status(field: str) -> int:
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -190,6 +191,8 @@ def load_evaluation(
     models = tuple(
         model for path, part in zip(scores, found, strict=True) for model in models_of(part, path, scores)
     )
+    for model in models:
+        warn_about_strangers(model, found_truth.truth)
     images, images_from = listed_images(table, found_truth, found, models, reading)
     kept = set(images["image_id"]) if reading.split is not None else None
     return Evaluation(
@@ -199,6 +202,17 @@ def load_evaluation(
         images_from=images_from,
         counting=counting,
     )
+
+
+def warn_about_strangers(model: ScoredModel, truth: pd.DataFrame) -> None:
+    """Say so where not one image has both a detection and a GT: most likely the ids are written differently."""
+    detected, marked = model.candidates["image_id"], truth["image_id"]
+    if len(detected) and len(marked) and not detected.isin(marked).any():
+        print(
+            f"overread: warning: no image of the truth has a detection of {model.name}; the ids look like "
+            f"{detected.iloc[0]!r} there and {marked.iloc[0]!r} in the truth",
+            file=sys.stderr,
+        )
 
 
 def check_reading(reading: ReadingOptions, scores: tuple[Path, ...]) -> None:

@@ -35,7 +35,7 @@ UPDATES = ("mackay", "em", "fixed")
 
 # Deviations of 1000 on standardized features: beyond, a coefficient has no bound that data could give it.
 SMALLEST_ALPHA = 1e-6
-# Within a round the mode is exact to a small fraction of what one more update changes.
+# Rounds on the way may reuse second derivatives and stop early; the rounds that decide on convergence may not.
 ROUND_TOL = 1e-4
 FINAL_TOL = 1e-10
 LARGEST_PACE = 16.0
@@ -111,14 +111,18 @@ def maximize_evidence(
     tol: float,
     max_rounds: int,
 ) -> Rounds:
-    """Repeat mode and update until log alpha changes by at most tol and nothing is dropped any more."""
+    """Repeat mode and update until log alpha changes by at most tol and nothing is dropped any more.
+
+    Rounds are cheap until this holds for the first time. From then on each finds the mode to `FINAL_TOL` with second
+    derivatives formed anew, and one of these must hold it again.
+    """
     alpha = np.full(len(search.kept), alpha_init)
     evidence: list[float] = []
     n_kept: list[float] = []
     pace = Pace.start(len(alpha))
-    change, settled, steps = 0.0, update == "fixed", 0
+    change, settled, steps, exact = 0.0, update == "fixed", 0, False
     for _ in range(0 if settled else max_rounds):
-        posterior = search.minimize(alpha, tol=ROUND_TOL)
+        posterior = search.minimize(alpha, tol=FINAL_TOL if exact else ROUND_TOL, fresh=exact)
         steps += posterior.n_steps
         evidence.append(posterior.log_evidence(alpha, fit_intercept=search.fit_intercept))
         n_kept.append(float(len(alpha)))
@@ -130,9 +134,11 @@ def maximize_evidence(
         search.keep(stays)
         pace.keep(stays)
         alpha = new[stays]
-        settled = change <= tol and bool(stays.all())
+        quiet = change <= tol and bool(stays.all())
+        settled = quiet and exact
         if settled:
             break
+        exact = exact or quiet
     posterior = search.minimize(alpha, tol=FINAL_TOL, fresh=True)
     return Rounds(
         posterior=posterior,
