@@ -42,7 +42,7 @@ class DawidSkene(BaseEstimator):
         pi.
     reader_skills_ : pandas.DataFrame
         reader_id, n_votes, n_marked, expected_positives, sensitivity and specificity with 95 % intervals. The
-        intervals take the posteriors as known, and so are too short where readers disagree.
+        intervals take the posteriors as known, and so are too short: see docs/crowd_models.md.
     objectives_ : ndarray
         L at the start and after each round.
     n_iter_, converged_
