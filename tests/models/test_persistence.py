@@ -340,14 +340,22 @@ def test_the_public_names():
     import overread.models
 
     assert overread.models.__all__ == [
+        "RVMMIL",
+        "DawidSkene",
         "FitReport",
         "PathProgress",
+        "RVMReport",
+        "RaykarCrowd",
+        "ReaderMixture",
         "SavedModel",
         "SoftMILLogisticRegression",
         "SoftMILObjective",
         "SoftMILPath",
+        "Tuning",
         "export_onnx",
         "load",
+        "reader_importance_figure",
         "save",
+        "tune",
     ]
     assert all(hasattr(overread.models, name) for name in overread.models.__all__)
