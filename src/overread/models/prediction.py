@@ -13,11 +13,12 @@ from overread.bags import Bags, mean_soft_kl
 from overread.errors import InvalidInputError
 from overread.models.loss.pooling import pool
 
-__all__ = ["LinearBagClassifier", "read_bags"]
+__all__ = ["LinearBagClassifier", "bags_to_score", "linear_scores", "read_bags"]
 
 Floats = NDArray[np.float64]
 
 ROWS_PER_BLOCK = 8192
+INSTANCE_METHODS = ("predict_instance_proba", "decision_instance_function")
 
 
 def read_bags(estimator: BaseEstimator, X: Any, bags: Any, *, reset: bool) -> Bags:
@@ -33,6 +34,18 @@ def read_bags(estimator: BaseEstimator, X: Any, bags: Any, *, reset: bool) -> Ba
     read = Bags.singletons(X) if bags is None else Bags.from_ids(X, bags)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     return read
+
+
+def bags_to_score(estimator: Any, X: Any, bags: Any) -> Bags:
+    """Bags for a fitted estimator; a matrix alone is refused by one that was fitted with bags."""
+    check_is_fitted(estimator)
+    if estimator.fitted_with_bags_ and bags is None and not isinstance(X, Bags):
+        single = [name for name in INSTANCE_METHODS if hasattr(estimator, name)]
+        raise InvalidInputError(
+            f"this {type(estimator).__name__} was fitted with bags: pass Bags, or bags= with the bag of each row. "
+            f"For scores of single instances use {' or '.join(single)}"
+        )
+    return read_bags(estimator, X, bags, reset=False)
 
 
 def _named_bags(estimator: BaseEstimator, bags: Bags, *, reset: bool) -> Bags:
@@ -129,12 +142,6 @@ class LinearBagClassifier(ClassifierMixin, BaseEstimator):
         return -mean_soft_kl(y, log_proba=log_proba, sample_weight=sample_weight, classes=self.classes_)
 
     def _log_probabilities(self, X: Any, bags: Any) -> tuple[Floats, Floats]:
-        check_is_fitted(self)
-        if self.fitted_with_bags_ and bags is None and not isinstance(X, Bags):
-            raise InvalidInputError(
-                f"this {type(self).__name__} was fitted with bags: pass Bags, or bags= with the bag of each row. "
-                "For scores of single instances use predict_instance_proba or decision_instance_function"
-            )
-        given = read_bags(self, X, bags, reset=False)
+        given = bags_to_score(self, X, bags)
         z = linear_scores(given.instances, self.coef_[0], self.intercept_[0])
         return pool(z, given.offsets, self.pooling)

@@ -29,7 +29,7 @@ from overread.models.fitting import make_report, single_threaded_blas, warn_abou
 from overread.models.loss.pooling import PoolingName, pool
 from overread.models.loss.weights import NormalizationName
 from overread.models.persistence import SavedModel
-from overread.models.prediction import linear_scores, read_bags
+from overread.models.prediction import bags_to_score, linear_scores, read_bags
 from overread.models.preparation import check_number, effort_of, prepare_for
 from overread.models.report import FitReport
 from overread.models.soft import SoftMILLogisticRegression
@@ -205,7 +205,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
 
     def decision_function(self, X: Any, bags: Any = None) -> Floats:
         """Log-odds of each bag for each penalty, (n_bags, L)."""
-        given = self._bags(X, bags)
+        given = bags_to_score(self, X, bags)
         scores = linear_scores(given.instances, self.coefs_.T, self.intercepts_)
         columns = [pool(scores[:, i], given.offsets, self.pooling) for i in range(scores.shape[1])]
         return np.column_stack([log_p - log_q for log_p, log_q in columns])
@@ -231,11 +231,3 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         return model
-
-    def _bags(self, X: Any, bags: Any) -> Bags:
-        check_is_fitted(self)
-        if self.fitted_with_bags_ and bags is None and not isinstance(X, Bags):
-            raise InvalidInputError(
-                "this path was fitted with bags: pass Bags, or bags= with the bag of each row"
-            )
-        return read_bags(self, X, bags, reset=False)

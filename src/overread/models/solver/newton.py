@@ -161,8 +161,8 @@ class NewtonSolver:
             b=point.b,
             loss=point.loss,
             objective=float(point.loss + lam * np.abs(point.w).sum()),
-            relative_violation=violation / scale,
-            converged=violation <= tol * scale,
+            relative_violation=float(violation / scale),
+            converged=bool(violation <= tol * scale),
             n_iter=spent,
         )
 
