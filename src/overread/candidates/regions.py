@@ -1,0 +1,57 @@
+"""The anatomy that candidates and features refer to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Anatomy", "Quality"]
+
+
+class Quality(StrEnum):
+    """How far a structure can be trusted."""
+
+    FOUND = "found"
+    DOUBTFUL = "doubtful"
+    FALLBACK = "fallback"
+
+
+@dataclass(frozen=True, eq=False)
+class Anatomy:
+    """Masks and maps on the grid of one radiograph, each with a quality.
+
+    Parameters
+    ----------
+    left_lung, right_lung
+        Lung fields on the left and right side *of the image* (the patient's right and left).
+    thorax
+        The rib cage's inside with the mediastinum: where lungs are not found, candidates are sought here.
+    mediastinum
+        Heart, great vessels and spine between the lungs.
+    ribs
+        How much a pixel looks like rib, 0 to 1, float32.
+    rib_direction_deg
+        Direction of the local rib, clockwise on screen from +x, in [0, 180), float32; meaningful where there is
+        one.
+    clavicles
+        Mask of both.
+    quality
+        By structure: ``"left_lung"``, ``"right_lung"``, ``"ribs"``, ``"clavicles"``, ``"mediastinum"``.
+    """
+
+    left_lung: NDArray[np.bool_]
+    right_lung: NDArray[np.bool_]
+    thorax: NDArray[np.bool_]
+    mediastinum: NDArray[np.bool_]
+    ribs: NDArray[np.float32]
+    rib_direction_deg: NDArray[np.float32]
+    clavicles: NDArray[np.bool_]
+    quality: dict[str, Quality]
+
+    @property
+    def lungs(self) -> NDArray[np.bool_]:
+        """Both lung fields."""
+        return self.left_lung | self.right_lung
