@@ -1,5 +1,15 @@
 """Files -> pixels on an isotropic grid in mm: the only place that opens an image file."""
 
-from overread.images.radiograph import Radiograph
+from overread.images.gridding import from_array
+from overread.images.radiograph import GRID_MM, Radiograph, SpacingSource
+from overread.images.reading import pixel_fingerprint, read_image, read_source
 
-__all__ = ["Radiograph"]
+__all__ = [
+    "GRID_MM",
+    "Radiograph",
+    "SpacingSource",
+    "from_array",
+    "pixel_fingerprint",
+    "read_image",
+    "read_source",
+]
