@@ -2,12 +2,13 @@
 
 from overread.images.gridding import from_array
 from overread.images.radiograph import GRID_MM, Radiograph, SpacingSource
-from overread.images.reading import pixel_fingerprint, read_image, read_source
+from overread.images.reading import display_image, pixel_fingerprint, read_image, read_source
 
 __all__ = [
     "GRID_MM",
     "Radiograph",
     "SpacingSource",
+    "display_image",
     "from_array",
     "pixel_fingerprint",
     "read_image",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from overread.images.resampling import Resampler
 from overread.images.source import SourceImage
 from overread.images.spacing import LARGEST_MM, SMALLEST_MM, Spacing, given_spacing
 
-__all__ = ["from_array", "radiograph"]
+__all__ = ["checked_grid", "from_array", "radiograph"]
 
 LOW_PERCENT, HIGH_PERCENT = 1.0, 99.0
 ROUNDING = 1e-6
@@ -79,10 +78,7 @@ def checked_mask(valid: ArrayLike, array: NDArray[Any]) -> NDArray[np.bool_]:
 
 def radiograph(source: SourceImage, spacing: Spacing, *, grid_mm: float = GRID_MM) -> Radiograph:
     """Resample and normalize the values of a source image."""
-    if not (isinstance(grid_mm, int | float) and math.isfinite(grid_mm)):
-        raise InvalidInputError("grid_mm must be a number")
-    if not SMALLEST_MM <= grid_mm <= LARGEST_MM:
-        raise InvalidInputError(f"grid_mm is {grid_mm:g}, outside {SMALLEST_MM:g} to {LARGEST_MM:g} mm")
+    grid_mm = checked_grid(grid_mm)
     resample = Resampler(source.shape, (spacing.x, spacing.y), grid_mm)
     if source.valid is None:
         values = resample(source.measured())
@@ -91,12 +87,19 @@ def radiograph(source: SourceImage, spacing: Spacing, *, grid_mm: float = GRID_M
         values, valid = resample.masked(source.measured(), source.valid)
     return Radiograph(
         pixels=normalized(values, valid),
-        mm_per_px=float(grid_mm),
+        mm_per_px=grid_mm,
         valid=valid,
         spacing_source=spacing.source,
         source_mm_per_px=(spacing.x, spacing.y),
         source_shape=source.shape,
     )
+
+
+def checked_grid(grid_mm: float) -> float:
+    """Side of the grid's pixels, within the same bounds as a file's."""
+    if not isinstance(grid_mm, int | float | np.number) or not SMALLEST_MM <= grid_mm <= LARGEST_MM:
+        raise InvalidInputError(f"grid_mm must be a number from {SMALLEST_MM:g} to {LARGEST_MM:g}")
+    return float(grid_mm)
 
 
 def normalized(values: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float32]:

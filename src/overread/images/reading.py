@@ -7,15 +7,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from overread.errors import ImageError, InvalidInputError, StorageError
-from overread.images.gridding import radiograph
+from overread.images.dicom_file import DICOM_PREFIX, PREAMBLE, read_dicom
+from overread.images.display import rendered
+from overread.images.gridding import checked_grid, radiograph
 from overread.images.limits import MAX_BYTES
 from overread.images.pictures import read_picture
 from overread.images.radiograph import GRID_MM, Radiograph
+from overread.images.resampling import Resampler
 from overread.images.source import SourceImage
 from overread.images.spacing import choose_spacing
 
-__all__ = ["pixel_fingerprint", "read_image", "read_source"]
+__all__ = ["display_image", "pixel_fingerprint", "read_image", "read_source"]
 
 ROWS_AT_ONCE = 256
 Result = TypeVar("Result")
@@ -49,6 +55,41 @@ def read_image(
     """
     source = read_source(path)
     return named(path, lambda: radiograph(source, choose_spacing(source.spacing, mm_per_px), grid_mm=grid_mm))
+
+
+def display_image(
+    path: str | Path,
+    *,
+    mm_per_px: float | Sequence[float] | None = None,
+    grid_mm: float | None = None,
+) -> NDArray[np.uint8]:
+    """Render a file for looking at it, by its own window or look-up table; bone is white.
+
+    Parameters
+    ----------
+    path
+        The file.
+    mm_per_px
+        As in `read_image`; needed only with `grid_mm`.
+    grid_mm
+        Side of the square pixels to resample to, which makes the picture cover the pixels of `read_image`.
+        None keeps the file's pixels.
+
+    Returns
+    -------
+    array of uint8
+        Rows x columns.
+    """
+    source = read_source(path)
+
+    def work() -> NDArray[np.uint8]:
+        grey = rendered(source)
+        if grid_mm is not None:
+            spacing = choose_spacing(source.spacing, mm_per_px)
+            grey = Resampler(source.shape, (spacing.x, spacing.y), checked_grid(grid_mm))(grey)
+        return np.round(np.clip(grey, 0.0, 1.0) * 255.0).astype(np.uint8)
+
+    return named(path, work)
 
 
 def read_source(path: str | Path) -> SourceImage:
@@ -88,6 +129,9 @@ def file_content(path: Path) -> bytes:
 
 def decoded(content: bytes) -> SourceImage:
     """Pixels by the kind of the content."""
+    # First, because a DICOM file's free preamble may make it a TIFF as well.
+    if content[PREAMBLE : PREAMBLE + len(DICOM_PREFIX)] == DICOM_PREFIX:
+        return read_dicom(content)
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return read_picture(content, "PNG")
     if content.startswith(b"\xff\xd8\xff"):
@@ -105,8 +149,10 @@ def named(path: str | Path, work: Callable[[], Result]) -> Result:
     """
     try:
         return work()
-    except (InvalidInputError, StorageError) as error:
-        raise type(error)(f"{path}: {error}") from None
+    except InvalidInputError as error:
+        raise ImageError(f"{path}: {error}") from None
+    except StorageError as error:
+        raise StorageError(f"{path}: {error}") from error
     except MemoryError:
         raise ImageError(f"{path}: does not fit into memory") from None
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
