@@ -3,6 +3,7 @@
 from overread.images.gridding import from_array
 from overread.images.radiograph import GRID_MM, Radiograph, SpacingSource
 from overread.images.reading import display_image, pixel_fingerprint, read_image, read_source
+from overread.images.writing import write_dicom, write_png16
 
 __all__ = [
     "GRID_MM",
@@ -13,4 +14,6 @@ __all__ = [
     "pixel_fingerprint",
     "read_image",
     "read_source",
+    "write_dicom",
+    "write_png16",
 ]
