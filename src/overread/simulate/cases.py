@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +18,7 @@ from overread.simulate.readers import DrawnMark, ReaderModel, SeenObject, marks_
 __all__ = ["Background", "Case", "CaseLaw", "draw_case", "inserted_pixels"]
 
 BLOBS = 15
+BORDER_MM = 4.0
 LEVELS = 65535
 
 
@@ -34,6 +36,10 @@ class Background:
         Where nodules and false marks may lie.
     black, white
         Values that become 0 and 65535; no radiation passes at white.
+    heart
+        Where nodules may lie behind the heart; None where that is not known.
+    known_blobs
+        What is known to distract readers, beside the bright spots that are found.
     """
 
     pixels: NDArray[np.float64]
@@ -41,6 +47,8 @@ class Background:
     lungs: NDArray[np.bool_]
     black: float
     white: float
+    heart: NDArray[np.bool_] | None = None
+    known_blobs: tuple[Blob, ...] = ()
 
     @cached_property
     def blur_mm(self) -> float:
@@ -48,9 +56,17 @@ class Background:
         return image_blur_mm(self.pixels, self.mm_per_px)
 
     @cached_property
+    def quiet(self) -> NDArray[np.bool_]:
+        """Where noise is measured: lung (or heart) 4 mm inside its border, whose edge is no noise."""
+        inside = self.lungs if self.heart is None else self.lungs | self.heart
+        size = 2 * round(BORDER_MM / self.mm_per_px) + 1
+        kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
+        return np.asarray(cv2.erode(inside.astype(np.uint8), kernel) > 0)
+
+    @cached_property
     def blobs(self) -> list[Blob]:
-        """Bright spots that may distract readers."""
-        return strongest_blobs(self.pixels, self.lungs, self.mm_per_px, n=BLOBS)
+        """What may distract readers: what is known, and the strongest bright spots."""
+        return [*self.known_blobs, *strongest_blobs(self.pixels, self.quiet, self.mm_per_px, n=BLOBS)]
 
 
 @dataclass(frozen=True)
@@ -83,8 +99,9 @@ def draw_case(
     pixels, lungs, mm = background.pixels, background.lungs, background.mm_per_px
     if n_nodules is None:
         n_nodules = int(random.choice(len(law.nodules.counts), p=law.nodules.counts))
-    drawn = draw_nodules(n_nodules, lungs, mm, law=law.nodules, blur_mm=background.blur_mm, random=random)
-    nodules = [with_conspicuity(n, pixels, lungs, mm, white=background.white) for n in drawn]
+    blur, heart = background.blur_mm, background.heart
+    drawn = draw_nodules(n_nodules, lungs, mm, law=law.nodules, blur_mm=blur, random=random, heart=heart)
+    nodules = [with_conspicuity(n, pixels, background.quiet, mm, white=background.white) for n in drawn]
     distractors = drawn_distractors(background, nodules, law, random)
     model = law.readers
     seen = [

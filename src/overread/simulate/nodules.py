@@ -104,6 +104,8 @@ class NoduleLaw:
         Part of the nodules with harmonics 7, 9 and 11 beside 2 to 6.
     with_spicules
         Part of the spiculated ones that also have rays.
+    behind_heart
+        Part of the nodules behind the heart, where the background says where that is.
     texture
         Relative deviation inside.
     """
@@ -115,6 +117,7 @@ class NoduleLaw:
     conspicuity: tuple[float, float] = (0.8, 3.0)
     spiculated: float = 0.25
     with_spicules: float = 0.0
+    behind_heart: float = 0.0
     texture: float = 0.2
 
 
@@ -229,17 +232,19 @@ def draw_nodules(
     law: NoduleLaw,
     blur_mm: float,
     random: np.random.Generator,
+    heart: BoolArray | None = None,
 ) -> list[Nodule]:
-    """Draw nodules, uniform in the lung fields, none touching another; contrast is not yet set.
+    """Draw nodules, uniform in the lung fields or behind the heart, none touching another; contrast is not yet set.
 
-    Fewer come where the lungs have no room.
+    Fewer come where there is no room.
     """
-    places = np.flatnonzero(lungs)
+    in_lungs = np.flatnonzero(lungs)
+    in_heart = np.flatnonzero(heart) if heart is not None else in_lungs[:0]
     drawn: list[Nodule] = []
-    if not len(places):
-        return drawn
     for _ in range(n):
         diameter = float(np.exp(random.uniform(*np.log(law.diameter_mm))))
+        hidden = len(in_heart) > 0 and random.random() < law.behind_heart
+        places = in_heart if hidden else in_lungs
         place = free_place(diameter / 2, places, lungs.shape[1], mm_per_px, drawn, random)
         if place is not None:
             drawn.append(shaped(place, diameter, law, blur_mm, random))
@@ -254,8 +259,8 @@ def free_place(
     others: list[Nodule],
     random: np.random.Generator,
 ) -> tuple[float, float] | None:
-    """Place drawn from the lung pixels, at least 5 mm clear of the other nodules, if there is one."""
-    for _ in range(PLACING_TRIES):
+    """Place drawn from these pixels, at least 5 mm clear of the other nodules, if there is one."""
+    for _ in range(PLACING_TRIES if len(places) else 0):
         row, column = divmod(int(places[random.integers(len(places))]), width)
         x, y = (column + random.random()) * mm_per_px, (row + random.random()) * mm_per_px
         if all(np.hypot(x - o.x_mm, y - o.y_mm) > radius_mm + o.radius_mm + 5.0 for o in others):

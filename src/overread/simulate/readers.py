@@ -237,9 +237,9 @@ def drawn_object(
 def drawn_ellipse(
     seen: SeenObject, reader: Reader, model: ReaderModel, random: np.random.Generator
 ) -> DrawnMark:
-    """Ellipse around an object with the reader's error in place, size, shape and angle; 5 % more than the object."""
+    """Ellipse around an object with the reader's error in place, size, shape and angle."""
     radius = seen.diameter_mm / 2
-    drawn = 1.05 * radius * reader.size * float(np.exp(random.normal(0, model.size_jitter)))
+    drawn = radius * reader.size * float(np.exp(random.normal(0, model.size_jitter)))
     stretch = float(np.exp(abs(random.normal(0, model.shape_jitter))))
     return DrawnMark(
         reader.reader_id,
