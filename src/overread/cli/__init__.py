@@ -61,6 +61,11 @@ app.command(
     help="Say whether two models can be told apart on the same images.",
     help_epilogue="Example: overread compare ours.json theirs.json truth_coco.json --mm-per-px 0.143",
 )
+app.command(
+    "overread.cli.simulate:simulate",
+    help="Write a study folder with known nodules and simulated readers.",
+    help_epilogue="Example: overread simulate my_study --n-images 200 --readers 8 --workers 2",
+)
 
 INTERRUPTED = 130
 
