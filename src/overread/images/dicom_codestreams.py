@@ -51,8 +51,9 @@ MAX_LAYERS, MAX_SEGMENTS = 1000, 100_000
 SMALLEST_PRECINCT, SMALLEST_BLOCK = 5, 8
 """Exponents of 2: side of a precinct, area of a code block. Smaller ones make a decoder slow without end."""
 END_OF_IMAGE = b"\xff\xd9"
-PADDING = b"\0\xff"
+PADDING = b"\0\xff "
 """What writers put behind the end marker to make the length even."""
+MOST_PADDING = 4096
 MIN_TILE_PART = 14
 RLE_HEADER, RLE_GAIN = 64, 64
 """A run of 128 bytes takes 2."""
@@ -186,7 +187,7 @@ def check_coding_style(body: bytes) -> None:
 
 def check_end(codestream: bytes) -> None:
     """Refuse a codestream without its end marker: some decoders fill the missing part with zeros."""
-    if not codestream[-64:].rstrip(PADDING).endswith(END_OF_IMAGE):
+    if not codestream[-MOST_PADDING:].rstrip(PADDING).endswith(END_OF_IMAGE):
         raise ImageError("the compressed pixels are cut: no end marker")
 
 
