@@ -5,6 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy import fft
 
 from overread.simulate.phantom.patient import Patient
 
@@ -29,16 +30,21 @@ def blur(image: Floats, sigma_px: float) -> Floats:
     return cv2.resize(soft, (width, height), interpolation=cv2.INTER_CUBIC)
 
 
-def power_law_noise(shape: tuple[int, int], exponent: float, rng: np.random.Generator) -> Floats:
-    """Gaussian noise of unit variance whose power falls as frequency to minus the exponent."""
-    size = cv2.getOptimalDFTSize(max(shape))
+def power_law_noise(
+    shape: tuple[int, int], exponent: float, rng: np.random.Generator, *, longest_px: float
+) -> Floats:
+    """Gaussian noise of unit variance whose power falls as frequency to minus the exponent.
+
+    Power = (f^2 + 1/longest^2)^(-exponent/2): level for waves longer than ``longest_px``.
+    """
+    size = fft.next_fast_len(max(shape), real=True)
     white = rng.standard_normal((size, size), dtype=np.float32)
-    spectrum = np.fft.rfft2(white)
+    spectrum = fft.rfft2(white)
     fy, fx = np.fft.fftfreq(size)[:, None], np.fft.rfftfreq(size)[None, :]
-    frequency2 = (fx * fx + fy * fy) + (2.0 / size) ** 2
-    spectrum *= frequency2 ** (-exponent / 4)
+    frequency2 = (fx * fx + fy * fy) + longest_px**-2.0
+    spectrum *= (frequency2 ** (-exponent / 4)).astype(np.float32)
     spectrum[0, 0] = 0
-    field = np.fft.irfft2(spectrum, s=(size, size))[: shape[0], : shape[1]].astype(np.float32)
+    field = fft.irfft2(spectrum, s=(size, size))[: shape[0], : shape[1]]
     return (field - field.mean()) / field.std()
 
 
@@ -50,7 +56,8 @@ def detected(integral: Floats, patient: Patient, mm_per_px: float, rng: np.rando
     """
     primary = np.exp(-integral)
     object_only = np.where(integral > 0.3, primary, np.float32(0.15) * primary)
-    veil = blur(object_only, SCATTER_SPREAD_MM / mm_per_px)
+    veil = np.float32(0.5) * blur(object_only, SCATTER_SPREAD_MM / mm_per_px)
+    veil += np.float32(0.5) * blur(object_only, 2.5 * SCATTER_SPREAD_MM / mm_per_px)
     total = primary + np.float32(patient.scatter_ratio) * veil
     total = blur(total, DETECTOR_BLUR_MM / mm_per_px)
     quanta = np.float32(patient.quanta * mm_per_px**2)
@@ -65,7 +72,7 @@ def processed(signal: Floats, patient: Patient, mm_per_px: float, body: NDArray[
     The processing of a digital radiograph: large-scale contrast is compressed, detail is added, and a sigmoid
     maps the body's range to grey.
     """
-    base = blur(signal, 28.0 / mm_per_px)
+    base = blur(signal, 60.0 / mm_per_px)
     detail = signal - blur(signal, 2.2 / mm_per_px)
     low, high = np.quantile(signal[body][::7], [0.08, 0.97])
     middle = np.float32((low + high) / 2)

@@ -20,7 +20,7 @@ Floats = NDArray[np.float32]
 Masks = NDArray[np.bool_]
 
 PLEURA_MM = 6.0
-AIR_LEFT_BY_HEART = 0.12
+AIR_LEFT_BY_HEART = 0.2
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Lungs:
 def make_diaphragm(patient: Patient, *, seed: int) -> Diaphragm:
     """Place the domes: the right one (image's left) is the higher one in most."""
     rng = stream(seed, "diaphragm")
-    level = 168 + 54 * patient.inspiration + rng.normal(0, 5)
+    level = 172 + 60 * patient.inspiration + rng.normal(0, 5)
     higher = rng.normal(12, 7)
     return Diaphragm(
         dome_y_mm=(level - higher / 2, level + higher / 2),
@@ -89,11 +89,8 @@ def make_lungs(view: View, cage: Cage, diaphragm: Diaphragm, mediastinum: Medias
     free = cage_mm * (1 - np.float32(1 - AIR_LEFT_BY_HEART) * mediastinum.share)
     under = y - diaphragm.edge(x, cage)
     sulcus = np.float32(8) + np.float32(46) * smooth_step(np.abs(x), 25, 85)
-    solid = np.where(
-        under > 0,
-        np.maximum(np.float32(0.55), 0) + np.float32(0.45) * np.minimum(chord(under / sulcus), 1),
-        0,
-    )
+    edge = smooth_step(under, -0.7, 0.7)
+    solid = edge * (np.float32(0.4) + np.float32(0.6) * np.minimum(chord(under / sulcus), 1))
     lung = np.where(inside, free * (1 - solid), 0).astype(np.float32)
     above = inside & (under <= 0)
     fields = above & ~(mediastinum.share > 0)

@@ -32,7 +32,7 @@ class Patient:
     age_years
         Old patients have more calcification and a wider aorta.
     size
-        Scale of the skeleton; 1 is a man of mean height.
+        Scale of the skeleton; 1.03 is a man of mean height, 0.94 such a woman.
     width
         Width of the rib cage relative to its height, 1 in the mean.
     fat_mm
@@ -105,7 +105,7 @@ def draw_patient(seed: int) -> Patient:
     return Patient(
         sex=Sex.FEMALE if female else Sex.MALE,
         age_years=normal(53, 16, 18, 90),
-        size=normal(0.92 if female else 1.0, 0.045, 0.8, 1.12),
+        size=normal(0.94 if female else 1.03, 0.045, 0.82, 1.15),
         width=normal(1.0, 0.05, 0.88, 1.14),
         fat_mm=float(np.clip(rng.lognormal(np.log(17), 0.45), 6, 55)),
         rotation_deg=normal(0, 2.2, -6, 6),
@@ -116,12 +116,12 @@ def draw_patient(seed: int) -> Patient:
         clavicle_angle_deg=normal(10, 6, -6, 26),
         scapula_mm=normal(0, 10, -20, 22),
         breast_mm=float(np.clip(rng.lognormal(np.log(32), 0.45), 12, 75)) if female else 0.0,
-        quanta=float(np.exp(rng.uniform(np.log(6e4), np.log(4e5)))),
+        quanta=float(np.exp(rng.uniform(np.log(1e5), np.log(8e5)))),
         bone_contrast=normal(1.0, 0.12, 0.7, 1.35),
         scatter_ratio=normal(0.55, 0.15, 0.25, 0.95),
         contrast=normal(1.0, 0.16, 0.6, 1.4),
         brightness=normal(0.0, 0.05, -0.12, 0.12),
         compression=float(rng.uniform(0.1, 0.45)),
-        sharpening=float(rng.uniform(0.1, 0.7)),
-        film_mm=FILMS_MM[int(rng.choice(3, p=(0.42, 0.38, 0.2)))],
+        sharpening=float(rng.uniform(0.0, 0.45)),
+        film_mm=FILMS_MM[int(rng.choice(3, p=(0.55, 0.27, 0.18)))],
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.simulate.phantom.arms import ARM_Z_MM, Arms
 from overread.simulate.phantom.cage import N_RIBS, SPINE_Z_MM, Cage
 from overread.simulate.phantom.canvas import Canvas, chord, smooth_step
 from overread.simulate.phantom.patient import Patient
@@ -19,8 +20,8 @@ Floats = NDArray[np.float32]
 Masks = NDArray[np.bool_]
 Points = NDArray[np.float64]
 
-CORTEX = 0.046
-MARROW = 0.009
+CORTEX = 0.05
+MARROW = 0.018
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +36,12 @@ class Skeleton:
     spine: Masks
 
 
-def draw_skeleton(view: View, patient: Patient, cage: Cage, *, seed: int) -> Skeleton:
+def draw_skeleton(view: View, patient: Patient, cage: Cage, arms: Arms, *, seed: int) -> Skeleton:
     """Draw all bones."""
     canvas = Canvas(view)
     posterior, anterior = _ribs(canvas, cage, patient, stream(seed, "ribs"))
     clavicles = _clavicles(canvas, patient, stream(seed, "clavicles"))
-    _shoulders(canvas, patient, cage, stream(seed, "shoulders"))
+    _shoulders(canvas, patient, arms, stream(seed, "shoulders"))
     spine, spine_amount = _spine(view, cage, stream(seed, "spine"))
     _breastbone(canvas)
     amount = (canvas.amount + spine_amount) * np.float32(patient.bone_contrast)
@@ -50,7 +51,7 @@ def draw_skeleton(view: View, patient: Patient, cage: Cage, *, seed: int) -> Ske
 def _ribs(canvas: Canvas, cage: Cage, patient: Patient, rng: np.random.Generator) -> tuple[Masks, Masks]:
     marks = canvas.no_marks()
     for number in range(1, N_RIBS + 1):
-        height = (6.6 if number > 1 else 7.5) * rng.normal(1, 0.04)
+        height = (7.2 if number > 1 else 7.5) * rng.normal(1, 0.04)
         for side in (-1, 1):
             rib = cage.rib(number, side)
             steps = np.gradient(rib.points, axis=0)
@@ -64,10 +65,10 @@ def _ribs(canvas: Canvas, cage: Cage, patient: Patient, rng: np.random.Generator
             canvas.tube(
                 rib.points,
                 radius_mm=radius,
-                depth_mm=7.0 * oblique * fade * (1 - 0.2 * front),
+                depth_mm=7.0 * oblique * fade * (1 - 0.5 * front),
                 shell=CORTEX,
                 core=MARROW,
-                wall=0.17,
+                wall=0.13,
                 split=int(np.searchsorted(rib.angle, np.pi / 2)),
                 marks=marks,
             )
@@ -80,11 +81,11 @@ def _clavicles(canvas: Canvas, patient: Patient, rng: np.random.Generator) -> Ma
     for side in (-1, 1):
         angle = np.radians(patient.clavicle_angle_deg + rng.normal(0, 2.5))
         length = 137 * rng.normal(1, 0.03)
-        bow = rng.normal(7, 1.5)
+        bow, arch = rng.normal(3.5, 2.5), rng.normal(4, 4)
         x = 14 + length * t * np.cos(angle)
-        y = 58 - length * t * np.sin(angle) - bow * np.sin(2 * np.pi * t) * 0.9 - 6 * np.sin(np.pi * t)
+        y = 58 - length * t * np.sin(angle) - bow * np.sin(2 * np.pi * t) - arch * np.sin(np.pi * t)
         z = -75 + 85 * t**1.3
-        radius = 5.6 + 3.2 * np.exp(-t / 0.10) + 1.2 * np.clip((t - 0.75) / 0.25, 0, 1)
+        radius = 5.6 + 2.2 * np.exp(-t / 0.10) + 1.2 * np.clip((t - 0.75) / 0.25, 0, 1)
         depth = 13.0 - 3.0 * t
         canvas.tube(
             np.column_stack([side * x, y, z]),
@@ -98,11 +99,11 @@ def _clavicles(canvas: Canvas, patient: Patient, rng: np.random.Generator) -> Ma
     return marks > 0
 
 
-def _shoulders(canvas: Canvas, patient: Patient, cage: Cage, rng: np.random.Generator) -> None:
+def _shoulders(canvas: Canvas, patient: Patient, arms: Arms, rng: np.random.Generator) -> None:
     for side in (-1, 1):
         shift = patient.scapula_mm + rng.normal(0, 3)
         _scapula(canvas, side, shift, rng)
-        _humerus(canvas, side, shift, rng)
+        _humerus(canvas, side, arms)
 
 
 def _scapula(canvas: Canvas, side: int, shift: float, rng: np.random.Generator) -> None:
@@ -145,13 +146,12 @@ def _blade(canvas: Canvas, outline: Points) -> None:
     canvas.amount += plate.astype(np.float32) * np.float32(0.045)
 
 
-def _humerus(canvas: Canvas, side: int, shift: float, rng: np.random.Generator) -> None:
-    out = rng.normal(8, 4)
+def _humerus(canvas: Canvas, side: int, arms: Arms) -> None:
     y = np.linspace(36, 330, 60)
-    x = 158 + 0.6 * shift + (y - 40) * np.tan(np.radians(out)) + 6 * (1 - np.exp(-(y - 36) / 40))
-    points = np.column_stack([side * x, y, np.full(60, 25.0)])
+    x = arms.axis(y, side) + 5 - 12 * np.exp(-(((y - 44) / 24) ** 2))
+    points = np.column_stack([side * x, y, np.full(60, ARM_Z_MM)])
     radius = 11.5 + 11 * np.exp(-(((y - 44) / 26) ** 2))
-    canvas.tube(points, radius_mm=radius, depth_mm=radius * 1.9, shell=CORTEX * 0.7, core=MARROW, wall=0.22)
+    canvas.tube(points, radius_mm=radius, depth_mm=radius * 1.9, shell=CORTEX * 0.6, core=MARROW * 0.4, wall=0.22)
 
 
 def _spine(view: View, cage: Cage, rng: np.random.Generator) -> tuple[Masks, Floats]:
@@ -166,7 +166,7 @@ def _spine(view: View, cage: Cage, rng: np.random.Generator) -> tuple[Masks, Flo
     waist = width * (np.float32(1) - np.float32(0.1) * (1 - along * along))
     across = x / waist
     inside = 1 - across**4 - (along / np.float32(0.86)) ** 8
-    body = chord(inside) * np.float32(30 * 0.0048)
+    body = chord(inside) * np.float32(30 * 0.007)
     plate = smooth_step(inside, 0.0, 0.12) * (1 - smooth_step(inside, 0.12, 0.5)) * np.float32(0.05)
     pedicle = ((np.abs(across) - np.float32(0.62)) / np.float32(0.2)) ** 2 + (
         (along + np.float32(0.25)) / np.float32(0.33)

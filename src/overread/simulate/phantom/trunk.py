@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.simulate.phantom.arms import Arms
 from overread.simulate.phantom.cage import Cage
 from overread.simulate.phantom.canvas import chord, smooth_step
+from overread.simulate.phantom.detector import power_law_noise
 from overread.simulate.phantom.lungs import Diaphragm
 from overread.simulate.phantom.patient import Patient
 from overread.simulate.phantom.streams import stream
@@ -17,7 +19,7 @@ __all__ = ["abdominal_gas", "soft_tissue"]
 Floats = NDArray[np.float32]
 
 
-def soft_tissue(view: View, patient: Patient, cage: Cage, *, seed: int) -> Floats:
+def soft_tissue(view: View, patient: Patient, cage: Cage, arms: Arms, *, seed: int) -> Floats:
     """Thickness of the body along each beam in mm, as if the lungs were solid."""
     rng = stream(seed, "trunk")
     x, y = view.at(0.0)
@@ -25,11 +27,16 @@ def soft_tissue(view: View, patient: Patient, cage: Cage, *, seed: int) -> Float
         _trunk(x, y, patient, cage),
         _shoulder_girdle(x, y, patient),
         _neck(x, y, patient, rng),
-        _arms(x, y, patient, rng),
+        _arms(x, y, patient, arms),
     ]
     powered = sum(part**3 for part in parts)
     body = np.cbrt(powered)
-    return (body + _breasts(view, patient, cage, rng) + _muscles(x, y, patient)).astype(np.float32)
+    return body + _breasts(view, patient, cage, rng) + _muscles(x, y, patient) + _beside_spine(x, y)
+
+
+def _beside_spine(x: Floats, y: Floats) -> Floats:
+    """Muscles along the spine, which leave less room for the lung there."""
+    return np.float32(34) * np.exp(-((x / np.float32(62)) ** 2)) * smooth_step(y, -60, 60)
 
 
 def _trunk(x: Floats, y: Floats, patient: Patient, cage: Cage) -> Floats:
@@ -44,11 +51,11 @@ def _trunk(x: Floats, y: Floats, patient: Patient, cage: Cage) -> Floats:
 
 
 def _shoulder_girdle(x: Floats, y: Floats, patient: Patient) -> Floats:
-    reach = np.float32(178 + 0.5 * patient.fat_mm)
+    reach = np.float32(200 + 0.5 * patient.fat_mm)
     out = np.minimum(np.abs(x) / reach, 1)
-    top = np.float32(-58 - 0.3 * patient.fat_mm) + np.float32(66) * out**1.5
+    top = np.float32(-58 - 0.3 * patient.fat_mm) + np.float32(64) * out**1.4
     below = y - top
-    rise = chord(np.minimum(below / np.float32(95), 1))
+    rise = chord(np.minimum(below / np.float32(60), 1))
     lower = 1 - smooth_step(y, 60, 190)
     side = np.sqrt(chord(1 - (x / reach) ** 6))
     return np.float32(135 + patient.fat_mm) * rise * lower * side
@@ -56,7 +63,7 @@ def _shoulder_girdle(x: Floats, y: Floats, patient: Patient) -> Floats:
 
 def _neck(x: Floats, y: Floats, patient: Patient, rng: np.random.Generator) -> Floats:
     flare = np.float32(48 + 0.2 * patient.fat_mm) + 40 * smooth_step(y, -60, 20)
-    neck = np.float32(118) * chord(1 - (x / flare) ** 2) * (1 - smooth_step(y, -10, 60))
+    neck = np.float32(128) * chord(1 - (x / flare) ** 2) * (1 - smooth_step(y, -10, 60))
     chin_y = np.float32(-128 + rng.normal(0, 12))
     chin = chord(
         1 - (x / np.float32(62)) ** 2 - (np.minimum(y - chin_y, 0) * 0 + np.maximum(y - chin_y, 0) / 24) ** 2
@@ -64,15 +71,13 @@ def _neck(x: Floats, y: Floats, patient: Patient, rng: np.random.Generator) -> F
     return neck + np.float32(110) * chin
 
 
-def _arms(x: Floats, y: Floats, patient: Patient, rng: np.random.Generator) -> Floats:
+def _arms(x: Floats, y: Floats, patient: Patient, arms: Arms) -> Floats:
     total = np.zeros_like(x)
+    radius = np.float32(43 + 0.5 * patient.fat_mm)
+    top = chord(np.minimum((y + np.float32(4)) / np.float32(55), np.float32(1)))
     for side in (-1, 1):
-        out = np.tan(np.radians(rng.normal(8, 4)))
-        centre = np.float32(160 + 0.3 * patient.fat_mm) + np.float32(out) * (y - 40)
-        radius = np.float32(40 + 0.5 * patient.fat_mm)
-        across = (side * x - centre) / radius
-        top = chord(np.minimum((y + 8) / 40, 1))
-        total += np.float32(2) * radius * np.float32(0.95) * chord(1 - across * across) * top
+        across = (np.float32(side) * x - arms.axis(y, side)) / (radius * (1 - np.float32(0.2) * smooth_step(y, 40, 250)))
+        total += np.float32(2) * radius * chord(1 - across * across) * top
     return total
 
 
@@ -108,18 +113,21 @@ def _muscles(x: Floats, y: Floats, patient: Patient) -> Floats:
 
 
 def abdominal_gas(view: View, diaphragm: Diaphragm, *, seed: int) -> Floats:
-    """Air in stomach and bowel, in mm along the beam."""
+    """Air in stomach and bowel, in mm along the beam: a bubble under the left dome and irregular loops."""
     rng = stream(seed, "abdomen")
     x, y = view.at(-20.0)
+    rough = power_law_noise(view.shape, 4.2, rng, longest_px=40 / view.mm_per_px)
     total = np.zeros_like(x)
-    if rng.random() < 0.75:
-        cx, cy = rng.uniform(55, 95), diaphragm.dome_y_mm[1] + rng.uniform(22, 34)
-        a, b = rng.uniform(16, 42), rng.uniform(9, 18)
-        bubble = chord(1 - ((x - cx) / a) ** 2 - ((y - cy) / b) ** 2)
-        level = smooth_step(cy + rng.uniform(0.0, 0.7) * b - y, -1.0, 1.0)
-        total += np.float32(45) * bubble * level
-    for _ in range(int(rng.poisson(5))):
-        cx, cy = rng.uniform(40, 130), diaphragm.dome_y_mm[1] + rng.uniform(50, 130)
-        a, b = rng.uniform(7, 17), rng.uniform(6, 12)
-        total += np.float32(rng.uniform(6, 25)) * chord(1 - ((x - cx) / a) ** 2 - ((y - cy) / b) ** 2)
-    return total.astype(np.float32)
+    dome = diaphragm.dome_y_mm[1]
+    if rng.random() < 0.6:
+        cx, cy = rng.uniform(50, 90), dome + rng.uniform(20, 34)
+        a, b = rng.uniform(12, 36), rng.uniform(7, 15)
+        off = ((x - np.float32(cx)) / np.float32(a)) ** 2 + ((y - np.float32(cy)) / np.float32(b)) ** 2
+        level = smooth_step(np.float32(cy + rng.uniform(0.1, 0.9) * b) - y, -1.0, 1.0)
+        total += np.float32(rng.uniform(18, 45)) * chord(1 - off + np.float32(0.3) * rough) * level
+    for _ in range(int(rng.integers(0, 4))):
+        cx, cy = rng.uniform(20, 125), dome + rng.uniform(45, 120)
+        a, b = rng.uniform(12, 34), rng.uniform(10, 24)
+        off = ((x - np.float32(cx)) / np.float32(a)) ** 2 + ((y - np.float32(cy)) / np.float32(b)) ** 2
+        total += np.float32(rng.uniform(8, 22)) * chord(np.float32(0.5) - off + np.float32(0.8) * rough)
+    return total

@@ -10,14 +10,14 @@ from overread.simulate.phantom.lungs import Lungs
 from overread.simulate.phantom.streams import stream
 from overread.simulate.phantom.view import View
 
-__all__ = ["draw_vessels"]
+__all__ = ["draw_vessels", "hilar_haze"]
 
 Floats = NDArray[np.float32]
 Points = NDArray[np.float64]
 
-LEAF_RADIUS_MM = 0.42
+LEAF_RADIUS_MM = 0.48
 MURRAY = 2.75
-TARGETS_PER_TREE = 150
+TARGETS_PER_TREE = 220
 HILUM_Y_MM = (118.0, 112.0)
 
 
@@ -50,17 +50,14 @@ def _grow(
     rows, columns = np.nonzero(field)
     if len(rows) == 0:
         return np.zeros((1, 3)), np.zeros(1, dtype=np.int_)
-    hilum_y = HILUM_Y_MM[side > 0] + (14 if kind == "veins" else 0)
-    root = view.project(np.array([side * 34.0]), np.array([hilum_y]), np.array([0.0]))
-    start = np.array([root.columns[0] * view.mm_per_px, root.rows[0] * view.mm_per_px, 0.0])
-    pick = rng.integers(0, len(rows), TARGETS_PER_TREE)
+    nodes, parents, lengths = _trunk(view, side, kind, rng)
+    start = nodes[0]
+    blood = lungs.lung_mm[rows, columns] * (0.35 + (rows - rows.min()) / np.ptp(rows))
+    pick = np.searchsorted(np.cumsum(blood) / blood.sum(), rng.random(TARGETS_PER_TREE)).clip(0, len(rows) - 1)
     targets = np.column_stack(
         [columns[pick] * view.mm_per_px, rows[pick] * view.mm_per_px, rng.normal(0, 22, TARGETS_PER_TREE)]
     )
-    away = np.linalg.norm(targets - start, axis=1)
-    order = np.argsort(away)
-    targets, away = targets[order], away[order]
-    nodes, parents, lengths = [start], [0], [0.0]
+    targets = targets[np.argsort(np.linalg.norm(targets - start, axis=1))]
     for target in targets:
         tree = np.array(nodes)
         step = np.linalg.norm(tree - target, axis=1)
@@ -79,6 +76,26 @@ def _grow(
     return np.array(nodes), np.array(parents)
 
 
+def _trunk(
+    view: View, side: int, kind: str, rng: np.random.Generator
+) -> tuple[list[Points], list[int], list[float]]:
+    """First branches at the hilum: one up, one down along the heart."""
+    y = HILUM_Y_MM[int(side > 0)] + (16 if kind == "veins" else 0) + rng.normal(0, 3)
+    down = [(34, 0), (42, 12), (47, 28), (51, 46), (56, 68)] if kind == "arteries" else [(30, 0), (44, 5), (58, 14)]
+    up = [(42, -12), (47, -26)] if kind == "arteries" else [(40, -14), (44, -30)]
+    nodes: list[Points] = []
+    parents: list[int] = []
+    lengths: list[float] = []
+    for branch in (down, up):
+        for k, (x, dy) in enumerate(branch):
+            at = [np.array([side * (x + rng.normal(0, 2))]), np.array([y + dy]), np.array([0.0])]
+            where = view.project(*at)
+            nodes.append(np.array([where.columns[0] * view.mm_per_px, where.rows[0] * view.mm_per_px, 0.0]))
+            parents.append(len(nodes) - 2 if k else 0)
+            lengths.append(lengths[parents[-1]] + 6.0 if len(nodes) > 1 else 0.0)
+    return nodes, parents, lengths
+
+
 def _radii(parents: NDArray[np.int_]) -> Points:
     """Murray's law: the radius to the power 2.75 is the sum over the children."""
     power = np.zeros(len(parents))
@@ -86,7 +103,7 @@ def _radii(parents: NDArray[np.int_]) -> Points:
         if power[node] == 0:
             power[node] = LEAF_RADIUS_MM**MURRAY
         power[parents[node]] += power[node]
-    return np.minimum(power ** (1 / MURRAY), 6.5)
+    return np.minimum(power ** (1 / MURRAY), 7.0)
 
 
 def _paths(parents: NDArray[np.int_], radius: Points) -> list[NDArray[np.int_]]:
@@ -127,6 +144,19 @@ def _draw(
     drawn = np.maximum(r / view.mm_per_px, 0.75)
     depth = 2 * r * (r / view.mm_per_px) / drawn
     draw_tube(out, *scratch, columns, rows, drawn, depth, len(r), 1.0, 1.0, 1.0)
+
+
+def hilar_haze(view: View, *, seed: int) -> Floats:
+    """Soft tissue of the hila in mm: lymph nodes, bronchial walls and vessels too small to draw."""
+    rng = stream(seed, "hila")
+    x, y = view.at(0.0)
+    total = np.zeros(view.shape, dtype=np.float32)
+    for side in (-1, 1):
+        cy = HILUM_Y_MM[int(side > 0)] + 8 + rng.normal(0, 4)
+        dx, dy = np.float32(side) * x - np.float32(36), y - np.float32(cy)
+        lean = dx - np.float32(0.25) * dy
+        total += np.float32(rng.uniform(9, 16)) * np.exp(-((lean / np.float32(19)) ** 2) - (dy / np.float32(34)) ** 2)
+    return total
 
 
 def _smooth(values: Points) -> Points:
