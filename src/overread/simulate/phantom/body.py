@@ -27,7 +27,7 @@ Masks = NDArray[np.bool_]
 
 SOFT_ABSORPTION = 0.0185
 LUNG_DENSITY = 0.27
-VESSEL_CONTRAST = 2.4
+VESSEL_CONTRAST = 2.6
 CENTRE_Y_MM = 128.0
 
 
@@ -59,11 +59,11 @@ def make_body(patient: Patient, *, seed: int, shape: tuple[int, int], mm_per_px:
     haze = hilar_haze(view, seed=seed)
     gas = abdominal_gas(view, diaphragm, seed=seed)
     texture = power_law_noise(shape, 3.7, stream(seed, "texture"), longest_px=60 / mm_per_px)
-    air = (1 - LUNG_DENSITY) * lungs.lung_mm + gas + mediastinum.airway_mm * 0.8
+    air = (1 - LUNG_DENSITY) * lungs.lung_mm + gas + mediastinum.airway_mm
     air = (
         air
-        - (VESSEL_CONTRAST * vessels + haze * (1 + 0.5 * texture)) * np.minimum(lungs.lung_mm / 20, 1)
-        + 3.4 * texture * np.where(lungs.lung_mm > 0, 1, 0.8)
+        - (VESSEL_CONTRAST * vessels + haze * (1 + 0.6 * texture)) * np.minimum(lungs.lung_mm / 20, 1)
+        + 5.2 * texture * np.where(lungs.lung_mm > 0, 1, 0.8)
     )
     inside = tissue > 0
     soft = np.maximum(tissue - air, 0) * inside

@@ -48,17 +48,19 @@ def power_law_noise(
     return (field - field.mean()) / field.std()
 
 
-def detected(integral: Floats, patient: Patient, mm_per_px: float, rng: np.random.Generator) -> Floats:
+def detected(
+    integral: Floats, field: Floats, patient: Patient, mm_per_px: float, rng: np.random.Generator
+) -> Floats:
     """Logarithmic signal -ln(I / I0) with scatter, quantum noise and detector blur.
 
-    I = P + S, P = exp(-mu t); S = the scatter ratio times P blurred by 45 mm, as a veil; the number of quanta in
+    I = P + S, P = field exp(-mu t); S = the scatter ratio times P blurred by 45 mm, as a veil; the number of quanta in
     a pixel is Poisson, taken as normal with the same variance.
     """
-    primary = np.exp(-integral)
+    primary = field * np.exp(-integral)
     object_only = np.where(integral > 0.3, primary, np.float32(0.15) * primary)
     veil = np.float32(0.5) * blur(object_only, SCATTER_SPREAD_MM / mm_per_px)
     veil += np.float32(0.5) * blur(object_only, 2.5 * SCATTER_SPREAD_MM / mm_per_px)
-    total = primary + np.float32(patient.scatter_ratio) * veil
+    total = primary + np.float32(patient.scatter_ratio) * veil * (np.float32(0.1) + np.float32(0.9) * field)
     total = blur(total, DETECTOR_BLUR_MM / mm_per_px)
     quanta = np.float32(patient.quanta * mm_per_px**2)
     noise = rng.standard_normal(total.shape, dtype=np.float32)
@@ -80,6 +82,6 @@ def processed(signal: Floats, patient: Patient, mm_per_px: float, body: NDArray[
         signal - np.float32(patient.compression) * (base - middle) + np.float32(patient.sharpening) * detail
     )
     scaled = (flat - middle) / np.float32(max(high - low, 0.1))
-    slope = np.float32(4.6 * patient.contrast)
-    grey = 1 / (1 + np.exp(-slope * (scaled + np.float32(patient.brightness + 0.04))))
+    slope = np.float32(5.2 * patient.contrast)
+    grey = 1 / (1 + np.exp(-slope * (scaled + np.float32(patient.brightness + 0.1))))
     return np.clip((grey - np.float32(0.06)) / np.float32(0.92), 0, 1)

@@ -20,7 +20,7 @@ Floats = NDArray[np.float32]
 Masks = NDArray[np.bool_]
 
 PLEURA_MM = 6.0
-AIR_LEFT_BY_HEART = 0.2
+AIR_LEFT_BY_HEART = 0.27
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def _airway(view: View, rng: np.random.Generator) -> Floats:
     shift = np.float32(rng.normal(-2, 2))
     carina = np.float32(92 + rng.normal(0, 4))
     drift = shift * np.clip((y + 60) / 150, 0, 1)
-    trachea = chord(1 - ((x - drift) / np.float32(8.5)) ** 2) * np.float32(17) * (y < carina)
+    trachea = chord(1 - ((x - drift) / np.float32(9)) ** 2) * np.float32(18) * (y < carina)
     below = np.maximum(y - carina + 6, 0)
     right = chord(1 - ((x - drift + below * np.float32(0.62)) / np.float32(8)) ** 2)
     left = chord(1 - ((x - drift - below * np.float32(0.95)) / np.float32(8.5)) ** 2)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.simulate.phantom.arms import Arms
-from overread.simulate.phantom.cage import Cage
+from overread.simulate.phantom.cage import BASE_Y_MM, Cage
 from overread.simulate.phantom.canvas import chord, smooth_step
 from overread.simulate.phantom.detector import power_law_noise
 from overread.simulate.phantom.lungs import Diaphragm
@@ -40,11 +40,11 @@ def _beside_spine(x: Floats, y: Floats) -> Floats:
 
 
 def _trunk(x: Floats, y: Floats, patient: Patient, cage: Cage) -> Floats:
-    half = cage.half_width(y).astype(np.float32) + np.float32(8 + 0.9 * patient.fat_mm)
+    half = cage.half_width(np.minimum(y, np.float32(BASE_Y_MM))).astype(np.float32) + np.float32(8 + 0.9 * patient.fat_mm)
     half = np.maximum(
         half, np.float32(0.93 * cage.half_width_mm + 0.9 * patient.fat_mm) * smooth_step(y, 0, 90)
     )
-    half = half * (1 - np.float32(0.07) * smooth_step(y, 200, 330))
+    half = half * (1 - np.float32(0.02) * smooth_step(y, 200, 330))
     depth = cage.half_depth(np.maximum(y, 60)).astype(np.float32) + np.float32(13 + 0.55 * patient.fat_mm)
     shape = np.sqrt(chord(1 - (x / half) ** 4))
     return 2 * depth * shape * smooth_step(y, -70, 60)

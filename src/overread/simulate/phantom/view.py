@@ -1,9 +1,10 @@
-"""From points of the patient to pixels and back: a point source, a flat detector, a patient who is not quite straight."""
+"""From points of the patient to pixels and back: point source, flat detector, a patient not quite straight."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ __all__ = ["Projected", "View", "make_view"]
 
 Floats = NDArray[np.float32]
 Points = NDArray[np.float64]
+Scalar = TypeVar("Scalar", bound=np.floating)
 
 SOURCE_TO_DETECTOR_MM = 1800.0
 DETECTOR_Z_MM = -150.0
@@ -55,28 +57,25 @@ class View:
         distance = np.asarray(z, dtype=np.float64) * self.size - DETECTOR_Z_MM
         return self.size * SOURCE_TO_DETECTOR_MM / (SOURCE_TO_DETECTOR_MM - distance)
 
-    def bend(self, u: NDArray[np.floating], v: NDArray[np.floating]) -> tuple[Points, Points]:
+    def bend(self, u: NDArray[Scalar], v: NDArray[Scalar]) -> tuple[NDArray[Scalar], NDArray[Scalar]]:
         """Shift in mm at positions from the image's centre."""
-        du, dv = (
-            np.zeros(np.broadcast_shapes(u.shape, v.shape)),
-            np.zeros(np.broadcast_shapes(u.shape, v.shape)),
-        )
-        for ku, kv, phase, au, av in self.bends:
-            wave = np.sin(ku * u + kv * v + phase)
-            du += au * wave
-            dv += av * wave
+        du, dv = np.zeros_like(u), np.zeros_like(v)
+        for wave in self.bends.astype(u.dtype):
+            height = np.sin(wave[0] * u + wave[1] * v + wave[2])
+            du += wave[3] * height
+            dv += wave[4] * height
         return du, dv
 
     @cached_property
     def _plane(self) -> tuple[Floats, Floats]:
         """Positions on the detector, straightened: mm from the centre of the image."""
         height, width = self.shape
-        u = (np.arange(width) - (width - 1) / 2)[None, :] * self.mm_per_px
-        v = (np.arange(height) - (height - 1) / 2)[:, None] * self.mm_per_px
-        c, s = np.cos(self.roll), np.sin(self.roll)
-        ru, rv = c * u + s * v, -s * u + c * v
-        du, dv = self.bend(ru, rv)
-        return (ru + du).astype(np.float32), (rv + dv).astype(np.float32)
+        u = ((np.arange(width) - (width - 1) / 2)[None, :] * self.mm_per_px).astype(np.float32)
+        v = ((np.arange(height) - (height - 1) / 2)[:, None] * self.mm_per_px).astype(np.float32)
+        c, s = np.float32(np.cos(self.roll)), np.float32(np.sin(self.roll))
+        straight_u, straight_v = c * u + s * v, c * v - s * u
+        du, dv = self.bend(straight_u, straight_v)
+        return straight_u + du, straight_v + dv
 
     def at(self, z: float) -> tuple[Floats, Floats]:
         """Patient coordinates x, y of every pixel on the plane at depth z."""
