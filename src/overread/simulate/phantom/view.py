@@ -21,6 +21,7 @@ Scalar = TypeVar("Scalar", bound=np.floating)
 SOURCE_TO_DETECTOR_MM = 1800.0
 DETECTOR_Z_MM = -150.0
 BENDS = 5
+UNBEND_ROUNDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +86,20 @@ class View:
         y = v / np.float32(m) + np.float32(self.centre_y_mm - z * np.tan(self.tilt))
         return x, y
 
+    def _unbend(self, u: Points, v: Points) -> tuple[Points, Points]:
+        """Positions that `bend` moves to the given ones, by fixed-point iteration: it moves little and smoothly."""
+        before_u, before_v = u, v
+        for _ in range(UNBEND_ROUNDS):
+            du, dv = self.bend(before_u, before_v)
+            before_u, before_v = u - du, v - dv
+        return before_u, before_v
+
     def project(self, x: Points, y: Points, z: Points) -> Projected:
         """Pixels of points."""
         m = self.magnification(z)
         u = m * (x * np.cos(self.yaw) + z * np.sin(self.yaw))
         v = m * (y - self.centre_y_mm + z * np.tan(self.tilt))
-        du, dv = self.bend(u, v)
-        du, dv = self.bend(u - du, v - dv)
-        u, v = u - du, v - dv
+        u, v = self._unbend(u, v)
         c, s = np.cos(self.roll), np.sin(self.roll)
         height, width = self.shape
         columns = (c * u - s * v) / self.mm_per_px + (width - 1) / 2
