@@ -21,8 +21,12 @@ def run(*, quick: bool) -> list[Row]:
         mm_per_px = side_mm / side_px
         times = [timed(seed, mm_per_px, side_mm) for seed in range(1, repeats + 1)]
         what = f"phantom of {side_px} x {side_px} px with all masks"
-        rows.append(compare(what, median(times), None, "s", f"slowest of {repeats}: {max(times):.2f} s; {TARGET}"))
-    rows.append(compare("the same at 800 px: most memory at once", peak_mb(427.0 / 800), None, "MB", "tracemalloc"))
+        rows.append(
+            compare(what, median(times), None, "s", f"slowest of {repeats}: {max(times):.2f} s; {TARGET}")
+        )
+    rows.append(
+        compare("the same at 800 px: most memory at once", peak_mb(427.0 / 800), None, "MB", "tracemalloc")
+    )
     return rows
 
 

@@ -16,9 +16,7 @@ SEEDS = (0, 1, 2)
 
 
 def canvas_of(seed):
-    return Canvas(
-        make_view(draw_patient(seed), seed=seed, shape=(430, 430), mm_per_px=1.0, centre_y_mm=128.0)
-    )
+    return Canvas(make_view(draw_patient(seed), seed=seed, shape=(430, 430), mm_per_px=1.0))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
