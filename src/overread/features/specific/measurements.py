@@ -86,18 +86,12 @@ class Trend:
     ----------
     detrended
         Grey level minus the trend, on rays.
-    level
-        The trend at the candidate's centre.
     noise
         Standard deviation of the detrended ring.
-    ring
-        Weights of the ring's points: their area, 0 outside the ring.
     """
 
     detrended: NDArray[np.float32]
-    level: NDArray[np.float64]
     noise: NDArray[np.float64]
-    ring: NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,12 +173,12 @@ class Measurements(Context):
 
         Only the ring's part inside the lungs counts, if that is at least 30 % of it.
         """
+        area = RHO.astype(np.float32)
         start = RING_START * self.outlines.ray_radius[:, :, None]
-        ring = ((start < RHO) & (RHO < RING_END)) * RHO.astype(np.float32)
-        ring = np.where(ring.any(axis=(1, 2), keepdims=True), ring, (RHO > 2.0) * RHO.astype(np.float32))
+        ring = ((start < RHO) & (RHO < RING_END)) * area
         in_lung = ring * self.in_lung
         enough = in_lung.sum(axis=(1, 2)) >= SHARE_IN_LUNG * ring.sum(axis=(1, 2))
-        ring = np.where(enough[:, None, None], in_lung, ring).astype(np.float32)
+        ring[enough] = in_lung[enough]
         return fitted_trend(self.grey, ring)
 
 
@@ -198,7 +192,7 @@ def fitted_trend(grey: NDArray[np.float32], ring: NDArray[np.float32]) -> Trend:
     detrended = values - coefficients @ BASIS.T
     total = weights.sum(axis=1)
     noise = np.sqrt((weights * detrended**2).sum(axis=1) / total)
-    return Trend(detrended.reshape(grey.shape).astype(np.float32), coefficients[:, 0], noise, ring)
+    return Trend(detrended.reshape(grey.shape).astype(np.float32), noise)
 
 
 def quadratic_basis() -> NDArray[np.float64]:
