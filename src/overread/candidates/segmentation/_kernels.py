@@ -157,9 +157,9 @@ def outline_stack(
         left = int(np.floor(column[c] + 0.5)) - half
         top = int(np.floor(row[c] + 0.5)) - half
         fill_polygon(column[c] - left + length * cosines, row[c] - top + length * sines, stack[c])
-        for i in range(side):
-            for j in range(side):
-                if top + i < 0 or top + i >= rows or left + j < 0 or left + j >= columns:
-                    stack[c, i, j] = False
+        stack[c, : max(-top, 0)] = False
+        stack[c, :, : max(-left, 0)] = False
+        stack[c, max(rows - top, 0) :] = False
+        stack[c, :, max(columns - left, 0) :] = False
         stack[c, half, half] = True
     return stack

@@ -1,6 +1,6 @@
 """Convergence of the gradient towards the candidate (18 features).
 
-On rays up to 2 R: cos = -g_along / |g|, the cosine between the gradient and the direction to the centre, with the
+On 32 rays up to 2 R: cos = -g_along / |g|, the cosine between the gradient and the direction to the centre, with the
 radiograph smoothed by the largest of 1.6, 2.5 and 4 mm up to R / 3. Where the gradient vanishes cos is 0: 1e-6 is
 added to |g|.
 """
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from overread.features.feature import Context, Family
 from overread.features.specific.describing import EPSILON, columns, described
-from overread.features.specific.measurements import N_ANGLES, PER_RADIUS, RHO, measured
-from overread.features.specific.profile import around
+from overread.features.specific.measurements import PER_RADIUS, RHO, measured
+from overread.features.specific.on_rays import angle_mean, opposite_min, sector_means
 
 __all__ = ["CONVERGENCE"]
 
@@ -21,6 +21,8 @@ COIN_RADII = {"r70": 0.7, "r100": 1.0, "r150": 1.5}
 BAND_WIDTHS = {"w30": 3, "w50": 5, "w80": 8}
 # Bands and rings may begin here, in steps of R / 10; the centre itself has no direction.
 FIRST = 2
+# Rays to either side averaged with each: 5 of 32, 56 degrees.
+SECTOR_HALF = 2
 
 FEATURES = described(
     "convergence",
@@ -39,7 +41,7 @@ FEATURES = described(
         (
             "iris_opposite_min",
             "1",
-            "min over directions of the mean of I over two opposite sectors of 50 deg",
+            "min over directions of the mean of I over two opposite sectors of 56 deg",
         ),
         *[
             (
@@ -61,7 +63,7 @@ FEATURES = described(
             (
                 f"band_opposite_min.{name}",
                 "1",
-                "min over directions of the mean of B over opposite 50 deg sectors",
+                "min over directions of the mean of B over opposite 56 deg sectors",
             )
             for name in BAND_WIDTHS
         ],
@@ -81,13 +83,13 @@ def compute(context: Context) -> NDArray[np.float32]:
     along, across = measurements.matched_gradient
     magnitude = np.sqrt(along**2 + across**2)
     cosine = -along / (magnitude + np.float32(EPSILON))
-    ring_mean = cosine.mean(axis=1, dtype=np.float64)
+    ring_mean = angle_mean(cosine)
     values = {f"coin.{name}": disc_mean(ring_mean, r) for name, r in COIN_RADII.items()}
     margin = slice(PER_RADIUS // 2, 3 * PER_RADIUS // 2)
-    flow = (-along[:, :, margin] * RHO[margin]).sum(axis=(1, 2), dtype=np.float64)
-    size = (magnitude[:, :, margin] * RHO[margin]).sum(axis=(1, 2), dtype=np.float64)
+    flow = -angle_mean(along[:, :, margin]) @ RHO[margin]
+    size = angle_mean(magnitude[:, :, margin]) @ RHO[margin]
     values["weighted_coin"] = flow / (size + EPSILON)
-    sums = np.cumsum(cosine[:, :, FIRST:], axis=2, dtype=np.float64)
+    sums = np.cumsum(cosine[:, :, FIRST:], axis=2)
     values |= iris(sums)
     for name, width in BAND_WIDTHS.items():
         values |= bands(sums, name, width)
@@ -100,32 +102,26 @@ def disc_mean(ring_mean: NDArray[np.float64], radius: float) -> NDArray[np.float
     return (ring_mean[:, :n] * RHO[:n]).sum(axis=1) / RHO[:n].sum()
 
 
-def opposite_min(rays: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Smallest mean over two opposite sectors."""
-    smooth = around(rays, half=4)
-    return ((smooth + np.roll(smooth, N_ANGLES // 2, axis=1)) / 2.0).min(axis=1)
-
-
-def iris(sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+def iris(sums: NDArray[np.float32]) -> dict[str, NDArray[np.float64]]:
     """Mean of cos from 0.2 R outwards, to the best radius of each ray."""
-    means = sums / np.arange(1, sums.shape[2] + 1)
-    best = means[:, :, PER_RADIUS // 2 - FIRST - 1 :].max(axis=2)
+    means = sums / np.arange(1, sums.shape[2] + 1, dtype=np.float32)
+    best = means[:, :, PER_RADIUS // 2 - FIRST - 1 :].max(axis=2).astype(np.float64)
     return {
         "iris_mean": best.mean(axis=1),
         "iris_spread": best.std(axis=1),
-        "iris_opposite_min": opposite_min(best),
+        "iris_opposite_min": opposite_min(sector_means(best, half=SECTOR_HALF)),
     }
 
 
-def bands(sums: NDArray[np.float64], name: str, width: int) -> dict[str, NDArray[np.float64]]:
+def bands(sums: NDArray[np.float32], name: str, width: int) -> dict[str, NDArray[np.float64]]:
     """Best ring common to all rays, and best band of each ray."""
     padded = np.concatenate([np.zeros_like(sums[:, :, :1]), sums], axis=2)
-    means = (padded[:, :, width:] - padded[:, :, :-width]) / width
-    best = means.max(axis=2)
+    means = (padded[:, :, width:] - padded[:, :, :-width]) / np.float32(width)
+    best = means.max(axis=2).astype(np.float64)
     values = {
-        f"ring.{name}": means.mean(axis=1).max(axis=1),
+        f"ring.{name}": angle_mean(means).max(axis=1),
         f"band_mean.{name}": best.mean(axis=1),
-        f"band_opposite_min.{name}": opposite_min(best),
+        f"band_opposite_min.{name}": opposite_min(sector_means(best, half=SECTOR_HALF)),
     }
     if name == "w50":
         radius = (FIRST + width / 2.0 + means.argmax(axis=2)) / PER_RADIUS

@@ -13,7 +13,7 @@ from overread.features.feature import Context, Family
 from overread.features.specific.describing import columns, described
 from overread.features.specific.maps import at_nearest_pixel
 from overread.features.specific.measurements import Measurements, measured
-from overread.features.specific.profile import area_mean
+from overread.features.specific.on_rays import area_mean
 
 __all__ = ["LUNG"]
 

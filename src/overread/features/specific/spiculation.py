@@ -14,6 +14,7 @@ from overread.features.feature import Context, Family
 from overread.features.specific import _kernels
 from overread.features.specific.describing import EPSILON, columns, described, ratio
 from overread.features.specific.measurements import N_ANGLES, RHO, SECOND_RHO, Measurements, measured
+from overread.features.specific.on_rays import band_mean
 from overread.features.specific.profile import noise_of
 
 __all__ = ["SPICULATION"]
@@ -62,7 +63,7 @@ FEATURES = described(
                 f"grating_{name}",
                 "1",
                 f"sqrt(sum over n = {first}..{last} of |A_n|^2) / s, A_n the n-th Fourier coefficient "
-                "in angle of the mean grey level from 1 to 2 R",
+                "in angle of the mean grey level from 1 to 2 R, by area",
             )
             for name, (first, last) in ORDERS.items()
         ],
@@ -130,8 +131,8 @@ def ridges(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
     noise = noise_of(measurements)
     values: dict[str, NDArray[np.float64]] = {}
     for annulus, (start, end) in ANNULI.items():
-        chosen = (start <= SECOND_RHO) & (end >= SECOND_RHO)
-        energy = ridge[:, :, chosen].mean(axis=2, dtype=np.float64)
+        annulus_rho = slice(np.searchsorted(SECOND_RHO, start), np.searchsorted(SECOND_RHO, end) + 1)
+        energy = ridge[:, :, annulus_rho].mean(axis=2).astype(np.float64)
         energy -= np.median(energy, axis=1, keepdims=True)
         values[f"ridge_energy.{annulus}"] = np.maximum(energy, 0.0).mean(axis=1) / noise
         values[f"ridge_peak.{annulus}"] = energy.max(axis=1) / (np.abs(energy).mean(axis=1) + 1e-3)
@@ -140,7 +141,7 @@ def ridges(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
 
 def gratings(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
     """Strength of patterns that repeat n times around the candidate."""
-    ring = measurements.grey[:, :, (RHO > 1.0) & (RHO < 2.0)].mean(axis=2, dtype=np.float64)
+    ring = band_mean(measurements.grey, 1.0, 2.0)
     power = np.abs(np.fft.rfft(ring, axis=1) / N_ANGLES) ** 2
     noise = noise_of(measurements)
     return {

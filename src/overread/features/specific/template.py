@@ -11,6 +11,7 @@ from overread.features.feature import Context, Family
 from overread.features.specific import _kernels
 from overread.features.specific.describing import EPSILON, columns, described
 from overread.features.specific.measurements import N_ANGLES, PER_RADIUS, RHO, measured
+from overread.features.specific.on_rays import angle_mean
 
 __all__ = ["TEMPLATE"]
 
@@ -73,7 +74,7 @@ def correlations(
     disc = values[:, :, : 2 * PER_RADIUS]
     disc = disc - disc.mean(axis=(1, 2), keepdims=True)
     weights = RHO[: 2 * PER_RADIUS] / RHO[: 2 * PER_RADIUS].sum()
-    first = disc.mean(axis=1, dtype=np.float64)
+    first = angle_mean(disc)
     second = np.einsum("nkj,nkj->nj", disc, disc) / N_ANGLES
     mean = (first * weights).sum(axis=1)
     spread = np.sqrt(np.maximum((second * weights).sum(axis=1) - mean**2, 0.0))
