@@ -26,16 +26,15 @@ SECTOR_HALF = 2
 
 FEATURES = described(
     "convergence",
-    "Kobatake and Hashimoto 1999, doi:10.1109/83.777091 (coin, iris); Wei, Hagihara, Kobatake 1999, "
-    "doi:10.1109/ICIP.1999.817225 (adaptive ring); Pereira et al. 2007, doi:10.1007/978-3-540-74260-9_111 (sliding "
-    "band)",
+    "Kobatake and Hashimoto 1999, doi:10.1109/83.777091 (coin, iris); Wei, Hagihara and Kobatake 1999, ICIP (adaptive "
+    "ring); Pereira, Mendonca and Campilho 2007, ICIAR (sliding band)",
     [
         *[(f"coin.{name}", "1", f"mean of cos over the disc of {r} R") for name, r in COIN_RADII.items()],
         ("weighted_coin", "1", "sum |g| cos / sum |g| over 0.5..1.5 R, by area"),
         (
             "iris_mean",
             "1",
-            "mean over directions of I_k = max over r in 0.5..2 R of the mean of cos from 0.2 R to r",
+            "mean over directions of I_k",
         ),
         ("iris_spread", "1", "standard deviation of I_k over directions"),
         (
@@ -55,7 +54,7 @@ FEATURES = described(
             (
                 f"band_mean.{name}",
                 "1",
-                f"mean over directions of B_k = max over r of the mean of cos over {w / PER_RADIUS} R of the ray at r",
+                f"mean over directions of B_k, bands {w / PER_RADIUS} R wide",
             )
             for name, w in BAND_WIDTHS.items()
         ],
@@ -63,17 +62,29 @@ FEATURES = described(
             (
                 f"band_opposite_min.{name}",
                 "1",
-                "min over directions of the mean of B over opposite 56 deg sectors",
+                f"min over directions of the mean of B over opposite 56 deg sectors, bands {w / PER_RADIUS} R wide",
             )
-            for name in BAND_WIDTHS
+            for name, w in BAND_WIDTHS.items()
         ],
         (
             "band_radius",
             "1",
             "mean over directions of the r of B_k, width 0.5 R, weighted by max(B_k, 0)^2; in R",
         ),
-        ("band_radius_spread", "1", "standard deviation of that r over directions, so weighted; in R"),
+        (
+            "band_radius_spread",
+            "1",
+            "standard deviation over directions of the r of B_k, width 0.5 R, weighted by max(B_k, 0)^2; in R",
+        ),
     ],
+    symbols={
+        "cos": "cos: cosine between the gradient g and the direction to the centre",
+        "I": "I_k = max over r in 0.5..2 R of the mean of cos from 0.2 R to r on ray k",
+        "I_k": "I_k = max over r in 0.5..2 R of the mean of cos from 0.2 R to r on ray k",
+        "B": "B_k = max over r of the mean of cos over the band at r on ray k",
+        "B_k": "B_k = max over r of the mean of cos over the band at r on ray k",
+        "g": "g: gradient, smoothed by the largest of 1.6, 2.5, 4 mm up to R / 3, on 32 rays",
+    },
 )
 
 

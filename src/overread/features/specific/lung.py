@@ -45,7 +45,11 @@ FEATURES = described(
         ("apex_distance", "mm", "rows below the lung's top"),
         ("base_distance", "mm", "rows above the lung's bottom"),
         ("midline_distance", "mm", "columns from the midline between the lungs"),
-        ("nipple_zone", "1", "exp(-((height - 0.75)^2 + (laterality - 0.55)^2) / (2 0.15^2))"),
+        (
+            "nipple_zone",
+            "1",
+            "exp(-((height - 0.75)^2 + (laterality - 0.55)^2) / (2 * 0.15^2)), where nipples project",
+        ),
     ],
 )
 

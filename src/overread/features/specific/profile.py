@@ -43,7 +43,7 @@ FEATURES = described(
         (
             "sector_min",
             "1",
-            "min over directions of c_k / s, c_k = mean(rho < 1/2) - mean(1.3..2 R, 50 deg sector)",
+            "min over directions of c_k / s",
         ),
         ("sector_median", "1", "median over directions of c_k / s"),
         (
@@ -75,6 +75,12 @@ FEATURES = described(
         ("angular_spread", "1", "mean over rho < 1.5 of the sd over directions, off trend, / s"),
         ("point_asymmetry", "1", "mean |g(rho, t) - g(rho, t + 180 deg)| over rho < 1.2, / s"),
     ],
+    symbols={
+        "c_k": "c_k = mean of rho < 1/2 - mean of 1.3..2 R over the 50 deg sector around direction k",
+        "s": "s = sqrt(surround_noise^2 + 0.003^2), the surround's noise",
+        "trend": "trend: quadratic surface fitted to the ring from 1.15 outline radii to 2.5 R, inside the lungs if "
+        "30 % of the ring is",
+    },
 )
 
 

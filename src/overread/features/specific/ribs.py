@@ -23,7 +23,7 @@ FEATURES = described(
     "The paper, section 5 (region label: falls in the rib region); Keserci and Yoshida 2002, "
     "doi:10.1016/S1361-8415(02)00064-6 (rib-edge features)",
     [
-        ("at_centre", "1", "rib likeness P, 0 to 1, at the centre"),
+        ("at_centre", "1", "P at the centre"),
         ("label", "1", "1 if P > 1/2 at the centre, else 0"),
         ("overlap", "1", "mean of P inside the outline"),
         ("difference", "1", "overlap - mean of P between 1.2 and 2 outline radii"),
@@ -35,8 +35,7 @@ FEATURES = described(
         (
             "alignment",
             "1",
-            "P e cos 2(a - b) at the centre; e, a elongation and direction of the outline, b the rib's "
-            "direction",
+            "P e cos 2(a - b) at the centre; e, a elongation and direction of the outline",
         ),
         ("angle", "deg", "angle between outline and rib, 0..90; 45 where P < 0.1"),
         (
@@ -47,6 +46,7 @@ FEATURES = described(
         ("clavicle_overlap", "1", "share of the outline on a clavicle"),
         ("clavicle_distance", "mm", "distance to the nearest clavicle pixel; inside minus that out; -60..60"),
     ],
+    symbols={"P": "P: rib likeness of a pixel, 0 to 1", "b": "b: direction of the local rib"},
 )
 
 

@@ -28,8 +28,8 @@ WEIGHTLESS = 1e-9
 
 FEATURES = described(
     "spiculation",
-    "Huo et al. 1995, doi:10.1118/1.597626 (angles of the gradient); Sampat et al. 2006, doi:10.1117/12.653270 "
-    "(spiculation filters); Sahiner et al. 1998, doi:10.1118/1.598228 (rubber band)",
+    "Huo et al. 1995, doi:10.1118/1.597626 (angles of the gradient); Sampat, Whitman, Markey and Bovik "
+    "2006 (spiculation filters); Sahiner et al. 1998, doi:10.1118/1.598228 (rubber band)",
     [
         *[
             row
@@ -52,8 +52,7 @@ FEATURES = described(
                 (
                     f"ridge_energy.{annulus}",
                     "1",
-                    "mean over rays of max(e_k, 0) / s, e_k = E_k - median of E over rays, E_k the mean of -d2g/dt2 "
-                    f"(1.4 mm)^2 along ray k from {start} to {end} R, s the surround's noise",
+                    f"mean over rays of max(e_k, 0) / s, {start} to {end} R",
                 ),
                 (f"ridge_peak.{annulus}", "1", f"largest e_k / (mean |e_k| + 0.001), {start} to {end} R"),
             )
@@ -79,6 +78,16 @@ FEATURES = described(
         ),
         ("rubber_band_ratio", "1", "mean |dg/dt| / (mean |dg/dr| + mean |dg/dt|) in the margin, by area"),
     ],
+    symbols={
+        "phi": "phi: angle between the gradient g, at 1 mm smoothing, and the inward ray",
+        "weight": "weight: |g| times area",
+        "weighted": "weight: |g| times area",
+        "core": "core: within 0.7 outline radii",
+        "margin": "margin: 0.7 to 1.3 outline radii",
+        "surround": "surround: 1.3 to 2.5 outline radii",
+        "e_k": "e_k = E_k - median of E over rays, E_k the mean of -d2g/dt2 (1.4 mm)^2 along ray k between these radii",
+        "s": "s: noise of the ring, as in family profile",
+    },
 )
 
 

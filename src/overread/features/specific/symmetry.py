@@ -31,7 +31,7 @@ FEATURES = described(
     "Left against right after van Ginneken et al. 2001, doi:10.1109/42.974918",
     [
         ("grey", "grey", "mean of the disc of R - the same at the mirror place"),
-        ("contrast", "grey", "c - c at the mirror place, c = mean of the disc of R - mean of 1..2 R"),
+        ("contrast", "grey", "c - c at the mirror place"),
         ("spread", "1", "ln(sd within 2 R / the same at the mirror place), each with 0.003 added"),
         ("correlation", "1", "correlation of the disc of 2 R with its mirror image at the mirror place"),
         ("best_grey", "grey", "mean of the disc of R - the largest such mean of 9 places"),
@@ -44,6 +44,11 @@ FEATURES = described(
         ),
         ("contrast_rank", "1", "share of 9 places whose c is below the candidate's"),
     ],
+    symbols={
+        "c": "c = mean of the disc of R - mean of 1..2 R",
+        "mirror place": "mirror place: same row, mirrored at the midline between the lungs",
+        "9 places": "9 places: grid of 7 mm around the mirror place",
+    },
 )
 
 

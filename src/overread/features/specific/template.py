@@ -29,8 +29,7 @@ FEATURES = described(
         (
             "afum_mean",
             "1",
-            "mean of F(r) over r = 0.3, 0.4, ..., 1.3 R; F(r) = share of the ring r..r + R/2 that is "
-            "darker than the darkest point of the disc of r",
+            "mean of F(r) over r = 0.3, 0.4, ..., 1.3 R",
         ),
         ("afum_max", "1", "largest F(r)"),
         ("afum_at_80", "1", "F(0.8 R)"),
@@ -42,6 +41,10 @@ FEATURES = described(
             "largest correlation, off trend, with max(0, 1 - (rho/q)^2), q = 0.7, 0.85, 1, 1.2, 1.4",
         ),
     ],
+    symbols={
+        "F": "F(r) = share of the ring r..r + R / 2 that is darker than the darkest point of the disc of r",
+        "trend": "trend: quadratic surface fitted to the ring around the outline, as in family profile",
+    },
 )
 
 

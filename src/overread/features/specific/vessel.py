@@ -25,10 +25,10 @@ STANDS_OUT = 1.5
 
 FEATURES = described(
     "vessel",
-    "Frangi et al. 1998, doi:10.1007/BFb0056195 (line strength); Agam et al. 2005, doi:10.1109/TMI.2005.858765 "
-    "(vessels against nodules)",
+    "Frangi et al. 1998, doi:10.1007/BFb0056195 (line strength); Agam et al. 2005, IEEE TMI 24, vessel tree "
+    "reconstruction (vessels against nodules)",
     [
-        ("inside", "1", "mean of l within R / 2, by area, / s, s the surround's noise"),
+        ("inside", "1", "mean of l within R / 2, by area, / s"),
         ("surround", "1", "mean of l over 1.25..2 R, by area, / s"),
         (
             "radial_share",
@@ -39,12 +39,18 @@ FEATURES = described(
         (
             "through",
             "1",
-            "max over directions of min(v_k, v_opposite) / s, v_k = mean over 1.25, 1.5, 1.75 R and 5 rays of the line "
-            "strength along the ray, max(0, -d2g/dt2) (1.4 mm)^2",
+            "max over directions of min(v_k, v_opposite) / s",
         ),
         ("count", "1", "number of arcs of the circle on which v_k > 1.5 mean(v) + 0.001"),
         ("reach", "1", "largest v_k / s"),
     ],
+    symbols={
+        "l": "l: line strength max(0, k1 - |k2|) (1.4 mm)^2, k1 >= k2 minus the eigenvalues of the Hessian at 1 mm "
+        "smoothing",
+        "v": "v_k: mean over 1.25, 1.5, 1.75 R and 5 rays around k of max(0, -d2g/dt2) (1.4 mm)^2",
+        "v_k": "v_k: mean over 1.25, 1.5, 1.75 R and 5 rays around k of max(0, -d2g/dt2) (1.4 mm)^2",
+        "s": "s: noise of the ring, as in family profile",
+    },
 )
 
 
