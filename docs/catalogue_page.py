@@ -14,8 +14,9 @@ def catalogue_page() -> str:
     lines = [
         "# Catalogue of features",
         "",
-        f"{len(CATALOGUE)} features, in the order of the columns of `extract`. R is the candidate's radius, rho the distance "
-        "from its centre over R; grey levels are those of the normalized radiograph. [How to read and use them](features.md)",
+        f"{len(CATALOGUE)} features, in the order of the columns of `extract`. R is the candidate's radius, rho the "
+        "distance from its centre over R; grey levels are those of the normalized radiograph. "
+        "[How to read and use them](features.md)",
         "",
     ]
     for family in CATALOGUE.families:
