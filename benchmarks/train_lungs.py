@@ -70,13 +70,13 @@ def train(images: list[Map], taught: list[Masks | None]) -> LungModel:
     ]
     chosen = [sample(mask, rng) for _, mask in views]
     labels = np.concatenate([mask[where] for (_, mask), where in zip(views, chosen, strict=True)])
-    looks = [appearance(view)[where] for (view, _), where in zip(views, chosen, strict=True)]
+    looks = [appearance(view)[:, where].T for (view, _), where in zip(views, chosen, strict=True)]
     first = fitted(np.vstack(looks), labels)
     contexts = []
     for (view, _), where in zip(views, chosen, strict=True):
         own = first.probability(appearance(view))
         other = mirrored(first.probability(appearance(mirrored(view))))
-        contexts.append(context(own, other)[where])
+        contexts.append(context(own, other)[:, where].T)
     return LungModel(first, fitted(np.hstack([np.vstack(looks), np.vstack(contexts)]), labels))
 
 
@@ -87,8 +87,8 @@ def both_views(image: Map, masks: Masks) -> list[tuple[Map, NDArray[np.bool_]]]:
 
 def sample(mask: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
     """Pixels to learn from: half anywhere, half within 20 mm of the outline."""
-    near = cv2.dilate(mask.astype(np.uint8), np.ones((15, 15))) != cv2.erode(
-        mask.astype(np.uint8), np.ones((15, 15))
+    near = cv2.dilate(mask.astype(np.uint8), np.ones((11, 11))) != cv2.erode(
+        mask.astype(np.uint8), np.ones((11, 11))
     )
     where = np.zeros(mask.shape, dtype=bool)
     for pool in (np.arange(mask.size), np.flatnonzero(near)):

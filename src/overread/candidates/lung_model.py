@@ -36,11 +36,11 @@ class Network:
     output: NDArray[np.float32]
 
     def probability(self, features: Map) -> Map:
-        """Probability of each pixel of a rows x columns x features array."""
-        hidden = features.reshape(-1, features.shape[-1]) @ self.weights + self.offsets
-        logit = np.maximum(hidden, 0) @ self.output[:-1] + self.output[-1]
-        chance = 1.0 / (1.0 + np.exp(-np.clip(logit, -30, 30)))
-        return chance.reshape(features.shape[:2]).astype(np.float32)
+        """Probability of each pixel of a features x rows x columns array."""
+        hidden = self.weights.T @ features.reshape(len(features), -1) + self.offsets[:, None]
+        logit = self.output[:-1] @ np.maximum(hidden, 0, out=hidden) + self.output[-1]
+        chance: Map = 1 / (1 + np.exp(-np.clip(logit, -30, 30)))
+        return chance.reshape(features.shape[1:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class LungModel:
         looks = [appearance(view) for view in views]
         guess = [self.first.probability(look) for look in looks]
         left, right = (
-            self.second.probability(np.dstack([look, context(own, mirrored(other))]))
+            self.second.probability(np.concatenate([look, context(own, mirrored(other))]))
             for look, own, other in zip(looks, guess, guess[::-1], strict=True)
         )
         return left, mirrored(right)

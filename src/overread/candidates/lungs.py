@@ -139,5 +139,6 @@ def reflected(left: Mask) -> Mask:
 
 
 def enlarged(mask: Mask, size: tuple[int, int]) -> Mask:
-    """Mask on a finer grid (columns, rows), edges interpolated."""
-    return np.asarray(cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_LINEAR) > 0.5)
+    """Mask on a finer grid (columns, rows), with a smooth outline."""
+    fine = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_CUBIC)
+    return np.asarray(cv2.GaussianBlur(fine, (0, 0), 0.6 * size[0] / mask.shape[1]) > 0.5)
