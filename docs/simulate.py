@@ -30,11 +30,14 @@ def nodules_figure(n: int = 10):
         nodule, mm = case.nodules[0], background.mm_per_px
         reach = int(CROP_MM / 2 / mm)
         row, place = int(nodule.y_mm / mm), int(nodule.x_mm / mm)
-        for axis, nodules in zip(axes[:, column], ([], case.nodules), strict=True):
-            padded = np.pad(inserted_pixels(background, nodules), reach, mode="edge")
-            crop = padded[row : row + 2 * reach, place : place + 2 * reach]
-            low, high = np.percentile(crop if not nodules else clean, (0.5, 99.5))
-            clean = crop if not nodules else clean
+        crops = [
+            np.pad(inserted_pixels(background, nodules), reach, mode="edge")[
+                row : row + 2 * reach, place : place + 2 * reach
+            ]
+            for nodules in ([], case.nodules)
+        ]
+        low, high = np.percentile(crops[0], (0.5, 99.5))
+        for axis, crop in zip(axes[:, column], crops, strict=True):
             axis.imshow(crop, cmap="gray", vmin=low, vmax=high)
             axis.set_axis_off()
         axes[1, column].text(
@@ -45,7 +48,7 @@ def nodules_figure(n: int = 10):
 
 
 def readers_figure(seeds: range = range(100, 112)):
-    """Counts of unseen seeds over the paper's."""
+    """Plot counts of unseen seeds over the paper's."""
     figure = empty_figure(5.5, 2.4)
     axis = figure.subplots()
     drawn = [simulated_counts(PAPER_LAW, PAPER_COUNTS.n_images, seed) for seed in seeds]
