@@ -1,7 +1,7 @@
 """Golden values of the crowd models, written by crowd-kit and scikit-activeml to ``tests/golden/crowd.json``.
 
 Run by ``.venv-peers/bin/python -m benchmarks.golden_crowd``; needs no overread. The models coincide without priors
-on skills: scikit-activeml's Dirichlet prior is set to 1 and its L2 prior to 1e-9, ours to Beta(1, 1) and a negligible L1.
+on skills: scikit-activeml's Dirichlet prior is set to 1 and its L2 prior to 1e-9, ours to Beta(1, 1) and a tiny L1.
 """
 
 from __future__ import annotations

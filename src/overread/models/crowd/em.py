@@ -77,26 +77,33 @@ def run_em(
 
 
 def warn_about_crowd(result: EMResult, skills: pd.DataFrame, *, determined: bool) -> None:
-    """Say what the fit has to say: not converged, skills not determined by the votes, readers worse than chance."""
+    """Say what the fit has to say: not converged, not determined, votes all alike, readers worse than chance."""
     if not result.converged:
         rise = result.objectives[-1] - result.objectives[-2]
         warnings.warn(
             f"EM not converged after {len(result.objectives) - 1} rounds: the last raised L by {rise:.2g}; "
             "raise the rounds",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     if not determined:
         warnings.warn(
             f"the votes ({len(skills)} readers) do not determine skills and labels: others explain them as well. "
             "It takes three readers who share bags, or priors on both skills",
             DataWarning,
-            stacklevel=3,
+            stacklevel=4,
+        )
+    marked, votes = int(skills["n_marked"].sum()), int(skills["n_votes"].sum())
+    if marked in (0, votes):
+        warnings.warn(
+            f"every vote is {int(marked > 0)}: so is every label, and nothing is known of the other one",
+            DataWarning,
+            stacklevel=4,
         )
     youden = skills["sensitivity"] + skills["specificity"] - 1
     if float((youden * skills["n_votes"]).sum()) < 0:
         warnings.warn(
             "the readers are on the whole worse than chance: the two labels may be exchanged",
             DataWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -21,7 +21,7 @@ __all__ = ["ReaderSkills"]
 
 Floats = NDArray[np.float64]
 
-FEWEST_READERS = 3
+FEWEST_READERS, FEWEST_VOTES = 3, 2
 INTERVAL_ROUNDS, INTERVAL_TOL = 2000, 1e-9
 
 
@@ -100,10 +100,18 @@ class ReaderSkills(SavedModel):
             low, high = logit_interval(centre, getattr(information, name))
             limits = np.column_stack([np.minimum(low, estimate), np.maximum(high, estimate)])
             setattr(self, f"{name}_interval_", limits)
-        has_prior = min(priors.sensitivity.weight, priors.specificity.weight) > 0
-        self.determined_ = at_estimate.determined and (len(self.reader_ids_) >= FEWEST_READERS or has_prior)
+        has_priors = min(priors.sensitivity.weight, priors.specificity.weight) > 0
+        self.determined_ = at_estimate.determined and (has_priors or _can_be_determined(read))
         warn_about_crowd(result, self.reader_skills_, determined=self.determined_)
         return information
+
+
+def _can_be_determined(read: NDArray[np.bool_]) -> bool:
+    """Whether there are three readers and a bag that two of them read, without which there is always another fit.
+
+    Where estimates are 0 or 1 the information does not show this.
+    """
+    return bool(read.shape[1] >= FEWEST_READERS and read.sum(axis=1).max() >= FEWEST_VOTES)
 
 
 def _as_text(ids: pd.Index[Any]) -> NDArray[Any]:
