@@ -1,4 +1,4 @@
-"""Information on the weights of a multiple-instance model, against finite differences of the likelihood of the votes."""
+"""Information on the weights of a multiple-instance model, against finite differences of the votes' likelihood."""
 
 import numpy as np
 import pytest
