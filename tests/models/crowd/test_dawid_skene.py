@@ -62,6 +62,7 @@ def test_the_published_example_in_two_classes(published):
     loops = dawid_skene([[(r, int(v)) for r, v in enumerate(row)] for row in votes], 2, rounds=500)
     np.testing.assert_allclose(model.posterior_, np.array(loops[0])[:, 1], atol=1e-6)
     in_class_1 = np.array(published[0])[:, 0] > 0.5
+    assert in_class_1.sum() == 18
     np.testing.assert_array_equal(model.posterior_ < 0.5, in_class_1)
     assert 1 - model.prevalence_ == pytest.approx(PREVALENCE[0], abs=0.02)
     assert model.specificity_[:3].mean() == pytest.approx(FIRST_OBSERVER[0][0], abs=0.02)

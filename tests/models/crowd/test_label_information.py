@@ -16,7 +16,7 @@ from overread.models.loss.pooling import pool
 FLAT = Priors(Prior(1, 1), Prior(1, 1))
 
 
-@pytest.mark.parametrize("pooling", ["noisy_or", "mean", "log_sum_exp"])
+@pytest.mark.parametrize("pooling", ["noisy_or", "noisy_or_mean", "mean", "log_sum_exp"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_variances_are_those_of_the_likelihood(pooling, fit_intercept):
     problem = make_bag_crowd(n_bags=400, n_readers=4, votes_per_bag=4, seed=3)
