@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,13 +61,17 @@ def run(*, quick: bool) -> Iterator[Row]:
 def _rows(what: str, costs: list[Cost], x_bytes: int) -> Iterator[Row]:
     seconds, memory = [cost.seconds for cost in costs], [cost.memory for cost in costs]
     notes = "; ".join(f"{cost.seconds:.1f} s: {cost.note}" for cost in costs)
-    yield Row(what, float(np.median(seconds)), None, None, "s", f"median of {len(costs)} problems; {notes}")
+    yield Row(what, float(np.median(seconds)), None, None, "s", f"{_how_many(costs)}; {notes}")
     share = np.median(memory) / x_bytes
     note = (
-        f"median of {len(costs)} problems, {min(memory) / MEGABYTE:.0f} to {max(memory) / MEGABYTE:.0f}; "
+        f"{_how_many(costs)}, {min(memory) / MEGABYTE:.0f} to {max(memory) / MEGABYTE:.0f}; "
         f"{share:.2f} of X, which has {x_bytes / MEGABYTE:.0f} MB"
     )
     yield Row(f"{what}, peak beyond X", float(np.median(memory)) / MEGABYTE, None, None, "MB", note)
+
+
+def _how_many(found: Sequence[object]) -> str:
+    return "one problem" if len(found) == 1 else f"median of {len(found)} problems"
 
 
 def _growth(name: str, sizes: tuple[int, ...], costs: list[list[Cost]]) -> Row:
@@ -78,7 +82,7 @@ def _growth(name: str, sizes: tuple[int, ...], costs: list[list[Cost]]) -> Row:
     of_memory = [float(np.log(large.memory / small.memory) / ratio) for small, large in pairs]
     what = f"{name}, growth in rows, {sizes[0]:,} to {sizes[-1]:,}"
     note = (
-        f"of the time, median of {len(pairs)} problems, {min(of_time):.2f} to {max(of_time):.2f}; "
+        f"of the time, {_how_many(pairs)}, {min(of_time):.2f} to {max(of_time):.2f}; "
         f"of the memory {np.median(of_memory):.2f}"
     )
     return Row(what, float(np.median(of_time)), None, None, "exponent", note)
