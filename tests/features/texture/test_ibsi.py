@@ -22,7 +22,9 @@ GLCM = (
 )
 GLRLM = "sre lre lgre hgre srlge srhge lrlge lrhge glnu glnu_norm rlnu rlnu_norm r_perc gl_var rl_var rl_entr"
 GLSZM = "sze lze lgze hgze szlge szhge lzlge lzhge glnu glnu_norm zsnu zsnu_norm z_perc gl_var zs_var zs_entr"
-NGLDM = "lde hde lgce hgce ldlge ldhge hdlge hdhge glnu glnu_norm dcnu dcnu_norm dc_perc gl_var dc_var dc_entr"
+NGLDM = (
+    "lde hde lgce hgce ldlge ldhge hdlge hdhge glnu glnu_norm dcnu dcnu_norm dc_perc gl_var dc_var dc_entr"
+)
 NGLDM += " dc_energy"
 NGTDM = "coarseness contrast busyness complexity strength"
 FAMILIES = {

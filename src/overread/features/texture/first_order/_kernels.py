@@ -90,7 +90,9 @@ def percentiles(
         upper = min(lower + 1, n - 1)
         b, c = bucket_of[2 * s], bucket_of[2 * s + 1]
         first = select(pool, start[b], start[b] + counts[b + 1] - counts[b] - 1, start[b] + lower - counts[b])
-        second = select(pool, start[c], start[c] + counts[c + 1] - counts[c] - 1, start[c] + upper - counts[c])
+        second = select(
+            pool, start[c], start[c] + counts[c + 1] - counts[c] - 1, start[c] + upper - counts[c]
+        )
         found[s] = first + (position - lower) * (second - first)
 
 
