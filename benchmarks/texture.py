@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from benchmarks.rows import Row, compare
+from benchmarks.worker import forget_peak, status
 from overread.candidates.regions import Anatomy
 from overread.features.feature import Context
 from overread.features.texture import texture_matrix
 from overread.features.texture_families import TEXTURE_FAMILIES
 from overread.images.radiograph import GRID_MM, Radiograph, SpacingSource
-
-from benchmarks.rows import Row, compare
-from benchmarks.worker import forget_peak, status
 
 ROOT = Path(__file__).parents[1]
 PEER_PYTHON = ROOT / ".venv-peers" / "bin" / "python"

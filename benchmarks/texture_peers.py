@@ -29,7 +29,10 @@ def prepare_nyxus() -> Callable[[Levels], None]:
     calculator.set_metaparam("glcm/offset=1")
 
     def run(levels: Levels) -> None:
-        calculator.featurize(levels.astype(np.uint32), np.ones(levels.shape, np.uint32))
+        # Its defaults remember the names of the call before.
+        names = [str(k) for k in range(len(levels))]
+        whole = np.ones(levels.shape, np.uint32)
+        calculator.featurize(levels.astype(np.uint32), whole, intensity_names=names, label_names=list(names))
 
     return run
 
