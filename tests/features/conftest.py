@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ import pytest
 from overread.candidates.regions import Anatomy
 from overread.features.feature import Context
 from overread.images.radiograph import Radiograph, SpacingSource
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 MakeContext = Callable[..., Context]
 
