@@ -9,7 +9,20 @@ import os
 for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ[f"{_name}_NUM_THREADS"] = "1"
 
-MODULES = ("l1_path", "growth", "overlap", "merge", "froc", "baselines", "features", "phantom", "simulate")
+MODULES = (
+    "l1_path",
+    "growth",
+    "overlap",
+    "merge",
+    "froc",
+    "baselines",
+    "crowd_labels",
+    "candidates",
+    "texture",
+    "features",
+    "phantom",
+    "simulate",
+)
 
 
 def main() -> None:
