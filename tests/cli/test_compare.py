@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from overread.cli import main
-from overread.cli.compare import verdict
 from overread.froc.figure_comparison import FigureComparison
+from overread.froc.verdict import verdict
 
 QUICK = ("--n-bootstrap", "60", "--n-permutations", "60", "--fp", "0.5", "--fp", "1")
 

@@ -54,6 +54,7 @@ def test_the_page_is_well_formed_and_escaped():
 def test_the_page_loads_nothing():
     html = make_page().html()
     assert "<script" not in html
+    assert "default-src 'none'" in html
     assert 'src="' not in html
 
 

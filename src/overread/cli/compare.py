@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,14 +11,9 @@ from overread.cli.froc_inputs import CountingOptions, ReadingOptions
 
 if TYPE_CHECKING:
     from overread.cli.froc_inputs import Evaluation
-    from overread.froc.figure_comparison import FigureComparison
 
 __all__ = ["compare"]
 
-DISAGREEMENT = (
-    "Interval and permutation test disagree: the interval {} 0. With few lesions the interval is the less sure "
-    "of the two; more cases are needed to decide."
-)
 MEASURES = ("gt_sensitivity", "image_sensitivity")
 
 
@@ -116,6 +110,7 @@ def comparison_report(
     from overread.cli.froc import summary_of, whole_curve_figures
     from overread.froc.comparison import compare as compare_points
     from overread.froc.figure_comparison import compare_figures
+    from overread.froc.verdict import verdict
 
     first, second = (evaluation.matching(model) for model in evaluation.models)
     replicates = {"n_bootstrap": n_bootstrap, "n_permutations": n_permutations, "seed": seed}
@@ -137,28 +132,6 @@ def comparison_report(
         "figures_of_merit": [asdict(figure) for figure in figures],
         "verdict": verdict(names[0], names[1], figures),
     }
-
-
-def verdict(first: str, second: str, figures: tuple[FigureComparison, ...]) -> list[str]:
-    """Say in words what the weighted whole-curve figure shows; the points beside it are not tested as one."""
-    if not figures:
-        return [f"{first} and {second} cannot be told apart: there is no GT to find."]
-    main = figures[-1]
-    no_interval = isnan(main.lower)
-    width = "no interval" if no_interval else f"{main.lower:+.3f} to {main.upper:+.3f}"
-    figure = f"{main.difference:+.3f} ({width}), p = {main.p_permutation:.3f}."
-    leaves_out_zero = not no_interval and not main.lower <= 0 <= main.upper
-    if main.p_permutation < 1 - main.level:
-        better = second if main.difference > 0 else first
-        said = [
-            f"{better} is better on these images: {main.figure} of {second} differs from {first} by {figure}"
-        ]
-        return said if leaves_out_zero or no_interval else [*said, DISAGREEMENT.format("includes")]
-    said = [f"{first} and {second} cannot be told apart on these images: {main.figure} differs by {figure}"]
-    if leaves_out_zero:
-        return [*said, DISAGREEMENT.format("leaves out")]
-    fitting = "" if no_interval else ": every difference within the interval fits these data"
-    return [*said, f"That is not proof that they are equal{fitting}."]
 
 
 def show(report: dict[str, Any], *, as_json: bool) -> None:

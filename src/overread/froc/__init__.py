@@ -33,6 +33,7 @@ from overread.froc.scorer import FrocScorer, matching_of_bags
 from overread.froc.strata import lesion_sizes_mm, only_targets, sensitivity_by
 from overread.froc.table import PerformanceTable, performance_table
 from overread.froc.table_formats import format_table
+from overread.froc.verdict import verdict
 
 __all__ = [
     "FP_TARGETS",
@@ -93,4 +94,5 @@ __all__ = [
     "score_interval",
     "sensitivity_at",
     "sensitivity_by",
+    "verdict",
 ]
