@@ -62,7 +62,7 @@ class Judged:
         return Judged(*(part.with_options(single_reader=single_reader) for part in parts))
 
     def source(self, name: str) -> Matching:
-        """Matching that thresholds are taken from."""
+        """Return the matching that thresholds are taken from."""
         return self.training if name == "in_sample" else self.out_of_fold
 
 
@@ -82,7 +82,7 @@ def locked_points(judged: Mapping[str, Judged], settings: Settings) -> Rows:
 def counted(
     judged: Judged, test: Part, scores: NDArray[np.float64], points: pd.DataFrame, settings: Settings
 ) -> list[Counted]:
-    """Performance of one model under both treatments, the study's own first.
+    """Measure one model under both treatments, the study's own first.
 
     Parameters
     ----------
@@ -197,19 +197,18 @@ def by_size(test: Matching, points: pd.DataFrame, settings: Settings) -> Rows:
     # Sizes beyond the last edge belong to the last bin; none may be lost.
     sizes = np.clip(sizes, bins[0], np.nextafter(bins[-1], 0))
     tables = []
-    for point in points[points["source"] == "out_of_fold"].itertuples():
-        if point.threshold is None or point.threshold != point.threshold:
-            continue
+    own = points[(points["source"] == "out_of_fold") & points["threshold"].notna()]
+    for fp_target, threshold in zip(own["fp_target"], own["threshold"].astype("float64"), strict=True):
         table = sensitivity_by(
             test,
             sizes,
-            threshold=float(point.threshold),  # type: ignore[arg-type]
+            threshold=threshold,
             bins=bins,
             n_bootstrap=options.n_bootstrap,
             level=options.level,
             seed=settings.seed,
         )
-        table.insert(0, "fp_target", point.fp_target)
+        table.insert(0, "fp_target", fp_target)
         tables.append(table)
     return plain(pd.concat(tables, ignore_index=True)) if tables else []
 

@@ -149,7 +149,7 @@ def reader_codes(folder: Path, reader_ids: pd.Series[str]) -> dict[str, str]:
 
 
 def coded_marks(marks: pd.DataFrame, codes: dict[str, str]) -> pd.DataFrame:
-    """Marks with the readers' codes; a mark's own id, which may hold a name, becomes ``R1.1``, ``R1.2``, ...
+    """Put codes into the marks; a mark's own id, which may hold a name, becomes ``R1.1``, ``R1.2``, ...
 
     Numbers count the marks of a reader in an image, in the order of their ids.
     """

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,7 @@ class WorkLimits:
     memory_mb: int | None = None
 
 
-class Overdue(Exception):
+class OverdueError(Exception):
     """No answer came in time."""
 
 
@@ -54,7 +55,7 @@ class IsolatedWorker:
         try:
             process = self._started()
             frame = self._asked(process, Frame(told_task(task)), self._limits.seconds_per_image)
-        except Overdue:
+        except OverdueError:
             self.close()
             seconds = self._limits.seconds_per_image
             return Outcome(task.image_id, fault=Fault("timeout", f"no answer within {seconds:g} s"))
@@ -75,10 +76,8 @@ class IsolatedWorker:
         process.kill()
         for stream in (process.stdin, process.stdout):
             if stream is not None:
-                try:
+                with suppress(OSError):
                     stream.close()
-                except OSError:
-                    pass
         process.wait()
 
     def interrupt(self) -> None:
@@ -123,7 +122,7 @@ class IsolatedWorker:
         while missing:
             patience = self._deadline - time.monotonic()
             if patience <= 0 or not select.select([handle], [], [], patience)[0]:
-                raise Overdue
+                raise OverdueError
             part = os.read(handle, min(missing, 1 << 20))
             if not part:
                 break
@@ -140,9 +139,8 @@ class IsolatedWorker:
         return Fault("death", "the worker died")
 
 
-SINGLE_THREADED = {
-    name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-}
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+SINGLE_THREADED = dict.fromkeys(THREADS, "1")
 
 
 def signal_name(number: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from overread.errors import OverreadError
+from overread.errors import InvalidInputError, OverreadError
 from overread.study.pipeline import ImageTask, Pipeline
 from overread.study.shard import encode_shard
 
@@ -55,9 +55,17 @@ def work_on(pipeline: Pipeline, task: ImageTask) -> Outcome:
     except MemoryError:
         return Outcome(task.image_id, fault=Fault("memory", "there was not enough memory"))
     except OverreadError as error:
-        return Outcome(task.image_id, fault=Fault("image", without_path(str(error), task.path)))
+        return Outcome(task.image_id, fault=fault_of(error, task.path))
     except BaseException as error:  # decoders in Rust raise PanicException, which is no Exception
         return Outcome(task.image_id, fault=Fault("failure", place_of(error)))
+
+
+def fault_of(error: OverreadError, path: str) -> Fault:
+    """Fault of an error that was raised on purpose; only the image's own fault is for good."""
+    if isinstance(error.__context__, MemoryError):
+        return Fault("memory", "there was not enough memory")
+    kind: FaultKind = "image" if isinstance(error, InvalidInputError) else "failure"
+    return Fault(kind, without_path(str(error), path))
 
 
 def without_path(message: str, path: str) -> str:

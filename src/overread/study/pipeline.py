@@ -11,12 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Protocol
 
 import pandas as pd
 
+from overread.errors import InvalidInputError
+
 __all__ = ["ImageTask", "ImageWork", "Pipeline", "PipelineSpec", "image_pipeline"]
+
+# To be raised whenever reading, anatomy or the search may give other candidates for the same file.
+CANDIDATE_VERSION = "1"
 
 
 @dataclass(frozen=True)
@@ -109,16 +113,14 @@ class _ImagePipeline:
     """Candidates and features as the stages of this package make them."""
 
     def __init__(self, limit: int, only: tuple[str, ...]) -> None:
-        from overread.candidates import CANDIDATE_VERSION
         from overread.features import CATALOGUE, FEATURE_VERSION
 
         self._limit = limit
         self._names = [
-            feature.name
-            for feature in CATALOGUE
-            if not only or any(fnmatchcase(feature.name, pattern) for pattern in only)
+            name for name in CATALOGUE if not only or any(fnmatchcase(name, pattern) for pattern in only)
         ]
-        self._all = len(self._names) == len(CATALOGUE)
+        if not self._names:
+            raise InvalidInputError(f"[features] only = {list(only)}: no feature has such a name")
         chosen = hashlib.sha256("\n".join(self._names).encode()).hexdigest()
         self.candidate_version = f"{CANDIDATE_VERSION}, at most {limit}"
         self.feature_version = f"{FEATURE_VERSION}, {len(self._names)} features {chosen[:16]}"
@@ -127,20 +129,17 @@ class _ImagePipeline:
         """Read the image, find candidates unless they are known, and compute their features."""
         from overread.candidates import anatomy, generate
         from overread.features import extract
-        from overread.images import read_image
+        from overread.images import pixel_fingerprint, read_image
 
-        radiograph = read_image(Path(task.path), mm_per_px=task.mm_per_px)
+        radiograph = read_image(task.path, mm_per_px=task.mm_per_px)
         regions = anatomy(radiograph)
         candidates = task.candidates
         if candidates is None:
             candidates = generate(radiograph, anatomy=regions, limit=self._limit)
-        features = extract(
-            radiograph, candidates, regions, features=None if self._all else self._names, n_threads=1
-        )
+        features = extract(radiograph, candidates, regions, features=self._names, n_threads=1)
         width, height = radiograph.size_mm
-        digest = hashlib.sha256(repr(radiograph.pixels.shape).encode() + radiograph.pixels.tobytes())
         facts = {
-            "pixel_hash": digest.hexdigest(),
+            "pixel_hash": pixel_fingerprint(task.path),
             "width_mm": float(width),
             "height_mm": float(height),
             "spacing_source": str(radiograph.spacing_source),

@@ -36,7 +36,7 @@ def truth_tables(inputs: StudyInputs, settings: Settings) -> Mapping[str, bytes]
     tables = {
         "marks": marks.drop(columns="original"),
         "readings": coded(inputs.readings, inputs.reader_codes, "reader_id")[["image_id", "reader_id"]],
-        "truth": truth.assign(mark_ids=members),
+        "truth": truth.assign(mark_ids=pd.Series(members, index=truth.index, dtype=object)),
         "readings_per_image": statistics.readings_per_image,
         "readers": by_code(coded(statistics.readers, inputs.reader_codes, "reader_id"), "reader_id"),
         "reader_pairs": coded(statistics.pairs, inputs.reader_codes, "reader_a", "reader_b"),

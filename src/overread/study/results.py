@@ -263,7 +263,7 @@ class StudyResults:
 
 
 def plain(value: Any) -> Any:
-    """Records, tables and arrays as JSON values; NaN and infinities become None."""
+    """Turn records, tables and arrays into JSON values; NaN and infinities become None."""
     if is_dataclass(value) and not isinstance(value, type):
         return plain(asdict(value))
     if isinstance(value, pd.DataFrame):
@@ -283,7 +283,7 @@ def plain(value: Any) -> Any:
 
 
 def frame(rows: Rows) -> pd.DataFrame:
-    """Data frame of a list of records."""
+    """Make a data frame of a list of records."""
     return pd.DataFrame(rows)
 
 

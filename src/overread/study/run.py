@@ -230,7 +230,7 @@ class Runner:
 
 
 def described_settings(settings: Settings) -> dict[str, Any]:
-    """Settings that the results depend on."""
+    """Return the settings that the results depend on."""
     return {name: value for name, value in settings.plain().items() if name not in ("execution", "limits")}
 
 

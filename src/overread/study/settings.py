@@ -6,6 +6,7 @@ import math
 import tomllib
 from dataclasses import fields, replace
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
@@ -50,7 +51,13 @@ def section_of(options: type[Any]) -> type[Section]:
 
 
 if TYPE_CHECKING:
-    Merging = Labels = Section
+
+    class Merging(Section):
+        """The fields of `MergeOptions`."""
+
+    class Labels(Section):
+        """The fields of `LabelOptions`."""
+
 else:
     Merging, Labels = section_of(MergeOptions), section_of(LabelOptions)
 
@@ -104,9 +111,7 @@ class Hits(Section):
 class Soft(Section):
     """The path of penalties and the rule that chooses one (paper, section 6.1)."""
 
-    normalizations: Annotated[list[Normalization], Field(min_length=1)] = Field(
-        default_factory=lambda: ["bags", "class"]
-    )
+    normalizations: Annotated[list[Normalization], Field(min_length=1)] = ["bags", "class"]
     n_lambdas: Annotated[int, Field(ge=1, le=1000)] = 30
     min_ratio: Annotated[float, Field(gt=0, lt=1)] = 0.02
     divide_by_features: bool = False
@@ -140,9 +145,7 @@ class Mixture(Baseline):
 class Models(Section):
     """Which models are fitted."""
 
-    wanted: Annotated[list[ModelName], Field(min_length=1)] = Field(
-        default_factory=lambda: ["soft", "b1", "b2"]
-    )
+    wanted: Annotated[list[ModelName], Field(min_length=1)] = ["soft", "b1", "b2"]
     folds: Annotated[int, Field(ge=2, le=100)] = 5
 
     @field_validator("wanted")
@@ -167,7 +170,7 @@ class Evaluation(Section):
     @field_validator("fp_targets", "size_bins_mm")
     @classmethod
     def _growing(cls, values: list[float]) -> list[float]:
-        if any(after <= before for before, after in zip(values, values[1:], strict=False)):
+        if any(after <= before for before, after in pairwise(values)):
             raise ValueError("the numbers must grow")
         return values
 

@@ -167,7 +167,7 @@ class Stages:
         }
 
     def _content(self) -> Any:
-        """What candidates and features are made of: digests of shards, or of the tables brought along."""
+        """Say what candidates and features are made of: digests of shards, or of the tables brought along."""
         if not self._inputs.needs_images:
             return {kind: self._inputs.digests[kind] for kind in ("candidates", "features")}
         return [[entry.image_id, entry.sha256] for entry in self._entries.values()]
@@ -213,7 +213,7 @@ class Stages:
         )
 
     def _chosen(self) -> Mapping[str, bytes]:
-        names = self._settings.soft.normalizations
+        names: list[str] = [*self._settings.soft.normalizations]
         paths = {name: load(self._folder.path(f"models/path_{name}.json")) for name in names}
         found = choose(paths, self._part("training"), self._part("validation"), self._settings)
         return {"choice.json": json_bytes(plain(found))}
@@ -254,8 +254,8 @@ class Stages:
         )
 
     def _tuned(self, name: str) -> Mapping[str, bytes]:
-        parts = [self._part("training"), self._part("validation"), self._part("training", "validation")]
-        found = tune_baseline(name, *parts, self._settings)
+        merged = self._part("training", "validation")
+        found = tune_baseline(name, self._part("training"), self._part("validation"), merged, self._settings)
         return {
             f"models/{name}.json": model_bytes(found.model),
             f"tuning_{name}.json": json_bytes(plain(found.table)),

@@ -65,8 +65,15 @@ class ProgressBar:
 
     def begin(self, what: str, total: int | None) -> None:
         """Show a bar."""
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
-        from rich.progress import TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
 
         self.end()
         if not self._console.is_terminal:
