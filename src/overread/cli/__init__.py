@@ -71,6 +71,11 @@ app.command(
     help="Say whether two models can be told apart on the same images.",
     help_epilogue="Example: overread compare ours.json theirs.json truth_coco.json --mm-per-px 0.143",
 )
+app.command(
+    "overread.cli.features:features",
+    help="List and explain the 1150 features; compute them for candidates.",
+    help_epilogue="Example: overread features --family convergence",
+)
 
 INTERRUPTED = 130
 
