@@ -47,7 +47,23 @@ executor = "serial"
 """
 
 
-LIGHT = FAST.replace("[models]", '[models]\nwanted = ["soft"]').replace('["bags", "class"]', '["bags"]')
+LIGHT = """
+seed = 3
+[models]
+wanted = ["soft"]
+folds = 2
+[soft]
+normalizations = ["bags"]
+n_lambdas = 5
+choice_fp_targets = [1.0]
+[evaluation]
+fp_targets = [1.0]
+n_bootstrap = 10
+chance_shifts = 1
+size_bins_mm = [0.0, 1000.0]
+[execution]
+executor = "serial"
+"""
 
 
 def make_study(folder: Path, *, n_images: int = 36, seed: int = 0, settings: str = FAST) -> Path:
