@@ -21,24 +21,27 @@ MIDDLE_SCALE_MM = 3.5
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Weights of the responses: score = offset_k + sum_j (slope_j + tilt_j log(sigma_k / 3.5 mm)) response_j.
+    """Weights of the responses r_j at scale sigma_k.
+
+    score = offset_k + sum_j (slope_j + tilt_j log(sigma_k / 3.5 mm)) r_j + bend_j r_j^2
 
     Parameters
     ----------
     offset
         One for each of `SCALES_MM`.
-    slope, tilt
+    slope, tilt, bend
         One for each of `RESPONSES`.
     """
 
     offset: NDArray[np.float64]
     slope: NDArray[np.float64]
     tilt: NDArray[np.float64]
+    bend: NDArray[np.float64]
 
     def score(self, places: Places) -> NDArray[np.float64]:
         """Log-odds, up to a constant, that a place is a nodule."""
         size = np.log(np.asarray(SCALES_MM) / MIDDLE_SCALE_MM)[places.scale]
-        score = self.offset[places.scale] + places.responses @ self.slope
+        score = self.offset[places.scale] + places.responses @ self.slope + places.responses**2 @ self.bend
         return np.asarray(score + size * (places.responses @ self.tilt))
 
 
@@ -49,6 +52,5 @@ def ranking() -> Ranking:
     responses = stored["responses"]
     return Ranking(
         offset=np.array([stored["offset_by_scale_mm"][str(scale)] for scale in SCALES_MM]),
-        slope=np.array([responses[name]["slope"] for name in RESPONSES]),
-        tilt=np.array([responses[name]["tilt"] for name in RESPONSES]),
+        **{part: np.array([responses[name][part] for name in RESPONSES]) for part in ("slope", "tilt", "bend")},
     )

@@ -75,6 +75,21 @@ app.command(
     "overread.cli.features:features",
     help="List and explain the 1150 features; compute them for candidates.",
 )
+app.command(
+    "overread.cli.candidates:candidates",
+    help="Find the suspicious regions of every image of a folder.",
+    help_epilogue="Example: overread candidates my_study -o candidates.csv --limit 100",
+)
+app.command(
+    "overread.cli.show:show",
+    help="Draw lungs, ribs, clavicles and candidates over a radiograph.",
+    help_epilogue="Example: overread show image.png -o overlay.png --mm-per-px 0.7",
+)
+app.command(
+    "overread.cli.simulate:simulate",
+    help="Write a study folder with known nodules and simulated readers.",
+    help_epilogue="Example: overread simulate my_study --n-images 200 --readers 8 --workers 2",
+)
 
 INTERRUPTED = 130
 
