@@ -59,7 +59,7 @@ class IsolatedWorker:
 
     def work(self, task: ImageTask) -> Outcome:
         """Work on one image in the worker; a dead or late worker gives a fault."""
-        seconds = self._limits.seconds_per_image + (0.0 if self._warm.is_set() else COMPILE_SECONDS)
+        seconds = self._limits.seconds_per_image
         try:
             process = self._started()
             frame = self._asked(process, Frame(told_task(task)), seconds)
@@ -128,9 +128,13 @@ class IsolatedWorker:
         handle = self._process.stdout.fileno()
         parts, missing = [], size
         while missing:
-            patience = self._deadline - time.monotonic()
-            if patience <= 0 or not select.select([handle], [], [], patience)[0]:
+            # Looked at again every second: another worker may have shown that all is compiled.
+            grace = 0.0 if self._warm.is_set() else COMPILE_SECONDS
+            patience = self._deadline + grace - time.monotonic()
+            if patience <= 0:
                 raise OverdueError
+            if not select.select([handle], [], [], min(patience, 1.0))[0]:
+                continue
             part = os.read(handle, min(missing, 1 << 20))
             if not part:
                 break
