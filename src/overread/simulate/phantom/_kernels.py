@@ -67,3 +67,44 @@ def draw_tube(
                 out[r, c] += local_depth[r, c] * (shell * (outer - inner) + core * inner)
                 marks[r, c] |= local_part[r, c]
             nearest[r, c] = 2.0
+
+
+@kernel
+def attach_targets(
+    nodes: NDArray[np.float64],
+    parents: NDArray[np.int64],
+    lengths: NDArray[np.float64],
+    n_nodes: int,
+    targets: NDArray[np.float64],
+    offsets: NDArray[np.float64],
+    thrift: float,
+    step_mm: float,
+) -> int:
+    """Grow a tree to targets in turn: each joins the node with the least distance + thrift * way from the root.
+
+    A long branch gets up to two nodes on its way, off the straight line by its offset. Returns the number of
+    nodes; ``nodes``, ``parents`` and ``lengths`` have room for three a target.
+    """
+    for k in range(targets.shape[0]):
+        best, least, reach = 0, np.inf, 0.0
+        for j in range(n_nodes):
+            dx, dy, dz = (
+                targets[k, 0] - nodes[j, 0],
+                targets[k, 1] - nodes[j, 1],
+                targets[k, 2] - nodes[j, 2],
+            )
+            distance = np.sqrt(dx * dx + dy * dy + dz * dz)
+            if distance + thrift * lengths[j] < least:
+                best, least, reach = j, distance + thrift * lengths[j], distance
+        n_parts = 1 + (1 if reach > step_mm else 0) + (1 if reach > 2 * step_mm else 0)
+        previous = best
+        for part in range(1, n_parts + 1):
+            t = part / n_parts
+            for axis in range(3):
+                straight = nodes[best, axis] + t * (targets[k, axis] - nodes[best, axis])
+                nodes[n_nodes, axis] = straight + np.sin(np.pi * t) * offsets[k, axis] * reach
+            parents[n_nodes] = previous
+            lengths[n_nodes] = lengths[previous] + reach / n_parts
+            previous = n_nodes
+            n_nodes += 1
+    return n_nodes

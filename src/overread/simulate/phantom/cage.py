@@ -20,7 +20,7 @@ SPINE_Z_MM = 62.0
 APEX_Y_MM = -10.0
 BASE_Y_MM = 205.0
 VERTEBRAL_PITCH_MM = 20.0 + 0.75 * np.arange(1, 20)
-RIB_DROP_MM = np.array([46, 68, 84, 95, 103, 109, 113, 113, 106, 95, 60, 40], dtype=np.float64)
+RIB_DROP_MM = np.array([46, 76, 98, 114, 124, 130, 134, 132, 124, 110, 75, 50], dtype=np.float64)
 RIB_END_MM = np.array([30, 38, 46, 54, 62, 72, 86, 98, 108, 116, 124, 95], dtype=np.float64)
 
 
@@ -45,14 +45,17 @@ class Cage:
 
     def half_width(self, y: AnyFloats) -> AnyFloats:
         """Half the width between the rib centres at height y."""
-        u = np.clip((y - APEX_Y_MM) / (BASE_Y_MM - APEX_Y_MM), 0.0, 1.0)
-        below = np.clip((y - BASE_Y_MM) / 120.0, 0.0, 1.0)
-        return 30 + (self.half_width_mm - 30) * ((1 - (1 - u) ** 2.3) ** 0.62 - 0.1 * below**2)
+        below = np.clip((y - BASE_Y_MM) / 160.0, 0.0, 1.0)
+        above = 1 - np.clip((y - APEX_Y_MM) / (BASE_Y_MM - APEX_Y_MM), 0.0, 1.0)
+        rounded = np.sqrt(1 - above * above * np.sqrt(np.sqrt(above)))
+        # The exponents 2.25 and 0.625 as square roots, which cost a fraction of a power.
+        widening = rounded * np.sqrt(np.sqrt(rounded))
+        return 30 + (self.half_width_mm - 30) * (widening - 0.12 * below * below * (3 - 2 * below))
 
     def half_depth(self, y: AnyFloats) -> AnyFloats:
         """Half the depth inside the cage at height y."""
         u = np.clip((y - APEX_Y_MM) / 190.0, 0.0, 1.0)
-        return self.half_depth_mm * (0.38 + 0.62 * (1 - (1 - u) ** 2))
+        return self.half_depth_mm * (0.38 + 0.62 * u * (2 - u))
 
     def vertebra_y(self, number: NDArray[np.int_] | int) -> Points:
         """Height of the middle of a vertebra; 1 is T1, 12 is T12, 0 is C7."""
@@ -71,7 +74,8 @@ class Cage:
         if number > 10:
             end = 1.45 if number == 11 else 0.95
         angle = np.linspace(np.arcsin(min(18 / a, 0.9)), end, 90)
-        fall = np.sin(angle / 2) ** 2 - 0.055 * np.sin(2 * angle) * (angle < np.pi / 2)
+        rise = 0.075 * (1 - number / 14)
+        fall = np.sin(angle / 2) ** 2 - rise * np.sin(2 * angle) * (angle < np.pi / 2)
         x = side * a * np.sin(angle)
         y = start_y + drop * fall + self.wobble[index, 1 + (side > 0)] * np.sin(angle)
         z = b * np.cos(angle) - 8 + 6 * np.sin(2 * angle)
@@ -82,8 +86,8 @@ def make_cage(patient: Patient, *, seed: int) -> Cage:
     """Shape the rib cage of a patient."""
     rng = stream(seed, "cage")
     return Cage(
-        half_width_mm=138.0 * patient.width,
+        half_width_mm=146.0 * patient.width,
         half_depth_mm=float(np.clip(rng.normal(92, 7), 76, 110)),
         drop=1.16 - 0.28 * patient.inspiration + float(rng.normal(0, 0.04)),
-        wobble=rng.normal(0, 1.6, (N_RIBS, 3)),
+        wobble=rng.normal(0, 2.0, (N_RIBS, 3)),
     )

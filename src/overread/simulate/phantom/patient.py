@@ -32,7 +32,7 @@ class Patient:
     age_years
         Old patients have more calcification and a wider aorta.
     size
-        Scale of the skeleton; 1 is a man of mean height.
+        Scale of the skeleton; 1.03 is a man of mean height, 0.94 such a woman.
     width
         Width of the rib cage relative to its height, 1 in the mean.
     fat_mm
@@ -69,6 +69,8 @@ class Patient:
         Share of the fine detail that the processing adds.
     film_mm
         Width and height of the field.
+    position_mm
+        How far the patient stands from the middle of the field, to the image's right and down.
     """
 
     sex: Sex
@@ -92,6 +94,7 @@ class Patient:
     compression: float
     sharpening: float
     film_mm: tuple[float, float]
+    position_mm: tuple[float, float]
 
 
 def draw_patient(seed: int) -> Patient:
@@ -105,7 +108,7 @@ def draw_patient(seed: int) -> Patient:
     return Patient(
         sex=Sex.FEMALE if female else Sex.MALE,
         age_years=normal(53, 16, 18, 90),
-        size=normal(0.92 if female else 1.0, 0.045, 0.8, 1.12),
+        size=normal(0.94 if female else 1.03, 0.045, 0.82, 1.15),
         width=normal(1.0, 0.05, 0.88, 1.14),
         fat_mm=float(np.clip(rng.lognormal(np.log(17), 0.45), 6, 55)),
         rotation_deg=normal(0, 2.2, -6, 6),
@@ -114,14 +117,15 @@ def draw_patient(seed: int) -> Patient:
         inspiration=float(rng.beta(3.0, 1.8)),
         heart_ratio=normal(0.46, 0.04, 0.37, 0.58),
         clavicle_angle_deg=normal(10, 6, -6, 26),
-        scapula_mm=normal(0, 10, -20, 22),
-        breast_mm=float(np.clip(rng.lognormal(np.log(32), 0.45), 12, 75)) if female else 0.0,
-        quanta=float(np.exp(rng.uniform(np.log(6e4), np.log(4e5)))),
+        scapula_mm=normal(4, 9, -16, 24),
+        breast_mm=float(np.clip(rng.lognormal(np.log(38), 0.45), 12, 85)) if female else 0.0,
+        quanta=float(np.exp(rng.uniform(np.log(2e5), np.log(1.6e6)))),
         bone_contrast=normal(1.0, 0.12, 0.7, 1.35),
-        scatter_ratio=normal(0.55, 0.15, 0.25, 0.95),
+        scatter_ratio=normal(0.8, 0.2, 0.35, 1.3),
         contrast=normal(1.0, 0.16, 0.6, 1.4),
         brightness=normal(0.0, 0.05, -0.12, 0.12),
         compression=float(rng.uniform(0.1, 0.45)),
-        sharpening=float(rng.uniform(0.1, 0.7)),
-        film_mm=FILMS_MM[int(rng.choice(3, p=(0.42, 0.38, 0.2)))],
+        sharpening=float(rng.uniform(0.0, 0.6)),
+        film_mm=FILMS_MM[int(rng.choice(3, p=(0.55, 0.27, 0.18)))],
+        position_mm=(normal(0, 6, -15, 15), normal(0, 9, -22, 22)),
     )

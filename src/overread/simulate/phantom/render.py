@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from overread.errors import UsageError
 from overread.simulate.phantom.body import Body, make_body
 from overread.simulate.phantom.detector import detected, processed
+from overread.simulate.phantom.field import collimate, side_marker
 from overread.simulate.phantom.patient import Patient, draw_patient
 from overread.simulate.phantom.streams import stream
 
@@ -19,6 +20,7 @@ __all__ = ["Phantom", "phantom"]
 Floats = NDArray[np.float32]
 Masks = NDArray[np.bool_]
 
+LEAD_MARKER = np.float32(4.0)
 MM_PER_PX_LIMITS = (0.1, 3.0)
 SIDE_LIMITS_MM = (50.0, 600.0)
 
@@ -135,12 +137,18 @@ def phantom(
     height = who.film_mm[1] if height_mm is None else height_mm
     shape = (round(height / mm_per_px), round(width / mm_per_px))
     body = make_body(who, seed=seed, shape=shape, mm_per_px=mm_per_px)
-    signal = detected(body.integral, who, mm_per_px, stream(seed, "quanta"))
-    pixels = processed(signal, who, mm_per_px, body.outline)
-    return _assembled(pixels, mm_per_px, body, who, seed)
+    field = collimate(shape, mm_per_px, seed=seed)
+    lead = LEAD_MARKER * side_marker(shape, mm_per_px, seed=seed)
+    signal = detected(body.integral + lead, field.open, who, mm_per_px, stream(seed, "quanta"))
+    pixels = processed(signal, who, mm_per_px, body.outline & field.valid)
+    if field.blackened:
+        pixels *= field.valid
+    return _assembled(pixels, field.valid, mm_per_px, body, who, seed)
 
 
-def _assembled(pixels: Floats, mm_per_px: float, body: Body, patient: Patient, seed: int) -> Phantom:
+def _assembled(
+    pixels: Floats, valid: Masks, mm_per_px: float, body: Body, patient: Patient, seed: int
+) -> Phantom:
     lungs, skeleton = body.lungs, body.skeleton
     return Phantom(
         pixels=pixels,
@@ -155,7 +163,7 @@ def _assembled(pixels: Floats, mm_per_px: float, body: Body, patient: Patient, s
         clavicles=skeleton.clavicles,
         heart=lungs.heart,
         mediastinum=lungs.mediastinum,
-        valid=np.ones(pixels.shape, dtype=np.bool_),
+        valid=valid,
         distractors=body.distractors.table,
         patient=patient,
         seed=seed,
