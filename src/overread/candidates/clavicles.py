@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.candidates.lungs import LungFields
+from overread.candidates.lungs import LungFields, enlarged
 from overread.candidates.regions import Quality
 from overread.candidates.ribs import RIB_GRID_MM, Map, Mask, Ridges, on_grid
 from overread.images import Radiograph
@@ -39,17 +39,18 @@ class Clavicles:
 
 def find_clavicles(radiograph: Radiograph, ridges: Ridges, fields: LungFields) -> Clavicles:
     """Look for a clavicle across the top of each lung."""
-    left, right = (on_grid(lung.astype(np.float32), radiograph.mm_per_px) > 0.5 for lung in (fields.left, fields.right))
+    left, right = (
+        on_grid(lung.astype(np.float32), radiograph.mm_per_px) > 0.5 for lung in (fields.left, fields.right)
+    )
     curvature = np.maximum(ridges.across(USUAL_SLOPE_RAD), 0), np.maximum(ridges.across(-USUAL_SLOPE_RAD), 0)
     near, found = one_clavicle(curvature[0], left)
     far, also = one_clavicle(np.ascontiguousarray(curvature[1][:, ::-1]), right[:, ::-1])
     rows, columns = radiograph.shape
-    coarse = (near | far[:, ::-1]).astype(np.float32)
-    mask = cv2.resize(coarse, (columns, rows), interpolation=cv2.INTER_LINEAR) > 0.5
+    mask = enlarged(near | far[:, ::-1], (columns, rows))
     if not mask.any():
-        return Clavicles(np.asarray(mask), Quality.FALLBACK)
+        return Clavicles(mask, Quality.FALLBACK)
     lungs_known = fields.left_quality is fields.right_quality is Quality.FOUND
-    return Clavicles(np.asarray(mask), Quality.FOUND if found and also and lungs_known else Quality.DOUBTFUL)
+    return Clavicles(mask, Quality.FOUND if found and also and lungs_known else Quality.DOUBTFUL)
 
 
 def one_clavicle(curvature: Map, lung: Mask) -> tuple[Mask, bool]:
@@ -79,7 +80,9 @@ def best_course(gain: Map) -> NDArray[np.intp]:
     total = gain[:, 0].astype(np.float64)
     came_from = np.zeros((columns, rows), dtype=np.intp)
     for column in range(1, columns):
-        steps = np.stack([np.r_[np.full(step, -np.inf), total[: rows - step]] for step in range(STEEPEST_RISE + 1)])
+        steps = np.stack(
+            [np.r_[np.full(step, -np.inf), total[: rows - step]] for step in range(STEEPEST_RISE + 1)]
+        )
         choice = np.argmax(steps, axis=0)
         came_from[column] = np.arange(rows) - choice
         total = steps[choice, np.arange(rows)] + gain[:, column]

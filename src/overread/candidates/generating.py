@@ -17,11 +17,13 @@ from overread.images import Radiograph
 
 __all__ = ["generate", "search_region"]
 
-PLACES_PER_SCALE = 120
+PLACES_PER_SCALE = 180
 MARGIN_MM = 2.0
 SAME_MM = 4.0
 NEAR_MM = 12.0
 PENALTY = 0.7
+LENGTH_DIGITS = 3
+RESPONSE_DIGITS = 6
 
 
 def generate(radiograph: Radiograph, *, anatomy: Anatomy | None = None, limit: int = 100) -> pd.DataFrame:
@@ -57,10 +59,10 @@ def generate(radiograph: Radiograph, *, anatomy: Anatomy | None = None, limit: i
     return pd.DataFrame(
         {
             "candidate_id": pd.array([f"{number:04d}" for number in range(1, len(chosen) + 1)], dtype="str"),
-            "x_mm": places.x_mm[chosen],
-            "y_mm": places.y_mm[chosen],
-            "radius_mm": places.radius_mm[chosen],
-            "response": response,
+            "x_mm": places.x_mm[chosen].round(LENGTH_DIGITS),
+            "y_mm": places.y_mm[chosen].round(LENGTH_DIGITS),
+            "radius_mm": places.radius_mm[chosen].round(LENGTH_DIGITS),
+            "response": response.round(RESPONSE_DIGITS),
         }
     )
 

@@ -41,7 +41,7 @@ from overread.models.fields import (
 from overread.storage import write_atomically
 from overread.strict_json import parse_json
 
-__all__ = ["SCHEMA", "SavedModel", "load", "save"]
+__all__ = ["SCHEMA", "SavedModel", "load", "model_bytes", "save"]
 
 FORMAT = "overread-model"
 SCHEMA = 1
@@ -94,13 +94,18 @@ def save(model: SavedModel, path: str | Path) -> Path:
     StorageError
         If the folder does not exist or the device refuses.
     """
+    return write_atomically(path, model_bytes(model))
+
+
+def model_bytes(model: SavedModel) -> bytes:
+    """Bytes that `save` writes; the same model gives the same bytes."""
     if _KINDS.get(getattr(type(model), "kind", "")) is not type(model):
         raise InvalidInputError(
             f"{type(model).__name__} has no kind of its own to be saved as: "
             f'declare class {type(model).__name__}(..., kind="{type(model).__name__}")'
         )
     check_is_fitted(model)
-    return write_atomically(path, _serialize(_document(_payload(model))))
+    return _serialize(_document(_payload(model)))
 
 
 def load(path: str | Path) -> Any:
