@@ -36,7 +36,7 @@ def test_a_disc_on_a_rod_is_found():
     assert nearest(found, 98, 100)[0] < 5
 
 
-def test_candidates_are_sorted_apart_and_in_the_lungs():
+def test_candidates_are_sorted_apart_and_in_the_image():
     image = radiograph(ramp() + disc(90, 120, 6))
     found = generate(image, anatomy=all_lung(), limit=60)
     assert found.columns.tolist() == ["candidate_id", *NUMBERS]
@@ -47,7 +47,7 @@ def test_candidates_are_sorted_apart_and_in_the_lungs():
         *(np.subtract.outer(found[c].to_numpy(), found[c].to_numpy()) for c in ("x_mm", "y_mm"))
     )
     assert distance[np.triu_indices(60, 1)].min() >= 4.0
-    assert found["x_mm"].between(10 * MM - 3, (SHAPE[1] - 10) * MM + 3).all()
+    assert found["x_mm"].between(0, SHAPE[1] * MM).all()
     pd.testing.assert_frame_equal(found.head(10), generate(image, anatomy=all_lung(), limit=10))
 
 

@@ -57,6 +57,7 @@ def generate(radiograph: Radiograph, *, anatomy: Anatomy | None = None, limit: i
     region = search_region(radiograph, anatomy)
     image = np.where(radiograph.valid, radiograph.pixels, np.float32(0)).astype(np.float32)
     places = find_places(image, region, radiograph.mm_per_px, per_scale=PLACES_PER_SCALE)
+    places = places.only(on_image(radiograph, places.x_mm, places.y_mm))
     score = ranking().score(places)
     chosen, response = softly_suppressed(places.x_mm, places.y_mm, score, SAME_MM, NEAR_MM, PENALTY, limit)
     return pd.DataFrame(
@@ -83,6 +84,17 @@ def search_region(radiograph: Radiograph, anatomy: Anatomy | None) -> NDArray[np
     filled = without_dents(lungs, radiograph.mm_per_px)
     kernel = ellipse(2 * round(MARGIN_MM / radiograph.mm_per_px) + 1)
     return np.asarray((cv2.dilate(filled.astype(np.uint8), kernel) > 0) & radiograph.valid)
+
+
+def on_image(
+    radiograph: Radiograph, x_mm: NDArray[np.float64], y_mm: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Tell places in the image from those in padding or beyond it."""
+    rows, columns = radiograph.shape
+    row, column = ((length / radiograph.mm_per_px).astype(np.intp) for length in (y_mm, x_mm))
+    inside = (row < rows) & (column < columns)
+    valid = radiograph.valid[np.minimum(row, rows - 1), np.minimum(column, columns - 1)]
+    return np.asarray(inside & valid)
 
 
 def without_dents(lungs: NDArray[np.bool_], mm_per_px: float) -> NDArray[np.bool_]:
