@@ -24,6 +24,7 @@ BAND = 3
 DEEP_MM = 15.0
 FLOOR = 1e-3
 LEAST_STRENGTH = 0.05
+OUTSIDE_PER_SIGMA = 1.2
 """Curvature that counts as nothing, in units of the normalized image."""
 
 RESPONSES = (
@@ -73,6 +74,11 @@ class Places:
     radius_mm: FloatArray
     responses: FloatArray
 
+    def only(self, kept: NDArray[np.bool_]) -> Places:
+        """Keep some of the places."""
+        parts = (self.x_mm, self.y_mm, self.scale, self.radius_mm, self.responses)
+        return Places(*(part[kept] for part in parts))
+
 
 def find_places(image: Map, region: NDArray[np.bool_], mm_per_px: float, *, per_scale: int) -> Places:
     """Local maxima of k1 in the region, at most ``per_scale`` a scale, with what every detector says of them."""
@@ -119,10 +125,16 @@ def radius(scales: list[Scale], k: int, x_mm: FloatArray, y_mm: FloatArray) -> F
 
 
 def maxima(scale: Scale, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows and columns of the largest local maxima of k1 over its surroundings, in the region."""
+    """Rows and columns of the largest local maxima of k1 over its surroundings, in the region and near it.
+
+    Near is `OUTSIDE_PER_SIGMA` sigma: the centre of a large nodule at the border of a lung lies outside its field.
+    """
     strength = scale.smaller / (scale.neighbourhood + np.float32(scale.mean + FLOOR))
     highest = cv2.dilate(strength, np.ones((3, 3), dtype=np.uint8))
-    peak = (strength >= highest) & (scale.level.region > 0.5) & (strength > LEAST_STRENGTH)
+    size = 2 * round(OUTSIDE_PER_SIGMA * scale.sigma_mm / scale.level.mm_per_px) + 1
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
+    near = cv2.dilate((scale.level.region > 0.5).astype(np.uint8), kernel) > 0
+    peak = (strength >= highest) & near & (strength > LEAST_STRENGTH)
     row, column = np.nonzero(peak)
     order = np.argsort(-strength[row, column], kind="stable")[:limit]
     return row[order], column[order]
