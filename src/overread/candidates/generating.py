@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from overread.candidates._kernels import softly_suppressed
 from overread.candidates.lung_pixels import COARSE_MM
 from overread.candidates.lungs import enlarged, lung_fields
+from overread.candidates.radii import standing_out
 from overread.candidates.ranking import ranking
 from overread.candidates.regions import Anatomy
 from overread.candidates.responses import find_places
@@ -31,11 +32,10 @@ RESPONSE_DIGITS = 6
 def generate(radiograph: Radiograph, *, anatomy: Anatomy | None = None, limit: int = 100) -> pd.DataFrame:
     """Find the regions of a radiograph that look most like nodules.
 
-    Local maxima of the smaller curvature at six scales, in the lung fields and a little around them
-    (`search_region`), are scored
-    by a fixed weighting of what several detectors say (`responses`, `ranking`). The best is taken, then the best
-    of the rest, and so on: places within `SAME_MM` of one taken are dropped, places within `NEAR_MM` lose
-    `PENALTY`.
+    Local maxima of the smaller curvature at seven scales, in the lung fields and a little around them
+    (`search_region`), are scored by a fixed weighting of what several detectors say (`responses`, `ranking`). The
+    best is taken, then the best of the rest, and so on: places within `SAME_MM` of one taken are dropped, places
+    within `NEAR_MM` lose `PENALTY`. The radius is that of the disc that stands out most (`radii`).
 
     Parameters
     ----------
@@ -60,12 +60,13 @@ def generate(radiograph: Radiograph, *, anatomy: Anatomy | None = None, limit: i
     places = places.only(on_image(radiograph, places.x_mm, places.y_mm))
     score = ranking().score(places)
     chosen, response = softly_suppressed(places.x_mm, places.y_mm, score, SAME_MM, NEAR_MM, PENALTY, limit)
+    radius = standing_out(image, places.x_mm[chosen], places.y_mm[chosen], radiograph.mm_per_px)
     return pd.DataFrame(
         {
             "candidate_id": pd.array([f"{number:04d}" for number in range(1, len(chosen) + 1)], dtype="str"),
             "x_mm": places.x_mm[chosen].round(LENGTH_DIGITS),
             "y_mm": places.y_mm[chosen].round(LENGTH_DIGITS),
-            "radius_mm": places.radius_mm[chosen].round(LENGTH_DIGITS),
+            "radius_mm": radius.round(LENGTH_DIGITS),
             "response": response.round(RESPONSE_DIGITS),
         }
     )

@@ -62,8 +62,6 @@ class Places:
         Centres.
     scale
         Which of `SCALES_MM`.
-    radius_mm
-        `RADIUS_PER_SIGMA` times the scale at which k1 is largest there, interpolated between the scales.
     responses
         Places x `RESPONSES`, all finite.
     """
@@ -71,13 +69,11 @@ class Places:
     x_mm: FloatArray
     y_mm: FloatArray
     scale: NDArray[np.int64]
-    radius_mm: FloatArray
     responses: FloatArray
 
     def only(self, kept: NDArray[np.bool_]) -> Places:
         """Keep some of the places."""
-        parts = (self.x_mm, self.y_mm, self.scale, self.radius_mm, self.responses)
-        return Places(*(part[kept] for part in parts))
+        return Places(self.x_mm[kept], self.y_mm[kept], self.scale[kept], self.responses[kept])
 
 
 def find_places(image: Map, region: NDArray[np.bool_], mm_per_px: float, *, per_scale: int) -> Places:
@@ -87,7 +83,7 @@ def find_places(image: Map, region: NDArray[np.bool_], mm_per_px: float, *, per_
     depth = cv2.distanceTransform(inside, cv2.DIST_L2, 3) * np.float32(mm_per_px / DEEP_MM)
     scales = scale_maps(levels)
     parts = [places_at(scales, k, depth, mm_per_px, per_scale) for k in range(len(scales))]
-    fields = ("x_mm", "y_mm", "scale", "radius_mm", "responses")
+    fields = ("x_mm", "y_mm", "scale", "responses")
     return Places(*(np.concatenate([getattr(part, name) for part in parts]) for name in fields))
 
 
@@ -109,19 +105,7 @@ def places_at(scales: list[Scale], k: int, depth: Map, depth_mm_per_px: float, l
         **contrasts(scale, column, row),
     }
     responses = np.column_stack([named[name] for name in RESPONSES]).astype(np.float64)
-    return Places(x, y, np.full(len(x), k), radius(scales, k, x, y), responses)
-
-
-def radius(scales: list[Scale], k: int, x_mm: FloatArray, y_mm: FloatArray) -> FloatArray:
-    """Radius by the vertex of the parabola through k1 at three scales, at most half a step from the middle one."""
-    sigma = np.array([scale.sigma_mm for scale in scales])
-    if k in (0, len(scales) - 1):
-        return np.full(len(x_mm), RADIUS_PER_SIGMA * sigma[k])
-    before, here, after = (sampled(s.smaller, x_mm, y_mm, s.level.mm_per_px) for s in scales[k - 1 : k + 2])
-    bend = np.maximum(2 * here - before - after, FLOOR)
-    step = np.clip((after - before) / (2 * bend), -0.5, 0.5)
-    ratio = np.where(step > 0, sigma[k + 1] / sigma[k], sigma[k] / sigma[k - 1])
-    return np.asarray(RADIUS_PER_SIGMA * sigma[k] * ratio**step)
+    return Places(x, y, np.full(len(x), k), responses)
 
 
 def maxima(scale: Scale, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
