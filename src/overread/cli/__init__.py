@@ -61,6 +61,16 @@ app.command(
     help="Say whether two models can be told apart on the same images.",
     help_epilogue="Example: overread compare ours.json theirs.json truth_coco.json --mm-per-px 0.143",
 )
+app.command(
+    "overread.cli.detect:detect",
+    help="Run a trained detector on new radiographs.",
+    help_epilogue="Example: overread detect my_study/runs/default new_images/ -o found --overlay",
+)
+app.command(
+    "overread.cli.explain:explain",
+    help="Show what each feature adds to a candidate's score.",
+    help_epilogue="Example: overread explain my_study/runs/default chest.dcm c003",
+)
 
 INTERRUPTED = 130
 

@@ -1,0 +1,223 @@
+"""A detector in one file: model, operating points, and all that turns a radiograph into its scores.
+
+The file is JSON with a checksum and no code; the same detector gives the same bytes::
+
+    format    "overread-detector"
+    schema    version of this layout, an integer
+    sha256    of the payload in canonical form: sorted keys, no spaces
+    payload   the fields of `Detector`, the model as `overread.models.persistence` writes it
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread.candidates import Anatomy, anatomy, generate
+from overread.errors import InvalidInputError, ModelFileError, UsageError
+from overread.features import FEATURE_VERSION, extract
+from overread.images import Radiograph
+from overread.models.persistence import from_document, to_document
+from overread.models.prediction import LinearBagClassifier
+from overread.storage import write_atomically
+from overread.strict_json import parse_json
+
+__all__ = ["Detector", "OperatingPoint"]
+
+FORMAT = "overread-detector"
+SCHEMA = 1
+CANDIDATE_COLUMNS = ("x_mm", "y_mm", "radius_mm")
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """A threshold on the score, locked at this many false positives per image of training + validation."""
+
+    fp_target: float
+    threshold: float
+
+
+@dataclass(frozen=True, eq=False)
+class Detector:
+    """A fitted model with everything that is needed to run it on a new image.
+
+    Parameters
+    ----------
+    name
+        Of the model: "Soft", "B1", ...
+    model
+        A linear model of bags, fitted on features of this package.
+    operating_points
+        By rising number of false positives.
+    limit
+        Most candidates of an image.
+    grid_mm
+        Grid on which the features were computed.
+    feature_version
+        Version of the features it was fitted on; another version is refused.
+    trained_on
+        What it was trained on, in words without names.
+    """
+
+    name: str
+    model: LinearBagClassifier
+    operating_points: tuple[OperatingPoint, ...]
+    limit: int
+    grid_mm: float
+    feature_version: str
+    trained_on: str
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Features with a coefficient: the only ones that are computed."""
+        names = np.asarray(self.model.feature_names_in_)
+        return tuple(str(name) for name in names[self.model.coef_[0] != 0])
+
+    def operating_point(self, fp: float) -> OperatingPoint:
+        """Return the operating point at this many false positives per image."""
+        for point in self.operating_points:
+            if abs(point.fp_target - fp) < 1e-9:
+                return point
+        known = ", ".join(f"{point.fp_target:g}" for point in self.operating_points)
+        raise UsageError(
+            f"no operating point is locked at {fp:g} false positives per image; there are {known}"
+        )
+
+    def shown(self, detections: pd.DataFrame, fp: float) -> NDArray[np.bool_]:
+        """Whether each detection is shown at the operating point."""
+        return np.asarray(detections["score"] >= self.operating_point(fp).threshold)
+
+    def detect(
+        self,
+        radiograph: Radiograph,
+        *,
+        candidates: pd.DataFrame | None = None,
+        regions: Anatomy | None = None,
+    ) -> pd.DataFrame:
+        """Candidates of an image with score and probability, by falling score.
+
+        Parameters
+        ----------
+        radiograph
+            On the detector's grid.
+        candidates
+            Candidates of another detector, with candidate_id, x_mm, y_mm, radius_mm; None: ours.
+        regions
+            Anatomy, where it is known already.
+
+        Returns
+        -------
+        DataFrame
+            candidate_id, x_mm, y_mm, radius_mm, score (log-odds), probability.
+        """
+        table, values = self._measured(radiograph, candidates, regions)
+        score = self._scores(values)
+        scored = table[["candidate_id", *CANDIDATE_COLUMNS]].assign(
+            score=score, probability=1 / (1 + np.exp(-np.clip(score, -700, 700)))
+        )
+        return scored.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+
+    def explain(self, radiograph: Radiograph, candidate_id: str) -> pd.DataFrame:
+        """Contribution of each feature to one candidate's score, the largest first.
+
+        The score is sum_j w_j (x_j - mean_j) + score of the mean candidate; mean_j is that of training.
+
+        Returns
+        -------
+        DataFrame
+            feature, value, mean, contribution; the last row, named "mean candidate", is the constant.
+        """
+        table, values = self._measured(radiograph, None, None)
+        rows = np.flatnonzero(table["candidate_id"] == candidate_id)
+        if not len(rows):
+            known = ", ".join(table["candidate_id"].head(5))
+            raise UsageError(f"no candidate {candidate_id!r} in this image; there are {known}, ...")
+        used = self.model.coef_[0] != 0
+        weights, centre = self.model.coef_[0][used], self.model.center_[used]
+        x = values.iloc[rows[0]].to_numpy(np.float64)
+        parts = pd.DataFrame(
+            {"feature": self.features, "value": x, "mean": centre, "contribution": weights * (x - centre)}
+        )
+        parts = parts.iloc[np.argsort(-parts["contribution"].abs().to_numpy(), kind="stable")]
+        constant = float(weights @ centre + self.model.intercept_[0])
+        rest = pd.DataFrame(
+            {"feature": ["mean candidate"], "value": np.nan, "mean": np.nan, "contribution": constant}
+        )
+        return pd.concat([parts, rest], ignore_index=True)
+
+    def _measured(
+        self, radiograph: Radiograph, candidates: pd.DataFrame | None, regions: Anatomy | None
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Candidates, and the features that the model looks at, in the same order."""
+        if self.feature_version != FEATURE_VERSION:
+            raise ModelFileError(
+                f"the detector was trained on features of version {self.feature_version}, these are "
+                f"{FEATURE_VERSION}: train it again, or use the version of overread that made it"
+            )
+        if abs(radiograph.mm_per_px - self.grid_mm) > 1e-9:
+            raise InvalidInputError(
+                f"the radiograph has a grid of {radiograph.mm_per_px:g} mm, the detector one of {self.grid_mm:g} mm: "
+                f"read it with grid_mm={self.grid_mm:g}"
+            )
+        regions = anatomy(radiograph) if regions is None else regions
+        if candidates is None:
+            candidates = generate(radiograph, anatomy=regions, limit=self.limit)
+        values = extract(radiograph, candidates, regions, features=list(self.features))
+        return candidates.reset_index(drop=True), values[list(self.features)]
+
+    def _scores(self, values: pd.DataFrame) -> NDArray[np.float64]:
+        weights = self.model.coef_[0][self.model.coef_[0] != 0]
+        return np.asarray(values.to_numpy(np.float64) @ weights + self.model.intercept_[0])
+
+    def write(self, path: Path) -> Path:
+        """Write the file: whole, or not at all."""
+        payload = {
+            "name": self.name,
+            "model": to_document(self.model),  # type: ignore[arg-type]
+            "operating_points": [asdict(point) for point in self.operating_points],
+            "limit": self.limit,
+            "grid_mm": self.grid_mm,
+            "feature_version": self.feature_version,
+            "trained_on": self.trained_on,
+        }
+        document = {"format": FORMAT, "schema": SCHEMA, "sha256": checksum(payload), "payload": payload}
+        return write_atomically(path, (json.dumps(document, indent=1, allow_nan=False) + "\n").encode())
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file that is exactly what `write` wrote."""
+        document = parse_json(path.read_bytes(), str(path), error=ModelFileError)
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise ModelFileError(f"{path}: is not a detector saved by overread")
+        if document.get("schema") != SCHEMA:
+            raise ModelFileError(
+                f"{path}: has schema {document.get('schema')!r}; this version reads {SCHEMA}: train the detector again"
+            )
+        payload = document.get("payload")
+        if not isinstance(payload, dict) or checksum(payload) != document.get("sha256"):
+            raise ModelFileError(f"{path}: was changed after it was saved: the checksum does not match")
+        try:
+            return cls(
+                name=payload["name"],
+                model=from_document(payload["model"], str(path)),
+                operating_points=tuple(OperatingPoint(**point) for point in payload["operating_points"]),
+                limit=payload["limit"],
+                grid_mm=payload["grid_mm"],
+                feature_version=payload["feature_version"],
+                trained_on=payload["trained_on"],
+            )
+        except (KeyError, TypeError) as error:
+            raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
+
+
+def checksum(payload: Any) -> str:
+    """SHA-256 of canonical JSON."""
+    text = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
