@@ -1,0 +1,165 @@
+"""Compiled parts of the segmentation: polar sampling, the best closed path, filling."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.kernel import kernel
+
+__all__ = ["best_closed_path", "fill_polygon", "outline_stack", "sample"]
+
+ANGLES = 64
+STEPS_PER_RADIUS = 16
+# Nodes of the path: radii from 6/16 to 29/16 of the candidate's.
+FIRST_NODE = 6
+LAST_NODE = 29
+# Half the length over which the grey level inside and outside a node is averaged, in steps.
+EDGE_STEPS = 3
+# A node's radius may change by this many steps from one ray to the next.
+LARGEST_TURN = 2
+TURN_COST = 0.25
+RADIUS_COST = 0.6
+OUTSIDE_COST = 1.0
+
+
+@kernel
+def sample(image: NDArray[np.float32], x: float, y: float) -> float:
+    """Bilinear value at column x, row y; beyond the border that of the nearest border point."""
+    rows, columns = image.shape
+    x = min(max(x, 0.0), columns - 1.0)
+    y = min(max(y, 0.0), rows - 1.0)
+    j = min(int(x), max(columns - 2, 0))
+    i = min(int(y), max(rows - 2, 0))
+    right = min(j + 1, columns - 1)
+    below = min(i + 1, rows - 1)
+    u = x - j
+    v = y - i
+    top = image[i, j] * (1.0 - u) + image[i, right] * u
+    bottom = image[below, j] * (1.0 - u) + image[below, right] * u
+    return top * (1.0 - v) + bottom * v
+
+
+@kernel
+def node_costs(
+    image: NDArray[np.float32],
+    lungs: NDArray[np.bool_],
+    x: float,
+    y: float,
+    radius: float,
+    cosines: NDArray[np.float64],
+    sines: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Cost of each node (ray, radius): low where the grey level falls outwards, near the given radius."""
+    n_angles = cosines.size
+    n_nodes = LAST_NODE - FIRST_NODE + 1
+    grey = np.empty(LAST_NODE + EDGE_STEPS + 1)
+    costs = np.empty((n_angles, n_nodes))
+    rows, columns = lungs.shape
+    squares = 0.0
+    step = radius / STEPS_PER_RADIUS
+    centre_in_lung = lungs[
+        min(max(int(np.floor(y + 0.5)), 0), rows - 1), min(max(int(np.floor(x + 0.5)), 0), columns - 1)
+    ]
+    for k in range(n_angles):
+        for j in range(grey.size):
+            grey[j] = sample(image, x + cosines[k] * step * j, y + sines[k] * step * j)
+        for node in range(n_nodes):
+            j = FIRST_NODE + node
+            fall = 0.0
+            for d in range(1, EDGE_STEPS + 1):
+                fall += grey[j - d] - grey[j + d]
+            costs[k, node] = -fall
+            squares += fall * fall
+    scale = 1.0 / (np.sqrt(squares / (n_angles * n_nodes)) + 1e-9)
+    for node in range(n_nodes):
+        log_ratio = np.log((FIRST_NODE + node) / STEPS_PER_RADIUS) / np.log(1.5)
+        prior = RADIUS_COST * log_ratio * log_ratio
+        for k in range(n_angles):
+            costs[k, node] = costs[k, node] * scale + prior
+            if centre_in_lung:
+                r = step * (FIRST_NODE + node)
+                i = min(max(int(np.floor(y + sines[k] * r + 0.5)), 0), rows - 1)
+                j = min(max(int(np.floor(x + cosines[k] * r + 0.5)), 0), columns - 1)
+                if not lungs[i, j]:
+                    costs[k, node] += OUTSIDE_COST
+    return costs
+
+
+@kernel
+def best_closed_path(costs: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Cheapest path around the circle: the middle one of three turns, where its start no longer matters."""
+    n_angles, n_nodes = costs.shape
+    total = costs[0].copy()
+    following = np.empty(n_nodes)
+    came_from = np.empty((3 * n_angles, n_nodes), dtype=np.int8)
+    for turn in range(1, 3 * n_angles):
+        k = turn % n_angles
+        for node in range(n_nodes):
+            best = total[node]
+            move = 0
+            for d in range(1, LARGEST_TURN + 1):
+                if node >= d and total[node - d] + TURN_COST * d < best:
+                    best = total[node - d] + TURN_COST * d
+                    move = -d
+                if node + d < n_nodes and total[node + d] + TURN_COST * d < best:
+                    best = total[node + d] + TURN_COST * d
+                    move = d
+            following[node] = best + costs[k, node]
+            came_from[turn, node] = move
+        total[:] = following
+    path = np.empty(n_angles, dtype=np.int64)
+    node = int(np.argmin(total))
+    for turn in range(3 * n_angles - 1, n_angles - 1, -1):
+        if turn < 2 * n_angles:
+            path[turn - n_angles] = node
+        node += came_from[turn, node]
+    return path
+
+
+@kernel
+def fill_polygon(xs: NDArray[np.float64], ys: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
+    """Set the pixels whose centres lie inside the polygon (even-odd rule), centres at whole numbers."""
+    rows, columns = mask.shape
+    parity = np.zeros((rows, columns + 1), dtype=np.uint8)
+    n = xs.size
+    for a in range(n):
+        b = (a + 1) % n
+        low, high = min(ys[a], ys[b]), max(ys[a], ys[b])
+        for i in range(max(int(np.ceil(low)), 0), min(int(np.ceil(high)), rows)):
+            crossing = xs[a] + (i - ys[a]) * (xs[b] - xs[a]) / (ys[b] - ys[a])
+            parity[i, min(max(int(np.ceil(crossing)), 0), columns)] ^= 1
+    for i in range(rows):
+        odd = 0
+        for j in range(columns):
+            odd ^= parity[i, j]
+            mask[i, j] = odd == 1
+
+
+@kernel
+def outline_stack(
+    image: NDArray[np.float32],
+    lungs: NDArray[np.bool_],
+    column: NDArray[np.float64],
+    row: NDArray[np.float64],
+    radius: NDArray[np.float64],
+    side: int,
+) -> NDArray[np.bool_]:
+    """Fill the best outline of each candidate into a patch around its nearest pixel."""
+    angles = 2.0 * np.pi * np.arange(ANGLES) / ANGLES
+    cosines, sines = np.cos(angles), np.sin(angles)
+    stack = np.zeros((column.size, side, side), dtype=np.bool_)
+    rows, columns = image.shape
+    half = side // 2
+    for c in range(column.size):
+        costs = node_costs(image, lungs, column[c], row[c], radius[c], cosines, sines)
+        length = radius[c] / STEPS_PER_RADIUS * (best_closed_path(costs) + FIRST_NODE)
+        left = int(np.floor(column[c] + 0.5)) - half
+        top = int(np.floor(row[c] + 0.5)) - half
+        fill_polygon(column[c] - left + length * cosines, row[c] - top + length * sines, stack[c])
+        for i in range(side):
+            for j in range(side):
+                if top + i < 0 or top + i >= rows or left + j < 0 or left + j >= columns:
+                    stack[c, i, j] = False
+        stack[c, half, half] = True
+    return stack

@@ -1,0 +1,157 @@
+"""Candidates on a radiograph -> a table of features.
+
+Works for anybody's candidates: it needs x_mm, y_mm and radius_mm, and finds the anatomy and the outlines itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread.candidates import Anatomy
+from overread.candidates import anatomy as find_anatomy
+from overread.candidates.segmentation import draw_outlines, patch_side
+from overread.errors import InvalidInputError, TableError
+from overread.features.catalogue import CATALOGUE, FAMILIES
+from overread.features.feature import Family
+from overread.features.specific.maps import ImageMaps
+from overread.features.specific.measurements import Measurements
+from overread.images import Radiograph
+
+__all__ = ["FEATURE_VERSION", "extract"]
+
+# Raised whenever any feature's value may change for the same image and candidate.
+FEATURE_VERSION = "1"
+
+# Candidates computed together: always the same batches, so that threads do not change a bit of the result.
+BATCH = 16
+RADIUS_LIMITS_MM = (1.5, 40.0)
+
+
+def extract(
+    radiograph: Radiograph,
+    candidates: pd.DataFrame,
+    anatomy: Anatomy | None = None,
+    *,
+    features: Iterable[str] | None = None,
+    n_threads: int | None = None,
+) -> pd.DataFrame:
+    """Compute the features of candidates (the paper's section 5).
+
+    Parameters
+    ----------
+    radiograph
+        Image on the isotropic grid.
+    candidates
+        One row a candidate: x_mm, y_mm, radius_mm, and candidate_id (without it the row's number, as text). Radii
+        are cut to 1.5..40 mm.
+    anatomy
+        Anatomy of the radiograph; found here if not given.
+    features
+        Names of the features wanted, in the order wanted; all 1150 by default. Only the families they belong to
+        are computed.
+    n_threads
+        Threads; all processors by default. The result does not depend on it.
+
+    Returns
+    -------
+    candidate_id and one float32 column a feature, all finite, in the order of the candidates.
+
+    Raises
+    ------
+    TableError
+        If a column is missing, a number is not finite, a radius is not above 0, or a centre is outside the image.
+    InvalidInputError
+        If a name is no feature.
+    """
+    wanted = CATALOGUE.checked(CATALOGUE if features is None else features)
+    places = checked_places(radiograph, candidates)
+    families = families_of(wanted)
+    anatomy = find_anatomy(radiograph) if anatomy is None else anatomy
+    maps = ImageMaps(radiograph, anatomy)
+    batches = [places[:, start : start + BATCH] for start in range(0, places.shape[1], BATCH)]
+    with ThreadPoolExecutor(thread_count(n_threads)) as pool:
+        blocks = list(pool.map(lambda batch: computed(families, measurements_of(maps, batch)), batches))
+    names = [feature.name for family in families for feature in family.features]
+    values = np.concatenate(blocks) if blocks else np.empty((0, len(names)), dtype=np.float32)
+    positions = {name: position for position, name in enumerate(names)}
+    table = pd.DataFrame(values[:, [positions[name] for name in wanted]], columns=list(wanted))
+    table.insert(0, "candidate_id", candidate_ids(candidates))
+    return table
+
+
+def thread_count(n_threads: int | None) -> int:
+    """Threads to use."""
+    if n_threads is None:
+        return os.cpu_count() or 1
+    if n_threads < 1:
+        raise InvalidInputError(f"n_threads is {n_threads}; it must be at least 1")
+    return n_threads
+
+
+def families_of(names: Sequence[str]) -> list[Family]:
+    """Families that hold at least one of the features."""
+    wanted = set(names)
+    return [family for family in FAMILIES if any(feature.name in wanted for feature in family.features)]
+
+
+def candidate_ids(candidates: pd.DataFrame) -> list[str]:
+    """Identify the candidates as the table does, else by their row numbers."""
+    if "candidate_id" in candidates:
+        return [str(value) for value in candidates["candidate_id"]]
+    return [str(number) for number in range(len(candidates))]
+
+
+def checked_places(radiograph: Radiograph, candidates: pd.DataFrame) -> NDArray[np.float64]:
+    """Column, row and radius of each candidate in pixels: (3, candidates)."""
+    for name in ("x_mm", "y_mm", "radius_mm"):
+        if name not in candidates:
+            raise TableError(f"candidates have no column {name}; they need x_mm, y_mm and radius_mm")
+    try:
+        x, y, radius = (
+            candidates[name].to_numpy(dtype=np.float64) for name in ("x_mm", "y_mm", "radius_mm")
+        )
+    except (TypeError, ValueError) as error:
+        raise TableError(f"candidates: x_mm, y_mm and radius_mm must be numbers: {error}") from error
+    width, height = radiograph.size_mm
+    checks = (
+        (np.isfinite(x) & np.isfinite(y) & np.isfinite(radius), "x_mm, y_mm or radius_mm is not a finite number"),
+        (radius > 0.0, "radius_mm is not above 0"),
+        ((x >= 0.0) & (x <= width) & (y >= 0.0) & (y <= height), f"lies outside the image of {width:g} x {height:g} mm"),
+    )
+    for good, problem in checks:
+        if not good.all():
+            first = int(np.flatnonzero(~good)[0])
+            raise TableError(
+                f"candidate {candidate_ids(candidates)[first]!r} (row {first}): {problem}: "
+                f"x_mm {x[first]:g}, y_mm {y[first]:g}, radius_mm {radius[first]:g}"
+            )
+    column, row = radiograph.to_pixels(x), radiograph.to_pixels(y)
+    return np.stack([column, row, np.clip(radius, *RADIUS_LIMITS_MM) / radiograph.mm_per_px])
+
+
+def measurements_of(maps: ImageMaps, places: NDArray[np.float64]) -> Measurements:
+    """Outline one batch of candidates; the measurements share the radiograph's maps."""
+    column, row, radius = (np.ascontiguousarray(part) for part in places)
+    return Measurements(
+        radiograph=maps.radiograph,
+        anatomy=maps.anatomy,
+        column=column,
+        row=row,
+        radius_px=radius,
+        outline=draw_outlines(maps.base, maps.lungs, column, row, radius, side=patch_side(radius)),
+        maps=maps,
+    )
+
+
+def computed(families: Sequence[Family], context: Measurements) -> NDArray[np.float32]:
+    """All columns of one batch."""
+    blocks = [family.compute(context) for family in families]
+    if not blocks:
+        return np.empty((context.n_candidates, 0), dtype=np.float32)
+    return np.concatenate(blocks, axis=1)

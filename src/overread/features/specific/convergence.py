@@ -1,0 +1,120 @@
+"""Convergence of the gradient towards the candidate (18 features).
+
+On rays up to 2 R: cos = -g_along / |g|, the cosine between the gradient and the direction to the centre, with the
+radiograph smoothed by the largest of 1.6, 2.5 and 4 mm up to R / 3. Where the gradient vanishes cos is 0: 1e-6 is
+added to |g|.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.features.feature import Context, Family
+from overread.features.specific.describing import EPSILON, columns, described
+from overread.features.specific.measurements import N_ANGLES, PER_RADIUS, RHO, measured
+from overread.features.specific.profile import around
+
+__all__ = ["CONVERGENCE"]
+
+COIN_RADII = {"r70": 0.6875, "r100": 1.0, "r150": 1.5}
+BAND_WIDTHS = {"w25": 4, "w50": 8, "w80": 13}
+# Bands and rings may begin here, in steps of R / 16; the centre itself has no direction.
+FIRST = 4
+
+FEATURES = described(
+    "convergence",
+    "Kobatake and Hashimoto 1999, doi:10.1109/83.777091 (coin, iris); Wei, Hagihara, Kobatake 1999, "
+    "doi:10.1109/ICIP.1999.817225 (adaptive ring); Pereira et al. 2007, doi:10.1007/978-3-540-74260-9_111 (sliding "
+    "band)",
+    [
+        *[(f"coin.{name}", "1", f"mean of cos over the disc of {r} R") for name, r in COIN_RADII.items()],
+        ("weighted_coin", "1", "sum |g| cos / sum |g| over 0.5..1.5 R, by area"),
+        ("iris_mean", "1", "mean over directions of I_k = max over r in 0.5..2 R of the mean of cos from R / 4 to r"),
+        ("iris_spread", "1", "standard deviation of I_k over directions"),
+        ("iris_opposite_min", "1", "min over directions of the mean of I over two opposite sectors of 50 deg"),
+        *[
+            (f"ring.{name}", "1", f"max over r of the mean of cos over the ring of width {w / PER_RADIUS} R at r")
+            for name, w in BAND_WIDTHS.items()
+        ],
+        *[
+            (
+                f"band_mean.{name}",
+                "1",
+                f"mean over directions of B_k = max over r of the mean of cos over {w / PER_RADIUS} R of the ray at r",
+            )
+            for name, w in BAND_WIDTHS.items()
+        ],
+        *[
+            (f"band_opposite_min.{name}", "1", "min over directions of the mean of B over opposite 50 deg sectors")
+            for name in BAND_WIDTHS
+        ],
+        ("band_radius", "1", "mean over directions of the r of B_k, width 0.5 R, weighted by max(B_k, 0)^2; in R"),
+        ("band_radius_spread", "1", "standard deviation of that r over directions, so weighted; in R"),
+    ],
+)
+
+
+def compute(context: Context) -> NDArray[np.float32]:
+    """Convergence of each candidate."""
+    measurements = measured(context)
+    along, across = measurements.matched_gradient
+    magnitude = np.sqrt(along**2 + across**2)
+    cosine = -along / (magnitude + np.float32(EPSILON))
+    ring_mean = cosine.mean(axis=1, dtype=np.float64)
+    values = {f"coin.{name}": disc_mean(ring_mean, r) for name, r in COIN_RADII.items()}
+    margin = slice(PER_RADIUS // 2, 3 * PER_RADIUS // 2)
+    flow = (-along[:, :, margin] * RHO[margin]).sum(axis=(1, 2), dtype=np.float64)
+    size = (magnitude[:, :, margin] * RHO[margin]).sum(axis=(1, 2), dtype=np.float64)
+    values["weighted_coin"] = flow / (size + EPSILON)
+    sums = np.cumsum(cosine[:, :, FIRST:], axis=2, dtype=np.float64)
+    values |= iris(sums)
+    for name, width in BAND_WIDTHS.items():
+        values |= bands(sums, name, width)
+    return columns(FEATURES, values, measurements.n_candidates)
+
+
+def disc_mean(ring_mean: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
+    """Mean over a disc, by area, from means over rings."""
+    n = round(radius * PER_RADIUS)
+    return (ring_mean[:, :n] * RHO[:n]).sum(axis=1) / RHO[:n].sum()
+
+
+def opposite_min(rays: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Smallest mean over two opposite sectors."""
+    smooth = around(rays, half=4)
+    return ((smooth + np.roll(smooth, N_ANGLES // 2, axis=1)) / 2.0).min(axis=1)
+
+
+def iris(sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """Mean of cos from R / 4 outwards, to the best radius of each ray."""
+    means = sums / np.arange(1, sums.shape[2] + 1)
+    best = means[:, :, PER_RADIUS // 2 - FIRST - 1 :].max(axis=2)
+    return {
+        "iris_mean": best.mean(axis=1),
+        "iris_spread": best.std(axis=1),
+        "iris_opposite_min": opposite_min(best),
+    }
+
+
+def bands(sums: NDArray[np.float64], name: str, width: int) -> dict[str, NDArray[np.float64]]:
+    """Best ring common to all rays, and best band of each ray."""
+    padded = np.concatenate([np.zeros_like(sums[:, :, :1]), sums], axis=2)
+    means = (padded[:, :, width:] - padded[:, :, :-width]) / width
+    best = means.max(axis=2)
+    values = {
+        f"ring.{name}": means.mean(axis=1).max(axis=1),
+        f"band_mean.{name}": best.mean(axis=1),
+        f"band_opposite_min.{name}": opposite_min(best),
+    }
+    if name == "w50":
+        radius = (FIRST + width / 2.0 + means.argmax(axis=2)) / PER_RADIUS
+        weights = np.maximum(best, 0.0) ** 2 + EPSILON
+        weights /= weights.sum(axis=1, keepdims=True)
+        mean = (weights * radius).sum(axis=1)
+        values["band_radius"] = mean
+        values["band_radius_spread"] = np.sqrt((weights * (radius - mean[:, None]) ** 2).sum(axis=1))
+    return values
+
+
+CONVERGENCE = Family(FEATURES, compute)

@@ -1,0 +1,173 @@
+"""Contrast and radial profile (20 features).
+
+Grey levels on rays (see `measurements`). Trend: quadratic surface fitted to the ring from 1.15 outline radii to
+2.5 R, inside the lungs where enough of it is. Noise s: sqrt(sd of the ring off its trend^2 + 0.003^2).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.features.feature import Context, Family
+from overread.features.specific.describing import columns, described, ratio
+from overread.features.specific.measurements import N_ANGLES, PER_RADIUS, RHO, Measurements, measured
+
+__all__ = ["PROFILE", "around", "noise_of"]
+
+# Half of this range of grey levels is below what 8-bit images can show.
+NOISE_FLOOR = 0.003
+# Rays averaged around each direction: 9 of 64, 50 degrees.
+SECTOR_HALF = 4
+# Borders of the discs and rings between which the mean profile drops, in R.
+DROP_BORDERS = (0.0, 0.375, 0.75, 1.0, 1.25, 1.625, 2.125)
+
+FEATURES = described(
+    "profile",
+    "Contrast off a trend after Samei et al. 1999, doi:10.1148/radiology.213.3.r99dc19727; profiles after Keserci "
+    "and Yoshida 2002, doi:10.1016/S1361-8415(02)00064-6",
+    [
+        ("inside_mean", "grey", "mean inside the outline"),
+        ("surround_noise", "grey", "standard deviation of the ring off its trend"),
+        ("contrast", "grey", "mean inside the outline - mean between 1.2 and 2 outline radii"),
+        ("contrast_off_trend", "grey", "mean inside the outline of grey level - trend"),
+        ("contrast_to_noise", "1", "contrast_off_trend / s"),
+        ("peak_to_noise", "1", "largest mean over a ring of 64 points within R / 2 of grey level - trend, / s"),
+        ("sector_min", "1", "min over directions of c_k / s, c_k = mean(rho < 1/2) - mean(1.25..2 R, 50 deg sector)"),
+        ("sector_median", "1", "median over directions of c_k / s"),
+        ("opposite_min", "1", "min over directions of (c_k + c_opposite) / 2 s: near 0 on lines, ribs and edges"),
+        *[
+            (
+                f"drop_{i}",
+                "1",
+                f"(mean of {DROP_BORDERS[i - 1]}..{DROP_BORDERS[i]} R - mean of {DROP_BORDERS[i]}.."
+                f"{DROP_BORDERS[i + 1]} R) / s, off trend",
+            )
+            for i in range(1, 6)
+        ],
+        ("edge_sharpness", "1", "largest fall of the mean profile over R / 4, / s, within 1.75 R"),
+        ("edge_radius", "1", "mean of rho up to 2, weighted by the mean profile's falls (1 where it never falls)"),
+        ("edge_agreement", "1", "share of directions whose grey level falls from 0.5..0.9 R to 1.1..1.5 R"),
+        ("radial_fraction", "1", "variance of the mean profile / variance of all points off trend, rho <= 1.5"),
+        ("angular_spread", "1", "mean over rho <= 1.5 of the sd over directions, off trend, / s"),
+        ("point_asymmetry", "1", "mean |g(rho, t) - g(rho, t + 180 deg)| over rho <= 1.25, / s"),
+    ],
+)
+
+
+def compute(context: Context) -> NDArray[np.float32]:
+    """Contrast and profile of each candidate."""
+    measurements = measured(context)
+    return columns(
+        FEATURES,
+        contrasts(measurements)
+        | directional_contrasts(measurements)
+        | profile_numbers(measurements)
+        | isotropy(measurements),
+        measurements.n_candidates,
+    )
+
+
+def noise_of(measurements: Measurements) -> NDArray[np.float64]:
+    """Noise of the surround, never 0."""
+    return np.sqrt(measurements.trend.noise**2 + NOISE_FLOOR**2)
+
+
+def area_mean(values: NDArray[np.float32], where: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Mean over the area of points on rays; 0 where there are none."""
+    weights = where * RHO.astype(np.float32)
+    total = weights.sum(axis=(1, 2), dtype=np.float64)
+    return (values * weights).sum(axis=(1, 2), dtype=np.float64) / np.maximum(total, RHO[0])
+
+
+def contrasts(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
+    """Inside against outside."""
+    trend, noise = measurements.trend, noise_of(measurements)
+    radius = measurements.outlines.ray_radius[:, :, None]
+    around_it = (radius * 1.2 < RHO) & (radius * 2.0 > RHO)
+    inside_mean = area_mean(measurements.grey, measurements.inside)
+    off_trend = area_mean(trend.detrended, measurements.inside)
+    peak = trend.detrended[:, :, : PER_RADIUS // 2].mean(axis=1, dtype=np.float64).max(axis=1)
+    return {
+        "inside_mean": inside_mean,
+        "surround_noise": trend.noise,
+        "contrast": inside_mean - area_mean(measurements.grey, around_it),
+        "contrast_off_trend": off_trend,
+        "contrast_to_noise": off_trend / noise,
+        "peak_to_noise": peak / noise,
+    }
+
+
+def band_mean(values: NDArray[np.float32], start: float, end: float) -> NDArray[np.float64]:
+    """Mean along each ray between two radii, weighted by area: (candidate, angle)."""
+    band = slice(round(start * PER_RADIUS), round(end * PER_RADIUS))
+    weights = RHO[band] / RHO[band].sum()
+    return np.einsum("nkj,j->nk", values[:, :, band], weights)
+
+
+def around(rays: NDArray[np.float64], *, half: int) -> NDArray[np.float64]:
+    """Mean over neighbouring rays on the circle."""
+    wide = np.concatenate([rays[:, N_ANGLES - half :], rays, rays[:, :half]], axis=1)
+    sums = np.cumsum(np.concatenate([np.zeros((len(rays), 1)), wide], axis=1), axis=1)
+    return (sums[:, 2 * half + 1 :] - sums[:, : -2 * half - 1]) / (2 * half + 1)
+
+
+def directional_contrasts(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
+    """Contrast against each side of the surround."""
+    grey, noise = measurements.grey, noise_of(measurements)
+    centre = band_mean(grey, 0.0, 0.5).mean(axis=1, keepdims=True)
+    contrast = (centre - around(band_mean(grey, 1.25, 2.0), half=SECTOR_HALF)) / noise[:, None]
+    opposite = (contrast + np.roll(contrast, N_ANGLES // 2, axis=1)) / 2.0
+    falls = band_mean(grey, 0.5, 0.9) > band_mean(grey, 1.1, 1.5)
+    return {
+        "sector_min": contrast.min(axis=1),
+        "sector_median": np.median(contrast, axis=1),
+        "opposite_min": opposite.min(axis=1),
+        "edge_agreement": falls.mean(axis=1),
+    }
+
+
+def profile_numbers(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
+    """Mean profile off trend."""
+    detrended, noise = measurements.trend.detrended, noise_of(measurements)
+    profile = detrended.mean(axis=1, dtype=np.float64)
+    rings = np.stack(
+        [
+            band_mean(detrended, start, end).mean(axis=1)
+            for start, end in zip(DROP_BORDERS[:-1], DROP_BORDERS[1:], strict=True)
+        ],
+        axis=1,
+    )
+    drops = (rings[:, :-1] - rings[:, 1:]) / noise[:, None]
+    quarter = PER_RADIUS // 4
+    fall = profile[:, :-quarter] - profile[:, quarter:]
+    falls = np.maximum(profile[:, : 2 * PER_RADIUS - 1] - profile[:, 1 : 2 * PER_RADIUS], 0.0)
+    rho = RHO[: 2 * PER_RADIUS - 1] + 0.5 / PER_RADIUS
+    return {f"drop_{i + 1}": drops[:, i] for i in range(drops.shape[1])} | {
+        "edge_sharpness": fall[:, : 7 * quarter - quarter].max(axis=1) / noise,
+        "edge_radius": ((falls * rho).sum(axis=1) + 1e-9) / (falls.sum(axis=1) + 1e-9),
+    }
+
+
+def isotropy(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
+    """How far the candidate looks the same in all directions."""
+    noise = noise_of(measurements)
+    disc = measurements.trend.detrended[:, :, : 3 * PER_RADIUS // 2]
+    weights = RHO[: disc.shape[2]] / RHO[: disc.shape[2]].sum()
+    profile = disc.mean(axis=1, dtype=np.float64)
+    variance_in_ring = np.maximum((disc.astype(np.float64) ** 2).mean(axis=1) - profile**2, 0.0)
+    mean = (profile * weights).sum(axis=1, keepdims=True)
+    between = ((profile - mean) ** 2 * weights).sum(axis=1)
+    within = (variance_in_ring * weights).sum(axis=1)
+    core = measurements.grey[:, :, : 5 * PER_RADIUS // 4]
+    weights_core = RHO[: core.shape[2]] / RHO[: core.shape[2]].sum()
+    half = N_ANGLES // 2
+    apart = np.abs(core[:, :half] - core[:, half:]).mean(axis=1, dtype=np.float64)
+    return {
+        "radial_fraction": ratio(between, between + within),
+        "angular_spread": (np.sqrt(variance_in_ring) * weights).sum(axis=1) / noise,
+        "point_asymmetry": (apart * weights_core).sum(axis=1) / noise,
+    }
+
+
+PROFILE = Family(FEATURES, compute)

@@ -1,0 +1,93 @@
+"""Ribs and clavicles (10 features). Without ribs or clavicles in the anatomy distances are 60 mm."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.features.feature import Context, Family
+from overread.features.specific import _kernels
+from overread.features.specific.describing import columns, described, ratio
+from overread.features.specific.maps import at_nearest_pixel
+from overread.features.specific.measurements import N_ANGLES, RHO, Measurements, measured
+from overread.features.specific.profile import area_mean
+
+__all__ = ["RIBS"]
+
+# Below this a pixel has no rib whose direction could be told.
+NO_RIB = 0.1
+
+FEATURES = described(
+    "ribs",
+    "The paper, section 5 (region label: falls in the rib region); Keserci and Yoshida 2002, "
+    "doi:10.1016/S1361-8415(02)00064-6 (rib-edge features)",
+    [
+        ("at_centre", "1", "rib likeness P, 0 to 1, at the centre"),
+        ("label", "1", "1 if P > 1/2 at the centre, else 0"),
+        ("overlap", "1", "mean of P inside the outline"),
+        ("difference", "1", "overlap - mean of P between 1.2 and 2 outline radii"),
+        ("distance", "mm", "distance to the nearest pixel with P > 1/2; inside minus that to the nearest without; "
+         "-60..60"),
+        ("alignment", "1", "P e cos 2(a - b) at the centre; e, a elongation and direction of the outline, b the rib's "
+         "direction"),
+        ("angle", "deg", "angle between outline and rib, 0..90; 45 where P < 0.1"),
+        ("crossing", "1", "1 - |sum P^2 exp(2 i b)| / sum P^2 over rho < 1.5; 0 without ribs, large where ribs cross"),
+        ("clavicle_overlap", "1", "share of the outline on a clavicle"),
+        ("clavicle_distance", "mm", "distance to the nearest clavicle pixel; inside minus that out; -60..60"),
+    ],
+)
+
+
+def compute(context: Context) -> NDArray[np.float32]:
+    """Place of each candidate among the bones."""
+    measurements = measured(context)
+    maps, outlines = measurements.maps, measurements.outlines
+    column, row = measurements.column, measurements.row
+    ribs = on_rays(measurements, measurements.anatomy.ribs)
+    at_centre = np.clip(at_nearest_pixel(measurements.anatomy.ribs, column, row).astype(np.float64), 0.0, 1.0)
+    direction = np.radians(at_nearest_pixel(measurements.anatomy.rib_direction_deg, column, row).astype(np.float64))
+    turned = np.degrees(np.abs(np.angle(np.exp(2j * (outlines.direction - direction)))) / 2.0)
+    radius = outlines.ray_radius[:, :, None]
+    overlap = area_mean(ribs, measurements.inside)
+    clavicles = _kernels.polar_mask(
+        measurements.anatomy.clavicles, column, row, measurements.radius_px, RHO, N_ANGLES
+    )
+    values = {
+        "at_centre": at_centre,
+        "label": (at_centre > 0.5).astype(np.float64),
+        "overlap": overlap,
+        "difference": overlap - area_mean(ribs, (radius * 1.2 < RHO) & (radius * 2.0 > RHO)),
+        "distance": maps.rib_border.signed_distance(column, row, mm_per_px=measurements.mm),
+        "alignment": at_centre * outlines.elongation * np.cos(2.0 * (outlines.direction - direction)),
+        "angle": np.where(at_centre < NO_RIB, 45.0, turned),
+        "crossing": crossing(measurements, ribs),
+        "clavicle_overlap": area_mean(clavicles.astype(np.float32), measurements.inside),
+        "clavicle_distance": maps.clavicle_border.signed_distance(column, row, mm_per_px=measurements.mm),
+    }
+    return columns(FEATURES, values, measurements.n_candidates)
+
+
+def on_rays(measurements: Measurements, image: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Sample a map on the rays."""
+    return _kernels.polar_grey(
+        np.ascontiguousarray(image, dtype=np.float32),
+        measurements.column,
+        measurements.row,
+        measurements.radius_px,
+        RHO,
+        N_ANGLES,
+    )
+
+
+def crossing(measurements: Measurements, ribs: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Disagreement of the rib directions around a candidate."""
+    near = RHO < 1.5
+    doubled = measurements.maps.doubled_rib_direction
+    weight = (ribs[:, :, near] ** 2 * RHO[near]).astype(np.float64)
+    cosine, sine = (on_rays(measurements, part)[:, :, near] for part in doubled)
+    total = weight.sum(axis=(1, 2))
+    x, y = (weight * cosine).sum(axis=(1, 2)), (weight * sine).sum(axis=(1, 2))
+    return ratio(total - np.sqrt(x**2 + y**2), total)
+
+
+RIBS = Family(FEATURES, compute)
