@@ -9,6 +9,7 @@
     │   ├── InputTypeError           4   also a TypeError: a value of a kind that has no meaning here
     │   ├── TableError               4   a table's file, row or column
     │   ├── FormatError              4   a file that is not what its format promises
+    │   ├── ImageError               4   an image file that cannot be read, or must not be believed
     │   └── ModelFileError           4   a saved model that is damaged, or from another schema
     ├── StorageError                 5   no space, no permission, a device that fails
     ├── NotConvergedError            6   a fit that was asked to converge and did not
@@ -28,6 +29,7 @@ from typing import ClassVar
 __all__ = [
     "DataWarning",
     "FormatError",
+    "ImageError",
     "InputTypeError",
     "InvalidInputError",
     "LeakageError",
@@ -77,6 +79,10 @@ class TableError(InvalidInputError):
 
 class FormatError(InvalidInputError):
     """A file that is not what its format promises."""
+
+
+class ImageError(InvalidInputError):
+    """An image file that cannot be read or must not be believed; the message holds nothing about the patient."""
 
 
 class ModelFileError(InvalidInputError):

@@ -1,5 +1,6 @@
 """Radiograph -> anatomy and suspicious regions."""
 
 from overread.candidates.regions import Anatomy, Quality
+from overread.candidates.structures import anatomy
 
-__all__ = ["Anatomy", "Quality"]
+__all__ = ["Anatomy", "Quality", "anatomy"]

@@ -1,5 +1,19 @@
 """Files -> pixels on an isotropic grid in mm: the only place that opens an image file."""
 
-from overread.images.radiograph import Radiograph
+from overread.images.gridding import from_array
+from overread.images.radiograph import GRID_MM, Radiograph, SpacingSource
+from overread.images.reading import display_image, pixel_fingerprint, read_image, read_source
+from overread.images.writing import write_dicom, write_png16
 
-__all__ = ["Radiograph"]
+__all__ = [
+    "GRID_MM",
+    "Radiograph",
+    "SpacingSource",
+    "display_image",
+    "from_array",
+    "pixel_fingerprint",
+    "read_image",
+    "read_source",
+    "write_dicom",
+    "write_png16",
+]

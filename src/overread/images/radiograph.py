@@ -18,6 +18,7 @@ class SpacingSource(StrEnum):
 
     PIXEL_SPACING = "PixelSpacing"
     IMAGER_PIXEL_SPACING = "ImagerPixelSpacing"
+    IMAGER_OVER_MAGNIFICATION = "ImagerPixelSpacing / EstimatedRadiographicMagnificationFactor"
     GIVEN = "given"
 
 

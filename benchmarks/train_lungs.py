@@ -1,0 +1,142 @@
+"""Make the parameter file of the lung model anew from radiographs without outlines.
+
+Usage: python -m benchmarks.train_lungs ../shared/data/nih [-o lung_model.npz]
+
+The folder holds images.csv (file, mm_per_px_x, mm_per_px_y) and images/. Masks come from the rule of
+`lung_teacher`; the networks learn from them, answer for all images, and learn once more from their own plausible
+answers, so that what the rule never saw (lungs that reach the border, dense lungs) is learnt as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPClassifier
+
+from benchmarks.lung_teacher import alike, teach
+from overread.candidates.lung_model import PARAMETERS, LungModel, Network, mirrored
+from overread.candidates.lung_pixels import Map, appearance, blurred, coarse_image, context
+from overread.candidates.lungs import SMOOTHING_MM, lung
+from overread.candidates.regions import Quality
+from overread.images import Radiograph, read_image
+from overread.storage import write_atomically
+
+Masks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+
+HIDDEN_UNITS = 24
+PIXELS_PER_LUNG = 500
+EPOCHS = 12
+SEED = 0
+SHIPPED = Path(__file__).parents[1] / "src" / "overread" / "candidates" / PARAMETERS
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("-o", "--output", type=Path, default=SHIPPED)
+    arguments = parser.parse_args()
+    images = [coarse_image(radiograph) for radiograph in radiographs(arguments.folder)]
+    taught = [teach(image) for image in images]
+    print(f"{sum(masks is not None for masks in taught)} of {len(images)} images taught by the rule")
+    model = train(images, taught)
+    learnt = [plausible(model, image) for image in images]
+    print(f"{sum(masks is not None for masks in learnt)} plausible answers learnt from in the second round")
+    save(train(images, learnt), arguments.output)
+
+
+def radiographs(folder: Path) -> Iterator[Radiograph]:
+    table = pd.read_csv(folder / "images.csv")
+    for row in table.itertuples():
+        yield read_image(folder / "images" / row.file, mm_per_px=(row.mm_per_px_x, row.mm_per_px_y))
+
+
+def train(images: list[Map], taught: list[Masks | None]) -> LungModel:
+    """Fit the first network, then the second on the first one's answers."""
+    rng = np.random.default_rng(SEED)
+    views = [
+        view
+        for image, masks in zip(images, taught, strict=True)
+        if masks
+        for view in both_views(image, masks)
+    ]
+    chosen = [sample(mask, rng) for _, mask in views]
+    labels = np.concatenate([mask[where] for (_, mask), where in zip(views, chosen, strict=True)])
+    looks = [appearance(view)[:, where].T for (view, _), where in zip(views, chosen, strict=True)]
+    first = fitted(np.vstack(looks), labels)
+    contexts = []
+    for (view, _), where in zip(views, chosen, strict=True):
+        own = first.probability(appearance(view))
+        other = mirrored(first.probability(appearance(mirrored(view))))
+        contexts.append(context(own, other)[:, where].T)
+    return LungModel(first, fitted(np.hstack([np.vstack(looks), np.vstack(contexts)]), labels))
+
+
+def both_views(image: Map, masks: Masks) -> list[tuple[Map, NDArray[np.bool_]]]:
+    """Image with its left lung, and mirrored image with what is its left lung then."""
+    return [(image, masks[0]), (mirrored(image), mirrored(masks[1]))]
+
+
+def sample(mask: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Pixels to learn from: half anywhere, half within 20 mm of the outline."""
+    near = cv2.dilate(mask.astype(np.uint8), np.ones((11, 11))) != cv2.erode(
+        mask.astype(np.uint8), np.ones((11, 11))
+    )
+    where = np.zeros(mask.shape, dtype=bool)
+    for pool in (np.arange(mask.size), np.flatnonzero(near)):
+        where.flat[rng.choice(pool, PIXELS_PER_LUNG // 2, replace=False)] = True
+    return where
+
+
+def fitted(features: NDArray[np.float32], labels: NDArray[np.bool_]) -> Network:
+    """Network fitted to standardized features, with the standardization taken into its weights."""
+    mean, scale = features.mean(axis=0, dtype=np.float64), features.std(axis=0, dtype=np.float64)
+    network = MLPClassifier(
+        (HIDDEN_UNITS,),
+        alpha=1e-3,
+        batch_size=512,
+        learning_rate_init=2e-3,
+        max_iter=EPOCHS,
+        tol=0.0,
+        n_iter_no_change=EPOCHS,
+        random_state=SEED,
+    )
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        network.fit(((features - mean) / scale).astype(np.float32), labels)
+    weights = network.coefs_[0] / scale[:, None]
+    offsets = network.intercepts_[0] - mean @ weights
+    output = np.append(network.coefs_[1][:, 0], network.intercepts_[1])
+    return Network(*(part.astype(np.float32) for part in (weights, offsets, output)))
+
+
+def plausible(model: LungModel, image: Map) -> Masks | None:
+    """Answer of the model where both lungs are good and alike."""
+    left, right = (blurred(chance, SMOOTHING_MM) for chance in model.probabilities(image))
+    (left_mask, left_quality), (right_mask, right_quality) = lung(left, right), lung(right, left)
+    good = left_quality is right_quality is Quality.FOUND and alike(left_mask, right_mask)
+    return (left_mask, right_mask) if good else None
+
+
+def save(model: LungModel, path: Path) -> None:
+    """Write the weights as float16: their rounding changes no mask visibly."""
+    parts = {
+        f"{name}_{part}": getattr(network, part).astype(np.float16)
+        for name, network in (("first", model.first), ("second", model.second))
+        for part in ("weights", "offsets", "output")
+    }
+    content = io.BytesIO()
+    np.savez_compressed(content, **parts)
+    write_atomically(path, content.getvalue())
+    print(f"{path}: {path.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Compressed pixels: what a codestream says of itself is checked before a decoder may allocate.
+
+JPEG (ITU T.81), JPEG-LS (ITU T.87) and JPEG 2000 with its high-throughput variant (ITU T.800, T.814) are decoded
+by pylibjpeg through pydicom, RLE (PS3.5 annex G) as well.
+"""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+from pydicom import uid
+from pydicom.encaps import encapsulate
+from pydicom.pixels import get_decoder
+
+from overread.errors import ImageError
+
+__all__ = ["COMPRESSED", "PixelLayout", "decode"]
+
+JPEG = frozenset(
+    [
+        uid.JPEGBaseline8Bit,
+        uid.JPEGExtended12Bit,
+        uid.JPEGLossless,
+        uid.JPEGLosslessSV1,
+        uid.JPEGLSLossless,
+        uid.JPEGLSNearLossless,
+    ]
+)
+JPEG_2000 = frozenset(
+    [uid.JPEG2000Lossless, uid.JPEG2000, uid.HTJ2KLossless, uid.HTJ2KLosslessRPCL, uid.HTJ2K]
+)
+COMPRESSED = JPEG | JPEG_2000 | {uid.RLELossless}
+
+START_OF_FRAME = frozenset([*range(0xC0, 0xD0), 0xF7]) - {0xC4, 0xC8, 0xCC}
+START_OF_SCAN = 0xDA
+WITHOUT_LENGTH = frozenset([0x01, *range(0xD0, 0xD9)])
+START_OF_2000 = b"\xff\x4f\xff\x51"
+END_OF_IMAGE = b"\xff\xd9"
+PADDING = b"\0\xff"
+"""What writers put behind the end marker to make the length even."""
+RLE_HEADER, RLE_GAIN = 64, 64
+"""A run of 128 bytes takes 2."""
+
+
+@dataclass(frozen=True)
+class PixelLayout:
+    """Size of the image and of its numbers."""
+
+    rows: int
+    columns: int
+    bits_allocated: int
+    bits_stored: int
+    high_bit: int
+    signed: bool
+
+
+def decode(codestream: bytes, syntax: str, layout: PixelLayout, photometric: str) -> NDArray[Any]:
+    """Decode one frame of one channel.
+
+    Raises
+    ------
+    ImageError
+        If the codestream's own size is not the file's, or it is cut. A decoder may raise anything else.
+    """
+    if syntax in JPEG:
+        check_size(jpeg_size(codestream), layout)
+    elif syntax in JPEG_2000:
+        check_size(jpeg_2000_size(codestream), layout)
+    else:
+        check_run_lengths(codestream, layout)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pixels, _ = get_decoder(uid.UID(syntax)).as_array(
+            encapsulate([codestream]),
+            raw=True,
+            decoding_plugin="pylibjpeg",
+            number_of_frames=1,
+            rows=layout.rows,
+            columns=layout.columns,
+            samples_per_pixel=1,
+            photometric_interpretation=photometric,
+            bits_allocated=layout.bits_allocated,
+            bits_stored=layout.bits_stored,
+            pixel_representation=int(layout.signed),
+            pixel_keyword="PixelData",
+        )
+    if pixels.shape != (layout.rows, layout.columns):
+        raise ImageError("the compressed pixels are of another size than the file states")
+    return pixels
+
+
+def check_size(size: tuple[int, int, int], layout: PixelLayout) -> None:
+    """Refuse a codestream of another size than the file's."""
+    if size != (layout.rows, layout.columns, 1):
+        raise ImageError("the compressed pixels are of another size than the file states")
+
+
+def jpeg_size(codestream: bytes) -> tuple[int, int, int]:
+    """Rows, columns and channels of the frame header."""
+    check_end(codestream)
+    at = 2
+    try:
+        while codestream[at] == 0xFF:
+            marker = codestream[at + 1]
+            if marker == 0xFF:
+                at += 1
+                continue
+            if marker in START_OF_FRAME:
+                rows, columns, channels = struct.unpack_from(">HHB", codestream, at + 5)
+                return rows, columns, channels
+            if marker == START_OF_SCAN:
+                break
+            at += 2 if marker in WITHOUT_LENGTH else 2 + max(2, *struct.unpack_from(">H", codestream, at + 2))
+    except (IndexError, struct.error):
+        pass
+    raise ImageError("the compressed pixels have no frame header")
+
+
+def jpeg_2000_size(codestream: bytes) -> tuple[int, int, int]:
+    """Rows, columns and channels of the SIZ marker, which some files wrap into JP2 boxes."""
+    check_end(codestream)
+    at = codestream.find(START_OF_2000)
+    if at < 0 or len(codestream) < at + 42:
+        raise ImageError("the compressed pixels have no size marker")
+    right, bottom, left, top = struct.unpack_from(">4L", codestream, at + 8)
+    (channels,) = struct.unpack_from(">H", codestream, at + 40)
+    return bottom - top, right - left, channels
+
+
+def check_end(codestream: bytes) -> None:
+    """Refuse a codestream without its end marker: some decoders fill the missing part with zeros."""
+    if not codestream[-64:].rstrip(PADDING).endswith(END_OF_IMAGE):
+        raise ImageError("the compressed pixels are cut: no end marker")
+
+
+def check_run_lengths(codestream: bytes, layout: PixelLayout) -> None:
+    """Refuse more pixels than runs of the largest length could give."""
+    n_bytes = layout.rows * layout.columns * layout.bits_allocated // 8
+    if n_bytes > RLE_GAIN * max(0, len(codestream) - RLE_HEADER):
+        raise ImageError(
+            f"{len(codestream)} compressed bytes cannot hold {layout.rows} x {layout.columns} pixels"
+        )

@@ -1,0 +1,47 @@
+"""An image as it wants to be looked at: the file's own window or table, 8 bits. Never used for measuring."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.images.source import LookupTable, SourceImage, VoiFunction, Window
+
+__all__ = ["rendered"]
+
+LOW_PERCENT, HIGH_PERCENT = 0.5, 99.5
+NARROWEST = 1e-6
+
+
+def rendered(source: SourceImage) -> NDArray[np.float32]:
+    """Grey from 0 (black) to 1 (white): modality transform, VOI transform, inversion; padding is black."""
+    values = source.modality(source.stored)
+    if isinstance(source.voi, LookupTable):
+        grey = source.voi(values) / np.float32((1 << source.voi.bits) - 1)
+    else:
+        grey = windowed(values, source.voi or percentile_window(values, source.valid))
+    np.clip(grey, 0.0, 1.0, out=grey)
+    if source.inverted:
+        grey = np.float32(1.0) - grey
+    return grey if source.valid is None else np.where(source.valid, grey, np.float32(0.0))
+
+
+def windowed(values: NDArray[np.float32], window: Window) -> NDArray[np.float32]:
+    """Apply a window (PS3.3 C.11.2.1.2 and C.11.2.1.3); what lies outside is clipped later.
+
+    LINEAR: (v - (c - 1/2)) / (w - 1) + 1/2. LINEAR_EXACT: (v - c) / w + 1/2. SIGMOID: 1 / (1 + exp(-4 (v - c) / w)).
+    """
+    if window.function is VoiFunction.SIGMOID:
+        scaled = np.clip(-4.0 * (values - np.float32(window.center)) / np.float32(window.width), -80.0, 80.0)
+        return np.float32(1.0) / (np.float32(1.0) + np.exp(scaled))
+    center, width = window.center, window.width
+    if window.function is VoiFunction.LINEAR:
+        center, width = center - 0.5, max(width - 1.0, NARROWEST)
+    return (values - np.float32(center)) / np.float32(width) + np.float32(0.5)
+
+
+def percentile_window(values: NDArray[np.float32], valid: NDArray[np.bool_] | None) -> Window:
+    """Window from the 0.5th to the 99.5th percentile of the valid pixels."""
+    inside = values if valid is None else values[valid]
+    low, high = (float(v) for v in np.percentile(inside, (LOW_PERCENT, HIGH_PERCENT)))
+    return Window((low + high) / 2.0, max(high - low, NARROWEST), VoiFunction.LINEAR_EXACT)

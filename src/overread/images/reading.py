@@ -1,0 +1,161 @@
+"""The gateway: every image file is opened here, and whatever goes wrong becomes one typed error."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.errors import ImageError, InvalidInputError, StorageError
+from overread.images.dicom_file import DICOM_PREFIX, PREAMBLE, read_dicom
+from overread.images.display import rendered
+from overread.images.gridding import checked_grid, radiograph
+from overread.images.limits import MAX_BYTES
+from overread.images.pictures import read_picture
+from overread.images.radiograph import GRID_MM, Radiograph
+from overread.images.resampling import Resampler
+from overread.images.source import SourceImage
+from overread.images.spacing import choose_spacing
+
+__all__ = ["display_image", "pixel_fingerprint", "read_image", "read_source"]
+
+ROWS_AT_ONCE = 256
+Result = TypeVar("Result")
+
+
+def read_image(
+    path: str | Path,
+    *,
+    mm_per_px: float | Sequence[float] | None = None,
+    grid_mm: float = GRID_MM,
+) -> Radiograph:
+    """Read a DICOM, PNG, TIFF or JPEG file as a radiograph ready to be measured.
+
+    The kind of file is told by its content, not by its name. See docs/images.md for what is refused.
+
+    Parameters
+    ----------
+    path
+        The file.
+    mm_per_px
+        Size of a pixel, one number or (x, y), where the file does not state it. Where it does, both must agree.
+    grid_mm
+        Side of the square pixels to resample to.
+
+    Raises
+    ------
+    ImageError
+        If the file is damaged, too large, of a kind that is not read, or states no usable size of a pixel.
+    StorageError
+        If the device fails.
+    """
+    source = read_source(path)
+    return named(path, lambda: radiograph(source, choose_spacing(source.spacing, mm_per_px), grid_mm=grid_mm))
+
+
+def display_image(
+    path: str | Path,
+    *,
+    mm_per_px: float | Sequence[float] | None = None,
+    grid_mm: float | None = None,
+) -> NDArray[np.uint8]:
+    """Render a file for looking at it, by its own window or look-up table; bone is white.
+
+    Parameters
+    ----------
+    path
+        The file.
+    mm_per_px
+        As in `read_image`; needed only with `grid_mm`.
+    grid_mm
+        Side of the square pixels to resample to, which makes the picture cover the pixels of `read_image`.
+        None keeps the file's pixels.
+
+    Returns
+    -------
+    array of uint8
+        Rows x columns.
+    """
+    source = read_source(path)
+
+    def work() -> NDArray[np.uint8]:
+        grey = rendered(source)
+        if grid_mm is not None:
+            spacing = choose_spacing(source.spacing, mm_per_px)
+            grey = Resampler(source.shape, (spacing.x, spacing.y), checked_grid(grid_mm))(grey)
+        return np.round(np.clip(grey, 0.0, 1.0) * 255.0).astype(np.uint8)
+
+    return named(path, work)
+
+
+def read_source(path: str | Path) -> SourceImage:
+    """Read the stored pixels of a file and what they mean; the first half of `read_image`."""
+    return named(path, lambda: decoded(file_content(Path(path))))
+
+
+def pixel_fingerprint(image: str | Path | SourceImage) -> str:
+    """SHA-256 of the shape and the stored values of an image.
+
+    Two files have the same fingerprint if and only if they hold the same numbers, whatever their format,
+    compression, bit depth and spacing.
+    """
+    source = image if isinstance(image, SourceImage) else read_source(image)
+    rows, columns = source.shape
+    digest = hashlib.sha256(f"{rows}x{columns}:".encode())
+    for start in range(0, rows, ROWS_AT_ONCE):
+        digest.update(source.stored[start : start + ROWS_AT_ONCE].astype("<i8").tobytes())
+    return digest.hexdigest()
+
+
+def file_content(path: Path) -> bytes:
+    """Bytes of a file within the cap."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        raise ImageError("there is no such file") from None
+    except OSError as error:
+        raise StorageError(f"cannot be read: {error.strerror}") from error
+    if len(content) > MAX_BYTES:
+        raise ImageError(f"more than {MAX_BYTES >> 20} MiB")
+    if not content:
+        raise ImageError("the file is empty")
+    return content
+
+
+def decoded(content: bytes) -> SourceImage:
+    """Pixels by the kind of the content."""
+    # First, because a DICOM file's free preamble may make it a TIFF as well.
+    if content[PREAMBLE : PREAMBLE + len(DICOM_PREFIX)] == DICOM_PREFIX:
+        return read_dicom(content)
+    if content.startswith(b"\x89PNG\r\n\x1a\n"):
+        return read_picture(content, "PNG")
+    if content.startswith(b"\xff\xd8\xff"):
+        return read_picture(content, "JPEG")
+    if content.startswith((b"II*\0", b"MM\0*")):
+        return read_picture(content, "TIFF")
+    raise ImageError("neither DICOM, PNG, TIFF nor JPEG")
+
+
+def named(path: str | Path, work: Callable[[], Result]) -> Result:
+    """Give the result of the work, or a typed error with the name of the file and no text of the file.
+
+    A decoder's own message is dropped: it may quote what stands in the file. pylibjpeg's PanicException is no
+    Exception, so everything but a wish to stop is caught.
+    """
+    try:
+        return work()
+    except InvalidInputError as error:
+        raise ImageError(f"{path}: {error}") from None
+    except StorageError as error:
+        raise StorageError(f"{path}: {error}") from error
+    except MemoryError:
+        raise ImageError(f"{path}: does not fit into memory") from None
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise ImageError(f"{path}: damaged, or not what it claims to be ({type(error).__name__})") from None

@@ -1,0 +1,149 @@
+"""Size of a pixel: PixelSpacing, else ImagerPixelSpacing over magnification, else what the user gives.
+
+A size is never assumed. What a file states wrongly (0, "0,143", nan) is an error unless the user gives the size;
+where file and user both give one, they must agree.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from overread.errors import ImageError, InvalidInputError
+from overread.images.radiograph import SpacingSource
+
+__all__ = ["FileSpacing", "Spacing", "choose_spacing", "file_spacing", "given_spacing"]
+
+SMALLEST_MM, LARGEST_MM = 0.01, 10.0
+LARGEST_ASPECT = 5.0
+LARGEST_MAGNIFICATION = 3.0
+AGREEMENT = 0.01
+"""File and user may differ by 1 %, which rounding in a table explains."""
+REMEDY = "give mm_per_px"
+DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Spacing:
+    """Size of a pixel and where it was read."""
+
+    x: float
+    y: float
+    source: SpacingSource
+
+
+@dataclass(frozen=True)
+class FileSpacing:
+    """What a file says about the size of a pixel: a usable size, or why there is none."""
+
+    spacing: Spacing | None = None
+    problem: str = "the file does not state the size of a pixel"
+
+
+def file_spacing(pixel: str, imager: str, magnification: str) -> FileSpacing:
+    """Read the size of a pixel from the text of DICOM's attributes; empty text counts as absent.
+
+    Parameters
+    ----------
+    pixel, imager
+        PixelSpacing and ImagerPixelSpacing: distance of rows, backslash, distance of columns.
+    magnification
+        EstimatedRadiographicMagnificationFactor; absent counts as 1.
+    """
+    try:
+        if pixel:
+            return FileSpacing(pair(pixel, "PixelSpacing", 1.0, SpacingSource.PIXEL_SPACING))
+        if imager and magnification:
+            factor = magnification_factor(magnification)
+            source = SpacingSource.IMAGER_OVER_MAGNIFICATION
+            return FileSpacing(pair(imager, "ImagerPixelSpacing", factor, source))
+        if imager:
+            source = SpacingSource.IMAGER_PIXEL_SPACING
+            return FileSpacing(pair(imager, "ImagerPixelSpacing", 1.0, source))
+    except InvalidInputError as error:
+        return FileSpacing(None, str(error))
+    return FileSpacing()
+
+
+def pair(text: str, name: str, factor: float, source: SpacingSource) -> Spacing:
+    """Two decimal strings, rows first, over a factor."""
+    parts = text.split("\\")
+    if len(parts) != 2:
+        raise InvalidInputError(f"{name} has {len(parts)} values instead of 2")
+    y, x = (decimal(part, name) / factor for part in parts)
+    check_size(x, y, name)
+    return Spacing(x, y, source)
+
+
+def magnification_factor(text: str) -> float:
+    """Magnification of the patient on the detector, at least 1."""
+    factor = decimal(text, "EstimatedRadiographicMagnificationFactor")
+    if not 1.0 <= factor <= LARGEST_MAGNIFICATION:
+        raise InvalidInputError(
+            f"EstimatedRadiographicMagnificationFactor is outside 1 to {LARGEST_MAGNIFICATION:g}"
+        )
+    return factor
+
+
+def decimal(text: str, name: str) -> float:
+    """Read a decimal string; Python's float would also take 'nan', '1_0' and other scripts' digits."""
+    stripped = text.strip(" \0")
+    if not stripped.isascii() or not DECIMAL.fullmatch(stripped):
+        raise InvalidInputError(f"{name} is not a number in DICOM's notation")
+    return float(stripped)
+
+
+def check_size(x: float, y: float, name: str) -> None:
+    """Refuse what no radiograph has."""
+    for size in (x, y):
+        if not math.isfinite(size) or not SMALLEST_MM <= size <= LARGEST_MM:
+            raise InvalidInputError(f"{name} is {size:g} mm, outside {SMALLEST_MM:g} to {LARGEST_MM:g} mm")
+    if max(x, y) > LARGEST_ASPECT * min(x, y):
+        raise InvalidInputError(f"{name} makes pixels {max(x, y) / min(x, y):.3g} times as long as wide")
+
+
+def given_spacing(mm_per_px: float | Sequence[float]) -> Spacing:
+    """Size that the user gives: one number, or (x, y).
+
+    Raises
+    ------
+    InvalidInputError
+        If it is not a number, or one that no radiograph has.
+    """
+    try:
+        sizes = np.asarray(mm_per_px)
+    except ValueError:
+        sizes = np.empty(0)
+    if sizes.dtype.kind not in "iuf" or sizes.shape not in ((), (2,)):
+        raise InvalidInputError("mm_per_px must be a number, or two numbers (x, y)")
+    x, y = (float(v) for v in np.broadcast_to(sizes, 2))
+    check_size(x, y, "mm_per_px")
+    return Spacing(x, y, SpacingSource.GIVEN)
+
+
+def choose_spacing(stated: FileSpacing, given: float | Sequence[float] | None) -> Spacing:
+    """Size to use: the file's, which a given one must confirm; else the given one.
+
+    Raises
+    ------
+    ImageError
+        If there is neither, or they differ by more than 1 %.
+    """
+    if given is None:
+        if stated.spacing is None:
+            raise ImageError(f"{stated.problem}; {REMEDY}")
+        return stated.spacing
+    by_user = given_spacing(given)
+    if stated.spacing is None:
+        return by_user
+    for name, ours, theirs in (("x", by_user.x, stated.spacing.x), ("y", by_user.y, stated.spacing.y)):
+        if abs(ours - theirs) > AGREEMENT * theirs:
+            raise ImageError(
+                f"mm_per_px in {name} is given as {ours:g}, but {stated.spacing.source} says {theirs:g}; "
+                "correct the one that is wrong"
+            )
+    return stated.spacing
