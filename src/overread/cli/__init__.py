@@ -52,6 +52,16 @@ app.command(
     help_epilogue="Example: overread check study",
 )
 app.command(
+    "overread.cli.init:init",
+    help="Make a study out of a folder of images: images.csv and a commented study.toml.",
+    help_epilogue="Example: overread init my_study --mm-per-px 0.143",
+)
+app.command(
+    "overread.cli.run:run",
+    help="Run a study: from images and marks to three models and how good they are.",
+    help_epilogue="Example: overread run my_study",
+)
+app.command(
     "overread.cli.froc:froc",
     help="Show how good a detector is: sensitivity against false positives per image, with intervals.",
     help_epilogue="Example: overread froc detections.csv truth.csv --n-images 300 --figure froc.png",

@@ -41,7 +41,7 @@ from overread.models.fields import (
 from overread.storage import write_atomically
 from overread.strict_json import parse_json
 
-__all__ = ["SCHEMA", "SavedModel", "from_document", "load", "save", "to_document"]
+__all__ = ["SCHEMA", "SavedModel", "from_document", "load", "model_bytes", "save", "to_document"]
 
 FORMAT = "overread-model"
 SCHEMA = 1
@@ -94,7 +94,12 @@ def save(model: SavedModel, path: str | Path) -> Path:
     StorageError
         If the folder does not exist or the device refuses.
     """
-    return write_atomically(path, _serialize(to_document(model)))
+    return write_atomically(path, model_bytes(model))
+
+
+def model_bytes(model: SavedModel) -> bytes:
+    """Bytes that `save` writes; the same model gives the same bytes."""
+    return _serialize(to_document(model))
 
 
 def to_document(model: SavedModel) -> dict[str, Any]:

@@ -1,0 +1,135 @@
+"""`overread run`: a whole study from its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from overread.study import RunReport, StudyResults
+
+__all__ = ["run"]
+
+QUARANTINED = 3
+
+
+def run(
+    study: Path,
+    *,
+    name: str = "main",
+    seed: int | None = None,
+    executor: Literal["serial", "processes", "dask"] | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    quiet: Annotated[bool, Parameter(negative=())] = False,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Run a study: marks, truth, candidates, features, three models, locked operating points, test.
+
+    What an earlier run finished and what still holds is not done again, so an interrupted run goes on where it
+    stopped. Exit code 3: finished, but some images could not be used.
+
+    Parameters
+    ----------
+    study
+        Folder with study.toml, the tables and the images (make it with: overread init).
+    name
+        Name of the run; files go to STUDY/runs/NAME.
+    seed
+        Seed of everything random, in place of the one in study.toml.
+    executor
+        Who works on the images, in place of the one in study.toml.
+    workers
+        Number of local worker processes.
+    scheduler
+        Address of a Dask cluster, such as tcp://10.0.0.5:8786; takes the executor dask.
+    quiet
+        Show no progress.
+    json
+        Print all results as JSON.
+    """
+    from overread.cli.seed import checked_seed
+    from overread.study import read_results, run_study
+    from overread.study.telling import ProgressBar, SilentProgress
+
+    given = {"executor": executor, "workers": workers, "scheduler": scheduler}
+    execution: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    if scheduler is not None:
+        execution.setdefault("executor", "dask")
+    report = run_study(
+        study,
+        name=name,
+        seed=None if seed is None else checked_seed(seed),
+        execution=execution,
+        watcher=SilentProgress() if quiet or json else ProgressBar(),
+    )
+    if json:
+        print((report.folder / "results.json").read_text(encoding="utf-8"), end="")
+    else:
+        show(report, read_results(report.folder / "results.json"))
+    return QUARANTINED if report.n_quarantined else 0
+
+
+def show(report: RunReport, results: StudyResults) -> None:
+    """Print what was found in two tables."""
+    from rich.console import Console
+
+    console = Console()
+    console.print(counts_table(results))
+    console.print(sensitivity_table(results))
+    if report.n_quarantined:
+        console.print(f"{report.n_quarantined} of {report.n_images} images were given up:", style="yellow")
+        for one in results.study.quarantined[:10]:
+            console.print(f"  {one.image_id}: {one.reason}", markup=False, highlight=False)
+    console.print(f"Results: {report.folder / 'results.json'}", markup=False, highlight=False)
+
+
+def counts_table(results: StudyResults) -> Table:
+    """Sizes of the parts."""
+    from rich.table import Table
+
+    table = Table("part", "images", "patients", "golden GTs", "reached", "candidates", title="The study")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for part in results.study.parts:
+        cells = (part.n_images, part.n_patients, part.n_golden, part.n_golden_reached, part.n_candidates)
+        table.add_row(part.name, *(f"{number:,}" for number in cells))
+    return table
+
+
+def sensitivity_table(results: StudyResults) -> Table:
+    """Sensitivity on the test set at the thresholds that were locked out of fold."""
+    from rich.table import Table
+
+    from overread.study.results import frame
+
+    table = Table(
+        "model",
+        "features",
+        *(f"{target:g} FP" for target in results.fp_targets),
+        title="Golden GTs found on the test set (and FP per image there),\n"
+        "thresholds from out-of-fold scores of training + validation",
+    )
+    for model in results.models:
+        rows = frame(model.counted[0].locked)
+        rows = rows[rows["source"] == "out_of_fold"]
+        shown = [rows[rows["measure"] == measure] for measure in ("gt_sensitivity", "fp_per_image")]
+        cells = [
+            f"{percent(found)}\n({induced['estimate']:.2f})"
+            for found, induced in zip(*(part.to_dict("records") for part in shown), strict=True)
+        ]
+        table.add_row(model.title, str(model.n_features), *cells)
+    return table
+
+
+def percent(row: dict[Any, Any]) -> str:
+    """Sensitivity with its interval, in per cent."""
+    numbers = [row[name] for name in ("estimate", "lower", "upper")]
+    if any(number is None or number != number for number in numbers):
+        return "-"
+    share, low, high = (100 * number for number in numbers)
+    return f"{share:.0f} % ({low:.0f} to {high:.0f})"

@@ -1,0 +1,127 @@
+"""Who works on the images: this process, local worker processes, or a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from overread.study.isolation import IsolatedWorker, WorkLimits
+from overread.study.outcome import Outcome, work_on
+from overread.study.pipeline import ImageTask, Pipeline, PipelineSpec
+
+__all__ = ["Executor", "ProcessExecutor", "SerialExecutor"]
+
+
+class Executor(Protocol):
+    """Works on images in any order; the bytes of a shard do not depend on who made it."""
+
+    def work(self, tasks: Sequence[ImageTask], *, alone: bool = False) -> Iterator[Outcome]:
+        """Yield exactly one outcome for each task; ``alone``: one image at a time, on one worker."""
+        ...
+
+    def close(self) -> None:
+        """Let go of workers."""
+        ...
+
+
+class SerialExecutor:
+    """Works in this process: simple to follow, but an image that kills or hangs it takes the run along."""
+
+    def __init__(self, spec: PipelineSpec) -> None:
+        self._spec = spec
+        self._pipeline: Pipeline | None = None
+
+    def work(self, tasks: Sequence[ImageTask], *, alone: bool = False) -> Iterator[Outcome]:
+        """Yield the outcomes in the order of the tasks."""
+        self._pipeline = self._pipeline or self._spec.build()
+        for task in tasks:
+            yield work_on(self._pipeline, task)
+
+    def close(self) -> None:
+        """Forget the pipeline."""
+        self._pipeline = None
+
+
+class ProcessExecutor:
+    """Works in local processes, each led by a thread that waits for its answers.
+
+    Parameters
+    ----------
+    spec
+        The pipeline.
+    limits
+        What an image may cost.
+    n_workers
+        Number of processes; None: one a processor.
+    """
+
+    def __init__(self, spec: PipelineSpec, limits: WorkLimits, n_workers: int | None = None) -> None:
+        count = n_workers or len(os.sched_getaffinity(0))
+        self._workers = [IsolatedWorker(spec, limits) for _ in range(count)]
+
+    def work(self, tasks: Sequence[ImageTask], *, alone: bool = False) -> Iterator[Outcome]:
+        """Yield the outcomes as they come."""
+        waiting: queue.SimpleQueue[ImageTask] = queue.SimpleQueue()
+        for task in tasks:
+            waiting.put(task)
+        # A short queue: what is not yet written when the run is killed is lost.
+        answered: queue.Queue[Outcome | BaseException] = queue.Queue(maxsize=1)
+        stop = threading.Event()
+        workers = self._workers[: 1 if alone else len(tasks)]
+        threads = [
+            threading.Thread(target=lead, args=(worker, waiting, answered, stop), daemon=True)
+            for worker in workers
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in tasks:
+                answer = answered.get()
+                if isinstance(answer, BaseException):
+                    raise answer
+                yield answer
+        finally:
+            stop.set()
+            if not waiting.empty() or any(thread.is_alive() for thread in threads):
+                end(threads, workers)
+
+    def close(self) -> None:
+        """End the worker processes."""
+        for worker in self._workers:
+            worker.close()
+
+
+def lead(
+    worker: IsolatedWorker,
+    waiting: queue.SimpleQueue[ImageTask],
+    answered: queue.Queue[Outcome | BaseException],
+    stop: threading.Event,
+) -> None:
+    """Give a worker one task after the other."""
+    while not stop.is_set():
+        try:
+            task = waiting.get_nowait()
+        except queue.Empty:
+            return
+        try:
+            answer: Outcome | BaseException = worker.work(task)
+        except BaseException as error:
+            answer = error
+        while not stop.is_set():
+            try:
+                answered.put(answer, timeout=0.2)
+                break
+            except queue.Full:
+                continue
+
+
+def end(threads: Sequence[threading.Thread], workers: Sequence[IsolatedWorker]) -> None:
+    """Wait for the leading threads; workers that still compute are ended, their answers are not wanted."""
+    for thread, worker in zip(threads, workers, strict=True):
+        thread.join(timeout=0.5)
+        while thread.is_alive():
+            worker.interrupt()
+            thread.join(timeout=0.2)

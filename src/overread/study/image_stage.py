@@ -1,0 +1,181 @@
+"""Every image becomes a shard, or is given up with a reason; only what is not done yet is worked on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from overread.study.digests import FileDigests, digest_of_bytes, digest_of_value
+from overread.study.executors import Executor
+from overread.study.manifest import Entry, Manifest, shard_file
+from overread.study.outcome import Fault, Outcome, without_path
+from overread.study.pipeline import ImageTask, Pipeline
+from overread.study.run_folder import RunFolder
+from overread.study.shard import CANDIDATE_COLUMNS, decode_shard
+
+__all__ = ["ImageJob", "image_jobs", "work_on_images"]
+
+NEVER = "unreadable"
+
+
+@dataclass(frozen=True)
+class ImageJob:
+    """An image with the digests of all that its candidates and features depend on.
+
+    ``content`` is the digest of its file; None, with a fault, where there is no readable file.
+    """
+
+    task: ImageTask
+    candidates_key: str
+    features_key: str
+    content: str | None = None
+    fault: Fault | None = None
+
+
+def image_jobs(
+    images: pd.DataFrame,
+    study: Path,
+    digests: FileDigests,
+    pipeline: Pipeline,
+    given: Mapping[str, pd.DataFrame] | None,
+) -> list[ImageJob]:
+    """Jobs of all images of a study.
+
+    Parameters
+    ----------
+    images
+        image_id, path, and mm_per_px_x and mm_per_px_y where known.
+    study
+        Folder that the paths are relative to.
+    digests
+        Of the image files.
+    pipeline
+        Its versions are part of the digests.
+    given
+        Candidates of each image, where the study brings its own.
+    """
+    columns = [images.get(name, pd.Series(dtype="float64", index=images.index)) for name in SPACING]
+    jobs = []
+    for image_id, path, *spacing in zip(images["image_id"], images["path"], *columns, strict=True):
+        known = None if any(value != value for value in spacing) else (float(spacing[0]), float(spacing[1]))
+        file = study / path
+        own = None if given is None else given.get(image_id, NO_CANDIDATES)
+        task = ImageTask(image_id, str(file), known, own)
+        try:
+            content = digests.of(image_id, file)
+        except OSError as error:
+            fault = Fault("image", without_path(f"the file cannot be read: {error.strerror}", str(file)))
+            jobs.append(ImageJob(task, NEVER, NEVER, fault=fault))
+            continue
+        source = (
+            {"version": pipeline.candidate_version} if own is None else {"given": own.to_dict(orient="list")}
+        )
+        candidates_key = digest_of_value({"image": content, "mm_per_px": known, "candidates": source})
+        features_key = digest_of_value({"candidates": candidates_key, "version": pipeline.feature_version})
+        jobs.append(ImageJob(task, candidates_key, features_key, content))
+    return jobs
+
+
+SPACING = ("mm_per_px_x", "mm_per_px_y")
+NO_CANDIDATES = pd.DataFrame({name: pd.Series(dtype="float64") for name in CANDIDATE_COLUMNS}).astype(
+    {"candidate_id": "str"}
+)
+
+
+def work_on_images(
+    folder: RunFolder,
+    jobs: Sequence[ImageJob],
+    executor: Executor,
+    *,
+    advance: Callable[[int], None] = lambda n: None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Manifest:
+    """Bring the shards up to date.
+
+    An image that fails is tried once more, alone, after all others; then it is given up. One that was given up
+    because its file cannot be used stays so as long as the file does; other faults get a new chance in each run.
+
+    Parameters
+    ----------
+    folder
+        Of the run.
+    jobs
+        All images.
+    executor
+        Who does the work.
+    advance
+        Called with the number of images just finished, done before or now.
+    say
+        Called with lines for the log.
+    """
+    manifest = Manifest(folder)
+    by_id = {job.task.image_id: job for job in jobs}
+    todo = [job for job in jobs if not is_done(manifest, job)]
+    advance(len(jobs) - len(todo))
+    with manifest:
+        tasks = []
+        for job in todo:
+            if job.fault is None:
+                tasks.append(with_known_candidates(folder, manifest, job))
+            else:
+                give_up(manifest, job, job.fault, say)
+                advance(1)
+        known = {task.image_id: task for task in tasks}
+        failed: list[ImageTask] = []
+        for last_try in (False, True):
+            waiting = failed if last_try else tasks
+            for outcome in executor.work(waiting, alone=last_try) if waiting else ():
+                job = by_id[outcome.image_id]
+                if outcome.fault is not None and not last_try:
+                    failed.append(known[outcome.image_id])
+                    say(f"image {outcome.image_id!r}: {outcome.fault.reason}; will be tried again")
+                    continue
+                keep(manifest, job, outcome, say)
+                advance(1)
+    manifest.finish([job.task.image_id for job in jobs])
+    manifest.remove_strangers()
+    return manifest
+
+
+def is_done(manifest: Manifest, job: ImageJob) -> bool:
+    """Whether an image has its shard, or a file that was found to be of no use."""
+    entry = manifest.entries.get(job.task.image_id)
+    if entry is None or entry.features_key != job.features_key or job.fault is not None:
+        return False
+    return manifest.is_whole(entry) if entry.sha256 is not None else entry.fault_kind == "image"
+
+
+def with_known_candidates(folder: RunFolder, manifest: Manifest, job: ImageJob) -> ImageTask:
+    """Return the task, with the candidates of its old shard where only the features have to be made anew."""
+    entry = manifest.entries.get(job.task.image_id)
+    if entry is None or entry.candidates_key != job.candidates_key or not manifest.is_whole(entry):
+        return job.task
+    shard = decode_shard(folder.path(shard_file(job.task.image_id)).read_bytes())
+    return ImageTask(job.task.image_id, job.task.path, job.task.mm_per_px, shard.candidates)
+
+
+def keep(manifest: Manifest, job: ImageJob, outcome: Outcome, say: Callable[[str], None]) -> None:
+    """Write down how the work on an image ended."""
+    if outcome.fault is not None:
+        give_up(manifest, job, outcome.fault, say)
+        return
+    assert outcome.shard is not None
+    digest = digest_of_bytes(outcome.shard)
+    entry = Entry(job.task.image_id, job.candidates_key, job.features_key, digest)
+    manifest.add(entry, outcome.shard)
+
+
+def give_up(manifest: Manifest, job: ImageJob, fault: Fault, say: Callable[[str], None]) -> None:
+    """Quarantine an image."""
+    entry = Entry(
+        job.task.image_id,
+        job.candidates_key,
+        job.features_key,
+        fault_kind=fault.kind,
+        reason=fault.reason,
+    )
+    manifest.add(entry, None)
+    say(f"image {job.task.image_id!r}: quarantined: {fault.reason}")

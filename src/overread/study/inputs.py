@@ -1,0 +1,171 @@
+"""What a study's folder holds, read and checked, with readers and patients behind codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from overread.errors import InvalidInputError, TableError
+from overread.marks.mark_set import find_table, read_folder
+from overread.marks.problems import raise_for_errors
+from overread.marks.schemas import Column, Schema
+from overread.marks.tables import read_table, scan_csv, write_table
+from overread.study.digests import digest_of_file
+from overread.study.settings import Settings
+
+__all__ = ["CODES_FILE", "StudyInputs", "coded_marks", "patient_codes", "read_inputs"]
+
+CODES_FILE = "reader_codes.csv"
+CODES = Schema("reader codes", (Column("reader_id", "id"), Column("code", "id")), key=("reader_id",))
+PARTS = ("training", "validation", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class StudyInputs:
+    """Tables of a study as the user wrote them.
+
+    Attributes
+    ----------
+    folder
+        The study's folder.
+    marks, readings, images
+        The checked tables, with the user's own ids.
+    candidates, features
+        Tables that the study brings along, or None.
+    digests
+        Digest of each table's file by kind.
+    reader_codes
+        Code (R1, R2, ...) of each reader id. Only the study's folder keeps this map.
+    """
+
+    folder: Path
+    marks: pd.DataFrame
+    readings: pd.DataFrame
+    images: pd.DataFrame
+    candidates: pd.DataFrame | None
+    features: pd.DataFrame | None
+    digests: dict[str, str]
+    reader_codes: dict[str, str]
+
+    @property
+    def needs_images(self) -> bool:
+        """Whether image files have to be opened."""
+        return self.features is None
+
+
+def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
+    """Read a study's tables and check that they fit together.
+
+    Raises
+    ------
+    TableError
+        Naming file, row, column and remedy.
+    LeakageError
+        If a patient is in two splits.
+    """
+    tables = read_folder(folder, derive_readings=settings.inputs.derive_readings)
+    digests = {kind: digest_of_file(path) for kind in KINDS if (path := find_table(folder, kind)) is not None}
+    brought: dict[str, pd.DataFrame | None] = {"candidates": None, "features": None}
+    for kind in brought:
+        name = getattr(settings.inputs, kind)
+        if name is not None:
+            brought[kind] = read_table(folder / name, kind)
+            digests[kind] = digest_of_file(folder / name)
+            refuse_strangers(brought[kind], tables.images, folder / name)
+    if brought["features"] is not None and brought["candidates"] is None:
+        raise InvalidInputError(
+            f"{folder / 'study.toml'}, [inputs] features: features need the candidates they belong to"
+            " (give candidates = ... too)"
+        )
+    images = check_images(tables.images, folder, needs_paths=brought["features"] is None)
+    return StudyInputs(
+        folder=folder,
+        marks=tables.marks,
+        readings=tables.readings,
+        images=images,
+        candidates=brought["candidates"],
+        features=brought["features"],
+        digests=digests,
+        reader_codes=reader_codes(folder, tables.readings["reader_id"]),
+    )
+
+
+KINDS = ("marks", "readings", "images")
+
+
+def refuse_strangers(table: pd.DataFrame | None, images: pd.DataFrame, path: Path) -> None:
+    """Refuse rows of images that are not in the study."""
+    if table is None:
+        return
+    strange = ~table["image_id"].isin(images["image_id"])
+    if strange.any():
+        row = int(strange.to_numpy().argmax())
+        raise TableError(
+            f"{path}, row {row + 2}, column image_id: {table['image_id'].iloc[row]!r} is not in the images"
+            " table (add the image, or take the row out)"
+        )
+
+
+def check_images(images: pd.DataFrame, folder: Path, *, needs_paths: bool) -> pd.DataFrame:
+    """Refuse images without a path where files have to be opened, and splits that do not exist."""
+    place = find_table(folder, "images") or folder / "images.csv"
+    if needs_paths:
+        missing = images["path"].to_numpy(object) == "" if "path" in images else [True] * len(images)
+        if any(missing):
+            row = list(missing).index(True)
+            raise TableError(
+                f"{place}, row {row + 2}, column path: there is no image file (give its path relative to the"
+                f" folder, or make the table with: overread init {folder})"
+            )
+    if "split" in images and (images["split"] != "").any():
+        wrong = ~images["split"].isin(PARTS)
+        if wrong.any():
+            row = int(wrong.to_numpy().argmax())
+            raise TableError(
+                f"{place}, row {row + 2}, column split: {images['split'].iloc[row]!r} (use training, validation"
+                " or test in every row, or leave the whole column empty)"
+            )
+    return images.reset_index(drop=True)
+
+
+def reader_codes(folder: Path, reader_ids: pd.Series[str]) -> dict[str, str]:
+    """Codes of the readers, kept in the study's folder so that a reader keeps a code when others join."""
+    path = folder / CODES_FILE
+    codes: dict[str, str] = {}
+    if path.is_file():
+        scan = scan_csv(path, CODES)
+        raise_for_errors(scan.problems)
+        codes = dict(zip(scan.frame["reader_id"], scan.frame["code"], strict=True))
+    new = sorted(set(reader_ids) - codes.keys())
+    if new:
+        taken = set(codes.values())
+        free = (code for number in range(1, len(taken) + len(new) + 1) if (code := f"R{number}") not in taken)
+        codes |= dict(zip(new, free, strict=False))
+        table = pd.DataFrame({"reader_id": list(codes), "code": list(codes.values())}, dtype="str")
+        write_table(table, path)
+    return codes
+
+
+def coded_marks(marks: pd.DataFrame, codes: dict[str, str]) -> pd.DataFrame:
+    """Put codes into the marks; a mark's own id, which may hold a name, becomes ``R1.1``, ``R1.2``, ...
+
+    Numbers count the marks of a reader in an image, in the order of their ids.
+    """
+    ordered = marks.assign(reader_id=marks["reader_id"].map(codes).astype("str"))
+    ordered = ordered.sort_values(["image_id", "reader_id", "mark_id"], kind="stable", ignore_index=True)
+    number = ordered.groupby(["image_id", "reader_id"]).cumcount() + 1
+    return ordered.assign(
+        original=ordered["mark_id"], mark_id=ordered["reader_id"] + "." + number.astype("str")
+    )
+
+
+def patient_codes(images: pd.DataFrame) -> pd.Series[str]:
+    """Codes of the patients in the order of their ids; an image without a patient is its own."""
+    own = "image " + images["image_id"].astype("str")
+    if "patient_id" in images:
+        known = images["patient_id"].fillna("").astype("str")
+        own = ("patient " + known).where(known != "", own)
+    order = {name: number + 1 for number, name in enumerate(sorted(set(own)))}
+    return own.map(lambda name: f"P{order[name]:05d}").astype("str")

@@ -1,0 +1,149 @@
+"""What is done with one image: candidates and their features.
+
+A pipeline is named by the place of its factory and plain options, so that a worker process, here or on another
+machine, can build the same one without receiving code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from importlib import import_module
+from typing import Any, Protocol
+
+import pandas as pd
+
+from overread.errors import InvalidInputError
+
+__all__ = ["ImageTask", "ImageWork", "Pipeline", "PipelineSpec", "image_pipeline"]
+
+# To be raised whenever reading, anatomy or the search may give other candidates for the same file.
+CANDIDATE_VERSION = "1"
+
+
+@dataclass(frozen=True)
+class ImageTask:
+    """One image to work on.
+
+    Attributes
+    ----------
+    image_id
+        The study's id of the image.
+    path
+        Its file.
+    mm_per_px
+        Size of a pixel (x, y) where the study gives it, else None: then the file has to say.
+    candidates
+        Candidates that are known already: given by the study, or found by an earlier run. None: find them.
+    """
+
+    image_id: str
+    path: str
+    mm_per_px: tuple[float, float] | None = None
+    candidates: pd.DataFrame | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, eq=False)
+class ImageWork:
+    """What a pipeline makes of an image.
+
+    Attributes
+    ----------
+    candidates
+        candidate_id, x_mm, y_mm, radius_mm, response.
+    features
+        candidate_id and one float32 column a feature, in the same order of rows.
+    facts
+        Plain values about the image: ``pixel_hash`` (of the pixels on the grid), ``width_mm``, ``height_mm``, ...
+    """
+
+    candidates: pd.DataFrame
+    features: pd.DataFrame
+    facts: Mapping[str, Any]
+
+
+class Pipeline(Protocol):
+    """Works on images one by one; has no memory of earlier ones."""
+
+    candidate_version: str
+    """Changes whenever the same image would give other candidates; options of the pipeline count."""
+
+    feature_version: str
+    """Changes whenever the same candidates would give other features; options count."""
+
+    def __call__(self, task: ImageTask) -> ImageWork:
+        """Work on one image; raises an `overread.errors.OverreadError` for an image that cannot be used."""
+        ...
+
+
+@dataclass(frozen=True)
+class PipelineSpec:
+    """Where a pipeline is made: ``"module:function"``, called with plain options."""
+
+    factory: str = "overread.study.pipeline:image_pipeline"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def build(self) -> Pipeline:
+        """Make the pipeline."""
+        module, _, name = self.factory.partition(":")
+        made: Pipeline = getattr(import_module(module), name)(**self.options)
+        return made
+
+    def plain(self) -> dict[str, Any]:
+        """Name and options, ready for JSON."""
+        return {"factory": self.factory, "options": dict(self.options)}
+
+
+def image_pipeline(*, limit: int, only: list[str]) -> Pipeline:
+    """Make the pipeline of this package: read, find lungs and candidates, compute features.
+
+    Parameters
+    ----------
+    limit
+        Most candidates of an image.
+    only
+        Patterns of the features to compute; none means all.
+    """
+    return _ImagePipeline(limit, tuple(only))
+
+
+class _ImagePipeline:
+    """Candidates and features as the stages of this package make them."""
+
+    def __init__(self, limit: int, only: tuple[str, ...]) -> None:
+        from overread.features import CATALOGUE, FEATURE_VERSION
+
+        self._limit = limit
+        self._names = [
+            name for name in CATALOGUE if not only or any(fnmatchcase(name, pattern) for pattern in only)
+        ]
+        if not self._names:
+            raise InvalidInputError(f"[features] only = {list(only)}: no feature has such a name")
+        chosen = hashlib.sha256("\n".join(self._names).encode()).hexdigest()
+        self.candidate_version = f"{CANDIDATE_VERSION}, at most {limit}"
+        self.feature_version = f"{FEATURE_VERSION}, {len(self._names)} features {chosen[:16]}"
+
+    def __call__(self, task: ImageTask) -> ImageWork:
+        """Read the image, find candidates unless they are known, and compute their features."""
+        from overread.candidates import anatomy, generate
+        from overread.features import extract
+        from overread.images import pixel_fingerprint, read_image
+
+        radiograph = read_image(task.path, mm_per_px=task.mm_per_px)
+        regions = anatomy(radiograph)
+        candidates = task.candidates
+        if candidates is None:
+            candidates = generate(radiograph, anatomy=regions, limit=self._limit)
+        features = extract(radiograph, candidates, regions, features=self._names, n_threads=1)
+        width, height = radiograph.size_mm
+        facts = {
+            "pixel_hash": pixel_fingerprint(task.path),
+            "width_mm": float(width),
+            "height_mm": float(height),
+            "spacing_source": str(radiograph.spacing_source),
+            "source_mm_per_px": [float(side) for side in radiograph.source_mm_per_px],
+            "source_shape": [int(side) for side in radiograph.source_shape],
+        }
+        return ImageWork(candidates, features, facts)
