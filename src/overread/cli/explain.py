@@ -63,7 +63,7 @@ def explain(
         markup=False,
         highlight=False,
     )
-    meaning = {feature.name: feature.formula for feature in CATALOGUE}
+    meaning = {feature.name: feature.formula for feature in CATALOGUE.values()}
     table = Table("feature", "value", "mean", "adds", "what it is")
     for number, part in enumerate(parts.itertuples()):
         last = number == len(parts) - 1

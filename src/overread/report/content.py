@@ -66,7 +66,7 @@ class StudyContent:
     pictures
         Pixels by image id, for the examples.
     choice
-        Choice of lambda.
+        Choice of lambda; None where the soft model was not wanted.
     models
         In the order of the paper: Soft, B1, B2.
     table, table_ignoring
@@ -98,7 +98,7 @@ class StudyContent:
     statistics: ReaderStatistics
     examples: tuple[str, ...]
     pictures: Mapping[str, Picture]
-    choice: LambdaChoice
+    choice: LambdaChoice | None
     models: tuple[ModelContent, ...]
     table: PerformanceTable
     table_ignoring: PerformanceTable

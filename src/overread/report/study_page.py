@@ -142,6 +142,8 @@ def truth(page: Page, content: StudyContent) -> None:
 def choice(page: Page, content: StudyContent) -> None:
     """Figure 3."""
     chosen = content.choice
+    if chosen is None:
+        return
     page.heading("Choice of lambda")
     normalization = f" with normalization {chosen.normalization}" if chosen.normalization else ""
     page.text(

@@ -24,12 +24,16 @@ from overread.candidates import Anatomy, anatomy, generate
 from overread.errors import InvalidInputError, ModelFileError, UsageError
 from overread.features import FEATURE_VERSION, extract
 from overread.images import Radiograph
-from overread.models.persistence import from_document, to_document
+from overread.images.radiograph import GRID_MM
+from overread.models.persistence import from_document, load, to_document
 from overread.models.prediction import LinearBagClassifier
 from overread.storage import write_atomically
-from overread.strict_json import parse_json
+from overread.strict_json import parse_json, read_json
+from overread.study.evaluation import TITLES
+from overread.study.run_folder import RunFolder
+from overread.study.settings import Settings
 
-__all__ = ["Detector", "OperatingPoint"]
+__all__ = ["Detector", "OperatingPoint", "detector_of"]
 
 FORMAT = "overread-detector"
 SCHEMA = 1
@@ -140,7 +144,9 @@ class Detector:
             known = ", ".join(table["candidate_id"].head(5))
             raise UsageError(f"no candidate {candidate_id!r} in this image; there are {known}, ...")
         used = self.model.coef_[0] != 0
-        weights, centre = self.model.coef_[0][used], self.model.center_[used]
+        weights = self.model.coef_[0][used]
+        # A mixture of readers has no centre of its own.
+        centre = np.asarray(getattr(self.model, "center_", np.zeros(len(used))))[used]
         x = values.iloc[rows[0]].to_numpy(np.float64)
         parts = pd.DataFrame(
             {"feature": self.features, "value": x, "mean": centre, "contribution": weights * (x - centre)}
@@ -178,9 +184,13 @@ class Detector:
 
     def write(self, path: Path) -> Path:
         """Write the file: whole, or not at all."""
+        return write_atomically(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Return the bytes of the file; the same detector gives the same."""
         payload = {
             "name": self.name,
-            "model": to_document(self.model),  # type: ignore[arg-type]
+            "model": to_document(self.model),
             "operating_points": [asdict(point) for point in self.operating_points],
             "limit": self.limit,
             "grid_mm": self.grid_mm,
@@ -188,7 +198,7 @@ class Detector:
             "trained_on": self.trained_on,
         }
         document = {"format": FORMAT, "schema": SCHEMA, "sha256": checksum(payload), "payload": payload}
-        return write_atomically(path, (json.dumps(document, indent=1, allow_nan=False) + "\n").encode())
+        return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -215,6 +225,34 @@ class Detector:
             )
         except (KeyError, TypeError) as error:
             raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
+
+
+def detector_of(folder: RunFolder, name: str, settings: Settings) -> Detector:
+    """Make the detector of a run's model, with its out-of-fold operating points.
+
+    Parameters
+    ----------
+    folder, settings
+        Of the run.
+    name
+        "soft", "b1" or "b2".
+    """
+    points = [
+        OperatingPoint(point["fp_target"], point["threshold"])
+        for point in read_json(folder.path("operating_points.json"))
+        if (point["model"], point["source"], point["single_reader"])
+        == (name, "out_of_fold", settings.hits.single_reader)
+        and point["threshold"] is not None
+    ]
+    return Detector(
+        name=TITLES[name],
+        model=load(folder.path(f"models/{name}.json")),
+        operating_points=tuple(sorted(points, key=lambda point: point.fp_target)),
+        limit=settings.candidates.limit,
+        grid_mm=GRID_MM,
+        feature_version=FEATURE_VERSION,
+        trained_on="training and validation images of one study, out-of-fold thresholds",
+    )
 
 
 def checksum(payload: Any) -> str:
