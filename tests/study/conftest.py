@@ -10,32 +10,51 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from stand_in import make_study
+from stand_in import FAST, LIGHT, make_study, spec
+
+from overread.study import run_study
 
 
-@pytest.fixture(scope="session")
-def finished_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A study of 36 images with a finished run; copy it, do not change it."""
-    from stand_in import spec
 
-    from overread.study import run_study
-
-    folder = make_study(tmp_path_factory.mktemp("studies") / "original")
+def run_original(folder: Path, settings: str) -> Path:
+    """Make a study of 36 images and run it once."""
+    make_study(folder, settings=settings)
     run_study(folder, pipeline=spec())
     return folder
 
 
-@pytest.fixture
-def study(finished_original: Path, tmp_path: Path) -> Path:
-    """A study that was never run."""
-    copy = tmp_path / "study"
-    shutil.copytree(finished_original, copy, ignore=shutil.ignore_patterns("runs", "reader_codes.csv"))
+def copied(original: Path, copy: Path, *, run: bool) -> Path:
+    """Copy a study, with its run or without."""
+    ignored = () if run else ("runs", "reader_codes.csv")
+    shutil.copytree(original, copy, ignore=shutil.ignore_patterns(*ignored))
     return copy
 
 
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study with a finished run of all three models; not to be changed."""
+    return run_original(tmp_path_factory.mktemp("studies") / "original", FAST)
+
+
+@pytest.fixture(scope="session")
+def light_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study with a finished run of the soft model alone; not to be changed."""
+    return run_original(tmp_path_factory.mktemp("studies") / "light", LIGHT)
+
+
 @pytest.fixture
-def finished(finished_original: Path, tmp_path: Path) -> Path:
-    """A study with a finished run."""
-    copy = tmp_path / "finished"
-    shutil.copytree(finished_original, copy, copy_function=shutil.copy2)
-    return copy
+def finished(original: Path, tmp_path: Path) -> Path:
+    """Copy of a study with a finished run of all three models."""
+    return copied(original, tmp_path / "finished", run=True)
+
+
+@pytest.fixture
+def light(light_original: Path, tmp_path: Path) -> Path:
+    """Copy of a study with a finished run of the soft model alone."""
+    return copied(light_original, tmp_path / "light", run=True)
+
+
+@pytest.fixture
+def fresh(light_original: Path, tmp_path: Path) -> Path:
+    """Copy of the same study, never run."""
+    return copied(light_original, tmp_path / "fresh", run=False)

@@ -37,12 +37,16 @@ prune_bounds = [100.0]
 min_positives = 2
 n_bootstrap = 10
 [evaluation]
-fp_targets = [0.5, 1.0, 2.0]
+fp_targets = [0.5, 2.0]
 n_bootstrap = 20
 chance_shifts = 3
+size_bins_mm = [0.0, 15.0, 1000.0]
 [execution]
 executor = "serial"
 """
+
+
+LIGHT = FAST.replace("[models]", '[models]\nwanted = ["soft"]').replace('["bags", "class"]', '["bags"]')
 
 
 def make_study(folder: Path, *, n_images: int = 36, seed: int = 0, settings: str = FAST) -> Path:

@@ -61,7 +61,7 @@ class Catalogue(Mapping[str, Feature]):
         return found
 
     def kind(self, kind: Literal["specific", "texture"]) -> tuple[Feature, ...]:
-        """The specific features, or those of texture and intensity."""
+        """Give the specific features, or those of texture and intensity."""
         return tuple(feature for feature in self.values() if feature.kind == kind)
 
     def search(self, text: str) -> tuple[Feature, ...]:

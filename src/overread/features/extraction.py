@@ -29,7 +29,7 @@ __all__ = ["FEATURE_VERSION", "extract"]
 FEATURE_VERSION = "1"
 
 # Candidates computed together: always the same batches, so that threads do not change a bit of the result.
-BATCH = 16
+BATCH = 50
 RADIUS_LIMITS_MM = (1.5, 40.0)
 
 
@@ -113,16 +113,20 @@ def checked_places(radiograph: Radiograph, candidates: pd.DataFrame) -> NDArray[
         if name not in candidates:
             raise TableError(f"candidates have no column {name}; they need x_mm, y_mm and radius_mm")
     try:
-        x, y, radius = (
-            candidates[name].to_numpy(dtype=np.float64) for name in ("x_mm", "y_mm", "radius_mm")
-        )
+        x, y, radius = (candidates[name].to_numpy(dtype=np.float64) for name in ("x_mm", "y_mm", "radius_mm"))
     except (TypeError, ValueError) as error:
         raise TableError(f"candidates: x_mm, y_mm and radius_mm must be numbers: {error}") from error
     width, height = radiograph.size_mm
     checks = (
-        (np.isfinite(x) & np.isfinite(y) & np.isfinite(radius), "x_mm, y_mm or radius_mm is not a finite number"),
+        (
+            np.isfinite(x) & np.isfinite(y) & np.isfinite(radius),
+            "x_mm, y_mm or radius_mm is not a finite number",
+        ),
         (radius > 0.0, "radius_mm is not above 0"),
-        ((x >= 0.0) & (x <= width) & (y >= 0.0) & (y <= height), f"lies outside the image of {width:g} x {height:g} mm"),
+        (
+            (x >= 0.0) & (x <= width) & (y >= 0.0) & (y <= height),
+            f"lies outside the image of {width:g} x {height:g} mm",
+        ),
     )
     for good, problem in checks:
         if not good.all():

@@ -130,7 +130,7 @@ SCHEMAS: dict[str, Schema] = {
                 Column("x_mm", "number"),
                 Column("y_mm", "number"),
                 Column("radius_mm", "number"),
-                Column("response", "number"),
+                Column("response", "number", required=False),
             ),
             key=("image_id", "candidate_id"),
             others="number",

@@ -248,14 +248,14 @@ class Stages:
 
     def _baseline(self, name: str) -> bool:
         settings = self._settings.plain()
+        own = [settings["models"]["folds"], settings["evaluation"]["level"]] if name == "b2" else []
         return self._folder.stage(
             name,
             needs={
                 **self._common(),
                 "settings": settings[name],
                 "fp_targets": settings["soft"]["choice_fp_targets"],
-                "folds": settings["models"]["folds"],
-                "level": settings["evaluation"]["level"],
+                "mixture": own,
             },
             gives=[f"models/{name}.json", f"tuning_{name}.json"],
             make=lambda: self._tuned(name),

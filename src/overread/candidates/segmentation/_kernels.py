@@ -24,20 +24,20 @@ OUTSIDE_COST = 1.0
 
 
 @kernel
-def sample(image: NDArray[np.float32], x: float, y: float) -> float:
-    """Bilinear value at column x, row y; beyond the border that of the nearest border point."""
+def sample(image: NDArray[np.float32], x: float, y: float) -> np.float32:
+    """Bilinear value at column x, row y; beyond the border that of the nearest border point.
+
+    The image has at least two rows and columns. Unsigned indices spare the test for negative ones.
+    """
     rows, columns = image.shape
-    x = min(max(x, 0.0), columns - 1.0)
-    y = min(max(y, 0.0), rows - 1.0)
-    j = min(int(x), max(columns - 2, 0))
-    i = min(int(y), max(rows - 2, 0))
-    right = min(j + 1, columns - 1)
-    below = min(i + 1, rows - 1)
-    u = x - j
-    v = y - i
-    top = image[i, j] * (1.0 - u) + image[i, right] * u
-    bottom = image[below, j] * (1.0 - u) + image[below, right] * u
-    return top * (1.0 - v) + bottom * v
+    x = min(max(x, 0.0), columns - 1.0 - 1e-6)
+    y = min(max(y, 0.0), rows - 1.0 - 1e-6)
+    j, i = np.uint32(x), np.uint32(y)
+    right, below = j + np.uint32(1), i + np.uint32(1)
+    u, v = np.float32(x - j), np.float32(y - i)
+    top = image[i, j] + (image[i, right] - image[i, j]) * u
+    bottom = image[below, j] + (image[below, right] - image[below, j]) * u
+    return top + (bottom - top) * v
 
 
 @kernel

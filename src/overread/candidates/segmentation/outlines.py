@@ -22,7 +22,7 @@ from overread.candidates.regions import Anatomy
 from overread.candidates.segmentation._kernels import outline_stack
 from overread.images import Radiograph
 
-__all__ = ["draw_outlines", "patch_side", "segment"]
+__all__ = ["at_least_two", "draw_outlines", "patch_side", "segment"]
 
 SMOOTHING_MM = 1.0
 LARGEST_OUTLINE = 29 / 16
@@ -60,6 +60,13 @@ def patch_side(radius_px: NDArray[np.float64]) -> int:
     return 2 * int(np.ceil(LARGEST_OUTLINE * largest + 1.0)) + 1
 
 
+def at_least_two(image: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Repeat the only row or column of an image, so that there are two to interpolate between."""
+    rows, columns = image.shape
+    missing = ((0, max(2 - rows, 0)), (0, max(2 - columns, 0)))
+    return np.ascontiguousarray(np.pad(image, missing, mode="edge") if min(image.shape) < 2 else image)
+
+
 def draw_outlines(
     smooth: NDArray[np.float32],
     lungs: NDArray[np.bool_],
@@ -71,5 +78,10 @@ def draw_outlines(
 ) -> NDArray[np.bool_]:
     """Outline candidates on an image that is already smoothed; positions and radii in pixels."""
     return outline_stack(
-        np.ascontiguousarray(smooth, dtype=np.float32), np.ascontiguousarray(lungs), column, row, radius_px, side
+        at_least_two(smooth),
+        np.ascontiguousarray(lungs),
+        column,
+        row,
+        radius_px,
+        side,
     )

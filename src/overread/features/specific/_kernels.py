@@ -9,6 +9,7 @@ from overread.candidates.segmentation._kernels import sample
 from overread.kernel import kernel
 
 __all__ = [
+    "angle_sums",
     "fraction_under_minimum",
     "nearest_distance",
     "outline_at",
@@ -16,7 +17,7 @@ __all__ = [
     "polar_grey",
     "polar_mask",
     "polar_second",
-    "second_derivatives",
+    "ray_lengths",
     "shape_numbers",
 ]
 
@@ -30,17 +31,15 @@ def polar_grey(
     row: NDArray[np.float64],
     radius: NDArray[np.float64],
     rho: NDArray[np.float64],
-    n_angles: int,
+    rays: NDArray[np.float64],
 ) -> NDArray[np.float32]:
-    """Grey levels on rays around each place: (place, angle, radius)."""
-    out = np.empty((column.size, n_angles, rho.size), dtype=np.float32)
+    """Grey levels on rays, each a row (dx, dy), around each place: (place, ray, radius)."""
+    out = np.empty((column.size, rays.shape[0], rho.size), dtype=np.float32)
     for c in range(column.size):
-        for k in range(n_angles):
-            angle = 2.0 * np.pi * k / n_angles
-            dx, dy = np.cos(angle), np.sin(angle)
+        for k in range(rays.shape[0]):
             for j in range(rho.size):
                 r = rho[j] * radius[c]
-                out[c, k, j] = sample(image, column[c] + dx * r, row[c] + dy * r)
+                out[c, k, j] = sample(image, column[c] + rays[k, 0] * r, row[c] + rays[k, 1] * r)
     return out
 
 
@@ -51,16 +50,15 @@ def polar_first(
     row: NDArray[np.float64],
     radius: NDArray[np.float64],
     rho: NDArray[np.float64],
-    n_angles: int,
+    rays: NDArray[np.float64],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Derivatives along the ray and across it (towards growing angle), by differences over two pixels."""
-    shape = (column.size, n_angles, rho.size)
+    """Differentiate along the ray and across it (towards growing angle), by differences over two pixels."""
+    shape = (column.size, rays.shape[0], rho.size)
     along = np.empty(shape, dtype=np.float32)
     across = np.empty(shape, dtype=np.float32)
     for c in range(column.size):
-        for k in range(n_angles):
-            angle = 2.0 * np.pi * k / n_angles
-            dx, dy = np.cos(angle), np.sin(angle)
+        for k in range(rays.shape[0]):
+            dx, dy = rays[k, 0], rays[k, 1]
             for j in range(rho.size):
                 x = column[c] + dx * rho[j] * radius[c]
                 y = row[c] + dy * rho[j] * radius[c]
@@ -70,49 +68,36 @@ def polar_first(
 
 
 @kernel
-def second_derivatives(
-    image: NDArray[np.float32], x: float, y: float, dx: float, dy: float, step: float
-) -> tuple[float, float, float]:
-    """Second derivatives along (dx, dy), across it, and mixed, by differences over the step; per pixel^2."""
-    u, v = dx * step, dy * step
-    centre = 2.0 * sample(image, x, y)
-    along = sample(image, x + u, y + v) + sample(image, x - u, y - v) - centre
-    across = sample(image, x - v, y + u) + sample(image, x + v, y - u) - centre
-    mixed = 0.25 * (
-        sample(image, x + u - v, y + v + u)
-        + sample(image, x - u + v, y - v - u)
-        - sample(image, x + u + v, y + v - u)
-        - sample(image, x - u - v, y - v + u)
-    )
-    scale = 1.0 / (step * step)
-    return along * scale, across * scale, mixed * scale
-
-
-@kernel
 def polar_second(
     image: NDArray[np.float32],
     column: NDArray[np.float64],
     row: NDArray[np.float64],
     radius: NDArray[np.float64],
     rho: NDArray[np.float64],
-    n_angles: int,
+    rays: NDArray[np.float64],
     step: float,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Second derivatives on rays: along the ray, across it, mixed."""
-    shape = (column.size, n_angles, rho.size)
+    """Second derivatives on rays: along, across, mixed, by differences over the step; per pixel^2."""
+    shape = (column.size, rays.shape[0], rho.size)
     along = np.empty(shape, dtype=np.float32)
     across = np.empty(shape, dtype=np.float32)
     mixed = np.empty(shape, dtype=np.float32)
+    scale = 1.0 / (step * step)
+    grid = np.empty((3, 3), dtype=np.float32)
     for c in range(column.size):
-        for k in range(n_angles):
-            angle = 2.0 * np.pi * k / n_angles
-            dx, dy = np.cos(angle), np.sin(angle)
+        for k in range(rays.shape[0]):
+            dx, dy = rays[k, 0] * step, rays[k, 1] * step
             for j in range(rho.size):
-                r = rho[j] * radius[c]
-                a, b, m = second_derivatives(image, column[c] + dx * r, row[c] + dy * r, dx, dy, step)
-                along[c, k, j] = a
-                across[c, k, j] = b
-                mixed[c, k, j] = m
+                x = column[c] + rays[k, 0] * rho[j] * radius[c]
+                y = row[c] + rays[k, 1] * rho[j] * radius[c]
+                for p in range(3):
+                    for q in range(3):
+                        grid[p, q] = sample(
+                            image, x + (p - 1) * dx - (q - 1) * dy, y + (p - 1) * dy + (q - 1) * dx
+                        )
+                along[c, k, j] = (grid[2, 1] - 2.0 * grid[1, 1] + grid[0, 1]) * scale
+                across[c, k, j] = (grid[1, 2] - 2.0 * grid[1, 1] + grid[1, 0]) * scale
+                mixed[c, k, j] = 0.25 * (grid[2, 2] + grid[0, 0] - grid[2, 0] - grid[0, 2]) * scale
     return along, across, mixed
 
 
@@ -123,19 +108,17 @@ def polar_mask(
     row: NDArray[np.float64],
     radius: NDArray[np.float64],
     rho: NDArray[np.float64],
-    n_angles: int,
+    rays: NDArray[np.float64],
 ) -> NDArray[np.bool_]:
     """Mask at the pixels nearest to points on rays; False beyond the image."""
-    out = np.zeros((column.size, n_angles, rho.size), dtype=np.bool_)
+    out = np.zeros((column.size, rays.shape[0], rho.size), dtype=np.bool_)
     rows, columns = mask.shape
     for c in range(column.size):
-        for k in range(n_angles):
-            angle = 2.0 * np.pi * k / n_angles
-            dx, dy = np.cos(angle), np.sin(angle)
+        for k in range(rays.shape[0]):
             for j in range(rho.size):
                 r = rho[j] * radius[c]
-                x = int(np.floor(column[c] + dx * r + 0.5))
-                y = int(np.floor(row[c] + dy * r + 0.5))
+                x = int(np.floor(column[c] + rays[k, 0] * r + 0.5))
+                y = int(np.floor(row[c] + rays[k, 1] * r + 0.5))
                 if 0 <= x < columns and 0 <= y < rows:
                     out[c, k, j] = mask[y, x]
     return out
@@ -148,15 +131,79 @@ def outline_at(
     row: NDArray[np.float64],
     radius: NDArray[np.float64],
     rho: NDArray[np.float64],
-    n_angles: int,
+    rays: NDArray[np.float64],
 ) -> NDArray[np.bool_]:
     """Outlines at points on rays around their candidates."""
-    out = np.empty((column.size, n_angles, rho.size), dtype=np.bool_)
+    out = np.empty((column.size, rays.shape[0], rho.size), dtype=np.bool_)
     half = outline.shape[1] // 2
     for c in range(column.size):
-        x = np.array([column[c] - np.floor(column[c] + 0.5) + half])
-        y = np.array([row[c] - np.floor(row[c] + 0.5) + half])
-        out[c] = polar_mask(outline[c], x, y, radius[c : c + 1], rho, n_angles)[0]
+        x = column[c : c + 1] - np.floor(column[c] + 0.5) + half
+        y = row[c : c + 1] - np.floor(row[c] + 0.5) + half
+        out[c] = polar_mask(outline[c], x, y, radius[c : c + 1], rho, rays)[0]
+    return out
+
+
+@kernel
+def ray_lengths(
+    outline: NDArray[np.bool_],
+    column: NDArray[np.float64],
+    row: NDArray[np.float64],
+    radius: NDArray[np.float64],
+    rays: NDArray[np.float64],
+    step: float,
+) -> NDArray[np.float64]:
+    """Length of each ray inside its outline, counted in steps, in units of the radius; at least one step."""
+    out = np.empty((column.size, rays.shape[0]))
+    side = outline.shape[1]
+    half = side // 2
+    for c in range(column.size):
+        x = column[c] - np.floor(column[c] + 0.5) + half + 0.5
+        y = row[c] - np.floor(row[c] + 0.5) + half + 0.5
+        for k in range(rays.shape[0]):
+            count = 0
+            dx, dy = rays[k, 0] * radius[c] * step, rays[k, 1] * radius[c] * step
+            for t in range(int(2.0 / step)):
+                j = int(x + dx * (t + 0.5))
+                i = int(y + dy * (t + 0.5))
+                if 0 <= i < side and 0 <= j < side and outline[c, i, j]:
+                    count += 1
+            out[c, k] = max(count, 1) * step
+    return out
+
+
+@kernel
+def angle_sums(
+    along: NDArray[np.float32],
+    across: NDArray[np.float32],
+    ray_radius: NDArray[np.float64],
+    rho: NDArray[np.float64],
+    borders: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Sum gradient times area over zones: |g| in 12 bins of phi, then |along| and |across|.
+
+    Bin b < 6 holds phi from 30 b to 30 (b + 1) degrees, bin 11 - b the same below 0. A zone reaches from one border
+    to the next, in units of the outline's radius along the ray.
+    """
+    out = np.zeros((along.shape[0], borders.size - 1, 14))
+    tops = np.cos(np.arange(1, 6) * np.pi / 6.0)
+    for c in range(along.shape[0]):
+        for k in range(along.shape[1]):
+            zone = 0
+            for j in range(along.shape[2]):
+                while zone < borders.size - 1 and rho[j] >= borders[zone + 1] * ray_radius[c, k]:
+                    zone += 1
+                if zone == borders.size - 1:
+                    break
+                inwards, sideways = -along[c, k, j], across[c, k, j]
+                magnitude = np.sqrt(inwards * inwards + sideways * sideways)
+                b = 0
+                for top in tops:
+                    b += int(inwards < top * magnitude)
+                if sideways < 0.0:
+                    b = 11 - b
+                out[c, zone, b] += magnitude * rho[j]
+                out[c, zone, 12] += abs(inwards) * rho[j]
+                out[c, zone, 13] += abs(sideways) * rho[j]
     return out
 
 
@@ -188,15 +235,15 @@ def fraction_under_minimum(
 
 @kernel
 def nearest_distance(
-    xs: NDArray[np.float64], ys: NDArray[np.float64], column: NDArray[np.float64], row: NDArray[np.float64]
+    points: NDArray[np.float64], column: NDArray[np.float64], row: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Distance from each place to the nearest of the points; infinite without points."""
     out = np.empty(column.size)
     for c in range(column.size):
         best = np.inf
-        for p in range(xs.size):
-            dx = xs[p] - column[c]
-            dy = ys[p] - row[c]
+        for p in range(points.shape[1]):
+            dx = points[0, p] - column[c]
+            dy = points[1, p] - row[c]
             best = min(best, dx * dx + dy * dy)
         out[c] = np.sqrt(best)
     return out

@@ -14,11 +14,12 @@ from overread.features.feature import Context, Family
 from overread.features.specific import _kernels
 from overread.features.specific.describing import columns, described
 from overread.features.specific.maps import BASE_MM, SCALES_MM
-from overread.features.specific.measurements import Measurements, measured
+from overread.features.specific.measurements import Measurements, measured, rays
 
 __all__ = ["BLOB", "at_centre", "principal_curvatures", "scale_name"]
 
-RING_POINTS = 16
+RING = rays(16)
+CENTRE = np.array([[1.0, 0.0]])
 # Curvatures below this are not told from none, in grey.
 CURVATURE_FLOOR = 1e-3
 
@@ -58,7 +59,7 @@ def compute(context: Context) -> NDArray[np.float32]:
         place = (measurements.maps.scale_space[index], measurements.column, measurements.row)
         large, small = principal_curvatures(*place, scale_px=scale_px)
         around_large, around_small = principal_curvatures(
-            *place, scale_px=scale_px, n_angles=RING_POINTS, distance_px=3.0 * scale_px
+            *place, scale_px=scale_px, directions=RING, distance_px=3.0 * scale_px
         )
         surround = np.maximum(np.abs(around_large), np.abs(around_small)).mean(axis=1)
         k1, k2 = large[:, 0], small[:, 0]
@@ -76,12 +77,14 @@ def principal_curvatures(
     row: NDArray[np.float64],
     *,
     scale_px: float,
-    n_angles: int = 1,
+    directions: NDArray[np.float64] = CENTRE,
     distance_px: float = 0.0,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """k1 and k2 at places on a circle around each point: (point, angle); at the point itself by default."""
+    """k1 and k2 at places on a circle around each point: (point, direction); at the point itself by default."""
     step = max(scale_px / 3.0, 1.0)
-    found = _kernels.polar_second(level, column, row, np.full(column.size, distance_px), np.ones(1), n_angles, step)
+    found = _kernels.polar_second(
+        level, column, row, np.full(column.size, distance_px), np.ones(1), directions, step
+    )
     along, across, mixed = (part[:, :, 0].astype(np.float64) * scale_px**2 for part in found)
     middle = -(along + across) / 2.0
     apart = np.sqrt(((along - across) / 2.0) ** 2 + mixed**2)
@@ -99,7 +102,7 @@ def difference_of_gaussians(measurements: Measurements, index: int) -> NDArray[n
 def at_centre(measurements: Measurements, level: NDArray[np.float32]) -> NDArray[np.float64]:
     """Value of a map at each candidate's centre."""
     radius = np.zeros(measurements.n_candidates)
-    grey = _kernels.polar_grey(level, measurements.column, measurements.row, radius, np.zeros(1), 1)
+    grey = _kernels.polar_grey(level, measurements.column, measurements.row, radius, np.zeros(1), CENTRE)
     return grey[:, 0, 0].astype(np.float64)
 
 

@@ -17,10 +17,10 @@ from overread.features.specific.profile import around
 
 __all__ = ["CONVERGENCE"]
 
-COIN_RADII = {"r70": 0.6875, "r100": 1.0, "r150": 1.5}
-BAND_WIDTHS = {"w25": 4, "w50": 8, "w80": 13}
-# Bands and rings may begin here, in steps of R / 16; the centre itself has no direction.
-FIRST = 4
+COIN_RADII = {"r70": 0.7, "r100": 1.0, "r150": 1.5}
+BAND_WIDTHS = {"w30": 3, "w50": 5, "w80": 8}
+# Bands and rings may begin here, in steps of R / 10; the centre itself has no direction.
+FIRST = 2
 
 FEATURES = described(
     "convergence",
@@ -30,11 +30,23 @@ FEATURES = described(
     [
         *[(f"coin.{name}", "1", f"mean of cos over the disc of {r} R") for name, r in COIN_RADII.items()],
         ("weighted_coin", "1", "sum |g| cos / sum |g| over 0.5..1.5 R, by area"),
-        ("iris_mean", "1", "mean over directions of I_k = max over r in 0.5..2 R of the mean of cos from R / 4 to r"),
+        (
+            "iris_mean",
+            "1",
+            "mean over directions of I_k = max over r in 0.5..2 R of the mean of cos from 0.2 R to r",
+        ),
         ("iris_spread", "1", "standard deviation of I_k over directions"),
-        ("iris_opposite_min", "1", "min over directions of the mean of I over two opposite sectors of 50 deg"),
+        (
+            "iris_opposite_min",
+            "1",
+            "min over directions of the mean of I over two opposite sectors of 50 deg",
+        ),
         *[
-            (f"ring.{name}", "1", f"max over r of the mean of cos over the ring of width {w / PER_RADIUS} R at r")
+            (
+                f"ring.{name}",
+                "1",
+                f"max over r of the mean of cos over the ring of width {w / PER_RADIUS} R at r",
+            )
             for name, w in BAND_WIDTHS.items()
         ],
         *[
@@ -46,10 +58,18 @@ FEATURES = described(
             for name, w in BAND_WIDTHS.items()
         ],
         *[
-            (f"band_opposite_min.{name}", "1", "min over directions of the mean of B over opposite 50 deg sectors")
+            (
+                f"band_opposite_min.{name}",
+                "1",
+                "min over directions of the mean of B over opposite 50 deg sectors",
+            )
             for name in BAND_WIDTHS
         ],
-        ("band_radius", "1", "mean over directions of the r of B_k, width 0.5 R, weighted by max(B_k, 0)^2; in R"),
+        (
+            "band_radius",
+            "1",
+            "mean over directions of the r of B_k, width 0.5 R, weighted by max(B_k, 0)^2; in R",
+        ),
         ("band_radius_spread", "1", "standard deviation of that r over directions, so weighted; in R"),
     ],
 )
@@ -87,7 +107,7 @@ def opposite_min(rays: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def iris(sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    """Mean of cos from R / 4 outwards, to the best radius of each ray."""
+    """Mean of cos from 0.2 R outwards, to the best radius of each ray."""
     means = sums / np.arange(1, sums.shape[2] + 1)
     best = means[:, :, PER_RADIUS // 2 - FIRST - 1 :].max(axis=2)
     return {

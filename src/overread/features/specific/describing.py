@@ -19,7 +19,12 @@ def described(family: str, reference: str, rows: Sequence[tuple[str, str, str]])
     """Features of a family from rows of name, unit and formula."""
     return tuple(
         Feature(
-            name=f"{family}.{name}", kind="specific", family=family, unit=unit, formula=formula, reference=reference
+            name=f"{family}.{name}",
+            kind="specific",
+            family=family,
+            unit=unit,
+            formula=formula,
+            reference=reference,
         )
         for name, unit, formula in rows
     )

@@ -37,7 +37,11 @@ FEATURES = described(
         ("laterality", "1", "0 at the lung's medial side, 1 at its lateral side, cut to -0.5..1.5"),
         ("side", "1", "-1 in the left lung field of the image, +1 in the right one"),
         ("mediastinum_distance", "mm", "distance to the mediastinum, negative inside, -60..60"),
-        ("hilum_distance", "1", "distance to the point at 0.45 of the lung's height on its medial side / height"),
+        (
+            "hilum_distance",
+            "1",
+            "distance to the point at 0.45 of the lung's height on its medial side / height",
+        ),
         ("apex_distance", "mm", "rows below the lung's top"),
         ("base_distance", "mm", "rows above the lung's bottom"),
         ("midline_distance", "mm", "columns from the midline between the lungs"),

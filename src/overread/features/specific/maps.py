@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from overread.candidates import Anatomy
+from overread.candidates.segmentation import at_least_two
 from overread.features.specific._kernels import nearest_distance
 from overread.images import Radiograph
 
@@ -27,6 +28,8 @@ SCALES_MM = (1.6, 2.5, 4.0, 6.3, 10.0)
 GREY_LIMIT = 10.0
 # Distances to a structure end here, also where there is no such structure.
 FARTHEST_MM = 60.0
+# A pixel and its four neighbours.
+CROSS = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], dtype=np.uint8)
 
 
 class once(Generic[T]):  # noqa: N801
@@ -49,39 +52,37 @@ class once(Generic[T]):  # noqa: N801
 
 @dataclass(frozen=True, eq=False)
 class Border:
-    """The pixels on either side of a mask's border."""
+    """Pixels (columns, rows) on either side of a mask's border; the image's edge is none."""
 
     mask: NDArray[np.bool_]
-    inner: tuple[NDArray[np.float64], NDArray[np.float64]]
-    outer: tuple[NDArray[np.float64], NDArray[np.float64]]
+    inner: NDArray[np.float64]
+    outer: NDArray[np.float64]
 
     @classmethod
     def of(cls, mask: NDArray[np.bool_]) -> Border:
-        """Find the border of a mask; the image's edge is none."""
-        return cls(mask, facing(mask, ~mask), facing(~mask, mask))
+        """Find the border of a mask."""
+        filled = mask.astype(np.uint8)
+        inner = filled & ~cv2.erode(filled, CROSS, borderType=cv2.BORDER_REPLICATE)
+        outer = cv2.dilate(filled, CROSS, borderType=cv2.BORDER_REPLICATE) & ~filled
+        return cls(mask, places_of(inner), places_of(outer))
 
     def signed_distance(
         self, column: NDArray[np.float64], row: NDArray[np.float64], *, mm_per_px: float
     ) -> NDArray[np.float64]:
         """Distance to the mask in mm: positive outside, negative inside (then to its outside); at most 60."""
-        outside = nearest_distance(*self.inner, column, row)
-        inside = nearest_distance(*self.outer, column, row)
         at = at_nearest_pixel(self.mask, column, row)
-        distance = np.where(at, -inside, outside) * mm_per_px
-        return np.clip(distance, -FARTHEST_MM, FARTHEST_MM)
+        distance = np.empty(column.size)
+        distance[at] = -nearest_distance(self.outer, column[at], row[at])
+        distance[~at] = nearest_distance(self.inner, column[~at], row[~at])
+        return np.clip(distance * mm_per_px, -FARTHEST_MM, FARTHEST_MM)
 
 
-def facing(
-    mask: NDArray[np.bool_], other: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Columns and rows of the mask's pixels that have a neighbour, of four, in the other mask."""
-    near = np.zeros_like(mask)
-    near[1:] |= other[:-1]
-    near[:-1] |= other[1:]
-    near[:, 1:] |= other[:, :-1]
-    near[:, :-1] |= other[:, 1:]
-    rows, columns = np.nonzero(near & mask)
-    return columns.astype(np.float64), rows.astype(np.float64)
+def places_of(mask: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Columns and rows of the pixels that are not 0: (2, pixels)."""
+    found = cv2.findNonZero(mask)
+    return (
+        np.empty((2, 0)) if found is None else np.ascontiguousarray(found.reshape(-1, 2).T, dtype=np.float64)
+    )
 
 
 def at_nearest_pixel(
@@ -134,7 +135,7 @@ class ImageMaps:
         if not valid.all() and valid.any():
             nearest = ndimage.distance_transform_edt(~valid, return_distances=False, return_indices=True)
             pixels = pixels[tuple(nearest)]
-        return np.clip(pixels, -GREY_LIMIT, GREY_LIMIT).astype(np.float32)
+        return at_least_two(np.clip(pixels, -GREY_LIMIT, GREY_LIMIT).astype(np.float32))
 
     @once
     def base(self) -> NDArray[np.float32]:
@@ -168,12 +169,6 @@ class ImageMaps:
         return Border.of(self.anatomy.ribs > 0.5)
 
     @once
-    def doubled_rib_direction(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Cosine and sine of twice the rib direction: directions that may be averaged."""
-        doubled = np.radians(2.0 * self.anatomy.rib_direction_deg).astype(np.float32)
-        return np.cos(doubled), np.sin(doubled)
-
-    @once
     def clavicle_border(self) -> Border:
         """Border of the clavicles."""
         return Border.of(self.anatomy.clavicles)
@@ -186,7 +181,9 @@ class ImageMaps:
     @once
     def midline(self) -> float:
         """Column halfway between the lungs' centroids; else the thorax's centroid; else the image's middle."""
-        lungs = [mean_column(lung) for lung in (self.anatomy.left_lung, self.anatomy.right_lung) if lung.any()]
+        lungs = [
+            mean_column(lung) for lung in (self.anatomy.left_lung, self.anatomy.right_lung) if lung.any()
+        ]
         if len(lungs) == 2:
             return sum(lungs) / 2.0
         if self.anatomy.thorax.any():

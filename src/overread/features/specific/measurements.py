@@ -1,6 +1,6 @@
 """What several families measure around each candidate, computed once.
 
-Rays: 64 directions, 48 radii rho = 1/32, 3/32, ... of the candidate's radius R, so up to 3 R. Arrays on rays have
+Rays: 64 directions, 25 radii rho = 0.05, 0.15, ... 2.45 in units of the candidate's radius R. Arrays on rays have
 the shape (candidate, angle, radius). A point at rho stands for an area in proportion to rho.
 """
 
@@ -16,15 +16,26 @@ from overread.features.feature import Context
 from overread.features.specific import _kernels
 from overread.features.specific.maps import SCALES_MM, ImageMaps
 
-__all__ = ["N_ANGLES", "RHO", "Measurements", "Outlines", "Trend", "measured"]
+__all__ = ["N_ANGLES", "RAYS", "RHO", "Measurements", "Outlines", "Trend", "measured", "rays"]
 
 N_ANGLES = 64
-PER_RADIUS = 16
-RHO = (np.arange(3 * PER_RADIUS) + 0.5) / PER_RADIUS
-ANGLE = 2.0 * np.pi * np.arange(N_ANGLES) / N_ANGLES
+PER_RADIUS = 10
+# Step in which the outline's radius along a ray is counted, in R.
+OUTLINE_STEP = 1.0 / 40.0
+RHO = (np.arange(25) + 0.5) / PER_RADIUS
+
+
+def rays(n_angles: int) -> NDArray[np.float64]:
+    """Directions (dx, dy) all around, clockwise on screen from +x; exact where a quarter turn maps them on another."""
+    quarter = 2.0 * np.pi * np.arange(n_angles // 4) / n_angles
+    dx, dy = np.cos(quarter), np.sin(quarter)
+    return np.stack([np.concatenate([dx, -dy, -dx, dy]), np.concatenate([dy, dx, -dy, -dx])], axis=1)
+
+
+RAYS = rays(N_ANGLES)
 
 # Second derivatives: coarser radii, differences over 1.4 mm.
-SECOND_RHO = np.arange(1, 25) / 8.0
+SECOND_RHO = np.arange(1, 11) / 4.0
 SECOND_STEP_MM = 1.4
 
 # The trend is fitted on the ring from just outside the outline to 2.5 R.
@@ -75,18 +86,12 @@ class Trend:
     ----------
     detrended
         Grey level minus the trend, on rays.
-    level
-        The trend at the candidate's centre.
     noise
         Standard deviation of the detrended ring.
-    ring
-        Weights of the ring's points: their area, 0 outside the ring.
     """
 
     detrended: NDArray[np.float32]
-    level: NDArray[np.float64]
     noise: NDArray[np.float64]
-    ring: NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,12 +113,12 @@ class Measurements(Context):
     @cached_property
     def grey(self) -> NDArray[np.float32]:
         """Grey level on rays, smoothed by 1 mm."""
-        return _kernels.polar_grey(self.maps.base, self.column, self.row, self.radius_px, RHO, N_ANGLES)
+        return _kernels.polar_grey(self.maps.base, self.column, self.row, self.radius_px, RHO, RAYS)
 
     @cached_property
     def fine_gradient(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Derivatives along and across the rays of the radiograph smoothed by 1 mm."""
-        return _kernels.polar_first(self.maps.base, self.column, self.row, self.radius_px, RHO[:40], N_ANGLES)
+        return _kernels.polar_first(self.maps.base, self.column, self.row, self.radius_px, RHO, RAYS)
 
     @cached_property
     def matched_gradient(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -132,16 +137,16 @@ class Measurements(Context):
                     self.row[chosen],
                     self.radius_px[chosen],
                     RHO[: 2 * PER_RADIUS],
-                    N_ANGLES,
+                    RAYS,
                 )
         return along, across
 
     @cached_property
     def curvature(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-        """Second derivatives along, across and mixed, at 1 mm smoothing, per mm^2, at rho = 1/8, 2/8 ... 3."""
+        """Second derivatives along, across and mixed, at 1 mm smoothing, per mm^2, at rho = 1/4 ... 10/4."""
         step = SECOND_STEP_MM / self.mm
         found = _kernels.polar_second(
-            self.maps.base, self.column, self.row, self.radius_px, SECOND_RHO, N_ANGLES, step
+            self.maps.base, self.column, self.row, self.radius_px, SECOND_RHO, RAYS, step
         )
         scale = np.float32(1.0 / self.mm**2)
         return found[0] * scale, found[1] * scale, found[2] * scale
@@ -149,17 +154,17 @@ class Measurements(Context):
     @cached_property
     def inside(self) -> NDArray[np.bool_]:
         """Whether a point on a ray is inside the outline."""
-        return _kernels.outline_at(self.outline, self.column, self.row, self.radius_px, RHO, N_ANGLES)
+        return _kernels.outline_at(self.outline, self.column, self.row, self.radius_px, RHO, RAYS)
 
     @cached_property
     def in_lung(self) -> NDArray[np.bool_]:
         """Whether a point on a ray is inside a lung field."""
-        return _kernels.polar_mask(self.maps.lungs, self.column, self.row, self.radius_px, RHO, N_ANGLES)
+        return _kernels.polar_mask(self.maps.lungs, self.column, self.row, self.radius_px, RHO, RAYS)
 
     @cached_property
     def outlines(self) -> Outlines:
         """Shape of the outlines."""
-        radius = np.maximum(self.inside.sum(axis=2), 1.0) / PER_RADIUS
+        radius = _kernels.ray_lengths(self.outline, self.column, self.row, self.radius_px, RAYS, OUTLINE_STEP)
         return Outlines(_kernels.shape_numbers(self.outline), radius)
 
     @cached_property
@@ -168,12 +173,12 @@ class Measurements(Context):
 
         Only the ring's part inside the lungs counts, if that is at least 30 % of it.
         """
+        area = RHO.astype(np.float32)
         start = RING_START * self.outlines.ray_radius[:, :, None]
-        ring = ((RHO > start) & (RHO < RING_END)) * RHO.astype(np.float32)
-        ring = np.where(ring.any(axis=(1, 2), keepdims=True), ring, (RHO > 2.0) * RHO.astype(np.float32))
+        ring = ((start < RHO) & (RHO < RING_END)) * area
         in_lung = ring * self.in_lung
         enough = in_lung.sum(axis=(1, 2)) >= SHARE_IN_LUNG * ring.sum(axis=(1, 2))
-        ring = np.where(enough[:, None, None], in_lung, ring).astype(np.float32)
+        ring[enough] = in_lung[enough]
         return fitted_trend(self.grey, ring)
 
 
@@ -187,12 +192,12 @@ def fitted_trend(grey: NDArray[np.float32], ring: NDArray[np.float32]) -> Trend:
     detrended = values - coefficients @ BASIS.T
     total = weights.sum(axis=1)
     noise = np.sqrt((weights * detrended**2).sum(axis=1) / total)
-    return Trend(detrended.reshape(grey.shape).astype(np.float32), coefficients[:, 0], noise, ring)
+    return Trend(detrended.reshape(grey.shape).astype(np.float32), noise)
 
 
 def quadratic_basis() -> NDArray[np.float64]:
     """1, x, y, x^2, xy, y^2 at the points on rays, in units of R: (point, 6)."""
-    x, y = np.cos(ANGLE)[:, None] * RHO, np.sin(ANGLE)[:, None] * RHO
+    x, y = RAYS[:, :1] * RHO, RAYS[:, 1:] * RHO
     return np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], axis=-1).reshape(-1, 6)
 
 
@@ -201,7 +206,7 @@ BASIS_PRODUCTS = np.ascontiguousarray((BASIS[:, :, None] * BASIS[:, None, :]).tr
 
 
 def measured(context: Context) -> Measurements:
-    """The context with its measurements, made here if the caller has only a plain one."""
+    """Give the context with its measurements, made here if the caller has only a plain one."""
     if isinstance(context, Measurements):
         return context
     return Measurements(

@@ -6,6 +6,8 @@ Grey levels on rays (see `measurements`). Trend: quadratic surface fitted to the
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,7 +22,7 @@ NOISE_FLOOR = 0.003
 # Rays averaged around each direction: 9 of 64, 50 degrees.
 SECTOR_HALF = 4
 # Borders of the discs and rings between which the mean profile drops, in R.
-DROP_BORDERS = (0.0, 0.375, 0.75, 1.0, 1.25, 1.625, 2.125)
+DROP_BORDERS = (0.0, 0.4, 0.7, 1.0, 1.3, 1.7, 2.2)
 
 FEATURES = described(
     "profile",
@@ -32,10 +34,22 @@ FEATURES = described(
         ("contrast", "grey", "mean inside the outline - mean between 1.2 and 2 outline radii"),
         ("contrast_off_trend", "grey", "mean inside the outline of grey level - trend"),
         ("contrast_to_noise", "1", "contrast_off_trend / s"),
-        ("peak_to_noise", "1", "largest mean over a ring of 64 points within R / 2 of grey level - trend, / s"),
-        ("sector_min", "1", "min over directions of c_k / s, c_k = mean(rho < 1/2) - mean(1.25..2 R, 50 deg sector)"),
+        (
+            "peak_to_noise",
+            "1",
+            "largest mean over a ring of 64 points within R / 2 of grey level - trend, / s",
+        ),
+        (
+            "sector_min",
+            "1",
+            "min over directions of c_k / s, c_k = mean(rho < 1/2) - mean(1.3..2 R, 50 deg sector)",
+        ),
         ("sector_median", "1", "median over directions of c_k / s"),
-        ("opposite_min", "1", "min over directions of (c_k + c_opposite) / 2 s: near 0 on lines, ribs and edges"),
+        (
+            "opposite_min",
+            "1",
+            "min over directions of (c_k + c_opposite) / 2 s: near 0 on lines, ribs and edges",
+        ),
         *[
             (
                 f"drop_{i}",
@@ -45,12 +59,20 @@ FEATURES = described(
             )
             for i in range(1, 6)
         ],
-        ("edge_sharpness", "1", "largest fall of the mean profile over R / 4, / s, within 1.75 R"),
-        ("edge_radius", "1", "mean of rho up to 2, weighted by the mean profile's falls (1 where it never falls)"),
+        ("edge_sharpness", "1", "largest fall of the mean profile over 0.3 R, / s, within 1.8 R"),
+        (
+            "edge_radius",
+            "1",
+            "mean of rho up to 2, weighted by the mean profile's falls (1 where it never falls)",
+        ),
         ("edge_agreement", "1", "share of directions whose grey level falls from 0.5..0.9 R to 1.1..1.5 R"),
-        ("radial_fraction", "1", "variance of the mean profile / variance of all points off trend, rho <= 1.5"),
-        ("angular_spread", "1", "mean over rho <= 1.5 of the sd over directions, off trend, / s"),
-        ("point_asymmetry", "1", "mean |g(rho, t) - g(rho, t + 180 deg)| over rho <= 1.25, / s"),
+        (
+            "radial_fraction",
+            "1",
+            "variance of the mean profile / variance of all points off trend, rho < 1.5",
+        ),
+        ("angular_spread", "1", "mean over rho < 1.5 of the sd over directions, off trend, / s"),
+        ("point_asymmetry", "1", "mean |g(rho, t) - g(rho, t + 180 deg)| over rho < 1.2, / s"),
     ],
 )
 
@@ -101,8 +123,8 @@ def contrasts(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
 def band_mean(values: NDArray[np.float32], start: float, end: float) -> NDArray[np.float64]:
     """Mean along each ray between two radii, weighted by area: (candidate, angle)."""
     band = slice(round(start * PER_RADIUS), round(end * PER_RADIUS))
-    weights = RHO[band] / RHO[band].sum()
-    return np.einsum("nkj,j->nk", values[:, :, band], weights)
+    weights = (RHO[band] / RHO[band].sum()).astype(np.float32)
+    return np.einsum("nkj,j->nk", values[:, :, band], weights).astype(np.float64)
 
 
 def around(rays: NDArray[np.float64], *, half: int) -> NDArray[np.float64]:
@@ -116,7 +138,7 @@ def directional_contrasts(measurements: Measurements) -> dict[str, NDArray[np.fl
     """Contrast against each side of the surround."""
     grey, noise = measurements.grey, noise_of(measurements)
     centre = band_mean(grey, 0.0, 0.5).mean(axis=1, keepdims=True)
-    contrast = (centre - around(band_mean(grey, 1.25, 2.0), half=SECTOR_HALF)) / noise[:, None]
+    contrast = (centre - around(band_mean(grey, 1.3, 2.0), half=SECTOR_HALF)) / noise[:, None]
     opposite = (contrast + np.roll(contrast, N_ANGLES // 2, axis=1)) / 2.0
     falls = band_mean(grey, 0.5, 0.9) > band_mean(grey, 1.1, 1.5)
     return {
@@ -132,19 +154,15 @@ def profile_numbers(measurements: Measurements) -> dict[str, NDArray[np.float64]
     detrended, noise = measurements.trend.detrended, noise_of(measurements)
     profile = detrended.mean(axis=1, dtype=np.float64)
     rings = np.stack(
-        [
-            band_mean(detrended, start, end).mean(axis=1)
-            for start, end in zip(DROP_BORDERS[:-1], DROP_BORDERS[1:], strict=True)
-        ],
+        [band_mean(detrended, start, end).mean(axis=1) for start, end in itertools.pairwise(DROP_BORDERS)],
         axis=1,
     )
     drops = (rings[:, :-1] - rings[:, 1:]) / noise[:, None]
-    quarter = PER_RADIUS // 4
-    fall = profile[:, :-quarter] - profile[:, quarter:]
+    fall = profile[:, : 15 * PER_RADIUS // 10] - profile[:, 3 * PER_RADIUS // 10 : 18 * PER_RADIUS // 10]
     falls = np.maximum(profile[:, : 2 * PER_RADIUS - 1] - profile[:, 1 : 2 * PER_RADIUS], 0.0)
     rho = RHO[: 2 * PER_RADIUS - 1] + 0.5 / PER_RADIUS
     return {f"drop_{i + 1}": drops[:, i] for i in range(drops.shape[1])} | {
-        "edge_sharpness": fall[:, : 7 * quarter - quarter].max(axis=1) / noise,
+        "edge_sharpness": fall.max(axis=1) / noise,
         "edge_radius": ((falls * rho).sum(axis=1) + 1e-9) / (falls.sum(axis=1) + 1e-9),
     }
 
@@ -159,7 +177,7 @@ def isotropy(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
     mean = (profile * weights).sum(axis=1, keepdims=True)
     between = ((profile - mean) ** 2 * weights).sum(axis=1)
     within = (variance_in_ring * weights).sum(axis=1)
-    core = measurements.grey[:, :, : 5 * PER_RADIUS // 4]
+    core = measurements.grey[:, :, : 12 * PER_RADIUS // 10]
     weights_core = RHO[: core.shape[2]] / RHO[: core.shape[2]].sum()
     half = N_ANGLES // 2
     apart = np.abs(core[:, :half] - core[:, half:]).mean(axis=1, dtype=np.float64)

@@ -9,7 +9,7 @@ from overread.features.feature import Context, Family
 from overread.features.specific import _kernels
 from overread.features.specific.describing import columns, described, ratio
 from overread.features.specific.maps import at_nearest_pixel
-from overread.features.specific.measurements import N_ANGLES, RHO, Measurements, measured
+from overread.features.specific.measurements import RAYS, RHO, Measurements, measured
 from overread.features.specific.profile import area_mean
 
 __all__ = ["RIBS"]
@@ -26,12 +26,23 @@ FEATURES = described(
         ("label", "1", "1 if P > 1/2 at the centre, else 0"),
         ("overlap", "1", "mean of P inside the outline"),
         ("difference", "1", "overlap - mean of P between 1.2 and 2 outline radii"),
-        ("distance", "mm", "distance to the nearest pixel with P > 1/2; inside minus that to the nearest without; "
-         "-60..60"),
-        ("alignment", "1", "P e cos 2(a - b) at the centre; e, a elongation and direction of the outline, b the rib's "
-         "direction"),
+        (
+            "distance",
+            "mm",
+            "distance to the nearest pixel with P > 1/2; inside minus that to the nearest without; -60..60",
+        ),
+        (
+            "alignment",
+            "1",
+            "P e cos 2(a - b) at the centre; e, a elongation and direction of the outline, b the rib's "
+            "direction",
+        ),
         ("angle", "deg", "angle between outline and rib, 0..90; 45 where P < 0.1"),
-        ("crossing", "1", "1 - |sum P^2 exp(2 i b)| / sum P^2 over rho < 1.5; 0 without ribs, large where ribs cross"),
+        (
+            "crossing",
+            "1",
+            "1 - |sum P^2 exp(2 i b)| / sum P^2 over rho < 1.5; 0 without ribs, large where ribs cross",
+        ),
         ("clavicle_overlap", "1", "share of the outline on a clavicle"),
         ("clavicle_distance", "mm", "distance to the nearest clavicle pixel; inside minus that out; -60..60"),
     ],
@@ -45,12 +56,14 @@ def compute(context: Context) -> NDArray[np.float32]:
     column, row = measurements.column, measurements.row
     ribs = on_rays(measurements, measurements.anatomy.ribs)
     at_centre = np.clip(at_nearest_pixel(measurements.anatomy.ribs, column, row).astype(np.float64), 0.0, 1.0)
-    direction = np.radians(at_nearest_pixel(measurements.anatomy.rib_direction_deg, column, row).astype(np.float64))
+    direction = np.radians(
+        at_nearest_pixel(measurements.anatomy.rib_direction_deg, column, row).astype(np.float64)
+    )
     turned = np.degrees(np.abs(np.angle(np.exp(2j * (outlines.direction - direction)))) / 2.0)
     radius = outlines.ray_radius[:, :, None]
     overlap = area_mean(ribs, measurements.inside)
     clavicles = _kernels.polar_mask(
-        measurements.anatomy.clavicles, column, row, measurements.radius_px, RHO, N_ANGLES
+        measurements.anatomy.clavicles, column, row, measurements.radius_px, RHO, RAYS
     )
     values = {
         "at_centre": at_centre,
@@ -75,19 +88,21 @@ def on_rays(measurements: Measurements, image: NDArray[np.float32]) -> NDArray[n
         measurements.row,
         measurements.radius_px,
         RHO,
-        N_ANGLES,
+        RAYS,
     )
 
 
 def crossing(measurements: Measurements, ribs: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Disagreement of the rib directions around a candidate."""
-    near = RHO < 1.5
-    doubled = measurements.maps.doubled_rib_direction
-    weight = (ribs[:, :, near] ** 2 * RHO[near]).astype(np.float64)
-    cosine, sine = (on_rays(measurements, part)[:, :, near] for part in doubled)
+    """Disagreement of the rib directions around a candidate, at every other ray and radius."""
+    rays, rho = RAYS[::2], RHO[:15:2]
+    weight = ribs[:, ::2, :15:2].astype(np.float64) ** 2 * rho
+    reach = measurements.radius_px[:, None, None] * rho
+    x = measurements.column[:, None, None] + rays[:, :1] * reach
+    y = measurements.row[:, None, None] + rays[:, 1:] * reach
+    doubled = np.radians(2.0 * at_nearest_pixel(measurements.anatomy.rib_direction_deg, x, y))
     total = weight.sum(axis=(1, 2))
-    x, y = (weight * cosine).sum(axis=(1, 2)), (weight * sine).sum(axis=(1, 2))
-    return ratio(total - np.sqrt(x**2 + y**2), total)
+    cosine, sine = (weight * np.cos(doubled)).sum(axis=(1, 2)), (weight * np.sin(doubled)).sum(axis=(1, 2))
+    return ratio(total - np.sqrt(cosine**2 + sine**2), total)
 
 
 RIBS = Family(FEATURES, compute)

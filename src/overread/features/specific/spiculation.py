@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from overread.features.feature import Context, Family
+from overread.features.specific import _kernels
 from overread.features.specific.describing import EPSILON, columns, described, ratio
 from overread.features.specific.measurements import N_ANGLES, RHO, SECOND_RHO, Measurements, measured
 from overread.features.specific.profile import noise_of
 
 __all__ = ["SPICULATION"]
 
-ZONES = {"core": (0.0, 0.7), "margin": (0.7, 1.3), "surround": (1.3, 2.5)}
-ANNULI = {"a1": (0.875, 1.25), "a2": (1.25, 1.875), "a3": (1.875, 2.5)}
+ZONES = ("core", "margin", "surround")
+ZONE_BORDERS = np.array([0.0, 0.7, 1.3, 2.5])
+ANNULI = {"a1": (1.0, 1.25), "a2": (1.5, 1.75), "a3": (2.0, 2.5)}
 ORDERS = {"low": (3, 5), "middle": (6, 9), "high": (10, 16)}
 BINS = 12
 WEIGHTLESS = 1e-9
@@ -32,27 +35,47 @@ FEATURES = described(
             for zone in ZONES
             for row in (
                 (f"radial.{zone}", "1", f"share of the weight with |phi| < 30 deg, {zone}"),
-                (f"tangential.{zone}", "1", f"share of the weight with 60 < |phi| < 120 deg, {zone}"),
-                (f"angle_spread.{zone}", "1", f"1 - |weighted mean of exp(i phi)|, {zone}"),
-                (f"angle_entropy.{zone}", "1", f"entropy of the weighted histogram of phi in 12 bins / ln 12, {zone}"),
+                (f"tangential.{zone}", "1", f"share of the weight with 60 <= |phi| < 120 deg, {zone}"),
+                (f"angle_spread.{zone}", "1", f"1 - |weighted mean of exp(i phi)|, phi in 12 bins, {zone}"),
+                (
+                    f"angle_entropy.{zone}",
+                    "1",
+                    f"entropy of the weighted histogram of phi in 12 bins / ln 12, {zone}",
+                ),
             )
         ],
         *[
             row
             for annulus, (start, end) in ANNULI.items()
             for row in (
-                (f"ridge_energy.{annulus}", "1", f"mean over rays of max(e_k, 0) / s, e_k the mean of -d2g/dt2 (1.4 mm)^2 "
-                 f"along ray k from {start} to {end} R, s the surround's noise"),
+                (
+                    f"ridge_energy.{annulus}",
+                    "1",
+                    f"mean over rays of max(e_k, 0) / s, e_k the mean of -d2g/dt2 (1.4 mm)^2 "
+                    f"along ray k from {start} to {end} R, s the surround's noise",
+                ),
                 (f"ridge_peak.{annulus}", "1", f"largest e_k / (mean |e_k| + 0.001), {start} to {end} R"),
             )
         ],
         *[
-            (f"grating_{name}", "1", f"sqrt(sum over n = {first}..{last} of |A_n|^2) / s, A_n the n-th Fourier coefficient "
-             "in angle of the mean grey level from 1 to 2 R")
+            (
+                f"grating_{name}",
+                "1",
+                f"sqrt(sum over n = {first}..{last} of |A_n|^2) / s, A_n the n-th Fourier coefficient "
+                "in angle of the mean grey level from 1 to 2 R",
+            )
             for name, (first, last) in ORDERS.items()
         ],
-        ("rubber_band_depth", "1", "1 - mean over rays of the outline's radius / its largest radius within 5 rays"),
-        ("rubber_band_turns", "1", "share of rays at which the outline's radius turns by more than R / 16"),
+        (
+            "rubber_band_depth",
+            "1",
+            "1 - mean over rays of the outline's radius / its largest radius within 5 rays",
+        ),
+        (
+            "rubber_band_turns",
+            "1",
+            "share of rays at which the outline's radius changes its slope by more than R / 10 a ray",
+        ),
         ("rubber_band_ratio", "1", "mean |dg/dt| / (mean |dg/dr| + mean |dg/dt|) in the margin, by area"),
     ],
 )
@@ -61,48 +84,35 @@ FEATURES = described(
 def compute(context: Context) -> NDArray[np.float32]:
     """Spiculation of each candidate."""
     measurements = measured(context)
-    values = gradient_angles(measurements) | ridges(measurements) | gratings(measurements)
-    return columns(FEATURES, values | rubber_band(measurements), measurements.n_candidates)
+    sums = gradient_sums(measurements)
+    values = gradient_angles(sums) | ridges(measurements) | gratings(measurements)
+    return columns(FEATURES, values | rubber_band(measurements, sums), measurements.n_candidates)
 
 
-def zone_of(measurements: Measurements, zone: str) -> NDArray[np.bool_]:
-    """Points of the gradient's rays in a zone around the outline."""
-    start, end = ZONES[zone]
-    radius = measurements.outlines.ray_radius[:, :, None]
-    rho = RHO[: measurements.fine_gradient[0].shape[2]]
-    return (rho >= start * radius) & (rho < end * radius)
+def gradient_sums(measurements: Measurements) -> NDArray[np.float64]:
+    """Gradient by zone and angle: (candidate, zone, 14); see the kernel."""
+    along, across = measurements.fine_gradient
+    return _kernels.angle_sums(along, across, measurements.outlines.ray_radius, RHO, ZONE_BORDERS)
 
 
-def gradient_angles(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
+def gradient_angles(sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
     """How the gradient's angles to the inward ray are spread in each zone.
 
     Without any gradient the shares are 0, the spread and the entropy 1.
     """
-    along, across = measurements.fine_gradient
-    magnitude = np.sqrt(along**2 + across**2)
-    rho = RHO[: along.shape[2]].astype(np.float32)
-    cosine = -along / (magnitude + np.float32(EPSILON))
-    sine = across / (magnitude + np.float32(EPSILON))
-    bins = np.arctan2(across, -along)
-    bins = np.minimum(((bins + np.pi) * (BINS / (2.0 * np.pi))).astype(np.int64), BINS - 1)
-    candidate = np.arange(measurements.n_candidates)[:, None, None] * BINS
+    middles = np.exp(1j * np.pi / 6.0 * (np.arange(BINS) + 0.5))
     values: dict[str, NDArray[np.float64]] = {}
-    for zone in ZONES:
-        weight = magnitude * rho * zone_of(measurements, zone)
-        total = weight.sum(axis=(1, 2), dtype=np.float64)
-        histogram = np.bincount(
-            (bins + candidate).ravel(), weight.ravel(), minlength=BINS * measurements.n_candidates
-        ).reshape(-1, BINS)
-        values[f"radial.{zone}"] = ratio_of((weight * (cosine > np.cos(np.pi / 6))).sum(axis=(1, 2)), total)
-        values[f"tangential.{zone}"] = ratio_of((weight * (np.abs(cosine) < 0.5)).sum(axis=(1, 2)), total)
-        mean_cosine = ratio_of((weight * cosine).sum(axis=(1, 2), dtype=np.float64), total)
-        mean_sine = ratio_of((weight * sine).sum(axis=(1, 2), dtype=np.float64), total)
-        values[f"angle_spread.{zone}"] = 1.0 - np.sqrt(mean_cosine**2 + mean_sine**2)
-        values[f"angle_entropy.{zone}"] = entropy(histogram, total)
+    for index, zone in enumerate(ZONES):
+        bins = sums[:, index, :BINS]
+        total = bins.sum(axis=1)
+        values[f"radial.{zone}"] = share(bins[:, 0] + bins[:, 11], total)
+        values[f"tangential.{zone}"] = share(bins[:, [2, 3, 8, 9]].sum(axis=1), total)
+        values[f"angle_spread.{zone}"] = 1.0 - share(np.abs((bins * middles).sum(axis=1)), total)
+        values[f"angle_entropy.{zone}"] = entropy(bins, total)
     return values
 
 
-def ratio_of(part: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
+def share(part: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
     """Share of a weight; 0 where there is next to none."""
     return np.where(total > WEIGHTLESS, part / np.maximum(total, WEIGHTLESS), 0.0)
 
@@ -138,18 +148,15 @@ def gratings(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def rubber_band(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
-    """The outline and its margin, unrolled."""
+def rubber_band(measurements: Measurements, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """Look at the outline and its margin, unrolled."""
     radius = measurements.outlines.ray_radius
-    widest = np.max([np.roll(radius, shift, axis=1) for shift in range(-5, 6)], axis=0)
+    widest = ndimage.maximum_filter1d(radius, 11, axis=1, mode="wrap")
     turn = np.roll(radius, -1, axis=1) - 2.0 * radius + np.roll(radius, 1, axis=1)
-    along, across = measurements.fine_gradient
-    weight = zone_of(measurements, "margin") * RHO[: along.shape[2]].astype(np.float32)
-    normal = (np.abs(along) * weight).sum(axis=(1, 2), dtype=np.float64)
-    tangential = (np.abs(across) * weight).sum(axis=(1, 2), dtype=np.float64)
+    normal, tangential = sums[:, list(ZONES).index("margin"), 12:].T
     return {
         "rubber_band_depth": 1.0 - (radius / widest).mean(axis=1),
-        "rubber_band_turns": (np.abs(turn) > 1.0 / 16.0 + EPSILON).mean(axis=1),
+        "rubber_band_turns": (np.abs(turn) > 0.1 + EPSILON).mean(axis=1),
         "rubber_band_ratio": ratio(tangential, normal + tangential),
     }
 

@@ -7,6 +7,7 @@ mirror place, since lungs are not mirror images. Discs and rings are sampled on 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +17,11 @@ from overread.features.specific import _kernels
 from overread.features.specific.blob import principal_curvatures
 from overread.features.specific.describing import EPSILON, columns, described
 from overread.features.specific.maps import SCALES_MM
-from overread.features.specific.measurements import Measurements, measured
+from overread.features.specific.measurements import Measurements, measured, rays
 
 __all__ = ["SYMMETRY"]
 
-RAYS = 16
+N_RAYS = 16
 PATCH_RHO = np.arange(0.125, 2.0, 0.25)
 SHIFTS_MM = np.arange(-10.0, 10.1, 5.0)
 NOISE_FLOOR = 0.003
@@ -36,7 +37,11 @@ FEATURES = described(
         ("best_grey", "grey", "mean of the disc of R - the largest such mean of 25 places"),
         ("best_contrast", "grey", "c - the largest c of 25 places"),
         ("best_correlation", "1", "largest correlation of 25 places"),
-        ("curvature", "grey", "k2 (see blob) at the scale nearest to R / sqrt 2 - the same at the mirror place"),
+        (
+            "curvature",
+            "grey",
+            "k2 (see blob) at the scale nearest to R / sqrt 2 - the same at the mirror place",
+        ),
         ("contrast_rank", "1", "share of 25 places whose c is below the candidate's"),
     ],
 )
@@ -48,22 +53,22 @@ class Discs:
 
     patch: NDArray[np.float64]
 
-    @property
+    @cached_property
     def disc(self) -> NDArray[np.float64]:
         """Mean within R, by area."""
         return weighted(self.patch, PATCH_RHO < 1.0)
 
-    @property
+    @cached_property
     def contrast(self) -> NDArray[np.float64]:
         """Mean within R minus mean of 1..2 R."""
         return self.disc - weighted(self.patch, PATCH_RHO > 1.0)
 
-    @property
+    @cached_property
     def centred(self) -> NDArray[np.float64]:
         """Patch minus its mean, by area."""
         return self.patch - weighted(self.patch, PATCH_RHO > 0.0)[:, None, None]
 
-    @property
+    @cached_property
     def spread(self) -> NDArray[np.float64]:
         """Standard deviation within 2 R, by area."""
         return np.sqrt(weighted(self.centred**2, PATCH_RHO > 0.0))
@@ -72,7 +77,7 @@ class Discs:
 def weighted(patch: NDArray[np.float64], where: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Mean by area over chosen radii."""
     weights = PATCH_RHO * where
-    return np.einsum("nkj,j->n", patch, weights / (weights.sum() * RAYS))
+    return patch.mean(axis=1) @ (weights / weights.sum())
 
 
 def compute(context: Context) -> NDArray[np.float32]:
@@ -113,16 +118,16 @@ def discs_at(
     radius: NDArray[np.float64],
 ) -> Discs:
     """Sample discs of 2 R on the radiograph smoothed by 1 mm."""
-    patch = _kernels.polar_grey(measurements.maps.base, column, row, radius, PATCH_RHO, RAYS)
+    patch = _kernels.polar_grey(measurements.maps.base, column, row, radius, PATCH_RHO, rays(N_RAYS))
     return Discs(patch.astype(np.float64))
 
 
 def mirrored_correlation(here: Discs, there: Discs, n_shifts: int) -> NDArray[np.float64]:
     """Correlation by area with the left-right mirrored patches: (candidate, shift)."""
-    flipped = there.centred[:, (RAYS // 2 - np.arange(RAYS)) % RAYS]
-    flipped = flipped.reshape(len(here.patch), n_shifts, RAYS, -1)
-    weights = PATCH_RHO / (PATCH_RHO.sum() * RAYS)
-    covariance = np.einsum("nkj,nskj,j->ns", here.centred, flipped, weights)
+    flipped = there.centred[:, (N_RAYS // 2 - np.arange(N_RAYS)) % N_RAYS]
+    flipped = flipped.reshape(len(here.patch), n_shifts, N_RAYS, -1)
+    weights = PATCH_RHO / (PATCH_RHO.sum() * N_RAYS)
+    covariance = np.einsum("nkj,nskj->ns", here.centred * weights, flipped)
     spread = there.spread.reshape(len(here.patch), n_shifts)
     return covariance / (here.spread[:, None] * spread + EPSILON)
 

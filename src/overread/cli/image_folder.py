@@ -1,0 +1,64 @@
+"""Find the image files that a command works on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from overread.errors import TableError, UsageError
+
+__all__ = ["ImageFile", "images_of"]
+
+
+@dataclass(frozen=True)
+class ImageFile:
+    """An image of a study: its id, its file, and the size of a pixel where the study states it."""
+
+    image_id: str
+    path: Path
+    mm_per_px: tuple[float, float] | None
+
+
+def images_of(folder: Path, *, mm_per_px: float | None = None) -> list[ImageFile]:
+    """List the images of a study folder, or every file of a folder without a table of images.
+
+    Parameters
+    ----------
+    folder
+        With images.csv or images.parquet: its rows. Else each file is an image, its name the image's id.
+    mm_per_px
+        Size of a pixel for images whose table states none.
+
+    Raises
+    ------
+    UsageError
+        If there is no such folder.
+    TableError
+        If the table of images has no column path, or a path is empty.
+    """
+    from overread.marks.tables import read_table
+
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder")
+    given = None if mm_per_px is None else (mm_per_px, mm_per_px)
+    for name in ("images.csv", "images.parquet"):
+        if (folder / name).is_file():
+            table = read_table(folder / name, "images")
+            if "path" not in table:
+                raise TableError(
+                    f"{folder / name}: it has no column path, which says where an image's file is"
+                )
+            return [of_row(folder, name, row, given) for row in table.to_dict(orient="records")]
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    return [ImageFile(path.name, path, given) for path in files]
+
+
+def of_row(folder: Path, table: str, row: dict[Any, Any], given: tuple[float, float] | None) -> ImageFile:
+    """Image of one row of the table."""
+    if not row["path"]:
+        raise TableError(f"{folder / table}: image {row['image_id']!r} has no path")
+    spacing = (row.get("mm_per_px_x", math.nan), row.get("mm_per_px_y", math.nan))
+    stated = not any(math.isnan(length) for length in spacing)
+    return ImageFile(row["image_id"], folder / row["path"], spacing if stated else given)

@@ -1,0 +1,87 @@
+"""`overread init`: a folder of images becomes a study."""
+
+from __future__ import annotations
+
+import json as json_text
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+__all__ = ["init"]
+
+
+def init(
+    folder: Path,
+    *,
+    mm_per_px: float | None = None,
+    ids: Literal["name", "hash"] | None = None,
+    patients: Literal["hashed", "raw", "none"] = "hashed",
+    patient_pattern: str | None = None,
+    overwrite: Annotated[bool, Parameter(negative=())] = False,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Make a study out of a folder of DICOM, PNG, TIFF or JPEG files.
+
+    Writes images.csv and a commented study.toml. Where an import has made images.csv already, its ids stay and the
+    files are found by them. Nothing that names a patient is written unless you ask for it.
+
+    Parameters
+    ----------
+    folder
+        Folder with the images, also in folders within it.
+    mm_per_px
+        Size of a pixel in mm, for files that do not state it.
+    ids
+        name: an image's id is its file's name. hash: a salted hash, for files that are named after patients. Without
+        it: the name, unless it holds the patient's name or id.
+    patients
+        hashed: a DICOM file's PatientID as a salted hash. raw: as it stands. none: not read.
+    patient_pattern
+        Regular expression whose first group in a file's name is the patient, for files without a header.
+    overwrite
+        Replace images.csv and study.toml.
+    json
+        Print what was made as JSON.
+    """
+    from overread.errors import UsageError
+    from overread.study.making import image_files, make_study
+    from overread.study.telling import ProgressBar, SilentProgress
+
+    if mm_per_px is not None and not 0 < mm_per_px < float("inf"):
+        raise UsageError(f"--mm-per-px {mm_per_px}: need a size above 0, such as 0.143")
+    watcher = SilentProgress() if json else ProgressBar()
+    watcher.begin("images", len(image_files(folder)) if folder.is_dir() else 0)
+    try:
+        made = make_study(
+            folder,
+            mm_per_px=mm_per_px,
+            ids=ids,
+            patients=patients,
+            patient_pattern=patient_pattern,
+            overwrite=overwrite,
+            advance=watcher.advance,
+        )
+    finally:
+        watcher.end()
+    if json:
+        record = {
+            "images": made.n_images,
+            "patients": made.n_patients,
+            "unreadable": made.unreadable,
+            "written": [str(path) for path in made.written],
+            "notes": made.notes,
+        }
+        print(json_text.dumps(record))
+        return
+    print(f"{made.n_images} images, {made.n_patients} patients known")
+    for name, reason in list(made.unreadable.items())[:10]:
+        print(f"left out: {name}: {reason}")
+    if len(made.unreadable) > 10:
+        print(f"... and {len(made.unreadable) - 10} more")
+    for path in made.written:
+        print(f"wrote {path}")
+    for note in made.notes:
+        print(note)
+    if not made.notes:
+        print(f"Next: overread run {folder}")

@@ -1,0 +1,336 @@
+"""Make a study out of a folder of image files.
+
+Nothing that names a patient is written: a DICOM file's PatientID becomes a salted hash, its PatientName is only
+compared with the file's name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from overread.errors import ImageError, InvalidInputError, TableError, UsageError
+from overread.images import read_source
+from overread.images.dicom_elements import Encoding, read_elements
+from overread.images.dicom_file import DICOM_PREFIX, PREAMBLE, TRANSFER_SYNTAX, inflated
+from overread.images.limits import MAX_BYTES
+from overread.marks.mark_set import find_table
+from overread.marks.tables import read_table, write_table
+from overread.storage import write_atomically
+from overread.study.template import settings_template
+
+__all__ = ["MadeStudy", "Patients", "make_study"]
+
+Patients = Literal["hashed", "raw", "none"]
+
+ENDINGS = {".dcm", ".dicom", ".png", ".tif", ".tiff", ".jpg", ".jpeg", ""}
+OURS = {"runs", "known"}
+SALT_FILE = ".patient_salt"
+PATIENT_NAME, PATIENT_ID = 0x00100010, 0x00100020
+DEFLATED, IMPLICIT, BIG_ENDIAN = "1.2.840.10008.1.2.1.99", "1.2.840.10008.1.2", "1.2.840.10008.1.2.2"
+# Label Studio puts eight hexadecimal digits before the name of an uploaded file.
+UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")
+
+
+@dataclass(frozen=True)
+class FoundImage:
+    """A file that can be read: its path in the folder, spacing (x, y), size, and what its header says."""
+
+    path: str
+    mm_per_px: tuple[float, float] | None
+    shape: tuple[int, int]
+    patient_id: str
+    patient_name: str
+
+
+@dataclass(frozen=True)
+class MadeStudy:
+    """What was made.
+
+    Attributes
+    ----------
+    n_images, n_patients
+        Rows of the images table; patients known.
+    unreadable
+        Files that look like images and cannot be read, with the reason.
+    written
+        Files that were written.
+    notes
+        What is still to be done, in sentences.
+    """
+
+    n_images: int
+    n_patients: int
+    unreadable: dict[str, str]
+    written: list[Path]
+    notes: list[str] = field(default_factory=list)
+
+
+def make_study(
+    folder: Path,
+    *,
+    mm_per_px: float | None = None,
+    ids: Literal["name", "hash"] | None = None,
+    patients: Patients = "hashed",
+    patient_pattern: str | None = None,
+    overwrite: bool = False,
+    advance: Callable[[int], None] = lambda n: None,
+) -> MadeStudy:
+    """Write ``images.csv`` and a commented ``study.toml`` for a folder of images.
+
+    Where there is an images table already (say from ``overread import``), its ids are kept and the files are found
+    by them.
+
+    Parameters
+    ----------
+    folder
+        Folder with DICOM, PNG, TIFF or JPEG files, also in folders within it.
+    mm_per_px
+        Size of a pixel of files that do not state it.
+    ids
+        "name": an image's id is the name of its file. "hash": a salted hash of it. None: the name, but names that
+        hold the patient's name or id of their own header are refused.
+    patients
+        "hashed": a DICOM file's PatientID as a salted hash. "raw": as it stands. "none": not read.
+    patient_pattern
+        Regular expression whose first group in a file's name is the patient, for files without a header; the group
+        becomes a salted hash too, unless ``patients`` is "raw".
+    overwrite
+        Whether an images table and settings that are there may be replaced.
+    advance
+        Called with the number of files just read.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: there is no such folder")
+    pattern = compiled(patient_pattern)
+    known = find_table(folder, "images")
+    files = image_files(folder)
+    if not files:
+        raise InvalidInputError(f"{folder}: no DICOM, PNG, TIFF or JPEG files in it or in its folders")
+    found, unreadable = look_at(files, folder, mm_per_px, advance)
+    if not found:
+        first = next(iter(unreadable.items()))
+        raise InvalidInputError(f"{folder}: not one image can be read; {first[0]}: {first[1]}")
+    salt = salt_of(folder)
+    if known is None or overwrite:
+        images = new_table(found, ids, salt)
+        target = folder / "images.csv"
+        if known is not None and known != target:
+            raise UsageError(f"{known}: is there already; take it away first")
+    else:
+        images = with_files(read_table(known, "images"), found, known)
+        target = known
+    images = with_patients(images, found, patients, pattern, salt)
+    written = [write_table(images, target)]
+    settings = folder / "study.toml"
+    if overwrite or not settings.exists():
+        written.append(write_atomically(settings, settings_template().encode()))
+    told = images["patient_id"] if "patient_id" in images else pd.Series(dtype="str")
+    n_patients = int(told[told != ""].nunique())
+    return MadeStudy(len(images), n_patients, unreadable, written, notes(folder, images, n_patients))
+
+
+def compiled(pattern: str | None) -> re.Pattern[str] | None:
+    """Regular expression of the user, with a group."""
+    if pattern is None:
+        return None
+    try:
+        made = re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"--patient-pattern {pattern!r}: {error}") from None
+    if not made.groups:
+        raise UsageError(f"--patient-pattern {pattern!r}: put the patient into a group, such as ([0-9]+)_.*")
+    return made
+
+
+def image_files(folder: Path) -> list[Path]:
+    """Files that may be images, sorted by path; hidden files and Overread's own folders are passed over."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        if any(part.startswith(".") for part in parts) or parts[0] in OURS:
+            continue
+        if path.suffix.lower() in ENDINGS and path.is_file() and (path.suffix or is_dicom(path)):
+            found.append(path)
+    return found
+
+
+def is_dicom(path: Path) -> bool:
+    """Whether a file without an ending is DICOM."""
+    with path.open("rb") as file:
+        return file.read(PREAMBLE + len(DICOM_PREFIX))[PREAMBLE:] == DICOM_PREFIX
+
+
+def look_at(
+    files: Sequence[Path], folder: Path, mm_per_px: float | None, advance: Callable[[int], None]
+) -> tuple[list[FoundImage], dict[str, str]]:
+    """Read every file once: what can be used, and why the others cannot."""
+    found, unreadable = [], {}
+    given = None if mm_per_px is None else (mm_per_px, mm_per_px)
+    for path in files:
+        relative = path.relative_to(folder).as_posix()
+        try:
+            source = read_source(path)
+            stated = source.spacing.spacing
+            spacing = given if stated is None else (stated.x, stated.y)
+            if spacing is None:
+                raise ImageError(f"{path}: {source.spacing.problem}; give --mm-per-px")
+            rows, columns = source.shape
+            found.append(FoundImage(relative, spacing, (rows, columns), *patient_of(path)))
+        except ImageError as error:
+            unreadable[relative] = str(error).removeprefix(f"{path}: ")
+        advance(1)
+    return found, unreadable
+
+
+def patient_of(path: Path) -> tuple[str, str]:
+    """PatientID and PatientName of a DICOM file; empty for others."""
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES)
+    if content[PREAMBLE : PREAMBLE + len(DICOM_PREFIX)] != DICOM_PREFIX:
+        return "", ""
+    view = memoryview(content)
+    meta, start = read_elements(
+        view, PREAMBLE + len(DICOM_PREFIX), Encoding(), [TRANSFER_SYNTAX], group=0x0002
+    )
+    syntax = bytes(meta[TRANSFER_SYNTAX].value).decode("ascii").strip(" \0")
+    if syntax == DEFLATED:
+        view, start = memoryview(inflated(view[start:])), 0
+    encoding = Encoding(implicit=syntax == IMPLICIT, big_endian=syntax == BIG_ENDIAN)
+    elements, _ = read_elements(view, start, encoding, [PATIENT_ID, PATIENT_NAME])
+    texts = [
+        bytes(elements[tag].value).decode("utf-8", "replace").strip(" \0") if tag in elements else ""
+        for tag in (PATIENT_ID, PATIENT_NAME)
+    ]
+    return texts[0], texts[1]
+
+
+def salt_of(folder: Path) -> str:
+    """Secret of the study, by which hashes cannot be guessed; kept in the folder so that they stay the same."""
+    path = folder / SALT_FILE
+    if not path.is_file():
+        write_atomically(path, secrets.token_hex(32).encode())
+        path.chmod(0o600)
+    return path.read_text(encoding="ascii")
+
+
+def hashed(text: str, salt: str) -> str:
+    """Sixteen hexadecimal digits that stand for a text."""
+    return hashlib.sha256(f"{salt}:{text}".encode()).hexdigest()[:16]
+
+
+def new_table(found: Sequence[FoundImage], ids: str | None, salt: str) -> pd.DataFrame:
+    """Images table of files."""
+    if ids == "hash":
+        names = [hashed(image.path, salt) for image in found]
+    else:
+        if ids is None:
+            refuse_names(found)
+        stems = [Path(image.path).stem for image in found]
+        repeated = {stem for stem, count in Counter(stems).items() if count > 1}
+        names = [image.path if stem in repeated else stem for image, stem in zip(found, stems, strict=True)]
+    return with_sizes(pd.DataFrame({"image_id": names}, dtype="str"), found)
+
+
+def refuse_names(found: Sequence[FoundImage]) -> None:
+    """Refuse files that are named after their patient: ids are shown in results."""
+    for image in found:
+        parts = [*re.split(r"[^\w]+|_", image.patient_name), image.patient_id]
+        stem = Path(image.path).stem.casefold()
+        if any(len(part) > 2 and part.casefold() in stem for part in parts):
+            raise UsageError(
+                "a file's name holds the patient's name or id of its own header; ids of images are shown in results"
+                " (give --ids hash, or --ids name to use it all the same)"
+            )
+
+
+def with_sizes(images: pd.DataFrame, found: Sequence[FoundImage]) -> pd.DataFrame:
+    """Add path, spacing and size, row by row."""
+    spacing = np.array([image.mm_per_px for image in found], dtype=np.float64)
+    return images.assign(
+        path=[image.path for image in found],
+        mm_per_px_x=spacing[:, 0],
+        mm_per_px_y=spacing[:, 1],
+        width_px=[float(image.shape[1]) for image in found],
+        height_px=[float(image.shape[0]) for image in found],
+    )
+
+
+def with_files(images: pd.DataFrame, found: Sequence[FoundImage], place: Path) -> pd.DataFrame:
+    """Find the file of every image of a table by the image's id, or by the path that is there."""
+    names: dict[str, list[FoundImage]] = {}
+    for image in found:
+        for name in {image.path, Path(image.path).name, Path(image.path).stem}:
+            names.setdefault(name, []).append(image)
+    chosen = []
+    paths = images["path"] if "path" in images else pd.Series("", index=images.index)
+    for row, (image_id, path) in enumerate(zip(images["image_id"], paths, strict=True)):
+        last = image_id.rsplit("/", 1)[-1]
+        keys = [key for key in (path, Path(path).name, image_id, last, UPLOAD_PREFIX.sub("", last)) if key]
+        matches = next((names[key] for key in keys if key in names), [])
+        if len(matches) != 1:
+            what = "no readable image file goes" if not matches else f"{len(matches)} image files go"
+            raise TableError(
+                f"{place}, row {row + 2}, column path: {what} by the id {image_id!r} (write its path into the"
+                " column path, or take the row out)"
+            )
+        chosen.append(matches[0])
+    return with_sizes(images, chosen)
+
+
+def with_patients(
+    images: pd.DataFrame,
+    found: Sequence[FoundImage],
+    patients: Patients,
+    pattern: re.Pattern[str] | None,
+    salt: str,
+) -> pd.DataFrame:
+    """Fill the patients of images whose table does not name them."""
+    by_path = {image.path: image for image in found}
+    known = images["patient_id"] if "patient_id" in images else pd.Series("", index=images.index)
+    filled = []
+    for path, own in zip(images["path"], known, strict=True):
+        raw = "" if patients == "none" else by_path[path].patient_id
+        match = None if pattern is None else pattern.search(Path(path).name)
+        if not raw and match is not None:
+            raw = match.group(1) or ""
+        filled.append(own or (raw if patients == "raw" or not raw else hashed(raw, salt)))
+    images = images.drop(columns="patient_id", errors="ignore")
+    images.insert(1, "patient_id", pd.Series(filled, index=images.index, dtype="str"))
+    return images
+
+
+def notes(folder: Path, images: pd.DataFrame, n_patients: int) -> list[str]:
+    """Say what is still to be done before the study can run."""
+    said = []
+    alone = int((images["patient_id"] == "").sum())
+    if alone:
+        said.append(
+            f"{alone} images have no patient: each counts as its own. If a patient has several images, fill patient_id"
+            " in images.csv, or give --patient-pattern; else results come out too good."
+        )
+    for kind in ("marks", "readings"):
+        path = find_table(folder, kind)
+        if path is None:
+            said.append(
+                f"There is no {kind} table. Import your tool's export with: overread import FILE --out {folder}"
+                f" (see overread import --help), or write {kind}.csv."
+            )
+            continue
+        table = read_table(path, kind)
+        unknown = table.loc[~table["image_id"].isin(images["image_id"]), "image_id"]
+        if len(unknown):
+            said.append(
+                f"{path.name}: {unknown.nunique()} image ids are not in images.csv, such as {unknown.iloc[0]!r};"
+                " make them the same."
+            )
+    return said

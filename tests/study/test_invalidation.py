@@ -1,0 +1,163 @@
+"""What a change makes anew: exactly what depends on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import pytest
+from stand_in import spec
+from trees import content
+
+from overread.marks import read_table, write_table
+from overread.study import run_study
+
+SOFT = {"path_bags", "choice", "soft", "out_of_fold_soft"}
+FOLDS = {"out_of_fold_soft", "out_of_fold_b1", "out_of_fold_b2"}
+END = {"scores", "operating_points", "results"}
+
+
+@pytest.fixture(autouse=True)
+def quick_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests ask what is made anew, not what comes out."""
+    monkeypatch.setattr("overread.study.stages.study_results", lambda *_: {"made": "anew"})
+
+
+def rerun(study: Path, **options: object) -> tuple[set[str], set[str]]:
+    """Stages that were done, and images that were worked on, with the kind of work."""
+    calls = study / "calls"
+    calls.unlink(missing_ok=True)
+    report = run_study(study, pipeline=spec(calls=str(calls), **options))
+    return set(report.done), set(calls.read_text().splitlines()) if calls.exists() else set()
+
+
+def change_settings(study: Path, old: str, new: str) -> None:
+    path = study / "study.toml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_nothing_changed_nothing_done(light: Path) -> None:
+    before = content(light / "runs" / "main")
+    assert rerun(light) == (set(), set())
+    assert content(light / "runs" / "main") == before
+
+
+def test_one_byte_of_one_image(light: Path) -> None:
+    path = light / "images" / "004.png"
+    pixels = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
+    pixels[40, 40] ^= 1
+    cv2.imwrite(str(path), pixels)
+    done, work = rerun(light)
+    assert work == {"candidates case 004", "features case 004"}
+    assert done >= {"images", *SOFT}
+    assert not done & {"truth", "split"}
+
+
+def test_a_byte_that_changes_no_pixel_stops_at_the_shard(light: Path) -> None:
+    path = light / "images" / "004.png"
+    path.write_bytes(path.read_bytes() + b"\0")
+    done, work = rerun(light)
+    assert work == {"candidates case 004", "features case 004"}
+    assert done == {"images"}
+
+
+def test_another_feature_version_keeps_the_candidates(light: Path) -> None:
+    done, work = rerun(light, feature_version="f2")
+    assert work == {f"features case {number:03d}" for number in range(36)}
+    assert done == {"images"}
+
+
+def test_another_candidate_version_makes_both_anew(light: Path) -> None:
+    _, work = rerun(light, candidate_version="c2")
+    assert len(work) == 72
+
+
+def test_another_limit_gives_other_candidates_and_models(light: Path) -> None:
+    done, work = rerun(light, limit=8)
+    assert len(work) == 72
+    assert done >= {"images", "candidates", *SOFT, *END}
+
+
+def test_a_spacing(light: Path) -> None:
+    images = read_table(light / "images.csv", "images")
+    images.loc[5, ["mm_per_px_x", "mm_per_px_y"]] = 2.1
+    write_table(images, light / "images.csv")
+    done, work = rerun(light)
+    assert work == {"candidates case 005", "features case 005"}
+    assert "truth" not in done
+
+
+def test_a_renamed_file_changes_nothing(light: Path) -> None:
+    images = read_table(light / "images.csv", "images")
+    (light / "images" / "005.png").rename(light / "images" / "other.png")
+    images.loc[5, "path"] = "images/other.png"
+    write_table(images, light / "images.csv")
+    assert rerun(light) == ({"split"}, set())
+
+
+def test_a_mark(light: Path) -> None:
+    marks = read_table(light / "marks.csv", "marks")
+    marks.loc[0, "x_mm"] += 3.0
+    write_table(marks, light / "marks.csv")
+    done, work = rerun(light)
+    assert not work
+    assert done >= {"truth", *SOFT, *END}
+    assert not done & {"images"}
+
+
+def test_the_order_of_the_marks_stops_at_the_truth(light: Path) -> None:
+    marks = read_table(light / "marks.csv", "marks")
+    write_table(marks.iloc[::-1], light / "marks.csv")
+    assert rerun(light) == ({"truth"}, set())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("fp_targets = [0.5, 2.0]", "fp_targets = [0.5, 3.0]", {"operating_points", "results"}),
+        ("n_bootstrap = 20", "n_bootstrap = 21", {"choice", "results"}),
+        ("chance_shifts = 3", "chance_shifts = 2", {"results"}),
+        ("[b2]", "[b2]\nmax_iter = 999", {"b2", "out_of_fold_b2", "scores", "results"}),
+        ("folds = 2", "folds = 3", {"b2", *FOLDS, *END}),
+        ('executor = "serial"', 'executor = "serial"\nbatch = 3', set()),
+        ("seed = 3", "seed = 3\n[limits]\nseconds_per_image = 9.0", set()),
+        ("[soft]", "[soft]\ntolerance = 0.03", {"choice", "results"}),
+    ],
+)
+def test_a_setting(finished: Path, old: str, new: str, expected: set[str]) -> None:
+    change_settings(finished, old, new)
+    done, work = rerun(finished)
+    assert not work
+    assert done - {"results"} <= expected | {"scores", "operating_points"}
+    assert done >= expected - {"scores", "operating_points", "out_of_fold_b2"}
+
+
+def test_a_damaged_shard_is_made_again(light: Path) -> None:
+    before = content(light / "runs" / "main")
+    shard = sorted((light / "runs/main/shards").glob("*.parquet"))[3]
+    damaged = bytearray(shard.read_bytes())
+    damaged[100] ^= 1
+    shard.write_bytes(damaged)
+    done, work = rerun(light)
+    assert len(work) == 2
+    assert done == {"images"}
+    assert content(light / "runs" / "main") == before
+
+
+@pytest.mark.parametrize("name", ["models/soft.json", "tables/truth.parquet", "choice.json", "operating_points.json"])
+def test_a_damaged_file_is_made_again(light: Path, name: str) -> None:
+    before = content(light / "runs" / "main")
+    path = light / "runs" / "main" / name
+    path.write_bytes(path.read_bytes()[:-30])
+    rerun(light)
+    assert content(light / "runs" / "main") == before
+
+
+def test_an_image_that_left_the_study_takes_its_shard_along(light: Path) -> None:
+    for kind in ("images", "readings", "marks"):
+        table = read_table(light / f"{kind}.csv", kind)
+        write_table(table[table["image_id"] != "case 035"], light / f"{kind}.csv")
+    rerun(light)
+    assert len(list((light / "runs/main/shards").glob("*"))) == 35

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from overread.errors import InvalidInputError
+from overread.study.settings import Settings, parse_settings, read_settings
+from overread.study.template import COMMENTS, settings_template
+from overread.truth import HIT, STRICT_HIT, HitRule, LabelOptions, MergeOptions
+
+
+def test_no_key_means_the_defaults_of_the_stages() -> None:
+    settings = parse_settings({})
+    assert settings.merge_options() == MergeOptions()
+    assert settings.label_options() == LabelOptions()
+    assert settings.hits.hit_rule() == HIT
+
+
+def test_the_seed_is_the_seed_of_the_merging_too() -> None:
+    assert parse_settings({"seed": 7}).merge_options().seed == 7
+
+
+@pytest.mark.parametrize(
+    ("hits", "rule"),
+    [
+        ({"rule": "strict"}, STRICT_HIT),
+        ({"rule": "hit", "margin_mm": 2.0}, HitRule(margin_mm=2.0)),
+        ({"rule": "distance", "max_distance_mm": 8.0}, HitRule(kind="distance", max_distance_mm=8.0)),
+        ({"rule": "overlap", "min_overlap": 0.2}, HitRule(kind="overlap", min_overlap=0.2)),
+    ],
+)
+def test_hit_rules(hits: dict[str, object], rule: HitRule) -> None:
+    assert parse_settings({"hits": hits}).hits.hit_rule() == rule
+
+
+HOSTILE = [
+    ({"sed": 1}, "sed: there is no such key (did you mean seed?)"),
+    ({"soft": {"n_lambda": 3}}, "[soft] n_lambda: there is no such key (did you mean n_lambdas?)"),
+    ({"merging": {"t00": 0.5}}, "did you mean t0?"),
+    ({"merging": {"seed": 1}}, "the study has one seed"),
+    ({"seed": -1}, "seed = -1"),
+    ({"seed": "1"}, "seed = '1'"),
+    ({"seed": True}, "seed = True"),
+    ({"seed": 2**32}, "seed"),
+    ({"merging": {"t0": 5.0}}, "t0 must be in [0, 1]"),
+    ({"merging": {"method": "stars"}}, "[merging] method = 'stars'"),
+    ({"labels": {"n_min": 0}}, "n_min must be at least 1"),
+    ({"hits": {"rule": "distance"}}, "needs max_distance_mm"),
+    ({"evaluation": {"fp_targets": [1.0, 0.5]}}, "must grow"),
+    ({"evaluation": {"fp_targets": []}}, "[evaluation] fp_targets"),
+    ({"evaluation": {"fp_targets": [math.nan]}}, "fp_targets[0] = nan"),
+    ({"evaluation": {"level": math.inf}}, "[evaluation] level = inf"),
+    ({"evaluation": {"n_bootstrap": 0}}, "[evaluation] n_bootstrap"),
+    ({"models": {"wanted": ["soft", "b3"]}}, "wanted[1] = 'b3'"),
+    ({"models": {"wanted": ["b1", "b1"]}}, "twice"),
+    ({"models": 3}, "models = 3"),
+    ({"limits": {"memory_mb": 1}}, "[limits] memory_mb"),
+    ({"execution": {"executor": "cloud"}}, "[execution] executor = 'cloud'"),
+]
+
+
+@pytest.mark.parametrize(("raw", "told"), HOSTILE)
+def test_a_mistake_is_named_with_its_key(raw: dict[str, object], told: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        parse_settings(raw, "study.toml")
+    assert str(caught.value).startswith("study.toml, ")
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"seed = ", "is not TOML"),
+        (b"seed = 1\nseed = 2", "is not TOML"),
+        (b"\xff\xfe", "is not UTF-8"),
+        (b"a = " + b"[" * 50_000, "is not TOML"),
+        (b"#" * (1 << 20) + b"##", "larger than"),
+        (b"seed = 99999999999999999999", "seed"),
+    ],
+)
+def test_a_file_that_is_no_settings_file(tmp_path: Path, content: bytes, told: str) -> None:
+    path = tmp_path / "study.toml"
+    path.write_bytes(content)
+    with pytest.raises(InvalidInputError, match="study.toml") as caught:
+        read_settings(path)
+    assert told in str(caught.value)
+
+
+def test_no_file_names_the_command_that_makes_one(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="overread init"):
+        read_settings(tmp_path / "study.toml")
+
+
+def test_the_template_means_the_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(settings_template())
+    assert read_settings(path) == Settings()
+    assert read_settings(path, seed=9).seed == 9
+
+
+def test_every_key_of_the_template_can_be_switched_on(tmp_path: Path) -> None:
+    lines = settings_template().splitlines()
+    path = tmp_path / "study.toml"
+    on = [line.removeprefix("# ") if " = " in line and not line.endswith((".", ":")) else line for line in lines]
+    path.write_text("\n".join(on))
+    settings = read_settings(path)
+    defaults, shown = Settings().plain(), settings.plain()
+    for section, values in defaults.items():
+        if section == "seed":
+            continue
+        for key, value in values.items():
+            assert shown[section][key] == value or value is None, (section, key)
+            assert shown[section][key] is not None
+            assert f"{section}.{key}" in COMMENTS or f"b1.{key}" in COMMENTS
