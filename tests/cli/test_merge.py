@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from overread.cli import main as run
+from overread.images import write_dicom, write_png16
 from overread.marks.tables import read_table, write_table
 from overread.truth import MergeOptions, merge_marks
 
@@ -69,6 +70,22 @@ def test_pixels_go_under_one_image(study, capsys):
     assert "--mm-per-px" in capsys.readouterr().err
     (study / "pixels.npy").write_bytes(b"no pixels")
     assert run([*figure, "--image", "i", "--mm-per-px", "0.5"]) == 4
+
+
+def test_image_files_go_under_one_image(study, capsys):
+    pixels = np.random.default_rng(0).integers(0, 4000, (100, 200)).astype(np.uint16)
+    write_dicom(study / "a.dcm", pixels, 0.5, patient_id="p", image_id="i")
+    write_png16(study / "a.png", pixels)
+    figure = ["merge", str(study), "--figure", str(study / "f.png"), "--image", "i", "--pixels"]
+    assert run([*figure, str(study / "a.dcm")]) == 0
+    assert run([*figure, str(study / "a.png"), "--mm-per-px", "0.5"]) == 0
+    capsys.readouterr()
+    assert run([*figure, str(study / "a.png")]) == 4
+    assert "does not state the size of a pixel" in capsys.readouterr().err
+    assert run([*figure, str(study / "a.dcm"), "--mm-per-px", "0.7"]) == 4
+    assert "PixelSpacing says 0.5" in capsys.readouterr().err
+    assert run([*figure, str(study / "marks.csv"), "--mm-per-px", "0.5"]) == 4
+    assert run([*figure, str(study / "a.dcm"), "--image", "00123"]) == 2
 
 
 def test_readers_as_json(study, capsys):

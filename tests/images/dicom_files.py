@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +16,19 @@ from pydicom.encaps import encapsulate
 PATIENT = "Doe^Jane^Secret"
 
 
+def folder_of(package: str) -> Path:
+    """Folder of an installed package, without importing it."""
+    return Path(find_spec(package).origin).parent
+
+
 def pydicom_file(name: str) -> Path:
     """File in pydicom's own wheel."""
-    return Path(str(files("pydicom"))) / "data" / "test_files" / name
+    return folder_of("pydicom") / "data" / "test_files" / name
 
 
 def pydicom_data(name: str) -> Path:
     """File in the package pydicom-data."""
-    return Path(str(files("data_store"))) / "data" / name
+    return folder_of("data_store") / "data" / name
 
 
 def radiograph_dataset(pixels: np.ndarray, *, syntax=uid.ExplicitVRLittleEndian, **attributes) -> FileDataset:

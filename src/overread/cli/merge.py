@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["merge"]
 
+DRAWN_MM = 0.35
+"""Side of the square pixels under the marks."""
+
 
 def merge(
     study: Path | None = None,
@@ -52,9 +55,9 @@ def merge(
     image
         Image to draw; repeat for more. Without it, the two images with the most marks.
     pixels
-        Pixels of that one image, as a 2-D NumPy file (.npy).
+        That one image: a DICOM, PNG, TIFF or JPEG file, or a 2-D NumPy file (.npy).
     mm_per_px
-        Spacing of the pixels.
+        Spacing of the pixels, where the file does not state it.
     json
         Print JSON instead of tables.
     options
@@ -99,13 +102,27 @@ def drawn(
 
 def read_pixels(path: Path, mm_per_px: float | None, images: tuple[str, ...]) -> Any:
     """Pixels of the one image that is drawn."""
+    from overread.images import display_image
+    from overread.truth.figures import Picture
+
+    if len(images) != 1:
+        raise UsageError("--pixels needs exactly one --image")
+    if mm_per_px is not None and not 0.0 < mm_per_px < float("inf"):
+        raise UsageError("--mm-per-px must be above 0")
+    if path.suffix.lower() != ".npy":
+        grey = display_image(path, mm_per_px=mm_per_px, grid_mm=DRAWN_MM)
+        return Picture(grey, DRAWN_MM, DRAWN_MM)
+    if mm_per_px is None:
+        raise UsageError("--pixels with a NumPy file needs --mm-per-px")
+    return Picture(read_array(path), mm_per_px, mm_per_px)
+
+
+def read_array(path: Path) -> Any:
+    """2-D array of a NumPy file."""
     import numpy as np
 
     from overread.errors import FormatError
-    from overread.truth.figures import Picture
 
-    if len(images) != 1 or mm_per_px is None or not 0.0 < mm_per_px < float("inf"):
-        raise UsageError("--pixels needs exactly one --image and --mm-per-px above 0")
     try:
         array = np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
@@ -114,7 +131,7 @@ def read_pixels(path: Path, mm_per_px: float | None, images: tuple[str, ...]) ->
         raise FormatError(
             f"{path}: an image is a 2-D array of numbers, not {array.dtype} of shape {array.shape}"
         )
-    return Picture(array, mm_per_px, mm_per_px)
+    return array
 
 
 def summary(tables: MarkSet, truth: pd.DataFrame) -> dict[str, int]:

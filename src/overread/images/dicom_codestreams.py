@@ -138,9 +138,15 @@ def check_end(codestream: bytes) -> None:
 
 
 def check_run_lengths(codestream: bytes, layout: PixelLayout) -> None:
-    """Refuse more pixels than runs of the largest length could give."""
-    n_bytes = layout.rows * layout.columns * layout.bits_allocated // 8
-    if n_bytes > RLE_GAIN * max(0, len(codestream) - RLE_HEADER):
+    """Refuse a header without one segment per byte of a pixel, and more pixels than the longest runs give."""
+    if len(codestream) < RLE_HEADER:
+        raise ImageError("the compressed pixels are cut: no header")
+    n_segments, *offsets = struct.unpack_from("<16L", codestream)
+    n_bytes = layout.bits_allocated // 8
+    starts = offsets[:n_segments]
+    if n_segments != n_bytes or starts[0] != RLE_HEADER or starts != sorted({*starts}):
+        raise ImageError("the header of the compressed pixels is damaged")
+    if layout.rows * layout.columns * n_bytes > RLE_GAIN * (len(codestream) - RLE_HEADER):
         raise ImageError(
             f"{len(codestream)} compressed bytes cannot hold {layout.rows} x {layout.columns} pixels"
         )

@@ -1,0 +1,272 @@
+"""The rows "Files" of the list of hostile inputs: each gets a typed error, in bounded memory and time."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+import zlib
+
+import numpy as np
+import pytest
+from dicom_files import compressed, pydicom_data, radiograph_dataset, save
+from PIL import Image
+from pydicom import uid
+from pydicom.encaps import generate_frames
+
+from overread.errors import ImageError, InvalidInputError
+from overread.images import read_image
+
+READ = """
+import resource, sys
+from overread.errors import ImageError
+from overread.images import read_image
+resource.setrlimit(resource.RLIMIT_AS, (3 << 29, 3 << 29))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    read_image(sys.argv[1], mm_per_px=0.2)
+except ImageError as error:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before >> 10, error)
+"""
+
+
+def refused_in_child(path, *, grown_mib):
+    """Message of the refusal, from a child that may take 30 s and grow by so many MiB."""
+    child = subprocess.run(
+        [sys.executable, "-c", READ, str(path)], capture_output=True, text=True, timeout=30
+    )
+    assert child.returncode == 0, child.stderr
+    grown, _, message = child.stdout.partition(" ")
+    assert int(grown) <= grown_mib
+    return message
+
+
+def small(**attributes):
+    return radiograph_dataset(np.arange(64, dtype=np.uint16).reshape(8, 8), **attributes)
+
+
+def headed(body: bytes, syntax=uid.ExplicitVRLittleEndian) -> bytes:
+    """Meta information of a small file, with another body."""
+    identifier = syntax.encode() + b"\0" * (len(syntax) % 2)
+    element = struct.pack("<HH2sH", 2, 0x10, b"UI", len(identifier)) + identifier
+    return b"\0" * 128 + b"DICM" + element + body
+
+
+def test_every_truncation_of_a_small_file_is_refused(tmp_path):
+    path = save(small(), tmp_path / "a.dcm")
+    content = path.read_bytes()
+    for length in range(len(content)):
+        path.write_bytes(content[:length])
+        with pytest.raises(ImageError):
+            read_image(path)
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.tif", "a.jpg", "lzw.tif"])
+def test_truncated_pictures_are_refused(tmp_path, twelve_bits, name):
+    path = tmp_path / name
+    options = {"compression": "tiff_lzw"} if name == "lzw.tif" else {}
+    Image.fromarray((twelve_bits >> 4).astype(np.uint8)).save(path, **options)
+    content = path.read_bytes()
+    for length in range(0, len(content) * 9 // 10, 97):
+        path.write_bytes(content[:length])
+        with pytest.raises(ImageError):
+            read_image(path, mm_per_px=0.2)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "empty"),
+        (b"x,y\n1,2\n", "neither DICOM, PNG, TIFF nor JPEG"),
+        (b"\x89PNG\r\n\x1a\n", "damaged"),
+        (b"\xff\xd8\xff", "damaged"),
+        (b"II*\0", "damaged"),
+        (b"\0" * 128 + b"DICM", "transfer syntax"),
+        (headed(b"", syntax=uid.MPEG2MPML), "transfer syntax"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["png", "dcm"])
+def test_the_content_decides_not_the_name(tmp_path, content, message, ending):
+    path = tmp_path / f"a.{ending}"
+    path.write_bytes(content)
+    with pytest.raises(ImageError, match=message):
+        read_image(path, mm_per_px=0.2)
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path):
+    for path in (tmp_path / "none.png", tmp_path):
+        with pytest.raises(ImageError, match="no such file"):
+            read_image(path)
+
+
+@pytest.mark.parametrize(("rows", "message"), [(65535, "cap"), (5000, "cannot hold")])
+def test_680_bytes_of_rle_that_claim_a_large_image(tmp_path, rows, message):
+    stream = struct.pack("<16L", 2, 64, 114, *[0] * 13) + b"\x81\0" * 50
+    dataset = compressed(np.zeros((8, 8), np.uint16), stream, uid.RLELossless)
+    dataset.Rows = dataset.Columns = rows
+    path = save(dataset, tmp_path / "a.dcm")
+    assert path.stat().st_size < 900
+    assert message in refused_in_child(path, grown_mib=40)
+
+
+def test_a_deflate_bomb_of_1_mb(tmp_path):
+    engine = zlib.compressobj(9, wbits=-15)
+    engine.compress(bytes(1 << 20))
+    engine.flush(zlib.Z_FULL_FLUSH)
+    # After a full flush every block of zeros is coded alike, and stands for itself.
+    block = engine.compress(bytes(1 << 20)) + engine.flush(zlib.Z_FULL_FLUSH)
+    body = block * 1000 + engine.flush()
+    path = tmp_path / "a.dcm"
+    path.write_bytes(headed(body, uid.DeflatedExplicitVRLittleEndian))
+    assert 900_000 < path.stat().st_size < 1_100_000
+    assert "inflates to more than" in refused_in_child(path, grown_mib=450)
+
+
+def test_a_png_that_claims_more_pixels_than_the_cap(tmp_path):
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">L", len(body)) + kind + body + struct.pack(">L", zlib.crc32(kind + body))
+
+    path = tmp_path / "a.png"
+    head = struct.pack(">LLBBBBB", 60000, 60000, 16, 0, 0, 0, 0)
+    body = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(bytes(1000))) + chunk(b"IEND", b"")
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + body)
+    refused_in_child(path, grown_mib=40)
+
+
+@pytest.mark.parametrize("length", [0xFFFFFFF0, 0xFFFFFFFE, 0x7FFFFFFF])
+def test_an_element_that_claims_4_gb(tmp_path, length):
+    path = tmp_path / "a.dcm"
+    path.write_bytes(headed(struct.pack("<HH2sHL", 0x28, 0x3006, b"OW", 0, length) + b"\0" * 100))
+    assert "longer than the file" in refused_in_child(path, grown_mib=40)
+
+
+@pytest.mark.parametrize("depth", [300, 100_000])
+@pytest.mark.parametrize("tag", [(0x0008, 0x1140), (0x0028, 0x3010)])
+def test_deep_sequences(tmp_path, depth, tag):
+    level = struct.pack("<HH2sHL", *tag, b"SQ", 0, 0xFFFFFFFF) + struct.pack(
+        "<HHL", 0xFFFE, 0xE000, 0xFFFFFFFF
+    )
+    path = tmp_path / "a.dcm"
+    path.write_bytes(headed(level * depth))
+    assert "nested deeper" in refused_in_child(path, grown_mib=40)
+
+
+def test_more_elements_than_the_cap(tmp_path):
+    path = tmp_path / "a.dcm"
+    path.write_bytes(headed(struct.pack("<HH2sH", 0x0009, 0x10, b"LO", 0) * 100_001))
+    with pytest.raises(ImageError, match="more than 100,000 elements"):
+        read_image(path)
+
+
+@pytest.mark.filterwarnings("ignore:Invalid value for VR DS")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0,143\\0,143",
+        "nan\\nan",
+        "inf\\inf",
+        "0\\0",
+        "0.000\\0.143",
+        "-0.1\\-0.1",
+        "1e9\\1e9",
+        "0.143",
+        "1_0\\1_0",
+        "x",
+    ],
+)
+def test_spacing_that_must_not_be_believed(tmp_path, text):
+    dataset = small(PixelSpacing=None, StudyDescription="x" * len(text))
+    path = save(dataset, tmp_path / "a.dcm")
+    padded = text.encode() + b" " * (len(text) % 2)
+    element = struct.pack("<HH2sH", 0x28, 0x30, b"DS", len(padded)) + padded
+    content = path.read_bytes()
+    at = content.index(struct.pack("<HH2s", 0x28, 0x100, b"US"))
+    path.write_bytes(content[:at] + element + content[at:])
+    with pytest.raises(ImageError, match=r"PixelSpacing.*give mm_per_px"):
+        read_image(path)
+    assert read_image(path, mm_per_px=0.2).source_mm_per_px == (0.2, 0.2)
+
+
+@pytest.mark.parametrize(
+    "given", [0, -1, float("nan"), float("inf"), "0,143", "0.143", (0.1, 0.2, 0.3), (0.1, 9.0), True]
+)
+def test_a_given_spacing_that_must_not_be_believed(tmp_path, given):
+    path = save(small(PixelSpacing=None), tmp_path / "a.dcm")
+    with pytest.raises(InvalidInputError, match="mm_per_px"):
+        read_image(path, mm_per_px=given)
+
+
+def test_a_panic_of_a_decoder_is_an_image_error(tmp_path, capfd):
+    # A literal run of 4 bytes of which one is there: pylibjpeg-rle reads past its end.
+    stream = struct.pack("<16L", 2, 64, 66, *[0] * 13) + b"\x03\x27\xc3"
+    path = save(compressed(np.zeros((6, 8), np.uint16), stream, uid.RLELossless), tmp_path / "a.dcm")
+    with pytest.raises(ImageError, match="PanicException"):
+        read_image(path)
+    assert "panicked" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "head", [(0, 64, 0), (1, 64, 0), (2, 64, 64), (2, 70, 80), (2, 64, 60), (16, 64, 70)]
+)
+def test_a_damaged_head_of_rle_is_refused(tmp_path, head):
+    stream = struct.pack("<16L", *head, *[0] * 13) + b"\xd1\0" * 2
+    path = save(compressed(np.zeros((6, 8), np.uint16), stream, uid.RLELossless), tmp_path / "a.dcm")
+    with pytest.raises(ImageError, match="header"):
+        read_image(path)
+
+
+def test_an_interrupt_is_not_swallowed(tmp_path, monkeypatch):
+    path = save(small(), tmp_path / "a.dcm")
+
+    def interrupted(content):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("overread.images.reading.decoded", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        read_image(path)
+
+
+def test_a_codestream_cut_inside_its_fragment_is_refused(tmp_path, twelve_bits):
+    for syntax in (uid.JPEG2000Lossless, uid.JPEGLSLossless):
+        dataset = radiograph_dataset(twelve_bits)
+        dataset.compress(syntax, generate_instance_uid=False)
+        (stream,) = generate_frames(dataset.PixelData, number_of_frames=1)
+        cut = compressed(twelve_bits, stream[: len(stream) // 2], syntax)
+        with pytest.raises(ImageError, match="no end marker"):
+            read_image(save(cut, tmp_path / "a.dcm"))
+
+
+def test_a_codestream_of_another_size_is_refused(tmp_path, twelve_bits):
+    for syntax in (uid.JPEG2000Lossless, uid.JPEGLSLossless):
+        dataset = radiograph_dataset(twelve_bits)
+        dataset.compress(syntax, generate_instance_uid=False)
+        dataset.Rows = 5000
+        with pytest.raises(ImageError, match="another size"):
+            read_image(save(dataset, tmp_path / "a.dcm"))
+
+
+def test_a_repeated_element_is_refused(tmp_path):
+    path = save(small(), tmp_path / "a.dcm")
+    content = path.read_bytes()
+    at = content.index(struct.pack("<HH2s", 0x28, 0x100, b"US"))
+    path.write_bytes(content[:at] + struct.pack("<HH2sHH", 0x28, 0x10, b"US", 2, 4) + content[at:])
+    with pytest.raises(ImageError, match=r"\(0028,0010\) stands there twice"):
+        read_image(path)
+
+
+def test_a_constant_image_is_refused(tmp_path):
+    path = save(radiograph_dataset(np.full((40, 40), 7, np.uint16)), tmp_path / "a.dcm")
+    with pytest.raises(ImageError, match="same value"):
+        read_image(path, grid_mm=0.15)
+
+
+def test_the_real_radiograph_takes_bounded_memory():
+    source = """
+import resource, sys
+from overread.images import read_image
+read_image(sys.argv[1], mm_per_px=0.2)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+"""
+    path = str(pydicom_data("RG1_J2KR.dcm"))
+    child = subprocess.run([sys.executable, "-c", source, path], capture_output=True, text=True, check=True)
+    assert int(child.stdout) < 600
