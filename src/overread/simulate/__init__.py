@@ -1,5 +1,6 @@
-"""Cohorts with known truth: lesions, readers who disagree, and candidates with features, without pixels."""
+"""Cohorts with known truth: phantoms, readers who disagree, and candidates with features but without pixels."""
 
 from overread.simulate.candidates import CandidateCohort, candidate_cohort
+from overread.simulate.phantom import Patient, Phantom, phantom
 
-__all__ = ["CandidateCohort", "candidate_cohort"]
+__all__ = ["CandidateCohort", "Patient", "Phantom", "candidate_cohort", "phantom"]

@@ -1,0 +1,106 @@
+"""Heart, great vessels, trachea: what stands between the lungs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
+from scipy.ndimage import gaussian_filter1d
+
+from overread.simulate.phantom.cage import Cage
+from overread.simulate.phantom.canvas import chord
+from overread.simulate.phantom.patient import Patient
+from overread.simulate.phantom.streams import stream
+from overread.simulate.phantom.view import View
+
+__all__ = ["Mediastinum", "make_mediastinum"]
+
+Floats = NDArray[np.float32]
+Masks = NDArray[np.bool_]
+
+HEART_Z_MM = -30.0
+HEART_TOP_MM = 88.0
+BORDER_SMOOTHING_MM = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class Mediastinum:
+    """Half chords between 0 and 1 of the cage's depth, air of the airways in mm, and where they are not zero."""
+
+    share: Floats
+    airway_mm: Floats
+    heart: Masks
+
+
+def make_mediastinum(view: View, patient: Patient, cage: Cage, *, dome_y: float, seed: int) -> Mediastinum:
+    """Place heart and great vessels; the heart sits on the diaphragm at height ``dome_y``."""
+    rng = stream(seed, "mediastinum")
+    heart = _heart(view, patient, cage, dome_y, rng)
+    vessels = _great_vessels(view, patient, rng)
+    share = np.sqrt(np.sqrt(heart**4 + vessels**4))
+    return Mediastinum(
+        share=np.minimum(share, np.float32(1)),
+        airway_mm=_airway(view, rng),
+        heart=heart > 0,
+    )
+
+
+def _between(
+    x: Floats, y: Floats, knots: NDArray[np.float64], right: NDArray[np.float64], left: NDArray[np.float64]
+) -> Floats:
+    """Half chord of a body with an elliptic section between two borders that change with height."""
+    fine = np.linspace(knots[0], knots[-1], 600)
+    borders = [PchipInterpolator(knots, values)(fine) for values in (right, left)]
+    sigma = BORDER_SMOOTHING_MM / (fine[1] - fine[0])
+    r, l = (
+        np.interp(y, fine, gaussian_filter1d(b, sigma, mode="nearest")).astype(np.float32) for b in borders
+    )
+    middle, half = (l - r) / 2, (l + r) / 2
+    return chord(1 - ((x - middle) / np.maximum(half, np.float32(1e-3))) ** 2)
+
+
+def _heart(view: View, patient: Patient, cage: Cage, dome_y: float, rng: np.random.Generator) -> Floats:
+    x, y = view.at(HEART_Z_MM)
+    width = 2 * cage.half_width_mm * patient.heart_ratio
+    share_right = rng.normal(0.345, 0.02)
+    length = dome_y + 14 - HEART_TOP_MM
+    levels = np.array([0.0, 0.12, 0.3, 0.5, 0.68, 0.82, 0.93, 1.04, 1.3])
+    right = np.array([0.0, 0.4, 0.62, 0.86, 0.99, 1.0, 0.93, 0.8, 0.0]) * width * share_right
+    left = np.array([0.0, 0.3, 0.47, 0.70, 0.90, 1.0, 0.99, 0.9, 0.0]) * width * (1 - share_right)
+    left[1:-1] += rng.normal(0, 1.5, 7)
+    right[1:-1] += rng.normal(0, 1.2, 7)
+    inside = (y > HEART_TOP_MM) & (y < HEART_TOP_MM + 1.3 * length)
+    knots = HEART_TOP_MM + levels * length
+    return np.where(inside, _between(x, y, knots, right, left), 0).astype(np.float32)
+
+
+def _great_vessels(view: View, patient: Patient, rng: np.random.Generator) -> Floats:
+    x, y = view.at(5.0)
+    age = (patient.age_years - 50) / 40
+    shift = rng.normal(0, 4)
+    knots = np.array([-300, -45, -10, 14, 45, 85, 104, 125, 160, 230, 420], dtype=np.float64)
+    left = np.array([44, 42, 33, 25, 24, 29, 35, 33, 28, 25, 25.0])
+    right = np.array([44, 42, 33, 25, 24, 29, 31, 30, 27, 24, 24.0])
+    left[2:] += rng.normal(0, 1.5, 9)
+    right[2:] += rng.normal(0, 1.3, 9) + 2 * age
+    column = _between(x, y, knots, right, left)
+    radius = np.float32(15 + 2.5 * age + rng.normal(0, 1.2))
+    off_x, off_y = x - np.float32(21 + 4 * age), (y - np.float32(66 + shift - 3 * age)) / np.float32(1.12)
+    knob = chord(1 - (off_x * off_x + off_y * off_y) / (radius * radius)) * np.float32(0.7)
+    return np.sqrt(np.sqrt(column**4 + knob**4))
+
+
+def _airway(view: View, rng: np.random.Generator) -> Floats:
+    """Air in the trachea and the main bronchi."""
+    x, y = view.at(15.0)
+    shift = np.float32(rng.normal(-2, 2))
+    carina = np.float32(92 + rng.normal(0, 4))
+    drift = shift * np.clip((y + 60) / 150, 0, 1)
+    trachea = chord(1 - ((x - drift) / np.float32(9)) ** 2) * np.float32(18) * (y < carina)
+    below = np.maximum(y - carina + 6, 0)
+    right = chord(1 - ((x - drift + below * np.float32(0.62)) / np.float32(8)) ** 2)
+    left = chord(1 - ((x - drift - below * np.float32(0.95)) / np.float32(8.5)) ** 2)
+    fade = np.clip(1 - below / np.float32(38), 0, 1) * (y >= carina - 6)
+    return np.maximum(trachea, np.maximum(right, left) * np.float32(14) * fade).astype(np.float32)

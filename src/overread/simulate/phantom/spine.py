@@ -1,0 +1,51 @@
+"""The spine: bodies of the vertebrae, discs between them, pedicles, processes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.simulate.phantom.cage import SPINE_Z_MM, Cage
+from overread.simulate.phantom.canvas import chord, smooth_step
+from overread.simulate.phantom.view import View
+
+__all__ = ["spine_amount"]
+
+Floats = NDArray[np.float32]
+
+BODY = 0.30
+ENDPLATE = 0.06
+PEDICLE = 0.06
+SPINOUS = 0.18
+TRANSVERSE = 0.08
+
+
+def spine_amount(view: View, cage: Cage, rng: np.random.Generator) -> Floats:
+    """Line integral that the spine adds to soft tissue.
+
+    Each pixel gets the vertebra it is nearest to and two coordinates on it: across, 1 at the side of the body;
+    along, -1 and 1 at the discs' middles.
+    """
+    x, y = view.at(SPINE_Z_MM)
+    numbers = np.arange(-7, 21)
+    level = np.interp(y, cage.vertebra_y(numbers), numbers).astype(np.float32)
+    number = np.rint(level)
+    along = (level - number) * np.float32(2)
+    half = np.float32(12.5) + np.clip(number + 5, 0, 25) * np.float32(0.58)
+    bow = np.float32(rng.normal(0, 2.5)) * np.sin(y / np.float32(90) + np.float32(rng.uniform(0, 6)))
+    across = (x - bow) / (half * (np.float32(0.9) + np.float32(0.1) * along * along))
+    inside = 1 - across**4 - (along / np.float32(0.86)) ** 8
+    rim = smooth_step(inside, 0.0, 0.12) * (1 - smooth_step(inside, 0.12, 0.5))
+    side = np.abs(across)
+    ring = np.exp(-(((_ellipse(side - np.float32(0.62), along + np.float32(0.25), 0.2, 0.33) - 1) / np.float32(0.55)) ** 2))
+    process = chord(1 - _ellipse(across, along - np.float32(0.45), 0.16, 0.4))
+    wings = chord(1 - _ellipse(side - np.float32(1.25), along + np.float32(0.3), 0.55, 0.3))
+    parts = ((chord(inside), BODY), (rim, ENDPLATE), (ring, PEDICLE), (process, SPINOUS), (wings, TRANSVERSE))
+    total = np.zeros(view.shape, dtype=np.float32)
+    for part, strength in parts:
+        total += np.float32(strength) * part
+    return total
+
+
+def _ellipse(u: Floats, v: Floats, a: float, b: float) -> Floats:
+    return (u / np.float32(a)) ** 2 + (v / np.float32(b)) ** 2

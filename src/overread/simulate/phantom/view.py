@@ -1,0 +1,129 @@
+"""From points of the patient to pixels and back: point source, flat detector, a patient not quite straight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.simulate.phantom.patient import Patient
+from overread.simulate.phantom.streams import stream
+
+__all__ = ["Projected", "View", "make_view"]
+
+Floats = NDArray[np.float32]
+Points = NDArray[np.float64]
+Scalar = TypeVar("Scalar", bound=np.floating)
+
+SOURCE_TO_DETECTOR_MM = 1800.0
+DETECTOR_Z_MM = -150.0
+BENDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Projected:
+    """Where points fall, in pixels with centres at whole numbers, and how much they are magnified."""
+
+    columns: Points
+    rows: Points
+    px_per_mm: Points
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The geometry of one exposure.
+
+    Patient coordinates in mm, for a patient of size 1: x to the image's right (the patient's left), y down from
+    the first thoracic vertebra, z from the middle of the chest to the back. The source is behind the patient.
+    A point at depth z is magnified by M = S / (S - (z - z_detector)).
+    The wave of ``bends`` moves the whole picture smoothly by a few mm, so that no two patients are similar
+    figures of each other.
+    """
+
+    shape: tuple[int, int]
+    mm_per_px: float
+    size: float
+    centre_y_mm: float
+    yaw: float
+    roll: float
+    tilt: float
+    bends: Points
+
+    def magnification(self, z: Points | float) -> Points:
+        """Size on the detector over size in the patient of scale 1."""
+        distance = np.asarray(z, dtype=np.float64) * self.size - DETECTOR_Z_MM
+        return self.size * SOURCE_TO_DETECTOR_MM / (SOURCE_TO_DETECTOR_MM - distance)
+
+    def bend(self, u: NDArray[Scalar], v: NDArray[Scalar]) -> tuple[NDArray[Scalar], NDArray[Scalar]]:
+        """Shift in mm at positions from the image's centre."""
+        du, dv = np.zeros_like(u), np.zeros_like(v)
+        for wave in self.bends.astype(u.dtype):
+            height = np.sin(wave[0] * u + wave[1] * v + wave[2])
+            du += wave[3] * height
+            dv += wave[4] * height
+        return du, dv
+
+    @cached_property
+    def _plane(self) -> tuple[Floats, Floats]:
+        """Positions on the detector, straightened: mm from the centre of the image."""
+        height, width = self.shape
+        u = ((np.arange(width) - (width - 1) / 2)[None, :] * self.mm_per_px).astype(np.float32)
+        v = ((np.arange(height) - (height - 1) / 2)[:, None] * self.mm_per_px).astype(np.float32)
+        c, s = np.float32(np.cos(self.roll)), np.float32(np.sin(self.roll))
+        straight_u, straight_v = c * u + s * v, c * v - s * u
+        du, dv = self.bend(straight_u, straight_v)
+        return straight_u + du, straight_v + dv
+
+    def at(self, z: float) -> tuple[Floats, Floats]:
+        """Patient coordinates x, y of every pixel on the plane at depth z."""
+        u, v = self._plane
+        m = float(self.magnification(z))
+        x = (u / np.float32(m) - np.float32(z * np.sin(self.yaw))) / np.float32(np.cos(self.yaw))
+        y = v / np.float32(m) + np.float32(self.centre_y_mm - z * np.tan(self.tilt))
+        return x, y
+
+    def project(self, x: Points, y: Points, z: Points) -> Projected:
+        """Pixels of points."""
+        m = self.magnification(z)
+        u = m * (x * np.cos(self.yaw) + z * np.sin(self.yaw))
+        v = m * (y - self.centre_y_mm + z * np.tan(self.tilt))
+        du, dv = self.bend(u, v)
+        du, dv = self.bend(u - du, v - dv)
+        u, v = u - du, v - dv
+        c, s = np.cos(self.roll), np.sin(self.roll)
+        height, width = self.shape
+        columns = (c * u - s * v) / self.mm_per_px + (width - 1) / 2
+        rows = (s * u + c * v) / self.mm_per_px + (height - 1) / 2
+        return Projected(columns, rows, m / self.mm_per_px)
+
+
+def make_view(
+    patient: Patient, *, seed: int, shape: tuple[int, int], mm_per_px: float, centre_y_mm: float
+) -> View:
+    """Set up the exposure of a patient."""
+    rng = stream(seed, "view")
+    wavelength = rng.uniform(150, 450, BENDS)
+    direction = rng.uniform(0, 2 * np.pi, BENDS)
+    k = 2 * np.pi / wavelength
+    bends = np.column_stack(
+        [
+            k * np.cos(direction),
+            k * np.sin(direction),
+            rng.uniform(0, 2 * np.pi, BENDS),
+            rng.normal(0, 1.3, BENDS),
+            rng.normal(0, 1.3, BENDS),
+        ]
+    )
+    return View(
+        shape=shape,
+        mm_per_px=mm_per_px,
+        size=patient.size,
+        centre_y_mm=centre_y_mm,
+        yaw=np.radians(patient.rotation_deg),
+        roll=np.radians(patient.roll_deg),
+        tilt=np.radians(patient.tilt_deg),
+        bends=bends,
+    )
