@@ -6,14 +6,14 @@ elsewhere; a part of the features follows what a candidate lies on, the others a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from overread.errors import InvalidInputError
-from overread.simulate.readers import draw_marks, draw_readings
+from overread.simulate.readers import ReaderModel, SeenObject, draw_readings, marks_of_image, panel
 
 __all__ = ["CandidateCohort", "candidate_cohort"]
 
@@ -65,9 +65,10 @@ def candidate_cohort(
     images = pd.DataFrame({"image_id": image_ids, "patient_id": [f"pat{i:05d}" for i in range(n_images)]})
     lesions = _objects(image_ids, LESIONS_PER_IMAGE, (0.8, 3.0), random)
     lookalikes = _objects(image_ids, LOOKALIKES_PER_IMAGE, (0.5, 1.2), random)
-    readings = draw_readings(image_ids, n_readers, random)
+    model = ReaderModel(panel(n_readers), place_jitter=0.12, size_jitter=0.12, shape_jitter=0.1)
+    readings = draw_readings(image_ids, model, random)
     objects = pd.concat([lesions.assign(is_lesion=1.0), lookalikes.assign(is_lesion=0.35)], ignore_index=True)
-    marks = draw_marks(objects, readings, SIZE_MM, n_readers, random)
+    marks = _marks(objects, readings, model, random)
     candidates, latent = _candidates(image_ids, objects, random)
     features = _features(candidates, latent, n_features, n_informative, random)
     return CandidateCohort(images, readings, marks, candidates, features, lesions)
@@ -87,6 +88,30 @@ def _objects(
             "conspicuity": random.uniform(*conspicuity, n),
         }
     )
+
+
+def _marks(
+    objects: pd.DataFrame, readings: pd.DataFrame, model: ReaderModel, random: np.random.Generator
+) -> pd.DataFrame:
+    """Table of marks; false ones lie anywhere but near the border."""
+    seen: dict[str, list[SeenObject]] = {}
+    columns = ["image_id", "x_mm", "y_mm", "diameter_mm", "conspicuity"]
+    for image_id, x, y, diameter, conspicuity in objects[columns].itertuples(index=False, name=None):
+        level = model.nodule_level(conspicuity, diameter, random)
+        seen.setdefault(image_id, []).append(SeenObject("", x, y, diameter, level))
+
+    def place(generator: np.random.Generator) -> tuple[float, float]:
+        x, y = generator.uniform(0.1, 0.9, 2) * SIZE_MM
+        return float(x), float(y)
+
+    rows = [
+        {"image_id": image_id, **asdict(mark)}
+        for image_id, readers in readings.groupby("image_id", sort=False)["reader_id"]
+        for mark in marks_of_image(seen.get(str(image_id), []), list(readers), model, place, random)
+    ]
+    marks = pd.DataFrame(rows).drop(columns="object_id")
+    marks.insert(2, "mark_id", [f"m{i:05d}" for i in range(len(marks))])
+    return marks
 
 
 def _candidates(

@@ -1,83 +1,252 @@
 """Readers who disagree: who reads which image, who sees which object, and what ellipse each draws.
 
-Reader r marks object o with probability Phi(2.08 ln(c_o / 1.5) + 0.5 ln(D_o / 14) + skill_r + e), e normal with
-deviation 0.4, c_o its conspicuity (contrast to noise) and D_o its diameter in mm; and marks a place where there
-is nothing 0.08 times a reading.
+Reader r marks object o with probability Phi(level_o + skill_r - threshold_r). The level is shared by all readers:
+
+    nodule:      2.08 ln(c / 1.5) + 0.5 ln(D / 14) + N(0, 0.4),   c its conspicuity, D its diameter in mm
+    distractor:  -1.2 + N(0, 0.6), to which skill says nothing more than to a nodule
+
+and each reading has private false marks, Poisson with mean ``false_marks * exp(-threshold_r) * g``, g a factor of the
+image, Gamma with mean 1 and variance ``image_variance``: some images look suspicious to everybody.
+A reader who splits draws a large object as several small ellipses (the paper's figure 1).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from numpy.typing import NDArray
+from scipy.special import ndtr
 
-__all__ = ["draw_marks", "draw_readings"]
+from overread.errors import InvalidInputError
 
-# Number of readings of an image, and how often: most images of the paper were read by 4 or 5.
-READINGS = {4: 0.47, 5: 0.47, 6: 0.06}
-SKILLS = (-0.4, 0.4)
-FALSE_MARKS_PER_READING = 0.08
+__all__ = ["DrawnMark", "Reader", "ReaderModel", "SeenObject", "draw_readings", "marks_of_image", "panel"]
+
+Place = Callable[[np.random.Generator], tuple[float, float]]
+
+FALSE_MARK_MM = (8.0, 25.0)
 
 
-def draw_readings(image_ids: list[str], n_readers: int, random: np.random.Generator) -> pd.DataFrame:
+@dataclass(frozen=True)
+class Reader:
+    """One reader's way.
+
+    Parameters
+    ----------
+    reader_id
+        Name.
+    skill
+        Added to the level of every object: what this reader sees that others miss.
+    threshold
+        Taken from the level of every object; also scales private false marks by exp(-threshold).
+    size
+        Factor of the diameters this reader draws.
+    splits
+        Probability of drawing a large object as several small ones.
+    """
+
+    reader_id: str
+    skill: float = 0.0
+    threshold: float = 0.0
+    size: float = 1.0
+    splits: float = 0.0
+
+
+@dataclass(frozen=True)
+class ReaderModel:
+    """Readers, what they respond to, and how steady their hands are; see the module for the formulas.
+
+    Parameters
+    ----------
+    readers
+        Who reads.
+    readings
+        Number of readings of an image, and how often.
+    conspicuity_slope, conspicuity_half, size_slope, size_half_mm, nodule_spread
+        Level of a nodule.
+    distractor_level, distractor_spread
+        Level of a distractor.
+    false_marks, image_variance
+        Private false marks of a reading.
+    place_jitter, size_jitter, shape_jitter
+        Deviations of a drawn ellipse: centre, in radii; log of the size; log of the axis ratio's root.
+    split_from_mm
+        Smallest diameter that is split.
+    """
+
+    readers: tuple[Reader, ...]
+    readings: dict[int, float] = field(default_factory=lambda: {4: 0.47, 5: 0.47, 6: 0.06})
+    conspicuity_slope: float = 2.08
+    conspicuity_half: float = 1.5
+    size_slope: float = 0.5
+    size_half_mm: float = 14.0
+    nodule_spread: float = 0.4
+    distractor_level: float = -1.2
+    distractor_spread: float = 0.6
+    false_marks: float = 0.08
+    image_variance: float = 0.0
+    place_jitter: float = 0.08
+    size_jitter: float = 0.08
+    shape_jitter: float = 0.06
+    split_from_mm: float = 14.0
+
+    def __post_init__(self) -> None:
+        if not self.readers or not self.readings:
+            raise InvalidInputError("a reader model needs at least one reader and one number of readings")
+
+    def nodule_level(
+        self, conspicuity: float, diameter_mm: float, random: np.random.Generator
+    ) -> float:
+        """Level of a nodule, drawn."""
+        shared = self.conspicuity_slope * np.log(conspicuity / self.conspicuity_half)
+        size = self.size_slope * np.log(diameter_mm / self.size_half_mm)
+        return float(shared + size + random.normal(0, self.nodule_spread))
+
+    def drawn_distractor_level(self, random: np.random.Generator) -> float:
+        """Level of a distractor, drawn."""
+        return float(self.distractor_level + random.normal(0, self.distractor_spread))
+
+
+@dataclass(frozen=True)
+class SeenObject:
+    """What readers may mark: an id, a place, a size, and the level that all readers share."""
+
+    object_id: str
+    x_mm: float
+    y_mm: float
+    diameter_mm: float
+    level: float
+
+
+@dataclass(frozen=True)
+class DrawnMark:
+    """One mark; `object_id` says what the reader meant, "" where there is nothing."""
+
+    reader_id: str
+    object_id: str
+    x_mm: float
+    y_mm: float
+    semi_major_mm: float
+    semi_minor_mm: float
+    angle_deg: float
+
+
+def panel(
+    n_readers: int,
+    *,
+    skills: tuple[float, float] = (-0.4, 0.4),
+    thresholds: tuple[float, float] = (0.0, 0.0),
+    sizes: tuple[float, float] = (0.97, 1.03),
+    splits: tuple[float, float] = (0.0, 0.15),
+) -> tuple[Reader, ...]:
+    """Readers R1, R2, ... spread evenly over each range; the ranges run in different orders.
+
+    Skill rises with the number; the three others are spread so that none of them follows another.
+    """
+    if n_readers < 1:
+        raise InvalidInputError(f"n_readers must be at least 1, not {n_readers}")
+    order = np.arange(n_readers)
+    orders = (order, (3 * order + 1) % n_readers, (5 * order + 2) % n_readers, (order + n_readers // 2) % n_readers)
+    columns = [
+        np.linspace(*span, n_readers)[places]
+        for span, places in zip((skills, thresholds, sizes, splits), orders, strict=True)
+    ]
+    return tuple(
+        Reader(f"R{i + 1}", *(float(column[i]) for column in columns)) for i in range(n_readers)
+    )
+
+
+def draw_readings(image_ids: Sequence[str], model: ReaderModel, random: np.random.Generator) -> pd.DataFrame:
     """Table of readings: for each image, which of the readers read it."""
-    counts = np.minimum(random.choice(list(READINGS), len(image_ids), p=list(READINGS.values())), n_readers)
+    names = [reader.reader_id for reader in model.readers]
+    counts = random.choice(list(model.readings), len(image_ids), p=list(model.readings.values()))
     rows = [
-        (image_id, f"R{reader + 1}")
-        for image_id, count in zip(image_ids, counts, strict=True)
-        for reader in np.sort(random.choice(n_readers, count, replace=False))
+        (image_id, names[reader])
+        for image_id, count in zip(image_ids, np.minimum(counts, len(names)), strict=True)
+        for reader in np.sort(random.choice(len(names), count, replace=False))
     ]
     return pd.DataFrame(rows, columns=["image_id", "reader_id"])
 
 
-def draw_marks(
-    objects: pd.DataFrame, readings: pd.DataFrame, size_mm: float, n_readers: int, random: np.random.Generator
-) -> pd.DataFrame:
-    """Table of marks of square images with this side, in mm.
+def marks_of_image(
+    objects: Sequence[SeenObject],
+    reader_ids: Sequence[str],
+    model: ReaderModel,
+    place: Place,
+    random: np.random.Generator,
+) -> list[DrawnMark]:
+    """Marks of one image, reader by reader.
 
     Parameters
     ----------
     objects
-        image_id, x_mm, y_mm, diameter_mm, conspicuity of everything a reader may take for a lesion.
-    readings
-        Who reads which image.
-    size_mm, n_readers, random
-        Side of the images, number of readers, source of randomness.
+        Nodules and distractors.
+    reader_ids
+        Who reads the image.
+    model
+        The readers.
+    place
+        Gives the place (x, y in mm) of a private false mark.
+    random
+        Source of randomness.
     """
-    skills = {f"R{i + 1}": skill for i, skill in enumerate(np.linspace(*SKILLS, n_readers))}
-    seen = objects.merge(readings, on="image_id")
-    level = (
-        2.08 * np.log(seen["conspicuity"] / 1.5)
-        + 0.5 * np.log(seen["diameter_mm"] / 14)
-        + seen["reader_id"].map(skills)
-        + random.normal(0, 0.4, len(seen))
-    )
-    seen = seen[random.random(len(seen)) < norm.cdf(level)]
-    false = readings[random.random(len(readings)) < FALSE_MARKS_PER_READING].assign(
-        x_mm=lambda table: random.uniform(0.1, 0.9, len(table)) * size_mm,
-        y_mm=lambda table: random.uniform(0.1, 0.9, len(table)) * size_mm,
-        diameter_mm=lambda table: random.uniform(8, 25, len(table)),
-    )
-    marks = pd.concat([seen, false], ignore_index=True)[
-        ["image_id", "reader_id", "x_mm", "y_mm", "diameter_mm"]
+    by_id = {reader.reader_id: reader for reader in model.readers}
+    suspicious = 1.0
+    if model.image_variance > 0:
+        suspicious = random.gamma(1 / model.image_variance, model.image_variance)
+    marks: list[DrawnMark] = []
+    for reader_id in reader_ids:
+        reader = by_id[reader_id]
+        for seen in objects:
+            if random.random() < ndtr(seen.level + reader.skill - reader.threshold):
+                marks += drawn_object(seen, reader, model, random)
+        for _ in range(random.poisson(model.false_marks * np.exp(-reader.threshold) * suspicious)):
+            x, y = place(random)
+            diameter = float(np.exp(random.uniform(*np.log(FALSE_MARK_MM))))
+            marks.append(drawn_ellipse(SeenObject("", x, y, diameter, 0.0), reader, model, random))
+    return marks
+
+
+def drawn_object(
+    seen: SeenObject, reader: Reader, model: ReaderModel, random: np.random.Generator
+) -> list[DrawnMark]:
+    """One ellipse around an object, or two or three small ones that share it."""
+    if seen.diameter_mm < model.split_from_mm or random.random() >= reader.splits:
+        return [drawn_ellipse(seen, reader, model, random)]
+    n, turn = int(random.integers(2, 4)), random.uniform(0, 2 * np.pi)
+    angles: NDArray[np.float64] = turn + np.arange(n) * 2 * np.pi / n
+    return [
+        drawn_ellipse(
+            SeenObject(
+                seen.object_id,
+                seen.x_mm + 0.27 * seen.diameter_mm * float(np.cos(angle)),
+                seen.y_mm + 0.27 * seen.diameter_mm * float(np.sin(angle)),
+                0.48 * seen.diameter_mm,
+                seen.level,
+            ),
+            reader,
+            model,
+            random,
+        )
+        for angle in angles
     ]
-    marks = marks.sort_values(["image_id", "reader_id"], kind="stable", ignore_index=True)
-    return _drawn(marks, random)
 
 
-def _drawn(marks: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
-    """Ellipses around the objects, each with its reader's error in place, size, shape and angle."""
-    n, radius = len(marks), marks["diameter_mm"].to_numpy() / 2
-    scale, shape = np.exp(random.normal(0.1, 0.15, n)), np.exp(np.abs(random.normal(0, 0.12, n)))
-    return pd.DataFrame(
-        {
-            "image_id": marks["image_id"],
-            "reader_id": marks["reader_id"],
-            "mark_id": [f"m{i:05d}" for i in range(n)],
-            "x_mm": marks["x_mm"] + random.normal(0, 0.12, n) * radius,
-            "y_mm": marks["y_mm"] + random.normal(0, 0.12, n) * radius,
-            "semi_major_mm": radius * scale * shape,
-            "semi_minor_mm": radius * scale / shape,
-            "angle_deg": random.uniform(0, 180, n),
-        }
+def drawn_ellipse(
+    seen: SeenObject, reader: Reader, model: ReaderModel, random: np.random.Generator
+) -> DrawnMark:
+    """Ellipse around an object with the reader's error in place, size, shape and angle."""
+    radius = seen.diameter_mm / 2
+    drawn = radius * reader.size * float(np.exp(random.normal(0, model.size_jitter)))
+    stretch = float(np.exp(abs(random.normal(0, model.shape_jitter))))
+    return DrawnMark(
+        reader.reader_id,
+        seen.object_id,
+        round(seen.x_mm + float(random.normal(0, model.place_jitter)) * radius, 3),
+        round(seen.y_mm + float(random.normal(0, model.place_jitter)) * radius, 3),
+        round(drawn * stretch, 3),
+        round(drawn / stretch, 3),
+        round(float(random.uniform(0, 179.9)), 2),
     )

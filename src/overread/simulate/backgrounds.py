@@ -1,0 +1,121 @@
+"""Backgrounds to put nodules in: phantoms, or the files of a folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from overread.candidates import anatomy
+from overread.errors import InvalidInputError, TableError
+from overread.images import GRID_MM, read_image
+from overread.marks.csv_cells import read_cells
+from overread.simulate.cases import Background
+from overread.simulate.distractors import Blob
+from overread.simulate.phantom import Phantom
+
+__all__ = ["BackgroundFile", "background_files", "file_background", "phantom_background"]
+
+ENDINGS = (".dcm", ".dicom", ".png", ".tif", ".tiff", ".jpg", ".jpeg")
+# our own tables first, then the names that the NIH's table uses
+PATH_COLUMNS = ("path", "file", "Image Index")
+PATIENT_COLUMNS = ("patient_id", "patient", "Patient ID")
+
+
+@dataclass(frozen=True)
+class BackgroundFile:
+    """A file, whose it is, and the size of its pixels (x, y) where it is given."""
+
+    path: Path
+    patient_id: str
+    mm_per_px: tuple[float, float] | None = None
+
+
+def background_files(folder: str | Path, images_csv: str | Path | None = None) -> list[BackgroundFile]:
+    """Files of a folder, in the order of their names or of the table.
+
+    Parameters
+    ----------
+    folder
+        Where the images are.
+    images_csv
+        Table with a column path (or file), relative to the folder; optional patient_id (or patient) and
+        mm_per_px_x with mm_per_px_y. Without it all image files of the folder are taken, each as a patient, and
+        each must state the size of its pixels.
+
+    Raises
+    ------
+    TableError, InvalidInputError
+        If there is nothing to use, or the table names files that do not exist.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise InvalidInputError(f"{root}: there is no such folder of backgrounds")
+    if images_csv is not None:
+        return listed_files(root, Path(images_csv))
+    paths = sorted(p for p in root.iterdir() if p.suffix.lower() in ENDINGS and p.is_file())
+    if not paths:
+        raise InvalidInputError(f"{root}: no image file ({', '.join(ENDINGS)}) to use as a background")
+    return [BackgroundFile(path, f"B{i + 1:05d}") for i, path in enumerate(paths)]
+
+
+def listed_files(root: Path, table: Path) -> list[BackgroundFile]:
+    """Files that a table names."""
+    cells = read_cells(table)
+    frame = pd.DataFrame(cells.rows, columns=cells.header, dtype=object)
+    path_column = next((name for name in PATH_COLUMNS if name in frame), None)
+    if path_column is None or not len(frame):
+        raise TableError(f"{table}: needs rows and a column path (or file) that names the backgrounds")
+    patient_column = next((name for name in PATIENT_COLUMNS if name in frame), None)
+    files = []
+    for i, row in enumerate(frame.to_dict(orient="records")):
+        path = root / str(row[path_column])
+        if not path.is_file():
+            raise TableError(f"{table}, row {i + 2}, column {path_column}: there is no file {path}")
+        patient = str(row[patient_column]) if patient_column else f"B{i + 1:05d}"
+        files.append(BackgroundFile(path, patient, stated_spacing(row, f"{table}, row {i + 2}")))
+    return files
+
+
+def stated_spacing(row: dict[object, object], where: str) -> tuple[float, float] | None:
+    """Size of the pixels that a row states, if it does."""
+    if "mm_per_px_x" not in row or "mm_per_px_y" not in row:
+        return None
+    try:
+        return float(str(row["mm_per_px_x"])), float(str(row["mm_per_px_y"]))
+    except ValueError:
+        raise TableError(f"{where}: mm_per_px_x and mm_per_px_y must be numbers above 0") from None
+
+
+def file_background(file: BackgroundFile, *, grid_mm: float = GRID_MM) -> Background:
+    """Read a file onto the grid and find its lungs; its extremes become black and white."""
+    radiograph = read_image(file.path, mm_per_px=file.mm_per_px, grid_mm=grid_mm)
+    inside = radiograph.pixels[radiograph.valid]
+    return Background(
+        pixels=radiograph.pixels.astype(np.float64),
+        mm_per_px=radiograph.mm_per_px,
+        lungs=anatomy(radiograph).lungs,
+        black=float(inside.min()),
+        white=float(inside.max()),
+    )
+
+
+def phantom_background(image: Phantom) -> Background:
+    """Background of a phantom: exact lungs, nodules possible behind the heart, its own distractors in the lungs."""
+    rows, columns = image.shape
+    blobs = []
+    for x, y, diameter in image.distractors[["x_mm", "y_mm", "diameter_mm"]].itertuples(index=False, name=None):
+        row, column = int(y / image.mm_per_px), int(x / image.mm_per_px)
+        if 0 <= row < rows and 0 <= column < columns and image.lungs[row, column]:
+            blobs.append(Blob(float(x), float(y), max(float(diameter), 6.0), 0.0))
+    return Background(
+        pixels=image.pixels.astype(np.float64),
+        mm_per_px=image.mm_per_px,
+        lungs=image.lungs,
+        black=0.0,
+        white=1.0,
+        heart=image.heart & ~image.lungs,
+        known_blobs=tuple(blobs),
+    )

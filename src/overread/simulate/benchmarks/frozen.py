@@ -1,0 +1,124 @@
+"""Cohorts that never change, so that every later version of the system is measured on the same images.
+
+A frozen cohort is data: tables of its nodules with all their numbers, its distractors, readings and marks, and a
+manifest with the hash of every image. Its images are built from those numbers and the backgrounds alone; lung
+fields, laws and readers were used once, when it was drawn, and may change since.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread.errors import UsageError
+from overread.images import pixel_fingerprint
+from overread.images.source import SourceImage
+
+__all__ = ["BENCHMARKS", "Agreement", "FrozenCohort", "block_means", "compare_image", "fingerprint", "frozen_cohort"]
+
+BENCHMARKS = {"nih-240x3": "nih_240x3", "phantom-1978": "phantom_1978"}
+TEXT = dict.fromkeys(("image_id", "background", "reader_id", "mark_id", "object_id", "nodule_id", "harmonics"), str)
+BLOCKS = 3
+ROUNDING_LEVELS = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenCohort:
+    """Tables of a frozen cohort, as they are in the package.
+
+    Attributes
+    ----------
+    name
+        Name that never gets another meaning.
+    about
+        How it was drawn, what it counted, and with which versions.
+    images
+        image_id, background, n_rows, n_columns, sha256 of the pixels (`pixel_fingerprint`), block_means.
+    nodules, distractors, readings, marks
+        What is in the images, and what was marked. Empty tables where the name alone draws them.
+    """
+
+    name: str
+    about: dict[str, Any]
+    images: pd.DataFrame
+    nodules: pd.DataFrame
+    distractors: pd.DataFrame
+    readings: pd.DataFrame
+    marks: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """An image beside the manifest.
+
+    Attributes
+    ----------
+    image_id
+        The image.
+    same
+        Whether every pixel is the same.
+    largest_difference
+        Largest difference of the means of nine blocks, in grey levels of 65,535; 0 where all is the same. A
+        difference below half a level is rounding.
+    """
+
+    image_id: str
+    same: bool
+    largest_difference: float
+
+    @property
+    def same_to_rounding(self) -> bool:
+        """Whether at most the rounding differs, as on another processor."""
+        return self.same or self.largest_difference < ROUNDING_LEVELS
+
+
+@cache
+def frozen_cohort(name: str) -> FrozenCohort:
+    """Load a frozen cohort by its name."""
+    if name not in BENCHMARKS:
+        raise UsageError(f"there is no benchmark {name!r}; there are {', '.join(sorted(BENCHMARKS))}")
+    folder = resources.files("overread.simulate.benchmarks").joinpath(BENCHMARKS[name])
+    about = json.loads(folder.joinpath("about.json").read_text(encoding="utf-8"))
+    with resources.as_file(folder) as files:
+        tables = {kind: read_frozen(files / f"{kind}.csv") for kind in about["tables"]}
+    empty = pd.DataFrame()
+    return FrozenCohort(
+        name, about, *(tables.get(k, empty) for k in ("images", "nodules", "distractors", "readings", "marks"))
+    )
+
+
+def read_frozen(path: Path) -> pd.DataFrame:
+    """Table of the package, ids as text; an empty cell is the empty text."""
+    return pd.read_csv(path, dtype=TEXT, na_filter=False)
+
+
+def fingerprint(pixels: NDArray[np.uint16]) -> str:
+    """Hash of an image: what `overread.images.pixel_fingerprint` gives for a file that holds it."""
+    return pixel_fingerprint(SourceImage(pixels, (0.0, 65535.0)))
+
+
+def block_means(pixels: NDArray[np.uint16]) -> list[float]:
+    """Means of 3 x 3 blocks that cover the image, row by row, to a hundredth of a level."""
+    bands = np.array_split(pixels.astype(np.float64), BLOCKS, axis=0)
+    return [
+        round(float(block.mean()), 2) for band in bands for block in np.array_split(band, BLOCKS, axis=1)
+    ]
+
+
+def compare_image(cohort: FrozenCohort, image_id: str, pixels: NDArray[np.uint16]) -> Agreement:
+    """Compare an image that was built with the manifest."""
+    row = cohort.images.loc[cohort.images["image_id"] == image_id].iloc[0]
+    if fingerprint(pixels) == row["sha256"]:
+        return Agreement(image_id, True, 0.0)
+    if pixels.shape != (row["n_rows"], row["n_columns"]):
+        return Agreement(image_id, False, float("inf"))
+    expected = np.array([float(mean) for mean in row["block_means"].split()])
+    return Agreement(image_id, False, float(np.abs(expected - block_means(pixels)).max()))

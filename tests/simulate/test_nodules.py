@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overread.errors import InvalidInputError
+from overread.simulate.nodules import (
+    Nodule,
+    NoduleLaw,
+    contrast_field,
+    draw_nodules,
+    nodule_mask,
+    scale_and_centroid,
+    texture_waves,
+    window_around,
+)
+
+MM = 0.7
+SHAPE = (140, 150)
+LUNGS = np.ones(SHAPE, dtype=bool)
+
+
+def one(seed: int, diameter: float | None = None) -> Nodule:
+    law = NoduleLaw() if diameter is None else NoduleLaw(diameter_mm=(diameter, diameter))
+    lungs = np.zeros(SHAPE, dtype=bool)
+    lungs[60:80, 60:90] = True
+    return draw_nodules(1, lungs, MM, law=law, blur_mm=0.6, random=np.random.default_rng(seed))[0]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(0, 10_000))
+def test_the_mask_has_the_area_and_the_place_asked_for(seed):
+    nodule = one(seed)
+    mask = nodule_mask(nodule, SHAPE, MM)
+    rows, columns = np.nonzero(mask)
+    assert 2 * math.sqrt(mask.sum() * MM**2 / math.pi) == pytest.approx(nodule.diameter_mm, abs=MM)
+    assert (columns.mean() + 0.5) * MM == pytest.approx(nodule.x_mm, abs=MM)
+    assert (rows.mean() + 0.5) * MM == pytest.approx(nodule.y_mm, abs=MM)
+
+
+def test_areas_agree_within_two_percent_on_a_fine_grid():
+    fine = 0.1
+    for seed in range(12):
+        nodule = one(seed)
+        shape = (int(SHAPE[0] * MM / fine), int(SHAPE[1] * MM / fine))
+        area = nodule_mask(nodule, shape, fine).sum() * fine**2
+        assert area == pytest.approx(math.pi * nodule.radius_mm**2, rel=0.02)
+
+
+def test_a_plain_nodule_has_the_profile_of_its_formula():
+    nodule = Nodule(50.05, 50.05, 20.0, exponent=1.3)
+    window = window_around(50.05, 50.05, 15.0, (1000, 1000), 0.1)
+    x, y = window.mm(0.1)
+    rho = np.hypot(x - 50.05, y - 50.05) / 10.0
+    expected = np.maximum(1 - rho**2, 0) ** 1.3
+    assert np.allclose(contrast_field(nodule, window, 0.1), expected, atol=1e-4)
+
+
+def test_blur_keeps_the_sum_and_lowers_the_peak():
+    sharp, soft = Nodule(50, 50, 8.0), Nodule(50, 50, 8.0, blur_mm=1.2)
+    window = window_around(50, 50, soft.reach_mm + 2, SHAPE, MM)
+    fields = [contrast_field(nodule, window, MM) for nodule in (sharp, soft)]
+    assert fields[1].sum() == pytest.approx(fields[0].sum(), rel=1e-3)
+    assert fields[1].max() < fields[0].max()
+
+
+def test_spicules_reach_beyond_the_outline_and_leave_the_mask_alone():
+    plain, rays = Nodule(50, 50, 16.0), Nodule(50, 50, 16.0, spicules=9)
+    window = window_around(50, 50, rays.reach_mm, SHAPE, MM)
+    outside = ~nodule_mask(plain, SHAPE, MM)[window.rows, window.columns]
+    assert contrast_field(plain, window, MM)[outside].max() == 0
+    assert contrast_field(rays, window, MM)[outside].max() > 0.1
+    assert np.array_equal(nodule_mask(plain, SHAPE, MM), nodule_mask(rays, SHAPE, MM))
+
+
+def test_texture_has_unit_variance():
+    nodule = Nodule(50, 50, 30.0, texture_seed=5)
+    x, y = window_around(200, 200, 200, (800, 800), 0.5).mm(0.5)
+    waves = texture_waves(nodule, x, y)
+    assert waves.std() == pytest.approx(1.0, rel=0.1)
+    assert abs(waves.mean()) < 0.1
+
+
+def test_centroid_of_an_ellipse_is_its_centre():
+    scale, x, y = scale_and_centroid(Nodule(0, 0, 10.0, axis_ratio=0.6, angle_deg=30))
+    assert (x, y) == pytest.approx((0, 0), abs=1e-9)
+    assert scale == pytest.approx(5 / math.sqrt(0.6))
+
+
+def test_nodules_follow_the_law():
+    law = NoduleLaw()
+    drawn = [n for seed in range(300) for n in draw_nodules(
+        2, LUNGS, MM, law=law, blur_mm=0.5, random=np.random.default_rng(seed))]
+    logs = np.log([n.diameter_mm for n in drawn])
+    assert logs.mean() == pytest.approx(np.log(6 * 30) / 2, abs=0.08)
+    assert {len(n.orders) for n in drawn} == {5, 8}
+    assert np.mean([len(n.orders) == 8 for n in drawn]) == pytest.approx(0.25, abs=0.06)
+    assert 0.8 <= min(n.conspicuity for n in drawn) < 0.9
+    assert 2.9 < max(n.conspicuity for n in drawn) <= 3.0
+
+
+def test_nodules_of_an_image_never_touch():
+    law = NoduleLaw(diameter_mm=(10, 14))
+    drawn = draw_nodules(4, LUNGS, MM, law=law, blur_mm=0.5, random=np.random.default_rng(0))
+    for i, first in enumerate(drawn):
+        for second in drawn[:i]:
+            apart = math.hypot(first.x_mm - second.x_mm, first.y_mm - second.y_mm)
+            assert apart >= first.radius_mm + second.radius_mm
+
+
+def test_no_lung_no_nodule():
+    empty = np.zeros(SHAPE, dtype=bool)
+    assert draw_nodules(3, empty, MM, law=NoduleLaw(), blur_mm=0.5, random=np.random.default_rng(0)) == []
+
+
+@pytest.mark.parametrize("wrong", [{"diameter_mm": 0.0}, {"axis_ratio": 1.2}, {"exponent": 0.0}, {"orders": (2,)}])
+def test_senseless_nodules_are_refused(wrong):
+    with pytest.raises(InvalidInputError):
+        Nodule(**{"x_mm": 1.0, "y_mm": 1.0, "diameter_mm": 8.0, **wrong})
