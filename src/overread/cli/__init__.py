@@ -80,6 +80,8 @@ app.command(
     "overread.cli.explain:explain",
     help="Show what each feature adds to a candidate's score.",
     help_epilogue="Example: overread explain my_study/runs/default chest.dcm c003",
+)
+app.command(
     "overread.cli.features:features",
     help="List and explain the 1150 features; compute them for candidates.",
     help_epilogue="Example: overread features --family convergence",
