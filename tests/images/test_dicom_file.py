@@ -312,6 +312,14 @@ def test_what_contradicts_itself_is_refused(twelve_bits, tmp_path, attributes, m
         read_source(path)
 
 
+def test_an_empty_table_counts_as_absent(twelve_bits, tmp_path):
+    table = lookup(0, [1])
+    table[0].add_new("LUTDescriptor", "US", None)
+    table[0].add_new("LUTData", "OW", b"")
+    path = save(radiograph_dataset(twelve_bits, ModalityLUTSequence=table), tmp_path / "a.dcm")
+    np.testing.assert_array_equal(read_source(path).measured(), twelve_bits)
+
+
 def test_a_table_that_is_too_short_is_refused(twelve_bits, tmp_path):
     table = lookup(0, range(100))
     table[0].LUTDescriptor = [4096, 0, 16]

@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 import pytest
-from dicom_files import compressed, pydicom_data, radiograph_dataset, save
+from dicom_files import compressed, empty_ht_codestream, jpeg, pydicom_data, radiograph_dataset, save
 from PIL import Image
 from pydicom import uid
 from pydicom.encaps import generate_frames
@@ -243,6 +243,32 @@ def test_a_codestream_of_another_size_is_refused(tmp_path, twelve_bits):
         dataset.Rows = 5000
         with pytest.raises(ImageError, match="another size"):
             read_image(save(dataset, tmp_path / "a.dcm"))
+
+
+@pytest.mark.parametrize(
+    ("at", "value"), [(0, b"\x01"), (2, b"\xff\xff"), (6, b"\0\0")], ids=["precincts", "layers", "blocks"]
+)
+def test_a_codestream_in_too_many_parts_is_refused(tmp_path, at, value):
+    stream = bytearray(empty_ht_codestream(40, 40))
+    body = stream.index(b"\xff\x52") + 4
+    stream[body + at : body + at + len(value)] = value
+    if at == 0:
+        stream[body - 2 : body] = struct.pack(">H", 13)
+        stream[body + 10 : body + 10] = b"\x11"
+    path = save(compressed(np.zeros((40, 40), np.uint8), bytes(stream), uid.HTJ2K), tmp_path / "a.dcm")
+    with pytest.raises(ImageError, match="more parts than any image needs"):
+        read_image(path)
+
+
+def test_a_jpeg_of_very_many_scans_is_refused(tmp_path, twelve_bits):
+    picture = jpeg((twelve_bits >> 4).astype(np.uint8))
+    scan = picture[picture.index(b"\xff\xda") : -2]
+    stream = picture[:-2] + scan * 200 + b"\xff\xd9"
+    (tmp_path / "a.jpg").write_bytes(stream)
+    save(compressed(np.zeros((60, 84), np.uint8), stream, uid.JPEGBaseline8Bit), tmp_path / "a.dcm")
+    for path in tmp_path.iterdir():
+        with pytest.raises(ImageError, match="100 scans"):
+            read_image(path, mm_per_px=0.2)
 
 
 def test_a_repeated_element_is_refused(tmp_path):

@@ -17,6 +17,7 @@ from pydicom.encaps import encapsulate
 from pydicom.pixels import get_decoder
 
 from overread.errors import ImageError
+from overread.images.limits import check_scans
 
 __all__ = ["COMPRESSED", "PixelLayout", "decode"]
 
@@ -39,9 +40,21 @@ START_OF_FRAME = frozenset([*range(0xC0, 0xD0), 0xF7]) - {0xC4, 0xC8, 0xCC}
 START_OF_SCAN = 0xDA
 WITHOUT_LENGTH = frozenset([0x01, *range(0xD0, 0xD9)])
 START_OF_2000 = b"\xff\x4f\xff\x51"
+CODING_STYLE, COMPONENT_STYLE, START_OF_TILE, START_OF_DATA, END_OF_2000 = (
+    0xFF52,
+    0xFF53,
+    0xFF90,
+    0xFF93,
+    0xFFD9,
+)
+MAX_LAYERS, MAX_SEGMENTS = 1000, 100_000
+SMALLEST_PRECINCT, SMALLEST_BLOCK = 5, 8
+"""Exponents of 2: side of a precinct, area of a code block. Smaller ones make a decoder slow without end."""
 END_OF_IMAGE = b"\xff\xd9"
-PADDING = b"\0\xff"
+PADDING = b"\0\xff "
 """What writers put behind the end marker to make the length even."""
+MOST_PADDING = 4096
+MIN_TILE_PART = 14
 RLE_HEADER, RLE_GAIN = 64, 64
 """A run of 128 bytes takes 2."""
 
@@ -102,6 +115,7 @@ def check_size(size: tuple[int, int, int], layout: PixelLayout) -> None:
 def jpeg_size(codestream: bytes) -> tuple[int, int, int]:
     """Rows, columns and channels of the frame header."""
     check_end(codestream)
+    check_scans(codestream)
     at = 2
     try:
         while codestream[at] == 0xFF:
@@ -128,12 +142,52 @@ def jpeg_2000_size(codestream: bytes) -> tuple[int, int, int]:
         raise ImageError("the compressed pixels have no size marker")
     right, bottom, left, top = struct.unpack_from(">4L", codestream, at + 8)
     (channels,) = struct.unpack_from(">H", codestream, at + 40)
+    try:
+        check_coding_styles(codestream, at + 2)
+    except struct.error:
+        raise ImageError("the headers of the compressed pixels are damaged") from None
     return bottom - top, right - left, channels
+
+
+def check_coding_styles(codestream: bytes, at: int) -> None:
+    """Walk over the main header and those of the tiles; refuse layers and precincts beyond reason."""
+    tile, tile_length = at, 0
+    for _ in range(MAX_SEGMENTS):
+        if at + 2 > len(codestream):
+            return
+        (marker,) = struct.unpack_from(">H", codestream, at)
+        if marker == END_OF_2000:
+            return
+        if marker == START_OF_DATA:
+            at = tile + tile_length if tile_length else len(codestream)
+            continue
+        (length,) = struct.unpack_from(">H", codestream, at + 2)
+        if marker == START_OF_TILE:
+            tile, (tile_length,) = at, struct.unpack_from(">L", codestream, at + 6)
+            if 0 < tile_length < MIN_TILE_PART:
+                raise ImageError("the headers of the compressed pixels are damaged")
+        elif marker == CODING_STYLE:
+            check_coding_style(codestream[at + 4 : at + 2 + length])
+        elif marker == COMPONENT_STYLE:
+            raise ImageError("the compressed pixels have a coding style of their own for one channel")
+        at += 2 + max(2, length)
+    raise ImageError(f"the compressed pixels have more than {MAX_SEGMENTS:,} headers")
+
+
+def check_coding_style(body: bytes) -> None:
+    """Refuse a coding style that makes more packets or blocks than any image needs."""
+    flags, _, layers, _, _, width, height = struct.unpack_from(">BBHBBBB", body)
+    # Both exponents are stored less 2.
+    small = width + height + 4 < SMALLEST_BLOCK
+    if flags & 1:
+        small |= any(min(sizes & 15, sizes >> 4) < SMALLEST_PRECINCT for sizes in body[10:])
+    if small or layers > MAX_LAYERS:
+        raise ImageError("the compressed pixels are cut into more parts than any image needs")
 
 
 def check_end(codestream: bytes) -> None:
     """Refuse a codestream without its end marker: some decoders fill the missing part with zeros."""
-    if not codestream[-64:].rstrip(PADDING).endswith(END_OF_IMAGE):
+    if not codestream[-MOST_PADDING:].rstrip(PADDING).endswith(END_OF_IMAGE):
         raise ImageError("the compressed pixels are cut: no end marker")
 
 

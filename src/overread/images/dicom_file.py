@@ -274,19 +274,24 @@ def not_padding(attributes: Attributes, stored: NDArray[Any], *, signed: bool) -
 
 def modality(attributes: Attributes, *, signed: bool) -> Rescale | LookupTable:
     """Look-up table or rescale; the identity where the file has neither."""
-    item = attributes.item("ModalityLUTSequence")
-    if item is not None:
-        return lookup_table(item, signed=signed)
+    table = lookup_table(attributes, "ModalityLUTSequence", signed=signed)
+    if table is not None:
+        return table
     rescale = Rescale(attributes.number("RescaleSlope", 1.0), attributes.number("RescaleIntercept", 0.0))
     if rescale.slope == 0.0:
         raise ImageError("RescaleSlope is 0")
     return rescale
 
 
-def lookup_table(item: Attributes, *, signed: bool) -> LookupTable:
-    """Table of descriptor (number of entries, first number mapped, bits) and data."""
+def lookup_table(attributes: Attributes, sequence: str, *, signed: bool) -> LookupTable | None:
+    """Table of descriptor (number of entries, first number mapped, bits) and data; None if absent or empty."""
+    item = attributes.item(sequence)
+    if item is None:
+        return None
     descriptor = item.words("LUTDescriptor")
     data = item.element("LUTData")
+    if descriptor.size == 0 and (data is None or len(data.value) == 0):
+        return None
     if descriptor.size != 3 or data is None or data.encapsulated:
         raise ImageError("a look-up table is damaged")
     n_entries = int(descriptor[0]) or 1 << 16
@@ -306,9 +311,9 @@ def lookup_table(item: Attributes, *, signed: bool) -> LookupTable:
 def voi(attributes: Attributes, *, signed: bool) -> Window | LookupTable | None:
     """How the file wants to be shown; None where it does not say, or not usably: no number depends on it."""
     try:
-        item = attributes.item("VOILUTSequence")
-        if item is not None:
-            return lookup_table(item, signed=signed)
+        table = lookup_table(attributes, "VOILUTSequence", signed=signed)
+        if table is not None:
+            return table
         width = attributes.number("WindowWidth", 0.0)
         function = VoiFunction(attributes.text("VOILUTFunction") or VoiFunction.LINEAR)
         if width > 0.0 and attributes.text("WindowCenter"):

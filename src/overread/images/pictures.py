@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from overread.errors import ImageError
-from overread.images.limits import check_shape
+from overread.images.limits import check_scans, check_shape
 from overread.images.source import SourceImage
 
 __all__ = ["read_picture"]
@@ -42,6 +42,8 @@ def read_picture(content: bytes, kind: str) -> SourceImage:
     ImageError
         If the file is damaged, too large, in colour, transparent, turned, or of several pages.
     """
+    if kind == "JPEG":
+        check_scans(content)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # Pillow warns before it fails on a bomb; our own cap is lower, but it opens the file first.
@@ -59,7 +61,9 @@ def read_picture(content: bytes, kind: str) -> SourceImage:
 
 def check_layout(picture: Image.Image) -> None:
     """Refuse what one grey image cannot mean."""
-    if getattr(picture, "n_frames", 1) != 1:
+    # Counting a TIFF's pages would walk through all of them.
+    several = picture.tag_v2.next != 0 if picture.format == "TIFF" else getattr(picture, "n_frames", 1) != 1
+    if several:
         raise ImageError("the file holds several images; a radiograph is one")
     if picture.getexif().get(ORIENTATION, 1) != 1:
         raise ImageError("the file asks to be turned for display (EXIF orientation); save it upright")
