@@ -16,7 +16,7 @@ from overread.study.pipeline import ImageTask, Pipeline
 from overread.study.run_folder import RunFolder
 from overread.study.shard import CANDIDATE_COLUMNS, decode_shard
 
-__all__ = ["ImageJob", "image_jobs", "work_on_images"]
+__all__ = ["ImageJob", "WorkedImages", "image_jobs", "work_on_images"]
 
 NEVER = "unreadable"
 
@@ -79,6 +79,14 @@ def image_jobs(
     return jobs
 
 
+@dataclass(frozen=True, eq=False)
+class WorkedImages:
+    """Entries of all images, and how many were worked on now."""
+
+    manifest: Manifest
+    n_worked: int
+
+
 SPACING = ("mm_per_px_x", "mm_per_px_y")
 NO_CANDIDATES = pd.DataFrame({name: pd.Series(dtype="float64") for name in CANDIDATE_COLUMNS}).astype(
     {"candidate_id": "str"}
@@ -92,7 +100,7 @@ def work_on_images(
     *,
     advance: Callable[[int], None] = lambda n: None,
     say: Callable[[str], None] = lambda text: None,
-) -> Manifest:
+) -> WorkedImages:
     """Bring the shards up to date.
 
     An image that fails is tried once more, alone, after all others; then it is given up. One that was given up
@@ -137,7 +145,7 @@ def work_on_images(
                 advance(1)
     manifest.finish([job.task.image_id for job in jobs])
     manifest.remove_strangers()
-    return manifest
+    return WorkedImages(manifest, len(todo))
 
 
 def is_done(manifest: Manifest, job: ImageJob) -> bool:

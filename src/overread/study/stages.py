@@ -109,14 +109,13 @@ class Stages:
         jobs = image_jobs(inputs.images, inputs.folder, digests, pipeline, own)
         digests.save()
         self._refuse_leakage({job.task.image_id: job.content for job in jobs if job.content is not None})
-        before = Manifest(self._folder).entries
-        self._manifest = work_on_images(self._folder, jobs, executor, advance=advance, say=say)
+        worked = work_on_images(self._folder, jobs, executor, advance=advance, say=say)
+        self._manifest = worked.manifest
         if not any(entry.sha256 for entry in self._manifest.entries.values()):
             raise InvalidInputError(
                 f"{inputs.folder}: not one of {len(jobs)} images could be worked on; see {self._folder.root}/run.log"
             )
-        now = self._manifest.entries
-        return sum(before.get(image_id) != entry for image_id, entry in now.items())
+        return worked.n_worked
 
     def after_images(self) -> Iterator[tuple[str, Callable[[], bool]]]:
         """Stages that follow the images, in order."""

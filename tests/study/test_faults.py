@@ -1,0 +1,286 @@
+"""Kills, full disks, folders that cannot be written, two runs at once: nothing is lost, nothing half done."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from stand_in import spec
+from trees import content, same
+
+from overread.cli import main
+from overread.errors import LockedError, StorageError
+from overread.study import RunReport, run_study
+from overread.study.executors import ProcessExecutor
+from overread.study.lock import run_lock
+
+
+def forked(work: Callable[[], object]) -> int:
+    """Run in a copy of this process, which is warm; its exit code is 0 if the work was done."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        work()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def killed_runs(study: Path, n_kills: int, seed: int, **options: object) -> None:
+    """Start a run and kill it, again and again, each from where the last one stopped; then let one finish."""
+    chance = random.Random(seed)
+    for _ in range(n_kills):
+        child = forked(lambda: run_study(study, pipeline=spec(**options)))
+        deadline = time.monotonic() + chance.expovariate(1 / 0.6)
+        while time.monotonic() < deadline and os.waitpid(child, os.WNOHANG) == (0, 0):
+            time.sleep(0.005)
+        try:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        except (ProcessLookupError, ChildProcessError):
+            continue
+    run_study(study, pipeline=spec(**options))
+
+
+def check_killed_runs(fresh: Path, undisturbed: Path, n_kills: int, seed: int) -> None:
+    calls = fresh.parent / "calls"
+    killed_runs(fresh, n_kills, seed, calls=str(calls))
+    assert same(fresh / "runs/main", undisturbed / "runs/main")
+    # One image at a time: a kill costs at most the image at hand.
+    times = Counter(line for line in calls.read_text().splitlines() if line.startswith("features"))
+    assert sum(times.values()) - len(times) <= n_kills
+    assert len(times) == 36
+
+
+def test_killed_runs_end_in_the_same_bytes(fresh: Path, light_original: Path) -> None:
+    check_killed_runs(fresh, light_original, n_kills=14, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(9))
+def test_many_killed_runs(fresh: Path, light_original: Path, seed: int) -> None:
+    check_killed_runs(fresh, light_original, n_kills=20, seed=100 + seed)
+
+
+def children_of(process: int) -> list[int]:
+    """Processes that this one started."""
+    found = Path(f"/proc/{process}/task/{process}/children")
+    tasks = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(child) for file in tasks for child in file.read_text().split()] if found.exists() else []
+
+
+def kill_workers(n_kills: int, seed: int, stop: threading.Event, killed: list[int]) -> None:
+    """Kill workers of this process at random moments."""
+    chance = random.Random(seed)
+    while len(killed) < n_kills and not stop.is_set():
+        time.sleep(chance.uniform(0.1, 0.4))
+        workers = [child for child in children_of(os.getpid()) if is_worker(child)]
+        if workers:
+            killed.append(chance.choice(workers))
+            os.kill(killed[-1], signal.SIGKILL)
+
+
+def is_worker(process: int) -> bool:
+    try:
+        return b"overread.study.worker" in Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def check_killed_workers(fresh: Path, undisturbed: Path, n_kills: int, seed: int) -> None:
+    calls, stop, killed = fresh.parent / "calls", threading.Event(), []
+    killer = threading.Thread(target=kill_workers, args=(n_kills, seed, stop, killed))
+    killer.start()
+    try:
+        report = run_study(
+            fresh,
+            pipeline=spec(calls=str(calls), seconds=0.1),
+            execution={"executor": "processes", "workers": 2},
+        )
+    finally:
+        stop.set()
+        killer.join()
+    assert killed
+    assert report.n_quarantined == 0
+    assert same(fresh / "runs/main", undisturbed / "runs/main")
+    times = Counter(line for line in calls.read_text().splitlines() if line.startswith("features"))
+    assert sum(times.values()) - len(times) <= len(killed)
+
+
+def test_killed_workers_cost_nothing_but_time(fresh: Path, light_original: Path) -> None:
+    check_killed_workers(fresh, light_original, n_kills=6, seed=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_many_killed_workers(fresh: Path, light_original: Path, seed: int) -> None:
+    check_killed_workers(fresh, light_original, n_kills=10, seed=200 + seed)
+
+
+def test_workers_of_a_killed_run_end(fresh: Path) -> None:
+    def work() -> None:
+        execution = {"executor": "processes", "workers": 2}
+        run_study(fresh, pipeline=spec(seconds=0.3), execution=execution)
+
+    child = forked(work)
+    workers = wait_for(lambda: [one for one in children_of(child) if is_worker(one)])
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert wait_for(lambda: not any(is_worker(worker) for worker in workers))
+    with run_lock(fresh / "runs/main"):
+        pass  # the dead process holds it no longer
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> object:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError("waited in vain")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mount a small disk of a given size; skips where that is not allowed."""
+    mounted: list[Path] = []
+
+    def mount(size: str) -> Path:
+        place = tmp_path / "disk"
+        place.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+        if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("mounting a disk is not allowed here")
+        mounted.append(place)
+        return place
+
+    yield mount
+    for place in mounted:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_full_disk_and_then_room(
+    light_original: Path, small_disk: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    disk = small_disk("900k")
+    study = disk / "study"
+    shutil.copytree(light_original, study, ignore=shutil.ignore_patterns("runs"))
+    ballast = disk / "ballast"
+    free = shutil.disk_usage(disk).free
+    ballast.write_bytes(b"\0" * (free - 150_000))
+    with pytest.raises(StorageError, match="space"):
+        run_study(study, pipeline=spec())
+    done = len(list((study / "runs/main/shards").glob("*.parquet")))
+    assert 0 < done < 36
+    assert not list(study.rglob("*.part"))
+    ballast.unlink()
+    calls = light_original.parent / "disk calls"
+    report = run_study(study, pipeline=spec(calls=str(calls)))
+    assert report.n_quarantined == 0
+    assert len([line for line in calls.read_text().splitlines() if "features" in line]) <= 36 - done + 1
+    assert same(study / "runs/main", light_original / "runs/main")
+
+
+def test_files_that_may_not_grow(fresh: Path, light_original: Path) -> None:
+    def work() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+        try:
+            run_study(fresh, pipeline=spec())
+        except StorageError:
+            os._exit(StorageError.exit_code)
+
+    child = forked(work)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+    run_study(fresh, pipeline=spec())
+    assert same(fresh / "runs/main", light_original / "runs/main")
+
+
+def test_a_folder_that_cannot_be_written(fresh: Path) -> None:
+    (fresh / "runs").write_text("a file where a folder should be")
+    with pytest.raises(StorageError, match="runs"):
+        run_study(fresh, pipeline=spec())
+
+
+def test_a_read_only_disk(light_original: Path, small_disk: Callable[[str], Path]) -> None:
+    disk = small_disk("3m")
+    shutil.copytree(light_original, disk / "study", ignore=shutil.ignore_patterns("runs"))
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    with pytest.raises(StorageError, match="Read-only"):
+        run_study(disk / "study", pipeline=spec())
+
+
+def test_two_runs_at_once(light: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with run_lock(light / "runs/main"):
+        with pytest.raises(LockedError, match=str(os.getpid())):
+            run_study(light, pipeline=spec())
+        assert main(["run", str(light)]) == 8
+    assert "another run" in capsys.readouterr().err
+    assert run_study(light, pipeline=spec()).done == []
+
+
+def test_the_lock_of_a_dead_process_is_taken_over(light: Path) -> None:
+    def hold() -> None:
+        with run_lock(light / "runs/main"):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    os.waitpid(forked(hold), 0)
+    assert run_study(light, pipeline=spec()).done == []
+
+
+def test_an_interrupt_leaves_a_run_that_goes_on(
+    fresh: Path, light_original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    class Interrupting(ProcessExecutor):
+        def work(self, tasks, *, alone=False):
+            for outcome in super().work(tasks, alone=alone):
+                seen.append(outcome.image_id)
+                if len(seen) == 7:
+                    raise KeyboardInterrupt
+                yield outcome
+
+    monkeypatch.setattr("overread.study.run.ProcessExecutor", Interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(fresh, pipeline=spec(), execution={"executor": "processes", "workers": 2})
+    assert not [child for child in children_of(os.getpid()) if is_worker(child)]
+    assert len(list((fresh / "runs/main/shards").glob("*.parquet"))) == 6
+    monkeypatch.undo()
+    calls = fresh.parent / "calls"
+    run_study(fresh, pipeline=spec(calls=str(calls)))
+    assert len(calls.read_text().splitlines()) == 2 * 30
+    assert same(fresh / "runs/main", light_original / "runs/main")
+
+
+def test_a_journal_that_was_cut_in_mid_line(light: Path) -> None:
+    before = content(light / "runs/main")
+    manifest = light / "runs/main/manifest.json"
+    entries = json.loads(manifest.read_text())["images"]
+    lines = [json.dumps(entry) for entry in entries]
+    manifest.unlink()
+    (light / "runs/main/manifest.journal").write_text("\n".join(lines[:20]) + "\n" + lines[20][:50])
+    calls = light / "calls"
+    report: RunReport = run_study(light, pipeline=spec(calls=str(calls)))
+    assert report.done == ["images"]
+    assert len(calls.read_text().splitlines()) == 2 * 16
+    assert content(light / "runs/main") == before
+
+
