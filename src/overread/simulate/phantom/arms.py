@@ -29,7 +29,9 @@ class Arms:
     def axis(self, y: NDArray[Scalar], side: int) -> NDArray[Scalar]:
         """Distance of the axis from the midline at height y; side -1 is the image's left."""
         k = int(side > 0)
-        return y.dtype.type(self.shoulder_x_mm[k]) + y.dtype.type(self.slope[k]) * (y - y.dtype.type(SHOULDER_Y_MM))
+        return y.dtype.type(self.shoulder_x_mm[k]) + y.dtype.type(self.slope[k]) * (
+            y - y.dtype.type(SHOULDER_Y_MM)
+        )
 
 
 def make_arms(patient: Patient, *, seed: int) -> Arms:

@@ -63,9 +63,9 @@ def make_body(patient: Patient, *, seed: int, shape: tuple[int, int], mm_per_px:
     air = (
         air
         - (VESSEL_CONTRAST * vessels + haze * (1 + 0.6 * texture)) * np.minimum(lungs.lung_mm / 20, 1)
-        + 5.2 * texture * np.where(lungs.lung_mm > 0, 1, 0.8)
+        + 5.8 * texture * np.where(lungs.lung_mm > 0, 1, 0.8)
     )
     inside = tissue > 0
     soft = np.maximum(tissue - air, 0) * inside
-    integral = np.float32(SOFT_ABSORPTION) * soft + skeleton.amount * inside + distractors.amount
+    integral = SOFT_ABSORPTION * soft + skeleton.amount * inside + distractors.amount
     return Body(view, integral.astype(np.float32), tissue > 20, lungs, mediastinum, skeleton, distractors)

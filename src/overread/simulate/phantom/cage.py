@@ -47,7 +47,9 @@ class Cage:
         """Half the width between the rib centres at height y."""
         u = np.clip((y - APEX_Y_MM) / (BASE_Y_MM - APEX_Y_MM), 0.0, 1.0)
         below = np.clip((y - BASE_Y_MM) / 160.0, 0.0, 1.0)
-        return 30 + (self.half_width_mm - 30) * ((1 - (1 - u) ** 2.3) ** 0.62 - 0.12 * below**2 * (3 - 2 * below))
+        return 30 + (self.half_width_mm - 30) * (
+            (1 - (1 - u) ** 2.3) ** 0.62 - 0.12 * below**2 * (3 - 2 * below)
+        )
 
     def half_depth(self, y: AnyFloats) -> AnyFloats:
         """Half the depth inside the cage at height y."""

@@ -19,15 +19,15 @@ CORTEX = 0.075
 MARROW = 0.024
 
 
-def chord(value: Floats) -> Floats:
+def chord(value: NDArray[np.floating]) -> Floats:
     """Half chord of a unit ball at squared distance 1 - value: sqrt(value), 0 outside."""
-    return np.sqrt(np.maximum(value, np.float32(0)))
+    return np.sqrt(np.maximum(value, 0))
 
 
-def smooth_step(value: Floats, low: float, high: float) -> Floats:
+def smooth_step(value: NDArray[np.floating], low: float, high: float) -> Floats:
     """Cubic step from 0 at low to 1 at high."""
-    t = np.clip((value - np.float32(low)) * np.float32(1 / (high - low)), np.float32(0), np.float32(1))
-    return t * t * (np.float32(3) - np.float32(2) * t)
+    t: Floats = np.clip((value - low) / (high - low), 0, 1)
+    return t * t * (3 - 2 * t)
 
 
 class Canvas:

@@ -14,7 +14,7 @@ __all__ = ["blur", "detected", "power_law_noise", "processed"]
 Floats = NDArray[np.float32]
 
 SCATTER_SPREAD_MM = 45.0
-DETECTOR_BLUR_MM = 0.35
+DETECTOR_BLUR_MM = 0.42
 
 
 def blur(image: Floats, sigma_px: float) -> Floats:
@@ -57,15 +57,15 @@ def detected(
     a pixel is Poisson, taken as normal with the same variance.
     """
     primary = field * np.exp(-integral)
-    object_only = np.where(integral > 0.3, primary, np.float32(0.15) * primary)
-    veil = np.float32(0.5) * blur(object_only, SCATTER_SPREAD_MM / mm_per_px)
-    veil += np.float32(0.5) * blur(object_only, 2.5 * SCATTER_SPREAD_MM / mm_per_px)
-    total = primary + np.float32(patient.scatter_ratio) * veil * (np.float32(0.1) + np.float32(0.9) * field)
+    object_only = np.where(integral > 0.3, primary, 0.15 * primary)
+    veil = 0.5 * blur(object_only, SCATTER_SPREAD_MM / mm_per_px)
+    veil += 0.5 * blur(object_only, 2.5 * SCATTER_SPREAD_MM / mm_per_px)
+    total = primary + patient.scatter_ratio * veil * (0.1 + 0.9 * field)
     total = blur(total, DETECTOR_BLUR_MM / mm_per_px)
-    quanta = np.float32(patient.quanta * mm_per_px**2)
+    quanta = patient.quanta * mm_per_px**2
     noise = rng.standard_normal(total.shape, dtype=np.float32)
     total += np.sqrt(total / quanta) * noise
-    return -np.log(np.maximum(total, np.float32(1e-4)))
+    return -np.log(np.maximum(total, (1e-4)))
 
 
 def processed(signal: Floats, patient: Patient, mm_per_px: float, body: NDArray[np.bool_]) -> Floats:
@@ -77,11 +77,9 @@ def processed(signal: Floats, patient: Patient, mm_per_px: float, body: NDArray[
     base = blur(signal, 60.0 / mm_per_px)
     detail = signal - blur(signal, 2.2 / mm_per_px)
     low, high = np.quantile(signal[body][::7], [0.08, 0.97])
-    middle = np.float32((low + high) / 2)
-    flat = (
-        signal - np.float32(patient.compression) * (base - middle) + np.float32(patient.sharpening) * detail
-    )
-    scaled = (flat - middle) / np.float32(max(high - low, 0.1))
-    slope = np.float32(5.2 * patient.contrast)
-    grey = 1 / (1 + np.exp(-slope * (scaled + np.float32(patient.brightness + 0.1))))
-    return np.clip((grey - np.float32(0.06)) / np.float32(0.92), 0, 1)
+    middle = float(low + high) / 2
+    flat = signal - patient.compression * (base - middle) + patient.sharpening * detail
+    scaled = (flat - middle) / max(float(high - low), 0.1)
+    slope = 5.2 * patient.contrast
+    grey = 1 / (1 + np.exp(-slope * (scaled + (patient.brightness + 0.16))))
+    return np.clip((grey - 0.06) / 0.92, 0, 1)

@@ -33,17 +33,18 @@ class Diaphragm:
 
     def edge(self, x: Floats, cage: Cage) -> Floats:
         """Height of the dome's silhouette above each x."""
-        sides = []
-        for side, sign in enumerate((-1, 1)):
-            wall = np.float32(cage.half_width_mm - PLEURA_MM)
-            out = np.float32(sign) * x / wall
-            off = out - np.float32(self.peak[side])
-            outer = np.maximum(off, 0) / np.float32(1.02 - self.peak[side])
-            inner = np.maximum(-off, 0) / np.float32(self.peak[side])
-            fall = np.float32(self.rise_mm[side]) * (1 - np.sqrt(np.maximum(1 - outer**2.4, 0)))
-            sides.append(np.float32(self.dome_y_mm[side]) + fall + np.float32(14) * inner**2)
+        left, right = (
+            self._side(side * x / (cage.half_width_mm - PLEURA_MM), k) for k, side in enumerate((-1, 1))
+        )
         blend = smooth_step(x, -25, 35)
-        return sides[0] * (1 - blend) + sides[1] * blend
+        return left * (1 - blend) + right * blend
+
+    def _side(self, out: Floats, k: int) -> Floats:
+        """Silhouette of one dome; ``out`` is 0 at the midline and 1 at the wall."""
+        off = out - self.peak[k]
+        outer, inner = np.maximum(off, 0) / (1.02 - self.peak[k]), np.maximum(-off, 0) / self.peak[k]
+        fall = self.rise_mm[k] * (1 - chord(1 - outer**2.4))
+        return self.dome_y_mm[k] + fall + 14 * inner**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +67,8 @@ class Lungs:
 def make_diaphragm(patient: Patient, *, seed: int) -> Diaphragm:
     """Place the domes: the right one (image's left) is the higher one in most."""
     rng = stream(seed, "diaphragm")
-    level = 172 + 60 * patient.inspiration + rng.normal(0, 5)
-    higher = rng.normal(12, 7)
+    level = 172 + 60 * patient.inspiration + float(rng.normal(0, 5))
+    higher = float(rng.normal(12, 7))
     return Diaphragm(
         dome_y_mm=(level - higher / 2, level + higher / 2),
         peak=(float(rng.uniform(0.42, 0.58)), float(rng.uniform(0.45, 0.6))),
@@ -78,19 +79,19 @@ def make_diaphragm(patient: Patient, *, seed: int) -> Diaphragm:
 def make_lungs(view: View, cage: Cage, diaphragm: Diaphragm, mediastinum: Mediastinum) -> Lungs:
     """Air along each beam: the cage's chord less mediastinum, heart and what the diaphragm takes."""
     x, y = view.at(0.0)
-    wall = cage.half_width(y[:, :]).astype(np.float32) - np.float32(PLEURA_MM)
-    depth = np.float32(2) * cage.half_depth(y).astype(np.float32)
+    wall = cage.half_width(y[:, :]).astype(np.float32) - PLEURA_MM
+    depth = 2 * cage.half_depth(y).astype(np.float32)
     across = x / wall
-    cap = np.float32(APEX_Y_MM) + np.float32(24) * ((np.abs(x) - np.float32(47)) / np.float32(35)) ** 2
+    cap = APEX_Y_MM + 24 * ((np.abs(x) - 47) / 35) ** 2
     below_cap = y - cap
-    side = 1 - (across * across) ** np.float32(1.9)
+    side = 1 - (across * across) ** 1.9
     inside = (side > 0) & (below_cap > 0)
-    cage_mm = depth * chord(side) * np.minimum(chord(below_cap / np.float32(30)), 1)
-    free = cage_mm * (1 - np.float32(1 - AIR_LEFT_BY_HEART) * mediastinum.share)
+    cage_mm = depth * chord(side) * np.minimum(chord(below_cap / 30), 1)
+    free = cage_mm * (1 - (1 - AIR_LEFT_BY_HEART) * mediastinum.share)
     under = y - diaphragm.edge(x, cage)
-    sulcus = np.float32(8) + np.float32(46) * smooth_step(np.abs(x), 25, 85)
+    sulcus = 8 + 46 * smooth_step(np.abs(x), 25, 85)
     edge = smooth_step(under, -0.7, 0.7)
-    solid = edge * (np.float32(0.4) + np.float32(0.6) * np.minimum(chord(under / sulcus), 1))
+    solid = edge * (0.4 + 0.6 * np.minimum(chord(under / sulcus), 1))
     lung = np.where(inside, free * (1 - solid), 0).astype(np.float32)
     above = inside & (under <= 0)
     fields = above & ~(mediastinum.share > 0)

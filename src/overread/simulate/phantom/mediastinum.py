@@ -41,7 +41,7 @@ def make_mediastinum(view: View, patient: Patient, cage: Cage, *, dome_y: float,
     vessels = _great_vessels(view, patient, rng)
     share = np.sqrt(np.sqrt(heart**4 + vessels**4))
     return Mediastinum(
-        share=np.minimum(share, np.float32(1)),
+        share=np.minimum(share, 1),
         airway_mm=_airway(view, rng),
         heart=heart > 0,
     )
@@ -52,13 +52,13 @@ def _between(
 ) -> Floats:
     """Half chord of a body with an elliptic section between two borders that change with height."""
     fine = np.linspace(knots[0], knots[-1], 600)
-    borders = [PchipInterpolator(knots, values)(fine) for values in (right, left)]
     sigma = BORDER_SMOOTHING_MM / (fine[1] - fine[0])
-    r, l = (
-        np.interp(y, fine, gaussian_filter1d(b, sigma, mode="nearest")).astype(np.float32) for b in borders
-    )
-    middle, half = (l - r) / 2, (l + r) / 2
-    return chord(1 - ((x - middle) / np.maximum(half, np.float32(1e-3))) ** 2)
+    smooth = [
+        gaussian_filter1d(PchipInterpolator(knots, b)(fine), sigma, mode="nearest") for b in (right, left)
+    ]
+    from_right, to_left = (np.interp(y, fine, border).astype(np.float32) for border in smooth)
+    middle, half = (to_left - from_right) / 2, (to_left + from_right) / 2
+    return chord(1 - ((x - middle) / np.maximum(half, 1e-3)) ** 2)
 
 
 def _heart(view: View, patient: Patient, cage: Cage, dome_y: float, rng: np.random.Generator) -> Floats:
@@ -86,21 +86,21 @@ def _great_vessels(view: View, patient: Patient, rng: np.random.Generator) -> Fl
     left[2:] += rng.normal(0, 1.5, 9)
     right[2:] += rng.normal(0, 1.3, 9) + 2 * age
     column = _between(x, y, knots, right, left)
-    radius = np.float32(15 + 2.5 * age + rng.normal(0, 1.2))
-    off_x, off_y = x - np.float32(21 + 4 * age), (y - np.float32(66 + shift - 3 * age)) / np.float32(1.12)
-    knob = chord(1 - (off_x * off_x + off_y * off_y) / (radius * radius)) * np.float32(0.7)
+    radius = 15 + 2.5 * age + rng.normal(0, 1.2)
+    off_x, off_y = x - (21 + 4 * age), (y - (66 + shift - 3 * age)) / 1.12
+    knob = chord(1 - (off_x * off_x + off_y * off_y) / (radius * radius)) * 0.7
     return np.sqrt(np.sqrt(column**4 + knob**4))
 
 
 def _airway(view: View, rng: np.random.Generator) -> Floats:
     """Air in the trachea and the main bronchi."""
     x, y = view.at(15.0)
-    shift = np.float32(rng.normal(-2, 2))
-    carina = np.float32(92 + rng.normal(0, 4))
+    shift = rng.normal(-2, 2)
+    carina = 92 + rng.normal(0, 4)
     drift = shift * np.clip((y + 60) / 150, 0, 1)
-    trachea = chord(1 - ((x - drift) / np.float32(9)) ** 2) * np.float32(18) * (y < carina)
+    trachea = chord(1 - ((x - drift) / 9) ** 2) * 18 * (y < carina)
     below = np.maximum(y - carina + 6, 0)
-    right = chord(1 - ((x - drift + below * np.float32(0.62)) / np.float32(8)) ** 2)
-    left = chord(1 - ((x - drift - below * np.float32(0.95)) / np.float32(8.5)) ** 2)
-    fade = np.clip(1 - below / np.float32(38), 0, 1) * (y >= carina - 6)
-    return np.maximum(trachea, np.maximum(right, left) * np.float32(14) * fade).astype(np.float32)
+    right = chord(1 - ((x - drift + below * 0.62) / 8) ** 2)
+    left = chord(1 - ((x - drift - below * 0.95) / 8.5) ** 2)
+    fade = np.clip(1 - below / 38, 0, 1) * (y >= carina - 6)
+    return np.maximum(trachea, np.maximum(right, left) * 14 * fade).astype(np.float32)

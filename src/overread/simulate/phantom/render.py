@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from overread.errors import UsageError
 from overread.simulate.phantom.body import Body, make_body
 from overread.simulate.phantom.detector import detected, processed
-from overread.simulate.phantom.field import open_field, side_marker
+from overread.simulate.phantom.field import collimate, side_marker
 from overread.simulate.phantom.patient import Patient, draw_patient
 from overread.simulate.phantom.streams import stream
 
@@ -137,15 +137,18 @@ def phantom(
     height = who.film_mm[1] if height_mm is None else height_mm
     shape = (round(height / mm_per_px), round(width / mm_per_px))
     body = make_body(who, seed=seed, shape=shape, mm_per_px=mm_per_px)
-    field = open_field(shape, mm_per_px, seed=seed)
+    field = collimate(shape, mm_per_px, seed=seed)
     lead = LEAD_MARKER * side_marker(shape, mm_per_px, seed=seed)
-    signal = detected(body.integral + lead, field, who, mm_per_px, stream(seed, "quanta"))
-    pixels = processed(signal, who, mm_per_px, body.outline & (field == 1))
-    return _assembled(pixels, field == 1, mm_per_px, body, who, seed)
+    signal = detected(body.integral + lead, field.open, who, mm_per_px, stream(seed, "quanta"))
+    pixels = processed(signal, who, mm_per_px, body.outline & field.valid)
+    if field.blackened:
+        pixels *= field.valid
+    return _assembled(pixels, field.valid, mm_per_px, body, who, seed)
 
 
 def _assembled(
-    pixels: Floats, valid: Masks, mm_per_px: float, body: Body, patient: Patient, seed: int) -> Phantom:
+    pixels: Floats, valid: Masks, mm_per_px: float, body: Body, patient: Patient, seed: int
+) -> Phantom:
     lungs, skeleton = body.lungs, body.skeleton
     return Phantom(
         pixels=pixels,

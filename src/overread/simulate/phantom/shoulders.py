@@ -42,12 +42,21 @@ def _scapula(canvas: Canvas, side: int, shift: float, rng: np.random.Generator) 
     upper = _curve(side, shift, (top_x, 26), (112, 20), (126, 28), (138, 40))
     spine = _curve(side, shift, (90, 56), (104, 37), (128, 18), (150, 8))
     slim = np.linspace(3.4, 1.2, N_ALONG)
-    for line, radius, depth in ((lateral, slim, 5.5), (medial, 1.4, 1.6), (upper, 1.4, 1.6), (spine, 3.8, 3.0)):
+    for line, radius, depth in (
+        (lateral, slim, 5.5),
+        (medial, 1.4, 1.6),
+        (upper, 1.4, 1.6),
+        (spine, 3.8, 3.0),
+    ):
         canvas.tube(line, radius_mm=radius, depth_mm=depth, shell=0.7 * CORTEX, core=MARROW, wall=0.5)
     acromion = _curve(side, shift, (142, 12), (154, 7), (165, 12), (168, 20))
     coracoid = _curve(side, shift, (124, 36), (122, 28), (130, 24), (136, 28))
     glenoid = _curve(side, shift, (138, 34), (135, 45), (136, 57), (132, 66))
-    for line, radius, depth, wall in ((acromion, 6.5, 6.0, 0.2), (coracoid, 5.0, 8.0, 0.3), (glenoid, 3.6, 11.0, 0.35)):
+    for line, radius, depth, wall in (
+        (acromion, 6.5, 6.0, 0.2),
+        (coracoid, 5.0, 8.0, 0.3),
+        (glenoid, 3.6, 11.0, 0.35),
+    ):
         canvas.tube(line, radius_mm=radius, depth_mm=depth, shell=0.7 * CORTEX, core=MARROW, wall=wall)
     _blade(canvas, np.vstack([lateral, medial[1:], upper[1:]]))
 
@@ -58,7 +67,7 @@ def _blade(canvas: Canvas, outline: Points) -> None:
     plate = np.zeros(canvas.view.shape, dtype=np.uint8)
     corners = np.round(np.column_stack([where.columns, where.rows]) * 16).astype(np.int32)
     cv2.fillPoly(plate, [corners], 255, lineType=cv2.LINE_AA, shift=4)
-    canvas.amount += plate.astype(np.float32) * np.float32(BLADE_MM * 0.6 * CORTEX / 255)
+    canvas.amount += plate.astype(np.float32) * (BLADE_MM * 0.6 * CORTEX / 255)
 
 
 def _humerus(canvas: Canvas, side: int, arms: Arms) -> None:

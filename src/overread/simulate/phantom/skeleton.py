@@ -25,6 +25,7 @@ Points = NDArray[np.float64]
 RIB_HALF_HEIGHT_MM = 7.2
 RIB_HALF_THICKNESS_MM = 3.6
 RIB_DEPTH_MM = 7.0
+THIN_RIBS = {1: 0.75, 10: 0.8, 11: 0.6, 12: 0.5}
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ def draw_skeleton(view: View, patient: Patient, cage: Cage, arms: Arms, *, seed:
     draw_shoulders(canvas, patient, arms, stream(seed, "shoulders"))
     _breastbone(canvas)
     amount = ribs.amount + canvas.amount + spine_amount(view, cage, stream(seed, "spine"))
-    return Skeleton(amount * np.float32(patient.bone_contrast), ribs.posterior, ribs.anterior, clavicles)
+    return Skeleton(amount * patient.bone_contrast, ribs.posterior, ribs.anterior, clavicles)
 
 
 def draw_ribs(canvas: Canvas, cage: Cage, rng: np.random.Generator) -> Ribs:
@@ -67,27 +68,26 @@ def draw_ribs(canvas: Canvas, cage: Cage, rng: np.random.Generator) -> Ribs:
     marks = canvas.no_marks()
     for number in range(1, N_RIBS + 1):
         height = RIB_HALF_HEIGHT_MM * rng.normal(1, 0.04)
+        density = THIN_RIBS.get(number, 1.0) * rng.normal(1, 0.06)
         for side in (-1, 1):
-            _rib(canvas, cage.rib(number, side), height, marks)
+            _rib(canvas, cage.rib(number, side), height, density, marks)
     return Ribs(canvas.amount, (marks & 1) > 0, (marks & 2) > 0)
 
 
-def _rib(canvas: Canvas, rib: RibCurve, height: float, marks: NDArray[np.uint8]) -> None:
+def _rib(canvas: Canvas, rib: RibCurve, height: float, density: float, marks: NDArray[np.uint8]) -> None:
     steps = np.gradient(rib.points, axis=0)
     in_plane = np.hypot(steps[:, 0], steps[:, 1])
     oblique = 1 / np.maximum(in_plane / np.linalg.norm(steps, axis=1), 0.42)
     upright = np.abs(steps[:, 1]) / in_plane
     front = np.clip((rib.angle - np.pi / 2) / 0.5, 0, 1)
-    radius = np.hypot(
-        height * (1 + 0.12 * front) * np.sqrt(1 - upright**2), RIB_HALF_THICKNESS_MM * upright
-    )
+    radius = np.hypot(height * (1 + 0.12 * front) * np.sqrt(1 - upright**2), RIB_HALF_THICKNESS_MM * upright)
     neck = 0.75 + 0.25 * np.clip((rib.angle - rib.angle[0]) / 0.25, 0, 1)
     # The end turns into cartilage, which absorbs hardly more than muscle.
     cartilage = np.clip((rib.angle[-1] - rib.angle) / 0.12, 0, 1)
     canvas.tube(
         rib.points,
         radius_mm=radius * neck,
-        depth_mm=RIB_DEPTH_MM * oblique * cartilage * (1 - 0.5 * front),
+        depth_mm=RIB_DEPTH_MM * density * oblique * cartilage * (1 - 0.5 * front),
         shell=CORTEX,
         core=MARROW,
         wall=0.13,

@@ -30,22 +30,23 @@ def spine_amount(view: View, cage: Cage, rng: np.random.Generator) -> Floats:
     numbers = np.arange(-7, 21)
     level = np.interp(y, cage.vertebra_y(numbers), numbers).astype(np.float32)
     number = np.rint(level)
-    along = (level - number) * np.float32(2)
-    half = np.float32(12.5) + np.clip(number + 5, 0, 25) * np.float32(0.58)
-    bow = np.float32(rng.normal(0, 2.5)) * np.sin(y / np.float32(90) + np.float32(rng.uniform(0, 6)))
-    across = (x - bow) / (half * (np.float32(0.9) + np.float32(0.1) * along * along))
-    inside = 1 - across**4 - (along / np.float32(0.86)) ** 8
+    along = (level - number) * 2
+    half = 12.5 + np.clip(number + 5, 0, 25) * 0.58
+    bow = rng.normal(0, 2.5) * np.sin(y / 90 + rng.uniform(0, 6))
+    across = (x - bow) / (half * (0.9 + 0.1 * along * along))
+    inside = 1 - across**4 - (along / 0.86) ** 8
     rim = smooth_step(inside, 0.0, 0.12) * (1 - smooth_step(inside, 0.12, 0.5))
     side = np.abs(across)
-    ring = np.exp(-(((_ellipse(side - np.float32(0.62), along + np.float32(0.25), 0.2, 0.33) - 1) / np.float32(0.55)) ** 2))
-    process = chord(1 - _ellipse(across, along - np.float32(0.45), 0.16, 0.4))
-    wings = chord(1 - _ellipse(side - np.float32(1.25), along + np.float32(0.3), 0.55, 0.3))
+    pedicle = _ellipse(side - 0.62, along + 0.25, 0.2, 0.33)
+    ring = np.exp(-(((pedicle - 1) / 0.55) ** 2))
+    process = chord(1 - _ellipse(across, along - 0.45, 0.16, 0.4))
+    wings = chord(1 - _ellipse(side - 1.25, along + 0.3, 0.55, 0.3))
     parts = ((chord(inside), BODY), (rim, ENDPLATE), (ring, PEDICLE), (process, SPINOUS), (wings, TRANSVERSE))
     total = np.zeros(view.shape, dtype=np.float32)
     for part, strength in parts:
-        total += np.float32(strength) * part
+        total += strength * part
     return total
 
 
 def _ellipse(u: Floats, v: Floats, a: float, b: float) -> Floats:
-    return (u / np.float32(a)) ** 2 + (v / np.float32(b)) ** 2
+    return (u / a) ** 2 + (v / b) ** 2

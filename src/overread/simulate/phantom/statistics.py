@@ -23,7 +23,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 PATCH_MM = 45.0
-BAND_PER_MM = (0.07, 0.35)
+BAND_PER_MM = (0.1, 0.4)
 BOX = (0.1, 0.8, 0.14, 0.86)
 SMALLEST_LUNG_MM2 = 3000.0
 

@@ -10,5 +10,5 @@ __all__ = ["stream"]
 
 
 def stream(seed: int, part: str) -> np.random.Generator:
-    """Generator of one part: a further draw in one part leaves all others as they were."""
+    """Give one part its generator: a further draw in one part leaves all others as they were."""
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, crc32(part.encode())])))

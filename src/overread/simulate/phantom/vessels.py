@@ -130,7 +130,9 @@ def _draw(canvas: Canvas, nodes: Points, radius: Points) -> None:
     taper[-1] *= 0.3
     t = np.arange(len(nodes), dtype=np.float64)
     fine = np.linspace(0, t[-1], 4 * len(nodes))
-    columns, rows = (uniform_filter1d(np.interp(fine, t, nodes[:, k]), 5, mode="nearest") / mm for k in (0, 1))
+    columns, rows = (
+        uniform_filter1d(np.interp(fine, t, nodes[:, k]), 5, mode="nearest") / mm for k in (0, 1)
+    )
     r = np.interp(fine, t, taper) / mm
     drawn = np.maximum(r, 0.75)
     canvas.tube_px(columns, rows, radius_px=drawn, depth_mm=2 * mm * r * r / drawn)
@@ -143,8 +145,8 @@ def hilar_haze(view: View, *, seed: int) -> Floats:
     total = np.zeros(view.shape, dtype=np.float32)
     for side in (-1, 1):
         cy = HILUM_Y_MM[int(side > 0)] + 8 + rng.normal(0, 4)
-        dx, dy = np.float32(side) * x - np.float32(36), y - np.float32(cy)
-        lean = (dx - np.float32(0.25) * dy) / np.float32(19)
-        strength = np.float32(rng.uniform(14, 26))
-        total += strength * np.exp(-lean * lean - (dy / np.float32(34)) ** 2)
+        dx, dy = side * x - 36, y - cy
+        lean = (dx - 0.25 * dy) / 19
+        strength = rng.uniform(14, 26)
+        total += strength * np.exp(-lean * lean - (dy / 34) ** 2)
     return total
