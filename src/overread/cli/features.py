@@ -21,7 +21,12 @@ __all__ = ["explain", "extract", "features", "list_features"]
 
 QUARANTINED = 3
 
-features = App(name="features", help_format="plaintext")
+features = App(
+    name="features",
+    help="List and explain the 1150 features; compute them for candidates.",
+    help_format="plaintext",
+    help_epilogue="Example: overread features --family convergence",
+)
 
 
 @features.default

@@ -27,7 +27,7 @@ OUTSIDE_COST = 1.0
 def sample(image: NDArray[np.float32], x: float, y: float) -> np.float32:
     """Bilinear value at column x, row y; beyond the border that of the nearest border point.
 
-    The image has at least two rows and columns. Unsigned indices spare the test for negative ones.
+    The image must have at least two rows and columns: nothing is checked. Unsigned indices spare the test for negative ones.
     """
     rows, columns = image.shape
     x = min(max(x, 0.0), columns - 1.0 - 1e-6)

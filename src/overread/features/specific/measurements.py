@@ -185,13 +185,14 @@ class Measurements(Context):
 def fitted_trend(grey: NDArray[np.float32], ring: NDArray[np.float32]) -> Trend:
     """Take the weighted quadratic trend off."""
     n = grey.shape[0]
-    weights, values = ring.reshape(n, -1).astype(np.float64), grey.reshape(n, -1).astype(np.float64)
-    weighted = weights * values
+    weights = ring.reshape(n, -1).astype(np.float64)
+    total = weights.sum(axis=1, keepdims=True)
+    values = grey.reshape(n, -1).astype(np.float64)
+    values -= (weights * values).sum(axis=1, keepdims=True) / total
     gram = np.stack([weights @ BASIS_PRODUCTS[i] for i in range(6)], axis=1) + RIDGE * np.eye(6)
-    coefficients = np.linalg.solve(gram, (weighted @ BASIS)[:, :, None])[:, :, 0]
+    coefficients = np.linalg.solve(gram, ((weights * values) @ BASIS)[:, :, None])[:, :, 0]
     detrended = values - coefficients @ BASIS.T
-    total = weights.sum(axis=1)
-    noise = np.sqrt((weights * detrended**2).sum(axis=1) / total)
+    noise = np.sqrt((weights * detrended**2).sum(axis=1) / total[:, 0])
     return Trend(detrended.reshape(grey.shape).astype(np.float32), noise)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.candidates.segmentation import at_least_two
 from overread.features.feature import Context, Family
 from overread.features.specific import _kernels
 from overread.features.specific.describing import columns, described, ratio
@@ -83,7 +84,7 @@ def compute(context: Context) -> NDArray[np.float32]:
 def on_rays(measurements: Measurements, image: NDArray[np.float32]) -> NDArray[np.float32]:
     """Sample a map on the rays."""
     return _kernels.polar_grey(
-        np.ascontiguousarray(image, dtype=np.float32),
+        at_least_two(image),
         measurements.column,
         measurements.row,
         measurements.radius_px,

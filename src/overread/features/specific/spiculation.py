@@ -51,8 +51,8 @@ FEATURES = described(
                 (
                     f"ridge_energy.{annulus}",
                     "1",
-                    f"mean over rays of max(e_k, 0) / s, e_k the mean of -d2g/dt2 (1.4 mm)^2 "
-                    f"along ray k from {start} to {end} R, s the surround's noise",
+                    "mean over rays of max(e_k, 0) / s, e_k = E_k - median of E over rays, E_k the mean of -d2g/dt2 "
+                    f"(1.4 mm)^2 along ray k from {start} to {end} R, s the surround's noise",
                 ),
                 (f"ridge_peak.{annulus}", "1", f"largest e_k / (mean |e_k| + 0.001), {start} to {end} R"),
             )
@@ -132,6 +132,7 @@ def ridges(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
     for annulus, (start, end) in ANNULI.items():
         chosen = (start <= SECOND_RHO) & (end >= SECOND_RHO)
         energy = ridge[:, :, chosen].mean(axis=2, dtype=np.float64)
+        energy -= np.median(energy, axis=1, keepdims=True)
         values[f"ridge_energy.{annulus}"] = np.maximum(energy, 0.0).mean(axis=1) / noise
         values[f"ridge_peak.{annulus}"] = energy.max(axis=1) / (np.abs(energy).mean(axis=1) + 1e-3)
     return values

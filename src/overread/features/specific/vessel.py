@@ -25,7 +25,7 @@ FEATURES = described(
     "Frangi et al. 1998, doi:10.1007/BFb0056195 (line strength); Agam et al. 2005, doi:10.1109/TMI.2005.858765 "
     "(vessels against nodules)",
     [
-        ("inside", "1", "mean of l within R, by area, / s, s the surround's noise"),
+        ("inside", "1", "mean of l within R / 2, by area, / s, s the surround's noise"),
         ("surround", "1", "mean of l over 1.25..2 R, by area, / s"),
         ("radial_share", "1", "sum l cos^2(angle of the line to the ray) / (sum l + 0.001) over 1..2 R"),
         (
@@ -57,7 +57,7 @@ def compute(context: Context) -> NDArray[np.float32]:
     radial = (strength * towards_ray)[:, :, outer].sum(axis=(1, 2), dtype=np.float64)
     above = reaching > STANDS_OUT * reaching.mean(axis=1, keepdims=True) + STRENGTH_FLOOR
     values = {
-        "inside": zone_mean(strength, SECOND_RHO <= 1.0) / noise,
+        "inside": zone_mean(strength, SECOND_RHO <= 0.5) / noise,
         "surround": zone_mean(strength, (SECOND_RHO >= 1.25) & (SECOND_RHO <= 2.0)) / noise,
         "radial_share": radial / (total + STRENGTH_FLOOR),
         "through": opposite.max(axis=1) / noise,
