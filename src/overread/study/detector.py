@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from overread.candidates import Anatomy, anatomy, generate
 from overread.errors import InvalidInputError, ModelFileError, UsageError
-from overread.features import FEATURE_VERSION, extract
+from overread.features import CATALOGUE, FEATURE_VERSION, extract
 from overread.images import Radiograph
 from overread.images.radiograph import GRID_MM
 from overread.models.persistence import from_document, load, to_document
@@ -37,6 +38,7 @@ __all__ = ["Detector", "OperatingPoint", "detector_of"]
 
 FORMAT = "overread-detector"
 SCHEMA = 1
+LARGEST_FILE = 2**28
 CANDIDATE_COLUMNS = ("x_mm", "y_mm", "radius_mm")
 
 
@@ -68,6 +70,11 @@ class Detector:
         Version of the features it was fitted on; another version is refused.
     trained_on
         What it was trained on, in words without names.
+
+    Raises
+    ------
+    ModelFileError
+        If it was trained on another version of the features, or a field makes no sense.
     """
 
     name: str
@@ -77,6 +84,26 @@ class Detector:
     grid_mm: float
     feature_version: str
     trained_on: str
+
+    def __post_init__(self) -> None:
+        if self.feature_version != FEATURE_VERSION:
+            raise ModelFileError(
+                f"the detector was trained on features of version {self.feature_version}, these are "
+                f"{FEATURE_VERSION}: train it again, or use the version of overread that made it"
+            )
+        numbers = [self.grid_mm, *(part for point in self.operating_points for part in asdict(point).values())]
+        if (
+            type(self.limit) is not int
+            or self.limit < 1
+            or not all(type(number) in (int, float) and math.isfinite(number) for number in numbers)
+            or self.grid_mm <= 0
+        ):
+            raise ModelFileError("limit, grid_mm or an operating point is no number that makes sense")
+        if not isinstance(self.model, LinearBagClassifier) or not hasattr(self.model, "feature_names_in_"):
+            raise ModelFileError("the model is not a linear one fitted on named features")
+        unknown = sorted(set(self.features) - CATALOGUE.keys())
+        if unknown:
+            raise ModelFileError(f"the model needs {len(unknown)} features that are not ours, such as {unknown[0]}")
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -162,11 +189,6 @@ class Detector:
         self, radiograph: Radiograph, candidates: pd.DataFrame | None, regions: Anatomy | None
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Candidates, and the features that the model looks at, in the same order."""
-        if self.feature_version != FEATURE_VERSION:
-            raise ModelFileError(
-                f"the detector was trained on features of version {self.feature_version}, these are "
-                f"{FEATURE_VERSION}: train it again, or use the version of overread that made it"
-            )
         if abs(radiograph.mm_per_px - self.grid_mm) > 1e-9:
             raise InvalidInputError(
                 f"the radiograph has a grid of {radiograph.mm_per_px:g} mm, the detector one of {self.grid_mm:g} mm: "
@@ -202,8 +224,14 @@ class Detector:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a file that is exactly what `write` wrote."""
-        document = parse_json(path.read_bytes(), str(path), error=ModelFileError)
+        """Read a file that is exactly what `write` wrote.
+
+        Raises
+        ------
+        ModelFileError
+            If it is damaged, of another schema, or was trained on another version of the features.
+        """
+        document = parse_json(content_of(path), str(path), error=ModelFileError)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise ModelFileError(f"{path}: is not a detector saved by overread")
         if document.get("schema") != SCHEMA:
@@ -225,6 +253,22 @@ class Detector:
             )
         except (KeyError, TypeError) as error:
             raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
+        except ModelFileError as error:
+            raise ModelFileError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
+
+
+def content_of(path: Path) -> bytes:
+    """Bytes of a detector's file within the cap."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        raise ModelFileError(
+            f"{path}: there is no such file (overread run STUDY writes STUDY/runs/main/detector.json)"
+        ) from None
+    if len(content) > LARGEST_FILE:
+        raise ModelFileError(f"{path}: larger than {LARGEST_FILE} bytes; this is no detector")
+    return content
 
 
 def detector_of(folder: RunFolder, name: str, settings: Settings) -> Detector:

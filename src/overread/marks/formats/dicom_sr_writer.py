@@ -2,7 +2,8 @@
 
 One document for each reader and study. The image library lists every image that the reader read; a reader who
 marked nothing at all gets one group that says so. The reader's id is his login name, exactly; the mark's id
-is the tracking identifier. UIDs follow from the ids, so the same tables give the same UIDs. Positions are
+is the tracking identifier. UIDs follow from ids and marks, so the same tables give the same UIDs, and a
+document with other marks has another one. Positions are
 float32 (FL) and must lie within the image, as the standard wants.
 """
 
@@ -83,7 +84,8 @@ def write(
         unmarked = [headers[name] for name in names if name not in set(mine["image_id"])]
         if unmarked:
             groups.append(nothing_found(reader, unmarked))
-        document = document_of(reader, observer, [headers[name] for name in names], groups)
+        content = mine.to_json(orient="values", double_precision=15)
+        document = document_of(reader, observer, [headers[name] for name in names], groups, content)
         written.append(write_atomically(folder / f"{document.SOPInstanceUID}.dcm", as_bytes(document)))
     return written
 
@@ -159,9 +161,9 @@ def finding_code(label: str) -> Code | None:
 
 
 def document_of(
-    reader: str, observer: str, headers: Sequence[Dataset], groups: Sequence[Any]
+    reader: str, observer: str, headers: Sequence[Dataset], groups: Sequence[Any], content: str
 ) -> sr.ComprehensiveSR:
-    """One reader's report on the images of one study."""
+    """One reader's report on the images of one study; its UID follows from ``content`` too."""
     report = sr.MeasurementReport(
         observation_context=person_context(reader) if observer == "person" else device_context(reader),
         procedure_reported=Code("399208008", "SCT", "Chest X-ray"),
@@ -173,7 +175,7 @@ def document_of(
         content=report,
         series_instance_uid=uid_of("series", study, reader),
         series_number=1,
-        sop_instance_uid=uid_of("document", study, reader),
+        sop_instance_uid=uid_of("document", study, reader, content),
         instance_number=1,
         manufacturer="Overread",
         is_complete=True,
