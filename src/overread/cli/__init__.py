@@ -74,16 +74,22 @@ app.command(
 app.command(
     "overread.cli.detect:detect",
     help="Run a trained detector on new radiographs.",
-    help_epilogue="Example: overread detect my_study/runs/default new_images/ -o found --overlay",
+    help_epilogue="Example: overread detect my_study/runs/main new_images/ -o found --overlay",
 )
 app.command(
     "overread.cli.explain:explain",
     help="Show what each feature adds to a candidate's score.",
-    help_epilogue="Example: overread explain my_study/runs/default chest.dcm c003",
+    help_epilogue="Example: overread explain my_study/runs/main chest.dcm c003",
 )
 app.command(
     "overread.cli.features:features",
     help="List and explain the 1150 features; compute them for candidates.",
+    help_epilogue="Example: overread features --family convergence",
+)
+app.command(
+    "overread.cli.simulate:simulate",
+    help="Write a study folder with known nodules and simulated readers.",
+    help_epilogue="Example: overread simulate my_study --n-images 200 --readers 8 --workers 2",
 )
 
 INTERRUPTED = 130

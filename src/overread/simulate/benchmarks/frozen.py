@@ -19,10 +19,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.errors import UsageError
-from overread.images import pixel_fingerprint
+from overread.images import pixel_fingerprint, read_source
 from overread.images.source import SourceImage
 
-__all__ = ["BENCHMARKS", "Agreement", "FrozenCohort", "block_means", "compare_image", "fingerprint", "frozen_cohort"]
+__all__ = ["BENCHMARKS", "Agreement", "FrozenCohort", "block_means", "compare_folder", "compare_image", "fingerprint", "frozen_cohort"]
 
 BENCHMARKS = {"nih-240x3": "nih_240x3", "phantom-1978": "phantom_1978"}
 TEXT = dict.fromkeys(("image_id", "background", "reader_id", "mark_id", "object_id", "nodule_id", "harmonics"), str)
@@ -122,3 +122,13 @@ def compare_image(cohort: FrozenCohort, image_id: str, pixels: NDArray[np.uint16
         return Agreement(image_id, False, float("inf"))
     expected = np.array([float(mean) for mean in row["block_means"].split()])
     return Agreement(image_id, False, float(np.abs(expected - block_means(pixels)).max()))
+
+
+def compare_folder(name: str, folder: str | Path) -> list[Agreement]:
+    """Compare the images of a study folder with the manifest of a benchmark."""
+    cohort = frozen_cohort(name)
+    paths = pd.read_csv(Path(folder) / "images.csv", dtype=str).set_index("image_id")["path"]
+    return [
+        compare_image(cohort, image_id, read_source(Path(folder) / paths[image_id]).stored)
+        for image_id in cohort.images["image_id"]
+    ]

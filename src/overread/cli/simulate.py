@@ -1,0 +1,149 @@
+"""`overread simulate`: a study folder with known nodules and simulated readers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from overread.errors import UsageError
+
+if TYPE_CHECKING:
+    from overread.simulate.study_folder import Progress
+
+__all__ = ["simulate"]
+
+
+def simulate(
+    out: Path,
+    *,
+    n_images: int | None = None,
+    readers: int = 8,
+    backgrounds: Path | None = None,
+    images_csv: Path | None = None,
+    benchmark: str | None = None,
+    format: Literal["dicom", "png"] = "dicom",
+    grid_mm: float = 0.7,
+    seed: int = 0,
+    workers: int = 1,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Write a study folder with known nodules and simulated readers: images, tables, and the truth in known/.
+
+    The same seed gives the same bytes, whatever the number of workers. A run that was stopped goes on where it was
+    when the same command is given again.
+
+    Parameters
+    ----------
+    out
+        A new folder, or one that the same command began.
+    n_images
+        Number of images; 100 if not given.
+    readers
+        Number of readers; each image is read by 4 to 6 of them.
+    backgrounds
+        Folder of real radiographs to put nodules in, instead of phantoms.
+    images_csv
+        Table of the backgrounds: path or file, mm_per_px_x and mm_per_px_y, patient_id.
+    benchmark
+        Frozen cohort to write: phantom-1978, or nih-240x3 with --backgrounds and --images-csv.
+    format
+        Files of the images.
+    grid_mm
+        Side of a pixel.
+    seed
+        Seed of everything random.
+    workers
+        Processes at work.
+    json
+        Print JSON instead of a table.
+    """
+    from overread import simulate as simulation
+    from overread.cli.seed import checked_seed
+
+    if workers < 1 or readers < 1 or (n_images is not None and n_images < 1):
+        raise UsageError("--workers, --readers and --n-images are whole numbers from 1")
+    if benchmark is not None and (n_images is not None or seed != 0 or readers != 8 or grid_mm != 0.7):
+        raise UsageError("a frozen --benchmark has its own images, readers, grid and seed: leave those options out")
+    where: dict[str, Any] = {"backgrounds": backgrounds, "images_csv": images_csv}
+    with shown_progress() as progress:
+        how: dict[str, Any] = {"format": format, "workers": workers, "progress": progress}
+        if benchmark is not None:
+            simulation.benchmark(benchmark, out, **where, **how)
+        else:
+            numbers: dict[str, Any] = {"n_readers": readers, "seed": checked_seed(seed), "grid_mm": grid_mm}
+            simulation.cohort(out, n_images=100 if n_images is None else n_images, **numbers, **where, **how)
+    report(out, benchmark, json=json)
+
+
+class shown_progress:  # noqa: N801
+    """Bar on standard error that a call with (done, all) moves."""
+
+    def __enter__(self) -> Progress:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("images"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task("images", total=None)
+        self._bar.start()
+        return lambda done, total: self._bar.update(self._task, completed=done, total=total)
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.stop()
+
+
+def report(out: Path, benchmark: str | None, *, json: bool) -> None:
+    """Say what is in the folder, and whether a benchmark is what it should be."""
+    from json import dumps
+
+    from rich.console import Console
+    from rich.table import Table
+
+    counts = folder_counts(out)
+    if benchmark is not None:
+        counts |= agreement(out, benchmark)
+    if json:
+        print(dumps({"folder": str(out), **counts}))
+        return
+    console = Console()
+    table = Table("what", "number")
+    for name, value in counts.items():
+        table.add_row(name.replace("_", " "), f"{value:,}")
+    console.print(table)
+    console.print(f"Wrote {out}. Next: overread run {out}", highlight=False)
+
+
+def folder_counts(out: Path) -> dict[str, float]:
+    """Counts of a study folder, marks merged."""
+    import pandas as pd
+
+    from overread.cli.mark_tables import said_warnings
+    from overread.marks.tables import read_table
+    from overread.truth import merge_marks
+
+    marks, readings = read_table(out / "marks.csv", "marks"), read_table(out / "readings.csv", "readings")
+    with said_warnings():
+        truth = merge_marks(marks, readings)
+    return {
+        "images": int(readings["image_id"].nunique()),
+        "readers": int(readings["reader_id"].nunique()),
+        "readings": len(readings),
+        "nodules": len(pd.read_csv(out / "known" / "nodules.csv", usecols=["nodule_id"])),
+        "marks": len(marks),
+        "marked_images": int(marks["image_id"].nunique()),
+        "golden": int(truth["golden"].sum()),
+    }
+
+
+def agreement(out: Path, benchmark: str) -> dict[str, float]:
+    """How the folder's images agree with the benchmark's manifest."""
+    from overread.simulate.benchmarks import compare_folder
+
+    found = compare_folder(benchmark, out)
+    return {
+        "images_as_in_the_manifest": sum(image.same for image in found),
+        "images_that_differ": sum(not image.same for image in found),
+        "largest_difference_of_65535_levels": max(image.largest_difference for image in found),
+    }

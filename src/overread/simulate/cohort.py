@@ -1,0 +1,110 @@
+"""Cohorts of any size: images, tables and everything that is known of them, in one folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from overread.errors import InvalidInputError, UsageError
+from overread.images import GRID_MM
+from overread.simulate.backgrounds import background_files
+from overread.simulate.benchmarks.frozen import BENCHMARKS, frozen_cohort
+from overread.simulate.cases import CaseLaw
+from overread.simulate.reader_fit import PAPER_LAW, law_for_readers
+from overread.simulate.recipes import FileRecipe, NihRecipe, PhantomRecipe, Recipe
+from overread.simulate.study_folder import Format, Progress, write_study
+
+__all__ = ["benchmark", "cohort"]
+
+
+def cohort(
+    folder: str | Path,
+    *,
+    n_images: int,
+    n_readers: int = 8,
+    seed: int = 0,
+    backgrounds: str | Path | None = None,
+    images_csv: str | Path | None = None,
+    law: CaseLaw | None = None,
+    format: Format = "dicom",
+    grid_mm: float = GRID_MM,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Path:
+    """Write a cohort with known nodules and simulated readers as a study folder.
+
+    The same arguments give the same bytes, whatever the number of workers. A run that was stopped is taken up by the
+    same call.
+
+    Parameters
+    ----------
+    folder
+        A new folder, or one that the same call began.
+    n_images, n_readers, seed
+        Size of the cohort, and the source of everything random.
+    backgrounds, images_csv
+        Folder of real radiographs to put nodules in, and a table of them (`background_files`). They are taken in
+        turn, so that a background may serve several images; these then share their patient. Without a folder every
+        image is a phantom.
+    law
+        What is drawn; the law fitted to the paper's counts, for this number of readers, if not given.
+    format
+        ``"dicom"``, or ``"png"`` with 16 bits.
+    grid_mm
+        Side of a pixel.
+    workers, progress
+        Processes, and what to call with (images done, images).
+
+    Raises
+    ------
+    InvalidInputError
+        If an argument has no meaning, or the folder holds something else.
+    """
+    if n_images < 1 or seed < 0:
+        raise InvalidInputError("a cohort needs n_images >= 1 and seed >= 0")
+    if images_csv is not None and backgrounds is None:
+        raise UsageError("a table of backgrounds needs the folder of backgrounds too")
+    drawn_by = law_for_readers(n_readers) if law is None else law
+    recipe: Recipe
+    if backgrounds is None:
+        recipe = PhantomRecipe(n_images, drawn_by, seed, grid_mm)
+    else:
+        files = tuple(background_files(backgrounds, images_csv))
+        recipe = FileRecipe(files, n_images, drawn_by, seed, grid_mm)
+    return write_study(recipe, folder, format=format, workers=workers, progress=progress)
+
+
+def benchmark(
+    name: str,
+    folder: str | Path,
+    *,
+    backgrounds: str | Path | None = None,
+    images_csv: str | Path | None = None,
+    format: Format = "png",
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Path:
+    """Write a frozen benchmark as a study folder.
+
+    Parameters
+    ----------
+    name
+        ``"nih-240x3"``, which needs its backgrounds, or ``"phantom-1978"``.
+    folder, format, workers, progress
+        As in `cohort`.
+    backgrounds, images_csv
+        Folder of the NIH's images, and the table with their spacing and patients.
+    """
+    recipe = benchmark_recipe(name, backgrounds, images_csv)
+    return write_study(recipe, folder, format=format, workers=workers, progress=progress)
+
+
+def benchmark_recipe(name: str, backgrounds: str | Path | None, images_csv: str | Path | None) -> Recipe:
+    """Recipe of a frozen benchmark."""
+    if name not in BENCHMARKS:
+        raise UsageError(f"there is no benchmark {name!r}; there are {', '.join(sorted(BENCHMARKS))}")
+    if name == "phantom-1978":
+        about = frozen_cohort(name).about
+        return PhantomRecipe(int(about["counts"]["images"]), PAPER_LAW, int(about["seed"]))
+    if backgrounds is None or images_csv is None:
+        raise UsageError(f"{name} needs the folder of its backgrounds and their table of spacings")
+    return NihRecipe(Path(backgrounds), Path(images_csv))

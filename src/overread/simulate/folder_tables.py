@@ -1,0 +1,96 @@
+"""The tables of a simulated study folder, written from its journal line by line."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from overread.marks.csv_cells import csv_text, guard_formula
+from overread.storage import flush_folder, mode_of_a_new_file, write_atomically
+
+__all__ = ["write_tables"]
+
+ELLIPSE = ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg")
+NODULE = (
+    "x_mm", "y_mm", "diameter_mm", "exponent", "axis_ratio", "angle_deg", "spicules", "texture", "texture_seed",
+    "blur_mm", "conspicuity", "contrast", "harmonics",
+)  # fmt: skip
+
+STUDY = """\
+# A simulated study. images.csv, readings.csv and marks.csv are its tables, as of any study; known/ holds what no real
+# study has. Every key has a default: `overread init` on another folder shows them all.
+
+# Seed of everything random in a run.
+seed = 0
+"""
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table of the folder: its columns, and the rows that an entry of the journal gives."""
+
+    path: str
+    columns: tuple[str, ...]
+    rows: Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]
+
+
+def image_row(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Row of the images table."""
+    return [{**entry, "mm_per_px_x": entry["mm_per_px"], "mm_per_px_y": entry["mm_per_px"]}]
+
+
+TABLES = (
+    TableFile("images.csv", ("image_id", "patient_id", "path", "mm_per_px_x", "mm_per_px_y"), image_row),
+    TableFile("readings.csv", ("image_id", "reader_id"), lambda entry: entry["readings"]),
+    TableFile("marks.csv", ("image_id", "reader_id", "mark_id", *ELLIPSE), lambda entry: entry["marks"]),
+    TableFile("known/backgrounds.csv", ("image_id", "background"), lambda entry: [entry]),
+    TableFile("known/nodules.csv", ("image_id", "nodule_id", *NODULE), lambda entry: entry["nodules"]),
+    TableFile(
+        "known/distractors.csv",
+        ("image_id", "object_id", "x_mm", "y_mm", "diameter_mm", "level"),
+        lambda entry: entry["distractors"],
+    ),
+    TableFile("known/marks.csv", ("image_id", "mark_id", "object_id"), lambda entry: entry["marks"]),
+)
+
+
+def write_tables(folder: Path, journal: Path) -> None:
+    """Write every table, and study.toml."""
+    for table in TABLES:
+        write_lines(folder / table.path, table_lines(table, journal))
+    write_atomically(folder / "study.toml", STUDY.encode())
+
+
+def table_lines(table: TableFile, journal: Path) -> Iterator[str]:
+    """Header and rows as CSV."""
+    yield csv_text([table.columns])
+    with journal.open(encoding="utf-8") as lines:
+        for line in lines:
+            entry = json.loads(line)
+            yield csv_text([[cell(row[name]) for name in table.columns] for row in table.rows(entry)])
+
+
+def cell(value: Any) -> str:
+    """Text of a value; numbers so that they are read back exactly."""
+    return guard_formula(value) if isinstance(value, str) else repr(value)
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write text that never is in memory as a whole, whole or not at all."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".overread-", suffix=".part")
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        part.chmod(mode_of_a_new_file())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    flush_folder(path.parent)

@@ -1,0 +1,197 @@
+"""Write a cohort as a study folder: in parallel, so that it can be stopped and taken up again.
+
+The folder's ``known/journal.jsonl`` gets a line an image, in their order, once its files are on the device. A run
+that takes up a folder keeps every image whose line is there and whose file still has the hash of the line. The
+tables are written from the journal, line by line, at the end. So memory does not grow with the cohort, and the bytes
+depend on the recipe alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Literal
+
+import cv2
+
+from overread import __version__
+from overread.errors import InvalidInputError, LockedError, OverreadError
+from overread.images import write_dicom, write_png16
+from overread.simulate.folder_tables import write_tables
+from overread.simulate.recipes import MadeImage, Recipe
+from overread.storage import write_atomically
+
+__all__ = ["Progress", "write_study"]
+
+Progress = Callable[[int, int], None]
+Format = Literal["dicom", "png"]
+SETTINGS = "known/simulation.json"
+JOURNAL = "known/journal.jsonl"
+WAITING_PER_WORKER = 4
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker needs."""
+
+    recipe: Recipe
+    folder: Path
+    format: Format
+
+
+def write_study(
+    recipe: Recipe,
+    folder: str | Path,
+    *,
+    format: Format = "dicom",
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Path:
+    """Write all images, tables and what is known of them.
+
+    Parameters
+    ----------
+    recipe
+        What makes the images.
+    folder
+        A new folder, or one that the same recipe began.
+    format
+        Files of the images.
+    workers
+        Processes; the result does not depend on it.
+    progress
+        Called with (images done, images).
+
+    Raises
+    ------
+    InvalidInputError
+        If the folder holds something else.
+    LockedError
+        If another run is writing to it.
+    """
+    if format not in ("dicom", "png") or workers < 1:
+        raise InvalidInputError("a study needs the format dicom or png, and at least one worker")
+    target = Path(folder)
+    settings = {"overread": __version__, "format": format, "recipe": recipe.settings()}
+    prepare(target, json.dumps(settings, indent=1, sort_keys=True, default=str) + "\n")
+    with locked(target):
+        n_kept, length = good_lines(target, recipe.n_images)
+        with (target / JOURNAL).open("r+b") as journal:
+            journal.truncate(length)
+            journal.seek(length)
+            job = Job(recipe, target, format)
+            for number, line in enumerate(made_lines(job, n_kept, workers), start=n_kept + 1):
+                journal.write(line)
+                journal.flush()
+                if progress is not None:
+                    progress(number, recipe.n_images)
+        write_tables(target, target / JOURNAL)
+    return target
+
+
+def prepare(folder: Path, settings: str) -> None:
+    """Make the folder, or see that it was begun with the same settings."""
+    file = folder / SETTINGS
+    if folder.exists() and not file.exists() and any(folder.iterdir()):
+        raise InvalidInputError(f"{folder}: is not empty and holds no simulated study; give another folder")
+    if file.exists():
+        if file.read_text(encoding="utf-8") != settings:
+            raise InvalidInputError(
+                f"{folder}: holds a study with another seed or other settings ({SETTINGS}); give another folder"
+            )
+        return
+    for name in ("images", "known/masks", "known/anatomy"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / JOURNAL).touch()
+    write_atomically(file, settings.encode())
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder; the lock goes with the process."""
+    with (folder / "known" / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise LockedError(f"{folder}: another run is writing to it") from None
+        yield
+
+
+def good_lines(folder: Path, n_images: int) -> tuple[int, int]:
+    """Count the journal's lines, and their bytes, up to one that is cut or whose image is not what it was."""
+    n, length = 0, 0
+    with (folder / JOURNAL).open("rb") as journal:
+        for line in journal:
+            if not line.endswith(b"\n") or n == n_images or not image_is_good(folder, json.loads(line)):
+                break
+            n, length = n + 1, length + len(line)
+    return n, length
+
+
+def image_is_good(folder: Path, entry: dict[str, Any]) -> bool:
+    """Whether the image of a line is there with the bytes it was written with."""
+    path = folder / entry["path"]
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == entry["file_sha256"]
+
+
+def made_lines(job: Job, start: int, workers: int) -> Iterator[bytes]:
+    """Lines of the images from ``start`` on, in order, a bounded number of them under way."""
+    if workers == 1:
+        yield from (write_image(job, number) for number in range(start, job.recipe.n_images))
+        return
+    context = get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=cv2.setNumThreads, initargs=(1,)) as pool:
+        under_way: deque[Future[bytes]] = deque()
+        numbers = iter(range(start, job.recipe.n_images))
+        try:
+            for number in numbers:
+                under_way.append(pool.submit(write_image, job, number))
+                if len(under_way) >= WAITING_PER_WORKER * workers:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
+        except BrokenProcessPool:
+            raise OverreadError(f"{job.folder}: a worker died (memory?); run the same command again") from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def write_image(job: Job, number: int) -> bytes:
+    """Make and write one image; its line of the journal."""
+    made = job.recipe.make(number)
+    path = f"images/{made.image_id}.{'dcm' if job.format == 'dicom' else 'png'}"
+    target = job.folder / path
+    if job.format == "dicom":
+        write_dicom(target, made.pixels, made.mm_per_px, patient_id=made.patient_id, image_id=made.image_id)
+    else:
+        write_png16(target, made.pixels)
+    write_png16(job.folder / f"known/masks/{made.image_id}.png", made.nodule_labels)
+    if made.anatomy is not None:
+        write_png16(job.folder / f"known/anatomy/{made.image_id}.png", made.anatomy)
+    return journal_line(made, path, hashlib.sha256(target.read_bytes()).hexdigest())
+
+
+def journal_line(made: MadeImage, path: str, file_sha256: str) -> bytes:
+    """All that the tables need of an image, as one line of JSON."""
+    entry: dict[str, Any] = {
+        "image_id": made.image_id,
+        "patient_id": made.patient_id,
+        "background": made.background,
+        "path": path,
+        "mm_per_px": made.mm_per_px,
+        "file_sha256": file_sha256,
+        "nodules": made.nodules,
+        "distractors": made.distractors,
+        "readings": made.readings,
+        "marks": made.marks,
+    }
+    return json.dumps(entry, ensure_ascii=False).encode() + b"\n"
