@@ -41,7 +41,7 @@ class DaskExecutor:
             raise MissingExtraError("the executor dask needs: pip install overread[dask]") from error
         self._spec, self._limits, self._batch = spec, limits, batch
         try:
-            self._client = Client(scheduler, timeout=30, set_as_default=False)
+            self._client = Client(scheduler, timeout=30)
         except (OSError, ValueError) as error:
             raise StorageError(f"{scheduler}: no Dask scheduler answers there") from error
 

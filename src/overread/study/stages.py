@@ -19,7 +19,7 @@ from overread.strict_json import read_json
 from overread.study.assembly import gathered_candidates, gathered_features, object_table, study_results
 from overread.study.cohort import KEYS, Cohort, Part
 from overread.study.detector import detector_of
-from overread.study.digests import FileDigests, digest_of_value
+from overread.study.digests import FileDigests, digest_of_bytes, digest_of_value
 from overread.study.evaluation import Judged, locked_points
 from overread.study.executors import Executor
 from overread.study.finished import FinishedRun
@@ -37,6 +37,7 @@ from overread.truth.labels import reading_range
 
 __all__ = ["Stages"]
 
+EMPTY_FILE = digest_of_bytes(b"")
 CODED = ("marks", "readings", "truth")
 
 
@@ -108,7 +109,9 @@ class Stages:
             own = {name: rows.drop(columns="image_id").reset_index(drop=True) for name, rows in own.items()}
         jobs = image_jobs(inputs.images, inputs.folder, digests, pipeline, own)
         digests.save()
-        self._refuse_leakage({job.task.image_id: job.content for job in jobs if job.content is not None})
+        self._refuse_leakage(
+            {job.task.image_id: job.content for job in jobs if job.content not in (None, EMPTY_FILE)}
+        )
         worked = work_on_images(self._folder, jobs, executor, advance=advance, say=say)
         self._manifest = worked.manifest
         if not any(entry.sha256 for entry in self._manifest.entries.values()):
@@ -148,7 +151,7 @@ class Stages:
     def _entries(self) -> dict[str, Entry]:
         return {} if self._manifest is None else self._manifest.entries
 
-    def _refuse_leakage(self, hash_of_image: Mapping[str, str]) -> None:
+    def _refuse_leakage(self, hash_of_image: Mapping[str, str | None]) -> None:
         images = self._table("images")
         refuse_leakage(images.assign(pixel_hash=images["image_id"].map(hash_of_image)))
 

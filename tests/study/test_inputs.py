@@ -1,0 +1,214 @@
+"""What a study's folder may bring along, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pandas as pd
+import pytest
+from stand_in import LIGHT, spec
+from trees import content
+
+from overread.cli import main
+from overread.errors import InvalidInputError, LeakageError, TableError, UsageError
+from overread.marks import read_table, write_table
+from overread.study import open_run, run_study
+
+
+
+def bring(study: Path, source: Path, *kinds: str) -> None:
+    """Take tables of a finished run as the study's own."""
+    run = open_run(source / "runs/main")
+    tables = {"candidates": run.table("candidates"), "features": run.features()}
+    for kind in kinds:
+        write_table(tables[kind], study / f"own {kind}.{'csv' if kind == 'candidates' else 'parquet'}")
+    lines = [f'{kind} = "own {kind}.{"csv" if kind == "candidates" else "parquet"}"' for kind in kinds]
+    (study / "study.toml").write_text(LIGHT + "\n[inputs]\n" + "\n".join(lines))
+
+
+def test_own_candidates_get_features(fresh: Path, light_original: Path) -> None:
+    bring(fresh, light_original, "candidates")
+    calls = fresh / "calls"
+    run_study(fresh, pipeline=spec(calls=str(calls)))
+    assert {line.split()[0] for line in calls.read_text().splitlines()} == {"features"}
+    own, found = (content(folder / "runs/main") for folder in (fresh, light_original))
+    assert own["tables/scores.parquet"] == found["tables/scores.parquet"]
+    assert own["results.json"] == found["results.json"]
+
+
+def test_own_candidates_and_features_need_no_image(fresh: Path, light_original: Path) -> None:
+    bring(fresh, light_original, "candidates", "features")
+    shutil.rmtree(fresh / "images")
+    images = read_table(fresh / "images.csv", "images").drop(columns=["path", "mm_per_px_x", "mm_per_px_y"])
+    write_table(images, fresh / "images.csv")
+    report = run_study(fresh, pipeline=spec())
+    assert "images" not in report.done
+    own, found = (content(folder / "runs/main") for folder in (fresh, light_original))
+    assert own["results.json"] == found["results.json"]
+    assert run_study(fresh, pipeline=spec()).done == []
+    features = pd.read_parquet(fresh / "own features.parquet")
+    features["noise_a"] += 1.0
+    write_table(features, fresh / "own features.parquet")
+    assert "path_bags" in run_study(fresh, pipeline=spec()).done
+
+
+def test_own_features_alone(fresh: Path, light_original: Path) -> None:
+    bring(fresh, light_original, "features")
+    with pytest.raises(InvalidInputError, match="give candidates"):
+        run_study(fresh, pipeline=spec())
+
+
+def test_features_without_a_candidate_of_theirs(fresh: Path, light_original: Path) -> None:
+    bring(fresh, light_original, "candidates", "features")
+    features = pd.read_parquet(fresh / "own features.parquet")
+    write_table(features.iloc[:-1], fresh / "own features.parquet")
+    with pytest.raises(TableError, match="no row for candidate"):
+        run_study(fresh, pipeline=spec())
+
+
+def test_candidates_of_a_strange_image(fresh: Path, light_original: Path) -> None:
+    bring(fresh, light_original, "candidates")
+    table = read_table(fresh / "own candidates.csv", "candidates")
+    table.loc[4, "image_id"] = "nobody"
+    write_table(table, fresh / "own candidates.csv")
+    with pytest.raises(TableError, match="row 6, column image_id: 'nobody' is not in the images"):
+        run_study(fresh, pipeline=spec())
+
+
+def with_split(study: Path, split: list[str]) -> None:
+    images = read_table(study / "images.csv", "images")
+    images["split"] = split
+    write_table(images, study / "images.csv")
+
+
+def test_the_studys_own_split(fresh: Path) -> None:
+    split = [("training", "validation", "test")[(number // 2) % 3] for number in range(36)]
+    with_split(fresh, split)
+    report = run_study(fresh, pipeline=spec())
+    assert pd.read_parquet(report.folder / "tables/images.parquet")["split"].tolist() == split
+
+
+def test_a_patient_in_two_splits(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    split = [("training", "validation", "test")[number % 3] for number in range(36)]
+    with_split(fresh, split)
+    with pytest.raises(LeakageError):
+        run_study(fresh, pipeline=spec())
+    assert main(["run", str(fresh)]) == 7
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("reencoded", [False, True])
+def test_identical_pixels_in_two_splits(fresh: Path, reencoded: bool) -> None:
+    split = [("training", "validation", "test")[(number // 2) % 3] for number in range(36)]
+    with_split(fresh, split)
+    pixels = cv2.imread(str(fresh / "images/000.png"), cv2.IMREAD_GRAYSCALE)
+    options = [cv2.IMWRITE_PNG_COMPRESSION, 0] if reencoded else []
+    cv2.imwrite(str(fresh / "images/002.png"), pixels, options)
+    same_bytes = (fresh / "images/000.png").read_bytes() == (fresh / "images/002.png").read_bytes()
+    assert same_bytes != reencoded
+    with pytest.raises(LeakageError, match="identical pixels"):
+        run_study(fresh, pipeline=spec())
+
+
+def test_a_split_that_does_not_exist(fresh: Path) -> None:
+    with_split(fresh, ["train"] * 36)
+    with pytest.raises(TableError, match="row 2, column split: 'train'"):
+        run_study(fresh, pipeline=spec())
+
+
+def test_images_without_a_path(fresh: Path) -> None:
+    images = read_table(fresh / "images.csv", "images")
+    images.loc[3, "path"] = ""
+    write_table(images, fresh / "images.csv")
+    with pytest.raises(TableError, match="row 5, column path"):
+        run_study(fresh, pipeline=spec())
+
+
+def test_no_two_readers_agree(fresh: Path) -> None:
+    marks = read_table(fresh / "marks.csv", "marks")
+    write_table(marks[marks["reader_id"] == "Smith"], fresh / "marks.csv")
+    with pytest.raises(TableError, match="no two readers"):
+        run_study(fresh, pipeline=spec())
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "a\0b"])
+def test_a_run_with_a_name_that_is_no_name(light: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="--name"):
+        run_study(light, name=name, pipeline=spec())
+
+
+@pytest.mark.parametrize("hostile", ["NA", "00123", " x ", "../../etc/passwd", "=1+1", "a" * 5000, "ü∂", "None"])
+def test_hostile_image_ids_are_kept_exactly(fresh: Path, hostile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("overread.study.stages.study_results", lambda *_: {"made": True})
+    for kind in ("images", "readings", "marks"):
+        table = read_table(fresh / f"{kind}.csv", kind)
+        table["image_id"] = table["image_id"].replace({"case 001": hostile}).astype("str")
+        write_table(table, fresh / f"{kind}.csv")
+    report = run_study(fresh, pipeline=spec())
+    assert report.n_quarantined == 0
+    for name in ("images", "candidates", "scores", "truth"):
+        assert hostile in set(pd.read_parquet(report.folder / f"tables/{name}.parquet")["image_id"])
+    assert all(len(path.name) < 60 for path in report.folder.rglob("*"))
+
+
+def test_a_new_reader_leaves_the_codes_of_the_others(light: Path) -> None:
+    codes = pd.read_csv(light / "reader_codes.csv").set_index("reader_id")["code"]
+    readings = read_table(light / "readings.csv", "readings")
+    added = pd.DataFrame({"image_id": ["case 000"], "reader_id": ["Adams"]})
+    write_table(pd.concat([readings, added], ignore_index=True), light / "readings.csv")
+    run_study(light, pipeline=spec())
+    after = pd.read_csv(light / "reader_codes.csv").set_index("reader_id")["code"]
+    assert after[codes.index].equals(codes)
+    assert after["Adams"] == f"R{len(codes) + 1}"
+
+
+NAMES = ("Smith", "Jones", "Meier", "Weber", "Rossi")
+
+
+def test_names_of_readers_and_patients_and_files_stay_in_the_study_folder(finished: Path) -> None:
+    images = read_table(finished / "images.csv", "images")
+    images["patient_id"] = [f"Mustermann^Erika {number // 2}" for number in range(36)]
+    (finished / "images/004.png").rename(finished / "images/Mustermann Erika.png")
+    images.loc[4, "path"] = "images/Mustermann Erika.png"
+    (finished / "images/005.png").rename(finished / "images/Mustermann Max.png")
+    (finished / "images/Mustermann Max.png").write_bytes(b"broken")
+    images.loc[5, "path"] = "images/Mustermann Max.png"
+    write_table(images, finished / "images.csv")
+    report = run_study(finished, pipeline=spec())
+    assert report.n_quarantined == 1
+    for path in report.folder.rglob("*"):
+        assert not any(name in path.name for name in (*NAMES, "Mustermann"))
+        if path.is_file():
+            bytes_of_file = path.read_bytes()
+            for name in (*NAMES, "Mustermann", "Erika"):
+                assert name.encode() not in bytes_of_file, path
+            if path.suffix == ".parquet":
+                texts = pd.read_parquet(path).select_dtypes("str").to_numpy().ravel().tolist()
+                assert not any(name in str(text) for text in texts for name in (*NAMES, "Mustermann"))
+
+
+def test_marks_are_found_again_behind_their_codes(light: Path) -> None:
+    run = open_run(light / "runs/main")
+    original = read_table(light / "marks.csv", "marks")
+    marks, truth = run.table("marks"), run.table("truth")
+    assert len(marks) == len(original)
+    known = set(zip(marks["image_id"], marks["mark_id"], strict=True))
+    members = [(row.image_id, mark) for row in truth.itertuples() for mark in row.mark_ids]
+    assert set(members) == known
+    assert len(members) == len(known)
+    place = np.sort(marks[["x_mm", "y_mm"]].to_numpy(), axis=0)
+    assert place == pytest.approx(np.sort(original[["x_mm", "y_mm"]].to_numpy(), axis=0))
+
+
+def test_provenance_tells_the_run(light: Path) -> None:
+    record = json.loads((light / "runs/main/provenance.json").read_text())
+    assert record["executor"] == "serial"
+    assert "numpy" in record["libraries"]
+    assert set(record["seconds"]) >= {"truth", "images", "results"}
+    log = (light / "runs/main/run.log").read_text()
+    assert "run begins" in log
+    assert "results: done" in log
