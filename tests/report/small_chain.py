@@ -34,14 +34,18 @@ def small_run(n_images: int, seed: int) -> SmallRun:
     cohort = candidate_cohort(n_images, seed=seed)
     truth = merge_marks(cohort.marks, cohort.readings)
     split = split_by_patient(cohort.images, truth, random_state=seed).set_axis(cohort.images["image_id"])
-    bags = make_bags(cohort.candidates, cohort.features, truth, readings=cohort.readings, images=cohort.images)
+    bags = make_bags(
+        cohort.candidates, cohort.features, truth, readings=cohort.readings, images=cohort.images
+    )
     part_of_bag = pd.Series([bag_id[0] for bag_id in bags.bag_ids]).map(split).to_numpy()
     parts = {part: bags[part_of_bag == part] for part in ("training", "validation", "test")}
     parts[MERGED] = bags[part_of_bag != "test"]
 
     def matching(part: str, scores: Any) -> Matching:
         inside = split.index[split.isin(part.split(" + "))]
-        tables = [table[table["image_id"].isin(inside)] for table in (cohort.candidates, truth, cohort.images)]
+        tables = [
+            table[table["image_id"].isin(inside)] for table in (cohort.candidates, truth, cohort.images)
+        ]
         return match(*tables, scores=score_table(parts[part], soft=scores), single_reader="ignore")
 
     path = SoftMILPath(n_lambdas=25, min_ratio=0.02).fit(parts["training"], parts["training"].labels)

@@ -21,7 +21,7 @@ app = App(
 )
 app.command(
     "overread.cli.demo:demo",
-    help="Run the whole chain on a simulated cohort; ends with a page to look at.",
+    help="Simulate a small study, run all of it, and show the report.",
     help_epilogue="Example: overread demo --open",
 )
 app.command(
@@ -90,6 +90,11 @@ app.command(
     "overread.cli.simulate:simulate",
     help="Write a study folder with known nodules and simulated readers.",
     help_epilogue="Example: overread simulate my_study --n-images 200 --readers 8 --workers 2",
+)
+app.command(
+    "overread.cli.reproduce:reproduce",
+    help="Repeat the paper's experiment on simulated images, beside the paper's results.",
+    help_epilogue="Example: overread reproduce --output reproduction",
 )
 
 INTERRUPTED = 130

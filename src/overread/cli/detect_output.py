@@ -19,7 +19,14 @@ from overread.report.overlay import detections_figure
 from overread.storage import write_atomically
 from overread.study.detector import Detector, OperatingPoint
 
-__all__ = ["Reported", "refuse_other_than_dicom", "tell", "write_detections", "write_overlay", "write_reports"]
+__all__ = [
+    "Reported",
+    "refuse_other_than_dicom",
+    "tell",
+    "write_detections",
+    "write_overlay",
+    "write_reports",
+]
 
 NOT_DICOM = {".png", ".tif", ".tiff", ".jpg", ".jpeg"}
 COLUMNS = ("image", "candidate_id", "x_mm", "y_mm", "radius_mm", "score", "probability", "shown")

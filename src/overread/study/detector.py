@@ -91,7 +91,10 @@ class Detector:
                 f"the detector was trained on features of version {self.feature_version}, these are "
                 f"{FEATURE_VERSION}: train it again, or use the version of overread that made it"
             )
-        numbers = [self.grid_mm, *(part for point in self.operating_points for part in asdict(point).values())]
+        numbers = [
+            self.grid_mm,
+            *(part for point in self.operating_points for part in asdict(point).values()),
+        ]
         if (
             type(self.limit) is not int
             or self.limit < 1
@@ -103,7 +106,9 @@ class Detector:
             raise ModelFileError("the model is not a linear one fitted on named features")
         unknown = sorted(set(self.features) - CATALOGUE.keys())
         if unknown:
-            raise ModelFileError(f"the model needs {len(unknown)} features that are not ours, such as {unknown[0]}")
+            raise ModelFileError(
+                f"the model needs {len(unknown)} features that are not ours, such as {unknown[0]}"
+            )
 
     @property
     def features(self) -> tuple[str, ...]:

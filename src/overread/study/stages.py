@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from overread import __version__
 from overread.bags import refuse_leakage
 from overread.errors import InvalidInputError, TableError
 from overread.features import CATALOGUE, FEATURE_VERSION
@@ -136,7 +137,8 @@ class Stages:
         yield "operating_points", self._operating_points
         yield "results", self._results
         yield "report", self._report
-        if CATALOGUE.keys() >= set(self._cohort.features.columns.drop(KEYS)):
+        # A detector finds its own candidates, so it cannot be trained on others.
+        if self._inputs.candidates is None and CATALOGUE.keys() >= set(self._first_model().feature_names_in_):
             yield "detector", self._detector
 
     def quarantined(self) -> list[Quarantined]:
@@ -370,12 +372,19 @@ class Stages:
     def _report(self) -> bool:
         return self._folder.stage(
             "report",
-            needs={"results": self._folder.digest("results.json"), "common": self._common()},
+            needs={
+                "results": self._folder.digest("results.json"),
+                "common": self._common(),
+                "overread": __version__,
+            },
             gives=["report.html"],
             make=lambda: {
                 "report.html": study_page(study_content(FinishedRun(self._folder.root))).html().encode()
             },
         )
+
+    def _first_model(self) -> Any:
+        return load(self._folder.path(f"models/{self._settings.models.wanted[0]}.json"))
 
     def _detector(self) -> bool:
         name = self._settings.models.wanted[0]
