@@ -93,6 +93,8 @@ def content():
         models=models,
         table=run.table,
         table_ignoring=run.table,
+        table_out_of_fold=run.table,
+        fp_targets=(0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
         comparisons=pairs,
         chance=chance,
         by_size=sensitivity_by(
@@ -101,6 +103,7 @@ def content():
         reader_importance=pd.DataFrame(
             {"reader_id": ["R1", "R2"], "importance": [0.5, 0.3], "low": [0.2, 0.1], "high": [0.8, 0.5]}
         ),
+        gallery_threshold="At a score of 1.",
         hits=(crop, crop),
         misses=(crop,),
         false_positives=(),

@@ -16,7 +16,7 @@ from overread.report import Crop, crop_around
 from overread.study.finished import FinishedRun
 from overread.truth.figures import Picture
 
-__all__ = ["Viewer", "crops"]
+__all__ = ["SortedCrops", "Viewer", "crops"]
 
 N_CROPS = 8
 SHOWN_FP = 1.0
@@ -43,10 +43,18 @@ class Viewer:
         return Picture(radiograph.pixels, radiograph.mm_per_px, radiograph.mm_per_px)
 
 
-def crops(
-    run: FinishedRun, viewer: Viewer, model: str
-) -> tuple[tuple[Crop, ...], tuple[Crop, ...], tuple[Crop, ...]]:
-    """Hits, misses and false positives of the test set at 1 FP per image, or at the nearest target."""
+@dataclass(frozen=True, eq=False)
+class SortedCrops:
+    """Crops of the test set at one threshold, which ``told`` names."""
+
+    told: str
+    hits: tuple[Crop, ...]
+    misses: tuple[Crop, ...]
+    false_positives: tuple[Crop, ...]
+
+
+def crops(run: FinishedRun, viewer: Viewer, model: str) -> SortedCrops:
+    """Sort the test set's objects and candidates at 1 FP per image, or at the nearest target."""
     target = min(run.results.fp_targets, key=lambda fp: abs(fp - SHOWN_FP))
     threshold = run.threshold(model, target)
     gallery = run.gallery(model, float("inf") if threshold is None else threshold)
@@ -56,7 +64,10 @@ def crops(
     ]
     misses = [(row, miss_caption(row, model)) for row in records(gallery.misses.head(N_CROPS))]
     wrong = [(row, f"score {row[model]:.2f}") for row in records(gallery.false_positives.head(N_CROPS))]
-    return cut(viewer, hits), cut(viewer, misses), cut(viewer, wrong)
+    told = f"At the out-of-fold threshold for {target:g} false positives per image" + (
+        ", which no score reaches." if threshold is None else f": a score of {threshold:.2f}."
+    )
+    return SortedCrops(told, cut(viewer, hits), cut(viewer, misses), cut(viewer, wrong))
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from overread.froc import (
     Calibration,
     ChanceLevel,
     LambdaChoice,
+    PerformanceTable,
     compare_figures,
     performance_table,
 )
@@ -49,7 +50,7 @@ def study_content(run: FinishedRun, *, title: str | None = None, lead: str | Non
     pictures = {
         image_id: picture for image_id in examples if (picture := viewer.picture(image_id)) is not None
     }
-    hits, misses, false_positives = crops(run, viewer, first.name)
+    sorted_crops = crops(run, viewer, first.name)
     return StudyContent(
         title=title or "Overread study",
         lead=lead
@@ -68,15 +69,18 @@ def study_content(run: FinishedRun, *, title: str | None = None, lead: str | Non
         models=tuple(model_content(model, judged[model.name]) for model in results.models),
         table=table_1(judged, results.models, run, "fp"),
         table_ignoring=table_1(judged, results.models, run, "ignore"),
+        table_out_of_fold=table_1(judged, results.models, run, settings.hits.single_reader, out_of_fold=True),
+        fp_targets=tuple(results.fp_targets),
         comparisons=paired(run, judged),
         chance=chance_of(first.counted[0]),
         by_size=sizes_of(first.counted[0]),
         reader_importance=next(
             (frame(m.reader_importance) for m in results.models if m.reader_importance), None
         ),
-        hits=hits,
-        misses=misses,
-        false_positives=false_positives,
+        gallery_threshold=sorted_crops.told,
+        hits=sorted_crops.hits,
+        misses=sorted_crops.misses,
+        false_positives=sorted_crops.false_positives,
         quarantined=pd.DataFrame(
             [(one.image_id, one.reason) for one in results.study.quarantined], columns=["image_id", "reason"]
         ),
@@ -128,10 +132,13 @@ def model_content(model: ModelResult, judged: Judged) -> ModelContent:
 
 
 def feature_meanings() -> dict[str, str]:
-    """Look up the formula of every feature of the catalogue."""
+    """Look up formula and unit of every feature of the catalogue."""
     from overread.features import CATALOGUE
 
-    return {feature.name: feature.formula for feature in CATALOGUE.values()}
+    return {
+        name: feature.formula if feature.unit == "1" else f"{feature.formula} [{feature.unit}]"
+        for name, feature in CATALOGUE.items()
+    }
 
 
 def calibration_of(record: dict[str, Any]) -> Calibration | None:
@@ -156,9 +163,14 @@ def number(value: float | None) -> float:
 
 
 def table_1(
-    judged: dict[str, Judged], models: Sequence[ModelResult], run: FinishedRun, treatment: Any
-) -> Any:
-    """Table 1 with thresholds from the training + validation set, as the paper has it."""
+    judged: dict[str, Judged],
+    models: Sequence[ModelResult],
+    run: FinishedRun,
+    treatment: str,
+    *,
+    out_of_fold: bool = False,
+) -> PerformanceTable:
+    """Table 1 with thresholds from in-sample scores of training + validation, as in the paper, or out-of-fold ones."""
     results, settings = run.results, run.settings
     parts = {TITLES[name]: one.under(treatment) for name, one in judged.items()}
     return performance_table(
@@ -169,6 +181,7 @@ def table_1(
             for model in models
             if "lam" in model.parameters
         },
+        thresholds_from={title: one.out_of_fold for title, one in parts.items()} if out_of_fold else None,
         fp_targets=results.fp_targets,
         n_bootstrap=results.n_bootstrap,
         seed=settings.seed,

@@ -115,7 +115,7 @@ def reproduction_page(run: FinishedRun, rows: Sequence[NormalizationRow]) -> str
 
 
 def counts_table(run: FinishedRun) -> str:
-    """Counts of section 5.2."""
+    """Tabulate the counts of section 5.2."""
     study = run.results.study
     counts = {
         "images": study.n_images,
