@@ -39,18 +39,25 @@ def broken_links(page: Path) -> list[str]:
     return [f"{page.relative_to(ROOT)}: {t}" for t in targets if t and not (page.parent / t).exists()]
 
 
-def title_of(page: Path) -> str:
+def title_of(text: str) -> str:
     """First heading of a page."""
-    return page.read_text(encoding="utf-8").splitlines()[0].lstrip("# ").strip()
+    return text.splitlines()[0].lstrip("# ").strip()
 
 
-def html_of(page: Path, parser: MarkdownIt) -> str:
-    """Turn a page into HTML; links to other pages of the docs lead to their HTML."""
-    body = parser.render(page.read_text(encoding="utf-8"))
+def texts() -> dict[Path, str]:
+    """Text of every page by its place in the docs, also of those that are made from the code."""
+    from catalogue_page import catalogue_page
+
+    written = {page.relative_to(DOCS): page.read_text(encoding="utf-8") for page in pages()}
+    return written | {Path("catalogue.md"): catalogue_page()}
+
+
+def html_of(text: str, parser: MarkdownIt, *, up: str) -> str:
+    """Turn a page's text into HTML; links to other pages of the docs lead to their HTML."""
+    body = parser.render(text)
     body = re.sub(r'href="((?!\w+:)[^"]+)\.md(#[^"]*)?"', r'href="\1.html\2"', body)
-    up = "../" * (len(page.relative_to(DOCS).parts) - 1)
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title_of(page))}</title>'
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title_of(text))}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style>'
         f'<nav><a href="{up}index.html">Overread</a></nav>{body}</html>\n'
     )
@@ -66,12 +73,12 @@ def build() -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
     items = []
-    for page in pages():
-        target = (BUILT / page.relative_to(DOCS)).with_suffix(".html")
+    for page, text in texts().items():
+        target = (BUILT / page).with_suffix(".html")
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(html_of(page, parser), encoding="utf-8")
+        target.write_text(html_of(text, parser, up="../" * (len(page.parts) - 1)), encoding="utf-8")
         items.append(
-            f'<li><a href="{target.relative_to(BUILT).as_posix()}">{escape(title_of(page))}</a></li>'
+            f'<li><a href="{page.with_suffix(".html").as_posix()}">{escape(title_of(text))}</a></li>'
         )
     index = f'<!doctype html><meta charset="utf-8"><title>Overread</title><style>{STYLE}</style>'
     (BUILT / "index.html").write_text(

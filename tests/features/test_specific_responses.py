@@ -9,7 +9,7 @@ import functools
 
 import numpy as np
 import pytest
-from feature_scenes import ROWS, SIDE, X, X_MM, Y, Y_MM, Scene, disc, line, noise, polar, star
+from feature_scenes import ROWS, SIDE, X_MM, Y_MM, Scene, X, Y, disc, line, noise, polar, star
 
 from overread.features import CATALOGUE, extract
 

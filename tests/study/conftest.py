@@ -15,7 +15,6 @@ from stand_in import FAST, LIGHT, make_study, spec
 from overread.study import run_study
 
 
-
 def run_original(folder: Path, settings: str) -> Path:
     """Make a study of 36 images and run it once."""
     make_study(folder, settings=settings)

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from overread.errors import FormatError
+from overread.images import read_source
 from overread.marks import write_table
 from overread.study.pipeline import ImageTask, ImageWork, PipelineSpec
 
@@ -46,7 +47,23 @@ executor = "serial"
 """
 
 
-LIGHT = FAST.replace("[models]", '[models]\nwanted = ["soft"]').replace('["bags", "class"]', '["bags"]')
+LIGHT = """
+seed = 3
+[models]
+wanted = ["soft"]
+folds = 2
+[soft]
+normalizations = ["bags"]
+n_lambdas = 5
+choice_fp_targets = [1.0]
+[evaluation]
+fp_targets = [1.0]
+n_bootstrap = 10
+chance_shifts = 1
+size_bins_mm = [0.0, 1000.0]
+[execution]
+executor = "serial"
+"""
 
 
 def make_study(folder: Path, *, n_images: int = 36, seed: int = 0, settings: str = FAST) -> Path:
@@ -68,7 +85,9 @@ def make_study(folder: Path, *, n_images: int = 36, seed: int = 0, settings: str
         name = f"images/{number:03d}.png"
         cv2.imwrite(str(folder / name), np.clip(pixels, 0, 255).astype(np.uint8))
         images.append((image_id, f"patient {number // 2}", name, MM_PER_PX, MM_PER_PX))
-        for reader in random.permutation(["Smith", "Jones", "Meier", "Weber", "Rossi"])[: random.integers(3, 6)]:
+        for reader in random.permutation(["Smith", "Jones", "Meier", "Weber", "Rossi"])[
+            : random.integers(3, 6)
+        ]:
             readings.append((image_id, reader))
             for x, y, radius, strength in objects:
                 if random.uniform() < strength / 50:
@@ -79,7 +98,16 @@ def make_study(folder: Path, *, n_images: int = 36, seed: int = 0, settings: str
     columns = {
         "images": ["image_id", "patient_id", "path", "mm_per_px_x", "mm_per_px_y"],
         "readings": ["image_id", "reader_id"],
-        "marks": "image_id reader_id mark_id x_mm y_mm semi_major_mm semi_minor_mm angle_deg".split(),
+        "marks": [
+            "image_id",
+            "reader_id",
+            "mark_id",
+            "x_mm",
+            "y_mm",
+            "semi_major_mm",
+            "semi_minor_mm",
+            "angle_deg",
+        ],
     }
     for kind, rows in {"images": images, "readings": readings, "marks": marks}.items():
         write_table(pd.DataFrame(rows, columns=columns[kind]), folder / f"{kind}.csv")
@@ -110,6 +138,8 @@ class BlobPipeline:
         Ids of images that end the worker, never end, or ask for far too much memory.
     seconds
         Time that an image takes at least.
+    through_the_gateway
+        Open files as the package does, DICOM too.
     """
 
     def __init__(
@@ -122,7 +152,9 @@ class BlobPipeline:
         seconds: float = 0.0,
         candidate_version: str = "c1",
         feature_version: str = "f1",
+        through_the_gateway: bool = False,
     ) -> None:
+        self.through_the_gateway = through_the_gateway
         self.limit, self.calls, self.seconds = limit, calls, seconds
         self.kill, self.hang, self.exhaust = kill, hang, exhaust
         self.candidate_version = f"{candidate_version}, {limit}"
@@ -130,7 +162,11 @@ class BlobPipeline:
 
     def __call__(self, task: ImageTask) -> ImageWork:
         self.misbehave(task)
-        pixels = cv2.imread(task.path, cv2.IMREAD_GRAYSCALE)
+        if self.through_the_gateway:
+            stored = read_source(task.path).stored
+            pixels = (stored >> 8).astype(np.uint8) if stored.dtype.itemsize > 1 else stored
+        else:
+            pixels = cv2.imread(task.path, cv2.IMREAD_GRAYSCALE)
         if pixels is None:
             raise FormatError(f"{task.path}: is not an image")
         assert task.mm_per_px is not None

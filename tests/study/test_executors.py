@@ -29,16 +29,14 @@ def tasks(study: Path, n_images: int = 6) -> list[ImageTask]:
 def cluster_address():
     """A real cluster of two worker processes on this machine."""
     distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address=None,
-            silence_logs=50,
-        ) as cluster
-    ):
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address=None,
+        silence_logs=50,
+    ) as cluster:
         yield cluster.scheduler_address
 
 
@@ -123,7 +121,12 @@ def test_a_worker_that_was_closed_starts_again(fresh: Path) -> None:
 def poisoned(folder: Path, n_images: int, poison: list[int]) -> Path:
     """Write a study some of whose files are no images."""
     make_study(folder, n_images=n_images, settings=LIGHT)
-    kinds = [b"", b"\x89PNG\r\n\x1a\n" + b"\0" * 30, b"not an image", (folder / "images/000.png").read_bytes()[:200]]
+    kinds = [
+        b"",
+        b"\x89PNG\r\n\x1a\n" + b"\0" * 30,
+        b"not an image",
+        (folder / "images/000.png").read_bytes()[:200],
+    ]
     for place, number in enumerate(poison):
         path = folder / f"images/{number:03d}.png"
         if place == len(kinds):

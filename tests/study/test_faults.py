@@ -166,7 +166,10 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
         place = tmp_path / "disk"
         place.mkdir()
         command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
-        if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
+        if (
+            shutil.which("mount") is None
+            or subprocess.run(command, capture_output=True, check=False).returncode
+        ):
             pytest.skip("mounting a disk is not allowed here")
         mounted.append(place)
         return place
@@ -282,5 +285,3 @@ def test_a_journal_that_was_cut_in_mid_line(light: Path) -> None:
     assert report.done == ["images"]
     assert len(calls.read_text().splitlines()) == 2 * 16
     assert content(light / "runs/main") == before
-
-

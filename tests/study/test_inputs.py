@@ -19,7 +19,6 @@ from overread.marks import read_table, write_table
 from overread.study import open_run, run_study
 
 
-
 def bring(study: Path, source: Path, *kinds: str) -> None:
     """Take tables of a finished run as the study's own."""
     run = open_run(source / "runs/main")
@@ -141,8 +140,12 @@ def test_a_run_with_a_name_that_is_no_name(light: Path, name: str) -> None:
         run_study(light, name=name, pipeline=spec())
 
 
-@pytest.mark.parametrize("hostile", ["NA", "00123", " x ", "../../etc/passwd", "=1+1", "a" * 5000, "ü∂", "None"])
-def test_hostile_image_ids_are_kept_exactly(fresh: Path, hostile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "hostile", ["NA", "00123", " x ", "../../etc/passwd", "=1+1", "a" * 5000, "ü∂", "None"]
+)
+def test_hostile_image_ids_are_kept_exactly(
+    fresh: Path, hostile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("overread.study.stages.study_results", lambda *_: {"made": True})
     for kind in ("images", "readings", "marks"):
         table = read_table(fresh / f"{kind}.csv", kind)

@@ -146,7 +146,9 @@ def test_a_damaged_shard_is_made_again(light: Path) -> None:
     assert content(light / "runs" / "main") == before
 
 
-@pytest.mark.parametrize("name", ["models/soft.json", "tables/truth.parquet", "choice.json", "operating_points.json"])
+@pytest.mark.parametrize(
+    "name", ["models/soft.json", "tables/truth.parquet", "choice.json", "operating_points.json"]
+)
 def test_a_damaged_file_is_made_again(light: Path, name: str) -> None:
     before = content(light / "runs" / "main")
     path = light / "runs" / "main" / name

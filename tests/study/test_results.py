@@ -30,7 +30,9 @@ def results(run: FinishedRun) -> StudyResults:
 class Recount:
     """Sensitivities and false positives by hand: loops over images, candidates and objects."""
 
-    def __init__(self, run: FinishedRun, model: str, parts: set[str], column: str, *, single_reader: str) -> None:
+    def __init__(
+        self, run: FinishedRun, model: str, parts: set[str], column: str, *, single_reader: str
+    ) -> None:
         images = run.table("images")
         self.images = [row.image_id for row in images.itertuples() if row.split in parts]
         candidates = run.table("candidates").merge(run.table("scores"), on=["image_id", "candidate_id"])
@@ -127,7 +129,9 @@ def test_the_curve_keeps_every_step(run: FinishedRun, results: StudyResults, mod
         assert row["gt_sensitivity"] == pytest.approx(
             test.sensitivities(row["threshold"])["gt_sensitivity"], abs=1e-12
         )
-    levels = {test.sensitivities(score)["gt_sensitivity"] for score in test.best.values() if score > -math.inf}
+    levels = {
+        test.sensitivities(score)["gt_sensitivity"] for score in test.best.values() if score > -math.inf
+    }
     assert {round(level, 12) for level in levels} <= {round(level, 12) for level in curve["gt_sensitivity"]}
 
 
@@ -156,9 +160,10 @@ def test_scores_are_those_of_the_saved_models(run: FinishedRun, results: StudyRe
         document = json.loads((run.root / model.file).read_text())
         told = {weight.name: weight.weight for weight in model.features}
         assert len(told) >= 1
-        by_hand = sum(
-            (weight * matrix[name].astype(float) for name, weight in told.items()), start=0.0
-        ) + model.intercept
+        by_hand = (
+            sum((weight * matrix[name].astype(float) for name, weight in told.items()), start=0.0)
+            + model.intercept
+        )
         assert scores[model.name].to_numpy() == pytest.approx(by_hand.to_numpy(), rel=1e-9, abs=1e-9)
         assert document["payload"]["kind"] in ("SoftMILLogisticRegression", "RVMMIL", "ReaderMixture")
         for weight in model.features:

@@ -103,7 +103,9 @@ def test_the_template_means_the_defaults(tmp_path: Path) -> None:
 def test_every_key_of_the_template_can_be_switched_on(tmp_path: Path) -> None:
     lines = settings_template().splitlines()
     path = tmp_path / "study.toml"
-    on = [line.removeprefix("# ") if " = " in line and not line.endswith((".", ":")) else line for line in lines]
+    on = [
+        line.removeprefix("# ") if " = " in line and not line.endswith((".", ":")) else line for line in lines
+    ]
     path.write_text("\n".join(on))
     settings = read_settings(path)
     defaults, shown = Settings().plain(), settings.plain()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from overread.candidates.clavicles import find_clavicles
 from overread.candidates.lungs import lung_fields
-from overread.candidates.regions import Anatomy, Quality
+from overread.candidates.regions import Anatomy
+from overread.candidates.ribs import find_ribs, find_ridges
 from overread.candidates.thorax import mediastinum, mediastinum_quality, thorax
 from overread.images import Radiograph
 
@@ -19,20 +19,23 @@ def anatomy(radiograph: Radiograph) -> Anatomy:
     far to trust it. A lung that is not found is replaced by its half of the thorax.
     """
     fields = lung_fields(radiograph)
+    ridges = find_ridges(radiograph)
+    ribs = find_ribs(radiograph, ridges, fields.left | fields.right)
+    clavicles = find_clavicles(radiograph, ridges, fields)
     inside = thorax(fields, radiograph.mm_per_px)
     return Anatomy(
         left_lung=fields.left,
         right_lung=fields.right,
         thorax=inside,
         mediastinum=mediastinum(fields, inside),
-        ribs=np.zeros(radiograph.shape, dtype=np.float32),
-        rib_direction_deg=np.zeros(radiograph.shape, dtype=np.float32),
-        clavicles=np.zeros(radiograph.shape, dtype=bool),
+        ribs=ribs.probability,
+        rib_direction_deg=ribs.direction_deg,
+        clavicles=clavicles.mask,
         quality={
             "left_lung": fields.left_quality,
             "right_lung": fields.right_quality,
             "mediastinum": mediastinum_quality(fields),
-            "ribs": Quality.FALLBACK,
-            "clavicles": Quality.FALLBACK,
+            "ribs": ribs.quality,
+            "clavicles": clavicles.quality,
         },
     )

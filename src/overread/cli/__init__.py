@@ -96,6 +96,16 @@ app.command(
     help="Repeat the paper's experiment on simulated images, beside the paper's results.",
     help_epilogue="Example: overread reproduce --output reproduction",
 )
+app.command(
+    "overread.cli.candidates:candidates",
+    help="Find the suspicious regions of every image of a folder.",
+    help_epilogue="Example: overread candidates my_study -o candidates.csv --limit 100",
+)
+app.command(
+    "overread.cli.show:show",
+    help="Draw lungs, ribs, clavicles and candidates over a radiograph.",
+    help_epilogue="Example: overread show image.png -o overlay.png --mm-per-px 0.7",
+)
 
 INTERRUPTED = 130
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["explain", "extract", "features", "list_features"]
 
 QUARANTINED = 3
+NOTATION = (
+    "R: the candidate's radius; rho: distance from its centre / R; grey: 0 and 1 are the 1st and 99th percentile of "
+    "the radiograph."
+)
 
 features = App(
     name="features",
@@ -86,7 +90,9 @@ def explain(name: str, *, json: Annotated[bool, Parameter(negative=())] = False)
     table.add_column(overflow="fold")
     for what in ("name", "kind", "family", "unit", "formula", "reference"):
         table.add_row(what, getattr(feature, what))
-    Console(highlight=False, markup=False).print(table)
+    console = Console(highlight=False, markup=False)
+    console.print(table)
+    console.print(NOTATION)
 
 
 @features.command(

@@ -9,7 +9,7 @@ from typing import Any
 
 from overread.errors import TableError, UsageError
 
-__all__ = ["ImageFile", "images_of"]
+__all__ = ["ImageFile", "images_of", "spacing"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class ImageFile:
     mm_per_px: tuple[float, float] | None
 
 
-def images_of(folder: Path, *, mm_per_px: float | None = None) -> list[ImageFile]:
+def images_of(folder: Path, *, mm_per_px: float | tuple[float, float] | None = None) -> list[ImageFile]:
     """List the images of a study folder, or every file of a folder without a table of images.
 
     Parameters
@@ -29,7 +29,7 @@ def images_of(folder: Path, *, mm_per_px: float | None = None) -> list[ImageFile
     folder
         With images.csv or images.parquet: its rows. Else each file is an image, its name the image's id.
     mm_per_px
-        Size of a pixel for images whose table states none.
+        Size of a pixel, or its width and height, for images whose table states none.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def images_of(folder: Path, *, mm_per_px: float | None = None) -> list[ImageFile
 
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder")
-    given = None if mm_per_px is None else (mm_per_px, mm_per_px)
+    given = (mm_per_px, mm_per_px) if isinstance(mm_per_px, float | int) else mm_per_px
     for name in ("images.csv", "images.parquet"):
         if (folder / name).is_file():
             table = read_table(folder / name, "images")
@@ -62,3 +62,22 @@ def of_row(folder: Path, table: str, row: dict[Any, Any], given: tuple[float, fl
     spacing = (row.get("mm_per_px_x", math.nan), row.get("mm_per_px_y", math.nan))
     stated = not any(math.isnan(length) for length in spacing)
     return ImageFile(row["image_id"], folder / row["path"], spacing if stated else given)
+
+
+def spacing(text: str | None) -> tuple[float, float] | None:
+    """Width and height of a pixel from "X" or "X,Y".
+
+    Raises
+    ------
+    UsageError
+        If the text is neither one nor two numbers above 0.
+    """
+    if text is None:
+        return None
+    try:
+        lengths = [float(part) for part in text.split(",")]
+    except ValueError:
+        lengths = []
+    if len(lengths) not in (1, 2) or not all(0 < length < math.inf for length in lengths):
+        raise UsageError(f"--mm-per-px is one number above 0 or two with a comma, not {text!r}")
+    return lengths[0], lengths[-1]

@@ -242,14 +242,14 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> Path:
 
 
 def check_ids(frame: pd.DataFrame, path: Path) -> None:
-    """Refuse ids that are not text: 123 and "00123" would become one."""
+    """Refuse ids that are not text: 123 and "00123" would become one. Only a patient may be unknown."""
     for name in frame.columns:
         if not isinstance(name, str):
             raise TableError(f"{path}: the column name {name!r} is not text")
         if not name.endswith("_id"):
             continue
         for row, value in enumerate(frame[name].to_numpy(object)):
-            if not isinstance(value, str) or not value:
+            if not isinstance(value, str) or not (value or name == "patient_id"):
                 raise TableError(
                     f"{path}, row {row + 2}, column {name}: {value!r} is not an id (ids are text)"
                 )

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from overread.errors import InvalidInputError
 from overread.models.persistence import load
 from overread.models.tuning import count_features
 from overread.strict_json import read_json
@@ -54,14 +56,17 @@ def gathered_features(folder: RunFolder, entries: Iterable[Entry]) -> pd.DataFra
     """Features of all images: keys and one float32 column a feature, in one block of memory."""
     ids: list[str] = []
     images: list[str] = []
-    blocks, names = [], None
+    blocks: list[NDArray[np.float32]] = []
+    names: tuple[str, ...] | None = None
     for image_id, shard in shards(folder, entries):
         ids += shard.candidates["candidate_id"].tolist()
         images += [image_id] * len(shard.candidates)
-        names = shard.features.columns if names is None else names
-        blocks.append(shard.features[names].to_numpy(np.float32))
+        names = names or shard.feature_names
+        if shard.feature_names != names:
+            raise InvalidInputError(f"image {image_id!r} has other features than the images before it")
+        blocks.append(shard.features)
     matrix = np.concatenate(blocks) if blocks else np.empty((0, 0), np.float32)
-    table = pd.DataFrame(matrix, columns=names)
+    table = pd.DataFrame(matrix, columns=names, copy=False)
     keys = pd.DataFrame({"image_id": images, "candidate_id": ids}, dtype="str")
     return pd.concat([keys, table], axis=1)
 

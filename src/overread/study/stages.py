@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -335,7 +336,7 @@ class Stages:
         )
 
     def _judged(self) -> dict[str, Judged]:
-        merged, test = self._part("training", "validation"), self._part("test")
+        merged, test = self._tables.part("training", "validation"), self._tables.part("test")
         scores = self._table("scores")
         return {name: Judged.of(merged, test, scores, name) for name in self._settings.models.wanted}
 
@@ -406,6 +407,15 @@ class Stages:
     @cached_property
     def _cohort(self) -> Cohort:
         """All tables, without quarantined images."""
+        if self._inputs.needs_images:
+            features = gathered_features(self._folder, self._entries.values())
+        else:
+            features = self._brought_features(self._tables.candidates)
+        return replace(self._tables, features=features)
+
+    @cached_property
+    def _tables(self) -> Cohort:
+        """All tables but the features, which are large: their keys stand for them."""
         images = self._table("images")
         images = images[~images["image_id"].isin([one.image_id for one in self.quarantined()])]
         tables = {
@@ -414,14 +424,10 @@ class Stages:
             )
             for name in (*CODED, "candidates")
         }
-        if self._inputs.needs_images:
-            features = gathered_features(self._folder, self._entries.values())
-        else:
-            features = self._brought_features(tables["candidates"])
         limits = reading_range(self._table("readings"), self._settings.label_options())
         return Cohort(
             images=images.reset_index(drop=True),
-            features=features,
+            features=tables["candidates"][KEYS],
             rule=self._settings.hits.hit_rule(),
             n_max=limits.n_max,
             single_reader=self._settings.hits.single_reader,

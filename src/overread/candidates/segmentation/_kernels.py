@@ -27,7 +27,7 @@ OUTSIDE_COST = 1.0
 def sample(image: NDArray[np.float32], x: float, y: float) -> np.float32:
     """Bilinear value at column x, row y; beyond the border that of the nearest border point.
 
-    The image must have at least two rows and columns: nothing is checked. Unsigned indices spare the test for negative ones.
+    The image must have at least two rows and columns: nothing is checked. Unsigned indices spare a test each.
     """
     rows, columns = image.shape
     x = min(max(x, 0.0), columns - 1.0 - 1e-6)
@@ -157,9 +157,9 @@ def outline_stack(
         left = int(np.floor(column[c] + 0.5)) - half
         top = int(np.floor(row[c] + 0.5)) - half
         fill_polygon(column[c] - left + length * cosines, row[c] - top + length * sines, stack[c])
-        for i in range(side):
-            for j in range(side):
-                if top + i < 0 or top + i >= rows or left + j < 0 or left + j >= columns:
-                    stack[c, i, j] = False
+        stack[c, : max(-top, 0)] = False
+        stack[c, :, : max(-left, 0)] = False
+        stack[c, max(rows - top, 0) :] = False
+        stack[c, :, max(columns - left, 0) :] = False
         stack[c, half, half] = True
     return stack

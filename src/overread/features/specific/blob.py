@@ -47,6 +47,11 @@ FEATURES = described(
             ),
         )
     ],
+    symbols={
+        "k1": "k1 >= k2: -s^2 times the eigenvalues of the Hessian of L_s",
+        "k2": "k1 >= k2: -s^2 times the eigenvalues of the Hessian of L_s",
+        "L_s": "L_s: the radiograph smoothed by a Gaussian of sigma s",
+    },
 )
 
 

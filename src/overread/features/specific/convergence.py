@@ -1,6 +1,6 @@
 """Convergence of the gradient towards the candidate (18 features).
 
-On rays up to 2 R: cos = -g_along / |g|, the cosine between the gradient and the direction to the centre, with the
+On 32 rays up to 2 R: cos = -g_along / |g|, the cosine between the gradient and the direction to the centre, with the
 radiograph smoothed by the largest of 1.6, 2.5 and 4 mm up to R / 3. Where the gradient vanishes cos is 0: 1e-6 is
 added to |g|.
 """
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from overread.features.feature import Context, Family
 from overread.features.specific.describing import EPSILON, columns, described
-from overread.features.specific.measurements import N_ANGLES, PER_RADIUS, RHO, measured
-from overread.features.specific.profile import around
+from overread.features.specific.measurements import PER_RADIUS, RHO, measured
+from overread.features.specific.on_rays import angle_mean, opposite_min, sector_means
 
 __all__ = ["CONVERGENCE"]
 
@@ -21,25 +21,26 @@ COIN_RADII = {"r70": 0.7, "r100": 1.0, "r150": 1.5}
 BAND_WIDTHS = {"w30": 3, "w50": 5, "w80": 8}
 # Bands and rings may begin here, in steps of R / 10; the centre itself has no direction.
 FIRST = 2
+# Rays to either side averaged with each: 5 of 32, 56 degrees.
+SECTOR_HALF = 2
 
 FEATURES = described(
     "convergence",
-    "Kobatake and Hashimoto 1999, doi:10.1109/83.777091 (coin, iris); Wei, Hagihara, Kobatake 1999, "
-    "doi:10.1109/ICIP.1999.817225 (adaptive ring); Pereira et al. 2007, doi:10.1007/978-3-540-74260-9_111 (sliding "
-    "band)",
+    "Kobatake and Hashimoto 1999, doi:10.1109/83.777091 (coin, iris); Wei, Hagihara and Kobatake 1999, ICIP (adaptive "
+    "ring); Pereira, Mendonca and Campilho 2007, ICIAR (sliding band)",
     [
         *[(f"coin.{name}", "1", f"mean of cos over the disc of {r} R") for name, r in COIN_RADII.items()],
         ("weighted_coin", "1", "sum |g| cos / sum |g| over 0.5..1.5 R, by area"),
         (
             "iris_mean",
             "1",
-            "mean over directions of I_k = max over r in 0.5..2 R of the mean of cos from 0.2 R to r",
+            "mean over directions of I_k",
         ),
         ("iris_spread", "1", "standard deviation of I_k over directions"),
         (
             "iris_opposite_min",
             "1",
-            "min over directions of the mean of I over two opposite sectors of 50 deg",
+            "min over directions of the mean of I over two opposite sectors of 56 deg",
         ),
         *[
             (
@@ -53,7 +54,7 @@ FEATURES = described(
             (
                 f"band_mean.{name}",
                 "1",
-                f"mean over directions of B_k = max over r of the mean of cos over {w / PER_RADIUS} R of the ray at r",
+                f"mean over directions of B_k, bands {w / PER_RADIUS} R wide",
             )
             for name, w in BAND_WIDTHS.items()
         ],
@@ -61,17 +62,29 @@ FEATURES = described(
             (
                 f"band_opposite_min.{name}",
                 "1",
-                "min over directions of the mean of B over opposite 50 deg sectors",
+                f"min over directions of the mean of B over opposite 56 deg sectors, bands {w / PER_RADIUS} R wide",
             )
-            for name in BAND_WIDTHS
+            for name, w in BAND_WIDTHS.items()
         ],
         (
             "band_radius",
             "1",
             "mean over directions of the r of B_k, width 0.5 R, weighted by max(B_k, 0)^2; in R",
         ),
-        ("band_radius_spread", "1", "standard deviation of that r over directions, so weighted; in R"),
+        (
+            "band_radius_spread",
+            "1",
+            "standard deviation over directions of the r of B_k, width 0.5 R, weighted by max(B_k, 0)^2; in R",
+        ),
     ],
+    symbols={
+        "cos": "cos: cosine between the gradient g and the direction to the centre",
+        "I": "I_k = max over r in 0.5..2 R of the mean of cos from 0.2 R to r on ray k",
+        "I_k": "I_k = max over r in 0.5..2 R of the mean of cos from 0.2 R to r on ray k",
+        "B": "B_k = max over r of the mean of cos over the band at r on ray k",
+        "B_k": "B_k = max over r of the mean of cos over the band at r on ray k",
+        "g": "g: gradient, smoothed by the largest of 1.6, 2.5, 4 mm up to R / 3, on 32 rays",
+    },
 )
 
 
@@ -81,13 +94,13 @@ def compute(context: Context) -> NDArray[np.float32]:
     along, across = measurements.matched_gradient
     magnitude = np.sqrt(along**2 + across**2)
     cosine = -along / (magnitude + np.float32(EPSILON))
-    ring_mean = cosine.mean(axis=1, dtype=np.float64)
+    ring_mean = angle_mean(cosine)
     values = {f"coin.{name}": disc_mean(ring_mean, r) for name, r in COIN_RADII.items()}
     margin = slice(PER_RADIUS // 2, 3 * PER_RADIUS // 2)
-    flow = (-along[:, :, margin] * RHO[margin]).sum(axis=(1, 2), dtype=np.float64)
-    size = (magnitude[:, :, margin] * RHO[margin]).sum(axis=(1, 2), dtype=np.float64)
+    flow = -angle_mean(along[:, :, margin]) @ RHO[margin]
+    size = angle_mean(magnitude[:, :, margin]) @ RHO[margin]
     values["weighted_coin"] = flow / (size + EPSILON)
-    sums = np.cumsum(cosine[:, :, FIRST:], axis=2, dtype=np.float64)
+    sums = np.cumsum(cosine[:, :, FIRST:], axis=2)
     values |= iris(sums)
     for name, width in BAND_WIDTHS.items():
         values |= bands(sums, name, width)
@@ -100,32 +113,26 @@ def disc_mean(ring_mean: NDArray[np.float64], radius: float) -> NDArray[np.float
     return (ring_mean[:, :n] * RHO[:n]).sum(axis=1) / RHO[:n].sum()
 
 
-def opposite_min(rays: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Smallest mean over two opposite sectors."""
-    smooth = around(rays, half=4)
-    return ((smooth + np.roll(smooth, N_ANGLES // 2, axis=1)) / 2.0).min(axis=1)
-
-
-def iris(sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+def iris(sums: NDArray[np.float32]) -> dict[str, NDArray[np.float64]]:
     """Mean of cos from 0.2 R outwards, to the best radius of each ray."""
-    means = sums / np.arange(1, sums.shape[2] + 1)
-    best = means[:, :, PER_RADIUS // 2 - FIRST - 1 :].max(axis=2)
+    means = sums / np.arange(1, sums.shape[2] + 1, dtype=np.float32)
+    best = means[:, :, PER_RADIUS // 2 - FIRST - 1 :].max(axis=2).astype(np.float64)
     return {
         "iris_mean": best.mean(axis=1),
         "iris_spread": best.std(axis=1),
-        "iris_opposite_min": opposite_min(best),
+        "iris_opposite_min": opposite_min(sector_means(best, half=SECTOR_HALF)),
     }
 
 
-def bands(sums: NDArray[np.float64], name: str, width: int) -> dict[str, NDArray[np.float64]]:
+def bands(sums: NDArray[np.float32], name: str, width: int) -> dict[str, NDArray[np.float64]]:
     """Best ring common to all rays, and best band of each ray."""
     padded = np.concatenate([np.zeros_like(sums[:, :, :1]), sums], axis=2)
-    means = (padded[:, :, width:] - padded[:, :, :-width]) / width
-    best = means.max(axis=2)
+    means = (padded[:, :, width:] - padded[:, :, :-width]) / np.float32(width)
+    best = means.max(axis=2).astype(np.float64)
     values = {
-        f"ring.{name}": means.mean(axis=1).max(axis=1),
+        f"ring.{name}": angle_mean(means).max(axis=1),
         f"band_mean.{name}": best.mean(axis=1),
-        f"band_opposite_min.{name}": opposite_min(best),
+        f"band_opposite_min.{name}": opposite_min(sector_means(best, half=SECTOR_HALF)),
     }
     if name == "w50":
         radius = (FIRST + width / 2.0 + means.argmax(axis=2)) / PER_RADIUS

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +16,51 @@ __all__ = ["EPSILON", "columns", "described", "ratio"]
 EPSILON = 1e-6
 
 
-def described(family: str, reference: str, rows: Sequence[tuple[str, str, str]]) -> tuple[Feature, ...]:
-    """Features of a family from rows of name, unit and formula."""
+def described(
+    family: str,
+    reference: str,
+    rows: Sequence[tuple[str, str, str]],
+    *,
+    symbols: Mapping[str, str] | None = None,
+) -> tuple[Feature, ...]:
+    """Features of a family from rows of name, unit and formula.
+
+    Parameters
+    ----------
+    family, reference
+        The same for all rows.
+    rows
+        Name without the family, unit, formula.
+    symbols
+        What a symbol of the formulas means; added to each formula in which the symbol stands as a word.
+    """
     return tuple(
         Feature(
             name=f"{family}.{name}",
             kind="specific",
             family=family,
             unit=unit,
-            formula=formula,
+            formula="; ".join([formula, *meanings(formula, symbols or {})]),
             reference=reference,
         )
         for name, unit, formula in rows
     )
+
+
+def meanings(formula: str, symbols: Mapping[str, str]) -> list[str]:
+    """Meanings of the symbols in a formula, and of the symbols in those meanings."""
+    found: dict[str, None] = {}
+    text = formula
+    while True:
+        new = [
+            meaning
+            for symbol, meaning in symbols.items()
+            if meaning not in found and re.search(rf"(?<![\w.']){re.escape(symbol)}(?!\w)", text)
+        ]
+        if not new:
+            return list(found)
+        found.update(dict.fromkeys(new))
+        text = " ".join(new)
 
 
 def columns(

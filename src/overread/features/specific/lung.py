@@ -13,7 +13,7 @@ from overread.features.feature import Context, Family
 from overread.features.specific.describing import columns, described
 from overread.features.specific.maps import at_nearest_pixel
 from overread.features.specific.measurements import Measurements, measured
-from overread.features.specific.profile import area_mean
+from overread.features.specific.on_rays import area_mean
 
 __all__ = ["LUNG"]
 
@@ -45,7 +45,11 @@ FEATURES = described(
         ("apex_distance", "mm", "rows below the lung's top"),
         ("base_distance", "mm", "rows above the lung's bottom"),
         ("midline_distance", "mm", "columns from the midline between the lungs"),
-        ("nipple_zone", "1", "exp(-((height - 0.75)^2 + (laterality - 0.55)^2) / (2 0.15^2))"),
+        (
+            "nipple_zone",
+            "1",
+            "exp(-((height - 0.75)^2 + (laterality - 0.55)^2) / (2 * 0.15^2)), where nipples project",
+        ),
     ],
 )
 

@@ -21,7 +21,7 @@ __all__ = ["N_ANGLES", "RAYS", "RHO", "Measurements", "Outlines", "Trend", "meas
 N_ANGLES = 64
 PER_RADIUS = 10
 # Step in which the outline's radius along a ray is counted, in R.
-OUTLINE_STEP = 1.0 / 40.0
+OUTLINE_STEP = 1.0 / 30.0
 RHO = (np.arange(25) + 0.5) / PER_RADIUS
 
 
@@ -122,11 +122,11 @@ class Measurements(Context):
 
     @cached_property
     def matched_gradient(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Derivatives along and across the rays, smoothed by the largest of 1.6, 2.5, 4 mm up to R / 3."""
+        """Derivatives along and across every other ray, smoothed by the largest of 1.6, 2.5, 4 mm up to R / 3."""
         scales = SCALES_MM[:3]
         radius_mm = self.radius_px * self.mm
         level = np.maximum(np.searchsorted(scales, radius_mm / 3.0, side="right") - 1, 0)
-        shape = (self.n_candidates, N_ANGLES, 2 * PER_RADIUS)
+        shape = (self.n_candidates, N_ANGLES // 2, 2 * PER_RADIUS)
         along, across = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.float32)
         for index in range(len(scales)):
             chosen = level == index
@@ -137,7 +137,7 @@ class Measurements(Context):
                     self.row[chosen],
                     self.radius_px[chosen],
                     RHO[: 2 * PER_RADIUS],
-                    RAYS,
+                    RAYS[::2],
                 )
         return along, across
 

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from overread.features.feature import Context, Family
 from overread.features.specific.describing import columns, described, ratio
 from overread.features.specific.measurements import N_ANGLES, PER_RADIUS, RHO, Measurements, measured
+from overread.features.specific.on_rays import angle_mean, area_mean, band_mean, opposite_min, sector_means
 
-__all__ = ["PROFILE", "around", "noise_of"]
+__all__ = ["PROFILE", "noise_of"]
 
 # Half of this range of grey levels is below what 8-bit images can show.
 NOISE_FLOOR = 0.003
-# Rays averaged around each direction: 9 of 64, 50 degrees.
+# Rays to either side averaged with each: 9 of 64, 50 degrees.
 SECTOR_HALF = 4
 # Borders of the discs and rings between which the mean profile drops, in R.
 DROP_BORDERS = (0.0, 0.4, 0.7, 1.0, 1.3, 1.7, 2.2)
@@ -42,7 +43,7 @@ FEATURES = described(
         (
             "sector_min",
             "1",
-            "min over directions of c_k / s, c_k = mean(rho < 1/2) - mean(1.3..2 R, 50 deg sector)",
+            "min over directions of c_k / s",
         ),
         ("sector_median", "1", "median over directions of c_k / s"),
         (
@@ -74,6 +75,12 @@ FEATURES = described(
         ("angular_spread", "1", "mean over rho < 1.5 of the sd over directions, off trend, / s"),
         ("point_asymmetry", "1", "mean |g(rho, t) - g(rho, t + 180 deg)| over rho < 1.2, / s"),
     ],
+    symbols={
+        "c_k": "c_k = mean of rho < 1/2 - mean of 1.3..2 R over the 50 deg sector around direction k",
+        "s": "s = sqrt(surround_noise^2 + 0.003^2), the surround's noise",
+        "trend": "trend: quadratic surface fitted to the ring from 1.15 outline radii to 2.5 R, inside the lungs if "
+        "30 % of the ring is",
+    },
 )
 
 
@@ -95,13 +102,6 @@ def noise_of(measurements: Measurements) -> NDArray[np.float64]:
     return np.sqrt(measurements.trend.noise**2 + NOISE_FLOOR**2)
 
 
-def area_mean(values: NDArray[np.float32], where: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Mean over the area of points on rays; 0 where there are none."""
-    weights = where * RHO.astype(np.float32)
-    total = weights.sum(axis=(1, 2), dtype=np.float64)
-    return (values * weights).sum(axis=(1, 2), dtype=np.float64) / np.maximum(total, RHO[0])
-
-
 def contrasts(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
     """Inside against outside."""
     trend, noise = measurements.trend, noise_of(measurements)
@@ -109,7 +109,7 @@ def contrasts(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
     around_it = (radius * 1.2 < RHO) & (radius * 2.0 > RHO)
     inside_mean = area_mean(measurements.grey, measurements.inside)
     off_trend = area_mean(trend.detrended, measurements.inside)
-    peak = trend.detrended[:, :, : PER_RADIUS // 2].mean(axis=1, dtype=np.float64).max(axis=1)
+    peak = angle_mean(trend.detrended[:, :, : PER_RADIUS // 2]).max(axis=1)
     return {
         "inside_mean": inside_mean,
         "surround_noise": trend.noise,
@@ -120,31 +120,16 @@ def contrasts(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def band_mean(values: NDArray[np.float32], start: float, end: float) -> NDArray[np.float64]:
-    """Mean along each ray between two radii, weighted by area: (candidate, angle)."""
-    band = slice(round(start * PER_RADIUS), round(end * PER_RADIUS))
-    weights = (RHO[band] / RHO[band].sum()).astype(np.float32)
-    return np.einsum("nkj,j->nk", values[:, :, band], weights).astype(np.float64)
-
-
-def around(rays: NDArray[np.float64], *, half: int) -> NDArray[np.float64]:
-    """Mean over neighbouring rays on the circle."""
-    wide = np.concatenate([rays[:, N_ANGLES - half :], rays, rays[:, :half]], axis=1)
-    sums = np.cumsum(np.concatenate([np.zeros((len(rays), 1)), wide], axis=1), axis=1)
-    return (sums[:, 2 * half + 1 :] - sums[:, : -2 * half - 1]) / (2 * half + 1)
-
-
 def directional_contrasts(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
     """Contrast against each side of the surround."""
     grey, noise = measurements.grey, noise_of(measurements)
     centre = band_mean(grey, 0.0, 0.5).mean(axis=1, keepdims=True)
-    contrast = (centre - around(band_mean(grey, 1.3, 2.0), half=SECTOR_HALF)) / noise[:, None]
-    opposite = (contrast + np.roll(contrast, N_ANGLES // 2, axis=1)) / 2.0
+    contrast = (centre - sector_means(band_mean(grey, 1.3, 2.0), half=SECTOR_HALF)) / noise[:, None]
     falls = band_mean(grey, 0.5, 0.9) > band_mean(grey, 1.1, 1.5)
     return {
         "sector_min": contrast.min(axis=1),
         "sector_median": np.median(contrast, axis=1),
-        "opposite_min": opposite.min(axis=1),
+        "opposite_min": opposite_min(contrast),
         "edge_agreement": falls.mean(axis=1),
     }
 
@@ -152,7 +137,7 @@ def directional_contrasts(measurements: Measurements) -> dict[str, NDArray[np.fl
 def profile_numbers(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
     """Mean profile off trend."""
     detrended, noise = measurements.trend.detrended, noise_of(measurements)
-    profile = detrended.mean(axis=1, dtype=np.float64)
+    profile = angle_mean(detrended)
     rings = np.stack(
         [band_mean(detrended, start, end).mean(axis=1) for start, end in itertools.pairwise(DROP_BORDERS)],
         axis=1,
@@ -172,15 +157,15 @@ def isotropy(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
     noise = noise_of(measurements)
     disc = measurements.trend.detrended[:, :, : 3 * PER_RADIUS // 2]
     weights = RHO[: disc.shape[2]] / RHO[: disc.shape[2]].sum()
-    profile = disc.mean(axis=1, dtype=np.float64)
-    variance_in_ring = np.maximum((disc.astype(np.float64) ** 2).mean(axis=1) - profile**2, 0.0)
+    profile = angle_mean(disc)
+    variance_in_ring = np.maximum(angle_mean(disc**2) - profile**2, 0.0)
     mean = (profile * weights).sum(axis=1, keepdims=True)
     between = ((profile - mean) ** 2 * weights).sum(axis=1)
     within = (variance_in_ring * weights).sum(axis=1)
     core = measurements.grey[:, :, : 12 * PER_RADIUS // 10]
     weights_core = RHO[: core.shape[2]] / RHO[: core.shape[2]].sum()
     half = N_ANGLES // 2
-    apart = np.abs(core[:, :half] - core[:, half:]).mean(axis=1, dtype=np.float64)
+    apart = angle_mean(np.abs(core[:, :half] - core[:, half:]))
     return {
         "radial_fraction": ratio(between, between + within),
         "angular_spread": (np.sqrt(variance_in_ring) * weights).sum(axis=1) / noise,

@@ -11,7 +11,7 @@ from overread.features.specific import _kernels
 from overread.features.specific.describing import columns, described, ratio
 from overread.features.specific.maps import at_nearest_pixel
 from overread.features.specific.measurements import RAYS, RHO, Measurements, measured
-from overread.features.specific.profile import area_mean
+from overread.features.specific.on_rays import area_mean
 
 __all__ = ["RIBS"]
 
@@ -23,7 +23,7 @@ FEATURES = described(
     "The paper, section 5 (region label: falls in the rib region); Keserci and Yoshida 2002, "
     "doi:10.1016/S1361-8415(02)00064-6 (rib-edge features)",
     [
-        ("at_centre", "1", "rib likeness P, 0 to 1, at the centre"),
+        ("at_centre", "1", "P at the centre"),
         ("label", "1", "1 if P > 1/2 at the centre, else 0"),
         ("overlap", "1", "mean of P inside the outline"),
         ("difference", "1", "overlap - mean of P between 1.2 and 2 outline radii"),
@@ -35,8 +35,7 @@ FEATURES = described(
         (
             "alignment",
             "1",
-            "P e cos 2(a - b) at the centre; e, a elongation and direction of the outline, b the rib's "
-            "direction",
+            "P e cos 2(a - b) at the centre; e, a elongation and direction of the outline",
         ),
         ("angle", "deg", "angle between outline and rib, 0..90; 45 where P < 0.1"),
         (
@@ -47,6 +46,7 @@ FEATURES = described(
         ("clavicle_overlap", "1", "share of the outline on a clavicle"),
         ("clavicle_distance", "mm", "distance to the nearest clavicle pixel; inside minus that out; -60..60"),
     ],
+    symbols={"P": "P: rib likeness of a pixel, 0 to 1", "b": "b: direction of the local rib"},
 )
 
 
@@ -55,16 +55,17 @@ def compute(context: Context) -> NDArray[np.float32]:
     measurements = measured(context)
     maps, outlines = measurements.maps, measurements.outlines
     column, row = measurements.column, measurements.row
-    ribs = on_rays(measurements, measurements.anatomy.ribs)
+    ribs = sampled(measurements, measurements.anatomy.ribs)
     at_centre = np.clip(at_nearest_pixel(measurements.anatomy.ribs, column, row).astype(np.float64), 0.0, 1.0)
     direction = np.radians(
         at_nearest_pixel(measurements.anatomy.rib_direction_deg, column, row).astype(np.float64)
     )
     turned = np.degrees(np.abs(np.angle(np.exp(2j * (outlines.direction - direction)))) / 2.0)
-    radius = outlines.ray_radius[:, :, None]
-    overlap = area_mean(ribs, measurements.inside)
+    radius = outlines.ray_radius[:, ::2, None]
+    inside = measurements.inside[:, ::2]
+    overlap = area_mean(ribs, inside)
     clavicles = _kernels.polar_mask(
-        measurements.anatomy.clavicles, column, row, measurements.radius_px, RHO, RAYS
+        measurements.anatomy.clavicles, column, row, measurements.radius_px, RHO, RAYS[::2]
     )
     values = {
         "at_centre": at_centre,
@@ -75,28 +76,28 @@ def compute(context: Context) -> NDArray[np.float32]:
         "alignment": at_centre * outlines.elongation * np.cos(2.0 * (outlines.direction - direction)),
         "angle": np.where(at_centre < NO_RIB, 45.0, turned),
         "crossing": crossing(measurements, ribs),
-        "clavicle_overlap": area_mean(clavicles.astype(np.float32), measurements.inside),
+        "clavicle_overlap": area_mean(clavicles.astype(np.float32), inside),
         "clavicle_distance": maps.clavicle_border.signed_distance(column, row, mm_per_px=measurements.mm),
     }
     return columns(FEATURES, values, measurements.n_candidates)
 
 
-def on_rays(measurements: Measurements, image: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Sample a map on the rays."""
+def sampled(measurements: Measurements, image: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Sample a map on every other ray."""
     return _kernels.polar_grey(
         at_least_two(image),
         measurements.column,
         measurements.row,
         measurements.radius_px,
         RHO,
-        RAYS,
+        RAYS[::2],
     )
 
 
 def crossing(measurements: Measurements, ribs: NDArray[np.float32]) -> NDArray[np.float64]:
     """Disagreement of the rib directions around a candidate, at every other ray and radius."""
     rays, rho = RAYS[::2], RHO[:15:2]
-    weight = ribs[:, ::2, :15:2].astype(np.float64) ** 2 * rho
+    weight = ribs[:, :, :15:2].astype(np.float64) ** 2 * rho
     reach = measurements.radius_px[:, None, None] * rho
     x = measurements.column[:, None, None] + rays[:, :1] * reach
     y = measurements.row[:, None, None] + rays[:, 1:] * reach

@@ -21,7 +21,7 @@ FEATURES = described(
         (
             "major_axis",
             "mm",
-            "4 sqrt(l1), l1 >= l2 the variances of the outline's pixels along its principal axes",
+            "4 sqrt(l1)",
         ),
         ("minor_axis", "mm", "4 sqrt(l2)"),
         ("eccentricity", "1", "sqrt(1 - l2 / l1)"),
@@ -46,12 +46,18 @@ FEATURES = described(
         (
             "radius_variation",
             "1",
-            "sqrt(2 sum_{m=2..32} |c_m|^2) / c_0, c_m the Fourier coefficients of the outline's radius over 64 rays",
+            "sqrt(2 sum_{m=2..32} |c_m|^2) / c_0",
         ),
-        ("roughness", "1", "the same sum over m = 5..32"),
-        ("radius_ratio", "1", "equivalent_diameter / 2 / R, R the radius given with the candidate"),
-        ("candidate_radius", "mm", "R, cut to 1.5..40 mm"),
+        ("roughness", "1", "sqrt(2 sum_{m=5..32} |c_m|^2) / c_0"),
+        ("radius_ratio", "1", "equivalent_diameter / 2 / R"),
+        ("candidate_radius", "mm", "R"),
     ],
+    symbols={
+        "l1": "l1 >= l2: variances of the outline's pixels, as squares, along its principal axes",
+        "l2": "l1 >= l2: variances of the outline's pixels, as squares, along its principal axes",
+        "c_m": "c_m: Fourier coefficients of the outline's radius over 64 rays",
+        "R": "R: the radius given with the candidate, cut to 1.5..40 mm",
+    },
 )
 
 

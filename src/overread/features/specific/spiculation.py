@@ -14,6 +14,7 @@ from overread.features.feature import Context, Family
 from overread.features.specific import _kernels
 from overread.features.specific.describing import EPSILON, columns, described, ratio
 from overread.features.specific.measurements import N_ANGLES, RHO, SECOND_RHO, Measurements, measured
+from overread.features.specific.on_rays import band_mean
 from overread.features.specific.profile import noise_of
 
 __all__ = ["SPICULATION"]
@@ -27,8 +28,8 @@ WEIGHTLESS = 1e-9
 
 FEATURES = described(
     "spiculation",
-    "Huo et al. 1995, doi:10.1118/1.597626 (angles of the gradient); Sampat et al. 2006, doi:10.1117/12.653270 "
-    "(spiculation filters); Sahiner et al. 1998, doi:10.1118/1.598228 (rubber band)",
+    "Huo et al. 1995, doi:10.1118/1.597626 (angles of the gradient); Sampat, Whitman, Markey and Bovik "
+    "2006 (spiculation filters); Sahiner et al. 1998, doi:10.1118/1.598228 (rubber band)",
     [
         *[
             row
@@ -51,8 +52,7 @@ FEATURES = described(
                 (
                     f"ridge_energy.{annulus}",
                     "1",
-                    "mean over rays of max(e_k, 0) / s, e_k = E_k - median of E over rays, E_k the mean of -d2g/dt2 "
-                    f"(1.4 mm)^2 along ray k from {start} to {end} R, s the surround's noise",
+                    f"mean over rays of max(e_k, 0) / s, {start} to {end} R",
                 ),
                 (f"ridge_peak.{annulus}", "1", f"largest e_k / (mean |e_k| + 0.001), {start} to {end} R"),
             )
@@ -62,7 +62,7 @@ FEATURES = described(
                 f"grating_{name}",
                 "1",
                 f"sqrt(sum over n = {first}..{last} of |A_n|^2) / s, A_n the n-th Fourier coefficient "
-                "in angle of the mean grey level from 1 to 2 R",
+                "in angle of the mean grey level from 1 to 2 R, by area",
             )
             for name, (first, last) in ORDERS.items()
         ],
@@ -78,6 +78,16 @@ FEATURES = described(
         ),
         ("rubber_band_ratio", "1", "mean |dg/dt| / (mean |dg/dr| + mean |dg/dt|) in the margin, by area"),
     ],
+    symbols={
+        "phi": "phi: angle between the gradient g, at 1 mm smoothing, and the inward ray",
+        "weight": "weight: |g| times area",
+        "weighted": "weight: |g| times area",
+        "core": "core: within 0.7 outline radii",
+        "margin": "margin: 0.7 to 1.3 outline radii",
+        "surround": "surround: 1.3 to 2.5 outline radii",
+        "e_k": "e_k = E_k - median of E over rays, E_k the mean of -d2g/dt2 (1.4 mm)^2 along ray k between these radii",
+        "s": "s: noise of the ring, as in family profile",
+    },
 )
 
 
@@ -130,8 +140,8 @@ def ridges(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
     noise = noise_of(measurements)
     values: dict[str, NDArray[np.float64]] = {}
     for annulus, (start, end) in ANNULI.items():
-        chosen = (start <= SECOND_RHO) & (end >= SECOND_RHO)
-        energy = ridge[:, :, chosen].mean(axis=2, dtype=np.float64)
+        annulus_rho = slice(np.searchsorted(SECOND_RHO, start), np.searchsorted(SECOND_RHO, end) + 1)
+        energy = ridge[:, :, annulus_rho].mean(axis=2).astype(np.float64)
         energy -= np.median(energy, axis=1, keepdims=True)
         values[f"ridge_energy.{annulus}"] = np.maximum(energy, 0.0).mean(axis=1) / noise
         values[f"ridge_peak.{annulus}"] = energy.max(axis=1) / (np.abs(energy).mean(axis=1) + 1e-3)
@@ -140,7 +150,7 @@ def ridges(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
 
 def gratings(measurements: Measurements) -> dict[str, NDArray[np.float64]]:
     """Strength of patterns that repeat n times around the candidate."""
-    ring = measurements.grey[:, :, (RHO > 1.0) & (RHO < 2.0)].mean(axis=2, dtype=np.float64)
+    ring = band_mean(measurements.grey, 1.0, 2.0)
     power = np.abs(np.fft.rfft(ring, axis=1) / N_ANGLES) ** 2
     noise = noise_of(measurements)
     return {

@@ -1,6 +1,6 @@
 """The candidate against the same place of the other lung (9 features).
 
-Mirror place: same row, mirrored at the midline between the lungs. "Best": of 25 places on a grid of 5 mm around the
+Mirror place: same row, mirrored at the midline between the lungs. "Best": of 9 places on a grid of 7 mm around the
 mirror place, since lungs are not mirror images. Discs and rings are sampled on 16 rays.
 """
 
@@ -23,7 +23,7 @@ __all__ = ["SYMMETRY"]
 
 N_RAYS = 16
 PATCH_RHO = np.arange(0.125, 2.0, 0.25)
-SHIFTS_MM = np.arange(-10.0, 10.1, 5.0)
+SHIFTS_MM = np.array([-7.0, 0.0, 7.0])
 NOISE_FLOOR = 0.003
 
 FEATURES = described(
@@ -31,19 +31,24 @@ FEATURES = described(
     "Left against right after van Ginneken et al. 2001, doi:10.1109/42.974918",
     [
         ("grey", "grey", "mean of the disc of R - the same at the mirror place"),
-        ("contrast", "grey", "c - c at the mirror place, c = mean of the disc of R - mean of 1..2 R"),
+        ("contrast", "grey", "c - c at the mirror place"),
         ("spread", "1", "ln(sd within 2 R / the same at the mirror place), each with 0.003 added"),
         ("correlation", "1", "correlation of the disc of 2 R with its mirror image at the mirror place"),
-        ("best_grey", "grey", "mean of the disc of R - the largest such mean of 25 places"),
-        ("best_contrast", "grey", "c - the largest c of 25 places"),
-        ("best_correlation", "1", "largest correlation of 25 places"),
+        ("best_grey", "grey", "mean of the disc of R - the largest such mean of 9 places"),
+        ("best_contrast", "grey", "c - the largest c of 9 places"),
+        ("best_correlation", "1", "largest correlation of 9 places"),
         (
             "curvature",
             "grey",
             "k2 (see blob) at the scale nearest to R / sqrt 2 - the same at the mirror place",
         ),
-        ("contrast_rank", "1", "share of 25 places whose c is below the candidate's"),
+        ("contrast_rank", "1", "share of 9 places whose c is below the candidate's"),
     ],
+    symbols={
+        "c": "c = mean of the disc of R - mean of 1..2 R",
+        "mirror place": "mirror place: same row, mirrored at the midline between the lungs",
+        "9 places": "9 places: grid of 7 mm around the mirror place",
+    },
 )
 
 

@@ -11,6 +11,7 @@ from overread.features.feature import Context, Family
 from overread.features.specific import _kernels
 from overread.features.specific.describing import EPSILON, columns, described
 from overread.features.specific.measurements import N_ANGLES, PER_RADIUS, RHO, measured
+from overread.features.specific.on_rays import angle_mean
 
 __all__ = ["TEMPLATE"]
 
@@ -28,8 +29,7 @@ FEATURES = described(
         (
             "afum_mean",
             "1",
-            "mean of F(r) over r = 0.3, 0.4, ..., 1.3 R; F(r) = share of the ring r..r + R/2 that is "
-            "darker than the darkest point of the disc of r",
+            "mean of F(r) over r = 0.3, 0.4, ..., 1.3 R",
         ),
         ("afum_max", "1", "largest F(r)"),
         ("afum_at_80", "1", "F(0.8 R)"),
@@ -41,6 +41,10 @@ FEATURES = described(
             "largest correlation, off trend, with max(0, 1 - (rho/q)^2), q = 0.7, 0.85, 1, 1.2, 1.4",
         ),
     ],
+    symbols={
+        "F": "F(r) = share of the ring r..r + R / 2 that is darker than the darkest point of the disc of r",
+        "trend": "trend: quadratic surface fitted to the ring around the outline, as in family profile",
+    },
 )
 
 
@@ -73,7 +77,7 @@ def correlations(
     disc = values[:, :, : 2 * PER_RADIUS]
     disc = disc - disc.mean(axis=(1, 2), keepdims=True)
     weights = RHO[: 2 * PER_RADIUS] / RHO[: 2 * PER_RADIUS].sum()
-    first = disc.mean(axis=1, dtype=np.float64)
+    first = angle_mean(disc)
     second = np.einsum("nkj,nkj->nj", disc, disc) / N_ANGLES
     mean = (first * weights).sum(axis=1)
     spread = np.sqrt(np.maximum((second * weights).sum(axis=1) - mean**2, 0.0))

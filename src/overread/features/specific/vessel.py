@@ -12,31 +12,45 @@ from numpy.typing import NDArray
 from overread.features.feature import Context, Family
 from overread.features.specific.describing import columns, described
 from overread.features.specific.measurements import N_ANGLES, SECOND_RHO, SECOND_STEP_MM, measured
-from overread.features.specific.profile import around, noise_of
+from overread.features.specific.on_rays import angle_mean, sector_means
+from overread.features.specific.profile import noise_of
 
 __all__ = ["VESSEL"]
 
 STRENGTH_FLOOR = 1e-3
+# Radii 1.25, 1.5 and 1.75 R.
+OUTER = slice(4, 7)
 # A vessel that reaches the candidate stands out from the mean of its circle by half of it.
 STANDS_OUT = 1.5
 
 FEATURES = described(
     "vessel",
-    "Frangi et al. 1998, doi:10.1007/BFb0056195 (line strength); Agam et al. 2005, doi:10.1109/TMI.2005.858765 "
-    "(vessels against nodules)",
+    "Frangi et al. 1998, doi:10.1007/BFb0056195 (line strength); Agam et al. 2005, IEEE TMI 24, vessel tree "
+    "reconstruction (vessels against nodules)",
     [
-        ("inside", "1", "mean of l within R / 2, by area, / s, s the surround's noise"),
+        ("inside", "1", "mean of l within R / 2, by area, / s"),
         ("surround", "1", "mean of l over 1.25..2 R, by area, / s"),
-        ("radial_share", "1", "sum l cos^2(angle of the line to the ray) / (sum l + 0.001) over 1..2 R"),
+        (
+            "radial_share",
+            "1",
+            "S(l cos^2 a) / (S(l) + 0.001), a the angle of line and ray, S the mean over rays, summed over 1.25, 1.5, "
+            "1.75 R",
+        ),
         (
             "through",
             "1",
-            "max over directions of min(v_k, v_opposite) / s, v_k = mean over 1..2 R and 5 rays of the line "
-            "strength along the ray, max(0, -d2g/dt2) (1.4 mm)^2",
+            "max over directions of min(v_k, v_opposite) / s",
         ),
         ("count", "1", "number of arcs of the circle on which v_k > 1.5 mean(v) + 0.001"),
         ("reach", "1", "largest v_k / s"),
     ],
+    symbols={
+        "l": "l: line strength max(0, k1 - |k2|) (1.4 mm)^2, k1 >= k2 minus the eigenvalues of the Hessian at 1 mm "
+        "smoothing",
+        "v": "v_k: mean over 1.25, 1.5, 1.75 R and 5 rays around k of max(0, -d2g/dt2) (1.4 mm)^2",
+        "v_k": "v_k: mean over 1.25, 1.5, 1.75 R and 5 rays around k of max(0, -d2g/dt2) (1.4 mm)^2",
+        "s": "s: noise of the ring, as in family profile",
+    },
 )
 
 
@@ -48,13 +62,12 @@ def compute(context: Context) -> NDArray[np.float32]:
     middle = -(along + across) / 2.0
     apart = np.sqrt(((along - across) / 2.0) ** 2 + mixed**2)
     strength = np.maximum(middle + apart - np.abs(middle - apart), 0.0)
-    towards_ray = 0.5 + 0.5 * (along - across) / 2.0 / (apart + np.float32(1e-9))
-    outer = (SECOND_RHO > 1.0) & (SECOND_RHO < 2.0)
-    reaching = np.maximum(-across[:, :, outer], 0.0).mean(axis=2, dtype=np.float64)
-    reaching = around(reaching, half=2)
+    towards_ray = (np.float32(0.5) + (along - across) / (apart + np.float32(1e-9)) / 4).astype(np.float32)
+    reaching = np.maximum(-across[:, :, OUTER], 0.0).mean(axis=2).astype(np.float64)
+    reaching = sector_means(reaching, half=2)
     opposite = np.minimum(reaching, np.roll(reaching, N_ANGLES // 2, axis=1))
-    total = strength[:, :, outer].sum(axis=(1, 2), dtype=np.float64)
-    radial = (strength * towards_ray)[:, :, outer].sum(axis=(1, 2), dtype=np.float64)
+    total = angle_mean(strength[:, :, OUTER]).sum(axis=1)
+    radial = angle_mean((strength * towards_ray)[:, :, OUTER]).sum(axis=1)
     above = reaching > STANDS_OUT * reaching.mean(axis=1, keepdims=True) + STRENGTH_FLOOR
     values = {
         "inside": zone_mean(strength, SECOND_RHO <= 0.5) / noise,
@@ -70,7 +83,7 @@ def compute(context: Context) -> NDArray[np.float32]:
 def zone_mean(values: NDArray[np.float32], where: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Mean over rings, by area."""
     weights = SECOND_RHO * where
-    return values.mean(axis=1, dtype=np.float64) @ (weights / weights.sum())
+    return angle_mean(values) @ (weights / weights.sum())
 
 
 VESSEL = Family(FEATURES, compute)

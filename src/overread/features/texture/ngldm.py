@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from overread.features.texture.matrices import features_of
+from overread.features.texture.emphasis._kernels import TABLE_LENGTH, n_log_n_table
+from overread.features.texture.levels import bordered
+from overread.features.texture.neighbours._kernels import neighbour_features
 
 __all__ = ["NGLDM", "ngldm_features"]
 
@@ -42,4 +45,7 @@ def ngldm_features(levels: ArrayLike, *, n_levels: int | None = None) -> dict[st
     n_levels
         G; the greatest level by default.
     """
-    return features_of("ngldm", NGLDM, levels, n_levels)
+    padded, n_pixels, n_levels = bordered(levels, n_levels)
+    dependences, tones = np.zeros(17), np.zeros(5)
+    neighbour_features(padded, n_pixels, n_levels, n_log_n_table(TABLE_LENGTH), dependences, tones)
+    return dict(zip(NGLDM, dependences.tolist(), strict=True))

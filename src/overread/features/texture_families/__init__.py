@@ -3,7 +3,9 @@
 from overread.features.texture_families.filters import FILTERS
 from overread.features.texture_families.inside_ring import INSIDE_MINUS_RING
 from overread.features.texture_families.matrices import MATRICES
+from overread.features.texture_families.patterns import PATTERNS
+from overread.features.texture_families.spectrum import SPECTRUM
 
 __all__ = ["TEXTURE_FAMILIES"]
 
-TEXTURE_FAMILIES = (MATRICES, FILTERS, INSIDE_MINUS_RING)
+TEXTURE_FAMILIES = (MATRICES, PATTERNS, FILTERS, SPECTRUM, INSIDE_MINUS_RING)

@@ -11,15 +11,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.texture._kernels import (
-    count_pairs,
-    first_order,
-    fold_pairs,
-    glcm_from_fold,
-    matrix_features,
-    n_log_n_table,
-    quantize_into,
-)
+from overread.features.texture._kernels import region_features
+from overread.features.texture.emphasis._kernels import n_log_n_table
+from overread.features.texture.first_order._kernels import first_order
+from overread.features.texture.glcm._kernels import average, pair_features
+from overread.features.texture.levels._kernels import quantize_into
 from overread.kernel import kernel
 
 SIDE = 63
@@ -44,42 +40,46 @@ def cut_patch(
     half = side // 2
     top = math.floor(row + 0.5)
     left = math.floor(column + 0.5)
+    if step == 1.0:
+        for i in range(side):
+            line = pixels[min(max(top + i - half, 0), rows - 1)]
+            for j in range(side):
+                value = line[min(max(left + j - half, 0), columns - 1)]
+                patch[i, j] = min(max(value, -LARGEST), LARGEST)
+        return
     for i in range(side):
         y = min(max(top + (i - half) * step, 0.0), rows - 1.0)
-        y0 = int(y)
-        y1 = min(y0 + 1, rows - 1)
-        fy = y - y0
+        upper = pixels[int(y)]
+        lower = pixels[min(int(y) + 1, rows - 1)]
+        down = y - int(y)
         for j in range(side):
             x = min(max(left + (j - half) * step, 0.0), columns - 1.0)
             x0 = int(x)
             x1 = min(x0 + 1, columns - 1)
-            fx = x - x0
-            upper = pixels[y0, x0] + fx * (pixels[y0, x1] - pixels[y0, x0])
-            lower = pixels[y1, x0] + fx * (pixels[y1, x1] - pixels[y1, x0])
-            patch[i, j] = min(max(upper + fy * (lower - upper), -LARGEST), LARGEST)
+            above = upper[x0] + (x - x0) * (upper[x1] - upper[x0])
+            below = lower[x0] + (x - x0) * (lower[x1] - lower[x0])
+            patch[i, j] = min(max(above + down * (below - above), -LARGEST), LARGEST)
 
 
 @kernel
-def smooth_rows(source: NDArray[np.float32], hole: int, out: NDArray[np.float32]) -> None:
-    """Filter along each row with (1 4 6 4 1) / 16, taps ``hole`` pixels apart; out is 4 holes narrower."""
-    for y in range(out.shape[0]):
-        for x in range(out.shape[1]):
-            ends = source[y, x] + source[y, x + 4 * hole]
-            middle = source[y, x + hole] + source[y, x + 3 * hole]
-            out[y, x] = np.float32(0.0625) * (ends + np.float32(6.0) * source[y, x + 2 * hole]) + (
-                np.float32(0.25) * middle
+def smooth(source: NDArray[np.float32], hole: int, out: NDArray[np.float32]) -> None:
+    """Filter rows, then columns, with (1 4 6 4 1) / 16, taps ``hole`` points apart; out is 4 holes smaller.
+
+    Indices are unsigned here and below: without a test for negative ones the loops vectorize. Taps are paired, so
+    that a mirrored patch gives the same bits.
+    """
+    rows = np.empty((source.shape[0], out.shape[1]), np.float32)
+    h1, h2, h3, h4 = np.uintp(hole), np.uintp(2 * hole), np.uintp(3 * hole), np.uintp(4 * hole)
+    end, middle, centre = np.float32(0.0625), np.float32(0.25), np.float32(0.375)
+    for y in range(np.uintp(rows.shape[0])):
+        for x in range(np.uintp(rows.shape[1])):
+            rows[y, x] = end * (source[y, x] + source[y, x + h4]) + (
+                middle * (source[y, x + h1] + source[y, x + h3]) + centre * source[y, x + h2]
             )
-
-
-@kernel
-def smooth_columns(source: NDArray[np.float32], hole: int, out: NDArray[np.float32]) -> None:
-    """Filter along each column with (1 4 6 4 1) / 16, taps ``hole`` pixels apart; out is 4 holes lower."""
-    for y in range(out.shape[0]):
-        for x in range(out.shape[1]):
-            ends = source[y, x] + source[y + 4 * hole, x]
-            middle = source[y + hole, x] + source[y + 3 * hole, x]
-            out[y, x] = np.float32(0.0625) * (ends + np.float32(6.0) * source[y + 2 * hole, x]) + (
-                np.float32(0.25) * middle
+    for y in range(np.uintp(out.shape[0])):
+        for x in range(np.uintp(out.shape[1])):
+            out[y, x] = end * (rows[y, x] + rows[y + h4, x]) + (
+                middle * (rows[y + h1, x] + rows[y + h3, x]) + centre * rows[y + h2, x]
             )
 
 
@@ -91,23 +91,20 @@ def approximate(
     level3: NDArray[np.float32],
     level4: NDArray[np.float32],
 ) -> None:
-    """Undecimated approximations of a cut patch; each loses the pixels whose taps would leave the one before."""
-    rows = np.empty((CUT, CUT), np.float32)
-    smooth_rows(patch, 1, rows[:CUT, : CUT - 4])
-    smooth_columns(rows[:CUT, : CUT - 4], 1, level1)
-    smooth_rows(level1, 2, rows[: CUT - 4, : CUT - 12])
-    smooth_columns(rows[: CUT - 4, : CUT - 12], 2, level2)
-    smooth_rows(level2, 4, rows[: CUT - 12, : CUT - 28])
-    smooth_columns(rows[: CUT - 12, : CUT - 28], 4, level3)
-    smooth_rows(level3, 8, rows[: CUT - 28, :SIDE])
-    smooth_columns(rows[: CUT - 28, :SIDE], 8, level4)
+    """Undecimated approximations of a cut patch; each loses the points whose taps would leave the one before."""
+    smooth(patch, 1, level1)
+    smooth(level1, 2, level2)
+    smooth(level2, 4, level3)
+    smooth(level3, 8, level4)
 
 
 @kernel
-def centre(source: NDArray[np.float32], side: int) -> NDArray[np.float32]:
-    """View of the middle of a square array."""
-    edge = (source.shape[0] - side) // 2
-    return source[edge : edge + side, edge : edge + side]
+def copy_centre(source: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    """Copy the middle of a square."""
+    edge = np.uintp((source.shape[0] - out.shape[0]) // 2)
+    for y in range(np.uintp(out.shape[0])):
+        for x in range(np.uintp(out.shape[1])):
+            out[y, x] = source[y + edge, x + edge]
 
 
 @kernel
@@ -120,18 +117,24 @@ def split_details(
     high_high: NDArray[np.float32],
 ) -> None:
     """Details between two approximations: high-pass is identity minus low-pass, so they sum to the difference."""
-    middle = centre(finer, SIDE)
-    rough = centre(coarser, SIDE)
-    along = np.empty((SIDE, SIDE), np.float32)
-    across = np.empty((SIDE, SIDE), np.float32)
-    edge = (finer.shape[0] - SIDE) // 2
-    smooth_rows(finer[edge : edge + SIDE, edge - 2 * hole : edge + SIDE + 2 * hole], hole, along)
-    smooth_columns(finer[edge - 2 * hole : edge + SIDE + 2 * hole, edge : edge + SIDE], hole, across)
-    for y in range(SIDE):
-        for x in range(SIDE):
-            high_low[y, x] = across[y, x] - rough[y, x]
-            low_high[y, x] = along[y, x] - rough[y, x]
-            high_high[y, x] = middle[y, x] - along[y, x] - across[y, x] + rough[y, x]
+    e = np.uintp((finer.shape[0] - SIDE) // 2)
+    f = np.uintp((coarser.shape[0] - SIDE) // 2)
+    h = np.uintp(hole)
+    d = np.uintp(2 * hole)
+    end, middle, centre = np.float32(0.0625), np.float32(0.25), np.float32(0.375)
+    for y in range(e, e + np.uintp(SIDE)):
+        for x in range(e, e + np.uintp(SIDE)):
+            v = finer[y, x]
+            along = end * (finer[y, x - d] + finer[y, x + d]) + (
+                middle * (finer[y, x - h] + finer[y, x + h]) + centre * v
+            )
+            across = end * (finer[y - d, x] + finer[y + d, x]) + (
+                middle * (finer[y - h, x] + finer[y + h, x]) + centre * v
+            )
+            rough = coarser[y - e + f, x - e + f]
+            high_low[y - e, x - e] = across - rough
+            low_high[y - e, x - e] = along - rough
+            high_high[y - e, x - e] = v - (along + across) + rough
 
 
 @kernel
@@ -145,20 +148,33 @@ def fill_channels(
 ) -> None:
     """15 channels: original, approximations 1-3, details 1-3 x (hl, lh, hh), band 4, gradient."""
     approximate(patch, level1, level2, level3, level4)
-    channels[0] = centre(patch, SIDE)
-    channels[1] = centre(level1, SIDE)
-    channels[2] = centre(level2, SIDE)
-    channels[3] = centre(level3, SIDE)
+    copy_centre(patch, channels[0])
+    copy_centre(level1, channels[1])
+    copy_centre(level2, channels[2])
+    copy_centre(level3, channels[3])
     split_details(patch, level1, 1, channels[4], channels[5], channels[6])
     split_details(level1, level2, 2, channels[7], channels[8], channels[9])
     split_details(level2, level3, 4, channels[10], channels[11], channels[12])
-    smooth = centre(level1, SIDE + 2)
-    for y in range(SIDE):
-        for x in range(SIDE):
-            channels[13, y, x] = channels[3, y, x] - level4[y, x]
-            right = smooth[y + 1, x + 2] - smooth[y + 1, x]
-            down = smooth[y + 2, x + 1] - smooth[y, x + 1]
-            channels[14, y, x] = np.float32(0.5) * math.sqrt(right * right + down * down)
+    band_and_gradient(channels[3], level4, level1, channels[13], channels[14])
+
+
+@kernel
+def band_and_gradient(
+    level3: NDArray[np.float32],
+    level4: NDArray[np.float32],
+    level1: NDArray[np.float32],
+    band: NDArray[np.float32],
+    gradient: NDArray[np.float32],
+) -> None:
+    """Approximation 3 minus 4, and the magnitude of central differences of approximation 1."""
+    e = np.uintp((level1.shape[0] - SIDE) // 2)
+    one = np.uintp(1)
+    for y in range(np.uintp(SIDE)):
+        for x in range(np.uintp(SIDE)):
+            band[y, x] = level3[y, x] - level4[y, x]
+            across = level1[y + e, x + e + one] - level1[y + e, x + e - one]
+            down = level1[y + e + one, x + e] - level1[y + e - one, x + e]
+            gradient[y, x] = np.float32(0.5) * np.sqrt(across * across + down * down)
 
 
 @kernel
@@ -176,27 +192,18 @@ def haralick(
     levels: NDArray[np.uint16],
     distance: int,
     table: NDArray[np.float64],
-    pairs: NDArray[np.int32],
     mean: NDArray[np.float64],
     spread: NDArray[np.float64],
 ) -> None:
     """Mean and range over 4 directions of Haralick's 13 features at one distance."""
-    differences = np.zeros(N_BINS + 1, np.int64)
-    sums = np.zeros(2 * N_BINS + 1, np.int64)
-    margin = np.zeros(N_BINS + 1, np.int64)
-    folded = np.zeros(4)
     found = np.zeros((4, 25))
-    directions = np.array([[0, 1], [1, 1], [1, 0], [1, -1]])
-    for k in range(4):
-        count_pairs(levels, distance * directions[k, 0], distance * directions[k, 1], pairs)
-        fold_pairs(pairs, N_BINS, table, differences, sums, margin, folded)
-        glcm_from_fold(N_BINS, table, differences, sums, margin, folded, found[k])
+    chosen = np.zeros((4, 13))
+    pair_features(levels, N_BINS, distance, table, found)
     for f in range(13):
-        a, b = found[0, HARALICK[f]], found[1, HARALICK[f]]
-        c, d = found[2, HARALICK[f]], found[3, HARALICK[f]]
-        # Opposite pairs first: a quarter turn swaps within them, and the sum keeps its bits.
-        mean[f] = ((a + c) + (b + d)) / 4.0
-        spread[f] = max(max(a, c), max(b, d)) - min(min(a, c), min(b, d))
+        for direction in range(4):
+            chosen[direction, f] = found[direction, HARALICK[f]]
+        spread[f] = chosen[:, f].max() - chosen[:, f].min()
+    average(chosen, mean)
 
 
 @kernel
@@ -220,11 +227,8 @@ def matrices_of_patches(
     bucket = np.empty(area, np.uint16)
     pool = np.empty(area)
     found = np.empty(5)
-    pairs = np.zeros((N_BINS + 1, N_BINS + 1), np.int32)
     table = n_log_n_table(2 * area + 1)
     unused = np.empty(13)
-    texture = np.empty(79)
-    families = np.array([False, True, True, True, True])
     for k in range(row.size):
         cut_patch(pixels, row[k], column[k], step, patch)
         fill_channels(patch, level1, level2, level3, level4, channels)
@@ -242,25 +246,19 @@ def matrices_of_patches(
         for d in range(6):
             start = 26 * d
             haralick(
-                levels[0],
-                DISTANCES[d],
-                table,
-                pairs,
-                answer[start : start + 13],
-                answer[start + 13 : start + 26],
+                levels[0], DISTANCES[d], table, answer[start : start + 13], answer[start + 13 : start + 26]
             )
         for level in range(3):
             for d in range(3):
                 start = 156 + 39 * level + 13 * d
                 distance = APPROXIMATION_STEPS[d] << (level + 1)
-                haralick(levels[1 + level], distance, table, pairs, answer[start : start + 13], unused)
+                haralick(levels[1 + level], distance, table, answer[start : start + 13], unused)
             for band in range(3):
                 start = 273 + 39 * level + 13 * band
                 detail = levels[4 + 3 * level + band]
-                haralick(detail, 1 << level, table, pairs, answer[start : start + 13], unused)
+                haralick(detail, 1 << level, table, answer[start : start + 13], unused)
         for c in range(4):
-            matrix_features(levels[c], area, N_BINS, 1, table, families, texture)
-            answer[660 + 54 * c : 714 + 54 * c] = texture[25:]
+            region_features(levels[c], area, N_BINS, table, answer[660 + 54 * c : 714 + 54 * c])
 
 
 @kernel
@@ -287,8 +285,8 @@ def inside_minus_ring(
     found = np.empty(5)
     statistics = np.empty((2, 18))
     for k in range(row.size):
-        top = int(math.floor(row[k] + 0.5))
-        left = int(math.floor(column[k] + 0.5))
+        top = math.floor(row[k] + 0.5)
+        left = math.floor(column[k] + 0.5)
         drawn = outline[k].any()
         far = 2.0 * radius[k] + 2.0
         reach = max(side // 2, int(far) + 1)

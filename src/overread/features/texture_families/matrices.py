@@ -50,12 +50,12 @@ GREY_POWER = {
 
 
 def first_order_formula(name: str) -> str:
-    """Formula of a first-order statistic as it is used on channels."""
+    """Give the formula of a first-order statistic as it is used on channels."""
     return BOUNDED.get(name, FIRST_ORDER[name])
 
 
 def first_order_unit(name: str) -> str:
-    """Unit of a first-order statistic of grey values."""
+    """Give the unit of a first-order statistic of grey values."""
     return GREY_POWER.get(name, "grey")
 
 

@@ -1,4 +1,4 @@
-"""Compiled filters: local binary patterns, Gabor, Laws, the power spectrum and fractal measures."""
+"""Compiled Gabor and Laws filters."""
 
 from __future__ import annotations
 
@@ -7,18 +7,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.texture_families._kernels import CUT, SIDE, approximate, centre, cut_patch
+from overread.features.texture_families._kernels import CUT, SIDE, approximate, copy_centre, cut_patch
 from overread.kernel import kernel
 
-N_LBP = 54
-N_GABOR = 32
-N_LAWS = 14
-N_SPECTRUM = 6
 GABOR_HALF = 5
-FFT_SIDE = 64
-POWER_FLOOR = 1e-12
-BOXES = np.array([3, 7, 9, 21])
-LAGS = np.array([1, 2, 4, 8, 16])
+GABOR_TAPS = 2 * GABOR_HALF + 1
 LAWS = np.array(
     [
         [1 / 16, 4 / 16, 6 / 16, 4 / 16, 1 / 16],
@@ -32,70 +25,12 @@ LAWS = np.array(
 
 
 @kernel
-def local_binary_patterns(patch: NDArray[np.float32], radius: int, out: NDArray[np.float64]) -> None:
-    """Shares of the 8 radius + 2 rotation-invariant uniform patterns in the middle of a patch."""
-    n_points = 8 * radius
-    edge = (patch.shape[0] - SIDE) // 2
-    down = np.empty(n_points, np.int64)
-    right = np.empty(n_points, np.int64)
-    weight = np.empty((n_points, 4), np.float32)
-    for p in range(n_points):
-        angle = 2.0 * math.pi * p / n_points
-        y = round(-radius * math.sin(angle), 5)
-        x = round(radius * math.cos(angle), 5)
-        down[p] = math.floor(y)
-        right[p] = math.floor(x)
-        fy = y - down[p]
-        fx = x - right[p]
-        weight[p, 0] = (1.0 - fy) * (1.0 - fx)
-        weight[p, 1] = (1.0 - fy) * fx
-        weight[p, 2] = fy * (1.0 - fx)
-        weight[p, 3] = fy * fx
-    counts = np.zeros(n_points + 2, np.int64)
-    ones = np.empty(SIDE, np.int32)
-    changes = np.empty(SIDE, np.int32)
-    first = np.empty(SIDE, np.int32)
-    before = np.empty(SIDE, np.int32)
-    for y in range(SIDE):
-        here = patch[edge + y, edge : edge + SIDE]
-        for p in range(n_points):
-            upper = patch[edge + y + down[p]]
-            lower = patch[edge + y + down[p] + (1 if weight[p, 2] + weight[p, 3] > 0.0 else 0)]
-            start = edge + right[p]
-            next_column = 1 if weight[p, 1] + weight[p, 3] > 0.0 else 0
-            w0, w1, w2, w3 = weight[p, 0], weight[p, 1], weight[p, 2], weight[p, 3]
-            for x in range(SIDE):
-                # Differences first: on equal pixels the sum is exactly 0.
-                v = here[x]
-                difference = (
-                    w0 * (upper[start + x] - v)
-                    + w1 * (upper[start + x + next_column] - v)
-                    + w2 * (lower[start + x] - v)
-                    + w3 * (lower[start + x + next_column] - v)
-                )
-                bit = np.int32(1) if difference >= np.float32(0.0) else np.int32(0)
-                if p == 0:
-                    first[x] = bit
-                    ones[x] = bit
-                    changes[x] = 0
-                else:
-                    ones[x] += bit
-                    changes[x] += bit ^ before[x]
-                before[x] = bit
-        for x in range(SIDE):
-            uniform = changes[x] + (first[x] ^ before[x]) <= 2
-            counts[ones[x] if uniform else n_points + 1] += 1
-    for k in range(n_points + 2):
-        out[k] = counts[k] / (SIDE * SIDE)
-
-
-@kernel
 def gabor_taps(wave: float, carrier: NDArray[np.float32]) -> None:
     """Rows of 1D taps: Gaussian, then cosine and sine at the full frequency and at the diagonal's component."""
     total = 0.0
-    for k in range(2 * GABOR_HALF + 1):
+    for k in range(GABOR_TAPS):
         total += math.exp(-((k - GABOR_HALF) ** 2) / (0.5 * wave * wave))
-    for k in range(2 * GABOR_HALF + 1):
+    for k in range(GABOR_TAPS):
         t = k - GABOR_HALF
         bell = math.exp(-(t**2) / (0.5 * wave * wave)) / total
         carrier[0, k] = bell
@@ -106,16 +41,53 @@ def gabor_taps(wave: float, carrier: NDArray[np.float32]) -> None:
 
 
 @kernel
-def filter_column(
-    source: NDArray[np.float32], taps: NDArray[np.float32], y: int, out: NDArray[np.float32]
-) -> None:
-    """Sum of rows y, y + 1, ... of the source weighted by the taps."""
-    out[:] = np.float32(0.0)
-    for t in range(taps.size):
-        weight = taps[t]
-        line = source[y + t]
-        for x in range(out.size):
-            out[x] += weight * line[x]
+def filter_rows(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    """Weighted sum of `GABOR_TAPS` neighbours of each row; out is narrower. The fixed number unrolls."""
+    for y in range(np.uintp(out.shape[0])):
+        for x in range(np.uintp(out.shape[1])):
+            total = np.float32(0.0)
+            for t in range(np.uintp(GABOR_TAPS)):
+                total += taps[t] * source[y, x + t]
+            out[y, x] = total
+
+
+@kernel
+def filter_columns(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    """Weighted sum of `GABOR_TAPS` neighbours of each column; out is lower."""
+    for y in range(np.uintp(out.shape[0])):
+        for x in range(np.uintp(out.shape[1])):
+            total = np.float32(0.0)
+            for t in range(np.uintp(GABOR_TAPS)):
+                total += taps[t] * source[y + t, x]
+            out[y, x] = total
+
+
+@kernel
+def summarize_magnitude(
+    even: NDArray[np.float32], odd: NDArray[np.float32], plain: NDArray[np.float32], bias: float
+) -> tuple[float, float]:
+    """Mean and standard deviation of |even - bias plain + i odd|."""
+    total = square = 0.0
+    b = np.float32(bias)
+    n = even.size
+    even, odd, plain = even.ravel(), odd.ravel(), plain.ravel()
+    for i in range(n):
+        e = even[i] - b * plain[i]
+        power = e * e + odd[i] * odd[i]
+        total += float(np.sqrt(power))
+        square += float(power)
+    mean = total / n
+    return mean, math.sqrt(max(0.0, square / n - mean * mean))
+
+
+@kernel
+def turn(a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
+    """Replace a and b by a + b and a - b."""
+    first, second = a.ravel(), b.ravel()
+    for i in range(first.size):
+        total = first[i] + second[i]
+        second[i] = first[i] - second[i]
+        first[i] = total
 
 
 @kernel
@@ -130,51 +102,27 @@ def gabor_magnitudes(
     side = samples.shape[0] - 2 * GABOR_HALF
     rows = np.empty((5, samples.shape[0], side), np.float32)
     for c in range(5):
-        for y in range(samples.shape[0]):
-            rows[c, y] = np.float32(0.0)
-            for t in range(2 * GABOR_HALF + 1):
-                weight = carrier[c, t]
-                for x in range(side):
-                    rows[c, y, x] += weight * samples[y, x + t]
+        filter_rows(samples, carrier[c], rows[c])
+    part = np.empty((5, side, side), np.float32)
     straight = carrier[1].sum()
     diagonal = carrier[3].sum() ** 2
-    part = np.empty((9, side), np.float32)
-    mean = np.zeros(4)
-    square = np.zeros(4)
-    magnitude = np.empty((4, side), np.float32)
-    for y in range(side):
-        filter_column(rows[0], carrier[0], y, part[0])
-        filter_column(rows[1], carrier[0], y, part[1])
-        filter_column(rows[2], carrier[0], y, part[2])
-        filter_column(rows[0], carrier[1], y, part[3])
-        filter_column(rows[0], carrier[2], y, part[4])
-        filter_column(rows[3], carrier[3], y, part[5])
-        filter_column(rows[4], carrier[4], y, part[6])
-        filter_column(rows[3], carrier[4], y, part[7])
-        filter_column(rows[4], carrier[3], y, part[8])
-        for x in range(side):
-            plain = part[0, x]
-            even = part[1, x] - straight * plain
-            magnitude[0, x] = math.sqrt(even * even + part[2, x] * part[2, x])
-            even = part[3, x] - straight * plain
-            magnitude[2, x] = math.sqrt(even * even + part[4, x] * part[4, x])
-            # Rows are counted downwards, so the direction that rises to the right has opposite signs.
-            even = part[5, x] + part[6, x] - diagonal * plain
-            odd = part[8, x] - part[7, x]
-            magnitude[1, x] = math.sqrt(even * even + odd * odd)
-            even = part[5, x] - part[6, x] - diagonal * plain
-            odd = part[8, x] + part[7, x]
-            magnitude[3, x] = math.sqrt(even * even + odd * odd)
-        for direction in range(4):
-            for x in range(side):
-                m = float(magnitude[direction, x])
-                mean[direction] += m
-                square[direction] += m * m
-    n = side * side
-    for direction in range(4):
-        out[2 * direction] = mean[direction] / n
-        spread = square[direction] / n - (mean[direction] / n) ** 2
-        out[2 * direction + 1] = math.sqrt(max(0.0, spread))
+    plain = part[4]
+    filter_columns(rows[0], carrier[0], plain)
+    filter_columns(rows[1], carrier[0], part[0])
+    filter_columns(rows[2], carrier[0], part[1])
+    out[0], out[1] = summarize_magnitude(part[0], part[1], plain, straight)
+    filter_columns(rows[0], carrier[1], part[0])
+    filter_columns(rows[0], carrier[2], part[1])
+    out[4], out[5] = summarize_magnitude(part[0], part[1], plain, straight)
+    filter_columns(rows[3], carrier[3], part[0])
+    filter_columns(rows[4], carrier[4], part[1])
+    filter_columns(rows[3], carrier[4], part[2])
+    filter_columns(rows[4], carrier[3], part[3])
+    # Rows are counted downwards: the direction that rises to the right has opposite signs.
+    turn(part[0], part[1])
+    turn(part[3], part[2])
+    out[2], out[3] = summarize_magnitude(part[0], part[2], plain, diagonal)
+    out[6], out[7] = summarize_magnitude(part[1], part[3], plain, diagonal)
 
 
 @kernel
@@ -190,32 +138,43 @@ def sample_centred(source: NDArray[np.float32], stride: int, half: int, samples:
 
 
 @kernel
+def laws_rows(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    """Weighted sum of five neighbours of each row."""
+    w0, w1, w2, w3, w4 = taps[0], taps[1], taps[2], taps[3], taps[4]
+    u1, u2, u3, u4 = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
+    for y in range(np.uintp(out.shape[0])):
+        for x in range(np.uintp(out.shape[1])):
+            total = w0 * source[y, x] + w1 * source[y, x + u1] + w2 * source[y, x + u2]
+            out[y, x] = total + w3 * source[y, x + u3] + w4 * source[y, x + u4]
+
+
+@kernel
+def absolute_sum(source: NDArray[np.float32], taps: NDArray[np.float32]) -> float:
+    """Sum over all points of the absolute value of five taps along the columns."""
+    w0, w1, w2, w3, w4 = taps[0], taps[1], taps[2], taps[3], taps[4]
+    u1, u2, u3, u4 = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
+    total = 0.0
+    for y in range(np.uintp(source.shape[0] - 4)):
+        line = np.float32(0.0)
+        for x in range(np.uintp(source.shape[1])):
+            response = w0 * source[y, x] + w1 * source[y + u1, x] + w2 * source[y + u2, x]
+            line += abs(response + w3 * source[y + u3, x] + w4 * source[y + u4, x])
+        total += float(line)
+    return total
+
+
+@kernel
 def laws_energies(patch: NDArray[np.float32], out: NDArray[np.float64]) -> None:
     """Mean absolute response to the 24 zero-mean 5 x 5 Laws masks, a mask and its transpose averaged: 14."""
-    source = centre(patch, SIDE + 4)
+    source = np.empty((SIDE + 4, SIDE + 4), np.float32)
+    copy_centre(patch, source)
     rows = np.empty((5, SIDE + 4, SIDE), np.float32)
-    for c in range(5):
-        for y in range(SIDE + 4):
-            for x in range(SIDE):
-                total = np.float32(0.0)
-                for t in range(5):
-                    total += LAWS[c, t] * source[y, x + t]
-                rows[c, y, x] = total
     energy = np.zeros((5, 5))
     for c in range(5):
+        laws_rows(source, LAWS[c], rows[c])
         for r in range(5):
-            if r == 0 and c == 0:
-                continue
-            l0, l1, l2, l3, l4 = LAWS[r, 0], LAWS[r, 1], LAWS[r, 2], LAWS[r, 3], LAWS[r, 4]
-            total_energy = 0.0
-            for y in range(SIDE):
-                a, b, m = rows[c, y], rows[c, y + 1], rows[c, y + 2]
-                d, e = rows[c, y + 3], rows[c, y + 4]
-                line = np.float32(0.0)
-                for x in range(SIDE):
-                    line += abs(l0 * a[x] + l1 * b[x] + l2 * m[x] + l3 * d[x] + l4 * e[x])
-                total_energy += line
-            energy[r, c] = total_energy / (SIDE * SIDE)
+            if r + c > 0:
+                energy[r, c] = absolute_sum(rows[c], LAWS[r]) / (SIDE * SIDE)
     k = 0
     for r in range(5):
         for c in range(r, 5):
@@ -225,193 +184,29 @@ def laws_energies(patch: NDArray[np.float32], out: NDArray[np.float64]) -> None:
 
 
 @kernel
-def transform_columns(
-    real: NDArray[np.float64],
-    imaginary: NDArray[np.float64],
-    cosine: NDArray[np.float64],
-    sine: NDArray[np.float64],
-) -> None:
-    """Radix-2 Fourier transform of every column of a 64-row array, in place."""
-    n = FFT_SIDE
-    j = 0
-    for i in range(1, n):
-        bit = n >> 1
-        while j & bit:
-            j ^= bit
-            bit >>= 1
-        j |= bit
-        if i < j:
-            for x in range(n):
-                real[i, x], real[j, x] = real[j, x], real[i, x]
-                imaginary[i, x], imaginary[j, x] = imaginary[j, x], imaginary[i, x]
-    length = 2
-    while length <= n:
-        half = length // 2
-        for start in range(0, n, length):
-            for k in range(half):
-                c = cosine[k * (n // length)]
-                s = sine[k * (n // length)]
-                upper, lower = start + k, start + k + half
-                for x in range(n):
-                    turned = c * real[lower, x] + s * imaginary[lower, x]
-                    other = c * imaginary[lower, x] - s * real[lower, x]
-                    real[lower, x] = real[upper, x] - turned
-                    imaginary[lower, x] = imaginary[upper, x] - other
-                    real[upper, x] += turned
-                    imaginary[upper, x] += other
-        length *= 2
-
-
-@kernel
-def fit_line(x: NDArray[np.float64], y: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-    """Least-squares slope, intercept and root mean square residual."""
-    n = x.size
-    mean_x = x.sum() / n
-    mean_y = y.sum() / n
-    xx = xy = 0.0
-    for i in range(n):
-        xx += (x[i] - mean_x) ** 2
-        xy += (x[i] - mean_x) * (y[i] - mean_y)
-    out[0] = xy / xx
-    out[1] = mean_y - out[0] * mean_x
-    square = 0.0
-    for i in range(n):
-        square += (y[i] - out[1] - out[0] * x[i]) ** 2
-    out[2] = math.sqrt(square / n)
-
-
-@kernel
-def power_law(patch: NDArray[np.float32], cycles_per_mm: float, out: NDArray[np.float64]) -> None:
-    """Exponent, level at 0.1 cycles/mm and residual of the power law that fits the radial power spectrum."""
-    n = FFT_SIDE
-    source = centre(patch, SIDE)
-    cosine = np.cos(2.0 * np.pi * np.arange(n // 2) / n)
-    sine = np.sin(2.0 * np.pi * np.arange(n // 2) / n)
-    window = 0.5 - 0.5 * np.cos(2.0 * np.pi * (np.arange(SIDE) + 1.0) / (SIDE + 1.0))
-    total = 0.0
-    for y in range(SIDE):
-        for x in range(SIDE):
-            total += source[y, x]
-    mean = total / (SIDE * SIDE)
-    real = np.zeros((n, n))
-    imaginary = np.zeros((n, n))
-    for y in range(SIDE):
-        for x in range(SIDE):
-            real[y, x] = (source[y, x] - mean) * window[y] * window[x]
-    transform_columns(real, imaginary, cosine, sine)
-    real = real.T.copy()
-    imaginary = imaginary.T.copy()
-    transform_columns(real, imaginary, cosine, sine)
-    power = np.zeros(n)
-    counts = np.zeros(n)
-    for y in range(n):
-        v = y if y < n // 2 else y - n
-        for x in range(n):
-            u = x if x < n // 2 else x - n
-            ring = int(math.sqrt(float(u * u + v * v)) + 0.5)
-            power[ring] += real[y, x] ** 2 + imaginary[y, x] ** 2
-            counts[ring] += 1.0
-    log_frequency = np.empty(30)
-    log_power = np.empty(30)
-    for k in range(30):
-        ring = k + 2
-        log_frequency[k] = math.log10(ring * cycles_per_mm / n)
-        log_power[k] = math.log10(power[ring] / counts[ring] + POWER_FLOOR)
-    found = np.empty(3)
-    fit_line(log_frequency, log_power, found)
-    out[0] = -found[0]
-    out[1] = found[1] - found[0]
-    out[2] = found[2]
-
-
-@kernel
-def fractal(patch: NDArray[np.float32], out: NDArray[np.float64]) -> None:
-    """Dimensions from the variogram and from boxes, and the lacunarity; 2, 2 and 1 where nothing varies."""
-    source = centre(patch, SIDE)
-    low = high = source[0, 0]
-    for y in range(SIDE):
-        for x in range(SIDE):
-            low = min(low, source[y, x])
-            high = max(high, source[y, x])
-    out[0] = 2.0
-    out[1] = 2.0
-    out[2] = 1.0
-    if high == low:
-        return
-    found = np.empty(3)
-    log_lag = np.empty(LAGS.size)
-    log_change = np.empty(LAGS.size)
-    for k in range(LAGS.size):
-        lag = LAGS[k]
-        change = 0.0
-        for y in range(SIDE):
-            line = np.float32(0.0)
-            for x in range(SIDE - lag):
-                line += abs(source[y, x + lag] - source[y, x])
-            change += line
-        for y in range(SIDE - lag):
-            line = np.float32(0.0)
-            for x in range(SIDE):
-                line += abs(source[y + lag, x] - source[y, x])
-            change += line
-        log_lag[k] = math.log(lag)
-        log_change[k] = math.log(change / (2.0 * SIDE * (SIDE - lag) * (high - low)) + POWER_FLOOR)
-    fit_line(log_lag, log_change, found)
-    out[0] = 3.0 - found[0]
-    log_size = np.empty(BOXES.size)
-    log_boxes = np.empty(BOXES.size)
-    for k in range(BOXES.size):
-        size = BOXES[k]
-        n = SIDE // size
-        boxes = first = second = 0.0
-        for i in range(n):
-            for j in range(n):
-                least = most = source[i * size, j * size]
-                mass = 0.0
-                for y in range(i * size, (i + 1) * size):
-                    for x in range(j * size, (j + 1) * size):
-                        least = min(least, source[y, x])
-                        most = max(most, source[y, x])
-                        mass += source[y, x] - low
-                boxes += 1.0 + (most - least) / (high - low) * SIDE / size
-                first += mass
-                second += mass * mass
-        log_size[k] = math.log(size)
-        log_boxes[k] = math.log(boxes)
-        if size == 9:
-            out[2] = second * n * n / (first * first)
-    fit_line(log_size, log_boxes, found)
-    out[1] = -found[0]
-
-
-@kernel
 def filters_of_patches(
     pixels: NDArray[np.float32],
     row: NDArray[np.float64],
     column: NDArray[np.float64],
     step: float,
-    cycles_per_mm: float,
     out: NDArray[np.float64],
 ) -> None:
-    """106 features a candidate: local binary patterns 54, Gabor 32, Laws 14, power law and fractal 6."""
+    """46 features a candidate: Gabor 32, Laws 14."""
     patch = np.empty((CUT, CUT), np.float32)
     level1 = np.empty((CUT - 4, CUT - 4), np.float32)
     level2 = np.empty((CUT - 12, CUT - 12), np.float32)
     level3 = np.empty((CUT - 28, CUT - 28), np.float32)
     level4 = np.empty((SIDE, SIDE), np.float32)
-    samples = np.empty((SIDE + 2 * GABOR_HALF, SIDE + 2 * GABOR_HALF), np.float32)
-    carrier = np.empty((5, 2 * GABOR_HALF + 1), np.float32)
+    samples = np.empty((SIDE + 2 * GABOR_HALF) ** 2, np.float32)
+    carrier = np.empty((5, GABOR_TAPS), np.float32)
     gabor_taps(4.0, carrier)
     for k in range(row.size):
         cut_patch(pixels, row[k], column[k], step, patch)
         approximate(patch, level1, level2, level3, level4)
         answer = out[k]
-        local_binary_patterns(patch, 1, answer[:10])
-        local_binary_patterns(patch, 2, answer[10:28])
-        local_binary_patterns(patch, 3, answer[28:54])
         for scale in range(4):
             half = ((SIDE // 2) >> scale) + GABOR_HALF
-            part = samples[: 2 * half + 1, : 2 * half + 1]
+            part = samples[: (2 * half + 1) ** 2].reshape(2 * half + 1, 2 * half + 1)
             if scale == 0:
                 sample_centred(patch, 1, half, part)
             elif scale == 1:
@@ -420,7 +215,5 @@ def filters_of_patches(
                 sample_centred(level2, 4, half, part)
             else:
                 sample_centred(level3, 8, half, part)
-            gabor_magnitudes(part, carrier, answer[54 + 8 * scale : 62 + 8 * scale])
-        laws_energies(patch, answer[86:100])
-        power_law(patch, cycles_per_mm, answer[100:103])
-        fractal(patch, answer[103:106])
+            gabor_magnitudes(part, carrier, answer[8 * scale : 8 * scale + 8])
+        laws_energies(patch, answer[32:])

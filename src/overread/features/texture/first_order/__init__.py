@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from overread.features.texture._kernels import N_FIRST_ORDER, first_order
+from overread.features.texture.first_order._kernels import N_FIRST_ORDER, first_order
 from overread.features.texture.levels import checked_region
 
 __all__ = ["FIRST_ORDER", "first_order_features"]

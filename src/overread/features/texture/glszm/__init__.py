@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from overread.features.texture.matrices import features_of
+from overread.features.texture.emphasis._kernels import TABLE_LENGTH, n_log_n_table
+from overread.features.texture.glszm._kernels import zone_features
+from overread.features.texture.levels import bordered
 
 __all__ = ["GLSZM", "glszm_features"]
 
@@ -41,4 +44,7 @@ def glszm_features(levels: ArrayLike, *, n_levels: int | None = None) -> dict[st
     n_levels
         G; the greatest level by default.
     """
-    return features_of("glszm", GLSZM, levels, n_levels)
+    padded, n_pixels, n_levels = bordered(levels, n_levels)
+    out = np.zeros(len(GLSZM) + 1)
+    zone_features(padded, n_pixels, n_levels, n_log_n_table(TABLE_LENGTH), out)
+    return dict(zip(GLSZM, out.tolist(), strict=False))

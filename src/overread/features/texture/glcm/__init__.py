@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from overread.features.texture.matrices import features_of
+from overread.errors import InvalidInputError
+from overread.features.texture.emphasis._kernels import TABLE_LENGTH, n_log_n_table
+from overread.features.texture.glcm._kernels import average, pair_features
+from overread.features.texture.levels import bordered
 
 __all__ = ["GLCM", "glcm_features"]
 
@@ -55,4 +59,11 @@ def glcm_features(levels: ArrayLike, *, distance: int = 1, n_levels: int | None 
     n_levels
         G; the greatest level by default.
     """
-    return features_of("glcm", GLCM, levels, n_levels, distance)
+    padded, _, n_levels = bordered(levels, n_levels)
+    if not 1 <= distance < max(padded.shape) - 2:
+        raise InvalidInputError(f"distance: {distance}; give 1 to the longer side of the image minus 1.")
+    found = np.zeros((4, len(GLCM)))
+    out = np.zeros(len(GLCM))
+    pair_features(padded, n_levels, distance, n_log_n_table(TABLE_LENGTH), found)
+    average(found, out)
+    return dict(zip(GLCM, out.tolist(), strict=True))

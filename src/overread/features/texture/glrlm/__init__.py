@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from overread.features.texture.matrices import features_of
+from overread.features.texture.emphasis._kernels import TABLE_LENGTH, n_log_n_table
+from overread.features.texture.glrlm._kernels import run_features
+from overread.features.texture.levels import bordered
 
 __all__ = ["GLRLM", "glrlm_features"]
 
@@ -42,4 +45,7 @@ def glrlm_features(levels: ArrayLike, *, n_levels: int | None = None) -> dict[st
     n_levels
         G; the greatest level by default.
     """
-    return features_of("glrlm", GLRLM, levels, n_levels)
+    padded, n_pixels, n_levels = bordered(levels, n_levels)
+    out = np.zeros(len(GLRLM))
+    run_features(padded, n_pixels, n_levels, n_log_n_table(TABLE_LENGTH), out)
+    return dict(zip(GLRLM, out.tolist(), strict=True))

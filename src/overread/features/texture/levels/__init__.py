@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from overread.errors import InputTypeError, InvalidInputError
-from overread.features.texture._kernels import quantize_into
+from overread.features.texture.levels._kernels import quantize_into
 
 __all__ = ["MAX_LEVELS", "quantize"]
 

@@ -1,0 +1,112 @@
+"""Compiled loops of candidate generation."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.kernel import kernel
+
+N_DIRECTIONS = 16
+
+
+@kernel
+def softly_suppressed(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    score: NDArray[np.float64],
+    same: float,
+    near: float,
+    penalty: float,
+    limit: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Rows in the order they are chosen, and their scores then.
+
+    The highest score is chosen, again and again. Rows closer than ``same`` to a chosen one fall out; rows closer
+    than ``near`` lose ``penalty``, once. Of equal scores the first row is chosen.
+    """
+    n = len(x)
+    left = score.copy()
+    free = np.ones(n, dtype=np.bool_)
+    fined = np.zeros(n, dtype=np.bool_)
+    chosen = np.empty(min(limit, n), dtype=np.int64)
+    m = 0
+    while m < len(chosen):
+        best = -1
+        for i in range(n):
+            if free[i] and (best < 0 or left[i] > left[best]):
+                best = i
+        if best < 0:
+            break
+        chosen[m] = best
+        m += 1
+        free[best] = False
+        for i in range(n):
+            if free[i]:
+                distance = np.sqrt((x[i] - x[best]) ** 2 + (y[i] - y[best]) ** 2)
+                if distance < same:
+                    free[i] = False
+                elif distance < near and not fined[i]:
+                    fined[i] = True
+                    left[i] -= penalty
+    return chosen[:m], left[chosen[:m]]
+
+
+@kernel
+def polar_samples(
+    image: NDArray[np.float32],
+    column: NDArray[np.float64],
+    row: NDArray[np.float64],
+    radii: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Bilinear samples around each point: out[i, direction, k] at radii[k]; beyond the border the edge counts."""
+    rows, columns = image.shape
+    n_directions, n_radii = out.shape[1], out.shape[2]
+    for d in range(n_directions):
+        angle = 2.0 * np.pi * d / n_directions
+        dx, dy = np.cos(angle), np.sin(angle)
+        for i in range(len(column)):
+            for k in range(n_radii):
+                x = min(max(column[i] + radii[k] * dx, 0.0), columns - 1.0)
+                y = min(max(row[i] + radii[k] * dy, 0.0), rows - 1.0)
+                c, r = min(int(x), columns - 2), min(int(y), rows - 2)
+                u, v = x - c, y - r
+                upper = image[r, c] * (1.0 - u) + image[r, c + 1] * u
+                lower = image[r + 1, c] * (1.0 - u) + image[r + 1, c + 1] * u
+                out[i, d, k] = upper * (1.0 - v) + lower * v
+
+
+@kernel
+def band_convergence(
+    gradient_x: NDArray[np.float32],
+    gradient_y: NDArray[np.float32],
+    column: NDArray[np.float64],
+    row: NDArray[np.float64],
+    radii: NDArray[np.float64],
+    band: int,
+    out: NDArray[np.float64],
+) -> None:
+    """Sliding band filter: out[i, direction] = largest mean, over ``band`` radii in a row, of the cosine.
+
+    The cosine is that between the gradient and the direction to the centre, at the nearest pixel.
+    """
+    rows, columns = gradient_x.shape
+    n_directions, n_radii = out.shape[1], len(radii)
+    cosine = np.empty(n_radii)
+    for d in range(n_directions):
+        angle = 2.0 * np.pi * d / n_directions
+        dx, dy = np.cos(angle), np.sin(angle)
+        for i in range(len(column)):
+            for k in range(n_radii):
+                c = min(max(int(column[i] + radii[k] * dx + 0.5), 0), columns - 1)
+                r = min(max(int(row[i] + radii[k] * dy + 0.5), 0), rows - 1)
+                gx, gy = gradient_x[r, c], gradient_y[r, c]
+                cosine[k] = -(gx * dx + gy * dy) / (np.sqrt(gx * gx + gy * gy) + 1e-6)
+            best = -1.0
+            for k in range(n_radii - band + 1):
+                total = 0.0
+                for j in range(band):
+                    total += cosine[k + j]
+                best = max(best, total / band)
+            out[i, d] = best

@@ -1,0 +1,77 @@
+"""Suspicious regions of one radiograph."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread.candidates._kernels import softly_suppressed
+from overread.candidates.lungs import lung_fields
+from overread.candidates.ranking import ranking
+from overread.candidates.regions import Anatomy
+from overread.candidates.responses import find_places
+from overread.errors import UsageError
+from overread.images import Radiograph
+
+__all__ = ["generate", "search_region"]
+
+PLACES_PER_SCALE = 120
+MARGIN_MM = 2.0
+SAME_MM = 4.0
+NEAR_MM = 12.0
+PENALTY = 0.7
+
+
+def generate(radiograph: Radiograph, *, anatomy: Anatomy | None = None, limit: int = 100) -> pd.DataFrame:
+    """Find the regions of a radiograph that look most like nodules.
+
+    Local maxima of the smaller curvature at six scales, in the lung fields and `MARGIN_MM` around them, are scored
+    by a fixed weighting of what several detectors say (`responses`, `ranking`). The best is taken, then the best
+    of the rest, and so on: places within `SAME_MM` of one taken are dropped, places within `NEAR_MM` lose
+    `PENALTY`.
+
+    Parameters
+    ----------
+    radiograph
+        The image.
+    anatomy
+        Its anatomy, if it is known; else the lung fields are found here.
+    limit
+        Most candidates to return.
+
+    Returns
+    -------
+    DataFrame
+        candidate_id ("0001", ...), x_mm, y_mm, radius_mm and response (higher is more suspicious), by falling
+        response. It is empty where nothing is brighter than its surroundings.
+    """
+    if limit < 1:
+        raise UsageError(f"limit must be at least 1, not {limit}")
+    region = search_region(radiograph, anatomy)
+    image = np.where(radiograph.valid, radiograph.pixels, np.float32(0)).astype(np.float32)
+    places = find_places(image, region, radiograph.mm_per_px, per_scale=PLACES_PER_SCALE)
+    score = ranking().score(places)
+    chosen, response = softly_suppressed(places.x_mm, places.y_mm, score, SAME_MM, NEAR_MM, PENALTY, limit)
+    return pd.DataFrame(
+        {
+            "candidate_id": pd.array([f"{number:04d}" for number in range(1, len(chosen) + 1)], dtype="str"),
+            "x_mm": places.x_mm[chosen],
+            "y_mm": places.y_mm[chosen],
+            "radius_mm": places.radius_mm[chosen],
+            "response": response,
+        }
+    )
+
+
+def search_region(radiograph: Radiograph, anatomy: Anatomy | None) -> NDArray[np.bool_]:
+    """Lung fields widened by `MARGIN_MM`, without padding."""
+    if anatomy is None:
+        fields = lung_fields(radiograph)
+        lungs = fields.left | fields.right
+    else:
+        lungs = anatomy.lungs
+    size = 2 * round(MARGIN_MM / radiograph.mm_per_px) + 1
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
+    return np.asarray((cv2.dilate(lungs.astype(np.uint8), kernel) > 0) & radiograph.valid)

@@ -1,0 +1,182 @@
+"""What several detectors say about one place: the numbers from which places are ranked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.candidates._kernels import N_DIRECTIONS, band_convergence, polar_samples
+from overread.candidates.curvature import Scale, blur, pyramid, scale_maps
+
+__all__ = ["RESPONSES", "Places", "find_places"]
+
+Map = NDArray[np.float32]
+FloatArray = NDArray[np.float64]
+
+RADIUS_PER_SIGMA = 2.4
+RADII = (0.3, 0.6, 0.9, 1.2, 1.6)
+PRESMOOTHING = 0.5
+BAND_RADII = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+BAND = 3
+DEEP_MM = 15.0
+FLOOR = 1e-3
+LEAST_STRENGTH = 0.05
+"""Curvature that counts as nothing, in units of the normalized image."""
+
+RESPONSES = (
+    "curvature_over_image",
+    "curvature_over_neighbourhood",
+    "curvature_finer",
+    "curvature_coarser",
+    "roundness",
+    "least_axis_contrast",
+    "low_contrast",
+    "median_contrast",
+    "falling_share",
+    "contrast_over_image",
+    "profile_0.6",
+    "profile_0.9",
+    "profile_1.2",
+    "profile_1.6",
+    "convergence",
+    "least_axis_convergence",
+    "depth",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Local maxima of k1 at all scales.
+
+    Parameters
+    ----------
+    x_mm, y_mm
+        Centres.
+    scale
+        Which of `SCALES_MM`.
+    radius_mm
+        `RADIUS_PER_SIGMA` times the scale at which k1 is largest there, interpolated between the scales.
+    responses
+        Places x `RESPONSES`, all finite.
+    """
+
+    x_mm: FloatArray
+    y_mm: FloatArray
+    scale: NDArray[np.int64]
+    radius_mm: FloatArray
+    responses: FloatArray
+
+
+def find_places(image: Map, region: NDArray[np.bool_], mm_per_px: float, *, per_scale: int) -> Places:
+    """Local maxima of k1 in the region, at most ``per_scale`` a scale, with what every detector says of them."""
+    levels = pyramid(image, region, mm_per_px)
+    inside = levels[0].region.astype(np.uint8)
+    depth = cv2.distanceTransform(inside, cv2.DIST_L2, 3) * np.float32(mm_per_px / DEEP_MM)
+    scales = scale_maps(levels)
+    parts = [places_at(scales, k, depth, mm_per_px, per_scale) for k in range(len(scales))]
+    fields = ("x_mm", "y_mm", "scale", "radius_mm", "responses")
+    return Places(*(np.concatenate([getattr(part, name) for part in parts]) for name in fields))
+
+
+def places_at(scales: list[Scale], k: int, depth: Map, depth_mm_per_px: float, limit: int) -> Places:
+    """Local maxima of one scale."""
+    scale = scales[k]
+    row, column = maxima(scale, limit)
+    px = scale.level.mm_per_px
+    x, y = (column + 0.5) * px, (row + 0.5) * px
+    smaller, larger = scale.smaller[row, column], scale.larger[row, column]
+    around = scale.neighbourhood[row, column]
+    named = {
+        "curvature_over_image": np.log((smaller + FLOOR) / (scale.mean + FLOOR)),
+        "curvature_over_neighbourhood": np.log((smaller + FLOOR) / (around + FLOOR)),
+        "curvature_finer": log_curvature(scales[max(k - 1, 0)], x, y),
+        "curvature_coarser": log_curvature(scales[min(k + 1, len(scales) - 1)], x, y),
+        "roundness": smaller / np.maximum(larger, FLOOR),
+        "depth": np.minimum(sampled(depth, x, y, depth_mm_per_px), 1.0),
+        **contrasts(scale, column, row),
+    }
+    responses = np.column_stack([named[name] for name in RESPONSES]).astype(np.float64)
+    return Places(x, y, np.full(len(x), k), radius(scales, k, x, y), responses)
+
+
+def radius(scales: list[Scale], k: int, x_mm: FloatArray, y_mm: FloatArray) -> FloatArray:
+    """Radius by the vertex of the parabola through k1 at three scales, at most half a step from the middle one."""
+    sigma = np.array([scale.sigma_mm for scale in scales])
+    if k in (0, len(scales) - 1):
+        return np.full(len(x_mm), RADIUS_PER_SIGMA * sigma[k])
+    before, here, after = (sampled(s.smaller, x_mm, y_mm, s.level.mm_per_px) for s in scales[k - 1 : k + 2])
+    bend = np.maximum(2 * here - before - after, FLOOR)
+    step = np.clip((after - before) / (2 * bend), -0.5, 0.5)
+    ratio = np.where(step > 0, sigma[k + 1] / sigma[k], sigma[k] / sigma[k - 1])
+    return np.asarray(RADIUS_PER_SIGMA * sigma[k] * ratio**step)
+
+
+def maxima(scale: Scale, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows and columns of the largest local maxima of k1 over its surroundings, in the region."""
+    strength = scale.smaller / (scale.neighbourhood + np.float32(scale.mean + FLOOR))
+    highest = cv2.dilate(strength, np.ones((3, 3), dtype=np.uint8))
+    peak = (strength >= highest) & (scale.level.region > 0.5) & (strength > LEAST_STRENGTH)
+    row, column = np.nonzero(peak)
+    order = np.argsort(-strength[row, column], kind="stable")[:limit]
+    return row[order], column[order]
+
+
+def log_curvature(scale: Scale, x_mm: FloatArray, y_mm: FloatArray) -> FloatArray:
+    """Logarithm of k1 over its mean at another scale."""
+    value = sampled(scale.smaller, x_mm, y_mm, scale.level.mm_per_px)
+    return np.asarray(np.log((value + FLOOR) / (scale.mean + FLOOR)))
+
+
+def contrasts(scale: Scale, column: NDArray[np.int64], row: NDArray[np.int64]) -> dict[str, FloatArray]:
+    """Contrast of the core to what lies around it in 16 directions, over the spread of the surroundings.
+
+    With s(d, t) the brightness in direction d at t radii, the contrast in direction d is the mean over all
+    directions of s(., 0.3) minus the mean of s(d, 0.9) and s(d, 1.2); the spread is the standard deviation of all
+    s(., t) with t >= 0.9. An axis is two opposite directions.
+    """
+    level = scale.level
+    sigma_px = scale.sigma_mm / level.mm_per_px
+    image = blur(level.image, PRESMOOTHING * sigma_px)
+    samples = np.empty((len(row), N_DIRECTIONS, len(RADII)))
+    reach = np.asarray(RADII) * RADIUS_PER_SIGMA * sigma_px
+    polar_samples(image, column.astype(np.float64), row.astype(np.float64), reach, samples)
+    spread = samples[:, :, 2:].std(axis=(1, 2)) + FLOOR
+    contrast = samples[:, :, 0].mean(axis=1)[:, None] - samples[:, :, 2:4].mean(axis=2)
+    axes = (contrast[:, : N_DIRECTIONS // 2] + contrast[:, N_DIRECTIONS // 2 :]) / 2
+    ordered = np.sort(contrast, axis=1)
+    falling = np.diff(samples[:, :, :4], axis=2) < 0
+    typical = float(np.median(spread)) if len(spread) else 1.0
+    return {
+        "least_axis_contrast": axes.min(axis=1) / spread,
+        "low_contrast": ordered[:, N_DIRECTIONS // 4] / spread,
+        "median_contrast": ordered[:, N_DIRECTIONS // 2] / spread,
+        "falling_share": falling.mean(axis=(1, 2)),
+        "contrast_over_image": np.arcsinh(axes.min(axis=1) / typical),
+        **{
+            f"profile_{radius}": (samples[:, :, 0] - samples[:, :, k]).mean(axis=1) / spread
+            for k, radius in enumerate(RADII[1:], start=1)
+        },
+        **convergence(image, column, row, sigma_px),
+    }
+
+
+def convergence(
+    image: Map, column: NDArray[np.int64], row: NDArray[np.int64], sigma_px: float
+) -> dict[str, FloatArray]:
+    """How far gradients point to the place, by a sliding band: mean over directions, and of the least axis."""
+    gradients = (cv2.Sobel(image, cv2.CV_32F, dx, dy, borderType=cv2.BORDER_REPLICATE) for dx, dy in ((1, 0), (0, 1)))
+    cosine = np.empty((len(row), N_DIRECTIONS))
+    reach = np.asarray(BAND_RADII) * RADIUS_PER_SIGMA * sigma_px
+    band_convergence(*gradients, column.astype(np.float64), row.astype(np.float64), reach, BAND, cosine)
+    axes = (cosine[:, : N_DIRECTIONS // 2] + cosine[:, N_DIRECTIONS // 2 :]) / 2
+    return {"convergence": cosine.mean(axis=1), "least_axis_convergence": axes.min(axis=1)}
+
+
+def sampled(image: Map, x_mm: FloatArray, y_mm: FloatArray, mm_per_px: float) -> FloatArray:
+    """Value of the nearest pixel."""
+    row = np.clip((y_mm / mm_per_px).astype(np.intp), 0, image.shape[0] - 1)
+    column = np.clip((x_mm / mm_per_px).astype(np.intp), 0, image.shape[1] - 1)
+    return image[row, column].astype(np.float64)

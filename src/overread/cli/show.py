@@ -1,0 +1,81 @@
+"""`overread show`: anatomy and candidates drawn over one radiograph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from overread.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["show"]
+
+
+def show(
+    image: Path,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    candidates: Path | None = None,
+    image_id: str | None = None,
+    limit: int = 20,
+    mm_per_px: str | None = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Draw lungs, ribs, clavicles and candidates over a radiograph.
+
+    Parameters
+    ----------
+    image
+        A DICOM, PNG, TIFF or JPEG file.
+    output
+        Write the picture here (PNG, SVG or PDF).
+    candidates
+        Draw the candidates of this table instead of finding them; their response or score is what is written.
+    image_id
+        Id of the image in that table; the name of the file by default.
+    limit
+        Most candidates to draw.
+    mm_per_px
+        Size of a pixel, X or X,Y, where the file does not state it.
+    json
+        Print quality and candidates as JSON.
+    """
+    from overread.candidates import anatomy, generate
+    from overread.candidates.figures import overlay_figure
+    from overread.cli.image_folder import spacing
+    from overread.figures import figure_kind, save_figure
+    from overread.images import read_image
+
+    figure_kind(output)
+    if limit < 1:
+        raise UsageError(f"--limit must be at least 1, not {limit}")
+    radiograph = read_image(image, mm_per_px=spacing(mm_per_px))
+    found = anatomy(radiograph)
+    if candidates is None:
+        table = generate(radiograph, anatomy=found, limit=limit)
+    else:
+        table = rows_of(candidates, image_id or image.name).head(limit)
+    save_figure(overlay_figure(radiograph, found, table, title=image_id or image.name), output)
+    if json:
+        from json import dumps
+
+        report = {"quality": found.quality, "candidates": table.to_dict(orient="records"), "output": str(output)}
+        print(dumps(report, ensure_ascii=False))
+    else:
+        quality = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in found.quality.items())
+        print(f"Wrote {output}: {len(table)} candidates; {quality}")
+
+
+def rows_of(path: Path, image_id: str) -> pd.DataFrame:
+    """Candidates of one image, by falling response."""
+    from overread.marks.tables import read_table
+
+    table = read_table(path, "candidates")
+    rows = table[table["image_id"] == image_id]
+    if rows.empty:
+        raise UsageError(f"{path}: no candidates of image {image_id!r} (name another with --image-id)")
+    return rows.sort_values("response", ascending=False, kind="stable", ignore_index=True)

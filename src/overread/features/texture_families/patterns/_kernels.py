@@ -1,0 +1,96 @@
+"""Compiled local binary patterns."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.features.texture_families._kernels import CUT, SIDE, cut_patch
+from overread.kernel import kernel
+
+
+@kernel
+def circle_points(
+    radius: int,
+    edge: int,
+    down: NDArray[np.uintp],
+    right: NDArray[np.uintp],
+    weight: NDArray[np.float32],
+) -> None:
+    """Upper left pixels and bilinear weights of 8 radius points on a circle, from the corner of the patch."""
+    for p in range(down.size):
+        angle = 2.0 * math.pi * p / down.size
+        # Rounded, so that points on an axis are pixels.
+        y = round(-radius * math.sin(angle), 5)
+        x = round(radius * math.cos(angle), 5)
+        down[p] = edge + math.floor(y)
+        right[p] = edge + math.floor(x)
+        fy = y - math.floor(y)
+        fx = x - math.floor(x)
+        weight[p, 0] = (1.0 - fy) * (1.0 - fx)
+        weight[p, 1] = (1.0 - fy) * fx
+        weight[p, 2] = fy * (1.0 - fx)
+        weight[p, 3] = fy * fx
+
+
+@kernel
+def local_binary_patterns(patch: NDArray[np.float32], radius: int, out: NDArray[np.float64]) -> None:
+    """Shares of the 8 radius + 2 rotation-invariant uniform patterns in the middle of a patch."""
+    n_points = 8 * radius
+    edge = (patch.shape[0] - SIDE) // 2
+    down = np.empty(n_points, np.uintp)
+    right = np.empty(n_points, np.uintp)
+    weight = np.empty((n_points, 4), np.float32)
+    circle_points(radius, edge, down, right, weight)
+    e, one = np.uintp(edge), np.uintp(1)
+    counts = np.zeros(n_points + 2, np.int64)
+    ones = np.empty(SIDE, np.int32)
+    changes = np.empty(SIDE, np.int32)
+    before = np.empty(SIDE, np.int32)
+    for y in range(np.uintp(SIDE)):
+        ones[:] = 0
+        changes[:] = 0
+        # The last point goes first once more: it is the one before point 0.
+        for turn in range(-1, n_points):
+            p = turn % n_points
+            row, start = y + down[p], right[p]
+            w0, w1, w2, w3 = weight[p, 0], weight[p, 1], weight[p, 2], weight[p, 3]
+            for x in range(np.uintp(SIDE)):
+                # Differences first: equal pixels give exactly 0.
+                v = patch[y + e, x + e]
+                difference = (
+                    w0 * (patch[row, x + start] - v)
+                    + w1 * (patch[row, x + start + one] - v)
+                    + w2 * (patch[row + one, x + start] - v)
+                    + w3 * (patch[row + one, x + start + one] - v)
+                )
+                bit = np.int32(1) if difference >= np.float32(0.0) else np.int32(0)
+                ones[x] += bit
+                changes[x] += bit ^ before[x]
+                before[x] = bit
+            if turn < 0:
+                ones[:] = 0
+                changes[:] = 0
+        for x in range(SIDE):
+            counts[ones[x] if changes[x] <= 2 else n_points + 1] += 1
+    for k in range(n_points + 2):
+        out[k] = counts[k] / (SIDE * SIDE)
+
+
+@kernel
+def patterns_of_patches(
+    pixels: NDArray[np.float32],
+    row: NDArray[np.float64],
+    column: NDArray[np.float64],
+    step: float,
+    out: NDArray[np.float64],
+) -> None:
+    """54 shares a candidate: 10, 18 and 26 patterns at radius 1, 2 and 3."""
+    patch = np.empty((CUT, CUT), np.float32)
+    for k in range(row.size):
+        cut_patch(pixels, row[k], column[k], step, patch)
+        local_binary_patterns(patch, 1, out[k, :10])
+        local_binary_patterns(patch, 2, out[k, 10:28])
+        local_binary_patterns(patch, 3, out[k, 28:])
