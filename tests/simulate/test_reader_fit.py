@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from overread.simulate.nodules import NoduleLaw
+from overread.simulate.reader_fit import (
+    PAPER_COUNTS,
+    PAPER_LAW,
+    Counts,
+    fit_law,
+    law_for_readers,
+    mean_counts,
+    nodule_counts,
+    simulated_counts,
+)
+
+
+@pytest.mark.parametrize("seed", [100, 101, 102])
+def test_the_papers_counts_on_seeds_it_was_not_fitted_on(seed):
+    counts = simulated_counts(PAPER_LAW, PAPER_COUNTS.n_images, seed)
+    assert counts.marks == pytest.approx(PAPER_COUNTS.marks, rel=0.10)
+    assert counts.marked_images == pytest.approx(PAPER_COUNTS.marked_images, rel=0.10)
+    assert counts.golden == pytest.approx(PAPER_COUNTS.golden, rel=0.10)
+
+
+@pytest.mark.slow
+def test_the_papers_counts_in_the_mean_of_unseen_seeds():
+    counts = mean_counts(PAPER_LAW, PAPER_COUNTS.n_images, range(100, 112))
+    assert counts.marks == pytest.approx(PAPER_COUNTS.marks, rel=0.05)
+    assert counts.marked_images == pytest.approx(PAPER_COUNTS.marked_images, rel=0.05)
+    assert counts.golden == pytest.approx(PAPER_COUNTS.golden, rel=0.05)
+
+
+def test_counts_are_the_same_for_the_same_seed():
+    assert simulated_counts(PAPER_LAW, 60, 5) == simulated_counts(PAPER_LAW, 60, 5)
+
+
+def test_a_fit_moves_towards_its_counts():
+    wanted = Counts(n_images=200, marks=330, marked_images=130, golden=50)
+    fitted = fit_law(wanted, seeds=[0], rounds=4)
+    start = fit_law(wanted, seeds=[0], rounds=0)
+    assert fitted[0] > start[0]
+
+
+def test_the_number_of_nodules_follows_its_shares_exactly():
+    law = NoduleLaw(counts=(0.25, 0.375, 0.25, 0.125))
+    counts = nodule_counts(720, law, 3)
+    assert np.bincount(counts).tolist() == [180, 270, 180, 90]
+    assert not np.array_equal(counts, nodule_counts(720, law, 4))
+
+
+def test_any_number_of_readers():
+    assert len(law_for_readers(3).readers.readers) == 3
