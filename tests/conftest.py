@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 if TYPE_CHECKING:
+    from phantom_detector import Trained
     from selenium.webdriver.chrome.webdriver import WebDriver
 
 # The same examples in every run, however busy the machine.
@@ -77,3 +78,11 @@ def browser() -> Iterator[WebDriver]:
     started = webdriver.Chrome(options=options, service=Service(driver))
     yield started
     started.quit()
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """A small detector and the phantoms it was trained on; not to be changed."""
+    from phantom_detector import train
+
+    return train(tmp_path_factory.mktemp("phantoms"))
