@@ -13,8 +13,9 @@ import pandas as pd
 import pytest
 
 if TYPE_CHECKING:
-    from phantom_detector import Trained
     from selenium.webdriver.chrome.webdriver import WebDriver
+
+    from phantom_detector import Trained
 
 # The same examples in every run, however busy the machine.
 hypothesis.settings.register_profile("overread", derandomize=True, deadline=None, database=None)

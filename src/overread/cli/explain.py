@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+
+from overread.errors import InvalidInputError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["explain"]
 
@@ -38,42 +43,52 @@ def explain(
     """
     from json import dumps
 
-    from rich.console import Console
-    from rich.table import Table
-
     from overread.cli.detect import read_spacing
-    from overread.features import CATALOGUE
     from overread.images import read_image
     from overread.study.detector import Detector
 
+    if top < 1:
+        raise UsageError(f"--top {top}: show at least one feature")
     model = Detector.read(detector / "detector.json" if detector.is_dir() else detector)
     radiograph = read_image(image, mm_per_px=read_spacing(mm_per_px), grid_mm=model.grid_mm)
     found = model.detect(radiograph)
+    if found.empty:
+        raise InvalidInputError(
+            f"{image}: there is no candidate in this image, so there is nothing to explain"
+        )
     chosen = candidate if candidate is not None else str(found["candidate_id"].iloc[0])
     parts = model.explain(radiograph, chosen)
     row = found[found["candidate_id"] == chosen].iloc[0]
     if json:
         records = parts.astype(object).where(parts.notna(), None).to_dict("records")
         print(dumps({"candidate_id": chosen, "score": float(row["score"]), "contributions": records}))
-        return
-    console = Console()
+    else:
+        print_contributions(row, parts, top)
+
+
+def print_contributions(candidate: pd.Series[Any], parts: pd.DataFrame, top: int) -> None:
+    """Print the largest contributions as a table, and what the others add together."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from overread.features import CATALOGUE
+
+    console = Console(highlight=False)
     console.print(
-        f"{chosen}: score {row['score']:.3f}, probability {row['probability']:.3f}, at x {row['x_mm']:.1f} mm, "
-        f"y {row['y_mm']:.1f} mm, radius {row['radius_mm']:.1f} mm",
+        f"{candidate['candidate_id']}: score {candidate['score']:.3f}, probability {candidate['probability']:.3f}, "
+        f"at x {candidate['x_mm']:.1f} mm, y {candidate['y_mm']:.1f} mm, radius {candidate['radius_mm']:.1f} mm",
         markup=False,
-        highlight=False,
     )
-    meaning = {feature.name: feature.formula for feature in CATALOGUE.values()}
     table = Table("feature", "value", "mean", "adds", "what it is")
-    for number, part in enumerate(parts.itertuples()):
-        last = number == len(parts) - 1
-        if number < top or last:
-            values = ("", "") if last else (f"{part.value:.4g}", f"{part.mean:.4g}")
-            table.add_row(
-                str(part.feature), *values, f"{part.contribution:+.3f}", meaning.get(str(part.feature), "")
-            )
+    for name, value, mean, adds in parts.iloc[:-1].head(top).itertuples(index=False, name=None):
+        table.add_row(name, f"{value:.4g}", f"{mean:.4g}", f"{adds:+.3f}", escape(CATALOGUE[name].formula))
+    constant = parts.iloc[-1]
+    table.add_row(str(constant["feature"]), "", "", f"{constant['contribution']:+.3f}", "")
     console.print(table)
-    hidden = len(parts) - 1 - top
-    if hidden > 0:
-        rest = float(parts["contribution"].iloc[top:-1].sum())
-        console.print(f"{hidden} more features add {rest:+.3f}; all of them: --json, or --top {len(parts)}")
+    hidden = parts.iloc[top:-1]
+    if len(hidden):
+        rest = float(hidden["contribution"].sum())
+        console.print(
+            f"{len(hidden)} more features add {rest:+.3f}; all of them: --json, or --top {len(parts)}"
+        )

@@ -168,7 +168,7 @@ class Detector:
         Returns
         -------
         DataFrame
-            feature, value, mean, contribution; the last row, named "mean candidate", is the constant.
+            feature, value, mean, contribution; the last row is the constant: the score of the mean candidate.
         """
         table, values = self._measured(radiograph, None, None)
         rows = np.flatnonzero(table["candidate_id"] == candidate_id)
@@ -177,8 +177,9 @@ class Detector:
             raise UsageError(f"no candidate {candidate_id!r} in this image; there are {known}, ...")
         used = self.model.coef_[0] != 0
         weights = self.model.coef_[0][used]
-        # A mixture of readers has no centre of its own.
-        centre = np.asarray(getattr(self.model, "center_", np.zeros(len(used))))[used]
+        # A mixture of readers has no centre of its own: its constant is the score at zero.
+        has_centre = hasattr(self.model, "center_")
+        centre = np.asarray(self.model.center_ if has_centre else np.zeros(len(used)))[used]
         x = values.iloc[rows[0]].to_numpy(np.float64)
         parts = pd.DataFrame(
             {"feature": self.features, "value": x, "mean": centre, "contribution": weights * (x - centre)}
@@ -186,7 +187,12 @@ class Detector:
         parts = parts.iloc[np.argsort(-parts["contribution"].abs().to_numpy(), kind="stable")]
         constant = float(weights @ centre + self.model.intercept_[0])
         rest = pd.DataFrame(
-            {"feature": ["mean candidate"], "value": np.nan, "mean": np.nan, "contribution": constant}
+            {
+                "feature": ["mean candidate" if has_centre else "constant"],
+                "value": np.nan,
+                "mean": np.nan,
+                "contribution": constant,
+            }
         )
         return pd.concat([parts, rest], ignore_index=True)
 
