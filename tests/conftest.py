@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,6 +85,7 @@ def browser() -> Iterator[WebDriver]:
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """A small detector and the phantoms it was trained on; not to be changed."""
+    sys.path.insert(0, str(Path(__file__).parent))
     from phantom_detector import train
 
     return train(tmp_path_factory.mktemp("phantoms"))

@@ -39,7 +39,7 @@ def train(folder: Path) -> Trained:
     names = [name for name, feature in CATALOGUE.items() if feature.family in FAMILIES]
     for number in range(3):
         background = phantom_background(phantom(seed=number, mm_per_px=GRID_MM))
-        case = draw_case(background, ["a", "b"], CaseLaw(), np.random.default_rng(number), n_nodules=2)
+        case = draw_case(background, [], CaseLaw(), np.random.default_rng(number), n_nodules=2)
         pixels = inserted_pixels(background, case.nodules)
         png.append(write_png16(folder / f"case{number}.png", pixels))
         dicom.append(
