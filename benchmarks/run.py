@@ -9,7 +9,7 @@ import os
 for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ[f"{_name}_NUM_THREADS"] = "1"
 
-MODULES = ("l1_path", "growth", "overlap", "merge", "froc", "baselines", "features")
+MODULES = ("l1_path", "growth", "overlap", "merge", "froc", "baselines", "candidates", "features")
 
 
 def main() -> None:

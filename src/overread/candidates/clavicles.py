@@ -39,7 +39,9 @@ class Clavicles:
 
 def find_clavicles(radiograph: Radiograph, ridges: Ridges, fields: LungFields) -> Clavicles:
     """Look for a clavicle across the top of each lung."""
-    left, right = (on_grid(lung.astype(np.float32), radiograph.mm_per_px) > 0.5 for lung in (fields.left, fields.right))
+    left, right = (
+        on_grid(lung.astype(np.float32), radiograph.mm_per_px) > 0.5 for lung in (fields.left, fields.right)
+    )
     curvature = np.maximum(ridges.across(USUAL_SLOPE_RAD), 0), np.maximum(ridges.across(-USUAL_SLOPE_RAD), 0)
     near, found = one_clavicle(curvature[0], left)
     far, also = one_clavicle(np.ascontiguousarray(curvature[1][:, ::-1]), right[:, ::-1])
@@ -79,7 +81,9 @@ def best_course(gain: Map) -> NDArray[np.intp]:
     total = gain[:, 0].astype(np.float64)
     came_from = np.zeros((columns, rows), dtype=np.intp)
     for column in range(1, columns):
-        steps = np.stack([np.r_[np.full(step, -np.inf), total[: rows - step]] for step in range(STEEPEST_RISE + 1)])
+        steps = np.stack(
+            [np.r_[np.full(step, -np.inf), total[: rows - step]] for step in range(STEEPEST_RISE + 1)]
+        )
         choice = np.argmax(steps, axis=0)
         came_from[column] = np.arange(rows) - choice
         total = steps[choice, np.arange(rows)] + gain[:, column]

@@ -96,7 +96,7 @@ def fitting_level(levels: list[Level], sigma_mm: float) -> Level:
 def curvature(level: Level, sigma_mm: float) -> Scale:
     """k1 and k2 of one scale, and how large k1 is around each place."""
     smooth = blur(level.image, sigma_mm / level.mm_per_px)
-    unit = np.float32((sigma_mm / level.mm_per_px) ** 2 / 4)
+    unit = (sigma_mm / level.mm_per_px) ** 2 / 4
     xx, yy, xy = (
         cv2.Sobel(smooth, cv2.CV_32F, dx, dy, scale=-unit, borderType=cv2.BORDER_REPLICATE)
         for dx, dy in ((2, 0), (0, 2), (1, 1))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from overread.candidates.regions import Anatomy
 from overread.figures import empty_figure
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["overlay_figure"]
 
 # Okabe-Ito.
-ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
-    "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7",
-)  # fmt: skip
+ORANGE, SKY, GREEN, YELLOW, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#CC79A7"
 RIB_OPACITY = 0.45
 WIDTH_INCHES = 8.0
 
@@ -47,16 +46,13 @@ def overlay_figure(
     extent = (0.0, width, height, 0.0)
     axes.imshow(np.clip(radiograph.pixels, 0, 1), cmap="gray", vmin=0, vmax=1, extent=extent)
     axes.imshow(tinted(anatomy.ribs, ORANGE), extent=extent)
-    masks = {
-        "lungs": (SKY, anatomy.left_lung, anatomy.right_lung),
-        "mediastinum": (GREEN, anatomy.mediastinum),
-        "clavicles": (PURPLE, anatomy.clavicles),
-    }
-    for colour, *parts in masks.values():
-        for mask in parts:
-            outline(axes, mask, extent, colour)
+    colours = {"lungs": SKY, "mediastinum": GREEN, "clavicles": PURPLE}
+    outline(axes, anatomy.left_lung, extent, SKY)
+    outline(axes, anatomy.right_lung, extent, SKY)
+    outline(axes, anatomy.mediastinum, extent, GREEN)
+    outline(axes, anatomy.clavicles, extent, PURPLE)
     numbered(axes, candidates)
-    keys = [Line2D([], [], color=colour, label=name) for name, (colour, *_) in masks.items()]
+    keys = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
     keys += [
         Line2D([], [], color=ORANGE, lw=6, alpha=RIB_OPACITY, label="ribs"),
         Line2D([], [], color=YELLOW, marker="o", mfc="none", ls="", label="candidate: rank (response)"),
@@ -66,7 +62,7 @@ def overlay_figure(
     return figure
 
 
-def tinted(ribs: np.ndarray[tuple[int, ...], np.dtype[np.float32]], colour: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+def tinted(ribs: NDArray[np.float32], colour: str) -> NDArray[np.float32]:
     """Coloured layer whose opacity is the probability of rib."""
     from matplotlib.colors import to_rgb
 
@@ -76,9 +72,7 @@ def tinted(ribs: np.ndarray[tuple[int, ...], np.dtype[np.float32]], colour: str)
     return layer
 
 
-def outline(
-    axes: Axes, mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], extent: tuple[float, ...], colour: str
-) -> None:
+def outline(axes: Axes, mask: NDArray[np.bool_], extent: tuple[float, ...], colour: str) -> None:
     """Draw the border of a mask, if it has one."""
     if mask.any() and not mask.all():
         axes.contour(mask, levels=[0.5], colors=colour, linewidths=1.2, extent=extent, origin="upper")
@@ -88,12 +82,8 @@ def numbered(axes: Axes, candidates: pd.DataFrame) -> None:
     """Draw candidates as circles with rank and response."""
     from matplotlib.patches import Circle
 
-    for rank, row in enumerate(candidates.itertuples(index=False), start=1):
-        axes.add_patch(Circle((row.x_mm, row.y_mm), row.radius_mm, fill=False, color=YELLOW, lw=1.0))
-        axes.annotate(
-            f"{rank} ({row.response:.1f})",
-            (row.x_mm + 0.7 * row.radius_mm, row.y_mm - 0.7 * row.radius_mm),
-            color=YELLOW,
-            fontsize=6,
-            clip_on=True,
-        )
+    columns = candidates[["x_mm", "y_mm", "radius_mm", "response"]].to_numpy(dtype=np.float64)
+    for rank, (x, y, radius, response) in enumerate(columns, start=1):
+        axes.add_patch(Circle((x, y), radius, fill=False, color=YELLOW, lw=1.0))
+        place = x + 0.7 * radius, y - 0.7 * radius
+        axes.annotate(f"{rank} ({response:.1f})", place, color=YELLOW, fontsize=6, clip_on=True)

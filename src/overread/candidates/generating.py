@@ -17,7 +17,7 @@ from overread.images import Radiograph
 
 __all__ = ["generate", "search_region"]
 
-PLACES_PER_SCALE = 120
+PLACES_PER_SCALE = 180
 MARGIN_MM = 2.0
 SAME_MM = 4.0
 NEAR_MM = 12.0

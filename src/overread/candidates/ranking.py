@@ -52,5 +52,8 @@ def ranking() -> Ranking:
     responses = stored["responses"]
     return Ranking(
         offset=np.array([stored["offset_by_scale_mm"][str(scale)] for scale in SCALES_MM]),
-        **{part: np.array([responses[name][part] for name in RESPONSES]) for part in ("slope", "tilt", "bend")},
+        **{
+            part: np.array([responses[name][part] for name in RESPONSES])
+            for part in ("slope", "tilt", "bend")
+        },
     )

@@ -41,6 +41,10 @@ RESPONSES = (
     "profile_0.9",
     "profile_1.2",
     "profile_1.6",
+    "template",
+    "edge",
+    "ridge",
+    "contrast_over_rest",
     "convergence",
     "least_axis_convergence",
     "depth",
@@ -86,7 +90,7 @@ def places_at(scales: list[Scale], k: int, depth: Map, depth_mm_per_px: float, l
     scale = scales[k]
     row, column = maxima(scale, limit)
     px = scale.level.mm_per_px
-    x, y = (column + 0.5) * px, (row + 0.5) * px
+    x, y = ((index.astype(np.float64) + 0.5) * px for index in (column, row))
     smaller, larger = scale.smaller[row, column], scale.larger[row, column]
     around = scale.neighbourhood[row, column]
     named = {
@@ -159,7 +163,34 @@ def contrasts(scale: Scale, column: NDArray[np.int64], row: NDArray[np.int64]) -
             f"profile_{radius}": (samples[:, :, 0] - samples[:, :, k]).mean(axis=1) / spread
             for k, radius in enumerate(RADII[1:], start=1)
         },
+        "template": template_correlation(samples),
+        **harmonics(samples, spread),
         **convergence(image, column, row, sigma_px),
+    }
+
+
+def template_correlation(samples: FloatArray) -> FloatArray:
+    """Correlation with the profile max(0, 1 - t^2), each sample weighted by the area it stands for."""
+    radii = np.asarray(RADII)
+    weight = radii / (N_DIRECTIONS * radii.sum())
+    template = np.maximum(1 - radii**2, 0)
+    template = template - N_DIRECTIONS * (weight @ template)
+    values = samples - (samples * weight).sum(axis=(1, 2), keepdims=True)
+    shared = (values * (weight * template)).sum(axis=(1, 2))
+    own = N_DIRECTIONS * (weight @ template**2) * (values**2 * weight).sum(axis=(1, 2))
+    return np.asarray(shared / np.sqrt(own + FLOOR**2))
+
+
+def harmonics(samples: FloatArray, spread: FloatArray) -> dict[str, FloatArray]:
+    """Surroundings (t >= 0.9) as harmonics of the angle: the 1st is an edge, the 2nd a ridge, the rest is noise."""
+    waves = np.abs(np.fft.rfft(samples[:, :, 2:], axis=1)) * (np.sqrt(2) / N_DIRECTIONS)
+    edge, ridge = (np.sqrt((waves[:, k] ** 2).mean(axis=1)) for k in (1, 2))
+    rest = np.sqrt((waves[:, 3:] ** 2).sum(axis=1).mean(axis=1)) + FLOOR
+    contrast = (samples[:, :, 0] - samples[:, :, 2:4].mean(axis=2)).mean(axis=1)
+    return {
+        "edge": edge / spread,
+        "ridge": ridge / spread,
+        "contrast_over_rest": np.arcsinh(contrast / rest),
     }
 
 
@@ -167,10 +198,12 @@ def convergence(
     image: Map, column: NDArray[np.int64], row: NDArray[np.int64], sigma_px: float
 ) -> dict[str, FloatArray]:
     """How far gradients point to the place, by a sliding band: mean over directions, and of the least axis."""
-    gradients = (cv2.Sobel(image, cv2.CV_32F, dx, dy, borderType=cv2.BORDER_REPLICATE) for dx, dy in ((1, 0), (0, 1)))
+    gx, gy = (
+        cv2.Sobel(image, cv2.CV_32F, dx, dy, borderType=cv2.BORDER_REPLICATE) for dx, dy in ((1, 0), (0, 1))
+    )
     cosine = np.empty((len(row), N_DIRECTIONS))
     reach = np.asarray(BAND_RADII) * RADIUS_PER_SIGMA * sigma_px
-    band_convergence(*gradients, column.astype(np.float64), row.astype(np.float64), reach, BAND, cosine)
+    band_convergence(gx, gy, column.astype(np.float64), row.astype(np.float64), reach, BAND, cosine)
     axes = (cosine[:, : N_DIRECTIONS // 2] + cosine[:, N_DIRECTIONS // 2 :]) / 2
     return {"convergence": cosine.mean(axis=1), "least_axis_convergence": axes.min(axis=1)}
 

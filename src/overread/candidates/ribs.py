@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from overread.candidates.regions import Quality
 from overread.images import Radiograph
 
-__all__ = ["RIB_GRID_MM", "Ridges", "Ribs", "find_ribs", "find_ridges", "on_grid"]
+__all__ = ["RIB_GRID_MM", "Ribs", "Ridges", "find_ribs", "find_ridges", "on_grid"]
 
 Map = NDArray[np.float32]
 Mask = NDArray[np.bool_]

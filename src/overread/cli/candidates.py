@@ -69,7 +69,9 @@ def found_in(images: Sequence[ImageFile], limit: int) -> tuple[list[pd.DataFrame
     frames: list[pd.DataFrame] = []
     problems: dict[str, str] = {}
     console = Console(stderr=True)
-    for image in track(images, "Candidates", console=console, transient=True, disable=not console.is_terminal):
+    for image in track(
+        images, "Candidates", console=console, transient=True, disable=not console.is_terminal
+    ):
         try:
             found = generate(read_image(image.path, mm_per_px=image.mm_per_px), limit=limit)
         except InvalidInputError as error:

@@ -63,7 +63,11 @@ def show(
     if json:
         from json import dumps
 
-        report = {"quality": found.quality, "candidates": table.to_dict(orient="records"), "output": str(output)}
+        report = {
+            "quality": found.quality,
+            "candidates": table.to_dict(orient="records"),
+            "output": str(output),
+        }
         print(dumps(report, ensure_ascii=False))
     else:
         quality = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in found.quality.items())
