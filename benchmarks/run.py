@@ -9,7 +9,9 @@ import os
 for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ[f"{_name}_NUM_THREADS"] = "1"
 
-MODULES = ("l1_path", "growth", "overlap", "merge", "froc", "baselines", "candidates", "features")
+MODULES = (
+    "l1_path", "growth", "overlap", "merge", "froc", "baselines", "candidates", "features", "phantom", "simulate",
+)  # fmt: skip
 
 
 def main() -> None:

@@ -74,8 +74,14 @@ def reproduce(
     def make(progress: Any) -> Path:
         if backgrounds is None and images is None:
             return simulate.benchmark(BENCHMARK, output, progress=progress, **how)
-        real = {"backgrounds": backgrounds, "images_csv": images_csv}
-        return simulate.cohort(output, n_images=images or N_IMAGES, progress=progress, **real, **how)
+        return simulate.cohort(
+            output,
+            n_images=images or N_IMAGES,
+            backgrounds=backgrounds,
+            images_csv=images_csv,
+            progress=progress,
+            **how,
+        )
 
     report = run_simulated(make, SETTINGS, workers=n_workers)
     show(report, read_results(report.folder / "results.json"))

@@ -25,6 +25,7 @@ from overread.images.source import SourceImage
 __all__ = ["BENCHMARKS", "Agreement", "FrozenCohort", "block_means", "compare_folder", "compare_image", "fingerprint", "frozen_cohort"]
 
 BENCHMARKS = {"nih-240x3": "nih_240x3", "phantom-1978": "phantom_1978"}
+TABLES = ("images", "nodules", "distractors", "readings", "marks")
 TEXT = dict.fromkeys(("image_id", "background", "reader_id", "mark_id", "object_id", "nodule_id", "harmonics"), str)
 BLOCKS = 3
 ROUNDING_LEVELS = 0.5
@@ -91,7 +92,7 @@ def frozen_cohort(name: str) -> FrozenCohort:
         tables = {kind: read_frozen(files / f"{kind}.csv") for kind in about["tables"]}
     empty = pd.DataFrame()
     return FrozenCohort(
-        name, about, *(tables.get(k, empty) for k in ("images", "nodules", "distractors", "readings", "marks"))
+        name, about, *(tables.get(kind, empty) for kind in TABLES)
     )
 
 

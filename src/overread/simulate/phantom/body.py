@@ -28,7 +28,6 @@ Masks = NDArray[np.bool_]
 SOFT_ABSORPTION = 0.0185
 LUNG_DENSITY = 0.27
 VESSEL_CONTRAST = 2.6
-CENTRE_Y_MM = 128.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ class Body:
 
 def make_body(patient: Patient, *, seed: int, shape: tuple[int, int], mm_per_px: float) -> Body:
     """Place every structure and add up what it absorbs."""
-    view = make_view(patient, seed=seed, shape=shape, mm_per_px=mm_per_px, centre_y_mm=CENTRE_Y_MM)
+    view = make_view(patient, seed=seed, shape=shape, mm_per_px=mm_per_px)
     cage = make_cage(patient, seed=seed)
     diaphragm = make_diaphragm(patient, seed=seed)
     mediastinum = make_mediastinum(view, patient, cage, dome_y=diaphragm.dome_y_mm[1], seed=seed)

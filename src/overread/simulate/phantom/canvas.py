@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from overread.simulate.phantom._kernels import draw_tube
 from overread.simulate.phantom.view import View
 
-__all__ = ["CORTEX", "MARROW", "Canvas", "chord", "smooth_step"]
+__all__ = ["CORTEX", "MARROW", "Canvas", "chord", "fourth_power", "smooth_step"]
 
 Floats = NDArray[np.float32]
 Marks = NDArray[np.uint8]
@@ -22,6 +22,12 @@ MARROW = 0.024
 def chord(value: NDArray[np.floating]) -> Floats:
     """Half chord of a unit ball at squared distance 1 - value: sqrt(value), 0 outside."""
     return np.sqrt(np.maximum(value, 0))
+
+
+def fourth_power(value: Floats) -> Floats:
+    """Value to the fourth, as two squares: a power of float32 costs ten times as much."""
+    square = value * value
+    return square * square
 
 
 def smooth_step(value: NDArray[np.floating], low: float, high: float) -> Floats:

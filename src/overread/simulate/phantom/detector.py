@@ -14,7 +14,7 @@ __all__ = ["blur", "detected", "power_law_noise", "processed"]
 Floats = NDArray[np.float32]
 
 SCATTER_SPREAD_MM = 45.0
-DETECTOR_BLUR_MM = 0.42
+DETECTOR_BLUR_MM = 0.37
 
 
 def blur(image: Floats, sigma_px: float) -> Floats:
@@ -80,6 +80,6 @@ def processed(signal: Floats, patient: Patient, mm_per_px: float, body: NDArray[
     middle = float(low + high) / 2
     flat = signal - patient.compression * (base - middle) + patient.sharpening * detail
     scaled = (flat - middle) / max(float(high - low), 0.1)
-    slope = 5.2 * patient.contrast
-    grey = 1 / (1 + np.exp(-slope * (scaled + (patient.brightness + 0.16))))
+    slope = 5.4 * patient.contrast
+    grey = 1 / (1 + np.exp(-slope * (scaled + (patient.brightness + 0.15))))
     return np.clip((grey - 0.06) / 0.92, 0, 1)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.simulate.phantom.cage import APEX_Y_MM, Cage
-from overread.simulate.phantom.canvas import chord, smooth_step
+from overread.simulate.phantom.canvas import chord, fourth_power, smooth_step
 from overread.simulate.phantom.mediastinum import Mediastinum
 from overread.simulate.phantom.patient import Patient
 from overread.simulate.phantom.streams import stream
@@ -43,7 +43,7 @@ class Diaphragm:
         """Silhouette of one dome; ``out`` is 0 at the midline and 1 at the wall."""
         off = out - self.peak[k]
         outer, inner = np.maximum(off, 0) / (1.02 - self.peak[k]), np.maximum(-off, 0) / self.peak[k]
-        fall = self.rise_mm[k] * (1 - chord(1 - outer**2.4))
+        fall = self.rise_mm[k] * (1 - chord(1 - outer**2 * np.sqrt(outer)))
         return self.dome_y_mm[k] + fall + 14 * inner**2
 
 
@@ -79,12 +79,12 @@ def make_diaphragm(patient: Patient, *, seed: int) -> Diaphragm:
 def make_lungs(view: View, cage: Cage, diaphragm: Diaphragm, mediastinum: Mediastinum) -> Lungs:
     """Air along each beam: the cage's chord less mediastinum, heart and what the diaphragm takes."""
     x, y = view.at(0.0)
-    wall = cage.half_width(y[:, :]).astype(np.float32) - PLEURA_MM
-    depth = 2 * cage.half_depth(y).astype(np.float32)
+    wall = cage.half_width(y) - PLEURA_MM
+    depth = 2 * cage.half_depth(y)
     across = x / wall
     cap = APEX_Y_MM + 24 * ((np.abs(x) - 47) / 35) ** 2
     below_cap = y - cap
-    side = 1 - (across * across) ** 1.9
+    side = 1 - fourth_power(across)
     inside = (side > 0) & (below_cap > 0)
     cage_mm = depth * chord(side) * np.minimum(chord(below_cap / 30), 1)
     free = cage_mm * (1 - (1 - AIR_LEFT_BY_HEART) * mediastinum.share)

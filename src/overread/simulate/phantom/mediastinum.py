@@ -10,7 +10,7 @@ from scipy.interpolate import PchipInterpolator
 from scipy.ndimage import gaussian_filter1d
 
 from overread.simulate.phantom.cage import Cage
-from overread.simulate.phantom.canvas import chord
+from overread.simulate.phantom.canvas import chord, fourth_power
 from overread.simulate.phantom.patient import Patient
 from overread.simulate.phantom.streams import stream
 from overread.simulate.phantom.view import View
@@ -39,7 +39,7 @@ def make_mediastinum(view: View, patient: Patient, cage: Cage, *, dome_y: float,
     rng = stream(seed, "mediastinum")
     heart = _heart(view, patient, cage, dome_y, rng)
     vessels = _great_vessels(view, patient, rng)
-    share = np.sqrt(np.sqrt(heart**4 + vessels**4))
+    share = np.sqrt(np.sqrt(fourth_power(heart) + fourth_power(vessels)))
     return Mediastinum(
         share=np.minimum(share, 1),
         airway_mm=_airway(view, rng),
@@ -89,7 +89,7 @@ def _great_vessels(view: View, patient: Patient, rng: np.random.Generator) -> Fl
     radius = 15 + 2.5 * age + rng.normal(0, 1.2)
     off_x, off_y = x - (21 + 4 * age), (y - (66 + shift - 3 * age)) / 1.12
     knob = chord(1 - (off_x * off_x + off_y * off_y) / (radius * radius)) * 0.7
-    return np.sqrt(np.sqrt(column**4 + knob**4))
+    return np.sqrt(np.sqrt(fourth_power(column) + fourth_power(knob)))
 
 
 def _airway(view: View, rng: np.random.Generator) -> Floats:

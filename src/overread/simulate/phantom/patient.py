@@ -69,6 +69,8 @@ class Patient:
         Share of the fine detail that the processing adds.
     film_mm
         Width and height of the field.
+    position_mm
+        How far the patient stands from the middle of the field, to the image's right and down.
     """
 
     sex: Sex
@@ -92,6 +94,7 @@ class Patient:
     compression: float
     sharpening: float
     film_mm: tuple[float, float]
+    position_mm: tuple[float, float]
 
 
 def draw_patient(seed: int) -> Patient:
@@ -115,7 +118,7 @@ def draw_patient(seed: int) -> Patient:
         heart_ratio=normal(0.46, 0.04, 0.37, 0.58),
         clavicle_angle_deg=normal(10, 6, -6, 26),
         scapula_mm=normal(4, 9, -16, 24),
-        breast_mm=float(np.clip(rng.lognormal(np.log(32), 0.45), 12, 75)) if female else 0.0,
+        breast_mm=float(np.clip(rng.lognormal(np.log(38), 0.45), 12, 85)) if female else 0.0,
         quanta=float(np.exp(rng.uniform(np.log(2e5), np.log(1.6e6)))),
         bone_contrast=normal(1.0, 0.12, 0.7, 1.35),
         scatter_ratio=normal(0.8, 0.2, 0.35, 1.3),
@@ -124,4 +127,5 @@ def draw_patient(seed: int) -> Patient:
         compression=float(rng.uniform(0.1, 0.45)),
         sharpening=float(rng.uniform(0.0, 0.6)),
         film_mm=FILMS_MM[int(rng.choice(3, p=(0.55, 0.27, 0.18)))],
+        position_mm=(normal(0, 6, -15, 15), normal(0, 9, -22, 22)),
     )

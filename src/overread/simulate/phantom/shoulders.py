@@ -71,9 +71,9 @@ def _blade(canvas: Canvas, outline: Points) -> None:
 
 
 def _humerus(canvas: Canvas, side: int, arms: Arms) -> None:
-    y = np.linspace(36, 330, 60)
+    y = np.linspace(36, 430, 80)
     x = arms.axis(y, side) + 5 - 12 * np.exp(-(((y - 44) / 24) ** 2))
-    points = np.column_stack([side * x, y, np.full(60, ARM_Z_MM)])
+    points = np.column_stack([side * x, y, np.full(80, ARM_Z_MM)])
     radius = 11.5 + 11 * np.exp(-(((y - 44) / 26) ** 2))
     canvas.tube(
         points, radius_mm=radius, depth_mm=1.8 * radius, shell=0.5 * CORTEX, core=0.3 * MARROW, wall=0.22

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.simulate.phantom.cage import SPINE_Z_MM, Cage
-from overread.simulate.phantom.canvas import chord, smooth_step
+from overread.simulate.phantom.canvas import chord, fourth_power, smooth_step
 from overread.simulate.phantom.view import View
 
 __all__ = ["spine_amount"]
@@ -34,7 +34,7 @@ def spine_amount(view: View, cage: Cage, rng: np.random.Generator) -> Floats:
     half = 12.5 + np.clip(number + 5, 0, 25) * 0.58
     bow = rng.normal(0, 2.5) * np.sin(y / 90 + rng.uniform(0, 6))
     across = (x - bow) / (half * (0.9 + 0.1 * along * along))
-    inside = 1 - across**4 - (along / 0.86) ** 8
+    inside = 1 - fourth_power(across) - fourth_power((along / 0.86) ** 2)
     rim = smooth_step(inside, 0.0, 0.12) * (1 - smooth_step(inside, 0.12, 0.5))
     side = np.abs(across)
     pedicle = _ellipse(side - 0.62, along + 0.25, 0.2, 0.33)

@@ -59,35 +59,49 @@ def dark_fields(pixels: NDArray[np.floating], mm_per_px: float) -> NDArray[np.bo
 
 
 def texture_spectrum(
-    pixels: NDArray[np.floating], mm_per_px: float, field: NDArray[np.bool_], *, patch_mm: float = PATCH_MM
+    pixels: NDArray[np.floating],
+    mm_per_px: float | tuple[float, float],
+    field: NDArray[np.bool_],
+    *,
+    patch_mm: float = PATCH_MM,
 ) -> Spectrum:
     """Mean periodogram of the square patches that lie wholly inside a field.
 
     Patches of ``patch_mm`` step by half their side. Each loses its mean and its best plane and is multiplied
-    by a Hann window w; its power is |DFT|^2 mm_per_px^2 / sum w^2, averaged over rings of equal frequency.
+    by a Hann window w; its power is |DFT|^2 dx dy / sum w^2, averaged over rings of equal frequency, 1/patch_mm
+    wide. Pixels need not be square: ``mm_per_px`` may be (dx, dy), so that nothing has to be resampled.
     """
-    n = round(patch_mm / mm_per_px)
-    count = cv2.boxFilter(field.astype(np.float32), -1, (n, n), normalize=False, anchor=(0, 0))
-    window = np.outer(np.hanning(n), np.hanning(n))
-    scale = mm_per_px**2 / np.sum(window**2)
-    t = np.arange(n) - (n - 1) / 2
-    total, n_patches = np.zeros((n, n)), 0
-    for r in range(0, field.shape[0] - n, n // 2):
-        for c in range(0, field.shape[1] - n, n // 2):
-            if count[r, c] < n * n - 0.5:
-                continue
-            patch = pixels[r : r + n, c : c + n].astype(np.float64)
-            patch = patch - patch.mean()
-            slope = 12 / (n * n * (n * n - 1))
-            patch = patch - slope * np.outer(t, np.ones(n)) * np.sum(patch * t[:, None])
-            patch = patch - slope * np.outer(np.ones(n), t) * np.sum(patch * t[None, :])
-            total += np.abs(np.fft.fft2(patch * window)) ** 2 * scale
-            n_patches += 1
-    f = np.fft.fftfreq(n, mm_per_px)
-    ring = np.rint(np.hypot(f[:, None], f[None, :]) * n * mm_per_px).astype(int)
-    keep = ring <= n // 2
-    power = np.bincount(ring[keep], total[keep]) / np.bincount(ring[keep]) / max(n_patches, 1)
-    return Spectrum(np.arange(n // 2 + 1) / (n * mm_per_px), power, n_patches)
+    dx, dy = _sides(mm_per_px)
+    columns, rows = round(patch_mm / dx), round(patch_mm / dy)
+    window = np.outer(np.hanning(rows), np.hanning(columns))
+    count = cv2.boxFilter(field.astype(np.float32), -1, (columns, rows), normalize=False, anchor=(0, 0))
+    total, n_patches = np.zeros((rows, columns)), 0
+    for r in range(0, field.shape[0] - rows, rows // 2):
+        for c in range(0, field.shape[1] - columns, columns // 2):
+            if count[r, c] > rows * columns - 0.5:
+                patch = _without_plane(pixels[r : r + rows, c : c + columns].astype(np.float64))
+                total += np.abs(np.fft.fft2(patch * window)) ** 2
+                n_patches += 1
+    power = total * (dx * dy / np.sum(window**2) / max(n_patches, 1))
+    frequency = np.hypot(np.fft.fftfreq(rows, dy)[:, None], np.fft.fftfreq(columns, dx)[None, :])
+    ring = np.rint(frequency * patch_mm).astype(int)
+    keep = ring <= int(0.5 / max(dx, dy) * patch_mm)
+    size = np.bincount(ring[keep])
+    return Spectrum(
+        np.bincount(ring[keep], frequency[keep]) / size,
+        np.bincount(ring[keep], power[keep]) / size,
+        n_patches,
+    )
+
+
+def _without_plane(patch: Floats) -> Floats:
+    """Patch less its best plane; the coordinates are orthogonal, so each slope is a projection."""
+    flat = patch - patch.mean()
+    for axis, n in enumerate(patch.shape):
+        t = np.arange(n) - (n - 1) / 2
+        along = t[:, None] if axis == 0 else t[None, :]
+        flat = flat - along * (np.sum(flat * along) / (np.sum(t * t) * (patch.size / n)))
+    return flat
 
 
 def power_law_exponent(spectrum: Spectrum, *, band_per_mm: tuple[float, float] = BAND_PER_MM) -> float:
@@ -108,10 +122,18 @@ def grey_histogram(pixels: NDArray[np.floating], *, bins: int = 64) -> Floats:
 
 
 def edge_strengths(
-    pixels: NDArray[np.floating], mm_per_px: float, *, percentiles: tuple[float, ...] = (50, 75, 90, 97, 99)
+    pixels: NDArray[np.floating],
+    mm_per_px: float | tuple[float, float],
+    *,
+    percentiles: tuple[float, ...] = (50, 75, 90, 97, 99),
 ) -> Floats:
     """Percentiles of the gradient's length at a scale of 1 mm, a mm, over the range between 1 and 99 per cent."""
+    dx, dy = _sides(mm_per_px)
     low, high = np.percentile(pixels, [1, 99])
-    smooth = cv2.GaussianBlur(pixels.astype(np.float32), (0, 0), 1.0 / mm_per_px)
-    gy, gx = np.gradient(smooth, mm_per_px)
+    smooth = cv2.GaussianBlur(pixels.astype(np.float32), (0, 0), sigmaX=1.0 / dx, sigmaY=1.0 / dy)
+    gy, gx = np.gradient(smooth, dy, dx)
     return np.percentile(np.hypot(gx, gy) / max(high - low, 1e-9), percentiles)
+
+
+def _sides(mm_per_px: float | tuple[float, float]) -> tuple[float, float]:
+    return mm_per_px if isinstance(mm_per_px, tuple) else (mm_per_px, mm_per_px)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from overread.simulate.phantom.arms import Arms
 from overread.simulate.phantom.cage import BASE_Y_MM, Cage
-from overread.simulate.phantom.canvas import chord, smooth_step
+from overread.simulate.phantom.canvas import chord, fourth_power, smooth_step
 from overread.simulate.phantom.detector import power_law_noise
 from overread.simulate.phantom.lungs import Diaphragm
 from overread.simulate.phantom.patient import Patient
@@ -25,16 +25,15 @@ STOMACH_Z_MM = -20.0
 def soft_tissue(view: View, patient: Patient, cage: Cage, arms: Arms, *, seed: int) -> Floats:
     """Thickness of the body along each beam in mm, as if the lungs were solid.
 
-    Trunk, shoulders, neck and arms run into each other: the cube root of the sum of their cubes.
+    Trunk, shoulders, neck and arms run into each other: the fourth root of the sum of their fourth powers.
     """
     rng = stream(seed, "trunk")
     x, y = view.at(0.0)
-    body = _trunk(x, y, patient, cage) ** 3
+    body = fourth_power(_trunk(x, y, patient, cage))
     for part in (_shoulders(x, y, patient), _neck(x, y, patient, rng), _arms(x, y, patient, arms)):
-        body += part**3
-    return (
-        np.cbrt(body) + _breasts(view, patient, cage, rng) + _pectorals(x, y, patient) + _beside_spine(x, y)
-    )
+        body += fourth_power(part)
+    on_top = _breasts(view, patient, cage, rng) + _pectorals(x, y, patient) + _beside_spine(x, y)
+    return np.sqrt(np.sqrt(body)) + on_top
 
 
 def _trunk(x: Floats, y: Floats, patient: Patient, cage: Cage) -> Floats:
@@ -42,15 +41,16 @@ def _trunk(x: Floats, y: Floats, patient: Patient, cage: Cage) -> Floats:
     waist = (0.93 * cage.half_width_mm + 0.9 * patient.fat_mm) * smooth_step(y, 0, 90)
     half = np.maximum(chest, waist) * (1 - 0.02 * smooth_step(y, 200, 330))
     depth = cage.half_depth(np.maximum(y, 60)) + (13 + 0.55 * patient.fat_mm)
-    return 2 * depth * np.sqrt(chord(1 - (x / half) ** 4)) * smooth_step(y, -70, 60)
+    return 2 * depth * np.sqrt(chord(1 - fourth_power(x / half))) * smooth_step(y, -70, 60)
 
 
 def _shoulders(x: Floats, y: Floats, patient: Patient) -> Floats:
     """Trapezius and deltoid: from a slope between neck and shoulder down to the armpit."""
     reach = 200 + 0.5 * patient.fat_mm
-    slope = -58 - 0.3 * patient.fat_mm + 64 * np.minimum(np.abs(x) / reach, 1) ** 1.4
+    out = np.minimum(np.abs(x) / reach, 1)
+    slope = -58 - 0.3 * patient.fat_mm + 64 * out * np.sqrt(out)
     below = chord(np.minimum((y - slope) / 60, 1))
-    side = np.sqrt(chord(1 - (x / reach) ** 6))
+    side = np.sqrt(chord(1 - fourth_power(x / reach)))
     return (135 + patient.fat_mm) * below * side * (1 - smooth_step(y, 60, 190))
 
 
@@ -85,7 +85,7 @@ def _breasts(view: View, patient: Patient, cage: Cage, rng: np.random.Generator)
         ball = chord(1 - ((side * x - centre_x) / width) ** 2 - (dy / height) ** 2)
         crisp = smooth_step(dy, -20, 25)
         runs_out = 1 - 0.7 * smooth_step(-dy, 0, 1.9 * width)
-        total += patient.breast_mm * runs_out * (ball * crisp + ball**3 * (1 - crisp))
+        total += patient.breast_mm * runs_out * (ball * crisp + ball * ball * ball * (1 - crisp))
     return total
 
 

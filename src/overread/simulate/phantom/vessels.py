@@ -21,7 +21,7 @@ Points = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 LEAF_RADIUS_MM = 0.45
-THICKEST_MM = 7.0
+THICKEST_MM = 6.0
 MURRAY = 2.35
 TARGETS_PER_TREE = 260
 THRIFT = 0.45
@@ -62,8 +62,8 @@ def _trunk(
     y = HILUM_Y_MM[int(side > 0)] + rng.normal(0, 3)
     places = np.array([place for branch in branches for place in branch], dtype=np.float64)
     n = len(places)
-    x = side * (places[:, 0] + rng.normal(0, 2, n))
-    where = view.project(x, y + places[:, 1], np.zeros(n))
+    x = side * (places[:, 0] * rng.normal(1, 0.1) + rng.normal(0, 3.5, n))
+    where = view.project(x, y + places[:, 1] * rng.normal(1, 0.15) + rng.normal(0, 3, n), np.zeros(n))
     nodes = np.column_stack([where.columns, where.rows, np.zeros(n)]) * view.mm_per_px
     parents = np.maximum(np.arange(n) - 1, 0)
     parents[len(branches[0])] = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -20,7 +21,9 @@ Scalar = TypeVar("Scalar", bound=np.floating)
 
 SOURCE_TO_DETECTOR_MM = 1800.0
 DETECTOR_Z_MM = -150.0
+CENTRE_Y_MM = 128.0
 BENDS = 5
+UNBEND_ROUNDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +44,13 @@ class View:
     A point at depth z is magnified by M = S / (S - (z - z_detector)).
     The wave of ``bends`` moves the whole picture smoothly by a few mm, so that no two patients are similar
     figures of each other.
+    ``centre_mm`` is the patient's x and y at the middle of the image.
     """
 
     shape: tuple[int, int]
     mm_per_px: float
     size: float
-    centre_y_mm: float
+    centre_mm: tuple[float, float]
     yaw: float
     roll: float
     tilt: float
@@ -72,7 +76,7 @@ class View:
         height, width = self.shape
         u = ((np.arange(width) - (width - 1) / 2)[None, :] * self.mm_per_px).astype(np.float32)
         v = ((np.arange(height) - (height - 1) / 2)[:, None] * self.mm_per_px).astype(np.float32)
-        c, s = np.float32(np.cos(self.roll)), np.float32(np.sin(self.roll))
+        c, s = math.cos(self.roll), math.sin(self.roll)
         straight_u, straight_v = c * u + s * v, c * v - s * u
         du, dv = self.bend(straight_u, straight_v)
         return straight_u + du, straight_v + dv
@@ -81,28 +85,32 @@ class View:
         """Patient coordinates x, y of every pixel on the plane at depth z."""
         u, v = self._plane
         m = float(self.magnification(z))
-        x = (u / np.float32(m) - np.float32(z * np.sin(self.yaw))) / np.float32(np.cos(self.yaw))
-        y = v / np.float32(m) + np.float32(self.centre_y_mm - z * np.tan(self.tilt))
+        x = (u / m + (self.centre_mm[0] - z * math.sin(self.yaw))) / math.cos(self.yaw)
+        y = v / m + (self.centre_mm[1] - z * math.tan(self.tilt))
         return x, y
+
+    def _unbend(self, u: Points, v: Points) -> tuple[Points, Points]:
+        """Positions that `bend` moves to the given ones, by fixed-point iteration: it moves little and smoothly."""
+        before_u, before_v = u, v
+        for _ in range(UNBEND_ROUNDS):
+            du, dv = self.bend(before_u, before_v)
+            before_u, before_v = u - du, v - dv
+        return before_u, before_v
 
     def project(self, x: Points, y: Points, z: Points) -> Projected:
         """Pixels of points."""
         m = self.magnification(z)
-        u = m * (x * np.cos(self.yaw) + z * np.sin(self.yaw))
-        v = m * (y - self.centre_y_mm + z * np.tan(self.tilt))
-        du, dv = self.bend(u, v)
-        du, dv = self.bend(u - du, v - dv)
-        u, v = u - du, v - dv
-        c, s = np.cos(self.roll), np.sin(self.roll)
+        u = m * (x * math.cos(self.yaw) + z * math.sin(self.yaw) - self.centre_mm[0])
+        v = m * (y - self.centre_mm[1] + z * math.tan(self.tilt))
+        u, v = self._unbend(u, v)
+        c, s = math.cos(self.roll), math.sin(self.roll)
         height, width = self.shape
         columns = (c * u - s * v) / self.mm_per_px + (width - 1) / 2
         rows = (s * u + c * v) / self.mm_per_px + (height - 1) / 2
         return Projected(columns, rows, m / self.mm_per_px)
 
 
-def make_view(
-    patient: Patient, *, seed: int, shape: tuple[int, int], mm_per_px: float, centre_y_mm: float
-) -> View:
+def make_view(patient: Patient, *, seed: int, shape: tuple[int, int], mm_per_px: float) -> View:
     """Set up the exposure of a patient."""
     rng = stream(seed, "view")
     wavelength = rng.uniform(150, 450, BENDS)
@@ -121,9 +129,9 @@ def make_view(
         shape=shape,
         mm_per_px=mm_per_px,
         size=patient.size,
-        centre_y_mm=centre_y_mm,
-        yaw=np.radians(patient.rotation_deg),
-        roll=np.radians(patient.roll_deg),
-        tilt=np.radians(patient.tilt_deg),
+        centre_mm=(-patient.position_mm[0], CENTRE_Y_MM - patient.position_mm[1]),
+        yaw=math.radians(patient.rotation_deg),
+        roll=math.radians(patient.roll_deg),
+        tilt=math.radians(patient.tilt_deg),
         bends=bends,
     )

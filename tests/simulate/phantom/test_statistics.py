@@ -1,0 +1,105 @@
+"""Statistics: right on images whose answer is known, and alike for phantoms and radiographs."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import signal
+
+from overread.simulate.phantom import phantom
+from overread.simulate.phantom.detector import power_law_noise
+from overread.simulate.phantom.statistics import (
+    dark_fields,
+    edge_strengths,
+    grey_histogram,
+    power_law_exponent,
+    texture_spectrum,
+)
+from overread.simulate.phantom.streams import stream
+
+REAL_RANGE = (2.9, 3.5)
+
+
+def exponent_of(pixels, mm_per_px):
+    return power_law_exponent(texture_spectrum(pixels, mm_per_px, dark_fields(pixels, mm_per_px)))
+
+
+@pytest.mark.parametrize("exponent", [2.5, 3.2])
+def test_exponent_of_known_noise(exponent):
+    noise = power_law_noise((512, 512), exponent, stream(0, "n"), longest_px=300)
+    spectrum = texture_spectrum(noise, 0.7, np.ones(noise.shape, dtype=np.bool_))
+    assert spectrum.n_patches > 50
+    assert power_law_exponent(spectrum) == pytest.approx(exponent, abs=0.15)
+
+
+def test_power_agrees_with_scipy():
+    """White noise of variance v has the power v mm_per_px^2; scipy's periodogram says the same in one dimension."""
+    white = np.random.default_rng(0).normal(0, 3, (300, 300))
+    spectrum = texture_spectrum(white, 0.5, np.ones(white.shape, dtype=np.bool_))
+    _, density = signal.periodogram(white, fs=1 / 0.5, axis=1, window="hann", return_onesided=False)
+    assert spectrum.power[5:].mean() == pytest.approx(density.mean() * 0.5, rel=0.05)
+
+
+def test_pixels_need_not_be_square():
+    noise = power_law_noise((600, 600), 3.0, stream(3, "n"), longest_px=300)
+    squeezed = cv2.resize(noise, (300, 600), interpolation=cv2.INTER_AREA)
+    everywhere = np.ones(squeezed.shape, dtype=np.bool_)
+    spectrum = texture_spectrum(squeezed, (1.0, 0.5), everywhere)
+    assert power_law_exponent(spectrum, band_per_mm=(0.07, 0.25)) == pytest.approx(3.0, abs=0.2)
+
+
+def test_no_patch_no_exponent():
+    image = np.zeros((100, 100))
+    assert np.isnan(power_law_exponent(texture_spectrum(image, 0.7, image > 0)))
+
+
+def test_patches_lie_inside_the_field():
+    image = np.random.default_rng(1).normal(0, 1, (200, 200))
+    field = np.zeros(image.shape, dtype=np.bool_)
+    field[:, :100] = True
+    image[:, 100:] = np.nan
+    assert np.isfinite(texture_spectrum(image, 0.7, field).power).all()
+
+
+def test_histogram_and_edges_of_a_ramp():
+    ramp = np.linspace(0, 1, 200)[None, :].repeat(150, axis=0)
+    histogram = grey_histogram(ramp, bins=10)
+    assert histogram.sum() == pytest.approx(1)
+    np.testing.assert_allclose(histogram, 0.1, atol=0.02)
+    slope = 1 / 199 / 0.7 / (np.percentile(ramp, 99) - np.percentile(ramp, 1))
+    np.testing.assert_allclose(edge_strengths(ramp, 0.7, percentiles=(50, 75)), slope, rtol=1e-3)
+
+
+def test_dark_fields_are_in_the_lungs_of_most(phantoms):
+    shares = []
+    for made in phantoms:
+        found = dark_fields(made.pixels, made.mm_per_px)
+        shares.append((found & made.thorax).sum() / max(found.sum(), 1))
+    assert np.median(shares) > 0.9
+
+
+@pytest.fixture(scope="module")
+def exponents_of_phantoms():
+    return np.array([exponent_of(phantom(seed=seed).pixels, 0.7) for seed in range(12)])
+
+
+def test_texture_of_phantoms_is_in_the_range_of_real_lungs(exponents_of_phantoms):
+    assert REAL_RANGE[0] < np.nanmedian(exponents_of_phantoms) < REAL_RANGE[1]
+
+
+def test_texture_of_radiographs_by_the_same_code(shared_data, exponents_of_phantoms):
+    images = pd.read_csv(shared_data / "nih" / "images.csv")
+    exponents = []
+    for row in images[images["finding_labels"] == "No Finding"].iloc[::10].itertuples():
+        pixels = cv2.imread(str(shared_data / "nih" / "images" / row.file), cv2.IMREAD_GRAYSCALE).astype(
+            float
+        )
+        sides = (row.mm_per_px_x, row.mm_per_px_y)
+        exponents.append(
+            power_law_exponent(texture_spectrum(pixels, sides, dark_fields(pixels, np.mean(sides))))
+        )
+    median = np.nanmedian(exponents)
+    assert REAL_RANGE[0] < median < REAL_RANGE[1]
+    assert np.nanmedian(exponents_of_phantoms) == pytest.approx(median, abs=0.25)

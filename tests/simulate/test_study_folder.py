@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.errors import InvalidInputError, LockedError
+from overread.images import read_source, write_png16
+from overread.marks.tables import read_table
+from overread.marks.validation import validate_study
+from overread.simulate.backgrounds import background_files
+from overread.simulate.cases import CaseLaw
+from overread.simulate.recipes import FileRecipe
+from overread.simulate.study_folder import locked, write_study
+from overread.truth import merge_marks
+
+
+@pytest.fixture(scope="module")
+def backgrounds(tmp_path_factory) -> Path:
+    """Three square pictures with two dark lungs."""
+    folder = tmp_path_factory.mktemp("backgrounds")
+    y, x = np.mgrid[:260, :300]
+    lungs = np.minimum(((x - 80) / 45) ** 2, ((x - 220) / 45) ** 2) + ((y - 120) / 90) ** 2 < 1
+    rows = ["file,patient,mm_per_px_x,mm_per_px_y"]
+    for i in range(3):
+        noise = np.random.default_rng(i).normal(0, 1500, lungs.shape)
+        write_png16(folder / f"b{i}.png", np.clip(np.where(lungs, 15000, 42000) + noise, 0, 65535).astype(np.uint16))
+        rows.append(f"b{i}.png,p{i},1.2,1.1")
+    (folder / "table.csv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+def recipe(backgrounds: Path, n_images: int = 6, seed: int = 5) -> FileRecipe:
+    return FileRecipe(tuple(background_files(backgrounds, backgrounds / "table.csv")), n_images, CaseLaw(), seed, 1.4)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@pytest.fixture(scope="module")
+def study(backgrounds, tmp_path_factory) -> Path:
+    return write_study(recipe(backgrounds), tmp_path_factory.mktemp("study") / "s", format="png")
+
+
+def test_the_tables_are_those_of_a_study(study):
+    images, readings, marks = (
+        read_table(study / f"{kind}.csv", kind) for kind in ("images", "readings", "marks")
+    )
+    assert validate_study(marks, readings, images) == []
+    assert images["patient_id"].tolist() == ["p0", "p1", "p2"] * 2
+    assert len(merge_marks(marks, readings)) > 0
+    for path in images["path"]:
+        assert read_source(study / path).stored.dtype == np.uint16
+
+
+def test_what_is_known_fits_the_images(study):
+    nodules = pd.read_csv(study / "known" / "nodules.csv")
+    for image_id, rows in nodules.groupby("image_id"):
+        mask = read_source(study / "known" / "masks" / f"{image_id}.png").stored
+        assert set(np.unique(mask)) == set(range(len(rows) + 1))
+    known = pd.read_csv(study / "known" / "marks.csv", dtype=str, na_filter=False)
+    assert set(known["mark_id"]) == set(pd.read_csv(study / "marks.csv")["mark_id"])
+    assert set(pd.read_csv(study / "known" / "backgrounds.csv")["background"]) == {"b0.png", "b1.png", "b2.png"}
+
+
+def test_the_bytes_do_not_depend_on_the_workers(study, backgrounds, tmp_path):
+    other = write_study(recipe(backgrounds), tmp_path / "other", format="png", workers=2)
+    assert contents(other) == contents(study)
+
+
+def test_a_finished_folder_is_left_alone(study, backgrounds):
+    before = contents(study)
+    steps: list[tuple[int, int]] = []
+    write_study(recipe(backgrounds), study, format="png", progress=lambda *step: steps.append(step))
+    assert steps == []
+    assert contents(study) == before
+
+
+@pytest.mark.parametrize("damage", ["half a line", "a changed image", "a lost image"])
+def test_a_broken_run_is_taken_up_where_it_was(study, backgrounds, tmp_path, damage):
+    folder = write_study(recipe(backgrounds), tmp_path / "s", format="png")
+    journal = folder / "known" / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    (folder / "marks.csv").unlink()
+    if damage == "half a line":
+        journal.write_bytes(b"".join(lines[:3]) + lines[3][:50])
+    elif damage == "a changed image":
+        (folder / json.loads(lines[3])["path"]).write_bytes(b"spoilt")
+    else:
+        (folder / json.loads(lines[3])["path"]).unlink()
+    steps: list[tuple[int, int]] = []
+    write_study(recipe(backgrounds), folder, format="png", progress=lambda *step: steps.append(step))
+    assert steps == [(4, 6), (5, 6), (6, 6)]
+    assert contents(folder) == contents(study)
+
+
+@pytest.mark.parametrize("change", [{"seed": 6}, {"n_images": 7}])
+def test_a_folder_of_another_cohort_is_refused(study, backgrounds, change):
+    before = contents(study)
+    with pytest.raises(InvalidInputError, match="another seed or other settings"):
+        write_study(recipe(backgrounds, **change), study, format="png")
+    with pytest.raises(InvalidInputError, match="another seed or other settings"):
+        write_study(recipe(backgrounds), study, format="dicom")
+    assert contents(study) == before
+
+
+def test_a_folder_with_something_else_is_refused(backgrounds, tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(InvalidInputError, match="not empty"):
+        write_study(recipe(backgrounds), tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_two_runs_at_once_are_refused(study, backgrounds):
+    with locked(study), pytest.raises(LockedError):
+        write_study(recipe(backgrounds), study, format="png")
+
+
+@pytest.mark.parametrize("wrong", [{"format": "bmp"}, {"workers": 0}])
+def test_senseless_orders_are_refused(backgrounds, tmp_path, wrong):
+    with pytest.raises(InvalidInputError):
+        write_study(recipe(backgrounds), tmp_path / "s", **wrong)
+
+
+KILLED = """
+import sys
+from tests.simulate.test_study_folder import recipe
+from pathlib import Path
+from overread.simulate.study_folder import write_study
+write_study(recipe(Path(sys.argv[1])), sys.argv[2], format="png")
+"""
+
+
+def test_a_killed_run_goes_on_to_the_same_bytes(study, backgrounds, tmp_path):
+    folder = tmp_path / "s"
+    source = str(Path(__file__).parents[2])
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([source, f"{source}/src"])}
+    running = subprocess.Popen([sys.executable, "-c", KILLED, str(backgrounds), str(folder)], env=env)
+    journal = folder / "known" / "journal.jsonl"
+    while running.poll() is None and (not journal.exists() or journal.read_bytes().count(b"\n") < 2):
+        time.sleep(0.005)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    write_study(recipe(backgrounds), folder, format="png")
+    left = {name for name in contents(folder) if ".overread-" in name}
+    assert {k: v for k, v in contents(folder).items() if k not in left} == contents(study)
