@@ -293,7 +293,7 @@ def weights(table: pd.DataFrame) -> str:
     widest = max(float(table["weight"].abs().max()), 1e-12)
     rows = "".join(
         f"<tr><td>{escape(str(row.feature))}</td><td>{row.weight:+.3f}</td>"
-        f'<td style="text-align:left"><span class="bar" style="width:{6 * abs(row.weight) / widest:.2f}rem;'
+        f'<td style="text-align:left"><span class="bar" style="--share:{abs(row.weight) / widest:.3f};'
         f'background:{POSITIVE if row.weight > 0 else NEGATIVE}"></span></td>'
         f'<td class="words">{escape(str(row.meaning))}</td></tr>'
         for row in records(table)
