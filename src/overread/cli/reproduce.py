@@ -25,6 +25,10 @@ single_reader = "fp"
 
 [soft]
 normalizations = ["none", "bags", "class"]
+
+# A worker's first image waits for the compiler, which a busy machine may keep waiting too.
+[limits]
+seconds_per_image = 1800.0
 """
 
 
@@ -66,6 +70,8 @@ def reproduce(
 
     if images is not None and images < 60:
         raise UsageError(f"--images {images}: fewer than 60 images have too few objects to learn from")
+    if workers is not None and workers < 1:
+        raise UsageError(f"--workers {workers}: need at least one")
     if images_csv is not None and backgrounds is None:
         raise UsageError("--images-csv needs the folder of the --backgrounds too")
     n_workers = processors() if workers is None else workers
