@@ -47,7 +47,7 @@ def test_the_page_is_what_the_finished_run_gives_again(run, page):
 def test_table_1_has_the_numbers_of_the_results(page, results, number, source, treatment):
     tables = [
         table
-        for table in re.findall(r"<table>.*?</table>", page, re.S)
+        for table in re.findall(r"<table[^>]*>.*?</table>", page, re.S)
         if "Number selected features" in table
     ]
     printed = [row for row in cells(tables[number]) if row[0] in ("GT sensitivity", "Image sensitivity")]

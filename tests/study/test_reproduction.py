@@ -43,12 +43,6 @@ def test_sum_and_mean_differ_in_the_scale_of_lambda_alone(rows):
     assert total.at_paper is None
 
 
-def test_lambda_above_its_largest_value_leaves_no_feature(rows):
-    above = [row for row in rows if row.lambda_max < 0.05]
-    assert above
-    assert all(row.at_paper == 0 for row in above)
-
-
 def test_the_page_has_the_paper_s_numbers_beside_the_run_s(run, rows):
     page = reproduction_page(run, rows)
     assert "| images | 1,978 | 36 |" in page
