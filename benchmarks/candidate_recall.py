@@ -1,6 +1,7 @@
 """How many golden nodules of the frozen benchmark the candidates reach, by size and contrast, beside chance.
 
 Usage: python -m benchmarks.candidate_recall ../shared/data/nih [--every 1]
+       python -m benchmarks.candidate_recall --phantoms 100
 
 Chance is the recall of the candidates of the clean background at the same places. Writes Markdown.
 """
@@ -8,8 +9,9 @@ Chance is the recall of the candidates of the clean background at the same place
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,12 +19,20 @@ import cv2
 import numpy as np
 import pandas as pd
 
+from benchmarks.freeze_nih import LAW
 from overread.candidates import generate
 from overread.images import from_array
-from overread.simulate.benchmarks.frozen import FrozenCohort, frozen_cohort
-from overread.simulate.benchmarks.nih import NIH_GRID_MM, nih_background, nih_files, nih_image
+from overread.simulate import phantom
+from overread.simulate.backgrounds import phantom_background
+from overread.simulate.benchmarks.frozen import frozen_cohort
+from overread.simulate.benchmarks.nih import nih_background, nih_files
+from overread.simulate.cases import Background, draw_case, inserted_pixels
+from overread.simulate.nodules import Nodule
+from overread.simulate.readers import draw_readings
+from overread.simulate.tables import mark_rows, nodule_rows, nodules_by_image
 from overread.truth import HIT, STRICT_HIT, HitRule, candidate_hits, merge_marks
 
+SEED = 7_000
 LIMITS = (20, 60, 100)
 RULES = {"hit": HIT, "strict hit": STRICT_HIT}
 SIZES_MM = (6, 8, 10, 15, 20, 30)
@@ -39,48 +49,106 @@ class Found:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?", help="backgrounds of nih-240x3")
     parser.add_argument("--every", type=int, default=1, help="take every n-th background only")
+    parser.add_argument("--phantoms", type=int, default=0, help="take that many phantoms instead")
     arguments = parser.parse_args()
     cv2.setNumThreads(1)
-    cohort = frozen_cohort("nih-240x3")
-    backgrounds = sorted(set(cohort.images["background"]))[:: arguments.every]
-    images = cohort.images[cohort.images["background"].isin(backgrounds)]
-    found = find(cohort, images, arguments.folder)
-    for name, objects in golden_objects(cohort, images).items():
-        print(f"\n### {name}: {len(objects)} on {len(images)} images\n")
+    if arguments.phantoms:
+        drawn = phantom_cases(arguments.phantoms)
+    elif arguments.folder is not None:
+        drawn = frozen_cases(arguments.folder, arguments.every)
+    else:
+        parser.error("give the folder of the backgrounds, or --phantoms N")
+    found = find(drawn)
+    for name, objects in golden_objects(drawn).items():
+        print(f"\n### {name}: {len(objects)} on {sum(len(c.nodules) for c in drawn.cases)} images\n")
         print("\n".join(tables(objects, found)))
 
 
-def find(cohort: FrozenCohort, images: pd.DataFrame, folder: Path) -> Found:
-    """Run the candidate generator on every image and on every clean background."""
+@dataclass(frozen=True, eq=False)
+class Insertions:
+    """A background by what makes it, and its nodules by image id."""
+
+    background: Callable[[], Background]
+    nodules: dict[str, list[Nodule]]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Backgrounds with what is inserted, and the tables of nodules, marks and readings."""
+
+    cases: list[Insertions]
+    nodules: pd.DataFrame
+    marks: pd.DataFrame
+    readings: pd.DataFrame
+
+
+def frozen_cases(folder: Path, every: int) -> Drawn:
+    """Every n-th background of the frozen benchmark with its three images."""
+    cohort = frozen_cohort("nih-240x3")
     files = nih_files(cohort, folder / "images", folder / "images.csv")
+    chosen = sorted(set(cohort.images["background"]))[::every]
+    images = cohort.images[cohort.images["background"].isin(chosen)]
+    nodules = nodules_by_image(cohort.nodules)
+    cases = [
+        Insertions(partial(nih_background, files[name]), {i: nodules.get(i, []) for i in rows["image_id"]})
+        for name, rows in images.groupby("background")
+    ]
+    kept = (
+        t[t["image_id"].isin(images["image_id"])] for t in (cohort.nodules, cohort.marks, cohort.readings)
+    )
+    return Drawn(cases, *kept)
+
+
+def phantom_cases(n: int) -> Drawn:
+    """Phantoms with nodules in the lungs by the frozen benchmark's law."""
+    cases, nodules, marks, readings = [], [], [], []
+    for seed in range(n):
+        image_id = f"phantom-{seed}"
+        random = np.random.default_rng([SEED, seed])
+        log = draw_readings([image_id], LAW.readers, random)
+        background = partial(phantom_at, seed)
+        case = draw_case(background(), list(log["reader_id"]), LAW, random)
+        cases.append(Insertions(background, {image_id: list(case.nodules)}))
+        nodules += nodule_rows(image_id, case.nodules)
+        marks += mark_rows(image_id, case)
+        readings.append(log)
+    return Drawn(cases, pd.DataFrame(nodules), pd.DataFrame(marks), pd.concat(readings, ignore_index=True))
+
+
+def phantom_at(seed: int) -> Background:
+    return phantom_background(phantom(seed=SEED + seed))
+
+
+def find(drawn: Drawn) -> Found:
+    """Run the candidate generator on every image and on every clean background."""
     found, chance = [], []
-    for background, rows in images.groupby("background"):
-        clean = candidates_of(nih_background(files[background]).pixels)
-        for image_id in rows["image_id"]:
-            pixels = nih_image(cohort, image_id, files[background])
-            found.append(candidates_of(pixels).assign(image_id=image_id))
+    for case in drawn.cases:
+        background = case.background()
+        clean = candidates_of(inserted_pixels(background, []), background.mm_per_px)
+        for image_id, nodules in case.nodules.items():
+            pixels = inserted_pixels(background, nodules)
+            found.append(candidates_of(pixels, background.mm_per_px).assign(image_id=image_id))
             chance.append(clean.assign(image_id=image_id))
     return Found(pd.concat(found, ignore_index=True), pd.concat(chance, ignore_index=True))
 
 
-def candidates_of(pixels: np.ndarray) -> pd.DataFrame:
-    table = generate(from_array(pixels.astype(np.float32), NIH_GRID_MM), limit=max(LIMITS))
+def candidates_of(pixels: np.ndarray, mm_per_px: float) -> pd.DataFrame:
+    table = generate(from_array(pixels.astype(np.float32), mm_per_px), limit=max(LIMITS))
     return table.assign(rank=np.arange(len(table)))
 
 
-def golden_objects(cohort: FrozenCohort, images: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def golden_objects(drawn: Drawn) -> dict[str, pd.DataFrame]:
     """Golden nodules by their known outline, and all golden objects as the readers' marks were merged."""
-    ids = set(images["image_id"])
-    marks, readings = (t[t["image_id"].isin(ids)] for t in (cohort.marks, cohort.readings))
-    truth = merge_marks(marks.drop(columns="object_id"), readings)
+    marks = drawn.marks
+    truth = merge_marks(marks.drop(columns="object_id"), drawn.readings)
     golden = truth[truth["golden"]]
     meant = marks.set_index("mark_id")["object_id"]
     named = golden["mark_ids"].map(lambda keys: sorted(name for name in meant[list(keys)] if name))
     keys = {(i, n) for i, names in zip(golden["image_id"], named, strict=True) for n in names}
-    nodules = cohort.nodules[
-        [key in keys for key in zip(cohort.nodules["image_id"], cohort.nodules["nodule_id"], strict=True)]
+    nodules = drawn.nodules[
+        [key in keys for key in zip(drawn.nodules["image_id"], drawn.nodules["nodule_id"], strict=True)]
     ]
     radius = nodules["diameter_mm"] / 2
     ratio = np.sqrt(nodules["axis_ratio"])

@@ -34,15 +34,26 @@ def run(*, quick: bool) -> list[Row]:
     one_image(0, {})
     for seed in range(1, repeats + 1):
         one_image(seed, steps)
-    rows = [Row(what, median(seconds), None, None, "s", "0.7 mm, one core") for what, seconds in steps.items()]
+    rows = [
+        Row(what, median(seconds), None, None, "s", "0.7 mm, one core") for what, seconds in steps.items()
+    ]
     start = time.process_time()
     simulated_counts(PAPER_LAW, 1978, 0)
     rows.append(
-        Row("readers of 1,978 images, marks merged, no pixels", time.process_time() - start, None, None, "s", "")
+        Row(
+            "readers of 1,978 images, marks merged, no pixels",
+            time.process_time() - start,
+            None,
+            None,
+            "s",
+            "",
+        )
     )
     sizes = (10, 40) if quick else (50, 400)
     for size in sizes:
-        rows.append(Row(f"peak memory, cohort of {size} phantoms", peak(size), None, None, "MB", "1.4 mm grid"))
+        rows.append(
+            Row(f"peak memory, cohort of {size} phantoms", peak(size), None, None, "MB", "1.4 mm grid")
+        )
     return rows
 
 
@@ -66,9 +77,7 @@ def one_image(seed: int, steps: dict[str, list[float]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         timed("write PNG", lambda: write_png16(path / "a.png", pixels))
-        timed(
-            "write DICOM", lambda: write_dicom(path / "a.dcm", pixels, 0.7, patient_id="p", image_id="i")
-        )
+        timed("write DICOM", lambda: write_dicom(path / "a.dcm", pixels, 0.7, patient_id="p", image_id="i"))
 
 
 def peak(n_images: int) -> float:

@@ -10,7 +10,10 @@ from overread.cli import main
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("simulated") / "s"
-    assert main(["simulate", str(path), "--n-images", "2", "--readers", "5", "--grid-mm", "1.4", "--seed", "4"]) == 0
+    assert (
+        main(["simulate", str(path), "--n-images", "2", "--readers", "5", "--grid-mm", "1.4", "--seed", "4"])
+        == 0
+    )
     return path
 
 

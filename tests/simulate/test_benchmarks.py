@@ -128,7 +128,9 @@ def test_backgrounds_of_another_kind_are_refused(cohort, tmp_path):
 
 def test_the_reference_filter_finds_a_spot_and_leaves_a_line():
     y, x = np.mgrid[:200, :200] * 0.7
-    image = 50 * np.exp(-((x - 60) ** 2 + (y - 60) ** 2) / (2 * 4**2)) + 50 * np.exp(-((x - 110) ** 2) / (2 * 3**2))
+    image = 50 * np.exp(-((x - 60) ** 2 + (y - 60) ** 2) / (2 * 4**2)) + 50 * np.exp(
+        -((x - 110) ** 2) / (2 * 3**2)
+    )
     spots = curvature_spots(image, np.ones(image.shape, dtype=bool), 0.7)
     assert (spots["x_mm"][0], spots["y_mm"][0]) == pytest.approx((60, 60), abs=1.0)
     assert (spots["response"][1:] < 0.05 * spots["response"][0]).all()

@@ -32,7 +32,8 @@ def test_the_strongest_blobs_are_the_spots_that_are_there(background):
 
 def test_a_case_is_the_same_for_the_same_stream(background):
     cases = [
-        draw_case(background, ["R1", "R5"], CaseLaw(), np.random.default_rng(4), n_nodules=2) for _ in range(2)
+        draw_case(background, ["R1", "R5"], CaseLaw(), np.random.default_rng(4), n_nodules=2)
+        for _ in range(2)
     ]
     assert cases[0].nodules == cases[1].nodules
     assert cases[0].marks == cases[1].marks
@@ -68,11 +69,15 @@ def test_pixels_without_nodules_are_the_background(background):
 
 def test_nodules_survive_their_table(background, tmp_path):
     law = CaseLaw(nodules=NoduleLaw(spiculated=0.5, with_spicules=0.5))
-    cases = {f"i{s}": draw_case(background, ["R1"], law, np.random.default_rng(s), n_nodules=2) for s in range(8)}
+    cases = {
+        f"i{s}": draw_case(background, ["R1"], law, np.random.default_rng(s), n_nodules=2) for s in range(8)
+    }
     table = pd.DataFrame([row for name, case in cases.items() for row in nodule_rows(name, case.nodules)])
     table.to_csv(tmp_path / "nodules.csv", index=False)
     again = nodules_by_image(pd.read_csv(tmp_path / "nodules.csv", dtype={"image_id": str}))
-    assert {name: tuple(nodules) for name, nodules in again.items()} == {n: c.nodules for n, c in cases.items()}
+    assert {name: tuple(nodules) for name, nodules in again.items()} == {
+        n: c.nodules for n, c in cases.items()
+    }
 
 
 def test_a_damaged_row_is_named(background):
@@ -83,6 +88,8 @@ def test_a_damaged_row_is_named(background):
 
 
 def test_mark_ids_are_unique(background):
-    case = draw_case(background, [f"R{i}" for i in range(1, 9)], CaseLaw(), np.random.default_rng(2), n_nodules=3)
+    case = draw_case(
+        background, [f"R{i}" for i in range(1, 9)], CaseLaw(), np.random.default_rng(2), n_nodules=3
+    )
     ids = [row["mark_id"] for row in mark_rows("a", case)]
     assert len(ids) == len(set(ids)) > 3

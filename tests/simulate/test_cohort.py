@@ -11,8 +11,8 @@ from overread.errors import InvalidInputError, TableError, UsageError
 from overread.images import read_image, read_source
 from overread.simulate import benchmark, cohort, phantom
 from overread.simulate.backgrounds import background_files, phantom_background
-from overread.simulate.recipes import ANATOMY_BITS, PhantomRecipe
 from overread.simulate.reader_fit import PAPER_LAW
+from overread.simulate.recipes import ANATOMY_BITS, PhantomRecipe
 
 GRID = 1.4
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
+from tests.simulate.seam import seam_auc, seam_features
 
 from overread.simulate.backgrounds import BackgroundFile
 from overread.simulate.benchmarks.nih import nih_background
@@ -15,8 +16,14 @@ from overread.simulate.insertion import (
     ring_noise,
     with_conspicuity,
 )
-from overread.simulate.nodules import Nodule, NoduleLaw, draw_nodules, nodule_mask, relative_radius, window_around
-from tests.simulate.seam import seam_auc, seam_features
+from overread.simulate.nodules import (
+    Nodule,
+    NoduleLaw,
+    draw_nodules,
+    nodule_mask,
+    relative_radius,
+    window_around,
+)
 
 MM = 0.7
 N = 256
@@ -47,7 +54,9 @@ def test_contrast_to_noise_is_what_was_asked_for(seed):
     nodule = with_conspicuity(nodules(seed)[0], pixels, LUNGS, MM, white=255.0)
     added = np.rint((insert_nodules(pixels, [nodule], MM, white=255.0) - pixels) * 257) / 257
     inside = nodule_mask(nodule, pixels.shape, MM)
-    assert added[inside].mean() / ring_noise(nodule, pixels, LUNGS, MM) == pytest.approx(nodule.conspicuity, rel=0.02)
+    assert added[inside].mean() / ring_noise(nodule, pixels, LUNGS, MM) == pytest.approx(
+        nodule.conspicuity, rel=0.02
+    )
 
 
 def test_the_noise_of_the_ring_is_its_definition():
@@ -161,7 +170,9 @@ def test_the_seam_cannot_be_told_in_real_radiographs(shared_data):
     table = pd.read_csv(shared_data / "nih" / "images.csv").head(60)
     backgrounds = []
     for row in table.itertuples():
-        file = BackgroundFile(shared_data / "nih" / "images" / row.file, "", (row.mm_per_px_x, row.mm_per_px_y))
+        file = BackgroundFile(
+            shared_data / "nih" / "images" / row.file, "", (row.mm_per_px_x, row.mm_per_px_y)
+        )
         pixels = nih_background(file).pixels
         middle = np.zeros(pixels.shape, dtype=bool)
         rows, columns = pixels.shape

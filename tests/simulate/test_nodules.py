@@ -93,8 +93,11 @@ def test_centroid_of_an_ellipse_is_its_centre():
 
 def test_nodules_follow_the_law():
     law = NoduleLaw()
-    drawn = [n for seed in range(300) for n in draw_nodules(
-        2, LUNGS, MM, law=law, blur_mm=0.5, random=np.random.default_rng(seed))]
+    drawn = [
+        n
+        for seed in range(300)
+        for n in draw_nodules(2, LUNGS, MM, law=law, blur_mm=0.5, random=np.random.default_rng(seed))
+    ]
     logs = np.log([n.diameter_mm for n in drawn])
     assert logs.mean() == pytest.approx(np.log(6 * 30) / 2, abs=0.08)
     assert {len(n.orders) for n in drawn} == {5, 8}
@@ -117,7 +120,9 @@ def test_no_lung_no_nodule():
     assert draw_nodules(3, empty, MM, law=NoduleLaw(), blur_mm=0.5, random=np.random.default_rng(0)) == []
 
 
-@pytest.mark.parametrize("wrong", [{"diameter_mm": 0.0}, {"axis_ratio": 1.2}, {"exponent": 0.0}, {"orders": (2,)}])
+@pytest.mark.parametrize(
+    "wrong", [{"diameter_mm": 0.0}, {"axis_ratio": 1.2}, {"exponent": 0.0}, {"orders": (2,)}]
+)
 def test_senseless_nodules_are_refused(wrong):
     with pytest.raises(InvalidInputError):
         Nodule(**{"x_mm": 1.0, "y_mm": 1.0, "diameter_mm": 8.0, **wrong})

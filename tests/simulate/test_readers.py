@@ -49,7 +49,11 @@ def test_the_level_of_a_nodule_is_the_formula():
 def test_false_marks_follow_the_threshold_and_cluster_in_images():
     readers = model(Reader("strict", threshold=0.5), Reader("lax", threshold=-0.5), false_marks=0.4)
     random = np.random.default_rng(3)
-    names = [m.reader_id for _ in range(3000) for m in marks_of_image([], ["strict", "lax"], readers, nowhere, random)]
+    names = [
+        m.reader_id
+        for _ in range(3000)
+        for m in marks_of_image([], ["strict", "lax"], readers, nowhere, random)
+    ]
     assert names.count("lax") / names.count("strict") == pytest.approx(np.e, rel=0.15)
     uneven = model(Reader("R1"), false_marks=1.0, image_variance=1.5)
     counts = [len(marks_of_image([], ["R1"], uneven, nowhere, random)) for _ in range(4000)]
@@ -71,7 +75,10 @@ def test_a_splitter_draws_several_small_ellipses_on_a_large_object():
 def test_hands_shake_as_much_as_they_should():
     readers = model(Reader("R1", skill=9.0, size=1.2), place_jitter=0.1, size_jitter=0.15, shape_jitter=0.0)
     random = np.random.default_rng(5)
-    drawn = [marks_of_image([SeenObject("N1", 50, 60, 20, 0.0)], ["R1"], readers, nowhere, random)[0] for _ in range(3000)]
+    drawn = [
+        marks_of_image([SeenObject("N1", 50, 60, 20, 0.0)], ["R1"], readers, nowhere, random)[0]
+        for _ in range(3000)
+    ]
     assert np.std([m.x_mm for m in drawn]) == pytest.approx(1.0, rel=0.06)
     assert np.mean(np.log([m.semi_major_mm for m in drawn])) == pytest.approx(np.log(12.0), abs=0.02)
     assert np.std(np.log([m.semi_major_mm for m in drawn])) == pytest.approx(0.15, rel=0.06)

@@ -32,14 +32,18 @@ def backgrounds(tmp_path_factory) -> Path:
     rows = ["file,patient,mm_per_px_x,mm_per_px_y"]
     for i in range(3):
         noise = np.random.default_rng(i).normal(0, 1500, lungs.shape)
-        write_png16(folder / f"b{i}.png", np.clip(np.where(lungs, 15000, 42000) + noise, 0, 65535).astype(np.uint16))
+        write_png16(
+            folder / f"b{i}.png", np.clip(np.where(lungs, 15000, 42000) + noise, 0, 65535).astype(np.uint16)
+        )
         rows.append(f"b{i}.png,p{i},1.2,1.1")
     (folder / "table.csv").write_text("\n".join(rows) + "\n")
     return folder
 
 
 def recipe(backgrounds: Path, n_images: int = 6, seed: int = 5) -> FileRecipe:
-    return FileRecipe(tuple(background_files(backgrounds, backgrounds / "table.csv")), n_images, CaseLaw(), seed, 1.4)
+    return FileRecipe(
+        tuple(background_files(backgrounds, backgrounds / "table.csv")), n_images, CaseLaw(), seed, 1.4
+    )
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -69,7 +73,11 @@ def test_what_is_known_fits_the_images(study):
         assert set(np.unique(mask)) == set(range(len(rows) + 1))
     known = pd.read_csv(study / "known" / "marks.csv", dtype=str, na_filter=False)
     assert set(known["mark_id"]) == set(pd.read_csv(study / "marks.csv")["mark_id"])
-    assert set(pd.read_csv(study / "known" / "backgrounds.csv")["background"]) == {"b0.png", "b1.png", "b2.png"}
+    assert set(pd.read_csv(study / "known" / "backgrounds.csv")["background"]) == {
+        "b0.png",
+        "b1.png",
+        "b2.png",
+    }
 
 
 def test_the_bytes_do_not_depend_on_the_workers(study, backgrounds, tmp_path):

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.candidates.lungs import LungFields
+from overread.candidates.lungs import LungFields, enlarged
 from overread.candidates.regions import Quality
 from overread.candidates.ribs import RIB_GRID_MM, Map, Mask, Ridges, on_grid
 from overread.images import Radiograph
@@ -46,12 +46,11 @@ def find_clavicles(radiograph: Radiograph, ridges: Ridges, fields: LungFields) -
     near, found = one_clavicle(curvature[0], left)
     far, also = one_clavicle(np.ascontiguousarray(curvature[1][:, ::-1]), right[:, ::-1])
     rows, columns = radiograph.shape
-    coarse = (near | far[:, ::-1]).astype(np.float32)
-    mask = cv2.resize(coarse, (columns, rows), interpolation=cv2.INTER_LINEAR) > 0.5
+    mask = enlarged(near | far[:, ::-1], (columns, rows))
     if not mask.any():
-        return Clavicles(np.asarray(mask), Quality.FALLBACK)
+        return Clavicles(mask, Quality.FALLBACK)
     lungs_known = fields.left_quality is fields.right_quality is Quality.FOUND
-    return Clavicles(np.asarray(mask), Quality.FOUND if found and also and lungs_known else Quality.DOUBTFUL)
+    return Clavicles(mask, Quality.FOUND if found and also and lungs_known else Quality.DOUBTFUL)
 
 
 def one_clavicle(curvature: Map, lung: Mask) -> tuple[Mask, bool]:

@@ -20,7 +20,7 @@ __all__ = ["overlay_figure"]
 
 # Okabe-Ito.
 ORANGE, SKY, GREEN, YELLOW, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#CC79A7"
-RIB_OPACITY = 0.45
+RIB_OPACITY = 0.4
 WIDTH_INCHES = 8.0
 
 
@@ -81,9 +81,12 @@ def outline(axes: Axes, mask: NDArray[np.bool_], extent: tuple[float, ...], colo
 def numbered(axes: Axes, candidates: pd.DataFrame) -> None:
     """Draw candidates as circles with rank and response."""
     from matplotlib.patches import Circle
+    from matplotlib.patheffects import withStroke
 
+    legible = [withStroke(linewidth=1.5, foreground="black")]
     columns = candidates[["x_mm", "y_mm", "radius_mm", "response"]].to_numpy(dtype=np.float64)
     for rank, (x, y, radius, response) in enumerate(columns, start=1):
-        axes.add_patch(Circle((x, y), radius, fill=False, color=YELLOW, lw=1.0))
+        axes.add_patch(Circle((x, y), radius, fill=False, color=YELLOW, lw=1.0, path_effects=legible))
         place = x + 0.7 * radius, y - 0.7 * radius
-        axes.annotate(f"{rank} ({response:.1f})", place, color=YELLOW, fontsize=6, clip_on=True)
+        text = f"{rank} ({response:.1f})"
+        axes.annotate(text, place, color=YELLOW, fontsize=6, clip_on=True, path_effects=legible)

@@ -8,7 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.candidates._kernels import softly_suppressed
-from overread.candidates.lungs import lung_fields
+from overread.candidates.lung_pixels import COARSE_MM
+from overread.candidates.lungs import enlarged, lung_fields
 from overread.candidates.ranking import ranking
 from overread.candidates.regions import Anatomy
 from overread.candidates.responses import find_places
@@ -18,16 +19,20 @@ from overread.images import Radiograph
 __all__ = ["generate", "search_region"]
 
 PLACES_PER_SCALE = 180
+DENT_MM = 40.0
 MARGIN_MM = 2.0
 SAME_MM = 4.0
 NEAR_MM = 12.0
 PENALTY = 0.7
+LENGTH_DIGITS = 3
+RESPONSE_DIGITS = 6
 
 
 def generate(radiograph: Radiograph, *, anatomy: Anatomy | None = None, limit: int = 100) -> pd.DataFrame:
     """Find the regions of a radiograph that look most like nodules.
 
-    Local maxima of the smaller curvature at six scales, in the lung fields and `MARGIN_MM` around them, are scored
+    Local maxima of the smaller curvature at six scales, in the lung fields and a little around them
+    (`search_region`), are scored
     by a fixed weighting of what several detectors say (`responses`, `ranking`). The best is taken, then the best
     of the rest, and so on: places within `SAME_MM` of one taken are dropped, places within `NEAR_MM` lose
     `PENALTY`.
@@ -57,21 +62,41 @@ def generate(radiograph: Radiograph, *, anatomy: Anatomy | None = None, limit: i
     return pd.DataFrame(
         {
             "candidate_id": pd.array([f"{number:04d}" for number in range(1, len(chosen) + 1)], dtype="str"),
-            "x_mm": places.x_mm[chosen],
-            "y_mm": places.y_mm[chosen],
-            "radius_mm": places.radius_mm[chosen],
-            "response": response,
+            "x_mm": places.x_mm[chosen].round(LENGTH_DIGITS),
+            "y_mm": places.y_mm[chosen].round(LENGTH_DIGITS),
+            "radius_mm": places.radius_mm[chosen].round(LENGTH_DIGITS),
+            "response": response.round(RESPONSE_DIGITS),
         }
     )
 
 
 def search_region(radiograph: Radiograph, anatomy: Anatomy | None) -> NDArray[np.bool_]:
-    """Lung fields widened by `MARGIN_MM`, without padding."""
+    """Lung fields with dents narrower than `DENT_MM` filled, widened by `MARGIN_MM`, without padding.
+
+    A bright nodule at the border of a lung makes a dent in its field; it must not hide itself.
+    """
     if anatomy is None:
         fields = lung_fields(radiograph)
         lungs = fields.left | fields.right
     else:
         lungs = anatomy.lungs
-    size = 2 * round(MARGIN_MM / radiograph.mm_per_px) + 1
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
-    return np.asarray((cv2.dilate(lungs.astype(np.uint8), kernel) > 0) & radiograph.valid)
+    filled = without_dents(lungs, radiograph.mm_per_px)
+    kernel = ellipse(2 * round(MARGIN_MM / radiograph.mm_per_px) + 1)
+    return np.asarray((cv2.dilate(filled.astype(np.uint8), kernel) > 0) & radiograph.valid)
+
+
+def without_dents(lungs: NDArray[np.bool_], mm_per_px: float) -> NDArray[np.bool_]:
+    """Close the lungs by a disc of `DENT_MM`, on a coarse grid; never less than the lungs themselves."""
+    rows, columns = lungs.shape
+    scale = mm_per_px / COARSE_MM
+    size = max(round(columns * scale), 1), max(round(rows * scale), 1)
+    coarse = cv2.resize(lungs.astype(np.float32), size, interpolation=cv2.INTER_AREA) > 0.5
+    width = 2 * round(DENT_MM / COARSE_MM / 2) + 1
+    closed = cv2.morphologyEx(np.pad(coarse.astype(np.uint8), width), cv2.MORPH_CLOSE, ellipse(width))
+    return enlarged(closed[width:-width, width:-width] > 0, (columns, rows)) | lungs
+
+
+def ellipse(size: int) -> NDArray[np.uint8]:
+    """Disc as a structuring element."""
+    disc: NDArray[np.uint8] = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
+    return disc

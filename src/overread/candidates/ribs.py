@@ -26,7 +26,9 @@ RIB_SIGMA_MM = 4.0
 DIRECTION_MM = 9.0
 STRENGTH_MM = 40.0
 STEEPEST_DEG = 75.0
-SHARPNESS = 1.6
+SHARPNESS = 2.5
+MIDDLE = 0.8
+FULL_COHERENCE = 0.6
 FLOOR = 2e-3
 SURE_COHERENCE = 0.45
 SURE_SHARE = (0.10, 0.60)
@@ -88,9 +90,10 @@ def find_ridges(radiograph: Radiograph) -> Ridges:
 def find_ribs(radiograph: Radiograph, ridges: Ridges, lungs: Mask) -> Ribs:
     """Look for ribs in the lung fields and 15 mm around them.
 
-    The probability is 1 / (1 + exp(-SHARPNESS (k / k0 - 1))) x coherence-weighted prior: k is the curvature
-    across the local direction, k0 its typical positive value within `STRENGTH_MM`. Directions steeper than
-    `STEEPEST_DEG` are vessels, heart or lung border rather than rib.
+    With k the curvature across the local direction, k0 its mean within `STRENGTH_MM`, and c the coherence, the
+    value is min(1, k / k0) min(1, c / FULL_COHERENCE) / (1 + exp(-SHARPNESS (k / k0 - MIDDLE))): a rank of rib
+    likeness from 0 to 1, not calibrated. Directions steeper than `STEEPEST_DEG` are vessels, heart or lung border
+    rather than rib.
     """
     region = on_grid(lungs.astype(np.float32), radiograph.mm_per_px) > 0.5
     size = 2 * round(15 / RIB_GRID_MM) + 1
@@ -100,9 +103,10 @@ def find_ribs(radiograph: Radiograph, ridges: Ridges, lungs: Mask) -> Ribs:
     window = STRENGTH_MM / RIB_GRID_MM
     typical = blur(curvature * near, window) / np.maximum(blur(near, window), 0.05) + FLOOR
     steep = np.abs(np.sin(ridges.direction)) > np.sin(np.radians(STEEPEST_DEG))
-    logistic = 1 / (1 + np.exp(-SHARPNESS * np.clip(curvature / typical - 1, -20, 20)))
+    logistic = 1 / (1 + np.exp(-SHARPNESS * np.clip(curvature / typical - MIDDLE, -20, 20)))
     rising = np.clip(curvature / typical, 0, 1)
-    probability = (logistic * rising * np.sqrt(ridges.coherence) * near * ~steep).astype(np.float32)
+    agreed = np.minimum(ridges.coherence / FULL_COHERENCE, 1)
+    probability = (logistic * rising * agreed * near * ~steep).astype(np.float32)
     return Ribs(
         resized(probability, radiograph.shape),
         direction_on(ridges.direction, radiograph.shape),

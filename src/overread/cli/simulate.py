@@ -65,7 +65,9 @@ def simulate(
     if workers < 1 or readers < 1 or (n_images is not None and n_images < 1):
         raise UsageError("--workers, --readers and --n-images are whole numbers from 1")
     if benchmark is not None and (n_images is not None or seed != 0 or readers != 8 or grid_mm != 0.7):
-        raise UsageError("a frozen --benchmark has its own images, readers, grid and seed: leave those options out")
+        raise UsageError(
+            "a frozen --benchmark has its own images, readers, grid and seed: leave those options out"
+        )
     where: dict[str, Any] = {"backgrounds": backgrounds, "images_csv": images_csv}
     with shown_progress() as progress:
         how: dict[str, Any] = {"format": format, "workers": workers, "progress": progress}
@@ -116,7 +118,7 @@ def report(out: Path, benchmark: str | None, *, json: bool) -> None:
 
 
 def folder_counts(out: Path) -> dict[str, float]:
-    """Counts of a study folder, marks merged."""
+    """Count what is in a study folder, marks merged."""
     import pandas as pd
 
     from overread.cli.mark_tables import said_warnings

@@ -106,7 +106,9 @@ def phantom_background(image: Phantom) -> Background:
     """Background of a phantom: exact lungs, nodules possible behind the heart, its own distractors in the lungs."""
     rows, columns = image.shape
     blobs = []
-    for x, y, diameter in image.distractors[["x_mm", "y_mm", "diameter_mm"]].itertuples(index=False, name=None):
+    for x, y, diameter in image.distractors[["x_mm", "y_mm", "diameter_mm"]].itertuples(
+        index=False, name=None
+    ):
         row, column = int(y / image.mm_per_px), int(x / image.mm_per_px)
         if 0 <= row < rows and 0 <= column < columns and image.lungs[row, column]:
             blobs.append(Blob(float(x), float(y), max(float(diameter), 6.0), 0.0))

@@ -106,7 +106,11 @@ def draw_case(
     model = law.readers
     seen = [
         SeenObject(
-            f"N{i + 1}", n.x_mm, n.y_mm, n.diameter_mm, model.nodule_level(n.conspicuity, n.diameter_mm, random)
+            f"N{i + 1}",
+            n.x_mm,
+            n.y_mm,
+            n.diameter_mm,
+            model.nodule_level(n.conspicuity, n.diameter_mm, random),
         )
         for i, n in enumerate(nodules)
     ]

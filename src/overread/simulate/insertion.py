@@ -57,10 +57,8 @@ def insert_nodules(
     return result
 
 
-def added_by(
-    nodule: Nodule, part: FloatArray, window: Window, mm_per_px: float, white: float
-) -> FloatArray:
-    """What a nodule adds to the pixels of a window that holds its reach."""
+def added_by(nodule: Nodule, part: FloatArray, window: Window, mm_per_px: float, white: float) -> FloatArray:
+    """Give what a nodule adds to the pixels of a window that holds its reach."""
     transmitted = np.maximum(white - gaussian_filter(part, SMOOTHING_MM / mm_per_px), 0.0)
     return np.asarray(nodule.contrast * contrast_field(nodule, window, mm_per_px) * transmitted)
 

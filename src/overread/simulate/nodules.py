@@ -160,20 +160,24 @@ def outline(nodule: Nodule, angle: FloatArray) -> FloatArray:
 
 def scale_and_centroid(nodule: Nodule) -> tuple[float, float, float]:
     """Factor that gives the outline its area pi D^2 / 4, and the scaled outline's centroid."""
-    angle = np.arange(DIRECTIONS) * (2 * np.pi / DIRECTIONS)
+    angle = np.arange(DIRECTIONS, dtype=np.float64) * (2 * np.pi / DIRECTIONS)
     radius = outline(nodule, angle)
     step = 2 * np.pi / DIRECTIONS
     area = 0.5 * np.sum(radius**2) * step
     scale = nodule.radius_mm * np.sqrt(np.pi / area)
     third = radius**3 * step / 3 / area
-    return float(scale), float(scale * np.sum(third * np.cos(angle))), float(scale * np.sum(third * np.sin(angle)))
+    return (
+        float(scale),
+        float(scale * np.sum(third * np.cos(angle))),
+        float(scale * np.sum(third * np.sin(angle))),
+    )
 
 
 def relative_radius(nodule: Nodule, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Distance from the centre over the outline's radius there, and the direction."""
     scale, shift_x, shift_y = scale_and_centroid(nodule)
     dx, dy = x - nodule.x_mm + shift_x, y - nodule.y_mm + shift_y
-    angle = np.arctan2(dy, dx)
+    angle: FloatArray = np.arctan2(dy, dx)
     return np.hypot(dx, dy) / (scale * outline(nodule, angle)), angle
 
 

@@ -20,7 +20,15 @@ from overread.simulate.nodules import NoduleLaw, draw_nodules
 from overread.simulate.readers import ReaderModel, SeenObject, draw_readings, marks_of_image, panel
 from overread.truth import merge_marks
 
-__all__ = ["PAPER_COUNTS", "PAPER_LAW", "Counts", "fit_law", "law_for_readers", "nodule_counts", "simulated_counts"]
+__all__ = [
+    "PAPER_COUNTS",
+    "PAPER_LAW",
+    "Counts",
+    "fit_law",
+    "law_for_readers",
+    "nodule_counts",
+    "simulated_counts",
+]
 
 MM_PER_PX = 4.0
 SIZE_PX = 90
@@ -69,7 +77,7 @@ PAPER_LAW = law_for_readers(8)
 
 
 def nodule_counts(n_images: int, law: NoduleLaw, seed: int) -> NDArray[np.int64]:
-    """Number of nodules of every image: the law's shares as exactly as they can be, in random order."""
+    """Draw the number of nodules of every image: the law's shares as exactly as can be, in random order."""
     edges = np.cumsum(law.counts) / np.sum(law.counts)
     even = (np.random.default_rng([seed, 1]).permutation(n_images) + 0.5) / n_images
     return np.searchsorted(edges, even).astype(np.int64)
@@ -79,13 +87,11 @@ def nodule_counts(n_images: int, law: NoduleLaw, seed: int) -> NDArray[np.int64]
 def lung_ellipses() -> NDArray[np.bool_]:
     """Two ellipses of 110 x 220 mm in a square of 360 mm."""
     y, x = (np.mgrid[:SIZE_PX, :SIZE_PX] + 0.5) * MM_PER_PX
-    return np.asarray(
-        np.minimum(((x - 110) / 55) ** 2, ((x - 250) / 55) ** 2) + ((y - 170) / 110) ** 2 < 1
-    )
+    return np.asarray(np.minimum(((x - 110) / 55) ** 2, ((x - 250) / 55) ** 2) + ((y - 170) / 110) ** 2 < 1)
 
 
 def simulated_counts(law: CaseLaw, n_images: int, seed: int) -> Counts:
-    """Counts of a cohort without pixels."""
+    """Draw a cohort without pixels and count it."""
     random = np.random.default_rng([seed, 2])
     ids = [f"i{i}" for i in range(n_images)]
     readings = draw_readings(ids, law.readers, random)
@@ -94,7 +100,9 @@ def simulated_counts(law: CaseLaw, n_images: int, seed: int) -> Counts:
         {"image_id": image_id, "mark_id": f"{image_id}-{j}", **asdict(mark)}
         for image_id, n in zip(ids, nodule_counts(n_images, law.nodules, seed), strict=True)
         for j, mark in enumerate(
-            marks_of_image(seen_objects(law, int(n), random), readers[image_id], law.readers, lung_place, random)
+            marks_of_image(
+                seen_objects(law, int(n), random), readers[image_id], law.readers, lung_place, random
+            )
         )
     ]
     marks = pd.DataFrame(rows).drop(columns="object_id")
@@ -104,12 +112,12 @@ def simulated_counts(law: CaseLaw, n_images: int, seed: int) -> Counts:
 
 def seen_objects(law: CaseLaw, n_nodules: int, random: np.random.Generator) -> list[SeenObject]:
     """Nodules and distractors of an image without pixels."""
-    nodules = draw_nodules(
-        n_nodules, lung_ellipses(), MM_PER_PX, law=law.nodules, blur_mm=0.5, random=random
-    )
+    nodules = draw_nodules(n_nodules, lung_ellipses(), MM_PER_PX, law=law.nodules, blur_mm=0.5, random=random)
     model = law.readers
     seen = [
-        SeenObject("N", n.x_mm, n.y_mm, n.diameter_mm, model.nodule_level(n.conspicuity, n.diameter_mm, random))
+        SeenObject(
+            "N", n.x_mm, n.y_mm, n.diameter_mm, model.nodule_level(n.conspicuity, n.diameter_mm, random)
+        )
         for n in nodules
     ]
     for _ in range(random.poisson(law.distractors)):
@@ -129,7 +137,8 @@ def mean_counts(law: CaseLaw, n_images: int, seeds: Sequence[int]) -> Counts:
     """Means over seeds."""
     drawn = [simulated_counts(law, n_images, seed) for seed in seeds]
     return Counts(
-        n_images, *(float(np.mean([getattr(c, k) for c in drawn])) for k in ("marks", "marked_images", "golden"))
+        n_images,
+        *(float(np.mean([getattr(c, k) for c in drawn])) for k in ("marks", "marked_images", "golden")),
     )
 
 

@@ -96,9 +96,7 @@ class ReaderModel:
         if not self.readers or not self.readings:
             raise InvalidInputError("a reader model needs at least one reader and one number of readings")
 
-    def nodule_level(
-        self, conspicuity: float, diameter_mm: float, random: np.random.Generator
-    ) -> float:
+    def nodule_level(self, conspicuity: float, diameter_mm: float, random: np.random.Generator) -> float:
         """Level of a nodule, drawn."""
         shared = self.conspicuity_slope * np.log(conspicuity / self.conspicuity_half)
         size = self.size_slope * np.log(diameter_mm / self.size_half_mm)
@@ -148,14 +146,17 @@ def panel(
     if n_readers < 1:
         raise InvalidInputError(f"n_readers must be at least 1, not {n_readers}")
     order = np.arange(n_readers)
-    orders = (order, (3 * order + 1) % n_readers, (5 * order + 2) % n_readers, (order + n_readers // 2) % n_readers)
+    orders = (
+        order,
+        (3 * order + 1) % n_readers,
+        (5 * order + 2) % n_readers,
+        (order + n_readers // 2) % n_readers,
+    )
     columns = [
         np.linspace(*span, n_readers)[places]
         for span, places in zip((skills, thresholds, sizes, splits), orders, strict=True)
     ]
-    return tuple(
-        Reader(f"R{i + 1}", *(float(column[i]) for column in columns)) for i in range(n_readers)
-    )
+    return tuple(Reader(f"R{i + 1}", *(float(column[i]) for column in columns)) for i in range(n_readers))
 
 
 def draw_readings(image_ids: Sequence[str], model: ReaderModel, random: np.random.Generator) -> pd.DataFrame:
@@ -177,7 +178,7 @@ def marks_of_image(
     place: Place,
     random: np.random.Generator,
 ) -> list[DrawnMark]:
-    """Marks of one image, reader by reader.
+    """Draw the marks of one image, reader by reader.
 
     Parameters
     ----------

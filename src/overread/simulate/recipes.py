@@ -97,7 +97,13 @@ class PhantomRecipe:
         name = f"case{number + 1:05d}"
         background = phantom_background(image)
         return drawn_image(
-            name, f"P{number + 1:05d}", f"phantom {int(state[0])}", background, self, number, anatomy_bits(image)
+            name,
+            f"P{number + 1:05d}",
+            f"phantom {int(state[0])}",
+            background,
+            self,
+            number,
+            anatomy_bits(image),
         )
 
 
@@ -114,7 +120,12 @@ class FileRecipe:
     def settings(self) -> dict[str, Any]:
         """See `Recipe`; files count by name, so that a folder may move."""
         files = [(file.path.name, file.patient_id, file.mm_per_px) for file in self.files]
-        others = {"n_images": self.n_images, "law": asdict(self.law), "seed": self.seed, "grid_mm": self.grid_mm}
+        others = {
+            "n_images": self.n_images,
+            "law": asdict(self.law),
+            "seed": self.seed,
+            "grid_mm": self.grid_mm,
+        }
         return {"kind": "files", "files": files, **others}
 
     def make(self, number: int) -> MadeImage:

@@ -149,7 +149,9 @@ def made_lines(job: Job, start: int, workers: int) -> Iterator[bytes]:
         yield from (write_image(job, number) for number in range(start, job.recipe.n_images))
         return
     context = get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=cv2.setNumThreads, initargs=(1,)) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=context, initializer=cv2.setNumThreads, initargs=(1,)
+    ) as pool:
         under_way: deque[Future[bytes]] = deque()
         numbers = iter(range(start, job.recipe.n_images))
         try:
@@ -160,7 +162,9 @@ def made_lines(job: Job, start: int, workers: int) -> Iterator[bytes]:
             while under_way:
                 yield under_way.popleft().result()
         except BrokenProcessPool:
-            raise OverreadError(f"{job.folder}: a worker died (memory?); run the same command again") from None
+            raise OverreadError(
+                f"{job.folder}: a worker died (memory?); run the same command again"
+            ) from None
         finally:
             pool.shutdown(cancel_futures=True)
 

@@ -50,9 +50,7 @@ class Difficulty:
     chance: float
 
 
-def curvature_spots(
-    pixels: NDArray[np.generic], lungs: NDArray[np.bool_], mm_per_px: float
-) -> pd.DataFrame:
+def curvature_spots(pixels: NDArray[np.generic], lungs: NDArray[np.bool_], mm_per_px: float) -> pd.DataFrame:
     """At most 100 spots of the filter, strongest first: x_mm, y_mm, response."""
     values = pixels.astype(np.float32)
     best = np.zeros_like(values)

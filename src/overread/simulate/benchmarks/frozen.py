@@ -22,11 +22,22 @@ from overread.errors import UsageError
 from overread.images import pixel_fingerprint, read_source
 from overread.images.source import SourceImage
 
-__all__ = ["BENCHMARKS", "Agreement", "FrozenCohort", "block_means", "compare_folder", "compare_image", "fingerprint", "frozen_cohort"]
+__all__ = [
+    "BENCHMARKS",
+    "Agreement",
+    "FrozenCohort",
+    "block_means",
+    "compare_folder",
+    "compare_image",
+    "fingerprint",
+    "frozen_cohort",
+]
 
 BENCHMARKS = {"nih-240x3": "nih_240x3", "phantom-1978": "phantom_1978"}
 TABLES = ("images", "nodules", "distractors", "readings", "marks")
-TEXT = dict.fromkeys(("image_id", "background", "reader_id", "mark_id", "object_id", "nodule_id", "harmonics"), str)
+TEXT = dict.fromkeys(
+    ("image_id", "background", "reader_id", "mark_id", "object_id", "nodule_id", "harmonics"), str
+)
 BLOCKS = 3
 ROUNDING_LEVELS = 0.5
 
@@ -91,9 +102,7 @@ def frozen_cohort(name: str) -> FrozenCohort:
     with resources.as_file(folder) as files:
         tables = {kind: read_frozen(files / f"{kind}.csv") for kind in about["tables"]}
     empty = pd.DataFrame()
-    return FrozenCohort(
-        name, about, *(tables.get(kind, empty) for kind in TABLES)
-    )
+    return FrozenCohort(name, about, *(tables.get(kind, empty) for kind in TABLES))
 
 
 def read_frozen(path: Path) -> pd.DataFrame:
@@ -109,9 +118,7 @@ def fingerprint(pixels: NDArray[np.uint16]) -> str:
 def block_means(pixels: NDArray[np.uint16]) -> list[float]:
     """Means of 3 x 3 blocks that cover the image, row by row, to a hundredth of a level."""
     bands = np.array_split(pixels.astype(np.float64), BLOCKS, axis=0)
-    return [
-        round(float(block.mean()), 2) for band in bands for block in np.array_split(band, BLOCKS, axis=1)
-    ]
+    return [round(float(block.mean()), 2) for band in bands for block in np.array_split(band, BLOCKS, axis=1)]
 
 
 def compare_image(cohort: FrozenCohort, image_id: str, pixels: NDArray[np.uint16]) -> Agreement:

@@ -29,7 +29,9 @@ WHITE = 255.0
 def nih_background(file: BackgroundFile, lungs: NDArray[np.bool_] | None = None) -> Background:
     """File on the benchmark's grid; without lungs it can be built on, not drawn on."""
     if file.mm_per_px is None:
-        raise InvalidInputError(f"{file.path}: the benchmark needs mm_per_px_x and mm_per_px_y of every background")
+        raise InvalidInputError(
+            f"{file.path}: the benchmark needs mm_per_px_x and mm_per_px_y of every background"
+        )
     stored = read_source(file.path).stored
     if stored.dtype != np.uint8:
         raise ImageError(f"{file.path}: a background of the benchmark has 8 bits, not {stored.dtype}")
