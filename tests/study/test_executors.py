@@ -12,7 +12,7 @@ from trees import content, same
 
 from overread.cli import main
 from overread.errors import MissingExtraError, OverreadError, StorageError, UsageError
-from overread.study import PipelineSpec, read_results, run_study
+from overread.study import PipelineSpec, isolation, read_results, run_study
 from overread.study.executors import ProcessExecutor, SerialExecutor
 from overread.study.isolation import IsolatedWorker, WorkLimits
 from overread.study.pipeline import ImageTask
@@ -106,6 +106,21 @@ def test_a_pipeline_that_cannot_be_built_is_a_fault_of_the_run(fresh: Path) -> N
     with pytest.raises(OverreadError, match="could not build"):
         list(executor.work(tasks(fresh)))
     executor.close()
+
+
+def test_a_cold_worker_has_time_to_compile(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolation, "COMPILE_SECONDS", 60.0)
+    worker = IsolatedWorker(spec(seconds=0.5), WorkLimits(seconds_per_image=0.1))
+    first, second = (worker.work(task) for task in tasks(fresh)[:2])
+    worker.close()
+    assert first.fault is None
+    assert second.fault is not None
+    assert second.fault.kind == "timeout"
+
+
+def test_a_pipeline_that_always_fails_stops_early(fresh: Path) -> None:
+    with pytest.raises(OverreadError, match="the first 10 images all failed, the last with: TypeError"):
+        run_study(fresh, pipeline=spec(seconds="no number"))
 
 
 def test_a_worker_that_was_closed_starts_again(fresh: Path) -> None:

@@ -60,7 +60,8 @@ class ProcessExecutor:
 
     def __init__(self, spec: PipelineSpec, limits: WorkLimits, n_workers: int | None = None) -> None:
         count = n_workers or len(os.sched_getaffinity(0))
-        self._workers = [IsolatedWorker(spec, limits) for _ in range(count)]
+        warm = threading.Event()
+        self._workers = [IsolatedWorker(spec, limits, warm) for _ in range(count)]
 
     def work(self, tasks: Sequence[ImageTask], *, alone: bool = False) -> Iterator[Outcome]:
         """Yield the outcomes as they come."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from overread.errors import OverreadError
 from overread.study.digests import FileDigests, digest_of_bytes, digest_of_value
 from overread.study.executors import Executor
 from overread.study.manifest import Entry, Manifest, shard_file
@@ -19,6 +20,7 @@ from overread.study.shard import CANDIDATE_COLUMNS, decode_shard
 __all__ = ["ImageJob", "WorkedImages", "image_jobs", "work_on_images"]
 
 NEVER = "unreadable"
+HOPELESS = 10
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,7 @@ def work_on_images(
                 job = by_id[outcome.image_id]
                 if outcome.fault is not None and not last_try:
                     failed.append(known[outcome.image_id])
+                    refuse_a_broken_pipeline(manifest, outcome.fault, len(failed))
                     say(f"image {outcome.image_id!r}: {outcome.fault.reason}; will be tried again")
                     continue
                 keep(manifest, job, outcome, say)
@@ -146,6 +149,16 @@ def work_on_images(
     manifest.finish([job.task.image_id for job in jobs])
     manifest.remove_strangers()
     return WorkedImages(manifest, len(todo))
+
+
+def refuse_a_broken_pipeline(manifest: Manifest, fault: Fault, n_failed: int) -> None:
+    """Stop early where no image ever came out well and the fault is not theirs."""
+    if (
+        n_failed >= HOPELESS
+        and fault.kind == "failure"
+        and not any(entry.sha256 for entry in manifest.entries.values())
+    ):
+        raise OverreadError(f"the first {n_failed} images all failed, the last with: {fault.reason}")
 
 
 def is_done(manifest: Manifest, job: ImageJob) -> bool:

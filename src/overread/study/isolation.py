@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from overread.study.pipeline import ImageTask, PipelineSpec
 __all__ = ["IsolatedWorker", "WorkLimits"]
 
 START_SECONDS = 300.0
+# On a new installation the first image also waits for numba to compile; killing that would never end.
+COMPILE_SECONDS = 1800.0
 
 
 @dataclass(frozen=True)
@@ -43,25 +46,30 @@ class IsolatedWorker:
         The pipeline it builds.
     limits
         What an image may cost.
+    warm
+        Set once any worker has made a shard; until then an image has time for compiling too. Workers of one
+        executor share it.
     """
 
-    def __init__(self, spec: PipelineSpec, limits: WorkLimits) -> None:
+    def __init__(self, spec: PipelineSpec, limits: WorkLimits, warm: threading.Event | None = None) -> None:
         self._spec, self._limits = spec, limits
+        self._warm = threading.Event() if warm is None else warm
         self._process: subprocess.Popen[bytes] | None = None
         self._deadline = 0.0
 
     def work(self, task: ImageTask) -> Outcome:
         """Work on one image in the worker; a dead or late worker gives a fault."""
+        seconds = self._limits.seconds_per_image
         try:
             process = self._started()
-            frame = self._asked(process, Frame(told_task(task)), self._limits.seconds_per_image)
+            frame = self._asked(process, Frame(told_task(task)), seconds)
         except OverdueError:
             self.close()
-            seconds = self._limits.seconds_per_image
             return Outcome(task.image_id, fault=Fault("timeout", f"no answer within {seconds:g} s"))
         if frame is None:
             return Outcome(task.image_id, fault=self._death())
         if frame.header["status"] == "done":
+            self._warm.set()
             return Outcome(task.image_id, shard=frame.body)
         fault = Fault(frame.header["kind"], frame.header["reason"])
         if fault.kind == "memory":
@@ -120,9 +128,13 @@ class IsolatedWorker:
         handle = self._process.stdout.fileno()
         parts, missing = [], size
         while missing:
-            patience = self._deadline - time.monotonic()
-            if patience <= 0 or not select.select([handle], [], [], patience)[0]:
+            # Looked at again every second: another worker may have shown that all is compiled.
+            grace = 0.0 if self._warm.is_set() else COMPILE_SECONDS
+            patience = self._deadline + grace - time.monotonic()
+            if patience <= 0:
                 raise OverdueError
+            if not select.select([handle], [], [], min(patience, 1.0))[0]:
+                continue
             part = os.read(handle, min(missing, 1 << 20))
             if not part:
                 break
