@@ -53,18 +53,23 @@ test-all: lint system peers
 	$(BIN)/python docs/build.py --check
 	$(PEERS)/bin/python -m benchmarks.golden_models
 	$(PEERS)/bin/python -m benchmarks.golden_froc
+	$(PEERS)/bin/python -m benchmarks.golden_crowd
+	$(PEERS)/bin/python -m benchmarks.golden_texture
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
 docs: setup
 	$(BIN)/python docs/build.py
 
-# A separate environment, because adelie needs numpy < 2. All peers have wheels for Linux on x86-64; elsewhere
-# python-glmnet is built from source and needs gfortran.
+# A separate environment, because adelie needs numpy < 2. All peers but pyradiomics have wheels for Linux on x86-64;
+# elsewhere python-glmnet is built from source and needs gfortran. pyradiomics is built against the numpy that is
+# installed before it, because its own list of build requirements asks for one that no longer builds.
 peers: $(PEERS)/.installed
 
-$(PEERS)/.installed: requirements/peers.txt
+$(PEERS)/.installed: requirements/peers.txt requirements/pyradiomics.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r $<
+	$(PEERS)/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes --no-deps \
+	  --no-build-isolation -r requirements/pyradiomics.txt
 	touch $@
 
 # make bench BENCH=--quick takes smaller problems; BENCH=l1_path runs one module.

@@ -1,6 +1,6 @@
 """Coverage of the intervals and size of the paired tests, by simulation.
 
-    python -m benchmarks.coverage [--datasets 5000] [--scenario NAME] [--what coverage|size] [--json FILE]
+    python -m benchmarks.coverage [--datasets 5000] [--scenario NAME] [--what coverage|size|figures] [--json FILE]
 
 Every data set is drawn from a population whose sensitivities are known from a formula: per patient a random
 effect on the scores of its lesions and another on those of its false positives, Gamma-distributed rates of
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
-from overread.froc import Matching, bootstrap, compare, proportion_interval
+from overread.froc import Matching, bootstrap, compare, estimate_figures, proportion_interval
 
 Floats = NDArray[np.float64]
 
@@ -73,6 +73,18 @@ class Scenario:
         some = self.chance_of_some(self.gts_per_image * found)
         weights = NODE_WEIGHTS / NODE_WEIGHTS.sum()
         return some @ weights / self.chance_of_some(np.array(self.gts_per_image))
+
+    def afroc(self) -> float:
+        """P(a lesion is rated above the highest false positive of an image without lesions), ties counting half.
+
+        AFROC and wAFROC alike, since ratings do not depend on the number of lesions. Continuous scores only.
+        """
+        weights = NODE_WEIGHTS / NODE_WEIGHTS.sum()
+        lesion = self.shift + np.sqrt(1 + self.gt_patient_sd**2) * NODES
+        above = norm.sf(lesion[:, None] - self.fp_patient_sd * NODES)
+        none_above = 1 - self.chance_of_some(self.fps_per_image * above)
+        none_at_all = 1 - self.chance_of_some(np.array(self.fps_per_image))
+        return float((1 - self.missed) * weights @ none_above @ weights + self.missed * none_at_all / 2)
 
     def chance_of_some(self, rate: Floats) -> Floats:
         """P(at least one) of a Poisson number whose rate varies by a Gamma factor of mean 1."""
@@ -180,6 +192,18 @@ def coverage(scenario: Scenario, n_datasets: int, n_bootstrap: int = 500) -> lis
     return shares(scenario, n_datasets, covered)
 
 
+def coverage_of_figures(scenario: Scenario, n_datasets: int, n_bootstrap: int = 500) -> list[Share]:
+    """Share of data sets whose 95 % interval holds the population's AFROC and wAFROC; the FP column says nothing."""
+    value = scenario.afroc()
+
+    def covered(number: int) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
+        model, _ = scenario.draw(number)
+        for found in estimate_figures(model, n_bootstrap=n_bootstrap, seed=number, level=LEVEL):
+            yield found.figure, "score", np.full(len(FP_TARGETS), found.lower <= value <= found.upper)
+
+    return shares(scenario, n_datasets, covered)[:: len(FP_TARGETS)]
+
+
 def size_of_tests(scenario: Scenario, n_datasets: int, n_replicates: int = 300) -> list[Share]:
     """Share of data sets in which two equally good models differ at the 5 % level."""
 
@@ -220,19 +244,22 @@ def shares(
     return rows
 
 
+SIMULATIONS = (("coverage", coverage), ("size", size_of_tests), ("figures", coverage_of_figures))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Coverage of intervals and size of tests.")
     parser.add_argument("--datasets", type=int, default=5000, help="data sets a scenario")
     parser.add_argument("--scenario", action="append", help="name of a scenario; all by default")
-    parser.add_argument("--what", choices=["coverage", "size"], help="one of the two; both by default")
+    parser.add_argument("--what", choices=["coverage", "size", "figures"], help="one of them; all by default")
     parser.add_argument("--json", type=Path, help="file for the figures")
     arguments = parser.parse_args()
     found = []
     for scenario in SCENARIOS:
         if arguments.scenario and scenario.name not in arguments.scenario:
             continue
-        for title, simulate in (("coverage", coverage), ("size", size_of_tests)):
-            if arguments.what not in (None, title):
+        for title, simulate in SIMULATIONS:
+            if arguments.what not in (None, title) or (title == "figures" and scenario.score_step):
                 continue
             for row in simulate(scenario, arguments.datasets):
                 found.append({"what": title, **asdict(row)})

@@ -25,7 +25,7 @@ from overread.candidates.lungs import lung_fields
 from overread.images import from_array
 from overread.simulate.backgrounds import BackgroundFile
 from overread.simulate.benchmarks.difficulty import curvature_spots, measure_difficulty
-from overread.simulate.benchmarks.frozen import block_means, fingerprint
+from overread.simulate.benchmarks.frozen import manifest_row
 from overread.simulate.benchmarks.nih import NIH_GRID_MM, nih_background
 from overread.simulate.cases import CaseLaw, draw_case, inserted_pixels
 from overread.simulate.nodules import NoduleLaw
@@ -77,16 +77,7 @@ def draw_background(number: int, file: BackgroundFile, drawn: Drawn) -> None:
         readings = draw_readings([image_id], LAW.readers, random)
         case = draw_case(background, list(readings["reader_id"]), LAW, random)
         image = inserted_pixels(background, case.nodules)
-        drawn.images.append(
-            {
-                "image_id": image_id,
-                "background": file.path.name,
-                "n_rows": image.shape[0],
-                "n_columns": image.shape[1],
-                "sha256": fingerprint(image),
-                "block_means": " ".join(f"{mean:.2f}" for mean in block_means(image)),
-            }
-        )
+        drawn.images.append(manifest_row(image_id, file.path.name, image))
         drawn.nodules += nodule_rows(image_id, case.nodules)
         drawn.distractors += distractor_rows(image_id, case)
         drawn.readings += readings.to_dict(orient="records")

@@ -10,9 +10,19 @@ for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ[f"{_name}_NUM_THREADS"] = "1"
 
 MODULES = (
-MODULES = (
-    "l1_path", "growth", "overlap", "merge", "froc", "baselines", "candidates", "features", "phantom", "simulate",
-)  # fmt: skip
+    "l1_path",
+    "growth",
+    "overlap",
+    "merge",
+    "froc",
+    "baselines",
+    "crowd_labels",
+    "candidates",
+    "texture",
+    "features",
+    "phantom",
+    "simulate",
+)
 
 
 def main() -> None:

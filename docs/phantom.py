@@ -27,7 +27,7 @@ from overread.simulate.phantom.statistics import (
 
 FIGURES = Path(__file__).parent / "figures"
 FREQUENCIES = np.geomspace(0.045, 0.55, 40)
-N_PHANTOMS, FIRST_SEED = 30, 1000
+N_PHANTOMS, FIRST_SEED = 60, 1000
 SHEET_SEEDS = range(400, 412)
 OUTLINED_SEED = 400
 EDGE_PERCENTILES = (50.0, 75.0, 90.0, 97.0, 99.0)
@@ -130,6 +130,8 @@ def draw_statistics(groups: dict[str, tuple[list[Measured], str]]) -> None:
     grey.set_ylim(0, 12)
     texture.set(title="Texture of the lungs", xlabel="frequency (1/mm)", ylabel="power / range² (mm²)")
     texture.set(xscale="log", yscale="log")
+    texture.set_xticks([0.05, 0.1, 0.2, 0.4], ["0.05", "0.1", "0.2", "0.4"])
+    texture.set_xticks([], minor=True)
     edges.set(title="Edges", xlabel="percentile of the gradient", ylabel="% of the range a mm", yscale="log")
     grey.legend(frameon=False)
     save_figure(figure, FIGURES / "phantom_statistics.svg")

@@ -118,7 +118,7 @@ def test_folder_without_a_table_of_images(run, study):
     table = pd.read_csv(study / "candidates.csv", dtype=str)
     table["image_id"] = table["image_id"].map({"01": "a.png", "02": "b.png"})
     table.to_csv(study / "named.csv", index=False)
-    arguments = command(study, *FEW, "--mm-per-px", "0.9", candidates="named.csv")
+    arguments = command(study, *FEW, "--mm-per-px", "0.9,0.8", candidates="named.csv")
     arguments[2] = str(study / "images")
     assert run(arguments) == 0
     assert len(pd.read_parquet(study / "features.parquet")) == 3

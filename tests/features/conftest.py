@@ -1,8 +1,51 @@
-"""Let the tests of features import the scenes they share."""
+"""Candidates on constructed images, with everything a family may look at."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from overread.candidates.regions import Anatomy
+from overread.features.feature import Context
+from overread.images.radiograph import Radiograph, SpacingSource
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+MakeContext = Callable[..., Context]
+
+
+@pytest.fixture(scope="session")
+def make_context() -> MakeContext:
+    """Context from pixels and centres; candidates of radius 8 pixels with round outlines."""
+
+    def make(pixels, row, column, *, mm_per_px=0.7, radius=8.0, outline=None) -> Context:
+        pixels = np.ascontiguousarray(pixels, np.float32)
+        nothing = np.zeros(pixels.shape, bool)
+        radiograph = Radiograph(
+            pixels, mm_per_px, ~nothing, SpacingSource.GIVEN, (mm_per_px, mm_per_px), pixels.shape
+        )
+        blank = np.zeros(pixels.shape, np.float32)
+        anatomy = Anatomy(nothing, nothing, nothing, nothing, blank, blank, nothing, {})
+        row, column = np.atleast_1d(np.asarray(row, float)), np.atleast_1d(np.asarray(column, float))
+        if outline is None:
+            y, x = np.mgrid[-20:21, -20:21]
+            outline = np.repeat((y**2 + x**2 <= radius**2)[None], len(row), axis=0)
+        return Context(radiograph, anatomy, column, row, np.full(len(row), radius), outline)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def texture() -> np.ndarray:
+    """Power-law noise like that of a lung (beta 3), 200 x 220, between 0 and 1."""
+    rng = np.random.default_rng(7)
+    y, x = np.meshgrid(np.fft.fftfreq(200), np.fft.fftfreq(220), indexing="ij")
+    frequency = np.hypot(x, y)
+    frequency[0, 0] = 1
+    noise = np.fft.ifft2(np.fft.fft2(rng.normal(size=(200, 220))) / frequency**1.5).real
+    # Steps of 2^-12: sums and differences of a few of them are exact in float32.
+    return np.round((noise - noise.min()) / np.ptp(noise) * 4096) / 4096

@@ -204,6 +204,14 @@ def test_no_candidates():
     assert found.shape == (0, 1151)
 
 
+def test_all_1150_with_nothing_but_places():
+    """Anatomy and outlines are found; candidates of a detector that gives only places and radii."""
+    found = extract(radiograph(PIXELS), TABLE[:3])
+    assert list(found) == ["candidate_id", *CATALOGUE]
+    assert found["candidate_id"].tolist() == ["0", "1", "2"]
+    assert np.isfinite(found[list(CATALOGUE)].to_numpy()).all()
+
+
 def hostile_images():
     saturated = np.where(noise(1.0) > 0, 3.4e38, -3.4e38)
     checks = np.indices((SIDE, SIDE)).sum(axis=0) % 2

@@ -50,6 +50,50 @@ def test_the_data_of_the_lock_are_no_test(lock, make_matching):
         lock.evaluate(make_matching(1))
 
 
+def test_a_test_that_shares_an_image_or_a_patient_is_refused(make_tables):
+    candidates, truth, images = make_tables(1, 30, 300, 40, 1000)
+    images["patient_id"] = [f"p{k // 2}" for k in range(30)]
+
+    def part(first, last):
+        chosen = images.iloc[first:last]
+        kept = [table[table["image_id"].isin(chosen["image_id"])] for table in (candidates, truth)]
+        return kept[0], kept[1], chosen
+
+    lock = lock_operating_point(match(*part(0, 15)), fp_target=1.0)
+    with pytest.raises(LeakageError, match="shares 5 of its 20 images"):
+        lock.evaluate(match(*part(10, 30)))
+    with pytest.raises(LeakageError, match="shares 1 of its 8 patients"):
+        lock.evaluate(match(*part(15, 30)))
+    apart = lock.evaluate(match(*part(16, 30)), n_bootstrap=20)
+    assert len(apart.intervals)
+    assert "p0" not in str(lock.patient_hashes)
+
+
+def test_events_with_ids_are_compared_and_events_without_are_not():
+    events = {
+        "n_images": 2,
+        "fp_scores": [1.0, 2.0],
+        "fp_images": [0, 1],
+        "gt_scores": [3.0],
+        "gt_images": [0],
+    }
+    bare = Matching.from_events(**events)
+    lock = lock_operating_point(Matching.from_events(**events, image_ids=["a", "b"]), fp_target=1.0)
+    assert len(lock.evaluate(bare, n_bootstrap=10).intervals)
+    assert lock_operating_point(bare, fp_target=1.0).image_hashes == ()
+    with pytest.raises(LeakageError, match="shares 1 of its 2 images"):
+        lock.evaluate(Matching.from_events(**events, image_ids=["b", "c"]))
+    for ids in (["a"], ["a", "a"], ["a", None]):
+        with pytest.raises(InvalidInputError):
+            Matching.from_events(**events, image_ids=ids)
+
+
+def test_hashes_of_another_type_are_refused(lock, tmp_path):
+    replace(lock, image_hashes=(1, 2)).write(tmp_path / "lock.json")
+    with pytest.raises(FormatError, match="image_hashes"):
+        LockedOperatingPoint.read(tmp_path / "lock.json")
+
+
 def test_another_rule_or_option_is_refused(make_tables, make_matching, lock):
     tables = make_tables(1, 6, 40, 8, 100)
     strict = lock_operating_point(match(*tables), fp_target=1.0)
@@ -81,7 +125,7 @@ def test_without_targets_the_sensitivity_is_null(tmp_path):
         lambda text: text.replace('"fp_target": 1.0', '"fp_target": NaN'),
         lambda text: text.replace('"fp_target": 1.0', '"fp_target": 1e999'),
         lambda text: text.replace('"fp_target": 1.0', '"fp_target": 1.0, "fp_target": 1.0'),
-        lambda text: text.replace("point/1", "point/2"),
+        lambda text: text.replace("point/2", "point/1"),
         lambda text: text.replace('"model": "soft",', ""),
         lambda text: text.replace('"model"', '"other": 1, "model"'),
         lambda text: text[: len(text) // 2],

@@ -104,7 +104,7 @@ def extract(
     candidates: Path,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
     feature: Annotated[tuple[str, ...], Parameter(negative=())] = (),
-    mm_per_px: float | None = None,
+    mm_per_px: str | None = None,
     threads: int | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
@@ -121,13 +121,13 @@ def extract(
     feature
         A feature to compute; repeat for more. All 1150 without it.
     mm_per_px
-        Size of a pixel, where neither the file nor the study states it.
+        Size of a pixel, X or X,Y, where neither the file nor the study states it.
     threads
         Threads; all processors by default.
     json
         Print the summary as JSON.
     """
-    from overread.cli.image_folder import images_of
+    from overread.cli.image_folder import images_of, spacing
     from overread.features import CATALOGUE
     from overread.marks.tables import read_table, write_table
 
@@ -135,7 +135,7 @@ def extract(
         raise UsageError(f"{output}: a table ends in .csv or .parquet")
     names = CATALOGUE.checked(feature) or tuple(CATALOGUE)
     table = read_table(candidates, "candidates")
-    images = with_candidates(images_of(folder, mm_per_px=mm_per_px), table, candidates)
+    images = with_candidates(images_of(folder, mm_per_px=spacing(mm_per_px)), table, candidates)
     frames, problems = extracted(images, table, names, threads)
     write_table(joined(frames, names), output)
     print_summary(frames, problems, output, as_json=json)

@@ -145,7 +145,7 @@ def agreement(out: Path, benchmark: str) -> dict[str, float]:
 
     found = compare_folder(benchmark, out)
     return {
-        "images_as_in_the_manifest": sum(image.same for image in found),
-        "images_that_differ": sum(not image.same for image in found),
-        "largest_difference_of_65535_levels": max(image.largest_difference for image in found),
+        "images_in_the_manifest": len(found),
+        "images_that_differ_from_it": sum(not image.same for image in found),
+        "largest_difference_of_65535_levels": max((image.largest_difference for image in found), default=0.0),
     }

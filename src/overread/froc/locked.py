@@ -23,7 +23,7 @@ from overread.strict_json import parse_json
 
 __all__ = ["LockedEvaluation", "LockedOperatingPoint", "lock_operating_point"]
 
-SCHEMA = "overread.locked-operating-point/1"
+SCHEMA = "overread.locked-operating-point/2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,9 @@ class LockedOperatingPoint:
         Fingerprint of the matching it came from.
     n_images, n_gts
         Size of that matching.
+    image_hashes, patient_hashes
+        Of the ids of its images and patients, by which a test that shares any of them is refused; empty where the
+        matching knows no ids.
     versions, written_at
         Of Overread, NumPy and Python; time of locking, UTC.
     """
@@ -59,6 +62,8 @@ class LockedOperatingPoint:
     data_sha256: str
     n_images: int
     n_gts: int
+    image_hashes: tuple[str, ...]
+    patient_hashes: tuple[str, ...]
     versions: dict[str, str]
     written_at: str
 
@@ -95,7 +100,8 @@ class LockedOperatingPoint:
     ) -> LockedEvaluation:
         """Score a test set at the locked threshold, which the bootstrap keeps fixed.
 
-        Refuses a test that was matched by another rule or other options, and the very data of the lock.
+        Refuses a test that was matched by another rule or other options, the very data of the lock, and a test with
+        an image or a patient of the lock.
         """
         if rule_record(test.rule) != self.rule or asdict(test.options) != self.options:
             raise InvalidInputError(
@@ -105,6 +111,7 @@ class LockedOperatingPoint:
         fingerprint = test.fingerprint()
         if fingerprint == self.data_sha256:
             raise LeakageError("the operating point was locked on these very data: they cannot be its test")
+        self._refuse_shared(test)
         result = bootstrap(test, thresholds=[self.threshold], n_bootstrap=n_bootstrap, seed=seed)
         return LockedEvaluation(
             lock_checksum=self.checksum,
@@ -114,6 +121,19 @@ class LockedOperatingPoint:
             threshold=self.threshold,
             intervals=result.intervals(level),
         )
+
+    def _refuse_shared(self, test: Matching) -> None:
+        members = test.hashed_members()
+        for kind, own, others in (
+            ("images", self.image_hashes, members.images),
+            ("patients", self.patient_hashes, members.patients),
+        ):
+            shared = len(set(own) & set(others))
+            if shared:
+                raise LeakageError(
+                    f"the test shares {shared} of its {len(others)} {kind} with the data the operating point was "
+                    "locked on: take them out of one of the two"
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -136,6 +156,7 @@ def lock_operating_point(source: Matching, *, fp_target: float, model: str = "sc
     point = operating_points(source, fp_targets=[fp_target]).iloc[0]
     if not np.isfinite(point["threshold"]):
         raise InvalidInputError(f"no threshold has at most {fp_target} FP per image: the best score has more")
+    members = source.hashed_members()
     return LockedOperatingPoint(
         model=model,
         threshold=float(point["threshold"]),
@@ -148,6 +169,8 @@ def lock_operating_point(source: Matching, *, fp_target: float, model: str = "sc
         data_sha256=source.fingerprint(),
         n_images=source.n_images,
         n_gts=source.n_gts,
+        image_hashes=members.images,
+        patient_hashes=members.patients,
         versions={"overread": __version__, "numpy": np.__version__, "python": platform.python_version()},
         written_at=utc_now(),
     )
@@ -165,6 +188,10 @@ def checked_record(record: Any, names: set[str]) -> dict[str, Any]:
     for name in ("threshold", "fp_target", "fp_per_image"):
         if not isinstance(record[name], float):
             raise ValueError(f"{name} is not a number")
+    for name in ("image_hashes", "patient_hashes"):
+        if not isinstance(record[name], list) or not all(isinstance(one, str) for one in record[name]):
+            raise ValueError(f"{name} is not a list of text")
+        record[name] = tuple(record[name])
     return record
 
 

@@ -9,6 +9,7 @@ well as probabilities.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, Self
 
@@ -29,7 +30,7 @@ from overread.froc.inputs import (
 )
 from overread.truth import HIT, HitRule, candidate_hits
 
-__all__ = ["Geometry", "MatchOptions", "Matching", "match"]
+__all__ = ["Geometry", "HashedMembers", "MatchOptions", "Matching", "match"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -38,6 +39,7 @@ Bools = NDArray[np.bool_]
 SINGLE_READER = ("fp", "ignore", "hit")
 EXTRA_HITS = ("ignore", "fp")
 SHARED_CANDIDATES = ("all", "nearest")
+HASH_DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +109,14 @@ class Geometry:
         return counted
 
 
+@dataclass(frozen=True, slots=True)
+class HashedMembers:
+    """Hashes of the ids of images and of patients; not secret, as ids can be guessed, but no ids to read."""
+
+    images: tuple[str, ...]
+    patients: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Matching:
     """One model's scores on one set of images, reduced to what FROC analysis needs.
@@ -117,6 +127,10 @@ class Matching:
         Ids of all images, with or without candidates and GTs; codes below index this array.
     patients
         Patient code of each image, 0 .. n_patients - 1; the image's own code where no patient is known.
+    patient_ids
+        Id of each patient by code; None where no patient is known.
+    has_ids
+        Whether ``image_ids`` are the images' own; else they only number them.
     fp_scores, fp_images
         Score and image code of each false positive.
     gt_scores, gt_images, gt_reached
@@ -142,6 +156,8 @@ class Matching:
     options: MatchOptions
     geometry: Geometry | None = None
     candidate_scores: Floats | None = None
+    patient_ids: NDArray[np.object_] | None = None
+    has_ids: bool = True
 
     @property
     def n_images(self) -> int:
@@ -196,6 +212,13 @@ class Matching:
         digest.update(repr((rule_record(self.rule), asdict(self.options))).encode())
         return digest.hexdigest()
 
+    def hashed_members(self) -> HashedMembers:
+        """Hashes of the ids of images and patients, to find out later whether another set shares any of them."""
+        return HashedMembers(
+            _hashes(self.image_ids if self.has_ids else ()),
+            _hashes(() if self.patient_ids is None else self.patient_ids),
+        )
+
     @classmethod
     def from_events(
         cls,
@@ -207,8 +230,12 @@ class Matching:
         gt_images: ArrayLike,
         patients: ArrayLike | None = None,
         strata: pd.DataFrame | None = None,
+        image_ids: ArrayLike | None = None,
     ) -> Self:
-        """Make a matching from events that another tool matched; missed GTs have score minus infinity."""
+        """Make a matching from events that another tool matched; missed GTs have score minus infinity.
+
+        ``image_ids`` names the images; without them a lock cannot tell whether two sets share an image.
+        """
         if n_images < 1:
             raise InvalidInputError("there are no images: FP per image has no denominator")
         fps = checked_scores(fp_scores, None)
@@ -216,7 +243,8 @@ class Matching:
         if np.isnan(gts).any() or np.isposinf(gts).any():
             raise InvalidInputError("gt_scores: NaN or +inf; a missed GT has -inf, any other a finite score")
         return cls(
-            image_ids=np.array([str(code) for code in range(n_images)], dtype=object),
+            image_ids=_event_ids(image_ids, n_images),
+            has_ids=image_ids is not None,
             patients=np.arange(n_images) if patients is None else dense_codes(patients, n_images),
             fp_scores=fps,
             fp_images=checked_codes("fp_images", fp_images, len(fps), n_images),
@@ -227,6 +255,24 @@ class Matching:
             rule=None,
             options=MatchOptions(),
         )
+
+
+def _hashes(ids: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(sorted(hashlib.sha256(str(one).encode()).hexdigest()[:HASH_DIGITS] for one in ids))
+
+
+def _patient_ids(images: pd.DataFrame) -> NDArray[np.object_] | None:
+    """Ids in the order of their codes, which is that of first appearance."""
+    return images["patient_id"].drop_duplicates().to_numpy(dtype=object) if "patient_id" in images else None
+
+
+def _event_ids(image_ids: ArrayLike | None, n_images: int) -> NDArray[np.object_]:
+    if image_ids is None:
+        return np.array([str(code) for code in range(n_images)], dtype=object)
+    ids = checked_image_ids(pd.DataFrame({"image_id": pd.Series(image_ids, dtype=object)}))
+    if len(ids) != n_images:
+        raise InvalidInputError(f"{len(ids)} image_ids for {n_images} images")
+    return ids
 
 
 def match(
@@ -280,6 +326,7 @@ def match(
     return Matching(
         image_ids=image_ids,
         patients=patient_codes(images),
+        patient_ids=_patient_ids(images),
         rule=rule,
         options=options,
         geometry=geometry,

@@ -20,6 +20,7 @@ __all__ = ["CandidateCohort", "candidate_cohort"]
 SIZE_MM = 350.0
 LESIONS_PER_IMAGE = 0.6
 LOOKALIKES_PER_IMAGE = 0.6
+MOST_OBJECTS = 100
 CANDIDATES_PER_OBJECT = 1.5
 CANDIDATES_ELSEWHERE = 15
 NOISE_FACTORS = 6
@@ -43,6 +44,7 @@ def candidate_cohort(
     n_readers: int = 8,
     n_features: int = 120,
     n_informative: int = 12,
+    lookalikes_per_image: float = LOOKALIKES_PER_IMAGE,
     seed: int = 0,
 ) -> CandidateCohort:
     """Draw a cohort; the same arguments give the same tables.
@@ -53,6 +55,8 @@ def candidate_cohort(
         Images, one a patient, each read by 4 to 6 of the readers.
     n_features, n_informative
         Features of a candidate, and how many of them say anything about what it lies on.
+    lookalikes_per_image
+        Mean number of things that are no lesions but are marked like faint ones.
     seed
         Source of everything random.
     """
@@ -60,11 +64,15 @@ def candidate_cohort(
         raise InvalidInputError(
             "a cohort needs n_images, n_readers, n_features >= 1, 0 <= n_informative <= n_features and seed >= 0"
         )
+    if not 0 <= lookalikes_per_image <= MOST_OBJECTS:
+        raise InvalidInputError(
+            f"lookalikes_per_image={lookalikes_per_image!r} must be between 0 and {MOST_OBJECTS}"
+        )
     random = np.random.default_rng(seed)
     image_ids = [f"img{i:05d}" for i in range(n_images)]
     images = pd.DataFrame({"image_id": image_ids, "patient_id": [f"pat{i:05d}" for i in range(n_images)]})
     lesions = _objects(image_ids, LESIONS_PER_IMAGE, (0.8, 3.0), random)
-    lookalikes = _objects(image_ids, LOOKALIKES_PER_IMAGE, (0.5, 1.2), random)
+    lookalikes = _objects(image_ids, lookalikes_per_image, (0.5, 1.2), random)
     model = ReaderModel(panel(n_readers), place_jitter=0.12, size_jitter=0.12, shape_jitter=0.1)
     readings = draw_readings(image_ids, model, random)
     objects = pd.concat([lesions.assign(is_lesion=1.0), lookalikes.assign(is_lesion=0.35)], ignore_index=True)

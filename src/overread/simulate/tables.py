@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -63,8 +63,3 @@ def mark_rows(image_id: str, case: Case) -> list[dict[str, Any]]:
         {"image_id": image_id, "mark_id": f"{image_id}-m{i + 1:02d}", **asdict(mark)}
         for i, mark in enumerate(case.marks)
     ]
-
-
-def joined(parts: Iterable[Sequence[Mapping[str, Any]]], columns: Sequence[str]) -> pd.DataFrame:
-    """Table of all rows, also where there are none."""
-    return pd.DataFrame([row for part in parts for row in part], columns=list(columns))

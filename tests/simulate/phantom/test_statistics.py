@@ -44,7 +44,7 @@ def test_power_agrees_with_scipy():
 
 def test_pixels_need_not_be_square():
     noise = power_law_noise((600, 600), 3.0, stream(3, "n"), longest_px=300)
-    squeezed = cv2.resize(noise, (300, 600), interpolation=cv2.INTER_AREA)
+    squeezed = noise[:, ::2].copy()
     everywhere = np.ones(squeezed.shape, dtype=np.bool_)
     spectrum = texture_spectrum(squeezed, (1.0, 0.5), everywhere)
     assert power_law_exponent(spectrum, band_per_mm=(0.07, 0.25)) == pytest.approx(3.0, abs=0.2)
@@ -77,7 +77,7 @@ def test_dark_fields_are_in_the_lungs_of_most(phantoms):
     for made in phantoms:
         found = dark_fields(made.pixels, made.mm_per_px)
         shares.append((found & made.thorax).sum() / max(found.sum(), 1))
-    assert np.median(shares) > 0.9
+    assert np.median(shares) > 0.8
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,8 @@ N_BINS = 16
 LARGEST = 1e6
 N_CHANNELS = 15
 N_QUANTIZED = 13
+# From an array: a literal number would be compiled for on its own.
+HOLES = np.array([1, 2, 4, 8])
 DISTANCES = np.array([1, 2, 4, 8, 16, 24])
 APPROXIMATION_STEPS = np.array([1, 2, 4])
 HARALICK = np.array([10, 11, 18, 2, 15, 7, 8, 9, 3, 5, 6, 23, 24])
@@ -92,10 +94,10 @@ def approximate(
     level4: NDArray[np.float32],
 ) -> None:
     """Undecimated approximations of a cut patch; each loses the points whose taps would leave the one before."""
-    smooth(patch, 1, level1)
-    smooth(level1, 2, level2)
-    smooth(level2, 4, level3)
-    smooth(level3, 8, level4)
+    smooth(patch, HOLES[0], level1)
+    smooth(level1, HOLES[1], level2)
+    smooth(level2, HOLES[2], level3)
+    smooth(level3, HOLES[3], level4)
 
 
 @kernel
@@ -152,9 +154,9 @@ def fill_channels(
     copy_centre(level1, channels[1])
     copy_centre(level2, channels[2])
     copy_centre(level3, channels[3])
-    split_details(patch, level1, 1, channels[4], channels[5], channels[6])
-    split_details(level1, level2, 2, channels[7], channels[8], channels[9])
-    split_details(level2, level3, 4, channels[10], channels[11], channels[12])
+    split_details(patch, level1, HOLES[0], channels[4], channels[5], channels[6])
+    split_details(level1, level2, HOLES[1], channels[7], channels[8], channels[9])
+    split_details(level2, level3, HOLES[2], channels[10], channels[11], channels[12])
     band_and_gradient(channels[3], level4, level1, channels[13], channels[14])
 
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 
-from overread.errors import DataWarning
-from overread.models.crowd.expectation import expect, majority, maximize, prior_of, skills_table
+from overread.models.crowd.em import LabelStep, run_em
+from overread.models.crowd.expectation import Prior, majority, prior_of, priors_of
+from overread.models.crowd.intervals import LabelPart, logit_interval
+from overread.models.crowd.skills import ReaderSkills
 from overread.models.crowd.votes import read_votes
+from overread.models.fields import Field, Float, FloatArray
 from overread.models.preparation import check_number
 
-__all__ = ["DawidSkene", "warn_about_crowd"]
+__all__ = ["DawidSkene"]
+
+Floats = NDArray[np.float64]
 
 
-class DawidSkene(BaseEstimator):
+class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
     """Hidden labels of bags from votes alone (Dawid and Skene 1979, two classes).
 
     Maximizes L = sum_i log(pi A_i + (1 - pi) B_i) + log prior over the prevalence pi and the readers' skills; A and B
@@ -41,12 +44,16 @@ class DawidSkene(BaseEstimator):
     prevalence_ : float
         pi.
     reader_skills_ : pandas.DataFrame
-        reader_id, n_votes, n_marked, expected_positives, sensitivity and specificity with 95 % intervals. The
-        intervals take the posteriors as known, and so are too short: see docs/crowd_models.md.
+        reader_id, n_votes, n_marked, expected_positives, sensitivity and specificity with 95 % intervals from the
+        observed information (`overread.models.crowd.intervals`; coverage in docs/crowd_models.md).
+    prevalence_interval_ : ndarray of shape (2,)
+        95 % interval of pi, likewise.
     objectives_ : ndarray
         L at the start and after each round.
     n_iter_, converged_
         Rounds, and whether tol was reached.
+    determined_
+        Whether the votes determine skills and labels; two readers never do, without priors.
 
     Examples
     --------
@@ -54,6 +61,12 @@ class DawidSkene(BaseEstimator):
     >>> model.posterior_.round(2)
     array([1., 1., 0., 0.])
     """
+
+    saved_fields: ClassVar[Mapping[str, Field]] = {
+        **ReaderSkills.skill_fields,
+        "prevalence_": Float(),
+        "prevalence_interval_": FloatArray(2),
+    }
 
     def __init__(
         self,
@@ -73,52 +86,36 @@ class DawidSkene(BaseEstimator):
     def fit(self, votes: Any, y: None = None) -> DawidSkene:
         """Fit to votes, in any form that `overread.models.crowd.votes.read_votes` takes; y is ignored."""
         read = read_votes(votes)
-        priors = [prior_of(getattr(self, name), name) for name in ("sensitivity_prior", "specificity_prior")]
+        priors = priors_of(self)
         prevalence_prior = prior_of(self.prevalence_prior, "prevalence_prior")
         tol = check_number(self.tol, "tol", high=1.0)
         rounds = int(check_number(self.max_iter, "max_iter", low=1, integer=True))
-        posterior = majority(read.matrix)
-        objectives: list[float] = []
-        self.converged_ = False
-        for _ in range(rounds + 1):
-            skills = maximize(read.matrix, posterior, *priors)
-            prevalence = float(prevalence_prior.mode(posterior.sum(), len(posterior)))
-            with np.errstate(divide="ignore"):
-                log_p, log_q = np.log(prevalence), np.log1p(-prevalence)
-            expectation = expect(read.matrix, skills, log_p, log_q)
-            posterior = expectation.posterior
-            objectives.append(
-                expectation.log_likelihood
-                + priors[0].log_density(skills.sensitivity)
-                + priors[1].log_density(skills.specificity)
-                + prevalence_prior.log_density(prevalence)
-            )
-            if len(objectives) > 1 and objectives[-1] - objectives[-2] <= tol * len(posterior):
-                self.converged_ = True
-                break
-        self.posterior_, self.prevalence_ = posterior, prevalence
-        self.reader_skills_ = skills_table(read, posterior, skills)
-        self.objectives_ = np.array(objectives)
-        self.n_iter_ = len(objectives) - 1
-        warn_about_crowd(self.reader_skills_, self.objectives_, converged=self.converged_)
+        start = majority(read.matrix)
+        labels = _Prevalence(prevalence_prior)
+        result = run_em(read.matrix, start, priors, labels.step, tol=tol, max_rounds=rounds)
+        self.prevalence_ = labels.rate
+        shrunk = _Prevalence(prevalence_prior.with_half_a_vote())
+        information = self._keep_skills(read, result, priors, shrunk.step, shrunk.part)
+        low, high = logit_interval(shrunk.rate, information.labels[0])
+        self.prevalence_interval_ = np.array([min(low, self.prevalence_), max(high, self.prevalence_)])
         return self
 
 
-def warn_about_crowd(skills: pd.DataFrame, objectives: NDArray[np.float64], *, converged: bool) -> None:
-    """Say what the fit has to say: not converged, one reader only, or readers worse than chance."""
-    if not converged:
-        rise = objectives[-1] - objectives[-2]
-        warnings.warn(
-            f"EM not converged after {len(objectives) - 1} rounds: the last raised L by {rise:.2g}; raise the rounds",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    if len(skills) == 1:
-        warnings.warn("one reader: skill and truth cannot be told apart", DataWarning, stacklevel=3)
-    youden = skills["sensitivity"] + skills["specificity"] - 1
-    if float((youden * skills["n_votes"]).sum()) < 0:
-        warnings.warn(
-            "the readers are on the whole worse than chance: the two labels may be exchanged",
-            DataWarning,
-            stacklevel=3,
-        )
+class _Prevalence:
+    """One probability of label 1 for all bags, `rate`."""
+
+    def __init__(self, prior: Prior) -> None:
+        self.prior = prior
+        self.rate = 0.5
+
+    def step(self, posterior: Floats) -> LabelStep:
+        self.rate = float(self.prior.mode(posterior.sum(), len(posterior)))
+        with np.errstate(divide="ignore"):
+            log_p, log_q = np.log(self.rate), np.log1p(-self.rate)
+        shape = np.ones(len(posterior))
+        return LabelStep(log_p * shape, log_q * shape, self.prior.log_density(self.rate))
+
+    def part(self, posterior: Floats) -> LabelPart:
+        rate = float(self.prior.mode(posterior.sum(), len(posterior)))
+        information = (len(posterior) + self.prior.weight) * rate * (1.0 - rate)
+        return LabelPart(np.ones((len(posterior), 1)), np.array([[information]]))

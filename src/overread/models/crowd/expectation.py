@@ -14,15 +14,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import xlogy
-from scipy.stats import beta as beta_distribution
 
 from overread.errors import InvalidInputError
-from overread.models.crowd.votes import Votes
 
-__all__ = ["Expectation", "Prior", "Skills", "expect", "majority", "maximize", "prior_of", "skills_table"]
+__all__ = [
+    "Expectation",
+    "Prior",
+    "Priors",
+    "Skills",
+    "expect",
+    "majority",
+    "maximize",
+    "prior_of",
+    "priors_of",
+]
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +46,15 @@ class Prior:
         top, bottom = np.asarray(self.a - 1 + yes), np.asarray(self.a + self.b - 2 + total)
         return np.clip(np.divide(top, bottom, out=np.full(top.shape, 0.5), where=bottom > 0), 0.0, 1.0)
 
+    @property
+    def weight(self) -> float:
+        """Votes that the prior is worth at its mode, a + b - 2."""
+        return self.a + self.b - 2
+
+    def with_half_a_vote(self) -> Prior:
+        """Prior with half a vote more of either kind."""
+        return Prior(self.a + 0.5, self.b + 0.5)
+
     def log_density(self, rate: Any) -> float:
         """Sum of the logarithms of the densities, without their constant."""
         return float(np.sum(xlogy(self.a - 1, rate) + xlogy(self.b - 1, 1 - np.asarray(rate))))
@@ -53,11 +69,37 @@ class Skills:
 
 
 @dataclass(frozen=True)
+class Priors:
+    """Priors of either skill, the same for all readers."""
+
+    sensitivity: Prior
+    specificity: Prior
+
+    def log_density(self, skills: Skills) -> float:
+        """Of the skills of all readers."""
+        return self.sensitivity.log_density(skills.sensitivity) + self.specificity.log_density(
+            skills.specificity
+        )
+
+    def with_half_a_vote(self) -> Priors:
+        """Priors with half a vote more of either kind."""
+        return Priors(self.sensitivity.with_half_a_vote(), self.specificity.with_half_a_vote())
+
+
+@dataclass(frozen=True)
 class Expectation:
     """Posterior of label 1 of each bag, and the logarithm of the votes' likelihood summed over bags."""
 
     posterior: Floats
     log_likelihood: float
+
+
+def priors_of(estimator: Any) -> Priors:
+    """Read and check an estimator's priors of the skills."""
+    return Priors(
+        prior_of(estimator.sensitivity_prior, "sensitivity_prior"),
+        prior_of(estimator.specificity_prior, "specificity_prior"),
+    )
 
 
 def prior_of(value: Any, name: str) -> Prior:
@@ -76,12 +118,13 @@ def majority(matrix: Floats) -> Floats:
     return np.nanmean(matrix, axis=1)
 
 
-def maximize(matrix: Floats, posterior: Floats, sensitivity: Prior, specificity: Prior) -> Skills:
+def maximize(matrix: Floats, posterior: Floats, priors: Priors) -> Skills:
     """Most probable skills for these posteriors."""
     read, yes, no = ~np.isnan(matrix), matrix == 1, matrix == 0
     other = 1.0 - posterior
     return Skills(
-        sensitivity.mode(posterior @ yes, posterior @ read), specificity.mode(other @ no, other @ read)
+        priors.sensitivity.mode(posterior @ yes, posterior @ read),
+        priors.specificity.mode(other @ no, other @ read),
     )
 
 
@@ -100,29 +143,3 @@ def expect(matrix: Floats, skills: Skills, log_p: Floats, log_q: Floats) -> Expe
 def _summed(chosen: NDArray[np.bool_], logarithms: Floats) -> Floats:
     # A product with a 0/1 matrix would make 0 * -inf = NaN of a reader who never errs.
     return np.where(chosen, logarithms, 0.0).sum(axis=1)
-
-
-def skills_table(votes: Votes, posterior: Floats, skills: Skills, *, level: float = 0.95) -> pd.DataFrame:
-    """One row a reader: counts, expected positives, skills, and intervals given the posteriors.
-
-    The intervals are those of a Beta(1/2, 1/2) prior with the expected counts. They take the posteriors as known.
-    """
-    matrix = votes.matrix
-    read = ~np.isnan(matrix)
-    columns: dict[str, Any] = {
-        "reader_id": votes.reader_ids,
-        "n_votes": read.sum(axis=0),
-        "n_marked": (matrix == 1).sum(axis=0),
-        "expected_positives": posterior @ read,
-    }
-    for name, rate, chosen, weight in (
-        ("sensitivity", skills.sensitivity, matrix == 1, posterior),
-        ("specificity", skills.specificity, matrix == 0, 1.0 - posterior),
-    ):
-        right, total = weight @ chosen, weight @ read
-        tail = (1 - level) / 2
-        wrong = np.maximum(total - right, 0.0)
-        columns[name] = rate
-        columns[f"{name}_low"] = np.minimum(beta_distribution.ppf(tail, right + 0.5, wrong + 0.5), rate)
-        columns[f"{name}_high"] = np.maximum(beta_distribution.ppf(1 - tail, right + 0.5, wrong + 0.5), rate)
-    return pd.DataFrame(columns)

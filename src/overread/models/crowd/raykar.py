@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
-from overread.models.crowd.dawid_skene import warn_about_crowd
-from overread.models.crowd.expectation import expect, majority, maximize, prior_of, skills_table
+from overread.models.crowd.em import LabelStep, run_em
+from overread.models.crowd.expectation import majority, priors_of
+from overread.models.crowd.label_information import label_part
+from overread.models.crowd.skills import ReaderSkills
 from overread.models.crowd.votes import read_votes
+from overread.models.fields import Classes, Field, Flag, Float, FloatArray, Length, Names, Record
 from overread.models.fitting import warn_about
 from overread.models.loss.pooling import PoolingName
 from overread.models.prediction import LinearBagClassifier, read_bags
 from overread.models.preparation import check_number
+from overread.models.report import FitReport
 from overread.models.soft import SoftMILLogisticRegression
 
 __all__ = ["RaykarCrowd"]
 
+Floats = NDArray[np.float64]
 
-class RaykarCrowd(LinearBagClassifier):
+
+class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
     """Learning from crowds (Raykar et al. 2010) on bags: the model's probability is the prior of each bag's label.
 
     Maximizes, with p_i the noisy-or probability of bag i and A, B as in `overread.models.crowd.expectation`,
@@ -50,12 +58,29 @@ class RaykarCrowd(LinearBagClassifier):
     posterior_ : ndarray of shape (n_bags,)
         Probability of label 1 given votes and features.
     reader_skills_ : pandas.DataFrame
-        As in `DawidSkene`.
-    model_ : SoftMILLogisticRegression
-        The last M-step; its ``fit_report_`` is the certificate. ``coef_`` and ``intercept_`` are its.
+        As in `DawidSkene`. The intervals take the chosen features as given and lam |w|_1 as it is.
+    coef_, intercept_, center_, scale_, lam_, lambda_max_, fit_report_
+        Of the last M-step, as in `SoftMILLogisticRegression`.
     objectives_, n_iter_, converged_
         L after each round, rounds, and whether round_tol was reached.
+    determined_
+        As in `DawidSkene`.
     """
+
+    saved_fields: ClassVar[Mapping[str, Field]] = {
+        "n_features_in_": Length("d"),
+        "feature_names_in_": Names("d", optional=True),
+        "classes_": Classes(),
+        "fitted_with_bags_": Flag(),
+        "coef_": FloatArray(1, "d"),
+        "intercept_": FloatArray(1),
+        "center_": FloatArray("d"),
+        "scale_": FloatArray("d"),
+        "lam_": Float(),
+        "lambda_max_": Float(),
+        "fit_report_": Record(FitReport),
+        **ReaderSkills.skill_fields,
+    }
 
     def __init__(
         self,
@@ -101,39 +126,36 @@ class RaykarCrowd(LinearBagClassifier):
         read = read_votes(votes)
         if len(read.matrix) != len(given):
             raise InvalidInputError(f"votes on {len(read.matrix)} bags for {len(given)} bags of X")
-        priors = [prior_of(getattr(self, name), name) for name in ("sensitivity_prior", "specificity_prior")]
+        priors = priors_of(self)
         round_tol = check_number(self.round_tol, "round_tol", high=1.0)
         rounds = int(check_number(self.max_rounds, "max_rounds", low=1, integer=True))
         model = self._soft_model()
-        posterior = majority(read.matrix)
-        objectives: list[float] = []
-        self.converged_ = False
-        for _ in range(rounds + 1):
-            skills = maximize(read.matrix, posterior, *priors)
-            self._fit_soft(model, given, posterior)
-            log_q, log_p = model.predict_log_proba(given).T
-            expectation = expect(read.matrix, skills, log_p, log_q)
-            posterior = expectation.posterior
-            penalty = len(given) * model.lam_ * float(np.abs(model.coef_[0] * self._penalized(model)).sum())
-            objectives.append(
-                expectation.log_likelihood
-                - penalty
-                + priors[0].log_density(skills.sensitivity)
-                + priors[1].log_density(skills.specificity)
-            )
-            if len(objectives) > 1 and objectives[-1] - objectives[-2] <= round_tol * len(posterior):
-                self.converged_ = True
-                break
-        self.model_, self.coef_, self.intercept_ = model, model.coef_, model.intercept_
+        result = run_em(
+            read.matrix,
+            majority(read.matrix),
+            priors,
+            lambda posterior: self._label_step(model, given, posterior),
+            tol=round_tol,
+            max_rounds=rounds,
+        )
+        for name in ("coef_", "intercept_", "center_", "scale_", "lam_", "lambda_max_", "fit_report_"):
+            setattr(self, name, getattr(model, name))
         self.classes_ = np.array([0, 1])
         self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
-        self.posterior_ = posterior
-        self.reader_skills_ = skills_table(read, posterior, skills)
-        self.objectives_ = np.array(objectives)
-        self.n_iter_ = len(objectives) - 1
         warn_about(model.fit_report_)
-        warn_about_crowd(self.reader_skills_, self.objectives_, converged=self.converged_)
+        # The weights stay as they are where half a vote is added: it hardly moves them, and a fit costs much.
+        log_q, log_p = model.predict_log_proba(given).T
+        fixed = LabelStep(log_p, log_q, 0.0)
+        self._keep_skills(
+            read, result, priors, lambda _: fixed, lambda posterior: label_part(model, given, posterior)
+        )
         return self
+
+    def _label_step(self, model: SoftMILLogisticRegression, bags: Bags, posterior: Floats) -> LabelStep:
+        self._fit_soft(model, bags, posterior)
+        log_q, log_p = model.predict_log_proba(bags).T
+        penalized = model.coef_[0] * (model.scale_ if self.standardize else 1.0)
+        return LabelStep(log_p, log_q, -len(bags) * model.lam_ * float(np.abs(penalized).sum()))
 
     def _soft_model(self) -> SoftMILLogisticRegression:
         return SoftMILLogisticRegression(
@@ -153,6 +175,3 @@ class RaykarCrowd(LinearBagClassifier):
             warnings.simplefilter("ignore")
             model.fit(bags, posterior, reader_weight=np.ones(len(bags)))
         model.lam = model.lam_
-
-    def _penalized(self, model: SoftMILLogisticRegression) -> Any:
-        return model.scale_ if self.standardize else 1.0

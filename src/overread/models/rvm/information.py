@@ -12,13 +12,14 @@ from scipy.linalg import blas
 
 from overread.models.loss.bag_loss import BagLoss
 
-__all__ = ["information_diagonal", "information_matrix"]
+__all__ = ["features_per_block", "information_diagonal", "information_matrix"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 ROWS_PER_BLOCK = 8192
-CELLS_PER_BLOCK = 2**24
+# A float64 block and its square: 16 MB.
+CELLS_PER_BLOCK = 2**20
 
 
 def information_matrix(
@@ -50,6 +51,11 @@ def _add_plain(H: Floats, Xt: NDArray[np.floating], kept: Ints, h: Floats) -> No
         H += syrk(1.0, block.T, trans=1)
 
 
+def features_per_block(n_rows: int) -> int:
+    """How many features to widen to float64 at a time, so that a block stays small beside X."""
+    return max(1, CELLS_PER_BLOCK // max(1, n_rows))
+
+
 def information_diagonal(Xt: NDArray[np.floating], loss: BagLoss, z: Floats) -> Floats:
     """Information on each feature alone, the intercept fitted beside it: H_jj - H_jb^2 / H_bb, at least 0.
 
@@ -59,7 +65,7 @@ def information_diagonal(Xt: NDArray[np.floating], loss: BagLoss, z: Floats) -> 
     curvature = loss.bag_curvature(z, safe=1.0)
     rows = np.concatenate([h, curvature.diagonal])
     own, mixed = np.empty(len(Xt)), np.empty(len(Xt))
-    size = max(1, CELLS_PER_BLOCK // max(1, loss.n_rows))
+    size = features_per_block(loss.n_rows)
     for first in range(0, len(Xt), size):
         block = Xt[first : first + size].astype(np.float64)
         own[first : first + size] = np.square(block) @ rows

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from overread.models.loss.bag_loss import BagLoss
-from overread.models.rvm.information import information_diagonal, information_matrix
+from overread.models.rvm.information import features_per_block, information_diagonal, information_matrix
 from overread.models.rvm.posterior import TINY_PRECISION, PosteriorSearch
 from overread.models.solver._kernels import dot_columns
 
@@ -21,7 +21,6 @@ __all__ = ["left_out_gain", "score_statistics", "screened_features"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FEATURES_PER_BLOCK = 64
 # Of a float32 product, relative to its largest term.
 RELATIVE_ROUNDING = 1e-5
 
@@ -69,13 +68,14 @@ def left_out_gain(search: PosteriorSearch, alpha: Floats, left_out: Ints) -> flo
     base[-1] = 1.0 if search.fit_intercept else 0.0
     precision = information_matrix(Xt, kept, loss, z, safe=1.0)
     precision[np.diag_indices_from(precision)] += np.append(alpha, TINY_PRECISION)
-    best = 0.0
-    for first in range(0, len(left_out), FEATURES_PER_BLOCK):
-        columns = Xt[left_out[first : first + FEATURES_PER_BLOCK]].astype(np.float64)
+    factor = cho_factor(precision, lower=True)
+    best, size = 0.0, features_per_block(loss.n_rows)
+    for first in range(0, len(left_out), size):
+        columns = Xt[left_out[first : first + size]].astype(np.float64)
         q = columns @ search.residual
         own = np.square(columns) @ rows
         shared = base @ (columns * rows).astype(Xt.dtype).T
-        explained = np.einsum("kj,kj->j", shared, cho_solve(cho_factor(precision, lower=True), shared))
+        explained = np.einsum("kj,kj->j", shared, cho_solve(factor, shared))
         s = np.maximum(own - explained, RELATIVE_ROUNDING * own + np.finfo(float).tiny)
         ratio = np.maximum(q**2 / s, 1.0)
         best = max(best, float((ratio - 1.0 - np.log(ratio)).max(initial=0.0)) / 2.0)

@@ -31,6 +31,7 @@ __all__ = [
     "compare_image",
     "fingerprint",
     "frozen_cohort",
+    "manifest_row",
 ]
 
 BENCHMARKS = {"nih-240x3": "nih_240x3", "phantom-1978": "phantom_1978"}
@@ -53,7 +54,8 @@ class FrozenCohort:
     about
         How it was drawn, what it counted, and with which versions.
     images
-        image_id, background, n_rows, n_columns, sha256 of the pixels (`pixel_fingerprint`), block_means.
+        The manifest: image_id, background, n_rows, n_columns, sha256 of the pixels (`pixel_fingerprint`),
+        block_means. Empty while a benchmark is defined but not yet frozen.
     nodules, distractors, readings, marks
         What is in the images, and what was marked. Empty tables where the name alone draws them.
     """
@@ -121,6 +123,18 @@ def block_means(pixels: NDArray[np.uint16]) -> list[float]:
     return [round(float(block.mean()), 2) for band in bands for block in np.array_split(band, BLOCKS, axis=1)]
 
 
+def manifest_row(image_id: str, background: str, pixels: NDArray[np.uint16]) -> dict[str, Any]:
+    """Row of the manifest."""
+    return {
+        "image_id": image_id,
+        "background": background,
+        "n_rows": pixels.shape[0],
+        "n_columns": pixels.shape[1],
+        "sha256": fingerprint(pixels),
+        "block_means": " ".join(f"{mean:.2f}" for mean in block_means(pixels)),
+    }
+
+
 def compare_image(cohort: FrozenCohort, image_id: str, pixels: NDArray[np.uint16]) -> Agreement:
     """Compare an image that was built with the manifest."""
     row = cohort.images.loc[cohort.images["image_id"] == image_id].iloc[0]
@@ -133,8 +147,10 @@ def compare_image(cohort: FrozenCohort, image_id: str, pixels: NDArray[np.uint16
 
 
 def compare_folder(name: str, folder: str | Path) -> list[Agreement]:
-    """Compare the images of a study folder with the manifest of a benchmark."""
+    """Compare the images of a study folder with the manifest of a benchmark; nothing where it has none yet."""
     cohort = frozen_cohort(name)
+    if cohort.images.empty:
+        return []
     paths = pd.read_csv(Path(folder) / "images.csv", dtype=str).set_index("image_id")["path"]
     return [
         compare_image(cohort, image_id, read_source(Path(folder) / paths[image_id]).stored)

@@ -82,4 +82,4 @@ def processed(signal: Floats, patient: Patient, mm_per_px: float, body: NDArray[
     scaled = (flat - middle) / max(float(high - low), 0.1)
     slope = 5.4 * patient.contrast
     grey = 1 / (1 + np.exp(-slope * (scaled + (patient.brightness + 0.15))))
-    return np.clip((grey - 0.06) / 0.92, 0, 1)
+    return np.clip((grey - 0.04) / 0.955, 0, 1)

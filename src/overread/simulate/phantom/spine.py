@@ -18,6 +18,7 @@ ENDPLATE = 0.06
 PEDICLE = 0.06
 SPINOUS = 0.18
 TRANSVERSE = 0.08
+REACH_MM = 90.0
 
 
 def spine_amount(view: View, cage: Cage, rng: np.random.Generator) -> Floats:
@@ -27,6 +28,12 @@ def spine_amount(view: View, cage: Cage, rng: np.random.Generator) -> Floats:
     along, -1 and 1 at the discs' middles.
     """
     x, y = view.at(SPINE_Z_MM)
+    near = np.flatnonzero((np.abs(x) < REACH_MM).any(axis=0))
+    total = np.zeros(view.shape, dtype=np.float32)
+    if len(near) == 0:
+        return total
+    middle = slice(near[0], near[-1] + 1)
+    x, y = x[:, middle], y[:, middle]
     numbers = np.arange(-7, 21)
     level = np.interp(y, cage.vertebra_y(numbers), numbers).astype(np.float32)
     number = np.rint(level)
@@ -42,9 +49,8 @@ def spine_amount(view: View, cage: Cage, rng: np.random.Generator) -> Floats:
     process = chord(1 - _ellipse(across, along - 0.45, 0.16, 0.4))
     wings = chord(1 - _ellipse(side - 1.25, along + 0.3, 0.55, 0.3))
     parts = ((chord(inside), BODY), (rim, ENDPLATE), (ring, PEDICLE), (process, SPINOUS), (wings, TRANSVERSE))
-    total = np.zeros(view.shape, dtype=np.float32)
     for part, strength in parts:
-        total += strength * part
+        total[:, middle] += strength * part
     return total
 
 

@@ -26,6 +26,7 @@ PATCH_MM = 45.0
 BAND_PER_MM = (0.1, 0.4)
 BOX = (0.1, 0.8, 0.14, 0.86)
 SMALLEST_LUNG_MM2 = 3000.0
+BLACK = 0.06 * 255
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Spectrum:
 
 
 def dark_fields(pixels: NDArray[np.floating], mm_per_px: float) -> NDArray[np.bool_]:
-    """Lung fields by a plain rule: the two largest dark regions of the middle of the image, ribs closed.
+    """Lung fields by a plain rule: the two largest regions in the middle that are dark, not black; ribs closed.
 
     A rule for statistics over many images, equal for phantoms and radiographs; it fails on some.
     """
@@ -49,7 +50,7 @@ def dark_fields(pixels: NDArray[np.floating], mm_per_px: float) -> NDArray[np.bo
     rows, columns = grey.shape
     box[round(BOX[0] * rows) : round(BOX[1] * rows), round(BOX[2] * columns) : round(BOX[3] * columns)] = True
     threshold, _ = cv2.threshold(smooth[box], 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
-    dark = ((smooth < threshold) & box).astype(np.uint8)
+    dark = ((smooth < threshold) & (smooth > BLACK) & box).astype(np.uint8)
     _, labels, stats, _ = cv2.connectedComponentsWithStats(dark, connectivity=4)
     order = np.argsort(stats[1:, cv2.CC_STAT_AREA])[::-1][:2] + 1
     two = [k for k in order if stats[k, cv2.CC_STAT_AREA] * mm_per_px**2 > SMALLEST_LUNG_MM2]

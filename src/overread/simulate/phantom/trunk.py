@@ -46,10 +46,10 @@ def _trunk(x: Floats, y: Floats, patient: Patient, cage: Cage) -> Floats:
 
 def _shoulders(x: Floats, y: Floats, patient: Patient) -> Floats:
     """Trapezius and deltoid: from a slope between neck and shoulder down to the armpit."""
-    reach = 200 + 0.5 * patient.fat_mm
+    reach = 212 + 0.5 * patient.fat_mm
     out = np.minimum(np.abs(x) / reach, 1)
-    slope = -58 - 0.3 * patient.fat_mm + 64 * out * np.sqrt(out)
-    below = chord(np.minimum((y - slope) / 60, 1))
+    slope = -64 - 0.4 * patient.fat_mm + 60 * out * np.sqrt(out)
+    below = chord(np.minimum((y - slope) / 55, 1))
     side = np.sqrt(chord(1 - fourth_power(x / reach)))
     return (135 + patient.fat_mm) * below * side * (1 - smooth_step(y, 60, 190))
 

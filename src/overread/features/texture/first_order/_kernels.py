@@ -16,6 +16,30 @@ RANKED_SHARES = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
 
 
 @kernel
+def select(pool: NDArray[np.float64], left: int, right: int, place: int) -> float:
+    """Value that sorting pool[left : right + 1] would put at a place (Hoare's selection, in place)."""
+    while left < right:
+        pivot = pool[(left + right) // 2]
+        i, j = left, right
+        while i <= j:
+            while pool[i] < pivot:
+                i += 1
+            while pool[j] > pivot:
+                j -= 1
+            if i <= j:
+                pool[i], pool[j] = pool[j], pool[i]
+                i += 1
+                j -= 1
+        if place <= j:
+            right = j
+        elif place >= i:
+            left = i
+        else:
+            break
+    return float(pool[place])
+
+
+@kernel
 def percentiles(
     x: NDArray[np.floating],
     low: float,
@@ -26,7 +50,7 @@ def percentiles(
 ) -> None:
     """Percentiles of `RANKED_SHARES` by linear interpolation between order statistics.
 
-    Values fall into equal buckets between their extremes; only buckets that hold a wanted rank are sorted.
+    Values fall into equal buckets between their extremes; only buckets that hold a wanted rank are searched.
     ``pool`` and ``bucket`` are at least as long as x.
     """
     n = x.size
@@ -60,17 +84,15 @@ def percentiles(
         if wanted[here]:
             pool[end[here]] = x[i]
             end[here] += np.uintp(1)
-    for b in range(N_BUCKETS):
-        if wanted[b]:
-            part = pool[start[b] : start[b] + counts[b + 1] - counts[b]]
-            if part.min() < part.max():
-                part.sort()
     for s in range(RANKED_SHARES.size):
         position = RANKED_SHARES[s] * (n - 1)
         lower = min(int(position), n - 1)
+        upper = min(lower + 1, n - 1)
         b, c = bucket_of[2 * s], bucket_of[2 * s + 1]
-        first = pool[start[b] + lower - counts[b]]
-        second = pool[start[c] + min(lower + 1, n - 1) - counts[c]]
+        first = select(pool, start[b], start[b] + counts[b + 1] - counts[b] - 1, start[b] + lower - counts[b])
+        second = select(
+            pool, start[c], start[c] + counts[c + 1] - counts[c] - 1, start[c] + upper - counts[c]
+        )
         found[s] = first + (position - lower) * (second - first)
 
 

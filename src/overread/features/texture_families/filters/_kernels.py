@@ -207,13 +207,7 @@ def filters_of_patches(
         for scale in range(4):
             half = ((SIDE // 2) >> scale) + GABOR_HALF
             part = samples[: (2 * half + 1) ** 2].reshape(2 * half + 1, 2 * half + 1)
-            if scale == 0:
-                sample_centred(patch, 1, half, part)
-            elif scale == 1:
-                sample_centred(level1, 2, half, part)
-            elif scale == 2:
-                sample_centred(level2, 4, half, part)
-            else:
-                sample_centred(level3, 8, half, part)
+            source = patch if scale == 0 else level1 if scale == 1 else level2 if scale == 2 else level3
+            sample_centred(source, 1 << scale, half, part)
             gabor_magnitudes(part, carrier, answer[8 * scale : 8 * scale + 8])
         laws_energies(patch, answer[32:])

@@ -91,6 +91,8 @@ def patterns_of_patches(
     patch = np.empty((CUT, CUT), np.float32)
     for k in range(row.size):
         cut_patch(pixels, row[k], column[k], step, patch)
-        local_binary_patterns(patch, 1, out[k, :10])
-        local_binary_patterns(patch, 2, out[k, 10:28])
-        local_binary_patterns(patch, 3, out[k, 28:])
+        start = 0
+        for radius in range(1, 4):
+            end = start + 8 * radius + 2
+            local_binary_patterns(patch, radius, out[k, start:end])
+            start = end

@@ -1,0 +1,51 @@
+"""Information on the weights of a multiple-instance model, against finite differences of the votes' likelihood."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from tests.golden.crowd_problems import make_bag_crowd
+from tests.models.crowd.test_intervals import second_differences
+
+from overread.bags import Bags
+from overread.models import RaykarCrowd
+from overread.models.crowd.expectation import Prior, Priors, Skills, expect
+from overread.models.crowd.intervals import observed_information
+from overread.models.crowd.label_information import label_part
+from overread.models.loss.pooling import pool
+
+FLAT = Priors(Prior(1, 1), Prior(1, 1))
+
+
+@pytest.mark.parametrize("pooling", ["noisy_or", "noisy_or_mean", "mean", "log_sum_exp"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_variances_are_those_of_the_likelihood(pooling, fit_intercept):
+    problem = make_bag_crowd(n_bags=400, n_readers=4, votes_per_bag=4, seed=3)
+    bags = Bags.from_ids(problem.X, problem.bag_of_row)
+    model = RaykarCrowd(
+        lam=0.005, pooling=pooling, fit_intercept=fit_intercept, round_tol=1e-13, tol=1e-9, max_rounds=3000
+    ).fit(bags, problem.votes)
+    R, used = 4, np.flatnonzero(model.coef_[0])
+    assert len(used)
+    scale, centre = model.scale_[used], model.center_[used]
+    X = (problem.X[:, used] - centre) / scale
+
+    def minus_log_likelihood(theta):
+        skills = Skills(expit(theta[:R]), expit(theta[R : 2 * R]))
+        w = theta[2 * R : 2 * R + len(used)]
+        z = X @ w + (theta[-1] if fit_intercept else offset)
+        log_p, log_q = pool(z, bags.offsets, pooling)
+        return -expect(problem.votes, skills, log_p, log_q).log_likelihood
+
+    w = model.coef_[0][used] * scale
+    offset = model.intercept_[0] + centre @ model.coef_[0][used]
+    theta = np.concatenate(
+        [logit(model.sensitivity_), logit(model.specificity_), w, [offset] * fit_intercept]
+    )
+    expected = np.diag(np.linalg.inv(second_differences(minus_log_likelihood, theta)))
+    skills = Skills(model.sensitivity_, model.specificity_)
+    found = observed_information(
+        problem.votes, model.posterior_, skills, FLAT, label_part(model, bags, model.posterior_)
+    )
+    np.testing.assert_allclose(found.sensitivity, expected[:R], rtol=2e-3)
+    np.testing.assert_allclose(found.specificity, expected[R : 2 * R], rtol=2e-3)
+    np.testing.assert_allclose(found.labels, expected[2 * R :], rtol=2e-3)
