@@ -33,10 +33,6 @@ n_bootstrap = 50
 
 [evaluation]
 n_bootstrap = 500
-
-# A worker's first image waits for the compiler, which a busy machine may keep waiting too.
-[limits]
-seconds_per_image = 1800.0
 """
 NEXT = """\
 

@@ -25,10 +25,6 @@ single_reader = "fp"
 
 [soft]
 normalizations = ["none", "bags", "class"]
-
-# A worker's first image waits for the compiler, which a busy machine may keep waiting too.
-[limits]
-seconds_per_image = 1800.0
 """
 
 
