@@ -14,10 +14,10 @@ SETTINGS = """\
 seed = {seed}
 
 [candidates]
-limit = 40
+limit = 30
 
 [models]
-folds = 3
+folds = 2
 
 [soft]
 normalizations = ["class"]
@@ -51,7 +51,7 @@ Your own data, in a folder of DICOM or PNG files (in a clone first: source .venv
 def demo(
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("demo-output"),
-    n_images: int = 180,
+    n_images: int = 120,
     seed: int = 0,
     open_page: Annotated[bool, Parameter(name="--open", negative=())] = False,
 ) -> int:
