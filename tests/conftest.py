@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ import pytest
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
+
+    from phantom_detector import Trained
 
 # The same examples in every run, however busy the machine.
 hypothesis.settings.register_profile("overread", derandomize=True, deadline=None, database=None)
@@ -77,3 +80,12 @@ def browser() -> Iterator[WebDriver]:
     started = webdriver.Chrome(options=options, service=Service(driver))
     yield started
     started.quit()
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """A small detector and the phantoms it was trained on; not to be changed."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from phantom_detector import train
+
+    return train(tmp_path_factory.mktemp("phantoms"))

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import sys
 import warnings
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from rich.console import Console
 
-from overread.cli.demo import run_demo
+sys.path.insert(0, str(Path(__file__).parent))
+
+from small_chain import small_run
+
 from overread.froc import calibration, chance_level, compare, compare_figures, lesion_sizes_mm, sensitivity_by
 from overread.images import Radiograph
 from overread.images.radiograph import SpacingSource
@@ -35,7 +39,7 @@ def content():
     """A small run without pixels, two models of it, crops of a ramp."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        run = run_demo(150, 3, Console(quiet=True))
+        run = small_run(150, 3)
     training, test = run.matchings["training + validation"], run.matchings["test"]
     noise = np.random.default_rng(0).normal(0, 1.0, len(test.candidate_scores))
     worse = test.with_scores(test.candidate_scores + noise)
@@ -89,6 +93,8 @@ def content():
         models=models,
         table=run.table,
         table_ignoring=run.table,
+        table_out_of_fold=run.table,
+        fp_targets=(0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
         comparisons=pairs,
         chance=chance,
         by_size=sensitivity_by(
@@ -97,6 +103,7 @@ def content():
         reader_importance=pd.DataFrame(
             {"reader_id": ["R1", "R2"], "importance": [0.5, 0.3], "low": [0.2, 0.1], "high": [0.8, 0.5]}
         ),
+        gallery_threshold="At a score of 1.",
         hits=(crop, crop),
         misses=(crop,),
         false_positives=(),

@@ -21,7 +21,7 @@ app = App(
 )
 app.command(
     "overread.cli.demo:demo",
-    help="Run the whole chain on a simulated cohort; ends with a page to look at.",
+    help="Simulate a small study, run all of it, and show the report.",
     help_epilogue="Example: overread demo --open",
 )
 app.command(
@@ -72,8 +72,29 @@ app.command(
     help_epilogue="Example: overread compare ours.json theirs.json truth_coco.json --mm-per-px 0.143",
 )
 app.command(
+    "overread.cli.detect:detect",
+    help="Run a trained detector on new radiographs.",
+    help_epilogue="Example: overread detect my_study/runs/main new_images/ -o found --overlay",
+)
+app.command(
+    "overread.cli.explain:explain",
+    help="Show what each feature adds to a candidate's score.",
+    help_epilogue="Example: overread explain my_study/runs/main chest.dcm c003",
+)
+app.command(
     "overread.cli.features:features",
     help="List and explain the 1150 features; compute them for candidates.",
+    help_epilogue="Example: overread features --family convergence",
+)
+app.command(
+    "overread.cli.simulate:simulate",
+    help="Write a study folder with known nodules and simulated readers.",
+    help_epilogue="Example: overread simulate my_study --n-images 200 --readers 8 --workers 2",
+)
+app.command(
+    "overread.cli.reproduce:reproduce",
+    help="Repeat the paper's experiment on simulated images, beside the paper's results.",
+    help_epilogue="Example: overread reproduce --output reproduction",
 )
 app.command(
     "overread.cli.candidates:candidates",
@@ -84,11 +105,6 @@ app.command(
     "overread.cli.show:show",
     help="Draw lungs, ribs, clavicles and candidates over a radiograph.",
     help_epilogue="Example: overread show image.png -o overlay.png --mm-per-px 0.7",
-)
-app.command(
-    "overread.cli.simulate:simulate",
-    help="Write a study folder with known nodules and simulated readers.",
-    help_epilogue="Example: overread simulate my_study --n-images 200 --readers 8 --workers 2",
 )
 
 INTERRUPTED = 130

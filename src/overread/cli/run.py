@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 QUARANTINED = 3
+OUTPUTS = {"Results": "results.json", "Detector": "detector.json", "Report": "report.html"}
 
 
 def run(
@@ -85,7 +86,9 @@ def show(report: RunReport, results: StudyResults) -> None:
         console.print(f"{report.n_quarantined} of {report.n_images} images were given up:", style="yellow")
         for one in results.study.quarantined[:10]:
             console.print(f"  {one.image_id}: {one.reason}", markup=False, highlight=False)
-    console.print(f"Results: {report.folder / 'results.json'}", markup=False, highlight=False)
+    for name, file in OUTPUTS.items():
+        if (report.folder / file).is_file():
+            console.print(f"{name}: {report.folder / file}", markup=False, highlight=False, soft_wrap=True)
 
 
 def counts_table(results: StudyResults) -> Table:

@@ -41,7 +41,7 @@ from overread.models.fields import (
 from overread.storage import write_atomically
 from overread.strict_json import parse_json
 
-__all__ = ["SCHEMA", "SavedModel", "load", "model_bytes", "save"]
+__all__ = ["SCHEMA", "SavedModel", "from_document", "load", "model_bytes", "save", "to_document"]
 
 FORMAT = "overread-model"
 SCHEMA = 1
@@ -99,13 +99,28 @@ def save(model: SavedModel, path: str | Path) -> Path:
 
 def model_bytes(model: SavedModel) -> bytes:
     """Bytes that `save` writes; the same model gives the same bytes."""
+    return _serialize(to_document(model))
+
+
+def to_document(model: SavedModel) -> dict[str, Any]:
+    """Turn a fitted model into the JSON object of its file, to be kept inside another file."""
     if _KINDS.get(getattr(type(model), "kind", "")) is not type(model):
         raise InvalidInputError(
             f"{type(model).__name__} has no kind of its own to be saved as: "
             f'declare class {type(model).__name__}(..., kind="{type(model).__name__}")'
         )
     check_is_fitted(model)
-    return _serialize(_document(_payload(model)))
+    return _document(_payload(model))
+
+
+def from_document(document: Any, name: str) -> Any:
+    """Read a model from the JSON object of its file; ``name`` is the place for messages."""
+    try:
+        return _restore(_checked_payload(document, None))
+    except RecursionError as error:
+        raise ModelFileError(f"{name}: is nested too deeply to be a saved model") from error
+    except ModelFileError as error:
+        raise ModelFileError(f"{name}: {error}") from error
 
 
 def load(path: str | Path) -> Any:
@@ -171,7 +186,7 @@ def _read(path: Path) -> bytes:
     return content
 
 
-def _checked_payload(document: Any, content: bytes) -> dict[str, Any]:
+def _checked_payload(document: Any, content: bytes | None) -> dict[str, Any]:
     place = Place("the file", {})
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise place.fail("is not a model saved by overread")
@@ -183,7 +198,7 @@ def _checked_payload(document: Any, content: bytes) -> dict[str, Any]:
     check_keys(document, {"format", "schema", "sha256", "payload"}, place)
     if _checksum(document["payload"]) != document["sha256"]:
         raise place.fail("was changed after it was saved: the checksum does not match")
-    if _serialize(document) != content:
+    if content is not None and _serialize(document) != content:
         raise place.fail("was changed after it was saved: its spelling is not that of `save`")
     return check_keys(
         document["payload"], {"kind", "overread", "libraries", "parameters", "fitted"}, place.at("payload")

@@ -66,11 +66,14 @@ class StudyContent:
     pictures
         Pixels by image id, for the examples.
     choice
-        Choice of lambda.
+        Choice of lambda; None where the soft model was not wanted.
     models
         In the order of the paper: Soft, B1, B2.
-    table, table_ignoring
-        Table 1 with single-reader objects counted as false positives, and with them left out of the count.
+    table, table_ignoring, table_out_of_fold
+        Table 1 with single-reader objects counted as false positives; with them left out of the count; and with
+        thresholds from out-of-fold scores, counted as the study counts.
+    fp_targets
+        FP per image at which thresholds are set.
     comparisons
         Every two models, paired.
     chance
@@ -79,6 +82,8 @@ class StudyContent:
         Sensitivity of the first model by size of the object (`overread.froc.sensitivity_by`).
     reader_importance
         Of the mixture of readers (Figure 5); None where it was not fitted.
+    gallery_threshold
+        A sentence: at which threshold the crops are sorted.
     hits, misses, false_positives
         Crops of the test set.
     quarantined
@@ -98,14 +103,17 @@ class StudyContent:
     statistics: ReaderStatistics
     examples: tuple[str, ...]
     pictures: Mapping[str, Picture]
-    choice: LambdaChoice
+    choice: LambdaChoice | None
     models: tuple[ModelContent, ...]
     table: PerformanceTable
     table_ignoring: PerformanceTable
+    table_out_of_fold: PerformanceTable
+    fp_targets: tuple[float, ...]
     comparisons: tuple[PairedComparison, ...]
     chance: ChanceLevel | None
     by_size: pd.DataFrame
     reader_importance: pd.DataFrame | None
+    gallery_threshold: str
     hits: tuple[Crop, ...]
     misses: tuple[Crop, ...]
     false_positives: tuple[Crop, ...]

@@ -95,7 +95,9 @@ class Page:
             figure.savefig(drawing, format="svg", metadata={"Date": None})
         svg = drawing.getvalue()
         svg = svg[svg.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{escape(caption)}" ', 1)
-        self._parts.append(f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>")
+        self._parts.append(
+            f'<figure class="drawn" tabindex="0">{svg}<figcaption>{escape(caption)}</figcaption></figure>'
+        )
 
     def html(self) -> str:
         """Return the whole page."""

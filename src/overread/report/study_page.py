@@ -21,6 +21,7 @@ from overread.truth.figures import marks_figure, readers_figure
 __all__ = ["study_page"]
 
 N_FEATURES_SHOWN = 25
+NO_LIMIT_MM = 500.0
 POSITIVE, NEGATIVE = "#D55E00", "#0072B2"
 
 
@@ -53,9 +54,10 @@ def summary(page: Page, content: StudyContent) -> None:
 
 def headline(content: StudyContent) -> list[tuple[str, str]]:
     """Give the first model's locked operating point nearest to 1 FP per image, and its size."""
-    model = content.table.models[0]
-    training, rows = model.rows[0], model.rows[-1]
-    index = int(np.argmin(np.abs(np.array(training.fp_per_image) - 1)))
+    model = content.table_out_of_fold.models[0]
+    rows = model.rows[-1]
+    index = int(np.argmin(np.abs(np.array(content.fp_targets) - 1)))
+    target = f"{content.fp_targets[index]:g}"
     gt, image = rows.gt_sensitivity, rows.image_sensitivity
     return [
         (
@@ -66,7 +68,10 @@ def headline(content: StudyContent) -> list[tuple[str, str]]:
             percent(image.values[index]),
             f"of {rows.n_positive_images} images with one found{limits_of(image, index)}",
         ),
-        (f"{rows.fp_per_image[index]:.2f}", "false positives per test image, at the threshold locked before"),
+        (
+            f"{rows.fp_per_image[index]:.2f}",
+            f"false positives per test image, at the threshold locked for {target} before",
+        ),
         (str(model.n_features), f"features in the model {model.name}"),
     ]
 
@@ -142,6 +147,8 @@ def truth(page: Page, content: StudyContent) -> None:
 def choice(page: Page, content: StudyContent) -> None:
     """Figure 3."""
     chosen = content.choice
+    if chosen is None:
+        return
     page.heading("Choice of lambda")
     normalization = f" with normalization {chosen.normalization}" if chosen.normalization else ""
     page.text(
@@ -172,9 +179,17 @@ def performance(page: Page, content: StudyContent) -> None:
     )
     page.subheading("Table 1")
     page.table(format_table(content.table, "html"))
+    page.text(
+        "As in the paper: thresholds from the scores of the images that the models were fitted to, and candidates on "
+        "objects of a single reader count as false positives."
+    )
     page.details(
         "The same with candidates on single-reader objects neither right nor wrong",
         f'<div class="scroll">{format_table(content.table_ignoring, "html")}</div>',
+    )
+    page.details(
+        "The same with thresholds from out-of-fold scores, as the detector has them",
+        f'<div class="scroll">{format_table(content.table_out_of_fold, "html")}</div>',
     )
     if content.chance is not None:
         page.subheading("Chance")
@@ -197,7 +212,7 @@ def sizes(page: Page, content: StudyContent) -> None:
     page.subheading(f"By size, {content.models[0].name} at 1 FP per image")
     rows = [
         (
-            f"{row.stratum} mm",
+            size_range(str(row.stratum)),
             str(row.n_gts),
             percent(row.gt_sensitivity),
             f"{percent(row.gt_sensitivity_lower)} to {percent(row.gt_sensitivity_upper)}",
@@ -205,6 +220,14 @@ def sizes(page: Page, content: StudyContent) -> None:
         for row in records(content.by_size)
     ]
     page.table(html_table(("diameter", "objects", "GT sensitivity", "95 % interval"), rows))
+
+
+def size_range(stratum: str) -> str:
+    """Write a range of sizes, "[10, 15)", in words; the outermost ones are open."""
+    low, high = (float(part) for part in stratum.strip("[]()").split(","))
+    if low <= 0:
+        return f"under {high:g} mm"
+    return f"{low:g} mm and more" if high >= NO_LIMIT_MM else f"{low:g} to {high:g} mm"
 
 
 def comparisons(page: Page, content: StudyContent) -> None:
@@ -270,14 +293,14 @@ def weights(table: pd.DataFrame) -> str:
     widest = max(float(table["weight"].abs().max()), 1e-12)
     rows = "".join(
         f"<tr><td>{escape(str(row.feature))}</td><td>{row.weight:+.3f}</td>"
-        f'<td style="text-align:left"><span class="bar" style="width:{6 * abs(row.weight) / widest:.2f}rem;'
+        f'<td style="text-align:left"><span class="bar" style="--share:{abs(row.weight) / widest:.3f};'
         f'background:{POSITIVE if row.weight > 0 else NEGATIVE}"></span></td>'
         f'<td class="words">{escape(str(row.meaning))}</td></tr>'
         for row in records(table)
     )
     return (
-        '<table><thead><tr><th>feature</th><th>weight</th><th></th><th class="words">meaning</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table>"
+        '<table class="weights"><thead><tr><th>feature</th><th>weight</th><th></th><th class="words">meaning</th></tr>'
+        f"</thead><tbody>{rows}</tbody></table>"
     )
 
 
@@ -304,8 +327,8 @@ def pictures(page: Page, content: StudyContent) -> None:
         return
     page.heading("Gallery of the test set")
     page.text(
-        "Solid orange: the golden object. Dashed blue: the candidate. Sides are 60 mm; contrast is stretched to "
-        "the crop."
+        f"{content.gallery_threshold} Solid orange: the golden object. Dashed blue: the candidate. Sides are 60 mm; "
+        "contrast is stretched to the crop."
     )
     for title, crops in (
         ("Found, by falling score", content.hits),

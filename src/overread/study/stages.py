@@ -10,22 +10,28 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from overread import __version__
 from overread.bags import refuse_leakage
 from overread.errors import InvalidInputError, TableError
+from overread.features import CATALOGUE, FEATURE_VERSION
 from overread.marks.tables import parquet_bytes
 from overread.models.persistence import load, model_bytes
+from overread.report import study_page
 from overread.strict_json import read_json
 from overread.study.assembly import gathered_candidates, gathered_features, object_table, study_results
 from overread.study.cohort import KEYS, Cohort, Part
+from overread.study.detector import detector_of
 from overread.study.digests import FileDigests, digest_of_bytes, digest_of_value
 from overread.study.evaluation import Judged, locked_points
 from overread.study.executors import Executor
+from overread.study.finished import FinishedRun
 from overread.study.fits import choose, fit_path, fit_soft, out_of_fold_scores, tune_baseline
 from overread.study.image_stage import image_jobs, work_on_images
 from overread.study.inputs import StudyInputs
 from overread.study.manifest import Entry, Manifest
 from overread.study.pipeline import Pipeline
 from overread.study.preparation import READER_TABLES, split_table, truth_tables
+from overread.study.reporting import study_content
 from overread.study.results import Quarantined, plain
 from overread.study.run_folder import RunFolder, json_bytes
 from overread.study.settings import Settings
@@ -131,6 +137,10 @@ class Stages:
         yield "scores", self._scores
         yield "operating_points", self._operating_points
         yield "results", self._results
+        yield "report", self._report
+        # A detector finds its own candidates, so it cannot be trained on others.
+        if self._inputs.candidates is None and CATALOGUE.keys() >= set(self._first_model().feature_names_in_):
+            yield "detector", self._detector
 
     def quarantined(self) -> list[Quarantined]:
         """Images that were given up."""
@@ -358,6 +368,37 @@ class Stages:
                     )
                 )
             },
+        )
+
+    def _report(self) -> bool:
+        return self._folder.stage(
+            "report",
+            needs={
+                "results": self._folder.digest("results.json"),
+                "common": self._common(),
+                "overread": __version__,
+            },
+            gives=["report.html"],
+            make=lambda: {
+                "report.html": study_page(study_content(FinishedRun(self._folder.root))).html().encode()
+            },
+        )
+
+    def _first_model(self) -> Any:
+        return load(self._folder.path(f"models/{self._settings.models.wanted[0]}.json"))
+
+    def _detector(self) -> bool:
+        name = self._settings.models.wanted[0]
+        return self._folder.stage(
+            "detector",
+            needs={
+                "model": self._folder.digest(f"models/{name}.json"),
+                "points": self._folder.digest("operating_points.json"),
+                "limit": self._settings.candidates.limit,
+                "features": FEATURE_VERSION,
+            },
+            gives=["detector.json"],
+            make=lambda: {"detector.json": detector_of(self._folder, name, self._settings).to_bytes()},
         )
 
     def _part(self, *names: str) -> Part:

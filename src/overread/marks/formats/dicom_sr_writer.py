@@ -2,7 +2,8 @@
 
 One document for each reader and study. The image library lists every image that the reader read; a reader who
 marked nothing at all gets one group that says so. The reader's id is his login name, exactly; the mark's id
-is the tracking identifier. UIDs follow from the ids, so the same tables give the same UIDs. Positions are
+is the tracking identifier. UIDs follow from ids and marks, so the same tables give the same UIDs, and a
+document with other marks has another one. Positions are
 float32 (FL) and must lie within the image, as the standard wants.
 """
 
@@ -14,7 +15,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from highdicom import sr
@@ -40,7 +41,14 @@ KNOWN_FINDINGS = {"Nodule": Code("27925004", "SCT", "Nodule"), "Mass": Code("414
 NEEDED = ("path", "mm_per_px_x", "mm_per_px_y")
 
 
-def write(mark_set: MarkSet, folder: Path, *, images_folder: Path, geometry: str = "ellipse") -> list[Path]:
+def write(
+    mark_set: MarkSet,
+    folder: Path,
+    *,
+    images_folder: Path,
+    geometry: str = "ellipse",
+    observer: Literal["person", "device"] = "person",
+) -> list[Path]:
     """Write the documents of a mark set into a folder, made if need be; return their paths.
 
     Parameters
@@ -54,6 +62,8 @@ def write(mark_set: MarkSet, folder: Path, *, images_folder: Path, geometry: str
     geometry : {"ellipse", "polyline"}
         ``ellipse`` loses nothing; ``polyline`` is a closed outline of 64 points, for viewers that cannot draw
         oblique ellipses.
+    observer : {"person", "device"}
+        Whether the readers are people or programs.
     """
     if geometry not in ("ellipse", "polyline"):
         raise UsageError(f"geometry {geometry!r}: there are ellipse and polyline")
@@ -74,7 +84,8 @@ def write(mark_set: MarkSet, folder: Path, *, images_folder: Path, geometry: str
         unmarked = [headers[name] for name in names if name not in set(mine["image_id"])]
         if unmarked:
             groups.append(nothing_found(reader, unmarked))
-        document = document_of(reader, [headers[name] for name in names], groups)
+        content = mine.to_json(orient="values", double_precision=15)
+        document = document_of(reader, observer, [headers[name] for name in names], groups, content)
         written.append(write_atomically(folder / f"{document.SOPInstanceUID}.dcm", as_bytes(document)))
     return written
 
@@ -149,14 +160,12 @@ def finding_code(label: str) -> Code | None:
     return KNOWN_FINDINGS.get(label, Code(digest, "99OVERREAD", label))
 
 
-def document_of(reader: str, headers: Sequence[Dataset], groups: Sequence[Any]) -> sr.ComprehensiveSR:
-    """One reader's report on the images of one study."""
-    person = sr.PersonObserverIdentifyingAttributes(
-        name=person_name(reader), login_name=exact_text(reader, "reader")
-    )
-    context = sr.ObservationContext(observer_person_context=sr.ObserverContext(codes.DCM.Person, person))
+def document_of(
+    reader: str, observer: str, headers: Sequence[Dataset], groups: Sequence[Any], content: str
+) -> sr.ComprehensiveSR:
+    """One reader's report on the images of one study; its UID follows from ``content`` too."""
     report = sr.MeasurementReport(
-        observation_context=context,
+        observation_context=person_context(reader) if observer == "person" else device_context(reader),
         procedure_reported=Code("399208008", "SCT", "Chest X-ray"),
         imaging_measurements=groups,
     )
@@ -166,13 +175,29 @@ def document_of(reader: str, headers: Sequence[Dataset], groups: Sequence[Any]) 
         content=report,
         series_instance_uid=uid_of("series", study, reader),
         series_number=1,
-        sop_instance_uid=uid_of("document", study, reader),
+        sop_instance_uid=uid_of("document", study, reader, content),
         instance_number=1,
         manufacturer="Overread",
         is_complete=True,
     )
     document.SpecificCharacterSet = "ISO_IR 192"  # UTF-8: ids may have any letters
     return document
+
+
+def person_context(reader: str) -> Any:
+    """Observer context of a reader."""
+    person = sr.PersonObserverIdentifyingAttributes(
+        name=person_name(reader), login_name=exact_text(reader, "reader")
+    )
+    return sr.ObservationContext(observer_person_context=sr.ObserverContext(codes.DCM.Person, person))
+
+
+def device_context(name: str) -> Any:
+    """Observer context of a program."""
+    device = sr.DeviceObserverIdentifyingAttributes(
+        uid=uid_of("device", name), name=exact_text(name, "device"), manufacturer_name="Overread"
+    )
+    return sr.ObservationContext(observer_device_context=sr.ObserverContext(codes.DCM.Device, device))
 
 
 def nothing_found(reader: str, headers: Sequence[Dataset]) -> Any:

@@ -1,0 +1,301 @@
+"""The whole chain on the frozen benchmark nih-240x3, three folds by background.
+
+    python -m benchmarks.whole_chain ../shared/data/nih WORK [--limit 100] [--ablate] [--workers 2]
+
+WORK gets the benchmark's images (built and checked against its manifest), one Parquet shard an image with candidates
+and features, and results.json. What is there already is kept. In each fold two thirds of the backgrounds are for
+training: a path of penalties is fitted to two thirds of these, lambda is chosen on the last third by the mean
+sensitivity at 0.5, 1 and 2 false positives per image with at most 80 features, and the model is fitted again to both.
+Every image is scored once, by the fold that has not seen its background. Writes Markdown to standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from overread.bags import Bags, make_bags
+from overread.bags.splitting import balanced_parts
+from overread.froc import (
+    bootstrap,
+    chance_level,
+    compare,
+    froc_curve,
+    lesion_sizes_mm,
+    match,
+    sensitivity_at,
+    sensitivity_by,
+)
+from overread.models import SoftMILLogisticRegression, SoftMILPath
+from overread.truth import HIT, STRICT_HIT, merge_marks
+
+TARGETS = (0.5, 1.0, 2.0)
+MOST_FEATURES = 80
+N_FOLDS = 3
+KEYS = ["image_id", "candidate_id"]
+SIZES = (0.0, 10.0, 15.0, 20.0, 1000.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Cohort:
+    """The benchmark with its candidates and features, and the fold of every image."""
+
+    images: pd.DataFrame
+    truth: pd.DataFrame
+    candidates: pd.DataFrame
+    features: pd.DataFrame
+    fold: pd.Series
+
+    def part(self, inside: Any) -> Cohort:
+        """Restrict every table to some images."""
+        ids = set(self.images["image_id"][inside])
+        tables = (
+            table[table["image_id"].isin(ids)].reset_index(drop=True)
+            for table in (self.images, self.truth, self.candidates, self.features)
+        )
+        return Cohort(*tables, self.fold[inside].reset_index(drop=True))
+
+    def bags(self, labels: str, columns: Sequence[str]) -> Bags:
+        """Bags of all candidates."""
+        features = self.features[[*KEYS, *columns]]
+        return make_bags(self.candidates, features, self.truth, labels=labels, images=self.images)  # type: ignore[arg-type]
+
+    def matching(self, scores: Any, **options: Any) -> Any:
+        """Candidates under some scores, against the golden objects."""
+        return match(self.candidates, self.truth, self.images, scores=np.asarray(scores), **options)
+
+
+def work_on(task: tuple[str, str, int]) -> None:
+    """Candidates and features of one image, as one Parquet file."""
+    from overread.candidates import anatomy, generate
+    from overread.features import extract
+    from overread.images import read_image
+
+    source, shard, limit = task
+    radiograph = read_image(Path(source), mm_per_px=0.7)
+    regions = anatomy(radiograph)
+    found = generate(radiograph, anatomy=regions, limit=limit)
+    values = extract(radiograph, found, regions, n_threads=1)
+    table = pd.concat([found, values.drop(columns="candidate_id")], axis=1)
+    part = Path(shard).with_suffix(".part")
+    table.to_parquet(part)
+    part.rename(shard)
+
+
+def measured(study: Path, work: Path, limit: int, workers: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Candidates and features of every image, from shards where they are there."""
+    images = pd.read_csv(study / "images.csv", dtype=str)
+    shards = work / f"shards-{limit}"
+    shards.mkdir(parents=True, exist_ok=True)
+    tasks = [
+        (str(study / path), str(shards / f"{number:05d}.parquet"), limit)
+        for number, path in enumerate(images["path"])
+    ]
+    missing = [task for task in tasks if not Path(task[1]).exists()]
+    started = time.perf_counter()
+    with ProcessPoolExecutor(workers) as pool:
+        for number, _ in enumerate(pool.map(work_on, missing, chunksize=2), 1):
+            if number % 60 == 0:
+                rate = (time.perf_counter() - started) / number
+                print(f"<!-- {number} of {len(missing)} images, {rate:.2f} s each -->", flush=True)
+    tables = [
+        pd.read_parquet(task[1]).assign(image_id=image)
+        for task, image in zip(tasks, images["image_id"], strict=True)
+    ]
+    table = pd.concat(tables, ignore_index=True)
+    found = ["image_id", "candidate_id", "x_mm", "y_mm", "radius_mm", "response"]
+    return table[found], table.drop(columns=found[2:])
+
+
+def load(study: Path, work: Path, limit: int, workers: int) -> Cohort:
+    """Read the benchmark and measure its images."""
+    images = pd.read_csv(study / "images.csv", dtype=str)
+    marks = pd.read_csv(study / "marks.csv", dtype={"image_id": str, "reader_id": str, "mark_id": str})
+    readings = pd.read_csv(study / "readings.csv", dtype=str)
+    truth = merge_marks(marks, readings)
+    candidates, features = measured(study, work, limit, workers)
+    patients, codes = np.unique(images["patient_id"], return_inverse=True)
+    golden = (
+        truth[truth["golden"]].groupby("image_id").size().reindex(images["image_id"]).fillna(0).to_numpy()
+    )
+    loads = np.column_stack(
+        [np.bincount(codes, minlength=len(patients)), np.bincount(codes, golden, len(patients))]
+    )
+    fold = balanced_parts(loads.astype(float), N_FOLDS, generator=np.random.default_rng(0))[codes]
+    return Cohort(images, truth, candidates, features, pd.Series(fold))
+
+
+def fitted(training: Cohort, labels: str, columns: Sequence[str]) -> SoftMILLogisticRegression:
+    """Choose lambda on a third of the backgrounds, fit again to all."""
+    patients, codes = np.unique(training.images["patient_id"], return_inverse=True)
+    inner = np.random.default_rng(1).permutation(np.arange(len(patients)) % 3)[codes]
+    fit, judge = training.part(inner != 0), training.part(inner == 0)
+    bags = fit.bags(labels, columns)
+    path = SoftMILPath(n_lambdas=30, min_ratio=0.02).fit(bags, bags.labels)
+    few = np.flatnonzero(path.n_features_ <= MOST_FEATURES)
+    scores = path.decision_instance_function(judge.features[list(columns)].to_numpy(np.float32))
+    means = [mean_sensitivity(judge.matching(scores[:, j])) for j in few]
+    chosen = few[int(np.argmax(means))]
+    whole = training.bags(labels, columns)
+    return path.model(chosen).fit(whole, whole.labels)
+
+
+def mean_sensitivity(matching: Any) -> float:
+    """Mean over the FP targets."""
+    return float(sensitivity_at(froc_curve(matching), TARGETS)["gt_sensitivity"].mean())
+
+
+def out_of_fold(
+    cohort: Cohort, labels: str, columns: Sequence[str]
+) -> tuple[np.ndarray, list[int], list[str]]:
+    """Scores of all candidates by models that did not see their background, and how many features they have."""
+    scores, sizes, names = np.empty(len(cohort.candidates)), [], []
+    for fold in range(N_FOLDS):
+        model = fitted(cohort.part(cohort.fold != fold), labels, columns)
+        held_out = (
+            cohort.candidates["image_id"].isin(set(cohort.images["image_id"][cohort.fold == fold])).to_numpy()
+        )
+        scores[held_out] = model.decision_instance_function(
+            cohort.features.loc[held_out, list(columns)].to_numpy(np.float32)
+        )
+        sizes.append(model.fit_report_.n_features)
+        names += [str(name) for name in np.asarray(columns)[model.coef_[0] != 0]]
+    return scores, sizes, names
+
+
+def row(name: str, matching: Any, sizes: Sequence[int]) -> dict[str, Any]:
+    """One line of the table."""
+    result = bootstrap(matching, fp_targets=TARGETS, n_bootstrap=1000)
+    intervals = result.intervals().set_index(["measure", "fp_target"])
+    line: dict[str, Any] = {"model": name, "features": "/".join(map(str, sizes))}
+    for measure, short in (("gt_sensitivity", "GT"), ("image_sensitivity", "image")):
+        for target in TARGETS:
+            value = intervals.loc[(measure, target)]
+            line[f"{short} at {target:g}"] = (
+                f"{100 * value['estimate']:.1f} ({100 * value['lower']:.1f}-{100 * value['upper']:.1f})"
+            )
+    return line
+
+
+def markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows as a Markdown table."""
+    header = list(rows[0])
+    lines = ["| " + " | ".join(header) + " |", "|---|" + "---:|" * (len(header) - 1)]
+    return (
+        "\n".join([*lines, *("| " + " | ".join(str(r[name]) for name in header) + " |" for r in rows)]) + "\n"
+    )
+
+
+def recall_rows(cohort: Cohort) -> list[dict[str, Any]]:
+    """Share of golden objects that some candidate hits, by number of candidates and rule."""
+    rows = []
+    rank = cohort.candidates.groupby("image_id").cumcount()
+    for rule, rule_name in ((HIT, "hit"), (STRICT_HIT, "strict hit")):
+        line: dict[str, Any] = {"recall": rule_name}
+        for n in (20, 60, 100):
+            few = cohort.candidates[rank < n]
+            matching = match(few, cohort.truth, cohort.images, scores=np.zeros(len(few)), rule=rule)
+            line[f"at {n}"] = f"{100 * matching.gt_reached.mean():.1f}"
+        rows.append(line)
+    return rows
+
+
+def main() -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument(
+        "study", type=Path, help="folder of the benchmark, made by overread simulate --benchmark"
+    )
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--limit", type=int, default=100)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--ablate", action="store_true")
+    given = parser.parse_args()
+    cohort = load(given.study, given.work, given.limit, given.workers)
+    columns = [name for name in cohort.features.columns if name not in KEYS]
+    print(
+        f"{len(cohort.images)} images, {int(cohort.truth['golden'].sum())} golden objects, {len(columns)} features\n"
+    )
+    print(markdown(recall_rows(cohort)))
+    soft, soft_sizes, names = out_of_fold(cohort, "soft", columns)
+    hard, hard_sizes, _ = out_of_fold(cohort, "golden", columns)
+    matchings = {"soft": cohort.matching(soft), "hard": cohort.matching(hard)}
+    rows = [
+        row("candidate response", cohort.matching(cohort.candidates["response"]), []),
+        row("soft labels", matchings["soft"], soft_sizes),
+        row("hard labels", matchings["hard"], hard_sizes),
+        row(
+            "soft, single-reader objects ignored",
+            matchings["soft"].with_options(single_reader="ignore"),
+            soft_sizes,
+        ),
+    ]
+    print(markdown(rows))
+    print("Hit:", HIT.describe(), "\n")
+    chance = chance_level(
+        cohort.candidates, cohort.truth, cohort.images, scores=soft, fp_targets=TARGETS, n_shifts=10
+    )
+    print(markdown(chance.points.round(3).to_dict("records")))
+    sizes = sensitivity_by(matchings["soft"], lesion_sizes_mm(matchings["soft"]), fp_target=1.0, bins=SIZES)
+    print(
+        markdown(
+            sizes[
+                [
+                    "stratum",
+                    "n_gts",
+                    "n_reached",
+                    "gt_sensitivity",
+                    "gt_sensitivity_lower",
+                    "gt_sensitivity_upper",
+                ]
+            ]
+            .round(3)
+            .to_dict("records")
+        )
+    )
+    paired = compare(matchings["hard"], matchings["soft"], fp_targets=TARGETS).table()
+    print("Soft minus hard:\n")
+    print(
+        markdown(
+            paired[paired["measure"].isin(["gt_sensitivity", "image_sensitivity"])]
+            .round(3)
+            .to_dict("records")
+        )
+    )
+    counts = pd.Series(names).value_counts()
+    print("Features kept in all folds:", ", ".join(counts.index[counts == N_FOLDS]), "\n")
+    if given.ablate:
+        print(markdown(ablations(cohort, columns)))
+    (given.work / "scores.json").write_text(json.dumps({"soft": soft.tolist(), "hard": hard.tolist()}))
+
+
+def ablations(cohort: Cohort, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """Leave out each family, and take each kind alone."""
+    from overread.features import CATALOGUE
+
+    family = {feature.name: feature.family for feature in CATALOGUE}
+    kind = {feature.name: feature.kind for feature in CATALOGUE}
+    choices = {
+        f"without {name}": [c for c in columns if family[c] != name]
+        for name in dict.fromkeys(family.values())
+    }
+    choices |= {f"{name} alone": [c for c in columns if kind[c] == name] for name in ("specific", "texture")}
+    rows = []
+    for name, chosen in choices.items():
+        scores, sizes, _ = out_of_fold(cohort, "soft", chosen)
+        rows.append(row(name, cohort.matching(scores), sizes))
+        print(f"<!-- {rows[-1]} -->", flush=True)
+    return rows
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""``overread reproduce``: the paper's experiment at the paper's size, beside the paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from overread.errors import UsageError
+
+__all__ = ["reproduce"]
+
+BENCHMARK = "phantom-1978"
+N_IMAGES = 1978
+SETTINGS = """\
+# The paper's experiment. A candidate on an object of one reader is a false positive: the paper makes no exception.
+seed = 0
+
+[candidates]
+limit = 60
+
+[hits]
+single_reader = "fp"
+
+[soft]
+normalizations = ["none", "bags", "class"]
+"""
+
+
+def reproduce(
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("reproduction"),
+    backgrounds: Path | None = None,
+    images_csv: Path | None = None,
+    images: int | None = None,
+    workers: int | None = None,
+) -> int:
+    """Repeat the paper's experiment on simulated images and set its Table 1 beside the paper's.
+
+    Without options, on the frozen benchmark phantom-1978: as many images, marks and golden objects as the paper has.
+    Give the same command again to go on after an interruption. Writes reproduction.md into the folder.
+
+    Parameters
+    ----------
+    output
+        Folder of the study.
+    backgrounds
+        Folder of real radiographs to put the nodules in, instead of phantoms.
+    images_csv
+        Table of the backgrounds: path or file, mm_per_px_x and mm_per_px_y, patient_id.
+    images
+        Number of images, for a trial; 1978 if not given.
+    workers
+        Processes; as many as there are processors if not given.
+    """
+    from rich.console import Console
+
+    from overread import simulate
+    from overread.cli.run import QUARANTINED, show
+    from overread.cli.simulated_run import processors, run_simulated
+    from overread.storage import write_atomically
+    from overread.study import read_results
+    from overread.study.finished import open_run
+    from overread.study.reproduction import normalization_rows, reproduction_page
+
+    if images is not None and images < 60:
+        raise UsageError(f"--images {images}: fewer than 60 images have too few objects to learn from")
+    if workers is not None and workers < 1:
+        raise UsageError(f"--workers {workers}: need at least one")
+    if images_csv is not None and backgrounds is None:
+        raise UsageError("--images-csv needs the folder of the --backgrounds too")
+    n_workers = processors() if workers is None else workers
+    how: dict[str, Any] = {"format": "png", "workers": n_workers}
+
+    def make(progress: Any) -> Path:
+        if backgrounds is None and images is None:
+            return simulate.benchmark(BENCHMARK, output, progress=progress, **how)
+        return simulate.cohort(
+            output,
+            n_images=images or N_IMAGES,
+            backgrounds=backgrounds,
+            images_csv=images_csv,
+            progress=progress,
+            **how,
+        )
+
+    report = run_simulated(make, SETTINGS, workers=n_workers)
+    show(report, read_results(report.folder / "results.json"))
+    run = open_run(report.folder)
+    console = Console()
+    with console.status("lambda under each normalization"):
+        page = reproduction_page(run, normalization_rows(run))
+    target = write_atomically(output / "reproduction.md", page.encode())
+    console.print(f"Beside the paper: {target}", markup=False, highlight=False, soft_wrap=True)
+    return QUARANTINED if report.n_quarantined else 0

@@ -1,0 +1,56 @@
+"""A simulated study made and run in one go: what ``demo`` and ``reproduce`` share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from overread.simulate.study_folder import Progress
+    from overread.study import RunReport
+
+__all__ = ["processors", "run_simulated"]
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def run_simulated(
+    make: Callable[[Progress], Path], settings: str, *, workers: int, seed: int | None = None
+) -> RunReport:
+    """Write the images, put the settings beside them, and run the study; all of it goes on where it stopped."""
+    from overread.storage import write_atomically
+    from overread.study import run_study
+    from overread.study.telling import ProgressBar
+
+    with simulation_progress() as progress:
+        study = make(progress)
+    write_atomically(study / "study.toml", settings.encode())
+    return run_study(study, seed=seed, execution={"workers": workers}, watcher=ProgressBar())
+
+
+@contextmanager
+def simulation_progress() -> Iterator[Progress]:
+    """Show how many images are made."""
+    from overread.study.telling import ProgressBar
+
+    bar, shown = ProgressBar(), 0
+
+    def advance(done: int, total: int) -> None:
+        nonlocal shown
+        if shown == 0:
+            bar.begin("simulating images", total)
+        bar.advance(done - shown)
+        shown = done
+
+    try:
+        yield advance
+    finally:
+        bar.end()

@@ -1,0 +1,56 @@
+"""A radiograph with the detector's marks on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from overread.figures import empty_figure
+from overread.images import Radiograph
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["detections_figure"]
+
+SHOWN, HIDDEN = "#E69F00", "#56B4E9"
+N_HIDDEN = 10
+
+
+def detections_figure(radiograph: Radiograph, detections: pd.DataFrame) -> Figure:
+    """Draw detections above the threshold solid with their probability, the next ten candidates dotted.
+
+    Parameters
+    ----------
+    radiograph
+        The image.
+    detections
+        x_mm, y_mm, radius_mm, probability, shown; by falling score.
+    """
+    from matplotlib.patches import Circle
+
+    width, height = radiograph.size_mm
+    figure = empty_figure(7.0, 7.0 * height / width + 0.4)
+    axes = figure.subplots()
+    low, high = np.percentile(radiograph.pixels[radiograph.valid], [1, 99.5])
+    axes.imshow(radiograph.pixels, cmap="gray", vmin=low, vmax=high, extent=(0, width, height, 0))
+    shown = detections[detections["shown"].to_numpy(bool)]
+    hidden = detections[~detections["shown"].to_numpy(bool)].head(N_HIDDEN)
+    for table, colour, style, thickness in ((hidden, HIDDEN, ":", 1.0), (shown, SHOWN, "-", 1.8)):
+        for x, y, radius in table[["x_mm", "y_mm", "radius_mm"]].to_numpy(np.float64):
+            axes.add_patch(
+                Circle((x, y), radius, fill=False, edgecolor=colour, linestyle=style, linewidth=thickness)
+            )
+    for x, y, radius, probability in shown[["x_mm", "y_mm", "radius_mm", "probability"]].to_numpy(np.float64):
+        axes.annotate(
+            f"{probability:.2f}", (x + 0.8 * radius, y - 0.8 * radius), color=SHOWN, fontsize=9, weight="bold"
+        )
+    axes.set_title(
+        f"{len(shown)} shown (solid, with probability), next {len(hidden)} candidates dotted",
+        fontsize=9,
+        loc="left",
+    )
+    axes.set(xlabel="mm", xlim=(0, width), ylim=(height, 0))
+    return figure

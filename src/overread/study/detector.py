@@ -1,0 +1,316 @@
+"""A detector in one file: model, operating points, and all that turns a radiograph into its scores.
+
+The file is JSON with a checksum and no code; the same detector gives the same bytes::
+
+    format    "overread-detector"
+    schema    version of this layout, an integer
+    sha256    of the payload in canonical form: sorted keys, no spaces
+    payload   the fields of `Detector`, the model as `overread.models.persistence` writes it
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread.candidates import Anatomy, anatomy, generate
+from overread.errors import InvalidInputError, ModelFileError, UsageError
+from overread.features import CATALOGUE, FEATURE_VERSION, extract
+from overread.images import Radiograph
+from overread.images.radiograph import GRID_MM
+from overread.models.persistence import from_document, load, to_document
+from overread.models.prediction import LinearBagClassifier
+from overread.storage import write_atomically
+from overread.strict_json import parse_json, read_json
+from overread.study.evaluation import TITLES
+from overread.study.run_folder import RunFolder
+from overread.study.settings import Settings
+
+__all__ = ["Detector", "OperatingPoint", "detector_of"]
+
+FORMAT = "overread-detector"
+SCHEMA = 1
+LARGEST_FILE = 2**28
+CANDIDATE_COLUMNS = ("x_mm", "y_mm", "radius_mm")
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """A threshold on the score, locked at this many false positives per image of training + validation."""
+
+    fp_target: float
+    threshold: float
+
+
+@dataclass(frozen=True, eq=False)
+class Detector:
+    """A fitted model with everything that is needed to run it on a new image.
+
+    Parameters
+    ----------
+    name
+        Of the model: "Soft", "B1", ...
+    model
+        A linear model of bags, fitted on features of this package.
+    operating_points
+        By rising number of false positives.
+    limit
+        Most candidates of an image.
+    grid_mm
+        Grid on which the features were computed.
+    feature_version
+        Version of the features it was fitted on; another version is refused.
+    trained_on
+        What it was trained on, in words without names.
+
+    Raises
+    ------
+    ModelFileError
+        If it was trained on another version of the features, or a field makes no sense.
+    """
+
+    name: str
+    model: LinearBagClassifier
+    operating_points: tuple[OperatingPoint, ...]
+    limit: int
+    grid_mm: float
+    feature_version: str
+    trained_on: str
+
+    def __post_init__(self) -> None:
+        if self.feature_version != FEATURE_VERSION:
+            raise ModelFileError(
+                f"the detector was trained on features of version {self.feature_version}, these are "
+                f"{FEATURE_VERSION}: train it again, or use the version of overread that made it"
+            )
+        numbers = [
+            self.grid_mm,
+            *(part for point in self.operating_points for part in asdict(point).values()),
+        ]
+        if (
+            type(self.limit) is not int
+            or self.limit < 1
+            or not all(type(number) in (int, float) and math.isfinite(number) for number in numbers)
+            or self.grid_mm <= 0
+        ):
+            raise ModelFileError("limit, grid_mm or an operating point is no number that makes sense")
+        if not isinstance(self.model, LinearBagClassifier) or not hasattr(self.model, "feature_names_in_"):
+            raise ModelFileError("the model is not a linear one fitted on named features")
+        unknown = sorted(set(self.features) - CATALOGUE.keys())
+        if unknown:
+            raise ModelFileError(
+                f"the model needs {len(unknown)} features that are not ours, such as {unknown[0]}"
+            )
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Features with a coefficient: the only ones that are computed."""
+        names = np.asarray(self.model.feature_names_in_)
+        return tuple(str(name) for name in names[self.model.coef_[0] != 0])
+
+    def operating_point(self, fp: float) -> OperatingPoint:
+        """Return the operating point at this many false positives per image."""
+        for point in self.operating_points:
+            if abs(point.fp_target - fp) < 1e-9:
+                return point
+        known = ", ".join(f"{point.fp_target:g}" for point in self.operating_points)
+        raise UsageError(
+            f"no operating point is locked at {fp:g} false positives per image; there are {known}"
+        )
+
+    def shown(self, detections: pd.DataFrame, fp: float) -> NDArray[np.bool_]:
+        """Whether each detection is shown at the operating point."""
+        return np.asarray(detections["score"] >= self.operating_point(fp).threshold)
+
+    def detect(
+        self,
+        radiograph: Radiograph,
+        *,
+        candidates: pd.DataFrame | None = None,
+        regions: Anatomy | None = None,
+    ) -> pd.DataFrame:
+        """Candidates of an image with score and probability, by falling score.
+
+        Parameters
+        ----------
+        radiograph
+            On the detector's grid.
+        candidates
+            Candidates of another detector, with candidate_id, x_mm, y_mm, radius_mm; None: ours.
+        regions
+            Anatomy, where it is known already.
+
+        Returns
+        -------
+        DataFrame
+            candidate_id, x_mm, y_mm, radius_mm, score (log-odds), probability.
+        """
+        table, values = self._measured(radiograph, candidates, regions)
+        score = self._scores(values)
+        scored = table[["candidate_id", *CANDIDATE_COLUMNS]].assign(
+            score=score, probability=1 / (1 + np.exp(-np.clip(score, -700, 700)))
+        )
+        return scored.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+
+    def explain(self, radiograph: Radiograph, candidate_id: str) -> pd.DataFrame:
+        """Contribution of each feature to one candidate's score, the largest first.
+
+        The score is sum_j w_j (x_j - mean_j) + score of the mean candidate; mean_j is that of training.
+
+        Returns
+        -------
+        DataFrame
+            feature, value, mean, contribution; the last row is the constant: the score of the mean candidate.
+        """
+        table, values = self._measured(radiograph, None, None)
+        rows = np.flatnonzero(table["candidate_id"] == candidate_id)
+        if not len(rows):
+            known = ", ".join(table["candidate_id"].head(5))
+            raise UsageError(f"no candidate {candidate_id!r} in this image; there are {known}, ...")
+        used = self.model.coef_[0] != 0
+        weights = self.model.coef_[0][used]
+        # A mixture of readers has no centre of its own: its constant is the score at zero.
+        has_centre = hasattr(self.model, "center_")
+        centre = np.asarray(self.model.center_ if has_centre else np.zeros(len(used)))[used]
+        x = values.iloc[rows[0]].to_numpy(np.float64)
+        parts = pd.DataFrame(
+            {"feature": self.features, "value": x, "mean": centre, "contribution": weights * (x - centre)}
+        )
+        parts = parts.iloc[np.argsort(-parts["contribution"].abs().to_numpy(), kind="stable")]
+        constant = float(weights @ centre + self.model.intercept_[0])
+        rest = pd.DataFrame(
+            {
+                "feature": ["mean candidate" if has_centre else "constant"],
+                "value": np.nan,
+                "mean": np.nan,
+                "contribution": constant,
+            }
+        )
+        return pd.concat([parts, rest], ignore_index=True)
+
+    def _measured(
+        self, radiograph: Radiograph, candidates: pd.DataFrame | None, regions: Anatomy | None
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Candidates, and the features that the model looks at, in the same order."""
+        if abs(radiograph.mm_per_px - self.grid_mm) > 1e-9:
+            raise InvalidInputError(
+                f"the radiograph has a grid of {radiograph.mm_per_px:g} mm, the detector one of {self.grid_mm:g} mm: "
+                f"read it with grid_mm={self.grid_mm:g}"
+            )
+        regions = anatomy(radiograph) if regions is None else regions
+        if candidates is None:
+            candidates = generate(radiograph, anatomy=regions, limit=self.limit)
+        values = extract(radiograph, candidates, regions, features=list(self.features))
+        return candidates.reset_index(drop=True), values[list(self.features)]
+
+    def _scores(self, values: pd.DataFrame) -> NDArray[np.float64]:
+        weights = self.model.coef_[0][self.model.coef_[0] != 0]
+        return np.asarray(values.to_numpy(np.float64) @ weights + self.model.intercept_[0])
+
+    def write(self, path: Path) -> Path:
+        """Write the file: whole, or not at all."""
+        return write_atomically(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Return the bytes of the file; the same detector gives the same."""
+        payload = {
+            "name": self.name,
+            "model": to_document(self.model),
+            "operating_points": [asdict(point) for point in self.operating_points],
+            "limit": self.limit,
+            "grid_mm": self.grid_mm,
+            "feature_version": self.feature_version,
+            "trained_on": self.trained_on,
+        }
+        document = {"format": FORMAT, "schema": SCHEMA, "sha256": checksum(payload), "payload": payload}
+        return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file that is exactly what `write` wrote.
+
+        Raises
+        ------
+        ModelFileError
+            If it is damaged, of another schema, or was trained on another version of the features.
+        """
+        document = parse_json(content_of(path), str(path), error=ModelFileError)
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise ModelFileError(f"{path}: is not a detector saved by overread")
+        if document.get("schema") != SCHEMA:
+            raise ModelFileError(
+                f"{path}: has schema {document.get('schema')!r}; this version reads {SCHEMA}: train the detector again"
+            )
+        payload = document.get("payload")
+        if not isinstance(payload, dict) or checksum(payload) != document.get("sha256"):
+            raise ModelFileError(f"{path}: was changed after it was saved: the checksum does not match")
+        try:
+            return cls(
+                name=payload["name"],
+                model=from_document(payload["model"], str(path)),
+                operating_points=tuple(OperatingPoint(**point) for point in payload["operating_points"]),
+                limit=payload["limit"],
+                grid_mm=payload["grid_mm"],
+                feature_version=payload["feature_version"],
+                trained_on=payload["trained_on"],
+            )
+        except (KeyError, TypeError) as error:
+            raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
+        except ModelFileError as error:
+            raise ModelFileError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
+
+
+def content_of(path: Path) -> bytes:
+    """Bytes of a detector's file within the cap."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        raise ModelFileError(
+            f"{path}: there is no such file (overread run STUDY writes STUDY/runs/main/detector.json)"
+        ) from None
+    if len(content) > LARGEST_FILE:
+        raise ModelFileError(f"{path}: larger than {LARGEST_FILE} bytes; this is no detector")
+    return content
+
+
+def detector_of(folder: RunFolder, name: str, settings: Settings) -> Detector:
+    """Make the detector of a run's model, with its out-of-fold operating points.
+
+    Parameters
+    ----------
+    folder, settings
+        Of the run.
+    name
+        "soft", "b1" or "b2".
+    """
+    points = [
+        OperatingPoint(point["fp_target"], point["threshold"])
+        for point in read_json(folder.path("operating_points.json"))
+        if (point["model"], point["source"], point["single_reader"])
+        == (name, "out_of_fold", settings.hits.single_reader)
+        and point["threshold"] is not None
+    ]
+    return Detector(
+        name=TITLES[name],
+        model=load(folder.path(f"models/{name}.json")),
+        operating_points=tuple(sorted(points, key=lambda point: point.fp_target)),
+        limit=settings.candidates.limit,
+        grid_mm=GRID_MM,
+        feature_version=FEATURE_VERSION,
+        trained_on="training and validation images of one study, out-of-fold thresholds",
+    )
+
+
+def checksum(payload: Any) -> str:
+    """SHA-256 of canonical JSON."""
+    text = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from overread.images import read_image
+from overread.marks import read_table
+
+
+@pytest.fixture(scope="module")
+def model(trained, tmp_path_factory):
+    return str(trained.detector.write(tmp_path_factory.mktemp("model") / "detector.json"))
+
+
+def found_in(trained, path):
+    return trained.detector.detect(read_image(path, mm_per_px=0.7))
+
+
+def test_dicom_and_png_of_the_same_pixels_have_the_same_detections(run, trained, model, tmp_path):
+    for name, files, spacing in (("d", trained.dicom, []), ("p", trained.png, ["--mm-per-px", "0.7"])):
+        assert run(["detect", model, *map(str, files), "-o", str(tmp_path / name), *spacing]) == 0
+    tables = [pd.read_csv(tmp_path / name / "detections.csv") for name in "dp"]
+    assert len(tables[0])
+    pd.testing.assert_frame_equal(*(table.drop(columns="image") for table in tables))
+
+
+def test_the_table_holds_what_reaches_the_threshold(run, trained, model, tmp_path):
+    path = trained.dicom[0]
+    assert run(["detect", model, str(path), "-o", str(tmp_path), "--fp", "2"]) == 0
+    table = pd.read_csv(tmp_path / "detections.csv")
+    expected = found_in(trained, path)
+    expected = expected[expected["score"] >= trained.detector.operating_point(2).threshold]
+    assert table["candidate_id"].tolist() == expected["candidate_id"].tolist()
+    np.testing.assert_array_equal(table["score"], expected["score"])
+    assert table["shown"].all()
+
+
+def test_all_candidates_as_json_and_a_summary_for_machines(run, trained, model, tmp_path, capsys):
+    path = trained.dicom[0]
+    options = ["--format", "json", "--all-candidates", "--json", "-o", str(tmp_path)]
+    assert run(["detect", model, str(path), *options]) == 0
+    rows = json.loads((tmp_path / "detections.json").read_text())
+    expected = found_in(trained, path)
+    assert [row["candidate_id"] for row in rows] == expected["candidate_id"].tolist()
+    assert [row["score"] for row in rows] == pytest.approx(expected["score"].tolist(), rel=1e-12)
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["detections"] == sum(row["shown"] for row in rows)
+    assert summary["threshold"] == trained.detector.operating_point(1).threshold
+
+
+def test_a_folder_an_overlay_and_each_file_once(run, trained, model, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    shutil.copy(trained.png[0], folder / "a.png")
+    arguments = [str(folder), str(folder / "a.png"), "--mm-per-px", "0.7", "--overlay", "-o", str(tmp_path)]
+    assert run(["detect", model, *arguments]) == 0
+    pixels = np.asarray(Image.open(tmp_path / "a.png").convert("RGB")).astype(int)
+    assert (np.abs(pixels - [230, 159, 0]).sum(axis=2) < 40).sum() > 50
+    assert (pixels.max(axis=2) - pixels.min(axis=2) < 3).mean() > 0.9
+
+
+def test_reports_pass_dciodvfy_and_read_back_equal(run, trained, model, tmp_path):
+    # All three images belong to one patient and, by its name, to one study each.
+    out = tmp_path / "out"
+    assert run(["detect", model, *map(str, trained.dicom), "--sr", "-o", str(out)]) == 0
+    reports = sorted(out.glob("*.dcm"))
+    checker = shutil.which("dciodvfy")
+    if checker is None:
+        pytest.skip("needs dciodvfy")
+    for report in reports:
+        done = subprocess.run([checker, report], capture_output=True, text=True, check=False)
+        assert "Error" not in done.stdout + done.stderr
+    assert run(["import", *map(str, reports), "--mm-per-px", "0.7", "--out", str(tmp_path / "back")]) == 0
+    marks = read_table(tmp_path / "back" / "marks.csv", "marks").sort_values(
+        ["x_mm", "y_mm"], ignore_index=True
+    )
+    table = pd.read_csv(out / "detections.csv").sort_values(["x_mm", "y_mm"], ignore_index=True)
+    assert marks["mark_id"].tolist() == table["candidate_id"].tolist()
+    assert set(marks["reader_id"]) == {"Overread Soft"}
+    for column, other in (
+        ("x_mm", "x_mm"),
+        ("y_mm", "y_mm"),
+        ("semi_major_mm", "radius_mm"),
+        ("confidence", "probability"),
+    ):
+        np.testing.assert_allclose(marks[column], table[other], rtol=1e-4)
+    readings = read_table(tmp_path / "back" / "readings.csv", "readings")
+    assert len(readings) == 3
+
+
+def test_another_threshold_gives_another_report(run, trained, model, tmp_path):
+    for fp in ("0.5", "2", "2"):
+        assert run(["detect", model, str(trained.dicom[0]), "--sr", "--fp", fp, "-o", str(tmp_path)]) == 0
+    assert len(list(tmp_path.glob("*.dcm"))) == 2
+
+
+def test_bad_images_are_named_and_the_others_done(run, trained, model, tmp_path, capsys):
+    bad = tmp_path / "=cut[red].dcm"
+    bad.write_bytes(trained.dicom[0].read_bytes()[:3000])
+    arguments = [str(bad), str(tmp_path / "missing.png"), str(trained.dicom[1]), "-o", str(tmp_path / "out")]
+    assert run(["detect", model, *arguments]) == 3
+    said = capsys.readouterr()
+    assert str(bad) in said.err
+    assert "missing.png" in said.err
+    assert "in 1 images" in said.out
+    assert pd.read_csv(tmp_path / "out" / "detections.csv")["image"].unique().tolist() == [
+        str(trained.dicom[1])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (["--fp", "0.7"], 2, "0.5, 1, 2"),
+        (["--mm-per-px", "0,143"], 2, "--mm-per-px"),
+        (["--mm-per-px", "nan"], 2, "--mm-per-px"),
+        (["--sr"], 2, "--sr needs DICOM"),
+    ],
+)
+def test_mistakes_get_one_line(run, trained, model, tmp_path, capsys, options, code, told):
+    assert run(["detect", model, str(trained.png[0]), "-o", str(tmp_path / "out"), *options]) == code
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_is_no_detector(run, trained, tmp_path, capsys):
+    assert run(["detect", str(trained.png[0]), str(trained.png[0]), "-o", str(tmp_path / "out")]) == 4
+    assert run(["detect", str(tmp_path), str(trained.png[0]), "-o", str(tmp_path / "out")]) == 4
+    assert "overread run" in capsys.readouterr().err
+
+
+def test_a_folder_without_images(run, model, tmp_path, capsys):
+    assert run(["detect", model, str(tmp_path)]) == 2
+    assert "no image in this folder" in capsys.readouterr().err

@@ -1,0 +1,62 @@
+"""A small real detector: soft model on a few families of features of three phantoms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from overread.bags import Bags
+from overread.candidates import anatomy, generate
+from overread.features import CATALOGUE, FEATURE_VERSION, extract
+from overread.images import GRID_MM, read_image, write_dicom, write_png16
+from overread.models import SoftMILLogisticRegression
+from overread.simulate import CaseLaw
+from overread.simulate.backgrounds import phantom_background
+from overread.simulate.cases import draw_case, inserted_pixels
+from overread.simulate.phantom import phantom
+from overread.study.detector import Detector, OperatingPoint
+
+FAMILIES = ("profile", "blob", "lung")
+LIMIT = 12
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Detector, the files it was trained on, and its features there."""
+
+    detector: Detector
+    dicom: tuple[Path, ...]
+    png: tuple[Path, ...]
+    instances: dict[Path, pd.DataFrame]
+
+
+def train(folder: Path) -> Trained:
+    """Write three phantoms with nodules as DICOM and PNG, and fit a detector to made-up labels of their candidates."""
+    dicom, png, tables = [], [], {}
+    names = [name for name, feature in CATALOGUE.items() if feature.family in FAMILIES]
+    for number in range(3):
+        background = phantom_background(phantom(seed=number, mm_per_px=GRID_MM))
+        case = draw_case(background, [], CaseLaw(), np.random.default_rng(number), n_nodules=2)
+        pixels = inserted_pixels(background, case.nodules)
+        png.append(write_png16(folder / f"case{number}.png", pixels))
+        dicom.append(
+            write_dicom(
+                folder / f"case{number}.dcm", pixels, GRID_MM, patient_id="P", image_id=f"case{number}"
+            )
+        )
+        radiograph = read_image(dicom[-1])
+        regions = anatomy(radiograph)
+        candidates = generate(radiograph, anatomy=regions, limit=LIMIT)
+        features = extract(radiograph, candidates, regions, features=names)
+        tables[dicom[-1]] = candidates.merge(features, on="candidate_id", validate="one_to_one")
+    everything = pd.concat(tables.values(), ignore_index=True)
+    response = everything["response"].rank(pct=True).to_numpy()
+    bags = Bags.singletons(everything[names].to_numpy(np.float32), feature_names=names)
+    model = SoftMILLogisticRegression(lam=0.02).fit(bags, np.where(response > 0.6, 0.75, 0.0))
+    scores = np.sort(model.decision_instance_function(bags))
+    points = tuple(OperatingPoint(fp, float(scores[-k])) for fp, k in ((0.5, 6), (1.0, 12), (2.0, 20)))
+    detector = Detector("Soft", model, points, LIMIT, GRID_MM, FEATURE_VERSION, "three phantoms")
+    return Trained(detector, tuple(dicom), tuple(png), tables)

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.bags import Bags
+from overread.errors import InvalidInputError, ModelFileError, UsageError
+from overread.images import read_image
+from overread.study.detector import Detector, OperatingPoint, checksum
+
+
+@pytest.fixture
+def saved(trained, tmp_path):
+    return trained.detector.write(tmp_path / "detector.json")
+
+
+def changed(path, change):
+    """Change the payload of a detector's file and put the checksum right."""
+    document = json.loads(path.read_text())
+    change(document["payload"])
+    document["sha256"] = checksum(document["payload"])
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_scores_are_those_of_the_model_and_in_falling_order(trained):
+    path = trained.dicom[0]
+    found = trained.detector.detect(read_image(path))
+    table = trained.instances[path]
+    names = list(trained.detector.model.feature_names_in_)
+    bags = Bags.singletons(table[names].to_numpy(np.float32), feature_names=names)
+    expected = pd.Series(trained.detector.model.decision_instance_function(bags), index=table["candidate_id"])
+    assert found["score"].is_monotonic_decreasing
+    np.testing.assert_allclose(found["score"], expected[found["candidate_id"]], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found["probability"], 1 / (1 + np.exp(-found["score"])))
+
+
+def test_contributions_add_up_to_the_score(trained):
+    radiograph = read_image(trained.dicom[1])
+    found = trained.detector.detect(radiograph)
+    for row in found.head(3).itertuples():
+        parts = trained.detector.explain(radiograph, row.candidate_id)
+        assert parts["contribution"].sum() == pytest.approx(row.score, abs=1e-6)
+        assert parts["feature"].iloc[-1] == "mean candidate"
+        assert set(parts["feature"].iloc[:-1]) == set(trained.detector.features)
+        shares = parts["contribution"].iloc[:-1].abs().to_numpy()
+        assert (np.diff(shares) <= 0).all()
+
+
+def test_only_features_with_a_coefficient_are_asked_for(trained):
+    model = trained.detector.model
+    assert 0 < len(trained.detector.features) < len(model.feature_names_in_)
+    assert np.count_nonzero(model.coef_) == len(trained.detector.features)
+
+
+def test_a_saved_detector_is_the_same_and_has_the_same_bytes(trained, saved):
+    again = Detector.read(saved)
+    assert again.to_bytes() == saved.read_bytes()
+    radiograph = read_image(trained.dicom[2])
+    pd.testing.assert_frame_equal(
+        again.detect(radiograph), trained.detector.detect(radiograph), check_exact=True
+    )
+
+
+def test_shown_is_what_reaches_the_locked_threshold(trained):
+    found = trained.detector.detect(read_image(trained.dicom[0]))
+    threshold = trained.detector.operating_point(1).threshold
+    assert trained.detector.shown(found, 1).tolist() == (found["score"] >= threshold).tolist()
+    with pytest.raises(UsageError, match=r"0\.5, 1, 2"):
+        trained.detector.operating_point(0.7)
+
+
+def test_own_candidates_are_scored(trained):
+    radiograph = read_image(trained.dicom[0])
+    own = pd.DataFrame({"candidate_id": ["mine"], "x_mm": [90.0], "y_mm": [150.0], "radius_mm": [6.0]})
+    found = trained.detector.detect(radiograph, candidates=own)
+    assert found["candidate_id"].tolist() == ["mine"]
+    assert np.isfinite(found["score"]).all()
+
+
+def test_another_grid_is_refused(trained):
+    with pytest.raises(InvalidInputError, match=r"grid_mm=0\.7"):
+        trained.detector.detect(read_image(trained.dicom[0], grid_mm=1.0))
+
+
+def test_an_unknown_candidate_is_named(trained):
+    with pytest.raises(UsageError, match="'c999'"):
+        trained.detector.explain(read_image(trained.dicom[0]), "c999")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("feature_version", "0"),
+        ("limit", 0),
+        ("limit", True),
+        ("grid_mm", -1.0),
+        ("operating_points", (OperatingPoint(1.0, float("nan")),)),
+        ("model", None),
+    ],
+)
+def test_a_detector_that_makes_no_sense_is_refused(trained, field, value):
+    with pytest.raises(ModelFileError):
+        dataclasses.replace(trained.detector, **{field: value})
+
+
+def test_every_changed_byte_is_noticed(saved):
+    content = saved.read_bytes()
+    for place in np.random.default_rng(0).integers(0, len(content), 60):
+        wrong = bytearray(content)
+        wrong[place] ^= 1
+        saved.write_bytes(wrong)
+        try:
+            read = Detector.read(saved)
+        except ModelFileError:
+            continue
+        # Between the values, JSON lets one kind of blank stand for another.
+        assert read.to_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda payload: payload.update(feature_version="0"), "version 0"),
+        (lambda payload: payload.pop("limit"), "limit"),
+        (lambda payload: payload.update(operating_points=[{"fp": 1}]), "wrong kind"),
+        (lambda payload: payload.update(operating_points=[{"fp_target": "1", "threshold": 0}]), "no number"),
+        (lambda payload: payload.update(grid_mm="0.7"), "no number"),
+        (lambda payload: payload.update(model={}), "model"),
+    ],
+)
+def test_a_forged_file_is_refused_by_name(saved, change, told):
+    with pytest.raises(ModelFileError, match=r"detector\.json") as caught:
+        Detector.read(changed(saved, change))
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[1]", b"\xff\xfe", b'{"format": "overread-detector"}', b"[" * 10**5]
+)
+def test_other_files_are_refused(tmp_path, content):
+    path = tmp_path / "detector.json"
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=r"detector\.json"):
+        Detector.read(path)
+
+
+def test_a_missing_file_says_what_writes_it(tmp_path):
+    with pytest.raises(ModelFileError, match="overread run"):
+        Detector.read(tmp_path / "detector.json")
