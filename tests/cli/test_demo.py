@@ -44,7 +44,7 @@ def test_the_detector_gives_a_new_image_the_scores_of_the_run(output, tmp_path):
     files = [str(output / path) for path in images["path"]]
     options = ["--mm-per-px", "0.7", "--all-candidates", "-o", str(tmp_path)]
     assert main(["detect", str(run), *files, *options]) == 0
-    found = pd.read_csv(tmp_path / "detections.csv")
+    found = pd.read_csv(tmp_path / "detections.csv", dtype={"candidate_id": str})
     image_of = dict(zip(files, images["image_id"], strict=True))
     found["image_id"] = found["image"].map(image_of)
     scores = pd.read_parquet(run / "tables" / "scores.parquet")

@@ -25,7 +25,7 @@ def found_in(trained, path):
 def test_dicom_and_png_of_the_same_pixels_have_the_same_detections(run, trained, model, tmp_path):
     for name, files, spacing in (("d", trained.dicom, []), ("p", trained.png, ["--mm-per-px", "0.7"])):
         assert run(["detect", model, *map(str, files), "-o", str(tmp_path / name), *spacing]) == 0
-    tables = [pd.read_csv(tmp_path / name / "detections.csv") for name in "dp"]
+    tables = [pd.read_csv(tmp_path / name / "detections.csv", dtype={"candidate_id": str}) for name in "dp"]
     assert len(tables[0])
     pd.testing.assert_frame_equal(*(table.drop(columns="image") for table in tables))
 
@@ -33,7 +33,7 @@ def test_dicom_and_png_of_the_same_pixels_have_the_same_detections(run, trained,
 def test_the_table_holds_what_reaches_the_threshold(run, trained, model, tmp_path):
     path = trained.dicom[0]
     assert run(["detect", model, str(path), "-o", str(tmp_path), "--fp", "2"]) == 0
-    table = pd.read_csv(tmp_path / "detections.csv")
+    table = pd.read_csv(tmp_path / "detections.csv", dtype={"candidate_id": str})
     expected = found_in(trained, path)
     expected = expected[expected["score"] >= trained.detector.operating_point(2).threshold]
     assert table["candidate_id"].tolist() == expected["candidate_id"].tolist()
@@ -80,7 +80,9 @@ def test_reports_pass_dciodvfy_and_read_back_equal(run, trained, model, tmp_path
     marks = read_table(tmp_path / "back" / "marks.csv", "marks").sort_values(
         ["x_mm", "y_mm"], ignore_index=True
     )
-    table = pd.read_csv(out / "detections.csv").sort_values(["x_mm", "y_mm"], ignore_index=True)
+    table = pd.read_csv(out / "detections.csv", dtype={"candidate_id": str}).sort_values(
+        ["x_mm", "y_mm"], ignore_index=True
+    )
     assert marks["mark_id"].tolist() == table["candidate_id"].tolist()
     assert set(marks["reader_id"]) == {"Overread Soft"}
     for column, other in (
@@ -109,9 +111,9 @@ def test_bad_images_are_named_and_the_others_done(run, trained, model, tmp_path,
     assert str(bad) in said.err
     assert "missing.png" in said.err
     assert "in 1 images" in said.out
-    assert pd.read_csv(tmp_path / "out" / "detections.csv")["image"].unique().tolist() == [
-        str(trained.dicom[1])
-    ]
+    assert pd.read_csv(tmp_path / "out" / "detections.csv", dtype={"candidate_id": str})[
+        "image"
+    ].unique().tolist() == [str(trained.dicom[1])]
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ app.command(
 app.command(
     "overread.cli.explain:explain",
     help="Show what each feature adds to a candidate's score.",
-    help_epilogue="Example: overread explain my_study/runs/main chest.dcm c003",
+    help_epilogue="Example: overread explain my_study/runs/main chest.dcm 0003",
 )
 app.command(
     "overread.cli.features:features",

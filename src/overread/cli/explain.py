@@ -70,7 +70,7 @@ def print_contributions(candidate: pd.Series[Any], parts: pd.DataFrame, top: int
     """Print the largest contributions as a table, and what the others add together."""
     from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from overread.features import CATALOGUE
 
@@ -80,7 +80,7 @@ def print_contributions(candidate: pd.Series[Any], parts: pd.DataFrame, top: int
         f"at x {candidate['x_mm']:.1f} mm, y {candidate['y_mm']:.1f} mm, radius {candidate['radius_mm']:.1f} mm",
         markup=False,
     )
-    table = Table("feature", "value", "mean", "adds", "what it is")
+    table = Table(Column("feature", no_wrap=True), "value", "mean", "adds", "what it is")
     for name, value, mean, adds in parts.iloc[:-1].head(top).itertuples(index=False, name=None):
         table.add_row(name, f"{value:.4g}", f"{mean:.4g}", f"{adds:+.3f}", escape(CATALOGUE[name].formula))
     constant = parts.iloc[-1]
