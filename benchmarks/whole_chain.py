@@ -1,9 +1,10 @@
 """The whole chain on the frozen benchmark nih-240x3, three folds by background.
 
-    python -m benchmarks.whole_chain ../shared/data/nih WORK [--limit 100] [--ablate] [--workers 2]
+    overread simulate STUDY --benchmark nih-240x3 --backgrounds ../shared/data/nih/images \\
+        --images-csv ../shared/data/nih/images.csv --format png
+    python -m benchmarks.whole_chain STUDY WORK [--limit 100] [--ablate] [--workers 2]
 
-WORK gets the benchmark's images (built and checked against its manifest), one Parquet shard an image with candidates
-and features, and results.json. What is there already is kept. In each fold two thirds of the backgrounds are for
+WORK gets one Parquet shard an image with candidates and features, and scores.json. What is there already is kept. In each fold two thirds of the backgrounds are for
 training: a path of penalties is fitted to two thirds of these, lambda is chosen on the last third by the mean
 sensitivity at 0.5, 1 and 2 false positives per image with at most 80 features, and the model is fitted again to both.
 Every image is scored once, by the fold that has not seen its background. Writes Markdown to standard output.
@@ -142,7 +143,7 @@ def fitted(training: Cohort, labels: str, columns: Sequence[str]) -> SoftMILLogi
     bags = fit.bags(labels, columns)
     path = SoftMILPath(n_lambdas=30, min_ratio=0.02).fit(bags, bags.labels)
     few = np.flatnonzero(path.n_features_ <= MOST_FEATURES)
-    scores = path.decision_instance_function(judge.features[list(columns)].to_numpy(np.float32))
+    scores = path.decision_instance_function(judge.features[list(columns)])
     means = [mean_sensitivity(judge.matching(scores[:, j])) for j in few]
     chosen = few[int(np.argmax(means))]
     whole = training.bags(labels, columns)
@@ -164,9 +165,7 @@ def out_of_fold(
         held_out = (
             cohort.candidates["image_id"].isin(set(cohort.images["image_id"][cohort.fold == fold])).to_numpy()
         )
-        scores[held_out] = model.decision_instance_function(
-            cohort.features.loc[held_out, list(columns)].to_numpy(np.float32)
-        )
+        scores[held_out] = model.decision_instance_function(cohort.features.loc[held_out, list(columns)])
         sizes.append(model.fit_report_.n_features)
         names += [str(name) for name in np.asarray(columns)[model.coef_[0] != 0]]
     return scores, sizes, names

@@ -85,13 +85,19 @@ def test_reports_pass_dciodvfy_and_read_back_equal(run, trained, model, tmp_path
     )
     assert marks["mark_id"].tolist() == table["candidate_id"].tolist()
     assert set(marks["reader_id"]) == {"Overread Soft"}
-    for column, other in (
-        ("x_mm", "x_mm"),
-        ("y_mm", "y_mm"),
-        ("semi_major_mm", "radius_mm"),
-        ("confidence", "probability"),
-    ):
+    for column, other in (("x_mm", "x_mm"), ("y_mm", "y_mm"), ("confidence", "probability")):
         np.testing.assert_allclose(marks[column], table[other], rtol=1e-4)
+    # A circle that would leave its image, which DICOM does not allow, is drawn smaller.
+    assert (marks["semi_major_mm"] <= table["radius_mm"] * (1 + 1e-4)).all()
+    whole = np.isclose(marks["semi_major_mm"], table["radius_mm"], rtol=1e-4)
+    to_border = np.minimum(table["x_mm"], table["y_mm"])
+    for path in trained.dicom:
+        rows, columns = read_image(path).shape
+        to_border = np.minimum(
+            to_border, np.minimum(columns * 0.7 - table["x_mm"], rows * 0.7 - table["y_mm"])
+        )
+    assert (whole | (to_border < table["radius_mm"])).all()
+    assert whole.any()
     readings = read_table(tmp_path / "back" / "readings.csv", "readings")
     assert len(readings) == 3
 
