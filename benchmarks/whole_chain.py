@@ -4,10 +4,10 @@
     python -m benchmarks.whole_chain STUDY WORK [--limit 100] [--ablate] [--workers 2]
 
 WORK gets one Parquet shard an image with candidates and features, and scores.json. What is there already is kept. In
-each fold two thirds of the backgrounds are for training: a path of penalties is fitted to two thirds of these, lambda is
-chosen on the last third by the mean sensitivity at 0.5, 1 and 2 false positives per image with at most 80 features, and
-the model is fitted again to both. Every image is scored once, by the fold that has not seen its background. Writes
-Markdown to standard output.
+each fold two thirds of the backgrounds are for training: a path of penalties is fitted to two thirds of these, lambda
+is chosen on the last third by the mean sensitivity at 0.5, 1 and 2 false positives per image with at most 80
+features, and the model is fitted again to both. Every image is scored once, by the fold that has not seen its
+background. Writes Markdown to standard output.
 """
 
 from __future__ import annotations
