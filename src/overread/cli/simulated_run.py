@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +13,7 @@ if TYPE_CHECKING:
     from overread.simulate.study_folder import Progress
     from overread.study import RunReport
 
-__all__ = ["processors", "run_simulated"]
-
-
-def processors() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0))
+__all__ = ["run_simulated"]
 
 
 def run_simulated(
