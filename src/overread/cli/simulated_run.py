@@ -20,13 +20,17 @@ def run_simulated(
     make: Callable[[Progress], Path], settings: str, *, workers: int, seed: int | None = None
 ) -> RunReport:
     """Write the images, put the settings beside them, and run the study; all of it goes on where it stopped."""
+    from overread.simulate.folder_tables import PLAIN_SETTINGS
     from overread.storage import write_atomically
     from overread.study import run_study
     from overread.study.telling import ProgressBar
 
     with simulation_progress() as progress:
         study = make(progress)
-    write_atomically(study / "study.toml", settings.encode())
+    place = study / "study.toml"
+    # The user's own changes stay: only what the simulation itself wrote is replaced.
+    if place.read_text(encoding="utf-8") == PLAIN_SETTINGS:
+        write_atomically(place, settings.encode())
     return run_study(study, seed=seed, execution={"workers": workers}, watcher=ProgressBar())
 
 
