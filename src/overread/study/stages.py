@@ -26,7 +26,14 @@ from overread.study.digests import FileDigests, digest_of_bytes, digest_of_value
 from overread.study.evaluation import Judged, locked_points
 from overread.study.executors import Executor
 from overread.study.finished import FinishedRun
-from overread.study.fits import choose, fit_path, fit_soft, out_of_fold_scores, tune_baseline
+from overread.study.fits import (
+    choose,
+    fit_path,
+    fit_soft,
+    out_of_fold_scores,
+    refuse_mixture_without_readers,
+    tune_baseline,
+)
 from overread.study.image_stage import image_jobs, work_on_images
 from overread.study.inputs import StudyInputs
 from overread.study.manifest import Entry, Manifest
@@ -130,6 +137,8 @@ class Stages:
         """Stages that follow the images, in order."""
         yield "candidates", self._candidates
         wanted = self._settings.models.wanted
+        if "b2" in wanted:
+            yield "b2_readers", self._b2_readers
         if "soft" in wanted:
             for normalization in self._settings.soft.normalizations:
                 yield f"path_{normalization}", lambda name=normalization: self._path(name)  # type: ignore[misc]
@@ -199,6 +208,16 @@ class Stages:
             "labels": settings["labels"],
             "seed": self._settings.seed,
         }
+
+    def _b2_readers(self) -> bool:
+        """See that B2 can be fitted, before the other models take their time."""
+
+        def check() -> Mapping[str, bytes]:
+            refuse_mixture_without_readers(self._tables, self._settings)
+            return {}
+
+        needs = {"min_positives": self._settings.b2.min_positives, "folds": self._settings.models.folds}
+        return self._folder.stage("b2_readers", needs={**self._common(), **needs}, gives=[], make=check)
 
     def _path(self, normalization: str) -> bool:
         file = f"models/path_{normalization}.json"
