@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from overread.bags import Bags
-from overread.candidates import anatomy, generate
+from overread.candidates import CANDIDATE_VERSION, anatomy, generate
 from overread.features import CATALOGUE, FEATURE_VERSION, extract
 from overread.images import GRID_MM, read_image, write_dicom, write_png16
 from overread.models import SoftMILLogisticRegression
@@ -58,5 +58,7 @@ def train(folder: Path) -> Trained:
     model = SoftMILLogisticRegression(lam=0.02).fit(bags, np.where(response > 0.6, 0.75, 0.0))
     scores = np.sort(model.decision_instance_function(bags))
     points = tuple(OperatingPoint(fp, float(scores[-k])) for fp, k in ((0.5, 6), (1.0, 12), (2.0, 20)))
-    detector = Detector("Soft", model, points, LIMIT, GRID_MM, FEATURE_VERSION, "three phantoms")
+    detector = Detector(
+        "Soft", model, points, LIMIT, GRID_MM, FEATURE_VERSION, CANDIDATE_VERSION, "three phantoms"
+    )
     return Trained(detector, tuple(dicom), tuple(png), tables)

@@ -93,6 +93,15 @@ def test_a_finished_folder_is_left_alone(study, backgrounds):
     assert contents(study) == before
 
 
+def test_settings_that_the_user_changed_stay(study, backgrounds):
+    settings = study / "study.toml"
+    before = settings.read_text()
+    settings.write_text("seed = 7\n")
+    write_study(recipe(backgrounds), study, format="png")
+    assert settings.read_text() == "seed = 7\n"
+    settings.write_text(before)
+
+
 @pytest.mark.parametrize("damage", ["half a line", "a changed image", "a lost image"])
 def test_a_broken_run_is_taken_up_where_it_was(study, backgrounds, tmp_path, damage):
     folder = write_study(recipe(backgrounds), tmp_path / "s", format="png")

@@ -96,6 +96,7 @@ def test_an_unknown_candidate_is_named(trained):
     ("field", "value"),
     [
         ("feature_version", "0"),
+        ("candidate_version", "1"),
         ("limit", 0),
         ("limit", True),
         ("grid_mm", -1.0),
@@ -126,6 +127,7 @@ def test_every_changed_byte_is_noticed(saved):
     ("change", "told"),
     [
         (lambda payload: payload.update(feature_version="0"), "version 0"),
+        (lambda payload: payload.update(candidate_version="1"), "candidates of version 1"),
         (lambda payload: payload.pop("limit"), "limit"),
         (lambda payload: payload.update(operating_points=[{"fp": 1}]), "wrong kind"),
         (lambda payload: payload.update(operating_points=[{"fp_target": "1", "threshold": 0}]), "no number"),

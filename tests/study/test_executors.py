@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from trees import content, same
 from overread.cli import main
 from overread.errors import MissingExtraError, OverreadError, StorageError, UsageError
 from overread.study import PipelineSpec, isolation, read_results, run_study
-from overread.study.executors import ProcessExecutor, SerialExecutor
+from overread.study.executors import ProcessExecutor, SerialExecutor, processors
 from overread.study.isolation import IsolatedWorker, WorkLimits
 from overread.study.pipeline import ImageTask
 
@@ -217,3 +218,13 @@ def test_no_space_and_no_scheduler_have_their_exit_codes(
     (fresh / "runs").write_text("")
     assert main(["run", str(fresh)]) == StorageError.exit_code
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_no_workers_is_a_mistake_of_the_user(light: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(light), "--workers", "0"]) == 2
+    assert "--workers 0" in capsys.readouterr().err
+
+
+def test_processors_are_counted_where_the_system_knows_no_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert processors() == os.cpu_count()

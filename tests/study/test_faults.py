@@ -239,6 +239,22 @@ def test_two_runs_at_once(light: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert run_study(light, pipeline=spec()).done == []
 
 
+def test_an_error_of_the_run_is_not_told_as_one_of_its_lock(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="elsewhere"), run_lock(tmp_path):
+        (tmp_path / "elsewhere").read_bytes()
+
+
+def test_a_run_that_waits_leaves_the_files_of_the_other_alone(light: Path) -> None:
+    half_written = light / "runs/main/.overread-1.part"
+    with run_lock(light / "runs/main"):
+        half_written.touch()
+        with pytest.raises(LockedError):
+            run_study(light, pipeline=spec())
+        assert half_written.exists()
+    run_study(light, pipeline=spec())
+    assert not half_written.exists()
+
+
 def test_the_lock_of_a_dead_process_is_taken_over(light: Path) -> None:
     def hold() -> None:
         with run_lock(light / "runs/main"):

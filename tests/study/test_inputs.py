@@ -10,14 +10,15 @@ import cv2
 import numpy as np
 import pandas as pd
 import pytest
-from stand_in import LIGHT, spec
+from stand_in import FAST, LIGHT, spec
 from trees import content
 
 from overread.cli import main
-from overread.errors import InvalidInputError, LeakageError, TableError, UsageError
+from overread.errors import InvalidInputError, LeakageError, MissingExtraError, TableError, UsageError
 from overread.marks import read_table, write_table
 from overread.report import Page
-from overread.study import open_run, run_study
+from overread.study import open_run, read_settings, run_study
+from overread.study.inputs import read_inputs
 
 
 def bring(study: Path, source: Path, *kinds: str) -> None:
@@ -218,3 +219,45 @@ def test_provenance_tells_the_run(light: Path) -> None:
     log = (light / "runs/main/run.log").read_text()
     assert "run begins" in log
     assert "results: done" in log
+
+
+def test_own_features_in_another_order(fresh: Path, light_original: Path) -> None:
+    bring(fresh, light_original, "candidates", "features")
+    features = pd.read_parquet(fresh / "own features.parquet")
+    write_table(features.iloc[::-1], fresh / "own features.parquet")
+    run_study(fresh, pipeline=spec())
+    pd.testing.assert_frame_equal(open_run(fresh / "runs/main").features(), features)
+
+
+def test_own_candidates_without_a_response(fresh: Path, light_original: Path) -> None:
+    bring(fresh, light_original, "candidates")
+    path = fresh / "own candidates.csv"
+    candidates = read_table(path, "candidates")
+    write_table(candidates.assign(response=candidates["response"].where(candidates.index != 3)), path)
+    with pytest.raises(TableError, match="row 5, column response: is empty"):
+        run_study(fresh, pipeline=spec())
+    write_table(candidates.drop(columns="response"), path)
+    assert (read_inputs(fresh, read_settings(fresh / "study.toml")).candidates["response"] == 0).all()
+
+
+@pytest.mark.parametrize("code", ["R1", "Smith"])
+def test_codes_of_readers_that_are_none(light: Path, code: str) -> None:
+    codes = pd.read_csv(light / "reader_codes.csv")
+    codes.loc[1, "code"] = code
+    codes.to_csv(light / "reader_codes.csv", index=False)
+    with pytest.raises(TableError, match=rf"reader_codes.csv, row 3, column code: '{code}'"):
+        run_study(light, pipeline=spec())
+
+
+def test_a_mixture_without_readers_is_refused_before_anything_is_fitted(light: Path) -> None:
+    (light / "study.toml").write_text(FAST.replace("min_positives = 2", "min_positives = 500"))
+    with pytest.raises(InvalidInputError, match=r"\[b2\] min_positives.*\[models\] wanted"):
+        run_study(light, pipeline=spec(), name="other")
+    assert not list((light / "runs/other/models").iterdir())
+
+
+def test_matplotlib_is_missed_at_the_start(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("overread.study.stages.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match="figures"):
+        run_study(fresh, pipeline=spec())
+    assert not list((fresh / "runs/main/tables").iterdir())

@@ -123,7 +123,7 @@ def test_the_order_of_the_marks_stops_at_the_truth(light: Path) -> None:
         ("n_bootstrap = 20", "n_bootstrap = 21", {"choice", "results"}),
         ("chance_shifts = 3", "chance_shifts = 2", {"results"}),
         ("[b2]", "[b2]\nmax_iter = 999", {"b2", "out_of_fold_b2", "scores", "results"}),
-        ("folds = 2", "folds = 3", {"b2", *FOLDS, *END}),
+        ("folds = 2", "folds = 3", {"b2_readers", "b2", *FOLDS, *END}),
         ('executor = "serial"', 'executor = "serial"\nbatch = 3', set()),
         ("seed = 3", "seed = 3\n[limits]\nseconds_per_image = 9.0", set()),
         ("[soft]", "[soft]\ntolerance = 0.03", {"choice", "results"}),

@@ -176,3 +176,51 @@ def test_names_in_dicom_tags_show_nowhere(tmp_path: Path, capsys: pytest.Capture
         assert secret not in out + err
         for path in written:
             assert secret.encode() not in path.read_bytes(), (secret, path)
+
+
+def test_the_spacing_of_the_table_is_kept(pngs: Path) -> None:
+    names = ["00000000_000", "00000000_001"]
+    table = pd.DataFrame({"image_id": names, "mm_per_px_x": [0.2, 0.4], "mm_per_px_y": [0.2, 0.4]})
+    write_table(table, pngs / "images.csv")
+    make_study_of(pngs)
+    assert read_table(pngs / "images.csv", "images")["mm_per_px_x"].tolist() == [0.2, 0.4]
+    with pytest.raises(TableError, match=r"images.csv, row 3, column mm_per_px_x: 0.4 in the table, but 0.2"):
+        make_study_of(pngs, mm_per_px=0.2)
+    table.loc[1, "mm_per_px_y"] = np.nan
+    write_table(table, pngs / "images.csv")
+    with pytest.raises(TableError, match=r"row 3, column mm_per_px_y: is empty.*--mm-per-px"):
+        make_study_of(pngs)
+
+
+def test_a_folder_named_after_a_patient(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    for number, folder in enumerate(("Mustermann", "other")):
+        (tmp_path / folder).mkdir()
+        dicom(tmp_path / folder / "image.dcm", random.integers(0, 255, (60, 80)), number)
+    with pytest.raises(UsageError, match="--ids hash"):
+        make_study_of(tmp_path)
+
+
+def test_files_named_by_uid(tmp_path: Path) -> None:
+    names = ["1.2.826.0.1.4", "1.2.826.0.1.5"]
+    for number, name in enumerate(names):
+        dicom(tmp_path / name, np.random.default_rng(number).integers(0, 255, (60, 80)), number)
+    make_study_of(tmp_path)
+    assert read_table(tmp_path / "images.csv", "images")["image_id"].tolist() == names
+
+
+def test_init_import_and_init_again_as_its_note_says(pngs: Path) -> None:
+    made = make_study_of(pngs, mm_per_px=0.7)
+    assert any("--overwrite" in note for note in made.notes)
+    source = pngs.parent / "source"
+    source.mkdir()
+    ellipse = {"x_mm": 20.0, "y_mm": 20.0, "semi_major_mm": 5.0, "semi_minor_mm": 4.0, "angle_deg": 0.0}
+    image = {"image_id": ["00000000_000"]}
+    write_table(pd.DataFrame(image), source / "images.csv")
+    write_table(pd.DataFrame({**image, "reader_id": ["r"]}), source / "readings.csv")
+    write_table(
+        pd.DataFrame({**image, "reader_id": ["r"], "mark_id": ["m"], **ellipse}), source / "marks.csv"
+    )
+    assert main(["import", str(source), "--out", str(pngs), "--overwrite"]) == 0
+    assert main(["init", str(pngs), "--mm-per-px", "0.7"]) == 0
+    assert read_table(pngs / "images.csv", "images")["path"].tolist() == ["00000000_000.png"]

@@ -17,7 +17,10 @@ from overread.candidates.responses import find_places
 from overread.errors import UsageError
 from overread.images import Radiograph
 
-__all__ = ["generate", "search_region"]
+__all__ = ["CANDIDATE_VERSION", "generate", "search_region"]
+
+# To be raised whenever reading, anatomy or the search may give other candidates for the same file.
+CANDIDATE_VERSION = "2"
 
 PLACES_PER_SCALE = 180
 DENT_MM = 40.0

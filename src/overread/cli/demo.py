@@ -75,9 +75,10 @@ def demo(
     from overread import simulate
     from overread.cli.run import QUARANTINED, show
     from overread.cli.seed import checked_seed
-    from overread.cli.simulated_run import processors, run_simulated
+    from overread.cli.simulated_run import run_simulated
     from overread.simulate import CaseLaw, NoduleLaw
     from overread.study import read_results
+    from overread.study.executors import processors
 
     seed = checked_seed(seed)
     # Many and clear nodules, so that so few images teach the models something.

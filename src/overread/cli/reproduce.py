@@ -70,9 +70,10 @@ def reproduce(
 
     from overread import simulate
     from overread.cli.run import QUARANTINED, show
-    from overread.cli.simulated_run import processors, run_simulated
+    from overread.cli.simulated_run import run_simulated
     from overread.storage import write_atomically
     from overread.study import read_results
+    from overread.study.executors import processors
     from overread.study.finished import open_run
     from overread.study.reproduction import normalization_rows, reproduction_page
 

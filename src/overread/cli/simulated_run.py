@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,25 +13,24 @@ if TYPE_CHECKING:
     from overread.simulate.study_folder import Progress
     from overread.study import RunReport
 
-__all__ = ["processors", "run_simulated"]
-
-
-def processors() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0))
+__all__ = ["run_simulated"]
 
 
 def run_simulated(
     make: Callable[[Progress], Path], settings: str, *, workers: int, seed: int | None = None
 ) -> RunReport:
     """Write the images, put the settings beside them, and run the study; all of it goes on where it stopped."""
+    from overread.simulate.folder_tables import PLAIN_SETTINGS
     from overread.storage import write_atomically
     from overread.study import run_study
     from overread.study.telling import ProgressBar
 
     with simulation_progress() as progress:
         study = make(progress)
-    write_atomically(study / "study.toml", settings.encode())
+    place = study / "study.toml"
+    # The user's own changes stay: only what the simulation itself wrote is replaced.
+    if place.read_text(encoding="utf-8") == PLAIN_SETTINGS:
+        write_atomically(place, settings.encode())
     return run_study(study, seed=seed, execution={"workers": workers}, watcher=ProgressBar())
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from overread.marks.csv_cells import csv_text, guard_formula
 from overread.storage import flush_folder, mode_of_a_new_file, write_atomically
 
-__all__ = ["write_tables"]
+__all__ = ["PLAIN_SETTINGS", "write_tables"]
 
 ELLIPSE = ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg")
 NODULE = (
@@ -21,7 +21,7 @@ NODULE = (
     "blur_mm", "conspicuity", "contrast", "harmonics",
 )  # fmt: skip
 
-STUDY = """\
+PLAIN_SETTINGS = """\
 # A simulated study. images.csv, readings.csv and marks.csv are its tables, as of any study; known/ holds what no real
 # study has. Every key has a default: `overread init` on another folder shows them all.
 
@@ -60,10 +60,11 @@ TABLES = (
 
 
 def write_tables(folder: Path, journal: Path) -> None:
-    """Write every table, and study.toml."""
+    """Write every table, and study.toml unless there is one: the user may have changed it."""
     for table in TABLES:
         write_lines(folder / table.path, table_lines(table, journal))
-    write_atomically(folder / "study.toml", STUDY.encode())
+    if not (folder / "study.toml").exists():
+        write_atomically(folder / "study.toml", PLAIN_SETTINGS.encode())
 
 
 def table_lines(table: TableFile, journal: Path) -> Iterator[str]:

@@ -12,13 +12,29 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.bags import Bags, ReaderBags, make_bags, reader_bags
-from overread.errors import InvalidInputError
+from overread.errors import InvalidInputError, TableError
 from overread.froc import Matching, match
 from overread.truth import HitRule
 
-__all__ = ["KEYS", "Cohort", "Part"]
+__all__ = ["KEYS", "Cohort", "Part", "features_in_order"]
 
 KEYS = ["image_id", "candidate_id"]
+
+
+def features_in_order(features: pd.DataFrame, candidates: pd.DataFrame) -> pd.DataFrame:
+    """Rows of a features table in the order of the candidates; rows of others are dropped.
+
+    Raises
+    ------
+    TableError
+        If a candidate has no row.
+    """
+    rows = pd.MultiIndex.from_frame(features[KEYS]).get_indexer(pd.MultiIndex.from_frame(candidates[KEYS]))
+    missing = np.flatnonzero(rows < 0)
+    if len(missing):
+        image, candidate = candidates[KEYS].iloc[missing[0]]
+        raise TableError(f"features: no row for candidate {candidate!r} of image {image!r}")
+    return features.iloc[rows].reset_index(drop=True)
 
 
 @dataclass(frozen=True, eq=False)

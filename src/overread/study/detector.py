@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.candidates import Anatomy, anatomy, generate
+from overread.candidates import CANDIDATE_VERSION, Anatomy, anatomy, generate
 from overread.errors import InvalidInputError, ModelFileError, UsageError
 from overread.features import CATALOGUE, FEATURE_VERSION, extract
 from overread.images import Radiograph
@@ -37,7 +37,7 @@ from overread.study.settings import Settings
 __all__ = ["Detector", "OperatingPoint", "detector_of"]
 
 FORMAT = "overread-detector"
-SCHEMA = 1
+SCHEMA = 2
 LARGEST_FILE = 2**28
 CANDIDATE_COLUMNS = ("x_mm", "y_mm", "radius_mm")
 
@@ -68,13 +68,15 @@ class Detector:
         Grid on which the features were computed.
     feature_version
         Version of the features it was fitted on; another version is refused.
+    candidate_version
+        Version of the candidates it was fitted on; another version is refused.
     trained_on
         What it was trained on, in words without names.
 
     Raises
     ------
     ModelFileError
-        If it was trained on another version of the features, or a field makes no sense.
+        If it was trained on another version of the features or candidates, or a field makes no sense.
     """
 
     name: str
@@ -83,14 +85,19 @@ class Detector:
     limit: int
     grid_mm: float
     feature_version: str
+    candidate_version: str
     trained_on: str
 
     def __post_init__(self) -> None:
-        if self.feature_version != FEATURE_VERSION:
-            raise ModelFileError(
-                f"the detector was trained on features of version {self.feature_version}, these are "
-                f"{FEATURE_VERSION}: train it again, or use the version of overread that made it"
-            )
+        for kind, own, ours in (
+            ("features", self.feature_version, FEATURE_VERSION),
+            ("candidates", self.candidate_version, CANDIDATE_VERSION),
+        ):
+            if own != ours:
+                raise ModelFileError(
+                    f"the detector was trained on {kind} of version {own}, these are {ours}: train it again, or use "
+                    "the version of overread that made it"
+                )
         numbers = [
             self.grid_mm,
             *(part for point in self.operating_points for part in asdict(point).values()),
@@ -228,6 +235,7 @@ class Detector:
             "limit": self.limit,
             "grid_mm": self.grid_mm,
             "feature_version": self.feature_version,
+            "candidate_version": self.candidate_version,
             "trained_on": self.trained_on,
         }
         document = {"format": FORMAT, "schema": SCHEMA, "sha256": checksum(payload), "payload": payload}
@@ -240,7 +248,7 @@ class Detector:
         Raises
         ------
         ModelFileError
-            If it is damaged, of another schema, or was trained on another version of the features.
+            If it is damaged, of another schema, or was trained on another version of the features or candidates.
         """
         document = parse_json(content_of(path), str(path), error=ModelFileError)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -260,6 +268,7 @@ class Detector:
                 limit=payload["limit"],
                 grid_mm=payload["grid_mm"],
                 feature_version=payload["feature_version"],
+                candidate_version=payload["candidate_version"],
                 trained_on=payload["trained_on"],
             )
         except (KeyError, TypeError) as error:
@@ -306,6 +315,7 @@ def detector_of(folder: RunFolder, name: str, settings: Settings) -> Detector:
         limit=settings.candidates.limit,
         grid_mm=GRID_MM,
         feature_version=FEATURE_VERSION,
+        candidate_version=CANDIDATE_VERSION,
         trained_on="training and validation images of one study, out-of-fold thresholds",
     )
 

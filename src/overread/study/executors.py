@@ -12,7 +12,14 @@ from overread.study.isolation import IsolatedWorker, WorkLimits
 from overread.study.outcome import Outcome, work_on
 from overread.study.pipeline import ImageTask, Pipeline, PipelineSpec
 
-__all__ = ["Executor", "ProcessExecutor", "SerialExecutor"]
+__all__ = ["Executor", "ProcessExecutor", "SerialExecutor", "processors"]
+
+
+def processors() -> int:
+    """Count the processors that this process may use; all of the machine where the system does not tell."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class Executor(Protocol):
@@ -59,7 +66,7 @@ class ProcessExecutor:
     """
 
     def __init__(self, spec: PipelineSpec, limits: WorkLimits, n_workers: int | None = None) -> None:
-        count = n_workers or len(os.sched_getaffinity(0))
+        count = n_workers or processors()
         warm = threading.Event()
         self._workers = [IsolatedWorker(spec, limits, warm) for _ in range(count)]
 

@@ -16,7 +16,7 @@ from overread.marks.tables import read_table
 from overread.models.persistence import load
 from overread.strict_json import read_json
 from overread.study.assembly import gathered_features
-from overread.study.cohort import Cohort, Part
+from overread.study.cohort import Cohort, Part, features_in_order
 from overread.study.evaluation import Judged
 from overread.study.manifest import Manifest
 from overread.study.results import StudyResults, read_results
@@ -86,10 +86,10 @@ class FinishedRun:
         return load(self.root / "models" / f"{name}.json")
 
     def features(self) -> pd.DataFrame:
-        """Gather the features of all candidates from the shards, or from the study's own table."""
+        """Gather the features of all candidates, in their order, from the shards or from the study's own table."""
         own = self.settings.inputs.features
         if own is not None:
-            return read_table(self.study / own, "features")
+            return features_in_order(read_table(self.study / own, "features"), self.table("candidates"))
         return gathered_features(self._folder, Manifest(self._folder).entries.values())
 
     def cohort(self, *, with_features: bool = False) -> Cohort:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from overread.bags import split_by_patient
+from overread.bags import Bags, split_by_patient
+from overread.errors import InvalidInputError
 from overread.froc import LambdaChoice, choose_lambda, froc_curve, sensitivity_at
 from overread.models import (
     RVMMIL,
@@ -22,10 +24,17 @@ from overread.models import (
     Tuning,
     tune,
 )
-from overread.study.cohort import Cohort, Part
+from overread.study.cohort import KEYS, Cohort, Part
 from overread.study.settings import Baseline, Settings
 
-__all__ = ["choose", "fit_path", "fit_soft", "out_of_fold_scores", "tune_baseline"]
+__all__ = [
+    "choose",
+    "fit_path",
+    "fit_soft",
+    "out_of_fold_scores",
+    "refuse_mixture_without_readers",
+    "tune_baseline",
+]
 
 Floats = NDArray[np.float64]
 
@@ -145,15 +154,49 @@ def fit_to(model: Any, part: Part) -> None:
     model.fit(bags, bags.labels)
 
 
+def refuse_mixture_without_readers(cohort: Cohort, settings: Settings) -> None:
+    """Refuse B2 before anything is fitted where some set it is fitted to has no reader to learn from.
+
+    Raises
+    ------
+    InvalidInputError
+        Naming the settings to change.
+    """
+    # The labels of the bags are wanted, not the features.
+    bare = replace(cohort, features=cohort.candidates[KEYS].assign(nothing=0.0))
+    merged = bare.part("training", "validation")
+    fold = fold_of_image(merged, settings)
+    rests = [merged.images.loc[fold != name, "image_id"] for name in sorted(fold.unique())]
+    for part in (bare.part("training"), *(bare.of_images(rest) for rest in rests)):
+        fewest = max((fewest_of_a_kind(bags) for bags in part.reader_bags().values()), default=0)
+        if fewest < settings.b2.min_positives:
+            raise InvalidInputError(
+                f"b2: no reader has {settings.b2.min_positives} marks near candidates in the {len(part.images)} images"
+                f" of a training set, the best has {fewest} (lower [b2] min_positives in study.toml, or take b2 out"
+                " of [models] wanted)"
+            )
+
+
+def fewest_of_a_kind(bags: Bags) -> int:
+    """Count the positive bags or the negative ones, whichever are fewer."""
+    positive = int(np.sum(np.asarray(bags.labels) > 0))
+    return min(positive, len(bags) - positive)
+
+
+def fold_of_image(merged: Part, settings: Settings) -> pd.Series[str]:
+    """Fold of each image of training + validation."""
+    n_folds = min(settings.models.folds, merged.images["patient_id"].nunique())
+    return split_by_patient(
+        merged.images, merged.truth, names=[str(k) for k in range(n_folds)], random_state=settings.seed
+    )
+
+
 def out_of_fold_scores(model: Any, cohort: Cohort, merged: Part, settings: Settings) -> pd.DataFrame:
     """Score the candidates of training + validation by models that did not see their patient.
 
     The folds keep patients whole and share the golden GTs evenly; all models of a study have the same folds.
     """
-    n_folds = min(settings.models.folds, merged.images["patient_id"].nunique())
-    fold = split_by_patient(
-        merged.images, merged.truth, names=[str(k) for k in range(n_folds)], random_state=settings.seed
-    )
+    fold = fold_of_image(merged, settings)
     scores = pd.Series(np.nan, index=range(len(merged.candidates)))
     for name in sorted(fold.unique()):
         inside = merged.images.loc[fold == name, "image_id"]

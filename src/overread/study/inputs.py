@@ -74,6 +74,10 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
             brought[kind] = read_table(folder / name, kind)
             digests[kind] = digest_of_file(folder / name)
             refuse_strangers(brought[kind], tables.images, folder / name)
+    if brought["candidates"] is not None:
+        brought["candidates"] = with_responses(
+            brought["candidates"], folder / str(settings.inputs.candidates)
+        )
     if brought["features"] is not None and brought["candidates"] is None:
         raise InvalidInputError(
             f"{folder / 'study.toml'}, [inputs] features: features need the candidates they belong to"
@@ -108,6 +112,19 @@ def refuse_strangers(table: pd.DataFrame | None, images: pd.DataFrame, path: Pat
         )
 
 
+def with_responses(candidates: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Give candidates without the column response one of 0; refuse a column with empty cells."""
+    if "response" not in candidates:
+        return candidates.assign(response=0.0)
+    empty = candidates["response"].isna()
+    if empty.any():
+        row = int(empty.to_numpy().argmax())
+        raise TableError(
+            f"{path}, row {row + 2}, column response: is empty (fill every row, or take the column out)"
+        )
+    return candidates
+
+
 def check_images(images: pd.DataFrame, folder: Path, *, needs_paths: bool) -> pd.DataFrame:
     """Refuse images without a path where files have to be opened, and splits that do not exist."""
     place = find_table(folder, "images") or folder / "images.csv"
@@ -137,6 +154,7 @@ def reader_codes(folder: Path, reader_ids: pd.Series[str]) -> dict[str, str]:
     if path.is_file():
         scan = scan_csv(path, CODES)
         raise_for_errors(scan.problems)
+        check_codes(scan.frame["code"], path)
         codes = dict(zip(scan.frame["reader_id"], scan.frame["code"], strict=True))
     new = sorted(set(reader_ids) - codes.keys())
     if new:
@@ -146,6 +164,16 @@ def reader_codes(folder: Path, reader_ids: pd.Series[str]) -> dict[str, str]:
         table = pd.DataFrame({"reader_id": list(codes), "code": list(codes.values())}, dtype="str")
         write_table(table, path)
     return codes
+
+
+def check_codes(codes: pd.Series[str], path: Path) -> None:
+    """Refuse a code that is not R and a number, or that two readers have: they would become one."""
+    wrong = ~codes.str.fullmatch(r"R[0-9]+") | codes.duplicated()
+    if wrong.any():
+        row = int(wrong.to_numpy().argmax())
+        raise TableError(
+            f"{path}, row {row + 2}, column code: {codes.iloc[row]!r} (give each reader a code of its own: R1, R2, ...)"
+        )
 
 
 def coded_marks(marks: pd.DataFrame, codes: dict[str, str]) -> pd.DataFrame:

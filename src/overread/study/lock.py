@@ -33,15 +33,15 @@ def run_lock(folder: Path) -> Iterator[None]:
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
         except BlockingIOError:
             holder = os.read(handle, 20).decode("ascii", "replace").strip() or "unknown"
             raise LockedError(
                 f"{folder}: another run works here (process {holder}); wait for it, or give another --name"
             ) from None
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            raise StorageError(f"{path}: {error.strerror or error}") from error
         yield
-    except OSError as error:
-        raise StorageError(f"{path}: {error.strerror or error}") from error
     finally:
         os.close(handle)

@@ -17,12 +17,14 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from overread.errors import ImageError, InvalidInputError, TableError, UsageError
 from overread.images import read_source
 from overread.images.dicom_elements import Encoding, read_elements
 from overread.images.dicom_file import DICOM_PREFIX, PREAMBLE, TRANSFER_SYNTAX, inflated
 from overread.images.limits import MAX_BYTES
+from overread.images.spacing import AGREEMENT
 from overread.marks.mark_set import find_table
 from overread.marks.tables import read_table, write_table
 from overread.storage import write_atomically
@@ -32,8 +34,9 @@ __all__ = ["MadeStudy", "Patients", "make_study"]
 
 Patients = Literal["hashed", "raw", "none"]
 
-ENDINGS = {".dcm", ".dicom", ".png", ".tif", ".tiff", ".jpg", ".jpeg", ""}
+ENDINGS = {".dcm", ".dicom", ".png", ".tif", ".tiff", ".jpg", ".jpeg"}
 OURS = {"runs", "known"}
+SPACING = ("mm_per_px_x", "mm_per_px_y")
 SALT_FILE = ".patient_salt"
 PATIENT_NAME, PATIENT_ID = 0x00100010, 0x00100020
 DEFLATED, IMPLICIT, BIG_ENDIAN = "1.2.840.10008.1.2.1.99", "1.2.840.10008.1.2", "1.2.840.10008.1.2.2"
@@ -43,13 +46,17 @@ UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")
 
 @dataclass(frozen=True)
 class FoundImage:
-    """A file that can be read: its path in the folder, spacing (x, y), size, and what its header says."""
+    """A file that can be read: its path in the folder, spacing (x, y), size, and what its header says.
+
+    Where no spacing is known, ``mm_per_px`` is None and ``problem`` says why.
+    """
 
     path: str
     mm_per_px: tuple[float, float] | None
     shape: tuple[int, int]
     patient_id: str
     patient_name: str
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,8 +94,8 @@ def make_study(
 ) -> MadeStudy:
     """Write ``images.csv`` and a commented ``study.toml`` for a folder of images.
 
-    Where there is an images table already (say from ``overread import``), its ids are kept and the files are found
-    by them.
+    Where there is an images table already (say from ``overread import``), its ids and spacings are kept and the files
+    are found by the ids.
 
     Parameters
     ----------
@@ -117,6 +124,9 @@ def make_study(
     if not files:
         raise InvalidInputError(f"{folder}: no DICOM, PNG, TIFF or JPEG files in it or in its folders")
     found, unreadable = look_at(files, folder, mm_per_px, advance)
+    if known is None or overwrite:
+        unreadable = {image.path: image.problem for image in found if image.mm_per_px is None} | unreadable
+        found = [image for image in found if image.mm_per_px is not None]
     if not found:
         first = next(iter(unreadable.items()))
         raise InvalidInputError(f"{folder}: not one image can be read; {first[0]}: {first[1]}")
@@ -159,15 +169,24 @@ def image_files(folder: Path) -> list[Path]:
         parts = path.relative_to(folder).parts
         if any(part.startswith(".") for part in parts) or parts[0] in OURS:
             continue
-        if path.suffix.lower() in ENDINGS and path.is_file() and (path.suffix or is_dicom(path)):
+        if path.is_file() and (path.suffix.lower() in ENDINGS or is_dicom(path)):
             found.append(path)
     return found
 
 
 def is_dicom(path: Path) -> bool:
-    """Whether a file without an ending is DICOM."""
-    with path.open("rb") as file:
-        return file.read(PREAMBLE + len(DICOM_PREFIX))[PREAMBLE:] == DICOM_PREFIX
+    """Whether a file is DICOM by its content: many are named by a UID, whose last number is no ending."""
+    try:
+        with path.open("rb") as file:
+            return file.read(PREAMBLE + len(DICOM_PREFIX))[PREAMBLE:] == DICOM_PREFIX
+    except OSError:
+        return False
+
+
+def stem(path: str) -> str:
+    """Name of a file without an ending of images; a UID stays whole."""
+    file = Path(path)
+    return file.stem if file.suffix.lower() in ENDINGS else file.name
 
 
 def look_at(
@@ -182,10 +201,9 @@ def look_at(
             source = read_source(path)
             stated = source.spacing.spacing
             spacing = given if stated is None else (stated.x, stated.y)
-            if spacing is None:
-                raise ImageError(f"{path}: {source.spacing.problem}; give --mm-per-px")
             rows, columns = source.shape
-            found.append(FoundImage(relative, spacing, (rows, columns), *patient_of(path)))
+            problem = "" if spacing else f"{source.spacing.problem}; give --mm-per-px"
+            found.append(FoundImage(relative, spacing, (rows, columns), *patient_of(path), problem))
         except ImageError as error:
             unreadable[relative] = str(error).removeprefix(f"{path}: ")
         advance(1)
@@ -233,29 +251,30 @@ def new_table(found: Sequence[FoundImage], ids: str | None, salt: str) -> pd.Dat
     if ids == "hash":
         names = [hashed(image.path, salt) for image in found]
     else:
-        if ids is None:
-            refuse_names(found)
-        stems = [Path(image.path).stem for image in found]
+        stems = [stem(image.path) for image in found]
         repeated = {stem for stem, count in Counter(stems).items() if count > 1}
         names = [image.path if stem in repeated else stem for image, stem in zip(found, stems, strict=True)]
-    return with_sizes(pd.DataFrame({"image_id": names}, dtype="str"), found)
+        if ids is None:
+            refuse_names(found, names)
+    spacing = np.array([image.mm_per_px for image in found], dtype=np.float64)
+    return with_sizes(pd.DataFrame({"image_id": names}, dtype="str"), found, spacing)
 
 
-def refuse_names(found: Sequence[FoundImage]) -> None:
-    """Refuse files that are named after their patient: ids are shown in results."""
-    for image in found:
+def refuse_names(found: Sequence[FoundImage], names: Sequence[str]) -> None:
+    """Refuse ids that hold their patient's name or id: ids are shown in results."""
+    for image, name in zip(found, names, strict=True):
         parts = [*re.split(r"[^\w]+|_", image.patient_name), image.patient_id]
-        stem = Path(image.path).stem.casefold()
-        if any(len(part) > 2 and part.casefold() in stem for part in parts):
+        if any(len(part) > 2 and part.casefold() in name.casefold() for part in parts):
             raise UsageError(
-                "a file's name holds the patient's name or id of its own header; ids of images are shown in results"
-                " (give --ids hash, or --ids name to use it all the same)"
+                "the name of a file or of its folder holds the patient's name or id of its own header; ids of images"
+                " are shown in results (give --ids hash, or --ids name to use it all the same)"
             )
 
 
-def with_sizes(images: pd.DataFrame, found: Sequence[FoundImage]) -> pd.DataFrame:
+def with_sizes(
+    images: pd.DataFrame, found: Sequence[FoundImage], spacing: NDArray[np.float64]
+) -> pd.DataFrame:
     """Add path, spacing and size, row by row."""
-    spacing = np.array([image.mm_per_px for image in found], dtype=np.float64)
     return images.assign(
         path=[image.path for image in found],
         mm_per_px_x=spacing[:, 0],
@@ -269,7 +288,7 @@ def with_files(images: pd.DataFrame, found: Sequence[FoundImage], place: Path) -
     """Find the file of every image of a table by the image's id, or by the path that is there."""
     names: dict[str, list[FoundImage]] = {}
     for image in found:
-        for name in {image.path, Path(image.path).name, Path(image.path).stem}:
+        for name in {image.path, Path(image.path).name, stem(image.path)}:
             names.setdefault(name, []).append(image)
     chosen = []
     paths = images["path"] if "path" in images else pd.Series("", index=images.index)
@@ -284,7 +303,25 @@ def with_files(images: pd.DataFrame, found: Sequence[FoundImage], place: Path) -
                 " column path, or take the row out)"
             )
         chosen.append(matches[0])
-    return with_sizes(images, chosen)
+    return with_sizes(images, chosen, kept_spacing(images, chosen, place))
+
+
+def kept_spacing(images: pd.DataFrame, found: Sequence[FoundImage], place: Path) -> NDArray[np.float64]:
+    """Spacing that a table states, and where it states none that of the files; they must not contradict."""
+    measured = np.array([image.mm_per_px or (np.nan, np.nan) for image in found], dtype=np.float64)
+    own = images.reindex(columns=list(SPACING)).to_numpy(np.float64)
+    spacing = np.where(np.isnan(own), measured, own)
+    for row, column in np.argwhere(np.isnan(spacing)):
+        raise TableError(
+            f"{place}, row {row + 2}, column {SPACING[column]}: is empty, and {found[row].path} does not help:"
+            f" {found[row].problem}"
+        )
+    for row, column in np.argwhere(np.abs(measured - own) > AGREEMENT * own):
+        raise TableError(
+            f"{place}, row {row + 2}, column {SPACING[column]}: {own[row, column]:g} in the table, but"
+            f" {measured[row, column]:g} by {found[row].path} or --mm-per-px (correct the one that is wrong)"
+        )
+    return spacing
 
 
 def with_patients(
@@ -323,7 +360,8 @@ def notes(folder: Path, images: pd.DataFrame, n_patients: int) -> list[str]:
         if path is None:
             said.append(
                 f"There is no {kind} table. Import your tool's export with: overread import FILE --out {folder}"
-                f" (see overread import --help), or write {kind}.csv."
+                f" --overwrite, then complete the images table it makes with: overread init {folder}; or write"
+                f" {kind}.csv."
             )
             continue
         table = read_table(path, kind)

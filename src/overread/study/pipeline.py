@@ -19,9 +19,6 @@ from overread.errors import InvalidInputError
 
 __all__ = ["ImageTask", "ImageWork", "Pipeline", "PipelineSpec", "image_pipeline"]
 
-# To be raised whenever reading, anatomy or the search may give other candidates for the same file.
-CANDIDATE_VERSION = "1"
-
 
 @dataclass(frozen=True)
 class ImageTask:
@@ -113,6 +110,7 @@ class _ImagePipeline:
     """Candidates and features as the stages of this package make them."""
 
     def __init__(self, limit: int, only: tuple[str, ...]) -> None:
+        from overread.candidates import CANDIDATE_VERSION
         from overread.features import CATALOGUE, FEATURE_VERSION
 
         self._limit = limit

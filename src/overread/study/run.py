@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 import warnings
@@ -13,11 +12,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from overread import __version__
 from overread.errors import UsageError
 from overread.models.fitting import single_threaded_blas
 from overread.study.dask_executor import DaskExecutor
-from overread.study.executors import Executor, ProcessExecutor, SerialExecutor
+from overread.study.executors import Executor, ProcessExecutor, SerialExecutor, processors
 from overread.study.inputs import read_inputs
 from overread.study.isolation import WorkLimits
 from overread.study.lock import run_lock
@@ -96,11 +97,11 @@ def run_study(
     watcher = watcher or SilentProgress()
     settings = read_settings(study / "study.toml", seed=seed)
     if execution:
-        merged = {**settings.execution.model_dump(), **execution}
-        settings = settings.model_copy(update={"execution": Execution.model_validate(merged)})
+        settings = settings.model_copy(update={"execution": executed(settings.execution, execution)})
     folder = RunFolder(study / "runs" / checked_name(name))
     folder.prepare()
     with run_lock(folder.root), RunLog(folder.path("run.log")) as log:
+        folder.clean()
         log.write(f"run begins: overread {__version__}, seed {settings.seed}")
         try:
             report = Runner(study, settings, folder, log, watcher, pipeline).run()
@@ -112,6 +113,15 @@ def run_study(
             watcher.end()
         log.write(f"run ends: {report.n_quarantined} of {report.n_images} images quarantined")
     return report
+
+
+def executed(own: Execution, given: Mapping[str, Any]) -> Execution:
+    """Put options of the call in place of the study's own."""
+    try:
+        return Execution.model_validate({**own.model_dump(), **given})
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise UsageError(f"--{fault['loc'][0]} {fault['input']!r}: {fault['msg'].lower()}") from None
 
 
 def checked_name(name: str) -> str:
@@ -220,7 +230,7 @@ class Runner:
             "libraries": installed(LIBRARIES),
             "started": self._started.isoformat(timespec="seconds"),
             "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-            "processors": len(os.sched_getaffinity(0)),
+            "processors": processors(),
             "executor": self._settings.execution.executor,
             "stages_done": self._report.done,
             "stages_still_valid": self._report.skipped,

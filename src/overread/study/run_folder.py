@@ -36,10 +36,16 @@ class RunFolder:
         self.root = root
 
     def prepare(self) -> None:
-        """Make the folders, and take away what a killed run left half written."""
+        """Make the folders."""
         try:
             for name in FOLDERS:
                 (self.root / name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(f"{self.root}: cannot write here: {error.strerror or error}") from error
+
+    def clean(self) -> None:
+        """Take away what a killed run left half written; only for the holder of the run's lock."""
+        try:
             for folder in (self.root, *(self.root / name for name in FOLDERS)):
                 for part in folder.glob(".overread-*.part"):
                     part.unlink(missing_ok=True)

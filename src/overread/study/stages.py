@@ -5,27 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from overread import __version__
 from overread.bags import refuse_leakage
-from overread.errors import InvalidInputError, TableError
+from overread.candidates import CANDIDATE_VERSION
+from overread.errors import InvalidInputError, MissingExtraError
 from overread.features import CATALOGUE, FEATURE_VERSION
 from overread.marks.tables import parquet_bytes
 from overread.models.persistence import load, model_bytes
 from overread.report import study_page
 from overread.strict_json import read_json
 from overread.study.assembly import gathered_candidates, gathered_features, object_table, study_results
-from overread.study.cohort import KEYS, Cohort, Part
+from overread.study.cohort import KEYS, Cohort, Part, features_in_order
 from overread.study.detector import detector_of
 from overread.study.digests import FileDigests, digest_of_bytes, digest_of_value
 from overread.study.evaluation import Judged, locked_points
 from overread.study.executors import Executor
 from overread.study.finished import FinishedRun
-from overread.study.fits import choose, fit_path, fit_soft, out_of_fold_scores, tune_baseline
+from overread.study.fits import (
+    choose,
+    fit_path,
+    fit_soft,
+    out_of_fold_scores,
+    refuse_mixture_without_readers,
+    tune_baseline,
+)
 from overread.study.image_stage import image_jobs, work_on_images
 from overread.study.inputs import StudyInputs
 from overread.study.manifest import Entry, Manifest
@@ -35,6 +43,7 @@ from overread.study.reporting import study_content
 from overread.study.results import Quarantined, plain
 from overread.study.run_folder import RunFolder, json_bytes
 from overread.study.settings import Settings
+from overread.study.shard import CANDIDATE_COLUMNS
 from overread.truth.labels import reading_range
 
 __all__ = ["Stages"]
@@ -57,6 +66,8 @@ class Stages:
     """
 
     def __init__(self, inputs: StudyInputs, settings: Settings, folder: RunFolder) -> None:
+        if find_spec("matplotlib") is None:
+            raise MissingExtraError("the report needs: pip install overread[figures]")
         self._inputs, self._settings, self._folder = inputs, settings, folder
         self._image_digests: dict[str, str] = {}
         self._manifest: Manifest | None = None
@@ -108,7 +119,7 @@ class Stages:
         given = inputs.candidates
         own = None if given is None else {str(name): rows for name, rows in given.groupby("image_id")}
         if own is not None:
-            own = {name: rows.drop(columns="image_id").reset_index(drop=True) for name, rows in own.items()}
+            own = {name: rows[list(CANDIDATE_COLUMNS)].reset_index(drop=True) for name, rows in own.items()}
         jobs = image_jobs(inputs.images, inputs.folder, digests, pipeline, own)
         digests.save()
         self._refuse_leakage(
@@ -126,6 +137,8 @@ class Stages:
         """Stages that follow the images, in order."""
         yield "candidates", self._candidates
         wanted = self._settings.models.wanted
+        if "b2" in wanted:
+            yield "b2_readers", self._b2_readers
         if "soft" in wanted:
             for normalization in self._settings.soft.normalizations:
                 yield f"path_{normalization}", lambda name=normalization: self._path(name)  # type: ignore[misc]
@@ -137,10 +150,10 @@ class Stages:
         yield "scores", self._scores
         yield "operating_points", self._operating_points
         yield "results", self._results
-        yield "report", self._report
         # A detector finds its own candidates, so it cannot be trained on others.
         if self._inputs.candidates is None and CATALOGUE.keys() >= set(self._first_model().feature_names_in_):
             yield "detector", self._detector
+        yield "report", self._report
 
     def quarantined(self) -> list[Quarantined]:
         """Images that were given up."""
@@ -195,6 +208,16 @@ class Stages:
             "labels": settings["labels"],
             "seed": self._settings.seed,
         }
+
+    def _b2_readers(self) -> bool:
+        """See that B2 can be fitted, before the other models take their time."""
+
+        def check() -> Mapping[str, bytes]:
+            refuse_mixture_without_readers(self._tables, self._settings)
+            return {}
+
+        needs = {"min_positives": self._settings.b2.min_positives, "folds": self._settings.models.folds}
+        return self._folder.stage("b2_readers", needs={**self._common(), **needs}, gives=[], make=check)
 
     def _path(self, normalization: str) -> bool:
         file = f"models/path_{normalization}.json"
@@ -396,6 +419,7 @@ class Stages:
                 "points": self._folder.digest("operating_points.json"),
                 "limit": self._settings.candidates.limit,
                 "features": FEATURE_VERSION,
+                "candidates": CANDIDATE_VERSION,
             },
             gives=["detector.json"],
             make=lambda: {"detector.json": detector_of(self._folder, name, self._settings).to_bytes()},
@@ -410,7 +434,8 @@ class Stages:
         if self._inputs.needs_images:
             features = gathered_features(self._folder, self._entries.values())
         else:
-            features = self._brought_features(self._tables.candidates)
+            assert self._inputs.features is not None
+            features = features_in_order(self._inputs.features, self._tables.candidates)
         return replace(self._tables, features=features)
 
     @cached_property
@@ -433,17 +458,6 @@ class Stages:
             single_reader=self._settings.hits.single_reader,
             **tables,
         )
-
-    def _brought_features(self, candidates: pd.DataFrame) -> pd.DataFrame:
-        """Features of the study's own table, in the order of the candidates."""
-        given = self._inputs.features
-        assert given is not None
-        rows = pd.MultiIndex.from_frame(given[KEYS]).get_indexer(pd.MultiIndex.from_frame(candidates[KEYS]))
-        missing = np.flatnonzero(rows < 0)
-        if len(missing):
-            image, candidate = candidates[KEYS].iloc[missing[0]]
-            raise TableError(f"features: no row for candidate {candidate!r} of image {image!r}")
-        return given.iloc[rows].reset_index(drop=True)
 
     def _table(self, name: str) -> pd.DataFrame:
         return pd.read_parquet(self._folder.path(f"tables/{name}.parquet"))
