@@ -18,6 +18,7 @@ from overread.froc import (
     performance_table,
 )
 from overread.froc.calibration import Interval, ReliabilityCurve
+from overread.froc.figure_comparison import whole_curve_figures
 from overread.report import ModelContent, PairedComparison, StudyContent
 from overread.study.evaluation import TITLES, Judged
 from overread.study.finished import FinishedRun
@@ -202,17 +203,17 @@ def paired(run: FinishedRun, judged: dict[str, Judged]) -> tuple[PairedCompariso
             & (rows["single_reader"] == settings.hits.single_reader)
             & rows["measure"].isin(["gt_sensitivity", "image_sensitivity"])
         ]
-        n_positive = len(np.unique(one.gt_images))
         figures = (
             compare_figures(
                 one,
                 two,
+                whole_curve_figures(one),
                 n_bootstrap=results.n_bootstrap,
                 n_permutations=results.n_bootstrap,
                 seed=settings.seed,
                 level=results.level,
             )
-            if 0 < n_positive < one.n_images
+            if one.n_gts
             else ()
         )
         points = own.sort_values(["fp_target", "measure"]).reset_index(drop=True)
