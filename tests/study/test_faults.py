@@ -182,7 +182,7 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
 def test_a_full_disk_and_then_room(
     light_original: Path, small_disk: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    disk = small_disk("900k")
+    disk = small_disk("6m")
     study = disk / "study"
     shutil.copytree(light_original, study, ignore=shutil.ignore_patterns("runs"))
     ballast = disk / "ballast"

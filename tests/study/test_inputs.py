@@ -16,6 +16,7 @@ from trees import content
 from overread.cli import main
 from overread.errors import InvalidInputError, LeakageError, TableError, UsageError
 from overread.marks import read_table, write_table
+from overread.report import Page
 from overread.study import open_run, run_study
 
 
@@ -147,6 +148,8 @@ def test_hostile_image_ids_are_kept_exactly(
     fresh: Path, hostile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("overread.study.stages.study_results", lambda *_: {"made": True})
+    monkeypatch.setattr("overread.study.stages.study_content", lambda *_: None)
+    monkeypatch.setattr("overread.study.stages.study_page", lambda _: Page("none", "none"))
     for kind in ("images", "readings", "marks"):
         table = read_table(fresh / f"{kind}.csv", kind)
         table["image_id"] = table["image_id"].replace({"case 001": hostile}).astype("str")

@@ -84,7 +84,6 @@ app.command(
 app.command(
     "overread.cli.features:features",
     help="List and explain the 1150 features; compute them for candidates.",
-    help_epilogue="Example: overread features --family convergence",
 )
 app.command(
     "overread.cli.simulate:simulate",

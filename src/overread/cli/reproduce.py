@@ -50,7 +50,7 @@ def reproduce(
 ) -> int:
     """Repeat the paper's experiment on simulated images and set its Table 1 beside the paper's.
 
-    Without options, on the frozen benchmark phantom-1978: as many images, marks and golden objects as the paper has.
+    Without options, on the benchmark phantom-1978: as many images as the paper has, and about as many marks.
     Give the same command again to go on after an interruption. Writes reproduction.md into the folder.
 
     Parameters

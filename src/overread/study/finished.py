@@ -124,7 +124,7 @@ class FinishedRun:
     def image_path(self, image_id: str) -> Path:
         """Return the file of an image, which only the study's own table names."""
         images = self._study_images
-        if image_id not in images.index or not images.loc[image_id, "path"]:
+        if "path" not in images or image_id not in images.index or not images.loc[image_id, "path"]:
             raise InvalidInputError(f"{self.study}: the images table has no file of image {image_id!r}")
         return self.study / str(images.loc[image_id, "path"])
 

@@ -132,7 +132,7 @@ def test_look_alikes_are_why_its_labels_are_too_high():
     """They deceive all readers together; without them GTs where no lesion is get low labels."""
     label_of_none = {}
     for lookalikes in (0.0, 0.6):
-        cohort = candidate_cohort(200, n_features=10, n_informative=5, lookalikes_per_image=lookalikes)
+        cohort = candidate_cohort(400, n_features=10, n_informative=5, lookalikes_per_image=lookalikes)
         truth = merge_marks(cohort.marks, cohort.readings)
         bags = make_bags(cohort.candidates, cohort.features, truth)
         model = RaykarCrowd(lam=0.002).fit(bags, votes_on_bags(bags, truth, cohort.marks, cohort.readings))
