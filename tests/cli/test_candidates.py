@@ -98,3 +98,14 @@ def test_show_draws_the_candidates_of_a_table(run, folder, capsys):
     assert json.loads(capsys.readouterr().out)["candidates"][0]["x_mm"] == 50.0
     assert run(words) == 2
     assert "a.png" in capsys.readouterr().err
+
+
+def test_show_takes_a_table_without_responses_and_never_overwrites_its_image(run, folder, capsys):
+    image, table = folder / "a.png", folder / "mine.csv"
+    table.write_text("image_id,candidate_id,x_mm,y_mm,radius_mm\na.png,1,50,60,5\n")
+    words = ["show", str(image), "--mm-per-px", "0.8", "--candidates", str(table), "--json", "-o"]
+    assert run([*words, str(folder / "o.png")]) == 0
+    assert json.loads(capsys.readouterr().out)["candidates"][0]["response"] == 0
+    before = image.read_bytes()
+    assert run([*words, str(image)]) == 2
+    assert image.read_bytes() == before

@@ -3,12 +3,14 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
+from overread.cli.detect import output_names
 from overread.images import read_image
 from overread.marks import read_table
 
@@ -60,7 +62,7 @@ def test_a_folder_an_overlay_and_each_file_once(run, trained, model, tmp_path):
     shutil.copy(trained.png[0], folder / "a.png")
     arguments = [str(folder), str(folder / "a.png"), "--mm-per-px", "0.7", "--overlay", "-o", str(tmp_path)]
     assert run(["detect", model, *arguments]) == 0
-    pixels = np.asarray(Image.open(tmp_path / "a.png").convert("RGB")).astype(int)
+    pixels = np.asarray(Image.open(tmp_path / "a.overlay.png").convert("RGB")).astype(int)
     assert (np.abs(pixels - [230, 159, 0]).sum(axis=2) < 40).sum() > 50
     assert (pixels.max(axis=2) - pixels.min(axis=2) < 3).mean() > 0.9
 
@@ -146,3 +148,26 @@ def test_a_file_that_is_no_detector(run, trained, tmp_path, capsys):
 def test_a_folder_without_images(run, model, tmp_path, capsys):
     assert run(["detect", model, str(tmp_path)]) == 2
     assert "no image in this folder" in capsys.readouterr().err
+
+
+def test_pictures_have_names_of_their_own():
+    paths = [Path("p/a.png"), Path("q/a.png"), Path("r/a-1.png"), Path("r/b.dcm")]
+    assert output_names(paths) == ["a-2", "a-3", "a-1", "b"]
+
+
+def test_an_input_is_never_overwritten(run, trained, model, tmp_path, capsys):
+    path = tmp_path / "a.overlay.png"
+    shutil.copy(trained.png[0], path)
+    shutil.copy(trained.png[0], tmp_path / "a.png")
+    before = path.read_bytes()
+    arguments = [str(tmp_path), "--mm-per-px", "0.7", "--overlay", "-o", str(tmp_path)]
+    assert run(["detect", model, *arguments]) == 2
+    assert "is one of the images" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_a_dicom_file_without_an_ending_is_found_in_a_folder(run, trained, model, tmp_path, capsys):
+    (tmp_path / "in").mkdir()
+    shutil.copy(trained.dicom[0], tmp_path / "in" / "IM0001")
+    assert run(["detect", model, str(tmp_path / "in"), "--json", "-o", str(tmp_path / "out")]) == 0
+    assert json.loads(capsys.readouterr().out)["images"] == 1

@@ -13,6 +13,7 @@ from overread.froc.figure_comparison import (
     estimate_figures,
     mixture,
     placed_ratings,
+    whole_curve_figures,
 )
 from overread.froc.figures_of_merit import CaseRatings, figure_of_merit
 from overread.froc.intervals import proportion_interval
@@ -154,3 +155,15 @@ def test_hostile_input_is_refused():
     nothing = Matching.from_events(n_images=2, fp_scores=[1.0], fp_images=[0], gt_scores=[], gt_images=[])
     with pytest.raises(InvalidInputError, match="needs lesions"):
         estimate_figures(nothing)
+
+
+def test_without_lesion_free_images_the_figures_are_those_over_all_cases():
+    def with_gts(images):
+        return Matching.from_events(
+            n_images=2, fp_scores=[0.1], fp_images=[0], gt_scores=[0.5] * len(images), gt_images=images
+        )
+
+    assert whole_curve_figures(with_gts([0, 0])) == ("AFROC", "wAFROC")
+    every = with_gts([0, 1])
+    assert whole_curve_figures(every) == ("AFROC1", "wAFROC1")
+    compare_figures(every, every, whole_curve_figures(every), n_bootstrap=10, n_permutations=10)

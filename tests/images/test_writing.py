@@ -114,3 +114,10 @@ def test_empty_pixels_bad_spacing_view_and_folder(tmp_path, pixels):
         write_dicom(tmp_path / "a.dcm", pixels, 0.2, view="LL", **IDS)
     with pytest.raises(StorageError):
         write_png16(tmp_path / "none" / "a.png", pixels)
+
+
+def test_nothing_is_said_of_anonymity_where_nobody_made_sure(tmp_path, pixels):
+    stamps = ("PatientIdentityRemoved", "DeidentificationMethod", "BurnedInAnnotation")
+    for state, expected in ((True, True), (False, False)):
+        header = dcmread(write_dicom(tmp_path / "a.dcm", pixels, 0.2, **IDS, state_anonymous=state))
+        assert [name in header for name in stamps] == [expected] * 3

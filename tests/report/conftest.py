@@ -95,11 +95,14 @@ def content():
         table_ignoring=run.table,
         table_out_of_fold=run.table,
         fp_targets=(0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
+        level=0.9,
+        n_bootstrap=200,
+        seed=3,
         comparisons=pairs,
         chance=chance,
         by_size=sensitivity_by(
             test, lesion_sizes_mm(test), fp_target=1.0, bins=[0, 10, 20, 1e3], n_bootstrap=50
-        ),
+        ).assign(fp_target=1.5),
         reader_importance=pd.DataFrame(
             {"reader_id": ["R1", "R2"], "importance": [0.5, 0.3], "low": [0.2, 0.1], "high": [0.8, 0.5]}
         ),

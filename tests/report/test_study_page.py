@@ -56,7 +56,7 @@ def test_the_operating_point_follows_the_slider(browser, page, content):
             "return [...document.querySelectorAll('.explorer tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
         )
         for row, model in zip(cells, content.models, strict=True):
-            points = bootstrap(model.test, fp_targets=[step * 3 / 60], n_bootstrap=500).points.iloc[0]
+            points = bootstrap(model.test, fp_targets=[step * 3 / 60], n_bootstrap=10).points.iloc[0]
             assert row[0] == model.name
             assert float(row[1]) == pytest.approx(points["threshold"], rel=1e-3)
             assert float(row[2]) == pytest.approx(points["fp_per_image"], abs=0.006)
@@ -119,3 +119,10 @@ def test_a_study_without_mixture_gallery_or_chance_has_a_page(content):
     text = study_page(bare).html()
     assert "Importance of the readers" not in text
     assert "every image of the study was read and used" in text
+
+
+def test_the_level_of_the_study_stands_everywhere_and_the_size_table_names_its_target(page):
+    text = page.read_text(encoding="utf-8")
+    for told in ("(90 %: ", "Intervals are 90 %", "Bands: 90 % intervals", "90 % interval</th>"):
+        assert told in text
+    assert "at the threshold for 1.5 FP per image" in text

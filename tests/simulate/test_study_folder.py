@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from pydicom import dcmread
 
 from overread.errors import InvalidInputError, LockedError
 from overread.images import read_source, write_png16
@@ -60,7 +61,7 @@ def test_the_tables_are_those_of_a_study(study):
         read_table(study / f"{kind}.csv", kind) for kind in ("images", "readings", "marks")
     )
     assert validate_study(marks, readings, images) == []
-    assert images["patient_id"].tolist() == ["p0", "p1", "p2"] * 2
+    assert images["patient_id"].tolist() == ["P00001", "P00002", "P00003"] * 2
     assert len(merge_marks(marks, readings)) > 0
     for path in images["path"]:
         assert read_source(study / path).stored.dtype == np.uint16
@@ -170,3 +171,15 @@ def test_a_killed_run_goes_on_to_the_same_bytes(study, backgrounds, tmp_path):
     write_study(recipe(backgrounds), folder, format="png")
     left = {name for name in contents(folder) if ".overread-" in name}
     assert {k: v for k, v in contents(folder).items() if k not in left} == contents(study)
+
+
+def test_patients_of_real_backgrounds_become_codes(backgrounds, tmp_path):
+    rows = ["b0.png,Doe", "b1.png,Roe", "b2.png,Doe", "b0.png,", "b1.png,"]
+    (tmp_path / "table.csv").write_text("\n".join(["file,patient", *rows]) + "\n")
+    files = background_files(backgrounds, tmp_path / "table.csv")
+    assert [file.patient_id for file in files] == ["P00001", "P00002", "P00001", "P00003", "P00004"]
+    written = write_study(recipe(backgrounds, n_images=1), tmp_path / "s", format="dicom")
+    header = dcmread(written / "images" / "case00001.dcm")
+    assert header.PatientID == "P00001"
+    assert "PatientIdentityRemoved" not in header
+    assert "p0" not in (written / "known" / "simulation.json").read_text()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from overread.cli.exit_codes import WITH_BAD_IMAGES
 from overread.errors import InvalidInputError, UsageError
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from overread.cli.image_folder import ImageFile
 
 __all__ = ["candidates"]
-
-QUARANTINED = 3
 
 
 def candidates(
@@ -55,7 +54,7 @@ def candidates(
     frames, problems = found_in(images, limit)
     write_table(joined(frames), output)
     print_summary(frames, problems, output, as_json=json)
-    return QUARANTINED if problems else 0
+    return WITH_BAD_IMAGES if problems else 0
 
 
 def found_in(images: Sequence[ImageFile], limit: int) -> tuple[list[pd.DataFrame], dict[str, str]]:

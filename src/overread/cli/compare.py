@@ -107,9 +107,9 @@ def comparison_report(
 
     from rich.console import Console
 
-    from overread.cli.froc import summary_of, whole_curve_figures
+    from overread.cli.froc import summary_of
     from overread.froc.comparison import compare as compare_points
-    from overread.froc.figure_comparison import compare_figures
+    from overread.froc.figure_comparison import compare_figures, whole_curve_figures
     from overread.froc.verdict import verdict
 
     first, second = (evaluation.matching(model) for model in evaluation.models)

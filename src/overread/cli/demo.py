@@ -73,7 +73,8 @@ def demo(
     from rich.console import Console
 
     from overread import simulate
-    from overread.cli.run import QUARANTINED, show
+    from overread.cli.exit_codes import WITH_BAD_IMAGES
+    from overread.cli.run import show
     from overread.cli.seed import checked_seed
     from overread.cli.simulated_run import run_simulated
     from overread.simulate import CaseLaw, NoduleLaw
@@ -100,4 +101,4 @@ def demo(
         import webbrowser
 
         webbrowser.open(page.resolve().as_uri())
-    return QUARANTINED if report.n_quarantined else 0
+    return WITH_BAD_IMAGES if report.n_quarantined else 0

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from overread.cli.exit_codes import WITH_BAD_IMAGES
+from overread.cli.image_folder import ImageFile, images_of, spacing
 from overread.errors import InvalidInputError, UsageError
 
-__all__ = ["detect", "read_spacing"]
-
-ENDINGS = {".dcm", ".dicom", ".png", ".tif", ".tiff", ".jpg", ".jpeg"}
-WITH_BAD_IMAGES = 3
+__all__ = ["detect"]
 
 
 def detect(
@@ -38,7 +38,7 @@ def detect(
     detector
         Detector file of a run (detector.json), or the run's folder.
     images
-        Image files, or folders of them.
+        Image files, or folders of them: the images of images.csv where there is one, else every file.
     out
         Folder for the results.
     fp
@@ -69,15 +69,19 @@ def detect(
 
     model = Detector.read(detector / "detector.json" if detector.is_dir() else detector)
     point = model.operating_point(fp)
-    spacing = read_spacing(mm_per_px)
-    files = image_files(images)
+    files = image_files(images, spacing(mm_per_px))
+    paths = [file.path for file in files]
+    table_file = out / f"detections.{format}"
+    overlays = [out / f"{name}.overlay.png" for name in output_names(paths)] if overlay else []
+    refuse_to_overwrite(paths, [table_file, *overlays])
     if sr:
-        refuse_other_than_dicom(files)
+        refuse_other_than_dicom(paths)
     out.mkdir(parents=True, exist_ok=True)
     tables, reported, bad = [], [], {}
-    for path in progress(files):
+    for index, file in enumerate(progress(files)):
+        path = file.path
         try:
-            radiograph = read_image(path, mm_per_px=spacing, grid_mm=model.grid_mm)
+            radiograph = read_image(path, mm_per_px=file.mm_per_px, grid_mm=model.grid_mm)
             found = model.detect(radiograph)
             found["shown"] = model.shown(found, fp)
             if sr:
@@ -88,41 +92,36 @@ def detect(
         found.insert(0, "image", str(path))
         tables.append(found if all_candidates else found[found["shown"]])
         if overlay:
-            write_overlay(radiograph, found, out / f"{output_name(path, files)}.png")
-    table = write_detections(tables, out / f"detections.{format}")
+            write_overlay(radiograph, found, overlays[index])
+    table = write_detections(tables, table_file)
     reports = write_reports(reported, model, out) if reported else []
     tell(model, point, tables, bad, table, reports, as_json=json)
     return WITH_BAD_IMAGES if bad else 0
 
 
-def image_files(given: Sequence[Path]) -> list[Path]:
-    """Files as given and the images of the folders by name, each once."""
-    files: dict[Path, Path] = {}
+def image_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None) -> list[ImageFile]:
+    """Files as given and the images of the folders, each once."""
+    files: dict[Path, ImageFile] = {}
     for path in given:
-        inside = [path]
+        inside = [ImageFile(path.name, path, mm_per_px)]
         if path.is_dir():
-            inside = sorted(p for p in path.rglob("*") if p.suffix.lower() in ENDINGS and p.is_file())
+            inside = images_of(path, mm_per_px=mm_per_px)
             if not inside:
-                raise UsageError(f"{path}: no image in this folder ({', '.join(sorted(ENDINGS))})")
+                raise UsageError(f"{path}: no image in this folder")
         for file in inside:
-            files.setdefault(file.resolve(), file)
+            files.setdefault(file.path.resolve(), file)
     return list(files.values())
 
 
-def read_spacing(text: str | None) -> float | tuple[float, float] | None:
-    """Size of a pixel from "0.143" or "0.14,0.15"."""
-    if text is None:
-        return None
-    try:
-        sides = [float(part) for part in text.split(",")]
-    except ValueError:
-        sides = []
-    if len(sides) not in (1, 2) or not all(0 < side < float("inf") for side in sides):
-        raise UsageError(f"--mm-per-px {text}: give one positive number, or x,y")
-    return sides[0] if len(sides) == 1 else (sides[0], sides[1])
+def refuse_to_overwrite(inputs: Sequence[Path], outputs: Sequence[Path]) -> None:
+    """Refuse to write where an input is."""
+    read = {path.resolve() for path in inputs}
+    for path in outputs:
+        if path.resolve() in read:
+            raise UsageError(f"{path}: is one of the images to read; give another folder with --out")
 
 
-def progress(files: Sequence[Path]) -> Iterator[Path]:
+def progress(files: Sequence[ImageFile]) -> Iterator[ImageFile]:
     """Go through the files with a bar on the terminal's error stream."""
     from rich.console import Console
     from rich.progress import track
@@ -130,7 +129,16 @@ def progress(files: Sequence[Path]) -> Iterator[Path]:
     yield from track(files, "detecting", console=Console(stderr=True), disable=len(files) < 3)
 
 
-def output_name(path: Path, files: Sequence[Path]) -> str:
-    """Name for an image's picture: its own, with a number where two files share it."""
-    same = [other for other in files if other.stem == path.stem]
-    return path.stem if len(same) == 1 else f"{path.stem}-{same.index(path) + 1}"
+def output_names(paths: Sequence[Path]) -> list[str]:
+    """Name for each image's picture: its own, with a number where files share it; no two are equal."""
+    counts = Counter(path.stem for path in paths)
+    taken = {stem for stem, count in counts.items() if count == 1}
+    names = []
+    for path in paths:
+        name, number = path.stem, 0
+        while counts[path.stem] > 1 and (number == 0 or name in taken):
+            number += 1
+            name = f"{path.stem}-{number}"
+        taken.add(name)
+        names.append(name)
+    return names

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from overread.cli.exit_codes import WITH_BAD_IMAGES
 from overread.errors import InvalidInputError, UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["explain", "extract", "features", "list_features"]
 
-QUARANTINED = 3
 NOTATION = (
     "R: the candidate's radius; rho: distance from its centre / R; grey: 0 and 1 are the 1st and 99th percentile of "
     "the radiograph."
@@ -139,7 +139,7 @@ def extract(
     frames, problems = extracted(images, table, names, threads)
     write_table(joined(frames, names), output)
     print_summary(frames, problems, output, as_json=json)
-    return QUARANTINED if problems else 0
+    return WITH_BAD_IMAGES if problems else 0
 
 
 def with_candidates(images: Sequence[ImageFile], table: pd.DataFrame, path: Path) -> list[ImageFile]:

@@ -198,21 +198,13 @@ def figure_records(matching: Matching, n_bootstrap: int, level: float, seed: int
     """AFROC and wAFROC; over all cases where every image has a target; nothing without targets."""
     from dataclasses import asdict
 
-    from overread.froc.figure_comparison import estimate_figures
+    from overread.froc.figure_comparison import estimate_figures, whole_curve_figures
 
     figures = whole_curve_figures(matching)
     if not matching.n_gts:
         return []
     found = estimate_figures(matching, figures, n_bootstrap=n_bootstrap, level=level, seed=seed)
     return [asdict(figure) for figure in found]
-
-
-def whole_curve_figures(matching: Matching) -> Any:
-    """Figures of merit that the images allow: without lesion-free images only those over all cases."""
-    import numpy as np
-
-    every_image_has_one = len(np.unique(matching.gt_images)) == matching.n_images
-    return ("AFROC1", "wAFROC1") if every_image_has_one else ("AFROC", "wAFROC")
 
 
 def lock_threshold(matchings: dict[str, Matching], path: Path, fp_target: float) -> dict[str, Any]:

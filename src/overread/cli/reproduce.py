@@ -69,7 +69,8 @@ def reproduce(
     from rich.console import Console
 
     from overread import simulate
-    from overread.cli.run import QUARANTINED, show
+    from overread.cli.exit_codes import WITH_BAD_IMAGES
+    from overread.cli.run import show
     from overread.cli.simulated_run import run_simulated
     from overread.storage import write_atomically
     from overread.study import read_results
@@ -106,4 +107,4 @@ def reproduce(
         page = reproduction_page(run, normalization_rows(run))
     target = write_atomically(output / "reproduction.md", page.encode())
     console.print(f"Beside the paper: {target}", markup=False, highlight=False, soft_wrap=True)
-    return QUARANTINED if report.n_quarantined else 0
+    return WITH_BAD_IMAGES if report.n_quarantined else 0

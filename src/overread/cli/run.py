@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from overread.cli.exit_codes import WITH_BAD_IMAGES
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-QUARANTINED = 3
 OUTPUTS = {"Results": "results.json", "Detector": "detector.json", "Report": "report.html"}
 
 
@@ -72,7 +73,7 @@ def run(
         print((report.folder / "results.json").read_text(encoding="utf-8"), end="")
     else:
         show(report, read_results(report.folder / "results.json"))
-    return QUARANTINED if report.n_quarantined else 0
+    return WITH_BAD_IMAGES if report.n_quarantined else 0
 
 
 def show(report: RunReport, results: StudyResults) -> None:

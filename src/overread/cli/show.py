@@ -34,7 +34,7 @@ def show(
     output
         Write the picture here (PNG, SVG or PDF).
     candidates
-        Draw the candidates of this table instead of finding them; their response or score is what is written.
+        Draw the candidates of this table instead of finding them; their response is what is written, 0 without one.
     image_id
         Id of the image in that table; the name of the file by default.
     limit
@@ -51,6 +51,8 @@ def show(
     from overread.images import read_image
 
     figure_kind(output)
+    if output.resolve() == image.resolve():
+        raise UsageError(f"{output}: is the image to read; give the picture another name")
     if limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
     radiograph = read_image(image, mm_per_px=spacing(mm_per_px))
@@ -63,23 +65,27 @@ def show(
     if json:
         from json import dumps
 
+        from overread.froc.table_formats import without_nan
+
         report = {
             "quality": found.quality,
             "candidates": table.to_dict(orient="records"),
             "output": str(output),
         }
-        print(dumps(report, ensure_ascii=False))
+        print(dumps(without_nan(report), ensure_ascii=False, allow_nan=False))
     else:
         quality = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in found.quality.items())
         print(f"Wrote {output}: {len(table)} candidates; {quality}")
 
 
 def rows_of(path: Path, image_id: str) -> pd.DataFrame:
-    """Candidates of one image, by falling response."""
+    """Candidates of one image, by falling response; in the order of the table where it has none."""
     from overread.marks.tables import read_table
 
     table = read_table(path, "candidates")
     rows = table[table["image_id"] == image_id]
     if rows.empty:
         raise UsageError(f"{path}: no candidates of image {image_id!r} (name another with --image-id)")
+    if "response" not in rows:
+        return rows.assign(response=0.0).reset_index(drop=True)
     return rows.sort_values("response", ascending=False, kind="stable", ignore_index=True)

@@ -15,7 +15,14 @@ from overread.froc.intervals import ROUNDING, score_interval, standard_interval
 from overread.froc.matching import Matching
 from overread.froc.resampling import patient_counts, patients_of_measures
 
-__all__ = ["FigureComparison", "FigureEstimate", "case_ratings", "compare_figures", "estimate_figures"]
+__all__ = [
+    "FigureComparison",
+    "FigureEstimate",
+    "case_ratings",
+    "compare_figures",
+    "estimate_figures",
+    "whole_curve_figures",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -51,6 +58,12 @@ def case_ratings(matching: Matching) -> CaseRatings:
     highest = np.full(matching.n_images, -np.inf)
     np.maximum.at(highest, matching.fp_images, matching.fp_scores)
     return CaseRatings(highest, matching.gt_images, matching.gt_scores)
+
+
+def whole_curve_figures(matching: Matching) -> tuple[FigureOfMerit, FigureOfMerit]:
+    """Figures of merit that the images allow: without lesion-free images only those over all cases."""
+    every_image_has_one = len(np.unique(matching.gt_images)) == matching.n_images
+    return ("AFROC1", "wAFROC1") if every_image_has_one else ("AFROC", "wAFROC")
 
 
 def estimate_figures(

@@ -54,10 +54,11 @@ def write_dicom(
     patient_id: str,
     image_id: str,
     view: str = "PA",
+    state_anonymous: bool = True,
 ) -> Path:
     """Write a chest radiograph as Digital X-Ray Image Storage - For Presentation, uncompressed.
 
-    The file holds no name, date or place. Its UIDs are a hash of the two ids (PS3.5 annex B.2 form), so that
+    The header holds no name, date or place. Its UIDs are a hash of the two ids (PS3.5 annex B.2 form), so that
     images of a patient share nothing but the PatientID.
 
     Parameters
@@ -73,6 +74,9 @@ def write_dicom(
         characters, no backslash, no space at the ends.
     view
         "PA" or "AP".
+    state_anonymous
+        Write PatientIdentityRemoved = YES and BurnedInAnnotation = NO. False where nobody has made sure of that, as of
+        radiographs of real patients; the second is then missing, though the standard wants it in every such image.
 
     Raises
     ------
@@ -86,6 +90,10 @@ def write_dicom(
     for name, value in (("patient_id", patient_id), ("image_id", image_id)):
         check_id(name, value)
     dataset = header(patient_id, image_id)
+    if state_anonymous:
+        dataset.PatientIdentityRemoved = "YES"
+        dataset.DeidentificationMethod = "Overread writes no attribute of the patient but PatientID"
+        dataset.BurnedInAnnotation = "NO"
     add_series(dataset, patient_id, image_id, view)
     add_pixels(dataset, array, spacing)
     buffer = io.BytesIO()
@@ -135,8 +143,6 @@ def header(patient_id: str, image_id: str) -> FileDataset:
         setattr(dataset, keyword, "")
     for keyword in ("AccessionNumber", "ReferringPhysicianName", "ContentDate", "ContentTime"):
         setattr(dataset, keyword, "")
-    dataset.PatientIdentityRemoved = "YES"
-    dataset.DeidentificationMethod = "Overread writes no attribute of the patient but PatientID"
     dataset.StudyInstanceUID = hashed_uid("study", patient_id, image_id)
     dataset.StudyID = image_id[:16].strip()
     return dataset
@@ -189,7 +195,6 @@ def add_pixels(dataset: Dataset, array: NDArray[np.uint16], spacing: Spacing) ->
     dataset.RescaleIntercept, dataset.RescaleSlope, dataset.RescaleType = 0, 1, "US"
     dataset.PresentationLUTShape = "IDENTITY"
     dataset.LossyImageCompression = "00"
-    dataset.BurnedInAnnotation = "NO"
     low, high = (float(v) for v in np.percentile(array, WINDOW_PERCENT))
     dataset.WindowCenter = format_number_as_ds((low + high) / 2.0)
     dataset.WindowWidth = format_number_as_ds(max(high - low, 1.0))

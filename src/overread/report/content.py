@@ -74,12 +74,14 @@ class StudyContent:
         thresholds from out-of-fold scores, counted as the study counts.
     fp_targets
         FP per image at which thresholds are set.
+    level, n_bootstrap, seed
+        Of all intervals: 0.95 for 95 %; how many times patients are resampled.
     comparisons
         Every two models, paired.
     chance
         Chance level of the first model's candidates on the test set.
     by_size
-        Sensitivity of the first model by size of the object (`overread.froc.sensitivity_by`).
+        Sensitivity of the first model by size of the object (`overread.froc.sensitivity_by`), and fp_target.
     reader_importance
         Of the mixture of readers (Figure 5); None where it was not fitted.
     gallery_threshold
@@ -109,6 +111,9 @@ class StudyContent:
     table_ignoring: PerformanceTable
     table_out_of_fold: PerformanceTable
     fp_targets: tuple[float, ...]
+    level: float
+    n_bootstrap: int
+    seed: int
     comparisons: tuple[PairedComparison, ...]
     chance: ChanceLevel | None
     by_size: pd.DataFrame

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from overread.froc import FrocCurve, Matching, bootstrap, froc_curve
+from overread.froc import Bootstrap, FrocCurve, Matching, bootstrap, froc_curve
 
 __all__ = ["froc_explorer"]
 
@@ -33,6 +33,7 @@ def froc_explorer(
     first_fp: float = 1.0,
     n_bootstrap: int = 500,
     seed: int = 0,
+    level: float = 0.95,
 ) -> str:
     """HTML of the curves, a slider, and a table that follows it.
 
@@ -42,11 +43,14 @@ def froc_explorer(
         Each model's scores on the test set.
     max_fp, first_fp
         Right end of the axis, and where the slider stands at first, in false positives per image.
-    n_bootstrap, seed
-        Of the 95 % intervals, over patients.
+    n_bootstrap, seed, level
+        Of the intervals, over patients.
     """
     targets = np.linspace(0, max_fp, N_STEPS + 1)
-    points = {name: points_of(matching, targets, n_bootstrap, seed) for name, matching in matchings.items()}
+    points = {
+        name: points_of(bootstrap(matching, fp_targets=targets, n_bootstrap=n_bootstrap, seed=seed), level)
+        for name, matching in matchings.items()
+    }
     start = int(np.argmin(np.abs(targets - first_fp)))
     data = {
         "left": LEFT,
@@ -60,8 +64,9 @@ def froc_explorer(
     script = files("overread.report").joinpath("froc_explorer.js").read_text()
     return (
         f'<div class="explorer"><figure>{picture(matchings, points, targets, start)}'
-        "<figcaption>Share of golden objects found against false positives per image, test set. Bands: 95 % "
-        "intervals over patients. Move over the curves, or use the slider.</figcaption></figure>"
+        "<figcaption>Share of golden objects found against false positives per image, test set. "
+        f"Bands: {100 * level:g} % intervals over patients. "
+        "Move over the curves, or use the slider.</figcaption></figure>"
         f"<label>False positives per image: <output>{targets[start]:.2f}</output>"
         f'<input type="range" min="0" max="{N_STEPS}" value="{start}" aria-label="False positives per image"></label>'
         f'<div class="scroll" tabindex="0">{table(points, start)}</div>'
@@ -69,10 +74,9 @@ def froc_explorer(
     )
 
 
-def points_of(matching: Matching, targets: np.ndarray, n_bootstrap: int, seed: int) -> dict[str, Any]:
+def points_of(result: Bootstrap, level: float) -> dict[str, Any]:
     """Operating points of one model at every step of the slider; None where a number does not exist."""
-    result = bootstrap(matching, fp_targets=targets, n_bootstrap=n_bootstrap, seed=seed)
-    intervals = result.intervals()
+    intervals = result.intervals(level)
     columns: dict[str, Any] = {
         "threshold": numbers(result.points["threshold"]),
         "fp_per_image": numbers(result.points["fp_per_image"]),

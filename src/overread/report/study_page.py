@@ -62,11 +62,11 @@ def headline(content: StudyContent) -> list[tuple[str, str]]:
     return [
         (
             percent(gt.values[index]),
-            f"of {rows.n_gts} golden objects of the test set found{limits_of(gt, index)}",
+            f"of {rows.n_gts} golden objects of the test set found{limits_of(gt, index, content.level)}",
         ),
         (
             percent(image.values[index]),
-            f"of {rows.n_positive_images} images with one found{limits_of(image, index)}",
+            f"of {rows.n_positive_images} images with one found{limits_of(image, index, content.level)}",
         ),
         (
             f"{rows.fp_per_image[index]:.2f}",
@@ -76,12 +76,12 @@ def headline(content: StudyContent) -> list[tuple[str, str]]:
     ]
 
 
-def limits_of(measure: object, index: int) -> str:
+def limits_of(measure: object, index: int, level: float) -> str:
     """Interval in words, where there is one."""
     lower, upper = getattr(measure, "lower", None), getattr(measure, "upper", None)
     if lower is None or upper is None or np.isnan(lower[index]):
         return ""
-    return f" (95 %: {percent(lower[index])} to {percent(upper[index])})"
+    return f" ({100 * level:g} %: {percent(lower[index])} to {percent(upper[index])})"
 
 
 def records(table: pd.DataFrame) -> list[Any]:
@@ -170,11 +170,25 @@ def performance(page: Page, content: StudyContent) -> None:
     page.heading("Performance on unseen patients")
     page.text(
         "Thresholds are set on training + validation and carried to the test set, where they induce another number of "
-        "false positives per image. Intervals are 95 %, by bootstrap over patients."
+        "false positives per image. "
+        f"Intervals are {100 * content.level:g} %, by bootstrap over patients."
     )
-    page.html_part(froc_explorer({model.name: model.test for model in content.models}))
+    page.html_part(
+        froc_explorer(
+            {model.name: model.test for model in content.models},
+            n_bootstrap=content.n_bootstrap,
+            seed=content.seed,
+            level=content.level,
+        )
+    )
     page.figure(
-        plot_froc({model.name: (model.training, model.test) for model in content.models}, n_bootstrap=200),
+        plot_froc(
+            {model.name: (model.training, model.test) for model in content.models},
+            fp_targets=content.fp_targets,
+            n_bootstrap=content.n_bootstrap,
+            seed=content.seed,
+            level=content.level,
+        ),
         "FROC: solid training + validation, dashed test, diamonds at the operating points (Figure 4).",
     )
     page.subheading("Table 1")
@@ -209,7 +223,8 @@ def sizes(page: Page, content: StudyContent) -> None:
     """Sensitivity by size of the object."""
     if not len(content.by_size):
         return
-    page.subheading(f"By size, {content.models[0].name} at 1 FP per image")
+    target = content.by_size["fp_target"].iloc[0]
+    page.subheading(f"By size, {content.models[0].name} at the threshold for {target:g} FP per image")
     rows = [
         (
             size_range(str(row.stratum)),
@@ -219,7 +234,12 @@ def sizes(page: Page, content: StudyContent) -> None:
         )
         for row in records(content.by_size)
     ]
-    page.table(html_table(("diameter", "objects", "GT sensitivity", "95 % interval"), rows))
+    page.table(html_table(("diameter", "objects", "GT sensitivity", interval_heading(content)), rows))
+
+
+def interval_heading(content: StudyContent) -> str:
+    """Heading of a column of intervals."""
+    return f"{100 * content.level:g} % interval"
 
 
 def size_range(stratum: str) -> str:
@@ -238,10 +258,12 @@ def comparisons(page: Page, content: StudyContent) -> None:
     for pair in content.comparisons:
         page.subheading(f"{pair.second} against {pair.first}")
         page.text(" ".join(verdict(pair.first, pair.second, pair.figures)))
-        page.details("At each FP value", f'<div class="scroll">{differences(pair)}</div>')
+        page.details(
+            "At each FP value", f'<div class="scroll">{differences(pair, interval_heading(content))}</div>'
+        )
 
 
-def differences(pair: PairedComparison) -> str:
+def differences(pair: PairedComparison, interval: str) -> str:
     """Table of paired differences."""
     rows = [
         (
@@ -256,7 +278,7 @@ def differences(pair: PairedComparison) -> str:
         for row in records(pair.points)
     ]
     return html_table(
-        ("FP per image", "measure", pair.first, pair.second, "difference, points", "95 % interval", "p"), rows
+        ("FP per image", "measure", pair.first, pair.second, "difference, points", interval, "p"), rows
     )
 
 
@@ -267,7 +289,7 @@ def importance(page: Page, content: StudyContent) -> None:
     page.heading("Importance of the readers")
     page.text(
         "Weights of the readers' own models in the mixture B2. A weight says how much the mixture listens to a model "
-        "trained on that reader's marks; it is only weakly related to how well the reader reads."
+        "trained on that reader's marks."
     )
     page.figure(
         reader_importance_figure(content.reader_importance),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,9 @@ class BackgroundFile:
     mm_per_px: tuple[float, float] | None = None
 
 
-def background_files(folder: str | Path, images_csv: str | Path | None = None) -> list[BackgroundFile]:
+def background_files(
+    folder: str | Path, images_csv: str | Path | None = None, *, code_patients: bool = True
+) -> list[BackgroundFile]:
     """Files of a folder, in the order of their names or of the table.
 
     Parameters
@@ -44,6 +47,8 @@ def background_files(folder: str | Path, images_csv: str | Path | None = None) -
         Table with a column path (or file), relative to the folder; optional patient_id (or patient) and
         mm_per_px_x with mm_per_px_y. Without it all image files of the folder are taken, each as a patient, and
         each must state the size of its pixels.
+    code_patients
+        Put P00001, P00002, ... in the order of the table for the patients' ids; a row without one is its own patient.
 
     Raises
     ------
@@ -54,7 +59,8 @@ def background_files(folder: str | Path, images_csv: str | Path | None = None) -
     if not root.is_dir():
         raise InvalidInputError(f"{root}: there is no such folder of backgrounds")
     if images_csv is not None:
-        return listed_files(root, Path(images_csv))
+        files = listed_files(root, Path(images_csv))
+        return coded(files) if code_patients else files
     paths = sorted(p for p in root.iterdir() if p.suffix.lower() in ENDINGS and p.is_file())
     if not paths:
         raise InvalidInputError(f"{root}: no image file ({', '.join(ENDINGS)}) to use as a background")
@@ -77,6 +83,16 @@ def listed_files(root: Path, table: Path) -> list[BackgroundFile]:
         patient = str(row[patient_column]) if patient_column else f"B{i + 1:05d}"
         files.append(BackgroundFile(path, patient, stated_spacing(row, f"{table}, row {i + 2}")))
     return files
+
+
+def coded(files: Sequence[BackgroundFile]) -> list[BackgroundFile]:
+    """Files with codes for their patients' ids, in the order of first appearance."""
+    codes: dict[str | int, str] = {}
+    result = []
+    for i, file in enumerate(files):
+        code = codes.setdefault(file.patient_id or i, f"P{len(codes) + 1:05d}")
+        result.append(replace(file, patient_id=code))
+    return result
 
 
 def stated_spacing(row: dict[object, object], where: str) -> tuple[float, float] | None:

@@ -62,6 +62,11 @@ class MadeImage:
     readings: Rows
     marks: Rows
 
+    @property
+    def is_phantom(self) -> bool:
+        """Whether no patient is behind the nodules; phantoms alone have an anatomy."""
+        return self.anatomy is not None
+
 
 class Recipe(Protocol):
     """What makes the images of a cohort."""

@@ -175,7 +175,14 @@ def write_image(job: Job, number: int) -> bytes:
     path = f"images/{made.image_id}.{'dcm' if job.format == 'dicom' else 'png'}"
     target = job.folder / path
     if job.format == "dicom":
-        write_dicom(target, made.pixels, made.mm_per_px, patient_id=made.patient_id, image_id=made.image_id)
+        write_dicom(
+            target,
+            made.pixels,
+            made.mm_per_px,
+            patient_id=made.patient_id,
+            image_id=made.image_id,
+            state_anonymous=made.is_phantom,
+        )
     else:
         write_png16(target, made.pixels)
     write_png16(job.folder / f"known/masks/{made.image_id}.png", made.nodule_labels)

@@ -144,7 +144,7 @@ class FinishedRun:
         return read_table(path, "images").set_index("image_id")
 
     def threshold(self, model: str, fp_target: float, *, source: str = "out_of_fold") -> float | None:
-        """Return a locked threshold under the study's own treatment; None where every score is above it."""
+        """Return a locked threshold under the study's own treatment; None where nothing is shown."""
         points = read_json(self.root / "operating_points.json")
         wanted = (model, source, self.settings.hits.single_reader, fp_target)
         for point in points:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from overread import __version__
+from overread.images import GRID_MM
 from overread.study.finished import FinishedRun
+from overread.study.settings import Settings
 
 __all__ = ["SUMMARIES", "claim", "facts", "limits"]
 
@@ -33,14 +35,24 @@ def facts(run: FinishedRun) -> tuple[tuple[str, str], ...]:
         ("marks", f"{study.n_marks}, merged into {study.n_objects} objects, {study.n_golden} golden"),
         (
             "candidates",
-            f"at most {settings.candidates.limit} an image; some candidate hits {reached} of {golden} golden objects",
+            (
+                "the study's own"
+                if own_candidates(settings)
+                else f"at most {settings.candidates.limit} an image"
+            )
+            + f"; some candidate hits {reached} of {golden} golden objects",
         ),
-        ("features", str(study.n_features)),
+        ("features", str(study.n_features) + (", the study's own" if settings.inputs.features else "")),
         ("a hit is", results.rule),
         ("intervals", f"{100 * results.level:g} %, {results.n_bootstrap} bootstraps over patients"),
         ("seed", str(results.seed)),
         ("version", f"overread {__version__}"),
     )
+
+
+def own_candidates(settings: Settings) -> bool:
+    """Whether the study brings its candidates; a table of features names them too."""
+    return settings.inputs.candidates is not None or settings.inputs.features is not None
 
 
 def limits(run: FinishedRun, single_reader: str) -> tuple[str, ...]:
@@ -76,7 +88,9 @@ def claim(run: FinishedRun) -> dict[int, str]:
     soft = results.choice
     test = study.parts[-1]
     return {
-        9: "pixels resampled to 0.7 mm, brightness normalized by percentiles; no display window",
+        9: "the study brings its own features"
+        if settings.inputs.features
+        else f"pixels resampled to {GRID_MM:g} mm, brightness normalized by percentiles; no display window",
         13: f"{len(study.quarantined)} images could not be used and were left out",
         14: f"objects merged from readers' ellipses (T0 = {merging.t0:g}); golden: marked by two readers or more",
         18: f"{study.n_readers} readers, {study.fewest_readings} to {study.most_readings} readings an image; "
@@ -86,14 +100,18 @@ def claim(run: FinishedRun) -> dict[int, str]:
         21: "patient; identical pixels in two parts are refused",
         22: "; ".join(f"{model.title}: {SUMMARIES[model.name]}" for model in results.models),
         23: f"overread {__version__}; versions of all libraries in provenance.json",
-        24: "zero weights, intercept matched to the mean label",
-        25: "Newton steps along a path of penalties; settings in settings.json",
+        24: "" if soft is None else "Soft: zero weights, intercept matched to the mean label",
+        25: "settings in settings.json"
+        if soft is None
+        else "Soft: Newton steps along a path of penalties; settings in settings.json",
         26: ""
         if soft is None
         else f"lambda {soft.lam:.3g} by the two-interval rule (tolerance {soft.tolerance:g}, gap {soft.max_gap:g})",
         28: "sensitivity to golden objects and to images at fixed numbers of false positives per image (FROC)",
         29: f"{100 * results.level:g} % intervals by {results.n_bootstrap} bootstraps over patients; paired",
-        31: "linear score: overread explain shows each feature's part",
+        31: "linear score: weights in section Features"
+        if own_candidates(settings)
+        else "linear score: overread explain shows each feature's part",
         32: "none",
         33: f"{study.n_images} given, {len(study.quarantined)} left out; "
         + ", ".join(f"{part.name} {part.n_images}" for part in study.parts),

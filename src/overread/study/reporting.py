@@ -18,6 +18,7 @@ from overread.froc import (
     performance_table,
 )
 from overread.froc.calibration import Interval, ReliabilityCurve
+from overread.froc.figure_comparison import whole_curve_figures
 from overread.report import ModelContent, PairedComparison, StudyContent
 from overread.study.evaluation import TITLES, Judged
 from overread.study.finished import FinishedRun
@@ -71,6 +72,9 @@ def study_content(run: FinishedRun, *, title: str | None = None, lead: str | Non
         table_ignoring=table_1(judged, results.models, run, "ignore"),
         table_out_of_fold=table_1(judged, results.models, run, settings.hits.single_reader, out_of_fold=True),
         fp_targets=tuple(results.fp_targets),
+        level=results.level,
+        n_bootstrap=results.n_bootstrap,
+        seed=settings.seed,
         comparisons=paired(run, judged),
         chance=chance_of(first.counted[0]),
         by_size=sizes_of(first.counted[0]),
@@ -202,17 +206,17 @@ def paired(run: FinishedRun, judged: dict[str, Judged]) -> tuple[PairedCompariso
             & (rows["single_reader"] == settings.hits.single_reader)
             & rows["measure"].isin(["gt_sensitivity", "image_sensitivity"])
         ]
-        n_positive = len(np.unique(one.gt_images))
         figures = (
             compare_figures(
                 one,
                 two,
+                whole_curve_figures(one),
                 n_bootstrap=results.n_bootstrap,
                 n_permutations=results.n_bootstrap,
                 seed=settings.seed,
                 level=results.level,
             )
-            if 0 < n_positive < one.n_images
+            if one.n_gts
             else ()
         )
         points = own.sort_values(["fp_target", "measure"]).reset_index(drop=True)

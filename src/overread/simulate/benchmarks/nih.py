@@ -60,7 +60,9 @@ def nih_files(cohort: FrozenCohort, folder: str | Path, images_csv: str | Path) 
     InvalidInputError
         If a background is not there.
     """
-    files = {file.path.name: file for file in background_files(folder, images_csv)}
+    # The patients' numbers are public and part of the file names; as codes they would divide the cohort otherwise.
+    listed = background_files(folder, images_csv, code_patients=False)
+    files = {file.path.name: file for file in listed}
     missing = sorted(set(cohort.images["background"]) - set(files))
     if missing:
         raise InvalidInputError(
