@@ -76,7 +76,7 @@ def write_dicom(
         "PA" or "AP".
     state_anonymous
         Write PatientIdentityRemoved = YES and BurnedInAnnotation = NO. False where nobody has made sure of that, as of
-        radiographs of real patients; the second is then missing, though the standard wants it in every such image.
+        radiographs of real patients: then the first is missing, and the second is YES, the value on the safe side.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def write_dicom(
     if state_anonymous:
         dataset.PatientIdentityRemoved = "YES"
         dataset.DeidentificationMethod = "Overread writes no attribute of the patient but PatientID"
-        dataset.BurnedInAnnotation = "NO"
+    dataset.BurnedInAnnotation = "NO" if state_anonymous else "YES"
     add_series(dataset, patient_id, image_id, view)
     add_pixels(dataset, array, spacing)
     buffer = io.BytesIO()
