@@ -83,6 +83,7 @@ def test_folders_of_backgrounds_are_checked(tmp_path):
     with pytest.raises(TableError, match="numbers above 0"):
         background_files(tmp_path, table)
     table.write_text("path,patient_id,mm_per_px_x,mm_per_px_y\na.png,007,0.5,0.6\n")
-    assert background_files(tmp_path, table)[0].patient_id == "007"
+    # The patient of a real radiograph is a code, not what the table calls him.
+    assert background_files(tmp_path, table)[0].patient_id == "P00001"
     assert background_files(tmp_path, table)[0].mm_per_px == (0.5, 0.6)
     assert background_files(tmp_path)[0].mm_per_px is None
