@@ -4,9 +4,10 @@ Usage: python -m benchmarks.train_ranking ../shared/data/nih [-o ranking.npz] [-
 
 Nodules are inserted, by the law of the frozen benchmark but with other seeds, into the radiographs of the folder
 that have a finding. The frozen benchmark uses those without one: no background and no patient is in both. Networks
-learn to tell places in the middle of golden nodules (strict hit) from others: from those on no nodule, of which the
-most blob-like are taken and some of the rest, and from those at the edge of a nodule. Several networks that start
-from other weights answer together: the mean of their log-odds is again a network.
+learn to tell places in the middle of golden nodules (strict hit), as many from each nodule, from others: from those
+at the edge of a nodule, and from those on none, of which the most suspicious are taken and some of the rest. What is
+suspicious is the curvature in a first round and the first round's answer in a second one. Several networks that
+start from other weights answer together: the mean of their log-odds is again a network.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from overread.storage import write_atomically
 STRENGTH = [RESPONSES.index(name) for name in ("curvature_over_image", "curvature_over_neighbourhood")]
 SEED = 41
 INSERTIONS = 12
+PER_NODULE = 6
 NEGATIVES = 150
 MORE_NEGATIVES = 60
 HIDDEN_UNITS = 16
@@ -54,10 +56,31 @@ SHIPPED = Path(__file__).parents[1] / "src" / "overread" / "candidates" / PARAME
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """What the networks see of some places, and whether they are in the middle of a golden nodule."""
+    """All places of one image.
+
+    Parameters
+    ----------
+    inputs
+        What the networks see of them.
+    positives
+        Places in the middle of golden nodules, `PER_NODULE` of each, some of them more than once.
+    edges
+        Places on a nodule, but not in its middle.
+    elsewhere
+        Places on no nodule.
+    """
 
     inputs: NDArray[np.float32]
-    on_nodule: NDArray[np.bool_]
+    positives: NDArray[np.int64]
+    edges: NDArray[np.int64]
+    elsewhere: NDArray[np.int64]
+
+    def chosen(self, suspicion: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int64]:
+        """Places to learn from that are no nodule: all edges, the most suspicious of the others, and some more."""
+        ordered = self.elsewhere[np.argsort(-suspicion[self.elsewhere], kind="stable")]
+        rest = ordered[NEGATIVES:]
+        more = random.choice(rest, min(MORE_NEGATIVES, len(rest)), replace=False)
+        return np.concatenate([self.edges, ordered[:NEGATIVES], more])
 
 
 def main() -> None:
@@ -66,14 +89,14 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=SHIPPED)
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
+    files = files_with_finding(arguments.folder)
     with ProcessPoolExecutor(arguments.workers) as pool:
-        parts = list(
-            pool.map(examples_in, *zip(*enumerate(files_with_finding(arguments.folder)), strict=True))
-        )
-    inputs = np.vstack([example.inputs for part in parts for example in part])
-    on_nodule = np.concatenate([example.on_nodule for part in parts for example in part])
-    save(trained(inputs, on_nodule), arguments.output)
-    print(f"{arguments.output}: from {len(inputs)} places, {on_nodule.sum()} of them on golden nodules")
+        images = [image for part in pool.map(examples_in, range(len(files)), files) for image in part]
+    first = trained(images, [image.inputs[:, STRENGTH].sum(axis=1) for image in images])
+    second = trained(images, [first.answer(image.inputs) for image in images])
+    save(second, arguments.output)
+    nodules = sum(len(image.positives) for image in images) // PER_NODULE
+    print(f"{arguments.output}: from {nodules} golden nodules on {len(images)} images")
 
 
 def files_with_finding(folder: Path) -> list[BackgroundFile]:
@@ -105,25 +128,33 @@ def examples_in(number: int, file: BackgroundFile) -> list[Examples]:
 
 
 def examples_of(places: Places, case: Case, random: np.random.Generator) -> Examples:
-    """Places in the middle of golden nodules and at the edge of any, and some of those on none."""
+    """Tell the middle of golden nodules from their edges, other nodules and what is on none."""
     readers = Counter(object_id for object_id, _ in {(m.object_id, m.reader_id) for m in case.marks})
     on_any, on_golden = np.zeros((2, len(places.x_mm)), dtype=bool)
+    positives = [np.empty(0, dtype=np.int64)]
     for k, nodule in enumerate(case.nodules, start=1):
         distance = np.hypot(places.x_mm - nodule.x_mm, places.y_mm - nodule.y_mm)
         on_any |= distance <= max(nodule.diameter_mm / 2, 5.0)
-        if readers[f"N{k}"] >= 2:
-            on_golden |= distance <= max(nodule.diameter_mm / 4, 4.0)
-    elsewhere = np.flatnonzero(~on_any & ~on_golden)
-    strength = places.responses[elsewhere][:, STRENGTH].sum(axis=1)
-    by_strength = elsewhere[np.argsort(-strength, kind="stable")]
-    rest = by_strength[NEGATIVES:]
-    more = random.choice(rest, min(MORE_NEGATIVES, len(rest)), replace=False)
-    kept = np.concatenate([np.flatnonzero(on_any | on_golden), by_strength[:NEGATIVES], more])
-    return Examples(ranking_inputs(places)[kept], on_golden[kept])
+        middle = distance <= max(nodule.diameter_mm / 4, 4.0)
+        if readers[f"N{k}"] >= 2 and middle.any():
+            on_golden |= middle
+            positives.append(random.choice(np.flatnonzero(middle), PER_NODULE))
+    return Examples(
+        ranking_inputs(places),
+        np.concatenate(positives),
+        np.flatnonzero(on_any & ~on_golden),
+        np.flatnonzero(~on_any & ~on_golden),
+    )
 
 
-def trained(inputs: NDArray[np.float32], on_nodule: NDArray[np.bool_]) -> Ranking:
+def trained(images: list[Examples], suspicion: list[NDArray[np.float64]]) -> Ranking:
     """Networks on standardized inputs, put together to one, with the standardization taken into its weights."""
+    random = np.random.default_rng(SEED)
+    negatives = [image.chosen(values, random) for image, values in zip(images, suspicion, strict=True)]
+    parts = [image.inputs[image.positives] for image in images]
+    on_nodule = np.repeat([True, False], [sum(map(len, parts)), sum(map(len, negatives))])
+    parts += [image.inputs[rows] for image, rows in zip(images, negatives, strict=True)]
+    inputs = np.vstack(parts)
     mean, scale = inputs.mean(axis=0, dtype=np.float64), inputs.std(axis=0, dtype=np.float64)
     lowest, highest = mean - LARGEST_INPUT * scale, mean + LARGEST_INPUT * scale
     standardized = (np.clip(inputs, lowest, highest) - mean) / scale

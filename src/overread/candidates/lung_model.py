@@ -38,8 +38,8 @@ class LungModel:
 def probability(network: Network, features: Map) -> Map:
     """Probability of each pixel of a features x rows x columns array."""
     log_odds = network.log_odds(features.reshape(len(features), -1))
-    chance: Map = np.float32(1) / (1 + np.exp(-np.clip(log_odds, -30, 30)))
-    return chance.reshape(features.shape[1:])
+    odds: Map = np.exp(np.clip(log_odds, -30, 30))
+    return np.asarray(odds / (1 + odds)).reshape(features.shape[1:])
 
 
 def mirrored(image: Map) -> Map:

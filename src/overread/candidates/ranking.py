@@ -37,8 +37,12 @@ class Ranking:
 
     def score(self, places: Places) -> NDArray[np.float64]:
         """Log-odds, up to a constant, that a place is the middle of a nodule."""
-        inputs = np.clip(ranking_inputs(places), self.lowest, self.highest)
-        return self.network.log_odds(np.ascontiguousarray(inputs.T)).astype(np.float64)
+        return self.answer(ranking_inputs(places))
+
+    def answer(self, inputs: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Log-odds of each row of inputs."""
+        within = np.clip(inputs, self.lowest, self.highest)
+        return self.network.log_odds(np.ascontiguousarray(within.T)).astype(np.float64)
 
 
 def ranking_inputs(places: Places) -> NDArray[np.float32]:
