@@ -1,6 +1,6 @@
 """How many golden nodules of the frozen benchmark the candidates reach, by size and contrast, beside chance.
 
-Usage: python -m benchmarks.candidate_recall ../shared/data/nih [--every 1]
+Usage: python -m benchmarks.candidate_recall ../shared/data/nih [--every 1] [--workers 2]
        python -m benchmarks.candidate_recall --phantoms 100
 
 Chance is the recall of the candidates of the clean background at the same places. Writes Markdown.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -52,15 +53,15 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", help="backgrounds of nih-240x3")
     parser.add_argument("--every", type=int, default=1, help="take every n-th background only")
     parser.add_argument("--phantoms", type=int, default=0, help="take that many phantoms instead")
+    parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
-    cv2.setNumThreads(1)
     if arguments.phantoms:
         drawn = phantom_cases(arguments.phantoms)
     elif arguments.folder is not None:
         drawn = frozen_cases(arguments.folder, arguments.every)
     else:
         parser.error("give the folder of the backgrounds, or --phantoms N")
-    found = find(drawn)
+    found = find(drawn, arguments.workers)
     for name, objects in golden_objects(drawn).items():
         print(f"\n### {name}: {len(objects)} on {sum(len(c.nodules) for c in drawn.cases)} images\n")
         print("\n".join(tables(objects, found)))
@@ -121,17 +122,27 @@ def phantom_at(seed: int) -> Background:
     return phantom_background(phantom(seed=SEED + seed))
 
 
-def find(drawn: Drawn) -> Found:
+def find(drawn: Drawn, workers: int) -> Found:
     """Run the candidate generator on every image and on every clean background."""
-    found, chance = [], []
-    for case in drawn.cases:
-        background = case.background()
-        clean = candidates_of(inserted_pixels(background, []), background.mm_per_px)
-        for image_id, nodules in case.nodules.items():
-            pixels = inserted_pixels(background, nodules)
-            found.append(candidates_of(pixels, background.mm_per_px).assign(image_id=image_id))
-            chance.append(clean.assign(image_id=image_id))
-    return Found(pd.concat(found, ignore_index=True), pd.concat(chance, ignore_index=True))
+    with ProcessPoolExecutor(workers) as pool:
+        tables = [table for part in pool.map(find_in, drawn.cases, chunksize=2) for table in part]
+    return Found(*(pd.concat(part, ignore_index=True) for part in zip(*tables, strict=True)))
+
+
+def find_in(case: Insertions) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Candidates of every image of one background, and those of the clean one under the same image id."""
+    cv2.setNumThreads(1)
+    background = case.background()
+    clean = candidates_of(inserted_pixels(background, []), background.mm_per_px)
+    return [
+        (
+            candidates_of(inserted_pixels(background, nodules), background.mm_per_px).assign(
+                image_id=image_id
+            ),
+            clean.assign(image_id=image_id),
+        )
+        for image_id, nodules in case.nodules.items()
+    ]
 
 
 def candidates_of(pixels: np.ndarray, mm_per_px: float) -> pd.DataFrame:

@@ -23,9 +23,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
 from benchmarks.lung_teacher import alike, teach
-from overread.candidates.lung_model import PARAMETERS, LungModel, Network, mirrored
+from overread.candidates.lung_model import PARAMETERS, LungModel, mirrored, probability
 from overread.candidates.lung_pixels import Map, appearance, blurred, coarse_image, context
 from overread.candidates.lungs import SMOOTHING_MM, lung
+from overread.candidates.network import Network
 from overread.candidates.regions import Quality
 from overread.images import Radiograph, read_image
 from overread.storage import write_atomically
@@ -74,8 +75,8 @@ def train(images: list[Map], taught: list[Masks | None]) -> LungModel:
     first = fitted(np.vstack(looks), labels)
     contexts = []
     for (view, _), where in zip(views, chosen, strict=True):
-        own = first.probability(appearance(view))
-        other = mirrored(first.probability(appearance(mirrored(view))))
+        own = probability(first, appearance(view))
+        other = mirrored(probability(first, appearance(mirrored(view))))
         contexts.append(context(own, other)[:, where].T)
     return LungModel(first, fitted(np.hstack([np.vstack(looks), np.vstack(contexts)]), labels))
 
@@ -127,13 +128,8 @@ def plausible(model: LungModel, image: Map) -> Masks | None:
 
 def save(model: LungModel, path: Path) -> None:
     """Write the weights as float16: their rounding changes no mask visibly."""
-    parts = {
-        f"{name}_{part}": getattr(network, part).astype(np.float16)
-        for name, network in (("first", model.first), ("second", model.second))
-        for part in ("weights", "offsets", "output")
-    }
     content = io.BytesIO()
-    np.savez_compressed(content, **parts)
+    np.savez_compressed(content, **model.first.to_store("first"), **model.second.to_store("second"))
     write_atomically(path, content.getvalue())
     print(f"{path}: {path.stat().st_size} bytes")
 

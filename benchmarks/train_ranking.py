@@ -1,18 +1,22 @@
 """Make the weights of the candidates' ranking anew.
 
-Usage: python -m benchmarks.train_ranking ../shared/data/nih [-o ranking.json]
+Usage: python -m benchmarks.train_ranking ../shared/data/nih [-o ranking.npz] [--workers 2]
 
 Nodules are inserted, by the law of the frozen benchmark but with other seeds, into the radiographs of the folder
-that have a finding. The frozen benchmark uses those without one: no background and no patient is in both. A
-logistic regression on the detectors' responses tells places on golden nodules (strict hit) from places on no
-nodule; every nodule counts as one place, however many are on it.
+that have a finding. The frozen benchmark uses those without one: no background and no patient is in both. Networks
+learn to tell places in the middle of golden nodules (strict hit), as many from each nodule, from others: from those
+at the edge of a nodule, and from those on none, of which the most suspicious are taken and some of the rest. What is
+suspicious is the curvature in a first round and the first round's answer in a second one. Several networks that
+start from other weights answer together: the mean of their log-odds is again a network.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import io
+import warnings
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,13 +24,14 @@ import cv2
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPClassifier
 
 from benchmarks.freeze_nih import LAW
-from overread.candidates.curvature import SCALES_MM
 from overread.candidates.generating import PLACES_PER_SCALE, search_region
 from overread.candidates.lungs import lung_fields
-from overread.candidates.ranking import MIDDLE_SCALE_MM, PARAMETERS
+from overread.candidates.network import Network
+from overread.candidates.ranking import PARAMETERS, Ranking, ranking_inputs
 from overread.candidates.responses import RESPONSES, Places, find_places
 from overread.images import from_array
 from overread.simulate.backgrounds import BackgroundFile
@@ -35,37 +40,63 @@ from overread.simulate.cases import Case, draw_case, inserted_pixels
 from overread.simulate.readers import draw_readings
 from overread.storage import write_atomically
 
+STRENGTH = [RESPONSES.index(name) for name in ("curvature_over_image", "curvature_over_neighbourhood")]
 SEED = 41
 INSERTIONS = 12
-INVERSE_PENALTY = 0.1
-DIGITS = 6
+PER_NODULE = 6
+NEGATIVES = 150
+MORE_NEGATIVES = 60
+HIDDEN_UNITS = 16
+NETWORKS = 6
+PENALTY = 3.0
+EPOCHS = 12
+LARGEST_INPUT = 5.0
 SHIPPED = Path(__file__).parents[1] / "src" / "overread" / "candidates" / PARAMETERS
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Places of one image that are surely a nodule or surely none, with weights that sum to 1 a nodule."""
+    """All places of one image.
 
-    scale: NDArray[np.int64]
-    responses: NDArray[np.float64]
-    on_nodule: NDArray[np.bool_]
-    weight: NDArray[np.float64]
+    Parameters
+    ----------
+    inputs
+        What the networks see of them.
+    positives
+        Places in the middle of golden nodules, `PER_NODULE` of each, some of them more than once.
+    edges
+        Places on a nodule, but not in its middle.
+    elsewhere
+        Places on no nodule.
+    """
+
+    inputs: NDArray[np.float32]
+    positives: NDArray[np.int64]
+    edges: NDArray[np.int64]
+    elsewhere: NDArray[np.int64]
+
+    def chosen(self, suspicion: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.int64]:
+        """Places to learn from that are no nodule: all edges, the most suspicious of the others, and some more."""
+        ordered = self.elsewhere[np.argsort(-suspicion[self.elsewhere], kind="stable")]
+        rest = ordered[NEGATIVES:]
+        more = random.choice(rest, min(MORE_NEGATIVES, len(rest)), replace=False)
+        return np.concatenate([self.edges, ordered[:NEGATIVES], more])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("-o", "--output", type=Path, default=SHIPPED)
+    parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
-    cv2.setNumThreads(1)
-    examples = [
-        example
-        for number, file in enumerate(files_with_finding(arguments.folder))
-        for example in examples_in(number, file)
-    ]
-    content = json.dumps(weights(examples), indent=1) + "\n"
-    write_atomically(arguments.output, content.encode())
-    print(f"{arguments.output}: from {sum(e.weight[e.on_nodule].sum() for e in examples):.0f} golden nodules")
+    files = files_with_finding(arguments.folder)
+    with ProcessPoolExecutor(arguments.workers) as pool:
+        images = [image for part in pool.map(examples_in, range(len(files)), files) for image in part]
+    first = trained(images, [image.inputs[:, STRENGTH].sum(axis=1) for image in images])
+    second = trained(images, [first.answer(image.inputs) for image in images])
+    save(second, arguments.output)
+    nodules = sum(len(image.positives) for image in images) // PER_NODULE
+    print(f"{arguments.output}: from {nodules} golden nodules on {len(images)} images")
 
 
 def files_with_finding(folder: Path) -> list[BackgroundFile]:
@@ -79,6 +110,7 @@ def files_with_finding(folder: Path) -> list[BackgroundFile]:
 
 def examples_in(number: int, file: BackgroundFile) -> list[Examples]:
     """Examples of all insertions into one radiograph."""
+    cv2.setNumThreads(1)
     clean = nih_background(file).pixels
     fields = lung_fields(from_array(clean.astype(np.float32), NIH_GRID_MM))
     background = nih_background(file, fields.left | fields.right)
@@ -91,47 +123,74 @@ def examples_in(number: int, file: BackgroundFile) -> list[Examples]:
         radiograph = from_array(image.astype(np.float32), NIH_GRID_MM)
         region = search_region(radiograph, None)
         places = find_places(radiograph.pixels, region, radiograph.mm_per_px, per_scale=PLACES_PER_SCALE)
-        examples.append(examples_of(places, case))
+        examples.append(examples_of(places, case, random))
     return examples
 
 
-def examples_of(places: Places, case: Case) -> Examples:
-    """Tell places strictly on golden nodules from those on nothing, and leave the others out."""
+def examples_of(places: Places, case: Case, random: np.random.Generator) -> Examples:
+    """Tell the middle of golden nodules from their edges, other nodules and what is on none."""
     readers = Counter(object_id for object_id, _ in {(m.object_id, m.reader_id) for m in case.marks})
     on_any, on_golden = np.zeros((2, len(places.x_mm)), dtype=bool)
-    weight = np.ones(len(places.x_mm))
+    positives = [np.empty(0, dtype=np.int64)]
     for k, nodule in enumerate(case.nodules, start=1):
         distance = np.hypot(places.x_mm - nodule.x_mm, places.y_mm - nodule.y_mm)
         on_any |= distance <= max(nodule.diameter_mm / 2, 5.0)
-        strict = distance <= max(nodule.diameter_mm / 4, 4.0)
-        if readers[f"N{k}"] >= 2:
-            on_golden |= strict
-            weight[strict] = 1 / max(int(strict.sum()), 1)
-    kept = on_golden | ~on_any
-    return Examples(places.scale[kept], places.responses[kept], on_golden[kept], weight[kept])
-
-
-def weights(examples: list[Examples]) -> dict[str, object]:
-    """Fit the logistic regression and name its weights, on the scale of the responses."""
-    scale = np.concatenate([e.scale for e in examples])
-    responses = np.vstack([e.responses for e in examples])
-    size = np.log(np.asarray(SCALES_MM) / MIDDLE_SCALE_MM)[scale, None]
-    inputs = np.hstack([responses, responses * size, responses**2, np.eye(len(SCALES_MM))[scale]])
-    spread = inputs.std(axis=0)
-    model = LogisticRegression(C=INVERSE_PENALTY, max_iter=2000)
-    standardized = (inputs - inputs.mean(axis=0)) / spread
-    labels = np.concatenate([e.on_nodule for e in examples])
-    model.fit(standardized, labels, sample_weight=np.concatenate([e.weight for e in examples]))
-    slope, tilt, bend, offset = np.split(
-        np.round(model.coef_[0] / spread, DIGITS), np.arange(1, 4) * len(RESPONSES)
+        middle = distance <= max(nodule.diameter_mm / 4, 4.0)
+        if readers[f"N{k}"] >= 2 and middle.any():
+            on_golden |= middle
+            positives.append(random.choice(np.flatnonzero(middle), PER_NODULE))
+    return Examples(
+        ranking_inputs(places),
+        np.concatenate(positives),
+        np.flatnonzero(on_any & ~on_golden),
+        np.flatnonzero(~on_any & ~on_golden),
     )
-    return {
-        "offset_by_scale_mm": {str(mm): value for mm, value in zip(SCALES_MM, offset.tolist(), strict=True)},
-        "responses": {
-            name: {"slope": float(slope[j]), "tilt": float(tilt[j]), "bend": float(bend[j])}
-            for j, name in enumerate(RESPONSES)
-        },
-    }
+
+
+def trained(images: list[Examples], suspicion: list[NDArray[np.float64]]) -> Ranking:
+    """Networks on standardized inputs, put together to one, with the standardization taken into its weights."""
+    random = np.random.default_rng(SEED)
+    negatives = [image.chosen(values, random) for image, values in zip(images, suspicion, strict=True)]
+    parts = [image.inputs[image.positives] for image in images]
+    on_nodule = np.repeat([True, False], [sum(map(len, parts)), sum(map(len, negatives))])
+    parts += [image.inputs[rows] for image, rows in zip(images, negatives, strict=True)]
+    inputs = np.vstack(parts)
+    mean, scale = inputs.mean(axis=0, dtype=np.float64), inputs.std(axis=0, dtype=np.float64)
+    lowest, highest = mean - LARGEST_INPUT * scale, mean + LARGEST_INPUT * scale
+    standardized = (np.clip(inputs, lowest, highest) - mean) / scale
+    networks = [one_network(standardized, on_nodule, seed) for seed in range(NETWORKS)]
+    weights = np.hstack([network.coefs_[0] for network in networks]) / scale[:, None]
+    offsets = np.concatenate([network.intercepts_[0] for network in networks]) - mean @ weights
+    output = np.concatenate([network.coefs_[1][:, 0] for network in networks])
+    last = np.sum([network.intercepts_[1] for network in networks])
+    answer = np.append(output, last) / NETWORKS
+    return Ranking(
+        Network(*(part.astype(np.float32) for part in (weights, offsets, answer))),
+        lowest.astype(np.float32),
+        highest.astype(np.float32),
+    )
+
+
+def one_network(inputs: NDArray[np.float64], on_nodule: NDArray[np.bool_], seed: int) -> MLPClassifier:
+    network = MLPClassifier(
+        (HIDDEN_UNITS,),
+        alpha=PENALTY,
+        batch_size=512,
+        learning_rate_init=2e-3,
+        max_iter=EPOCHS,
+        tol=0.0,
+        n_iter_no_change=EPOCHS,
+        random_state=seed,
+    )
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        return network.fit(inputs, on_nodule)
+
+
+def save(model: Ranking, path: Path) -> None:
+    content = io.BytesIO()
+    arrays = model.network.to_store("network") | {"lowest": model.lowest, "highest": model.highest}
+    np.savez_compressed(content, **arrays)
+    write_atomically(path, content.getvalue())
 
 
 if __name__ == "__main__":

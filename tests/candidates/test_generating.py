@@ -56,8 +56,9 @@ def test_a_mirrored_image_has_mirrored_candidates():
     # Beyond these a place lies on the last column, where the border makes a plateau of two pixels.
     found = generate(radiograph(pixels), anatomy=all_lung(), limit=15)
     mirrored = generate(radiograph(pixels[:, ::-1].copy()), anatomy=all_lung(), limit=15)
-    np.testing.assert_allclose(SHAPE[1] * MM - mirrored["x_mm"], found["x_mm"], atol=1e-6)
-    np.testing.assert_allclose(mirrored["y_mm"], found["y_mm"], atol=1e-6)
+    # Centres are weighted by odds that a network in single precision gives: a hundredth of a millimetre is allowed.
+    np.testing.assert_allclose(SHAPE[1] * MM - mirrored["x_mm"], found["x_mm"], atol=0.01)
+    np.testing.assert_allclose(mirrored["y_mm"], found["y_mm"], atol=0.01)
     np.testing.assert_allclose(mirrored["response"], found["response"], atol=0.05)
 
 

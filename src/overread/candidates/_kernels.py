@@ -18,20 +18,25 @@ def softly_suppressed(
     same: float,
     near: float,
     penalty: float,
+    n_fined: int,
     limit: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Rows in the order they are chosen, and their scores then.
+    """Rows in the order they are chosen, and their scores then, never above the one before.
 
     The highest score is chosen, again and again. Rows closer than ``same`` to a chosen one fall out; rows closer
-    than ``near`` lose ``penalty``, once. Of equal scores the first row is chosen.
+    than ``near`` lose ``penalty``, once, and have it back when ``n_fined`` rows are chosen. Of equal scores the
+    first row is chosen.
     """
     n = len(x)
     left = score.copy()
     free = np.ones(n, dtype=np.bool_)
     fined = np.zeros(n, dtype=np.bool_)
     chosen = np.empty(min(limit, n), dtype=np.int64)
+    response = np.empty(len(chosen))
     m = 0
     while m < len(chosen):
+        if m == n_fined:
+            left[:] = score
         best = -1
         for i in range(n):
             if free[i] and (best < 0 or left[i] > left[best]):
@@ -39,6 +44,7 @@ def softly_suppressed(
         if best < 0:
             break
         chosen[m] = best
+        response[m] = left[best] if m == 0 else min(left[best], response[m - 1])
         m += 1
         free[best] = False
         for i in range(n):
@@ -46,10 +52,33 @@ def softly_suppressed(
                 distance = np.sqrt((x[i] - x[best]) ** 2 + (y[i] - y[best]) ** 2)
                 if distance < same:
                     free[i] = False
-                elif distance < near and not fined[i]:
+                elif distance < near and not fined[i] and m < n_fined:
                     fined[i] = True
                     left[i] -= penalty
-    return chosen[:m], left[chosen[:m]]
+    return chosen[:m], response[:m]
+
+
+@kernel
+def centred(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    score: NDArray[np.float64],
+    chosen: NDArray[np.int64],
+    reach: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean of all rows within ``reach[k]`` of row ``chosen[k]``, weighted by their odds."""
+    new_x, new_y = np.empty(len(chosen)), np.empty(len(chosen))
+    for k in range(len(chosen)):
+        best = chosen[k]
+        total, dx, dy = 0.0, 0.0, 0.0
+        for i in range(len(x)):
+            if np.sqrt((x[i] - x[best]) ** 2 + (y[i] - y[best]) ** 2) <= reach[k]:
+                weight = np.exp(score[i] - score[best])
+                total += weight
+                dx += weight * (x[i] - x[best])
+                dy += weight * (y[i] - y[best])
+        new_x[k], new_y[k] = x[best] + dx / total, y[best] + dy / total
+    return new_x, new_y
 
 
 @kernel

@@ -13,7 +13,7 @@ from overread.candidates.lung_pixels import COARSE_MM, Map, blurred, coarse_imag
 from overread.candidates.regions import Quality
 from overread.images import Radiograph
 
-__all__ = ["LungFields", "lung_fields"]
+__all__ = ["LungFields", "enlarged", "lung_fields", "reflected"]
 
 Mask = NDArray[np.bool_]
 

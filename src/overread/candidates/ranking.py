@@ -1,8 +1,7 @@
-"""One score from the responses of all detectors."""
+"""One score from the responses of all detectors and the surroundings of a place."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -11,49 +10,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.candidates.curvature import SCALES_MM
-from overread.candidates.responses import RESPONSES, Places
+from overread.candidates.network import Network
+from overread.candidates.responses import Places
 
-__all__ = ["Ranking", "ranking"]
+__all__ = ["Ranking", "ranking", "ranking_inputs"]
 
-PARAMETERS = "ranking.json"
+PARAMETERS = "ranking.npz"
 MIDDLE_SCALE_MM = 3.5
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Weights of the responses r_j at scale sigma_k.
-
-    score = offset_k + sum_j (slope_j + tilt_j log(sigma_k / 3.5 mm)) r_j + bend_j r_j^2
+    """A network on what is known of a place.
 
     Parameters
     ----------
-    offset
-        One for each of `SCALES_MM`.
-    slope, tilt, bend
-        One for each of `RESPONSES`.
+    network
+        It answers with log-odds.
+    lowest, highest
+        Bounds that the inputs are cut to: nothing beyond them was seen when it was trained.
     """
 
-    offset: NDArray[np.float64]
-    slope: NDArray[np.float64]
-    tilt: NDArray[np.float64]
-    bend: NDArray[np.float64]
+    network: Network
+    lowest: NDArray[np.float32]
+    highest: NDArray[np.float32]
 
     def score(self, places: Places) -> NDArray[np.float64]:
-        """Log-odds, up to a constant, that a place is a nodule."""
-        size = np.log(np.asarray(SCALES_MM) / MIDDLE_SCALE_MM)[places.scale]
-        score = self.offset[places.scale] + places.responses @ self.slope + places.responses**2 @ self.bend
-        return np.asarray(score + size * (places.responses @ self.tilt))
+        """Log-odds, up to a constant, that a place is the middle of a nodule."""
+        return self.answer(ranking_inputs(places))
+
+    def answer(self, inputs: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Log-odds of each row of inputs."""
+        within = np.clip(inputs, self.lowest, self.highest)
+        return self.network.log_odds(np.ascontiguousarray(within.T)).astype(np.float64)
+
+
+def ranking_inputs(places: Places) -> NDArray[np.float32]:
+    """Responses, surroundings, logarithm of the scale and its square, one row a place."""
+    size = np.log(np.asarray(SCALES_MM) / MIDDLE_SCALE_MM)[places.scale, None]
+    return np.hstack([places.responses, places.surroundings, size, size**2]).astype(np.float32)
 
 
 @cache
 def ranking() -> Ranking:
     """Return the weights shipped with the package; `benchmarks.train_ranking` makes them anew."""
-    stored = json.loads((files(__package__) / PARAMETERS).read_text(encoding="utf-8"))
-    responses = stored["responses"]
-    return Ranking(
-        offset=np.array([stored["offset_by_scale_mm"][str(scale)] for scale in SCALES_MM]),
-        **{
-            part: np.array([responses[name][part] for name in RESPONSES])
-            for part in ("slope", "tilt", "bend")
-        },
-    )
+    with (files(__package__) / PARAMETERS).open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        return Ranking(Network.stored(stored, "network"), stored["lowest"], stored["highest"])

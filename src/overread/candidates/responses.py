@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import cv2
 import numpy as np
@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 
 from overread.candidates._kernels import N_DIRECTIONS, band_convergence, polar_samples
 from overread.candidates.curvature import Scale, blur, pyramid, scale_maps
+from overread.candidates.surroundings import RADIUS_PER_SIGMA, surroundings
 
 __all__ = ["RESPONSES", "Places", "find_places"]
 
 Map = NDArray[np.float32]
 FloatArray = NDArray[np.float64]
 
-RADIUS_PER_SIGMA = 2.4
 RADII = (0.3, 0.6, 0.9, 1.2, 1.6)
 PRESMOOTHING = 0.5
 BAND_RADII = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 BAND = 3
 DEEP_MM = 15.0
 FLOOR = 1e-3
+"""Curvature that counts as nothing, in units of the normalized image."""
 LEAST_STRENGTH = 0.05
 OUTSIDE_PER_SIGMA = 1.2
-"""Curvature that counts as nothing, in units of the normalized image."""
 
 RESPONSES = (
     "curvature_over_image",
@@ -64,16 +64,19 @@ class Places:
         Which of `SCALES_MM`.
     responses
         Places x `RESPONSES`, all finite.
+    surroundings
+        Places x `N_SURROUNDINGS`, all finite.
     """
 
     x_mm: FloatArray
     y_mm: FloatArray
     scale: NDArray[np.int64]
     responses: FloatArray
+    surroundings: FloatArray
 
     def only(self, kept: NDArray[np.bool_]) -> Places:
         """Keep some of the places."""
-        return Places(self.x_mm[kept], self.y_mm[kept], self.scale[kept], self.responses[kept])
+        return Places(*(getattr(self, field.name)[kept] for field in fields(self)))
 
 
 def find_places(image: Map, region: NDArray[np.bool_], mm_per_px: float, *, per_scale: int) -> Places:
@@ -83,8 +86,9 @@ def find_places(image: Map, region: NDArray[np.bool_], mm_per_px: float, *, per_
     depth = cv2.distanceTransform(inside, cv2.DIST_L2, 3) * np.float32(mm_per_px / DEEP_MM)
     scales = scale_maps(levels)
     parts = [places_at(scales, k, depth, mm_per_px, per_scale) for k in range(len(scales))]
-    fields = ("x_mm", "y_mm", "scale", "responses")
-    return Places(*(np.concatenate([getattr(part, name) for part in parts]) for name in fields))
+    return Places(
+        *(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Places))
+    )
 
 
 def places_at(scales: list[Scale], k: int, depth: Map, depth_mm_per_px: float, limit: int) -> Places:
@@ -105,7 +109,7 @@ def places_at(scales: list[Scale], k: int, depth: Map, depth_mm_per_px: float, l
         **contrasts(scale, column, row),
     }
     responses = np.column_stack([named[name] for name in RESPONSES]).astype(np.float64)
-    return Places(x, y, np.full(len(x), k), responses)
+    return Places(x, y, np.full(len(x), k), responses, surroundings(scale, column, row))
 
 
 def maxima(scale: Scale, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
