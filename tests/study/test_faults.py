@@ -97,7 +97,7 @@ def killed_runs(study: Path, original: Path, chance: random.Random, executor: st
     n_kills = 0
     while n_kills < most:
         child = forked(lambda: run_study(study, pipeline=pipeline, execution=execution))
-        if not killed_at(child, run, chance.randrange(6), chance.expovariate(1 / 0.2)):
+        if not killed_at(child, run, chance.randrange(4), chance.expovariate(1 / 0.15)):
             break
         n_kills += 1
         times = features_made(calls)
@@ -137,18 +137,8 @@ def children_of(process: int) -> list[int]:
     return [int(child) for file in tasks for child in file.read_text().split()] if found.exists() else []
 
 
-def kill_workers(n_kills: int, seed: int, calls: Path, stop: threading.Event, killed: list[int]) -> None:
-    """Kill workers of this process, each a few images and a random moment after the last."""
-    chance, n_images = random.Random(seed), 0
-    while len(killed) < n_kills and not stop.is_set():
-        n_images += chance.randrange(4)
-        while features_made(calls).total() < n_images and not stop.is_set():
-            time.sleep(0.005)
-        time.sleep(chance.uniform(0.0, 0.2))
-        workers = [child for child in children_of(os.getpid()) if is_worker(child)]
-        if workers:
-            killed.append(chance.choice(workers))
-            os.kill(killed[-1], signal.SIGKILL)
+def workers_of(process: int) -> list[int]:
+    return [child for child in children_of(process) if is_worker(child)]
 
 
 def is_worker(process: int) -> bool:
@@ -156,6 +146,19 @@ def is_worker(process: int) -> bool:
         return b"overread.study.worker" in Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
         return False
+
+
+def kill_workers(n_kills: int, seed: int, calls: Path, stop: threading.Event, killed: list[int]) -> None:
+    """Kill workers of this process, each a few images and a random moment after the last."""
+    chance, n_images = random.Random(seed), 0
+    for _ in range(n_kills):
+        n_images += chance.randrange(3)
+        while features_made(calls).total() < n_images or not workers_of(os.getpid()):
+            if stop.wait(0.005):
+                return
+        time.sleep(chance.uniform(0.0, 0.2))
+        killed.append(chance.choice(workers_of(os.getpid())))
+        os.kill(killed[-1], signal.SIGKILL)
 
 
 def check_killed_workers(fresh: Path, undisturbed: Path, n_kills: int, seed: int) -> None:
@@ -181,9 +184,9 @@ def test_killed_workers_cost_nothing_but_time(fresh: Path, light_original: Path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(6))
 def test_many_killed_workers(fresh: Path, light_original: Path, seed: int) -> None:
-    check_killed_workers(fresh, light_original, n_kills=6, seed=200 + seed)
+    check_killed_workers(fresh, light_original, n_kills=10, seed=200 + seed)
 
 
 def test_workers_of_a_killed_run_end(fresh: Path) -> None:
@@ -192,7 +195,7 @@ def test_workers_of_a_killed_run_end(fresh: Path) -> None:
         run_study(fresh, pipeline=spec(seconds=0.3), execution=execution)
 
     child = forked(work)
-    workers = wait_for(lambda: [one for one in children_of(child) if is_worker(one)])
+    workers = wait_for(lambda: workers_of(child))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     assert wait_for(lambda: not any(is_worker(worker) for worker in workers))
@@ -333,7 +336,7 @@ def test_an_interrupt_leaves_a_run_that_goes_on(
     monkeypatch.setattr("overread.study.run.ProcessExecutor", Interrupting)
     with pytest.raises(KeyboardInterrupt):
         run_study(fresh, pipeline=spec(), execution={"executor": "processes", "workers": 2})
-    assert not [child for child in children_of(os.getpid()) if is_worker(child)]
+    assert not workers_of(os.getpid())
     assert len(list((fresh / "runs/main/shards").glob("*.parquet"))) == 6
     monkeypatch.undo()
     calls = fresh.parent / "calls"
