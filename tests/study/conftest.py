@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from stand_in import FAST, LIGHT, make_study, spec
+from trees import copied
 
 from overread.study import run_study
 
@@ -20,13 +20,6 @@ def run_original(folder: Path, settings: str) -> Path:
     make_study(folder, settings=settings)
     run_study(folder, pipeline=spec())
     return folder
-
-
-def copied(original: Path, copy: Path, *, run: bool) -> Path:
-    """Copy a study, with its run or without."""
-    ignored = () if run else ("runs", "reader_codes.csv")
-    shutil.copytree(original, copy, ignore=shutil.ignore_patterns(*ignored))
-    return copy
 
 
 @pytest.fixture(scope="session")

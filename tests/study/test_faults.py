@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -18,13 +20,15 @@ from pathlib import Path
 
 import pytest
 from stand_in import spec
-from trees import content, same
+from trees import content, copied, same
 
 from overread.cli import main
 from overread.errors import LockedError, StorageError
 from overread.study import RunReport, run_study
 from overread.study.executors import ProcessExecutor
 from overread.study.lock import run_lock
+from overread.study.manifest import Manifest
+from overread.study.run_folder import RunFolder
 
 
 def forked(work: Callable[[], object]) -> int:
@@ -42,40 +46,88 @@ def forked(work: Callable[[], object]) -> int:
         os._exit(code)
 
 
-def killed_runs(study: Path, n_kills: int, seed: int, **options: object) -> None:
-    """Start a run and kill it, again and again, each from where the last one stopped; then let one finish."""
-    chance = random.Random(seed)
-    for _ in range(n_kills):
-        child = forked(lambda: run_study(study, pipeline=spec(**options)))
-        deadline = time.monotonic() + chance.expovariate(1 / 0.6)
-        while time.monotonic() < deadline and os.waitpid(child, os.WNOHANG) == (0, 0):
-            time.sleep(0.005)
-        try:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-        except (ProcessLookupError, ChildProcessError):
-            continue
-    run_study(study, pipeline=spec(**options))
+def killed_at(child: int, run: Path, steps: int, seconds: float) -> bool:
+    """Kill a run so many finished pieces of work and then so many seconds of its own time on; False if it ended."""
+    ended, status, seen, since = 0, 0, progress(run), 0.0
+    while not ended and (steps or processor_seconds(child) < since + seconds):
+        if steps and progress(run) != seen:
+            steps, seen, since = steps - 1, progress(run), processor_seconds(child)
+        time.sleep(0.005)
+        ended, status = os.waitpid(child, os.WNOHANG)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+        status = os.waitpid(child, 0)[1]
+    code = os.waitstatus_to_exitcode(status)
+    assert code in (0, -signal.SIGKILL)
+    return code != 0
 
 
-def check_killed_runs(fresh: Path, undisturbed: Path, n_kills: int, seed: int) -> None:
-    calls = fresh.parent / "calls"
-    killed_runs(fresh, n_kills, seed, calls=str(calls))
-    assert same(fresh / "runs/main", undisturbed / "runs/main")
-    # One image at a time: a kill costs at most the image at hand.
-    times = Counter(line for line in calls.read_text().splitlines() if line.startswith("features"))
-    assert sum(times.values()) - len(times) <= n_kills
+def progress(run: Path) -> list[int]:
+    """Marks that change with every shard and every record of a stage."""
+    return [folder.stat().st_mtime_ns for name in ("shards", "stages") if (folder := run / name).exists()]
+
+
+def processor_seconds(process: int) -> float:
+    """Time that a process has computed: unlike the clock's, no matter how busy the machine is."""
+    user, system = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def features_made(calls: Path) -> Counter[str]:
+    """How often the features of each image were made."""
+    lines = calls.read_text().splitlines() if calls.exists() else []
+    return Counter(line.removeprefix("features ") for line in lines if line.startswith("features"))
+
+
+def check_undisturbed(study: Path, original: Path, n_lost: int) -> None:
+    """See that a run ended in the bytes of another, and that at most so many images were worked on in vain."""
+    assert same(study / "runs/main", original / "runs/main")
+    times = features_made(study / "calls")
     assert len(times) == 36
+    assert times.total() - len(times) <= n_lost
+    log = (study / "runs/main/run.log").read_text()
+    assert max(Counter(re.findall(r" (\w+): done ", log)).values()) == 1
 
 
-def test_killed_runs_end_in_the_same_bytes(fresh: Path, light_original: Path) -> None:
-    check_killed_runs(fresh, light_original, n_kills=14, seed=1)
+def killed_runs(study: Path, original: Path, chance: random.Random, executor: str, most: int) -> int:
+    """Run a study, killed again and again, each run from where the last one stopped; return the number of kills."""
+    run, calls = study / "runs/main", study / "calls"
+    pipeline, execution = spec(calls=str(calls)), {"executor": executor, "workers": 2}
+    settled: dict[str, int] = {}
+    n_kills = 0
+    while n_kills < most:
+        child = forked(lambda: run_study(study, pipeline=pipeline, execution=execution))
+        if not killed_at(child, run, chance.randrange(4), chance.expovariate(1 / 0.15)):
+            break
+        n_kills += 1
+        times = features_made(calls)
+        settled = {image_id: times[image_id] for image_id in Manifest(RunFolder(run)).entries} | settled
+    assert run_study(study, pipeline=pipeline, execution=execution).n_quarantined == 0
+    times = features_made(calls)
+    assert settled == {image_id: times[image_id] for image_id in settled}
+    check_undisturbed(study, original, n_lost=n_kills * (2 if executor == "processes" else 1))
+    return n_kills
+
+
+def check_killed_runs(original: Path, folder: Path, n_kills: int, seed: int, executor: str) -> None:
+    """Kill runs so many times in all; a run that came to its end is begun anew."""
+    chance, left = random.Random(seed), n_kills
+    for turn in itertools.count():
+        left -= killed_runs(copied(original, folder / str(turn), run=False), original, chance, executor, left)
+        if left == 0:
+            return
+
+
+def test_killed_runs_end_in_the_same_bytes(light_original: Path, tmp_path: Path) -> None:
+    check_killed_runs(light_original, tmp_path, n_kills=14, seed=1, executor="serial")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(9))
-def test_many_killed_runs(fresh: Path, light_original: Path, seed: int) -> None:
-    check_killed_runs(fresh, light_original, n_kills=20, seed=100 + seed)
+@pytest.mark.parametrize("seed", range(10))
+def test_many_killed_runs(light_original: Path, original: Path, tmp_path: Path, seed: int) -> None:
+    study = original if seed >= 8 else light_original
+    executor = "processes" if seed % 2 else "serial"
+    check_killed_runs(study, tmp_path, n_kills=14, seed=100 + seed, executor=executor)
 
 
 def children_of(process: int) -> list[int]:
@@ -85,15 +137,8 @@ def children_of(process: int) -> list[int]:
     return [int(child) for file in tasks for child in file.read_text().split()] if found.exists() else []
 
 
-def kill_workers(n_kills: int, seed: int, stop: threading.Event, killed: list[int]) -> None:
-    """Kill workers of this process at random moments."""
-    chance = random.Random(seed)
-    while len(killed) < n_kills and not stop.is_set():
-        time.sleep(chance.uniform(0.1, 0.4))
-        workers = [child for child in children_of(os.getpid()) if is_worker(child)]
-        if workers:
-            killed.append(chance.choice(workers))
-            os.kill(killed[-1], signal.SIGKILL)
+def workers_of(process: int) -> list[int]:
+    return [child for child in children_of(process) if is_worker(child)]
 
 
 def is_worker(process: int) -> bool:
@@ -103,9 +148,22 @@ def is_worker(process: int) -> bool:
         return False
 
 
+def kill_workers(n_kills: int, seed: int, calls: Path, stop: threading.Event, killed: list[int]) -> None:
+    """Kill workers of this process, each a few images and a random moment after the last."""
+    chance, n_images = random.Random(seed), 0
+    for _ in range(n_kills):
+        n_images += chance.randrange(3)
+        while features_made(calls).total() < n_images or not workers_of(os.getpid()):
+            if stop.wait(0.005):
+                return
+        time.sleep(chance.uniform(0.0, 0.2))
+        killed.append(chance.choice(workers_of(os.getpid())))
+        os.kill(killed[-1], signal.SIGKILL)
+
+
 def check_killed_workers(fresh: Path, undisturbed: Path, n_kills: int, seed: int) -> None:
-    calls, stop, killed = fresh.parent / "calls", threading.Event(), []
-    killer = threading.Thread(target=kill_workers, args=(n_kills, seed, stop, killed))
+    calls, stop, killed = fresh / "calls", threading.Event(), []
+    killer = threading.Thread(target=kill_workers, args=(n_kills, seed, calls, stop, killed))
     killer.start()
     try:
         report = run_study(
@@ -116,11 +174,9 @@ def check_killed_workers(fresh: Path, undisturbed: Path, n_kills: int, seed: int
     finally:
         stop.set()
         killer.join()
-    assert killed
+    assert len(killed) == n_kills
     assert report.n_quarantined == 0
-    assert same(fresh / "runs/main", undisturbed / "runs/main")
-    times = Counter(line for line in calls.read_text().splitlines() if line.startswith("features"))
-    assert sum(times.values()) - len(times) <= len(killed)
+    check_undisturbed(fresh, undisturbed, n_lost=n_kills)
 
 
 def test_killed_workers_cost_nothing_but_time(fresh: Path, light_original: Path) -> None:
@@ -128,7 +184,7 @@ def test_killed_workers_cost_nothing_but_time(fresh: Path, light_original: Path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(6))
 def test_many_killed_workers(fresh: Path, light_original: Path, seed: int) -> None:
     check_killed_workers(fresh, light_original, n_kills=10, seed=200 + seed)
 
@@ -139,7 +195,7 @@ def test_workers_of_a_killed_run_end(fresh: Path) -> None:
         run_study(fresh, pipeline=spec(seconds=0.3), execution=execution)
 
     child = forked(work)
-    workers = wait_for(lambda: [one for one in children_of(child) if is_worker(one)])
+    workers = wait_for(lambda: workers_of(child))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     assert wait_for(lambda: not any(is_worker(worker) for worker in workers))
@@ -280,7 +336,7 @@ def test_an_interrupt_leaves_a_run_that_goes_on(
     monkeypatch.setattr("overread.study.run.ProcessExecutor", Interrupting)
     with pytest.raises(KeyboardInterrupt):
         run_study(fresh, pipeline=spec(), execution={"executor": "processes", "workers": 2})
-    assert not [child for child in children_of(os.getpid()) if is_worker(child)]
+    assert not workers_of(os.getpid())
     assert len(list((fresh / "runs/main/shards").glob("*.parquet"))) == 6
     monkeypatch.undo()
     calls = fresh.parent / "calls"

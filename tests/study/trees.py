@@ -1,11 +1,19 @@
-"""Compare the folders of runs."""
+"""Copy studies, compare the folders of their runs."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 # Times, machine, process numbers: all that may differ between two runs with the same results.
 TELLS_OF_THE_RUN = {"run.log", "provenance.json", "lock", "file_digests.json"}
+
+
+def copied(original: Path, copy: Path, *, run: bool) -> Path:
+    """Copy a study, with its run or without."""
+    ignored = () if run else ("runs", "reader_codes.csv")
+    shutil.copytree(original, copy, ignore=shutil.ignore_patterns(*ignored))
+    return copy
 
 
 def content(run: Path) -> dict[str, bytes]:

@@ -6,6 +6,7 @@ import os
 import queue
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from overread.study.isolation import IsolatedWorker, WorkLimits
@@ -72,29 +73,28 @@ class ProcessExecutor:
 
     def work(self, tasks: Sequence[ImageTask], *, alone: bool = False) -> Iterator[Outcome]:
         """Yield the outcomes as they come."""
-        waiting: queue.SimpleQueue[ImageTask] = queue.SimpleQueue()
-        for task in tasks:
-            waiting.put(task)
-        # A short queue: what is not yet written when the run is killed is lost.
-        answered: queue.Queue[Outcome | BaseException] = queue.Queue(maxsize=1)
-        stop = threading.Event()
         workers = self._workers[: 1 if alone else len(tasks)]
+        waiting: queue.SimpleQueue[ImageTask | None] = queue.SimpleQueue()
+        answered: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
         threads = [
-            threading.Thread(target=lead, args=(worker, waiting, answered, stop), daemon=True)
-            for worker in workers
+            threading.Thread(target=lead, args=(worker, waiting, answered), daemon=True) for worker in workers
         ]
         for thread in threads:
             thread.start()
+        # No more images are given out than there are workers until an outcome is written down: what is not yet
+        # written when the run is killed is lost.
+        for task in tasks[: len(workers)]:
+            waiting.put(task)
+        following = iter(tasks[len(workers) :])
         try:
             for _ in tasks:
                 answer = answered.get()
                 if isinstance(answer, BaseException):
                     raise answer
                 yield answer
+                waiting.put(next(following, None))
         finally:
-            stop.set()
-            if not waiting.empty() or any(thread.is_alive() for thread in threads):
-                end(threads, workers)
+            end(threads, workers, waiting)
 
     def close(self) -> None:
         """End the worker processes."""
@@ -104,30 +104,28 @@ class ProcessExecutor:
 
 def lead(
     worker: IsolatedWorker,
-    waiting: queue.SimpleQueue[ImageTask],
-    answered: queue.Queue[Outcome | BaseException],
-    stop: threading.Event,
+    waiting: queue.SimpleQueue[ImageTask | None],
+    answered: queue.SimpleQueue[Outcome | BaseException],
 ) -> None:
-    """Give a worker one task after the other."""
-    while not stop.is_set():
+    """Give a worker one task after the other, until there is None."""
+    while (task := waiting.get()) is not None:
         try:
-            task = waiting.get_nowait()
-        except queue.Empty:
-            return
-        try:
-            answer: Outcome | BaseException = worker.work(task)
+            answered.put(worker.work(task))
         except BaseException as error:
-            answer = error
-        while not stop.is_set():
-            try:
-                answered.put(answer, timeout=0.2)
-                break
-            except queue.Full:
-                continue
+            answered.put(error)
 
 
-def end(threads: Sequence[threading.Thread], workers: Sequence[IsolatedWorker]) -> None:
-    """Wait for the leading threads; workers that still compute are ended, their answers are not wanted."""
+def end(
+    threads: Sequence[threading.Thread],
+    workers: Sequence[IsolatedWorker],
+    waiting: queue.SimpleQueue[ImageTask | None],
+) -> None:
+    """Let the leading threads end; workers that still compute are ended, their answers are not wanted."""
+    with suppress(queue.Empty):
+        while True:
+            waiting.get_nowait()
+    for _ in threads:
+        waiting.put(None)
     for thread, worker in zip(threads, workers, strict=True):
         thread.join(timeout=0.5)
         while thread.is_alive():
