@@ -12,7 +12,12 @@ from pathlib import Path
 
 from overread.errors import StorageError
 
-__all__ = ["write_atomically"]
+__all__ = ["no_folder", "write_atomically"]
+
+
+def no_folder(path: Path) -> str:
+    """Say why a path is no folder."""
+    return f"{path}: is a file, not a folder" if path.exists() else f"{path}: there is no such folder"
 
 
 def write_atomically(path: str | Path, content: bytes, *, exclusive: bool = False) -> Path:
@@ -30,6 +35,8 @@ def write_atomically(path: str | Path, content: bytes, *, exclusive: bool = Fals
     target = Path(path)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=".overread-", suffix=".part")
+    except FileNotFoundError as error:
+        raise StorageError(f"{target}: cannot write here: there is no folder {target.parent}") from error
     except OSError as error:
         raise StorageError(f"{target}: cannot write here: {error.strerror or error}") from error
     part = Path(name)

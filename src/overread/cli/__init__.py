@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 from overread import __version__
 from overread.errors import OverreadError, StorageError, UsageError
@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        return fail(f"{error}\nTry --help after the command, or: overread --help", UsageError.exit_code)
+        return fail(f"{said(error)}\nTry --help after the command, or: overread --help", UsageError.exit_code)
     except OverreadError as error:
         return fail(str(error), error.exit_code)
     except BrokenPipeError:
@@ -125,6 +125,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return fail("interrupted", INTERRUPTED)
     return result if isinstance(result, int) else 0
+
+
+def said(error: CycloptsError) -> str:
+    """Say what is wrong with a command line."""
+    if isinstance(error, MissingArgumentError) and error.argument is not None and not error.unused_tokens:
+        names = error.argument.names
+        positional = error.argument.field_info.is_positional
+        wanted = names[0].lstrip("-").upper() if positional else " or ".join(names)
+        if not error.argument.tokens and error.keyword is None:
+            return f"{' '.join(error.command_chain or ())} needs {wanted}"
+    if isinstance(error, UnusedCliTokensError):
+        return f"nothing here takes {' '.join(error.unused_tokens or ())!r}"
+    return str(error)
 
 
 def fail(message: str, exit_code: int) -> int:

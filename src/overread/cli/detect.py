@@ -11,14 +11,14 @@ from cyclopts import Parameter
 
 from overread.cli.exit_codes import WITH_BAD_IMAGES
 from overread.cli.image_folder import ImageFile, images_of, spacing
-from overread.errors import InvalidInputError, UsageError
+from overread.errors import ImageError, InvalidInputError, UsageError
 
 __all__ = ["detect"]
 
 
 def detect(
     detector: Path,
-    images: Annotated[list[Path], Parameter(consume_multiple=True)],
+    images: Annotated[list[Path], Parameter(consume_multiple=True, negative=())],
     *,
     out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("detections"),
     fp: float = 1.0,
@@ -31,7 +31,8 @@ def detect(
 ) -> int:
     """Find candidates, score them, and write those above the locked threshold.
 
-    Exit code 3: some images could not be used; they are named, the others are done.
+    Exit code 3: some images could not be used; they are named, the others are done. Where not one could be used,
+    nothing is written and the exit code is 4.
 
     Parameters
     ----------
@@ -60,6 +61,7 @@ def detect(
         Reported,
         refuse_other_than_dicom,
         tell,
+        tell_bad,
         write_detections,
         write_overlay,
         write_reports,
@@ -76,9 +78,11 @@ def detect(
     refuse_to_overwrite(paths, [table_file, *overlays])
     if sr:
         refuse_other_than_dicom(paths)
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out}: is a file; --out is a folder for the results")
     out.mkdir(parents=True, exist_ok=True)
     tables, reported, bad = [], [], {}
-    for index, file in enumerate(progress(files)):
+    for index, (file, image_id) in enumerate(zip(progress(files), image_ids(files), strict=True)):
         path = file.path
         try:
             radiograph = read_image(path, mm_per_px=file.mm_per_px, grid_mm=model.grid_mm)
@@ -89,10 +93,14 @@ def detect(
         except InvalidInputError as error:
             bad[str(path)] = str(error)
             continue
-        found.insert(0, "image", str(path))
+        found.insert(0, "image_id", image_id)
+        found["image"] = str(path)
         tables.append(found if all_candidates else found[found["shown"]])
         if overlay:
             write_overlay(radiograph, found, overlays[index])
+    if not tables:
+        tell_bad(bad)
+        raise ImageError("not one image could be used; nothing was written")
     table = write_detections(tables, table_file)
     reports = write_reports(reported, model, out) if reported else []
     tell(model, point, tables, bad, table, reports, as_json=json)
@@ -106,11 +114,15 @@ def image_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None) ->
         inside = [ImageFile(path.name, path, mm_per_px)]
         if path.is_dir():
             inside = images_of(path, mm_per_px=mm_per_px)
-            if not inside:
-                raise UsageError(f"{path}: no image in this folder")
         for file in inside:
             files.setdefault(file.path.resolve(), file)
     return list(files.values())
+
+
+def image_ids(files: Sequence[ImageFile]) -> list[str]:
+    """Id of each image as its folder names it; the path where two would be the same."""
+    counts = Counter(file.image_id for file in files)
+    return [file.image_id if counts[file.image_id] == 1 else str(file.path) for file in files]
 
 
 def refuse_to_overwrite(inputs: Sequence[Path], outputs: Sequence[Path]) -> None:

@@ -23,13 +23,13 @@ __all__ = [
     "Reported",
     "refuse_other_than_dicom",
     "tell",
+    "tell_bad",
     "write_detections",
     "write_overlay",
     "write_reports",
 ]
 
 NOT_DICOM = {".png", ".tif", ".tiff", ".jpg", ".jpeg"}
-COLUMNS = ("image", "candidate_id", "x_mm", "y_mm", "radius_mm", "score", "probability", "shown")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +93,21 @@ def write_overlay(radiograph: Radiograph, found: pd.DataFrame, path: Path) -> No
 
 def write_detections(tables: Sequence[pd.DataFrame], path: Path) -> Path:
     """Write all detections in one file."""
-    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
+    table = pd.concat(tables, ignore_index=True)
     if path.suffix == ".csv":
         return write_table(table, path)
     return write_atomically(path, table.to_json(orient="records", double_precision=15).encode())
+
+
+PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
+
+
+def tell_bad(bad: dict[str, str]) -> None:
+    """Name the images that could not be used, with the reason."""
+    from rich.console import Console
+
+    for path, reason in bad.items():
+        Console(stderr=True).print(f"{path}: {reason.removeprefix(f'{path}: ')}", style="red", **PLAIN)
 
 
 def tell(
@@ -128,13 +139,11 @@ def tell(
         }
         print(dumps(summary, ensure_ascii=False))
         return
-    plain: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
-    for path, reason in bad.items():
-        Console(stderr=True).print(f"{path}: {reason.removeprefix(f'{path}: ')}", style="red", **plain)
+    tell_bad(bad)
     Console().print(
         f"{n_shown} detections in {len(tables)} images by {model.name} at the threshold for {point.fp_target:g} false "
         f"positives per image (score {point.threshold:.3g}): {table}",
-        **plain,
+        **PLAIN,
     )
     if reports:
-        Console().print(f"{len(reports)} structured reports beside it", **plain)
+        Console().print(f"{len(reports)} structured reports beside it", **PLAIN)

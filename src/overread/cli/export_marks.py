@@ -16,7 +16,7 @@ __all__ = ["export_marks"]
 def export_marks(
     study: Path,
     *,
-    out: Path,
+    out: Annotated[Path, Parameter(name=["--out", "-o"])],
     format: str = "label-studio",
     geometry: str | None = None,
     parquet: Annotated[bool, Parameter(negative="")] = False,

@@ -34,14 +34,15 @@ def images_of(folder: Path, *, mm_per_px: float | tuple[float, float] | None = N
     Raises
     ------
     UsageError
-        If there is no such folder.
+        If there is no such folder, or no file in it.
     TableError
         If the table of images has no column path, or a path is empty.
     """
     from overread.marks.tables import read_table
+    from overread.storage import no_folder
 
     if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder")
+        raise UsageError(no_folder(folder))
     given = (mm_per_px, mm_per_px) if isinstance(mm_per_px, float | int) else mm_per_px
     for name in ("images.csv", "images.parquet"):
         if (folder / name).is_file():
@@ -52,6 +53,8 @@ def images_of(folder: Path, *, mm_per_px: float | tuple[float, float] | None = N
                 )
             return [of_row(folder, name, row, given) for row in table.to_dict(orient="records")]
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    if not files:
+        raise UsageError(f"{folder}: no image in this folder")
     return [ImageFile(path.name, path, given) for path in files]
 
 

@@ -28,7 +28,7 @@ class Source:
 
 def import_marks(
     *files: Path,
-    out: Path,
+    out: Annotated[Path, Parameter(name=["--out", "-o"])],
     format: str = "auto",
     reader: Annotated[list[str] | None, Parameter(negative="")] = None,
     mm_per_px: str | None = None,
@@ -62,7 +62,8 @@ def import_marks(
     mm_per_px
         Millimetres per pixel, one number or X,Y, where the format does not tell it.
     images
-        Images table with mm_per_px_x and mm_per_px_y, where images differ.
+        Images table with mm_per_px_x and mm_per_px_y, where images differ; its image_id is the image's id or the
+        name of its file.
     label
         Keep only marks with this label; readings stay. Repeat it for several.
     radius_mm

@@ -14,7 +14,7 @@ __all__ = ["init"]
 def init(
     folder: Path,
     *,
-    mm_per_px: float | None = None,
+    mm_per_px: str | None = None,
     ids: Literal["name", "hash"] | None = None,
     patients: Literal["hashed", "raw", "none"] = "hashed",
     patient_pattern: str | None = None,
@@ -31,7 +31,7 @@ def init(
     folder
         Folder with the images, also in folders within it.
     mm_per_px
-        Size of a pixel in mm, for files that do not state it.
+        Size of a pixel in mm, X or X,Y, for files that do not state it.
     ids
         name: an image's id is its file's name. hash: a salted hash, for files that are named after patients. Without
         it: the name, unless it holds the patient's name or id.
@@ -44,18 +44,18 @@ def init(
     json
         Print what was made as JSON.
     """
-    from overread.errors import UsageError
+    from overread.cli.image_folder import spacing
     from overread.study.making import image_files, make_study
     from overread.study.telling import ProgressBar, SilentProgress
 
-    if mm_per_px is not None and not 0 < mm_per_px < float("inf"):
-        raise UsageError(f"--mm-per-px {mm_per_px}: need a size above 0, such as 0.143")
-    watcher = SilentProgress() if json else ProgressBar()
-    watcher.begin("images", len(image_files(folder)) if folder.is_dir() else 0)
+    given = spacing(mm_per_px)
+    n_files = len(image_files(folder)) if folder.is_dir() else 0
+    watcher = SilentProgress() if json or not n_files else ProgressBar()
+    watcher.begin("images", n_files)
     try:
         made = make_study(
             folder,
-            mm_per_px=mm_per_px,
+            mm_per_px=given,
             ids=ids,
             patients=patients,
             patient_pattern=patient_pattern,
@@ -69,6 +69,7 @@ def init(
             "images": made.n_images,
             "patients": made.n_patients,
             "unreadable": made.unreadable,
+            "unlisted": made.unlisted,
             "written": [str(path) for path in made.written],
             "notes": made.notes,
         }
@@ -79,8 +80,14 @@ def init(
         print(f"left out: {name}: {reason}")
     if len(made.unreadable) > 10:
         print(f"... and {len(made.unreadable) - 10} more")
+    if made.unlisted:
+        print(
+            f"left out: {len(made.unlisted)} image files that images.csv does not list: {made.unlisted[0]}, ..."
+        )
     for path in made.written:
         print(f"wrote {path}")
+    if folder / "study.toml" not in made.written:
+        print(f"kept {folder / 'study.toml'} (--overwrite replaces it)")
     for note in made.notes:
         print(note)
     if not made.notes:

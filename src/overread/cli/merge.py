@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from overread.errors import UsageError
+from overread.errors import DataWarning, ImageError, InvalidInputError, UsageError
 from overread.truth.options import LabelOptions, MergeOptions
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ __all__ = ["merge"]
 
 DRAWN_MM = 0.35
 """Side of the square pixels under the marks."""
+WORDS = {"golden": "golden objects (marked by two readers or more)"}
 
 
 def merge(
@@ -51,11 +53,12 @@ def merge(
     output
         Write the truth table here, CSV or Parquet by the ending.
     figure
-        Draw the marks beside the merged objects (PNG, SVG or PDF).
+        Draw the marks beside the merged objects (PNG, SVG or PDF), over the image where the study has its file.
     image
         Image to draw; repeat for more. Without it, the two images with the most marks.
     pixels
-        That one image: a DICOM, PNG, TIFF or JPEG file, or a 2-D NumPy file (.npy).
+        Pixels of that one image, where the study does not have its file: a DICOM, PNG, TIFF or JPEG file, or a 2-D
+        NumPy file (.npy).
     mm_per_px
         Spacing of the pixels, where the file does not state it.
     json
@@ -80,24 +83,56 @@ def merge(
     if output is not None:
         write_table(truth, output)
     if figure is not None:
-        save_figure(drawn(tables, truth, image, pixels, mm_per_px), figure)
+        with said_warnings():
+            save_figure(drawn(tables, truth, study, image, pixels, mm_per_px), figure)
     report = summary(tables, truth)
     if json:
         print_json(report, truth)
     else:
-        print_tables(report, truth, output)
+        print_tables(report, truth, [path for path in (output, figure) if path is not None])
 
 
 def drawn(
-    tables: MarkSet, truth: pd.DataFrame, image: tuple[str, ...], pixels: Path | None, mm_per_px: float | None
+    tables: MarkSet,
+    truth: pd.DataFrame,
+    study: Path | None,
+    image: tuple[str, ...],
+    pixels: Path | None,
+    mm_per_px: float | None,
 ) -> Any:
-    """Figure of the images asked for, or of the two with the most marks."""
+    """Figure of the images asked for, or of the two with the most marks, over their pixels where they are known."""
     from overread.truth.figures import marks_figure
 
     counts = tables.marks["image_id"].value_counts(sort=False).sort_index()
     chosen = image or tuple(counts.sort_values(ascending=False, kind="stable").index[:2])
-    pictures = None if pixels is None else {chosen[0]: read_pixels(pixels, mm_per_px, chosen)}
+    for name in chosen:
+        if name not in counts:
+            others = ", ".join(map(repr, counts.index[:3]))
+            raise InvalidInputError(f"no marks to draw in image {name!r}; there are marks in {others}, ...")
+    if pixels is not None:
+        pictures = {chosen[0]: read_pixels(pixels, mm_per_px, chosen)}
+    else:
+        pictures = {} if study is None else pictures_of(tables.images, study, chosen)
     return marks_figure(tables.marks, truth, chosen, pictures=pictures)
+
+
+def pictures_of(images: pd.DataFrame, study: Path, chosen: tuple[str, ...]) -> dict[str, Any]:
+    """Pixels of the chosen images of a study that has their files; of the others it says why they stay plain."""
+    from overread.images import display_image
+    from overread.truth.figures import Picture
+
+    pictures: dict[str, Any] = {}
+    if not {"path", "mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
+        return pictures
+    for row in images[images["image_id"].isin(chosen) & (images["path"] != "")].to_dict("records"):
+        try:
+            spacing = (row["mm_per_px_x"], row["mm_per_px_y"])
+            grey = display_image(study / row["path"], mm_per_px=spacing, grid_mm=DRAWN_MM)
+        except ImageError as error:
+            warnings.warn(f"drawn without pixels: {error}", DataWarning, stacklevel=2)
+            continue
+        pictures[row["image_id"]] = Picture(grey, DRAWN_MM, DRAWN_MM)
+    return pictures
 
 
 def read_pixels(path: Path, mm_per_px: float | None, images: tuple[str, ...]) -> Any:
@@ -157,7 +192,7 @@ def print_json(report: dict[str, int], truth: pd.DataFrame) -> None:
     print(dumps({"summary": report, "truth": records}, ensure_ascii=False))
 
 
-def print_tables(report: dict[str, int], truth: pd.DataFrame, output: Path | None) -> None:
+def print_tables(report: dict[str, int], truth: pd.DataFrame, written: list[Path]) -> None:
     """Print the summary, and how many objects each number of readers has."""
     from rich.console import Console
     from rich.table import Table
@@ -165,7 +200,7 @@ def print_tables(report: dict[str, int], truth: pd.DataFrame, output: Path | Non
     console = Console()
     table = Table("what", "number")
     for name, value in report.items():
-        table.add_row(name.replace("_", " "), f"{value:,}")
+        table.add_row(WORDS.get(name, name.replace("_", " ")), f"{value:,}")
     console.print(table)
     counts = Table(
         "readers", "objects", "mean probability", title="Objects by the number of readers who marked them"
@@ -173,5 +208,5 @@ def print_tables(report: dict[str, int], truth: pd.DataFrame, output: Path | Non
     for n_readers, rows in truth.groupby("n_readers"):
         counts.add_row(str(n_readers), f"{len(rows):,}", f"{rows['probability'].mean():.3g}")
     console.print(counts)
-    if output is not None:
-        console.print(f"Wrote {output}", highlight=False)
+    for path in written:
+        console.print(f"Wrote {path}", highlight=False, markup=False, soft_wrap=True)

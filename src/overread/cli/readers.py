@@ -16,7 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ["readers"]
 
-HEADERS = {"n_readings": "readings", "n_a": "objects a", "n_b": "objects b", "n_both": "objects both"}
+HEADERS = {
+    "reader_id": "reader",
+    "n_a": "marked\nby a",
+    "n_b": "marked\nby b",
+    "n_both": "by\nboth",
+    "sensitivity": "found /\ngolden",
+    "fp_per_image": "false /\nimage",
+    "reader_a": "a",
+    "reader_b": "b",
+    "positive_agreement": "positive\nagreement",
+    "image_kappa": "kappa of\nimages",
+}
 FIGURES = {"sensitivity": ".3f", "fp_per_image": ".3f", "positive_agreement": ".3f", "image_kappa": ".3f"}
 
 
@@ -68,6 +79,8 @@ def readers(
         print_json(statistics)
     else:
         print_tables(statistics)
+        if figure is not None:
+            print(f"Wrote {figure}")
 
 
 def print_json(statistics: ReaderStatistics) -> None:

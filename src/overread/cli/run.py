@@ -114,19 +114,22 @@ def sensitivity_table(results: StudyResults) -> Table:
     table = Table(
         "model",
         "features",
-        *(f"{target:g} FP" for target in results.fp_targets),
-        title="Golden GTs found on the test set (and FP per image there),\n"
-        "thresholds from out-of-fold scores of training + validation",
+        "locked for\nFP per image",
+        "FP per image\nin test",
+        "golden GTs\nfound in test",
+        title="The test set, thresholds locked on training + validation (out of fold)",
     )
+    for column in table.columns[1:]:
+        column.justify = "right"
     for model in results.models:
         rows = frame(model.counted[0].locked)
         rows = rows[rows["source"] == "out_of_fold"]
         shown = [rows[rows["measure"] == measure] for measure in ("gt_sensitivity", "fp_per_image")]
-        cells = [
-            f"{percent(found)}\n({induced['estimate']:.2f})"
-            for found, induced in zip(*(part.to_dict("records") for part in shown), strict=True)
-        ]
-        table.add_row(model.title, str(model.n_features), *cells)
+        pairs = zip(results.fp_targets, *(part.to_dict("records") for part in shown), strict=True)
+        for row, (target, found, induced) in enumerate(pairs):
+            named = ("", "") if row else (model.title, str(model.n_features))
+            table.add_row(*named, f"{target:g}", f"{induced['estimate']:.2f}", percent(found))
+        table.add_section()
     return table
 
 

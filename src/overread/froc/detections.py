@@ -43,9 +43,20 @@ OPTIONAL = (
     Column("n_readers", "count", required=False),
     Column("golden", "flag", required=False),
 )
-DETECTIONS = Schema("detections", (Column("image_id", "id"), *OPTIONAL), ("image_id", "candidate_id"))
-TRUTH = Schema("ground truth", (Column("image_id", "id"), *OPTIONAL), ("image_id", "truth_id"))
-NOT_SCORES = {"image_id", "candidate_id", "patient_id", "label", *(column.name for column in OPTIONAL)}
+IDS = (
+    Column("image_id", "id"),
+    *(Column(name, "text", required=False) for name in ("candidate_id", "truth_id", "patient_id")),
+)
+DETECTIONS = Schema("detections", (*IDS, *OPTIONAL), ("image_id", "candidate_id"), others="any")
+TRUTH = Schema("ground truth", (*IDS, *OPTIONAL), ("image_id", "truth_id"), others="any")
+NOT_SCORES = {
+    "image_id",
+    "candidate_id",
+    "truth_id",
+    "patient_id",
+    "label",
+    *(column.name for column in OPTIONAL),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,13 +214,20 @@ def detections_of_table(
 
 
 def default_score_columns(frame: pd.DataFrame, path: Path) -> list[str]:
-    """``score`` where there is one, else every column that is nothing else."""
+    """``score`` where there is one, else every column that is nothing else, without a run's out-of-fold scores."""
     if "score" in frame.columns:
         return ["score"]
-    found = [name for name in frame.columns if name not in NOT_SCORES]
+    found = [
+        name for name in frame.columns if name not in NOT_SCORES and not out_of_fold(name, frame.columns)
+    ]
     if not found:
         raise TableError(f"{path}: no score column; add one called score, or one per model")
     return found
+
+
+def out_of_fold(name: str, names: Sequence[str]) -> bool:
+    """Whether a column holds a run's out-of-fold scores, which the test set does not have, beside its scores."""
+    return name.endswith("_out_of_fold") and name.removesuffix("_out_of_fold") in names
 
 
 def score_values(frame: pd.DataFrame, name: str, path: Path) -> FloatArray:
@@ -222,7 +240,7 @@ def score_values(frame: pd.DataFrame, name: str, path: Path) -> FloatArray:
         row = int(wrong[0])
         raise TableError(
             f"{path}, row {row + 2}, column {name}: {frame[name].iloc[row]!r:.40} is not a finite score "
-            "(where the column holds no scores, name the score columns)"
+            "(where the column holds no scores, name those that do: --score)"
         )
     return values
 

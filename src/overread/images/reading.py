@@ -116,8 +116,10 @@ def file_content(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError):
         raise ImageError("there is no such file") from None
+    except IsADirectoryError:
+        raise ImageError("is a folder; give one image file") from None
     except OSError as error:
         raise StorageError(f"cannot be read: {error.strerror}") from error
     if len(content) > MAX_BYTES:

@@ -24,7 +24,7 @@ UNREADABLE = {"number": math.nan, "count": 0, "flag": False, "ids": ()}
 
 def parsed(cells: Sequence[str], type_: Type) -> tuple[list[Any], list[int]]:
     """Values of cells, and the places of those that are not of the type."""
-    if type_ in ("id", "text"):
+    if type_ in ("id", "text", "any"):
         texts = [unguard_formula(cell) for cell in cells]
         return texts, [place for place, text in enumerate(texts) if type_ == "id" and not text]
     values: list[Any] = []
@@ -89,6 +89,7 @@ DESCRIPTIONS = {
     "flag": "true or false",
     "ids": "a JSON list of ids",
     "text": "text",
+    "any": "anything",
 }
 REMEDIES = {
     "id": "give every row an id",
@@ -97,8 +98,17 @@ REMEDIES = {
     "flag": "write true or false",
     "ids": 'write ["a", "b"]',
     "text": "write text",
+    "any": "write text",
 }
-DTYPES = {"id": "str", "text": "str", "number": "float64", "count": "int64", "flag": "bool", "ids": "object"}
+DTYPES = {
+    "id": "str",
+    "text": "str",
+    "any": "str",
+    "number": "float64",
+    "count": "int64",
+    "flag": "bool",
+    "ids": "object",
+}
 
 
 def as_series(values: Sequence[Any], type_: Type) -> pd.Series[Any]:

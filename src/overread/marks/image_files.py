@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
@@ -35,7 +35,16 @@ def check_image_files(images: pd.DataFrame, folder: Path, *, file: str = "images
     if "path" not in images:
         remedy = "add the column path, relative to the study's folder"
         return [Problem(file, None, "path", "no image can be opened", remedy, "warning")]
-    problems = []
+    problems: list[Problem] = []
+    remedy = "if the images are to be opened: correct the path, or let `overread init` find the files by their names"
+    without = [row for row, name in enumerate(images["path"]) if not name]
+    if without:
+        message = f"{len(without)} of {len(images)} images have no path"
+        problems.append(Problem(file, without[0] + 2, "path", message, remedy, "warning"))
+    named = [name for name in images["path"] if name]
+    if len(named) > 1 and not any((folder / name).is_file() for name in named):
+        message = f"not one of {len(named)} files is there, such as {PurePosixPath(named[0]).name!r}"
+        return [*problems, Problem(file, None, "path", message, remedy, "warning")]
     sizes: dict[int, list[int]] = defaultdict(list)
     for row, name in enumerate(images["path"]):
         path = folder / name
@@ -43,7 +52,6 @@ def check_image_files(images: pd.DataFrame, folder: Path, *, file: str = "images
             continue
         if not path.is_file():
             # Marks can be merged without pixels, and an annotation tool exports its own paths.
-            remedy = "correct the path, if the image is to be opened"
             problems.append(Problem(file, row + 2, "path", f"{shown(name)} is not there", remedy, "warning"))
         else:
             sizes[path.stat().st_size].append(row)

@@ -18,7 +18,7 @@ from defusedxml.ElementTree import iterparse
 from overread.errors import FormatError, UsageError
 from overread.marks.csv_cells import read_cells
 from overread.marks.formats.building import Spacings
-from overread.marks.mark_set import MarkSet
+from overread.marks.mark_set import MarkSet, find_table
 from overread.marks.problems import raise_or_warn
 from overread.marks.validation import check_study
 
@@ -111,13 +111,20 @@ def read_marks(
     file = Path(path)
     if not file.exists():
         raise FormatError(f"{file}: no such file")
+    if file.is_dir() and format in ("auto", "plain") and find_table(file, "marks") is None:
+        raise FormatError(
+            f"{file}: a folder without marks.csv or marks.parquet; give the file that has the marks"
+        )
     name = detect_format(file) if format == "auto" else format
     read = function_of(name, "read")
     accepted = inspect.signature(read).parameters
     if "spacings" in accepted:
         options["spacings"] = Spacings.of(mm_per_px, images)
     elif mm_per_px is not None or images is not None:
-        raise UsageError(f"format {name} tells the spacing itself: leave mm_per_px and images out")
+        raise UsageError(
+            f"{file}: read as {name}, which tells the spacing itself: leave mm_per_px (--mm-per-px) and images"
+            " (--images) out"
+        )
     check_options(name, accepted, options)
     found: MarkSet = read(file, **options)
     if labels is not None:

@@ -14,6 +14,7 @@ from overread.marks.problems import Problem, raise_for_errors, raise_or_warn
 from overread.marks.schemas import SCHEMAS
 from overread.marks.tables import read_table, scan_table, write_table
 from overread.marks.validation import check_images, check_marks, check_readings, check_study
+from overread.storage import no_folder
 
 __all__ = ["MarkSet", "StudyScan", "combine", "find_table", "read_folder", "scan_folder", "write_folder"]
 
@@ -78,7 +79,7 @@ def read_folder(folder: str | Path, *, derive_readings: bool = False) -> MarkSet
     """
     place = Path(folder)
     if not place.is_dir():
-        raise TableError(f"{place}: no such folder")
+        raise TableError(no_folder(place))
     marks_path, readings_path, images_path = (find_table(place, kind) for kind in KINDS)
     if marks_path is None:
         raise TableError(f"{place}: there is no marks table (marks.csv or marks.parquet)")
@@ -111,7 +112,7 @@ def scan_folder(folder: str | Path, *, derive_readings: bool = False) -> StudySc
     """Read what can be read of a folder's tables and collect all that is wrong, in each and between them."""
     place = Path(folder)
     if not place.is_dir():
-        raise TableError(f"{place}: no such folder")
+        raise TableError(no_folder(place))
     problems: list[Problem] = []
     marks, readings, images = (scan_one(place, kind, problems) for kind in KINDS)
     paths = {kind: find_path(place, kind) for kind in KINDS}
@@ -190,7 +191,7 @@ def write_folder(
         for present in (place / f"{kind}.csv", place / f"{kind}.parquet"):
             if present.exists() and not (overwrite and present.suffix == f".{ending}"):
                 raise TableError(
-                    f"{present}: is there already (choose another folder, remove it, or overwrite it)"
+                    f"{present}: is there already (choose another folder, remove it, or overwrite it: --overwrite)"
                 )
     place.mkdir(parents=True, exist_ok=True)
     return [write_table(getattr(mark_set, kind), place / f"{kind}.{ending}") for kind in KINDS]

@@ -12,7 +12,7 @@ from typing import Literal
 
 __all__ = ["SCHEMAS", "Column", "Schema", "schema_of"]
 
-Type = Literal["id", "text", "number", "count", "flag", "ids"]
+Type = Literal["id", "text", "number", "count", "flag", "ids", "any"]
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,10 @@ class Column:
     ----------
     name : str
         Its name in the file and in the data frame.
-    type : {"id", "text", "number", "count", "flag", "ids"}
+    type : {"id", "text", "number", "count", "flag", "ids", "any"}
         ``id``: non-empty text. ``text``: text, may be empty. ``number``: floating point, NaN where empty.
         ``count``: a whole number. ``flag``: true or false. ``ids``: a list of ids (JSON in a CSV cell).
+        ``any``: text in CSV, whatever is stored in Parquet.
     required : bool
         Whether the table is refused without it.
     """
@@ -47,7 +48,7 @@ class Schema:
         In the order in which they are written.
     key : tuple of str
         Columns that together name a row; no two rows may share them.
-    others : {"text", "number"}
+    others : {"text", "number", "any"}
         How columns that the schema does not name are read.
     """
 
@@ -131,6 +132,9 @@ SCHEMAS: dict[str, Schema] = {
                 Column("y_mm", "number"),
                 Column("radius_mm", "number"),
                 Column("response", "number", required=False),
+                # Of the detections that ``overread detect`` writes, which are candidates too.
+                Column("image", "text", required=False),
+                Column("shown", "flag", required=False),
             ),
             key=("image_id", "candidate_id"),
             others="number",

@@ -117,7 +117,8 @@ def check_header(header: Sequence[str], schema: Schema, path: Path) -> None:
     hint = f"it has {', '.join(map(shown, header[:12]))}"
     if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
         hint = "its columns are not separated by commas"
-    raise TableError(f"{path}, row 1: a {schema.kind} table needs the column {', '.join(missing)}; {hint}")
+    needed = f"column{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
+    raise TableError(f"{path}, row 1: the {schema.kind} table needs the {needed}; {hint}")
 
 
 def in_order(header: Sequence[str], schema: Schema) -> list[str]:
@@ -159,11 +160,14 @@ def scan_parquet(path: Path, schema: Schema) -> TableScan:
 
 def stored_series(column: pa.ChunkedArray, type_: Type) -> pd.Series[Any]:
     """Series of a Parquet column; float32 stays float32."""
+    if type_ == "any" and not is_text(column.type):
+        stored: pd.Series[Any] = column.to_pandas()
+        return stored
     if type_ == "number":
         series: pd.Series[Any] = column.to_pandas()
         return series if series.dtype.kind == "f" else series.astype("float64")
     values = column.to_pylist()
-    if type_ in ("id", "text"):
+    if type_ in ("id", "text", "any"):
         return as_series(["" if value is None else value for value in values], type_)
     if type_ == "ids":
         return as_series([() if value is None else tuple(value) for value in values], type_)
@@ -183,6 +187,7 @@ STORED: dict[str, Callable[[pa.DataType], bool]] = {
     "number": lambda stored: (
         pa.types.is_floating(stored) or pa.types.is_integer(stored) or pa.types.is_null(stored)
     ),
+    "any": lambda stored: True,
     "count": pa.types.is_integer,
     "flag": pa.types.is_boolean,
     "ids": lambda stored: (

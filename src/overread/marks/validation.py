@@ -29,6 +29,8 @@ __all__ = [
 ]
 
 SMALLEST_AXIS_MM = 1e-3
+# As in images/spacing.py, which this stage does not import.
+SMALLEST_MM, LARGEST_MM = 0.01, 10.0
 UNITS = "check the units: percent exported as pixels, or pixels as mm?"
 
 
@@ -90,6 +92,7 @@ def check_images(images: pd.DataFrame, *, file: str = "images") -> list[Problem]
     for name in ("width_px", "height_px"):
         problems += not_positive(images, name, file, "give the number of pixels, or leave the cell empty")
     problems += half_a_spacing(images, file)
+    problems += strange_spacing(images, file)
     return [*problems, *patients_in_two_splits(images, file)]
 
 
@@ -112,6 +115,20 @@ def half_a_spacing(images: pd.DataFrame, file: str) -> Iterator[Problem]:
         yield Problem(
             file, int(row) + 2, empty, "the spacing in one direction is missing", "give both or neither"
         )
+
+
+def strange_spacing(images: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Spacings that no radiograph has, such as 143 for 0.143: the image would be refused when it is opened."""
+    for name in ("mm_per_px_x", "mm_per_px_y"):
+        values = images[name].to_numpy(float) if name in images else np.empty(0)
+        strange = np.isfinite(values) & (values > 0) & ((values < SMALLEST_MM) | (values > LARGEST_MM))
+        rows = np.flatnonzero(strange)
+        if len(rows):
+            also = f" ({len(rows)} rows)" if len(rows) > 1 else ""
+            message = f"{values[rows[0]]:g} mm per pixel{also} is outside {SMALLEST_MM:g} to {LARGEST_MM:g}"
+            yield Problem(
+                file, int(rows[0]) + 2, name, message, "give mm per pixel, such as 0.143", "warning"
+            )
 
 
 def patients_in_two_splits(images: pd.DataFrame, file: str) -> Iterator[Problem]:
@@ -239,7 +256,7 @@ def missing_columns(table: pd.DataFrame, kind: str, file: str) -> Iterator[Probl
     for column in schema.columns:
         if column.name not in table:
             if column.required:
-                yield Problem(file, None, column.name, "the column is missing", f"a {kind} table needs it")
+                yield Problem(file, None, column.name, "the column is missing", f"the {kind} table needs it")
         elif column.type == "number" and table[column.name].dtype.kind not in "fiu":
             yield Problem(file, None, column.name, "the column does not hold numbers", "convert it to float")
         elif column.type == "id":

@@ -55,7 +55,7 @@ class IsolatedWorker:
         self._spec, self._limits = spec, limits
         self._warm = threading.Event() if warm is None else warm
         self._process: subprocess.Popen[bytes] | None = None
-        self._deadline = 0.0
+        self._deadline, self._seconds, self._cold = 0.0, 0.0, True
 
     def work(self, task: ImageTask) -> Outcome:
         """Work on one image in the worker; a dead or late worker gives a fault."""
@@ -112,7 +112,8 @@ class IsolatedWorker:
         return self._process
 
     def _asked(self, process: subprocess.Popen[bytes], frame: Frame, seconds: float) -> Frame | None:
-        self._deadline = time.monotonic() + seconds
+        self._deadline, self._seconds = time.monotonic() + seconds, seconds
+        self._cold = not self._warm.is_set()
         assert process.stdin is not None
         try:
             content: Any = memoryview(encode_frame(frame))
@@ -128,9 +129,11 @@ class IsolatedWorker:
         handle = self._process.stdout.fileno()
         parts, missing = [], size
         while missing:
-            # Looked at again every second: another worker may have shown that all is compiled.
-            grace = 0.0 if self._warm.is_set() else COMPILE_SECONDS
-            patience = self._deadline + grace - time.monotonic()
+            # Looked at again every second: another worker may have shown that all is compiled. This one may have
+            # compiled as long as that one, and its image has its whole time from here.
+            if self._cold and self._warm.is_set():
+                self._cold, self._deadline = False, time.monotonic() + self._seconds
+            patience = self._deadline + (COMPILE_SECONDS if self._cold else 0.0) - time.monotonic()
             if patience <= 0:
                 raise OverdueError
             if not select.select([handle], [], [], min(patience, 1.0))[0]:

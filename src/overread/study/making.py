@@ -25,9 +25,10 @@ from overread.images.dicom_elements import Encoding, read_elements
 from overread.images.dicom_file import DICOM_PREFIX, PREAMBLE, TRANSFER_SYNTAX, inflated
 from overread.images.limits import MAX_BYTES
 from overread.images.spacing import AGREEMENT
+from overread.marks.file_names import names_of
 from overread.marks.mark_set import find_table
 from overread.marks.tables import read_table, write_table
-from overread.storage import write_atomically
+from overread.storage import no_folder, write_atomically
 from overread.study.template import settings_template
 
 __all__ = ["MadeStudy", "Patients", "make_study"]
@@ -40,8 +41,6 @@ SPACING = ("mm_per_px_x", "mm_per_px_y")
 SALT_FILE = ".patient_salt"
 PATIENT_NAME, PATIENT_ID = 0x00100010, 0x00100020
 DEFLATED, IMPLICIT, BIG_ENDIAN = "1.2.840.10008.1.2.1.99", "1.2.840.10008.1.2", "1.2.840.10008.1.2.2"
-# Label Studio puts eight hexadecimal digits before the name of an uploaded file.
-UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")
 
 
 @dataclass(frozen=True)
@@ -71,6 +70,8 @@ class MadeStudy:
         Files that look like images and cannot be read, with the reason.
     written
         Files that were written.
+    unlisted
+        Image files that no row of an images table that was there goes by.
     notes
         What is still to be done, in sentences.
     """
@@ -79,13 +80,14 @@ class MadeStudy:
     n_patients: int
     unreadable: dict[str, str]
     written: list[Path]
+    unlisted: list[str]
     notes: list[str] = field(default_factory=list)
 
 
 def make_study(
     folder: Path,
     *,
-    mm_per_px: float | None = None,
+    mm_per_px: tuple[float, float] | None = None,
     ids: Literal["name", "hash"] | None = None,
     patients: Patients = "hashed",
     patient_pattern: str | None = None,
@@ -102,7 +104,7 @@ def make_study(
     folder
         Folder with DICOM, PNG, TIFF or JPEG files, also in folders within it.
     mm_per_px
-        Size of a pixel of files that do not state it.
+        Width and height of a pixel of files that do not state them.
     ids
         "name": an image's id is the name of its file. "hash": a salted hash of it. None: the name, but names that
         hold the patient's name or id of their own header are refused.
@@ -117,7 +119,7 @@ def make_study(
         Called with the number of files just read.
     """
     if not folder.is_dir():
-        raise UsageError(f"{folder}: there is no such folder")
+        raise UsageError(no_folder(folder))
     pattern = compiled(patient_pattern)
     known = find_table(folder, "images")
     files = image_files(folder)
@@ -146,7 +148,10 @@ def make_study(
         written.append(write_atomically(settings, settings_template().encode()))
     told = images["patient_id"] if "patient_id" in images else pd.Series(dtype="str")
     n_patients = int(told[told != ""].nunique())
-    return MadeStudy(len(images), n_patients, unreadable, written, notes(folder, images, n_patients))
+    unlisted = sorted({image.path for image in found} - set(images["path"]))
+    return MadeStudy(
+        len(images), n_patients, unreadable, written, unlisted, notes(folder, images, n_patients)
+    )
 
 
 def compiled(pattern: str | None) -> re.Pattern[str] | None:
@@ -190,17 +195,19 @@ def stem(path: str) -> str:
 
 
 def look_at(
-    files: Sequence[Path], folder: Path, mm_per_px: float | None, advance: Callable[[int], None]
+    files: Sequence[Path],
+    folder: Path,
+    mm_per_px: tuple[float, float] | None,
+    advance: Callable[[int], None],
 ) -> tuple[list[FoundImage], dict[str, str]]:
     """Read every file once: what can be used, and why the others cannot."""
     found, unreadable = [], {}
-    given = None if mm_per_px is None else (mm_per_px, mm_per_px)
     for path in files:
         relative = path.relative_to(folder).as_posix()
         try:
             source = read_source(path)
             stated = source.spacing.spacing
-            spacing = given if stated is None else (stated.x, stated.y)
+            spacing = mm_per_px if stated is None else (stated.x, stated.y)
             rows, columns = source.shape
             problem = "" if spacing else f"{source.spacing.problem}; give --mm-per-px"
             found.append(FoundImage(relative, spacing, (rows, columns), *patient_of(path), problem))
@@ -290,19 +297,21 @@ def with_files(images: pd.DataFrame, found: Sequence[FoundImage], place: Path) -
     for image in found:
         for name in {image.path, Path(image.path).name, stem(image.path)}:
             names.setdefault(name, []).append(image)
-    chosen = []
+    chosen, problems = [], []
     paths = images["path"] if "path" in images else pd.Series("", index=images.index)
     for row, (image_id, path) in enumerate(zip(images["image_id"], paths, strict=True)):
-        last = image_id.rsplit("/", 1)[-1]
-        keys = [key for key in (path, Path(path).name, image_id, last, UPLOAD_PREFIX.sub("", last)) if key]
+        keys = [key for key in (path, Path(path).name, *names_of(image_id)) if key]
         matches = next((names[key] for key in keys if key in names), [])
         if len(matches) != 1:
             what = "no readable image file goes" if not matches else f"{len(matches)} image files go"
-            raise TableError(
-                f"{place}, row {row + 2}, column path: {what} by the id {image_id!r} (write its path into the"
-                " column path, or take the row out)"
-            )
-        chosen.append(matches[0])
+            problems.append(f"{place}, row {row + 2}, column path: {what} by the id {image_id!r}")
+        chosen += matches[:1]
+    if problems:
+        more = f"; and {len(problems) - 1} more rows" if len(problems) > 1 else ""
+        raise TableError(
+            f"{problems[0]}{more} (put the image files into {place.parent}, write their paths into the column path,"
+            " or take the rows out)"
+        )
     return with_sizes(images, chosen, kept_spacing(images, chosen, place))
 
 

@@ -67,7 +67,7 @@ def limits(run: FinishedRun, single_reader: str) -> tuple[str, ...]:
         width = 100 * 1.96 * np.sqrt(0.25 / max(test.n_gts, 1))
         said.append(
             f"{test.n_gts} golden objects in the test set: a sensitivity near one half is known to about "
-            f"+-{width:.0f} points."
+            f"\N{PLUS-MINUS SIGN}{width:.0f} points."
         )
     if single_reader == "ignore":
         said.append(

@@ -14,6 +14,7 @@ import pandas as pd
 from overread.errors import FormatError, InvalidInputError
 from overread.marks.cell_types import shown
 from overread.marks.ellipse import ELLIPSE_COLUMNS
+from overread.marks.file_names import names_of
 from overread.marks.mark_set import MarkSet
 from overread.marks.pixels import rescaled
 from overread.marks.schemas import SCHEMAS
@@ -23,7 +24,8 @@ from overread.marks.validation import validate_images
 __all__ = ["NO_SPACING", "MarkSetBuilder", "Spacings"]
 
 NO_SPACING = (
-    "the file does not tell mm per pixel: give mm_per_px, or an images table with mm_per_px_x and mm_per_px_y"
+    "neither the file nor an images table tells its mm per pixel: give mm_per_px (--mm-per-px), or an images table "
+    "(--images) that has it by id or by file name, with mm_per_px_x and mm_per_px_y"
 )
 
 
@@ -36,7 +38,7 @@ class Spacings:
     everywhere : tuple of float or None
         Spacing (x, y) of images that are not listed.
     listed : mapping
-        Rows of a user's images table by image id.
+        Rows of a user's images table by image id. An id of the table may also be the name of the image's file.
     """
 
     everywhere: tuple[float, float] | None = None
@@ -58,9 +60,14 @@ class Spacings:
         rows = (dict(zip(names, row, strict=True)) for row in table.itertuples(index=False, name=None))
         return cls(pair, {str(row["image_id"]): row for row in rows})
 
+    def row(self, image_id: str) -> Mapping[str, Any]:
+        """Find what the table tells of an image, but for its id; the image goes by its id or by its file's name."""
+        found = next((self.listed[name] for name in names_of(image_id) if name in self.listed), {})
+        return {name: value for name, value in found.items() if name != "image_id"}
+
     def find(self, image_id: str) -> tuple[float, float] | None:
         """Spacing (x, y) of an image, or None where nobody told it."""
-        row = self.listed.get(image_id, {})
+        row = self.row(image_id)
         x, y = row.get("mm_per_px_x", math.nan), row.get("mm_per_px_y", math.nan)
         return self.everywhere if math.isnan(x) or math.isnan(y) else (x, y)
 
@@ -215,7 +222,7 @@ class MarkSetBuilder:
 
     def images_table(self) -> pd.DataFrame:
         """Images, with what the user's own images table tells of them."""
-        rows = [{**row, **told(self.spacings.listed.get(name, {}))} for name, row in self.images.items()]
+        rows = [{**row, **told(self.spacings.row(name))} for name, row in self.images.items()]
         names = [column.name for column in SCHEMAS["images"].columns]
         names += [name for row in rows for name in row if name not in names]
         columns = {name: [row.get(name, "") for row in rows] for name in dict.fromkeys(names)}

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from overread.errors import FormatError, TableError
+from overread.errors import DataWarning, FormatError, TableError
 from overread.marks.cell_types import shown
 from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.marks.formats.building import MarkSetBuilder, Spacings
@@ -30,6 +32,10 @@ from overread.marks.pixels import rescaled
 from overread.storage import write_atomically
 
 __all__ = ["read", "write"]
+
+NOBODY = "tasks without annotations"
+CANCELLED = "cancelled annotations"
+OTHER_SHAPE = "shapes that are not ellipses (rectangles count with --boxes)"
 
 
 def read(
@@ -53,41 +59,51 @@ def read(
         Whether rectangles count as marks, as the ellipses that fill them.
     """
     builder = MarkSetBuilder(str(path), spacings or Spacings())
+    left_out: Counter[str] = Counter()
     for task in read_node(path).items():
         if "annotations" in task:
-            read_task(builder, task, image_key, boxes=boxes)
+            read_task(builder, task, image_key, left_out, boxes=boxes)
         elif "annotation_id" in task:
-            read_minimal_task(builder, task, image_key, boxes=boxes)
+            read_minimal_task(builder, task, image_key, left_out, boxes=boxes)
         else:
             raise FormatError(f"{task.place}: neither a task with annotations nor a JSON-MIN record")
+    if left_out:
+        listed = ", ".join(f"{count} {what}" for what, count in left_out.items())
+        warnings.warn(f"{path}: left out: {listed}", DataWarning, stacklevel=2)
     return builder.build()
 
 
-def read_task(builder: MarkSetBuilder, task: JsonNode, image_key: str, *, boxes: bool) -> None:
+def read_task(
+    builder: MarkSetBuilder, task: JsonNode, image_key: str, left_out: Counter[str], *, boxes: bool
+) -> None:
     """Read a task with all its annotations; an image that nobody read is left out."""
     data = task["data"]
     image_id = data[image_key].identifier()
     image_path = data.get("image")
-    for annotation in task["annotations"].items():
+    annotations = list(task["annotations"].items())
+    left_out.update([NOBODY] * (not annotations))
+    for annotation in annotations:
         cancelled = annotation.get("was_cancelled")
         if cancelled is not None and cancelled.value is True:
+            left_out.update([CANCELLED])
             continue
         reader = reader_of(annotation["completed_by"])
-        regions = [
-            (region["value"], region)
-            for region in annotation["result"].items()
-            if wanted(region, boxes=boxes)
-        ]
+        regions = [(region["value"], region) for region in annotation["result"].items() if "value" in region]
+        left_out.update(OTHER_SHAPE for value, _ in regions if is_other_shape(value, boxes=boxes))
+        regions = [(value, region) for value, region in regions if is_region(value, boxes=boxes)]
         add_reading(builder, image_id, image_path, reader, regions, annotation["id"].identifier())
 
 
-def read_minimal_task(builder: MarkSetBuilder, task: JsonNode, image_key: str, *, boxes: bool) -> None:
+def read_minimal_task(
+    builder: MarkSetBuilder, task: JsonNode, image_key: str, left_out: Counter[str], *, boxes: bool
+) -> None:
     """Read a JSON-MIN record: one annotation, its regions in members named after the editor's tags."""
     image_path = task.get("image")
     regions = []
     for key, value in task.mapping().items():
         if isinstance(value, list):
             members = JsonNode(value, f"{task.place}.{key}").items()
+            left_out.update(OTHER_SHAPE for member in members if is_other_shape(member, boxes=boxes))
             regions += [(member, member) for member in members if is_region(member, boxes=boxes)]
     annotation_id = task["annotation_id"].identifier()
     image_id = task[image_key].identifier()
@@ -143,14 +159,15 @@ def note_image(builder: MarkSetBuilder, image_id: str, path: str, size: tuple[fl
         builder.add_image(image_id, path=path, width=size[0], height=size[1])
 
 
-def wanted(region: JsonNode, *, boxes: bool) -> bool:
-    """Whether a member of ``result`` is a mark; choices, texts and brushes are none."""
-    return "value" in region and is_region(region["value"], boxes=boxes)
-
-
 def is_region(value: JsonNode, *, boxes: bool) -> bool:
     """Whether a value holds an ellipse, or a rectangle where those count."""
     return "radiusX" in value or (boxes and "width" in value and "x" in value)
+
+
+def is_other_shape(value: JsonNode, *, boxes: bool) -> bool:
+    """Whether a value holds a shape that does not count: a rectangle, a polygon or a brush, but no choice or text."""
+    shapes = ("x", "points", "rle", "vertices")
+    return not is_region(value, boxes=boxes) and any(name in value for name in shapes)
 
 
 def add_region(
@@ -267,8 +284,8 @@ def regions_of(marks: pd.DataFrame, image: Mapping[str, Any]) -> Iterator[dict[s
             "type": "ellipselabels",
             "from_name": "label",
             "to_name": "image",
-            "original_width": width,
-            "original_height": height,
+            "original_width": round(width),
+            "original_height": round(height),
             "image_rotation": 0,
             "value": value,
         }
