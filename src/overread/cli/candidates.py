@@ -33,7 +33,7 @@ def candidates(
     Parameters
     ----------
     folder
-        A study with images.csv, or a folder of images whose file names are the image ids.
+        A study with images.csv, or a folder of images, also in folders within it, whose paths in it are the image ids.
     output
         Write the candidates here, CSV or Parquet by the ending.
     limit

@@ -71,7 +71,7 @@ def detect(
 
     model = Detector.read(detector / "detector.json" if detector.is_dir() else detector)
     point = model.operating_point(fp)
-    files = image_files(images, spacing(mm_per_px))
+    files = images_given(images, spacing(mm_per_px), out)
     paths = [file.path for file in files]
     table_file = out / f"detections.{format}"
     overlays = [out / f"{name}.overlay.png" for name in output_names(paths)] if overlay else []
@@ -107,13 +107,15 @@ def detect(
     return WITH_BAD_IMAGES if bad else 0
 
 
-def image_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None) -> list[ImageFile]:
-    """Files as given and the images of the folders, each once."""
+def images_given(given: Sequence[Path], mm_per_px: tuple[float, float] | None, out: Path) -> list[ImageFile]:
+    """Files as given and the images of the folders, each once; results of an earlier run in a folder are none."""
     files: dict[Path, ImageFile] = {}
     for path in given:
         inside = [ImageFile(path.name, path, mm_per_px)]
         if path.is_dir():
             inside = images_of(path, mm_per_px=mm_per_px)
+            if path.resolve() in out.resolve().parents:
+                inside = [file for file in inside if out.resolve() not in file.path.resolve().parents]
         for file in inside:
             files.setdefault(file.path.resolve(), file)
     return list(files.values())
