@@ -23,7 +23,9 @@ def fields(side, quality):
     lung, remainder = box(*LUNG_MM), box(120, 60, 140, 80)
     left, right = (lung, remainder) if side == "right" else (remainder[:, ::-1], lung[:, ::-1])
     known = all_lung()
-    return replace(known, left_lung=left, right_lung=right, quality={**known.quality, f"{side}_lung": quality})
+    return replace(
+        known, left_lung=left, right_lung=right, quality={**known.quality, f"{side}_lung": quality}
+    )
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
