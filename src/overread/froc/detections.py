@@ -218,7 +218,9 @@ def default_score_columns(frame: pd.DataFrame, path: Path) -> list[str]:
     if "score" in frame.columns:
         return ["score"]
     found = [
-        name for name in frame.columns if name not in NOT_SCORES and not out_of_fold(name, frame.columns)
+        name
+        for name in frame.columns
+        if name not in NOT_SCORES and not out_of_fold(name, list(frame.columns))
     ]
     if not found:
         raise TableError(f"{path}: no score column; add one called score, or one per model")
