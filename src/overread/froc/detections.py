@@ -242,7 +242,7 @@ def score_values(frame: pd.DataFrame, name: str, path: Path) -> FloatArray:
         row = int(wrong[0])
         raise TableError(
             f"{path}, row {row + 2}, column {name}: {frame[name].iloc[row]!r:.40} is not a finite score "
-            "(where the column holds no scores, name those that do: --score)"
+            "(where the column holds no scores, name the score columns: --score)"
         )
     return values
 
