@@ -49,7 +49,7 @@ def run(*, quick: bool) -> list[Row]:
             "",
         )
     )
-    sizes = (10, 40) if quick else (50, 400)
+    sizes = (10, 20, 40) if quick else (25, 100, 400)
     for size in sizes:
         rows.append(
             Row(f"peak memory, cohort of {size} phantoms", peak(size), None, None, "MB", "1.4 mm grid")

@@ -9,14 +9,15 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold, cross_val_predict
 
-from overread.simulate.nodules import Nodule, relative_radius, window_around
+from overread.simulate.nodules import Nodule, Window, contrast_field, relative_radius, window_around
 
 
 def seam_features(pixels, nodule: Nodule, mm_per_px: float) -> list[float]:
-    """Fine structure inside, on and outside the outline, as ratios to the outside.
+    """Fine structure inside, on and outside the outline, as ratios to the outside, and a thin ring on the outline.
 
     A nodule may have a profile, so the mean at each distance from the outline is taken out first, with and without
-    a nodule alike. What is left is texture, noise, and whatever an insertion did to them.
+    a nodule alike. What is left is texture, noise, and whatever an insertion did to them. A ring is a profile too;
+    `ring_features` looks for it.
     """
     window = window_around(nodule.x_mm, nodule.y_mm, 2 * nodule.radius_mm + 4, pixels.shape, mm_per_px)
     patch = np.asarray(pixels[window.rows, window.columns], dtype=np.float64)
@@ -31,7 +32,30 @@ def seam_features(pixels, nodule: Nodule, mm_per_px: float) -> list[float]:
         *(value - log_spread[2] for value in log_spread[:2]),
         *(value - similar[2] for value in similar[:2]),
         *(value - tails[2] for value in tails[:2]),
+        *ring_features(patch, rho, nodule, window, mm_per_px),
     ]
+
+
+def ring_features(patch, rho, nodule: Nodule, window: Window, mm_per_px: float) -> list[float]:
+    """Offset and spread of a ring one pixel wide on the outline, beside what lies 1.5 to 4 pixels from it.
+
+    The nodule's field and a quadratic trend are fitted and taken out, with and without a nodule alike.
+    """
+    x, y = (
+        axis - centre for axis, centre in zip(window.mm(mm_per_px), (nodule.x_mm, nodule.y_mm), strict=True)
+    )
+    x, y = np.broadcast_arrays(x / nodule.radius_mm, y / nodule.radius_mm)
+    terms = [np.ones_like(x), x, y, x * x, x * y, y * y, contrast_field(nodule, window, mm_per_px)]
+    near = rho < 1.8
+    design = np.column_stack([term[near] for term in terms])
+    rest = np.zeros_like(patch)
+    rest[near] = patch[near] - design @ np.linalg.lstsq(design, patch[near], rcond=None)[0]
+    from_outline = np.abs(rho - 1) * nodule.radius_mm / mm_per_px
+    ring, beside = from_outline < 0.5, (from_outline > 1.5) & (from_outline < 4) & near
+    fine = rest - gaussian_filter(rest, 1.0)
+    spread = fine[beside].std() + 1e-9
+    offset = (rest[ring].mean() - rest[beside].mean()) / spread
+    return [offset, np.log(fine[ring].std() / spread + 1e-9)]
 
 
 def without_profile(image, rho, radius_px: float):

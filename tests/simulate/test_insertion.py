@@ -153,6 +153,30 @@ def pasted(pixels, nodule):
     return result
 
 
+def on_outline(pixels, nodule):
+    """Pixels within half a pixel of the outline."""
+    y, x = np.ogrid[: pixels.shape[0], : pixels.shape[1]]
+    rho = relative_radius(nodule, (x + 0.5) * MM, (y + 0.5) * MM)[0]
+    return np.abs(rho - 1) * nodule.radius_mm / MM < 0.5
+
+
+def with_bright_ring(pixels, nodule):
+    """Our nodule with a ring of two grey levels of 255."""
+    return ours(pixels, nodule) + 2.0 * on_outline(pixels, nodule)
+
+
+def with_smooth_ring(pixels, nodule):
+    """Our nodule with a ring where the noise is smoothed away."""
+    made = ours(pixels, nodule)
+    return np.where(on_outline(pixels, nodule), gaussian_filter(made, 1.5), made)
+
+
+@pytest.mark.parametrize("ringed", [with_bright_ring, with_smooth_ring])
+def test_the_same_classifier_tells_a_ring_on_the_outline(ringed):
+    backgrounds = [(texture(100 + i), LUNGS) for i in range(30)]
+    assert seam_auc(*seam_problem(backgrounds, ringed, 4))[1] > 0.6
+
+
 def test_the_seam_of_an_inserted_nodule_cannot_be_told():
     backgrounds = [(texture(100 + i), LUNGS) for i in range(60)]
     area, low, high = seam_auc(*seam_problem(backgrounds, ours, 4))

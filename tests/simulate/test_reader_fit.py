@@ -3,11 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from overread.simulate.backgrounds import phantom_background
 from overread.simulate.nodules import NoduleLaw
+from overread.simulate.phantom import phantom
 from overread.simulate.reader_fit import (
     PAPER_COUNTS,
     PAPER_LAW,
     Counts,
+    distractor_mm,
     fit_law,
     law_for_readers,
     mean_counts,
@@ -16,7 +19,7 @@ from overread.simulate.reader_fit import (
 )
 
 
-@pytest.mark.parametrize("seed", [100, 101, 102])
+@pytest.mark.parametrize("seed", [300, 301, 302])
 def test_the_papers_counts_on_seeds_it_was_not_fitted_on(seed):
     counts = simulated_counts(PAPER_LAW, PAPER_COUNTS.n_images, seed)
     assert counts.marks == pytest.approx(PAPER_COUNTS.marks, rel=0.10)
@@ -26,10 +29,21 @@ def test_the_papers_counts_on_seeds_it_was_not_fitted_on(seed):
 
 @pytest.mark.slow
 def test_the_papers_counts_in_the_mean_of_unseen_seeds():
-    counts = mean_counts(PAPER_LAW, PAPER_COUNTS.n_images, range(100, 112))
+    counts = mean_counts(PAPER_LAW, PAPER_COUNTS.n_images, range(300, 312))
     assert counts.marks == pytest.approx(PAPER_COUNTS.marks, rel=0.05)
     assert counts.marked_images == pytest.approx(PAPER_COUNTS.marked_images, rel=0.05)
     assert counts.golden == pytest.approx(PAPER_COUNTS.golden, rel=0.05)
+
+
+def test_the_fit_has_the_distractors_of_phantoms():
+    """Their sizes are measured constants of the fit; those of a few phantoms must agree."""
+    found = [blob.diameter_mm for seed in range(6) for blob in phantom_background(phantom(seed=seed)).blobs]
+    drawn = [distractor_mm(np.random.default_rng(seed)) for seed in range(2000)]
+    assert np.mean(found) == pytest.approx(np.mean(drawn), rel=0.1)
+    split_from = PAPER_LAW.readers.split_from_mm
+    assert np.mean(np.array(found) >= split_from) == pytest.approx(
+        np.mean(np.array(drawn) >= split_from), abs=0.1
+    )
 
 
 def test_counts_are_the_same_for_the_same_seed():

@@ -7,10 +7,10 @@ from pathlib import Path
 from overread.errors import InvalidInputError, UsageError
 from overread.images import GRID_MM
 from overread.simulate.backgrounds import background_files
-from overread.simulate.benchmarks.frozen import BENCHMARKS, frozen_cohort
+from overread.simulate.benchmarks.frozen import BENCHMARKS
 from overread.simulate.cases import CaseLaw
-from overread.simulate.reader_fit import PAPER_LAW, law_for_readers
-from overread.simulate.recipes import FileRecipe, NihRecipe, PhantomRecipe, Recipe
+from overread.simulate.reader_fit import law_for_readers
+from overread.simulate.recipes import FileRecipe, FrozenPhantomRecipe, NihRecipe, PhantomRecipe, Recipe
 from overread.simulate.study_folder import Format, Progress, write_study
 
 __all__ = ["benchmark", "cohort"]
@@ -103,8 +103,7 @@ def benchmark_recipe(name: str, backgrounds: str | Path | None, images_csv: str 
     if name not in BENCHMARKS:
         raise UsageError(f"there is no benchmark {name!r}; there are {', '.join(sorted(BENCHMARKS))}")
     if name == "phantom-1978":
-        about = frozen_cohort(name).about
-        return PhantomRecipe(int(about["counts"]["images"]), PAPER_LAW, int(about["seed"]))
+        return FrozenPhantomRecipe()
     if backgrounds is None or images_csv is None:
         raise UsageError(f"{name} needs the folder of its backgrounds and their table of spacings")
     return NihRecipe(Path(backgrounds), Path(images_csv))

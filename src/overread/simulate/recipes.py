@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from overread.images import GRID_MM
 from overread.simulate.backgrounds import BackgroundFile, file_background, phantom_background
 from overread.simulate.benchmarks.frozen import FrozenCohort, frozen_cohort
-from overread.simulate.benchmarks.nih import NIH_GRID_MM, nih_background, nih_files
+from overread.simulate.benchmarks.nih import nih_background, nih_files
 from overread.simulate.cases import Background, CaseLaw, draw_case, inserted_pixels
 from overread.simulate.nodules import Nodule, nodule_mask
 from overread.simulate.phantom import Phantom, phantom
@@ -26,9 +26,11 @@ from overread.simulate.reader_fit import nodule_counts
 from overread.simulate.readers import draw_readings
 from overread.simulate.tables import distractor_rows, mark_rows, nodule_rows, nodules_by_image
 
-__all__ = ["FileRecipe", "MadeImage", "NihRecipe", "PhantomRecipe", "Recipe"]
+__all__ = ["FileRecipe", "FrozenPhantomRecipe", "MadeImage", "NihRecipe", "PhantomRecipe", "Recipe"]
 
 ANATOMY_BITS = ("left_lung", "right_lung", "ribs", "clavicles", "heart", "mediastinum")
+PHANTOM_NAME = "phantom "
+PHANTOM_GRID_MM = 0.7
 Rows = list[dict[str, Any]]
 
 
@@ -104,7 +106,7 @@ class PhantomRecipe:
         return drawn_image(
             name,
             f"P{number + 1:05d}",
-            f"phantom {int(state[0])}",
+            f"{PHANTOM_NAME}{int(state[0])}",
             background,
             self,
             number,
@@ -165,22 +167,59 @@ class NihRecipe:
     def make(self, number: int) -> MadeImage:
         """See `Recipe`."""
         cohort = self.cohort
-        row = cohort.images.iloc[number]
-        image_id = str(row["image_id"])
-        file = nih_files(cohort, self.folder, self.images_csv)[row["background"]]
-        nodules = nodules_by_image(of_image(cohort.nodules, image_id)).get(image_id, [])
-        background = nih_background(file)
-        return MadeImage(
-            image_id,
-            file.patient_id,
-            str(row["background"]),
-            inserted_pixels(background, nodules),
-            NIH_GRID_MM,
-            labels(nodules, background.pixels.shape, NIH_GRID_MM),
-            None,
-            *(records(of_image(table, image_id)) for table in (cohort.nodules, cohort.distractors)),
-            *(records(of_image(table, image_id)) for table in (cohort.readings, cohort.marks)),
-        )
+        name = cohort.images["background"].iloc[number]
+        file = nih_files(cohort, self.folder, self.images_csv)[name]
+        return frozen_image(cohort, number, file.patient_id, nih_background(file), None)
+
+
+@dataclass(frozen=True)
+class FrozenPhantomRecipe:
+    """The frozen benchmark phantom-1978: the phantoms by their seeds, everything else from the package."""
+
+    @property
+    def cohort(self) -> FrozenCohort:
+        """The frozen tables."""
+        return frozen_cohort("phantom-1978")
+
+    @property
+    def n_images(self) -> int:
+        """See `Recipe`."""
+        return len(self.cohort.images)
+
+    def settings(self) -> dict[str, Any]:
+        """See `Recipe`."""
+        return {"kind": "benchmark", "name": self.cohort.name}
+
+    def make(self, number: int) -> MadeImage:
+        """See `Recipe`."""
+        seed = int(self.cohort.images["background"].iloc[number].removeprefix(PHANTOM_NAME))
+        image = phantom(seed=seed, mm_per_px=PHANTOM_GRID_MM)
+        patient_id = f"P{number + 1:05d}"
+        return frozen_image(self.cohort, number, patient_id, phantom_background(image), anatomy_bits(image))
+
+
+def frozen_image(
+    cohort: FrozenCohort,
+    number: int,
+    patient_id: str,
+    background: Background,
+    anatomy: NDArray[np.uint16] | None,
+) -> MadeImage:
+    """Put what the tables of a frozen cohort say on a background."""
+    row = cohort.images.iloc[number]
+    image_id = str(row["image_id"])
+    nodules = nodules_by_image(of_image(cohort.nodules, image_id)).get(image_id, [])
+    return MadeImage(
+        image_id,
+        patient_id,
+        str(row["background"]),
+        inserted_pixels(background, nodules),
+        background.mm_per_px,
+        labels(nodules, background.pixels.shape, background.mm_per_px),
+        anatomy,
+        *(records(of_image(table, image_id)) for table in (cohort.nodules, cohort.distractors)),
+        *(records(of_image(table, image_id)) for table in (cohort.readings, cohort.marks)),
+    )
 
 
 def drawn_image(

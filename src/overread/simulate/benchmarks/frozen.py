@@ -55,9 +55,9 @@ class FrozenCohort:
         How it was drawn, what it counted, and with which versions.
     images
         The manifest: image_id, background, n_rows, n_columns, sha256 of the pixels (`pixel_fingerprint`),
-        block_means. Empty while a benchmark is defined but not yet frozen.
+        block_means.
     nodules, distractors, readings, marks
-        What is in the images, and what was marked. Empty tables where the name alone draws them.
+        What is in the images, and what was marked.
     """
 
     name: str
@@ -102,9 +102,7 @@ def frozen_cohort(name: str) -> FrozenCohort:
     folder = resources.files("overread.simulate.benchmarks").joinpath(BENCHMARKS[name])
     about = json.loads(folder.joinpath("about.json").read_text(encoding="utf-8"))
     with resources.as_file(folder) as files:
-        tables = {kind: read_frozen(files / f"{kind}.csv") for kind in about["tables"]}
-    empty = pd.DataFrame()
-    return FrozenCohort(name, about, *(tables.get(kind, empty) for kind in TABLES))
+        return FrozenCohort(name, about, *(read_frozen(files / f"{kind}.csv") for kind in TABLES))
 
 
 def read_frozen(path: Path) -> pd.DataFrame:
@@ -147,10 +145,8 @@ def compare_image(cohort: FrozenCohort, image_id: str, pixels: NDArray[np.uint16
 
 
 def compare_folder(name: str, folder: str | Path) -> list[Agreement]:
-    """Compare the images of a study folder with the manifest of a benchmark; nothing where it has none yet."""
+    """Compare the images of a study folder with the manifest of a benchmark."""
     cohort = frozen_cohort(name)
-    if cohort.images.empty:
-        return []
     paths = pd.read_csv(Path(folder) / "images.csv", dtype=str).set_index("image_id")["path"]
     return [
         compare_image(cohort, image_id, read_source(Path(folder) / paths[image_id]).stored)

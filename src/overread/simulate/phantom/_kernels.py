@@ -1,4 +1,4 @@
-"""Compiled drawing of curved tubes."""
+"""Compiled drawing of curved tubes, and of bodies between two borders."""
 
 from __future__ import annotations
 
@@ -108,3 +108,43 @@ def attach_targets(
             previous = n_nodes
             n_nodes += 1
     return n_nodes
+
+
+@kernel
+def smooth_branch(nodes: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Four points a node along a branch, as (3, n): columns and rows averaged over five of them, and the radius."""
+    n, n_fine = nodes.shape[0], 4 * nodes.shape[0]
+    straight, fine = np.empty((2, n_fine)), np.empty((3, n_fine))
+    for i in range(n_fine):
+        t = i * (n - 1) / (n_fine - 1)
+        k = min(int(t), n - 2)
+        share = t - k
+        for axis in range(2):
+            straight[axis, i] = nodes[k, axis] + share * (nodes[k + 1, axis] - nodes[k, axis])
+        fine[2, i] = radius[k] + share * (radius[k + 1] - radius[k])
+    for i in range(n_fine):
+        for axis in range(2):
+            total = 0.0
+            for j in range(i - 2, i + 3):
+                total += straight[axis, min(max(j, 0), n_fine - 1)]
+            fine[axis, i] = total / 5
+    return fine
+
+
+@kernel
+def chord_between(
+    x: Floats, y: Floats, first: float, step: float, right: NDArray[np.float64], left: NDArray[np.float64]
+) -> Floats:
+    """Half chord of a body with an elliptic section that reaches from -right to left, given every ``step`` of y."""
+    out = np.zeros(x.shape, dtype=np.float32)
+    for r in range(x.shape[0]):
+        for c in range(x.shape[1]):
+            t = min(max((y[r, c] - first) / step, 0.0), right.size - 1.0)
+            k = min(int(t), right.size - 2)
+            from_right = right[k] + (t - k) * (right[k + 1] - right[k])
+            to_left = left[k] + (t - k) * (left[k + 1] - left[k])
+            middle, half = (to_left - from_right) / 2, max((to_left + from_right) / 2, 1e-3)
+            rho = (x[r, c] - middle) / half
+            if rho * rho < 1.0:
+                out[r, c] = np.sqrt(1.0 - rho * rho)
+    return out

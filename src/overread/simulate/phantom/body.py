@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.simulate.phantom.arms import make_arms
+from overread.simulate.phantom.bands import by_bands
 from overread.simulate.phantom.cage import make_cage
 from overread.simulate.phantom.detector import power_law_noise
 from overread.simulate.phantom.distractors import Distractors, draw_distractors
@@ -58,13 +59,33 @@ def make_body(patient: Patient, *, seed: int, shape: tuple[int, int], mm_per_px:
     haze = hilar_haze(view, seed=seed)
     gas = abdominal_gas(view, diaphragm, seed=seed)
     texture = power_law_noise(shape, 3.7, stream(seed, "texture"), longest_px=60 / mm_per_px)
-    air = (1 - LUNG_DENSITY) * lungs.lung_mm + gas + mediastinum.airway_mm
-    air = (
-        air
-        - (VESSEL_CONTRAST * vessels + haze * (1 + 0.6 * texture)) * np.minimum(lungs.lung_mm / 20, 1)
-        + 5.8 * texture * np.where(lungs.lung_mm > 0, 1, 0.8)
+    air = gas + mediastinum.airway_mm
+    integral = by_bands(
+        _line_integral,
+        tissue,
+        lungs.lung_mm,
+        air,
+        vessels,
+        haze,
+        texture,
+        skeleton.amount,
+        distractors.amount,
     )
+    return Body(view, integral, tissue > 20, lungs, mediastinum, skeleton, distractors)
+
+
+def _line_integral(
+    tissue: Floats,
+    lung: Floats,
+    other_air: Floats,
+    vessels: Floats,
+    haze: Floats,
+    texture: Floats,
+    bone: Floats,
+    distractors: Floats,
+) -> Floats:
+    """Add up what is along each beam; all but the last two in mm."""
+    in_lung = (VESSEL_CONTRAST * vessels + haze * (1 + 0.6 * texture)) * np.minimum(lung / 20, 1)
+    air = (1 - LUNG_DENSITY) * lung + other_air - in_lung + 5.8 * texture * np.where(lung > 0, 1, 0.8)
     inside = tissue > 0
-    soft = np.maximum(tissue - air, 0) * inside
-    integral = SOFT_ABSORPTION * soft + skeleton.amount * inside + distractors.amount
-    return Body(view, integral.astype(np.float32), tissue > 20, lungs, mediastinum, skeleton, distractors)
+    return SOFT_ABSORPTION * np.maximum(tissue - air, 0) * inside + bone * inside + distractors

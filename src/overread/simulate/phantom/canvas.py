@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from overread.simulate.phantom._kernels import draw_tube
 from overread.simulate.phantom.view import View
 
-__all__ = ["CORTEX", "MARROW", "Canvas", "chord", "fourth_power", "smooth_step"]
+__all__ = ["CORTEX", "MARROW", "Canvas", "chord", "columns_within", "fourth_power", "smooth_step"]
 
 Floats = NDArray[np.float32]
 Marks = NDArray[np.uint8]
@@ -34,6 +34,12 @@ def smooth_step(value: NDArray[np.floating], low: float, high: float) -> Floats:
     """Cubic step from 0 at low to 1 at high."""
     t: Floats = np.clip((value - low) / (high - low), 0, 1)
     return t * t * (3 - 2 * t)
+
+
+def columns_within(x: Floats, reach_mm: float) -> slice:
+    """Columns of an image that hold every pixel with abs(x) below the reach."""
+    near = np.flatnonzero((np.abs(x) < reach_mm).any(axis=0))
+    return slice(int(near[0]), int(near[-1]) + 1) if len(near) else slice(0, 0)
 
 
 class Canvas:

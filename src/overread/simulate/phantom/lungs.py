@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.simulate.phantom.bands import row_bands
 from overread.simulate.phantom.cage import APEX_Y_MM, Cage
 from overread.simulate.phantom.canvas import chord, fourth_power, smooth_step
 from overread.simulate.phantom.mediastinum import Mediastinum
@@ -79,6 +80,17 @@ def make_diaphragm(patient: Patient, *, seed: int) -> Diaphragm:
 def make_lungs(view: View, cage: Cage, diaphragm: Diaphragm, mediastinum: Mediastinum) -> Lungs:
     """Air along each beam: the cage's chord less mediastinum, heart and what the diaphragm takes."""
     x, y = view.at(0.0)
+    bands = [
+        _in_band(x[rows], y[rows], cage, diaphragm, mediastinum.share[rows], mediastinum.heart[rows])
+        for rows in row_bands(view.shape)
+    ]
+    return Lungs(**{f.name: np.concatenate([getattr(band, f.name) for band in bands]) for f in fields(Lungs)})
+
+
+def _in_band(
+    x: Floats, y: Floats, cage: Cage, diaphragm: Diaphragm, mediastinum: Floats, heart: Masks
+) -> Lungs:
+    """Lungs of some rows."""
     wall = cage.half_width(y) - PLEURA_MM
     depth = 2 * cage.half_depth(y)
     across = x / wall
@@ -87,20 +99,20 @@ def make_lungs(view: View, cage: Cage, diaphragm: Diaphragm, mediastinum: Medias
     side = 1 - fourth_power(across)
     inside = (side > 0) & (below_cap > 0)
     cage_mm = depth * chord(side) * np.minimum(chord(below_cap / 30), 1)
-    free = cage_mm * (1 - (1 - AIR_LEFT_BY_HEART) * mediastinum.share)
+    free = cage_mm * (1 - (1 - AIR_LEFT_BY_HEART) * mediastinum)
     under = y - diaphragm.edge(x, cage)
     sulcus = 8 + 46 * smooth_step(np.abs(x), 25, 85)
     edge = smooth_step(under, -0.7, 0.7)
     solid = edge * (0.4 + 0.6 * np.minimum(chord(under / sulcus), 1))
     lung = np.where(inside, free * (1 - solid), 0).astype(np.float32)
     above = inside & (under <= 0)
-    fields = above & ~(mediastinum.share > 0)
+    fields = above & ~(mediastinum > 0)
     return Lungs(
         lung_mm=lung,
         left=fields & (x < 0),
         right=fields & (x >= 0),
-        heart=above & mediastinum.heart,
-        mediastinum=above & (mediastinum.share > 0),
+        heart=above & heart,
+        mediastinum=above & (mediastinum > 0),
         below_dome=inside & (under > 0) & (lung > 0),
         inside_cage=inside,
     )

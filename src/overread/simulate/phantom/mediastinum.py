@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 from scipy.ndimage import gaussian_filter1d
 
+from overread.simulate.phantom._kernels import chord_between
+from overread.simulate.phantom.bands import by_bands
 from overread.simulate.phantom.cage import Cage
-from overread.simulate.phantom.canvas import chord, fourth_power
+from overread.simulate.phantom.canvas import chord, columns_within, fourth_power
 from overread.simulate.phantom.patient import Patient
 from overread.simulate.phantom.streams import stream
 from overread.simulate.phantom.view import View
@@ -23,6 +25,7 @@ Masks = NDArray[np.bool_]
 HEART_Z_MM = -30.0
 HEART_TOP_MM = 88.0
 BORDER_SMOOTHING_MM = 5.0
+AIRWAY_REACH_MM = 75.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +41,8 @@ def make_mediastinum(view: View, patient: Patient, cage: Cage, *, dome_y: float,
     """Place heart and great vessels; the heart sits on the diaphragm at height ``dome_y``."""
     rng = stream(seed, "mediastinum")
     heart = _heart(view, patient, cage, dome_y, rng)
-    vessels = _great_vessels(view, patient, rng)
-    share = np.sqrt(np.sqrt(fourth_power(heart) + fourth_power(vessels)))
+    column, knob = _great_vessels(view, patient, rng)
+    share = np.sqrt(np.sqrt(fourth_power(heart) + fourth_power(column) + fourth_power(knob)))
     return Mediastinum(
         share=np.minimum(share, 1),
         airway_mm=_airway(view, rng),
@@ -51,14 +54,12 @@ def _between(
     x: Floats, y: Floats, knots: NDArray[np.float64], right: NDArray[np.float64], left: NDArray[np.float64]
 ) -> Floats:
     """Half chord of a body with an elliptic section between two borders that change with height."""
-    fine = np.linspace(knots[0], knots[-1], 600)
-    sigma = BORDER_SMOOTHING_MM / (fine[1] - fine[0])
-    smooth = [
-        gaussian_filter1d(PchipInterpolator(knots, b)(fine), sigma, mode="nearest") for b in (right, left)
-    ]
-    from_right, to_left = (np.interp(y, fine, border).astype(np.float32) for border in smooth)
-    middle, half = (to_left - from_right) / 2, (to_left + from_right) / 2
-    return chord(1 - ((x - middle) / np.maximum(half, 1e-3)) ** 2)
+    fine, step = np.linspace(knots[0], knots[-1], 600, retstep=True)
+    smooth_right, smooth_left = (
+        gaussian_filter1d(PchipInterpolator(knots, b)(fine), BORDER_SMOOTHING_MM / step, mode="nearest")
+        for b in (right, left)
+    )
+    return chord_between(x, y, float(fine[0]), float(step), smooth_right, smooth_left)
 
 
 def _heart(view: View, patient: Patient, cage: Cage, dome_y: float, rng: np.random.Generator) -> Floats:
@@ -76,7 +77,8 @@ def _heart(view: View, patient: Patient, cage: Cage, dome_y: float, rng: np.rand
     return np.where(inside, _between(x, y, knots, right, left), 0).astype(np.float32)
 
 
-def _great_vessels(view: View, patient: Patient, rng: np.random.Generator) -> Floats:
+def _great_vessels(view: View, patient: Patient, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Half chords of the upright vessels and of the aortic knob."""
     x, y = view.at(5.0)
     age = (patient.age_years - 50) / 40
     shift = rng.normal(0, 4)
@@ -89,18 +91,25 @@ def _great_vessels(view: View, patient: Patient, rng: np.random.Generator) -> Fl
     radius = 15 + 2.5 * age + rng.normal(0, 1.2)
     off_x, off_y = x - (21 + 4 * age), (y - (66 + shift - 3 * age)) / 1.12
     knob = chord(1 - (off_x * off_x + off_y * off_y) / (radius * radius)) * 0.7
-    return np.sqrt(np.sqrt(fourth_power(column) + fourth_power(knob)))
+    return column, knob
 
 
 def _airway(view: View, rng: np.random.Generator) -> Floats:
     """Air in the trachea and the main bronchi."""
     x, y = view.at(15.0)
+    middle = columns_within(x, AIRWAY_REACH_MM)
     shift = rng.normal(-2, 2)
     carina = 92 + rng.normal(0, 4)
-    drift = shift * np.clip((y + 60) / 150, 0, 1)
-    trachea = chord(1 - ((x - drift) / 9) ** 2) * 18 * (y < carina)
-    below = np.maximum(y - carina + 6, 0)
-    right = chord(1 - ((x - drift + below * 0.62) / 8) ** 2)
-    left = chord(1 - ((x - drift - below * 0.95) / 8.5) ** 2)
-    fade = np.clip(1 - below / 38, 0, 1) * (y >= carina - 6)
-    return np.maximum(trachea, np.maximum(right, left) * 14 * fade).astype(np.float32)
+
+    def air(x: Floats, y: Floats) -> Floats:
+        drift = shift * np.clip((y + 60) / 150, 0, 1)
+        trachea = chord(1 - ((x - drift) / 9) ** 2) * 18 * (y < carina)
+        below = np.maximum(y - carina + 6, 0)
+        right = chord(1 - ((x - drift + below * 0.62) / 8) ** 2)
+        left = chord(1 - ((x - drift - below * 0.95) / 8.5) ** 2)
+        fade = np.clip(1 - below / 38, 0, 1) * (y >= carina - 6)
+        return np.maximum(trachea, np.maximum(right, left) * 14 * fade)
+
+    total = np.zeros(view.shape, dtype=np.float32)
+    total[:, middle] = by_bands(air, x[:, middle], y[:, middle])
+    return total

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from overread.simulate.phantom.arms import Arms
+from overread.simulate.phantom.bands import by_bands
 from overread.simulate.phantom.cage import BASE_Y_MM, Cage
 from overread.simulate.phantom.canvas import chord, fourth_power, smooth_step
 from overread.simulate.phantom.detector import power_law_noise
@@ -28,12 +31,19 @@ def soft_tissue(view: View, patient: Patient, cage: Cage, arms: Arms, *, seed: i
     Trunk, shoulders, neck and arms run into each other: the fourth root of the sum of their fourth powers.
     """
     rng = stream(seed, "trunk")
-    x, y = view.at(0.0)
-    body = fourth_power(_trunk(x, y, patient, cage))
-    for part in (_shoulders(x, y, patient), _neck(x, y, patient, rng), _arms(x, y, patient, arms)):
-        body += fourth_power(part)
-    on_top = _breasts(view, patient, cage, rng) + _pectorals(x, y, patient) + _beside_spine(x, y)
-    return np.sqrt(np.sqrt(body)) + on_top
+    chin_y = -128 + rng.normal(0, 12)
+    breasts = _place_breasts(patient, cage, rng)
+
+    def thickness(x: Floats, y: Floats, front_x: Floats, front_y: Floats) -> Floats:
+        body = fourth_power(_trunk(x, y, patient, cage))
+        for part in (_shoulders(x, y, patient), _neck(x, y, patient, chin_y), _arms(x, y, patient, arms)):
+            body += fourth_power(part)
+        on_top = _pectorals(x, y, patient) + _beside_spine(x, y)
+        for breast in breasts:
+            on_top += _breast(front_x, front_y, patient, breast)
+        return np.sqrt(np.sqrt(body)) + on_top
+
+    return by_bands(thickness, *view.at(0.0), *view.at(BREAST_Z_MM))
 
 
 def _trunk(x: Floats, y: Floats, patient: Patient, cage: Cage) -> Floats:
@@ -54,11 +64,10 @@ def _shoulders(x: Floats, y: Floats, patient: Patient) -> Floats:
     return (135 + patient.fat_mm) * below * side * (1 - smooth_step(y, 60, 190))
 
 
-def _neck(x: Floats, y: Floats, patient: Patient, rng: np.random.Generator) -> Floats:
+def _neck(x: Floats, y: Floats, patient: Patient, chin_y: float) -> Floats:
     """Neck, and the chin above it where the plate is tall enough."""
     half = 48 + 0.2 * patient.fat_mm + 40 * smooth_step(y, -60, 20)
     neck = 128 * chord(1 - (x / half) ** 2) * (1 - smooth_step(y, -10, 60))
-    chin_y = -128 + rng.normal(0, 12)
     chin = chord(1 - (x / 62) ** 2 - (np.maximum(y - chin_y, 0) / 24) ** 2)
     return neck + 110 * chin
 
@@ -70,23 +79,33 @@ def _arms(x: Floats, y: Floats, patient: Patient, arms: Arms) -> Floats:
     return (86 + patient.fat_mm) * (left + right) * round_top
 
 
-def _breasts(view: View, patient: Patient, cage: Cage, rng: np.random.Generator) -> Floats:
-    """Breasts with a crisp lower border that run out smoothly above."""
-    total = np.zeros(view.shape, dtype=np.float32)
+@dataclass(frozen=True)
+class Breast:
+    """Side -1 is the image's left; x from the midline."""
+
+    side: int
+    x_mm: float
+    y_mm: float
+
+
+def _place_breasts(patient: Patient, cage: Cage, rng: np.random.Generator) -> list[Breast]:
     if patient.breast_mm == 0:
-        return total
-    x, y = view.at(BREAST_Z_MM)
+        return []
+    y = 168 + 0.35 * patient.breast_mm + rng.normal(0, 6)
+    return [
+        Breast(side, 0.62 * cage.half_width_mm + rng.normal(0, 4), y + rng.normal(0, 4)) for side in (-1, 1)
+    ]
+
+
+def _breast(x: Floats, y: Floats, patient: Patient, breast: Breast) -> Floats:
+    """Thickness of a breast: a crisp lower border, running out smoothly above."""
     width = 48 + 0.45 * patient.breast_mm
-    sag = rng.normal(0, 6)
-    for side in (-1, 1):
-        centre_x = 0.62 * cage.half_width_mm + rng.normal(0, 4)
-        dy = y - (168 + 0.35 * patient.breast_mm + sag + rng.normal(0, 4))
-        height = np.where(dy > 0, 0.8 * width, 1.9 * width).astype(np.float32)
-        ball = chord(1 - ((side * x - centre_x) / width) ** 2 - (dy / height) ** 2)
-        crisp = smooth_step(dy, -20, 25)
-        runs_out = 1 - 0.7 * smooth_step(-dy, 0, 1.9 * width)
-        total += patient.breast_mm * runs_out * (ball * crisp + ball * ball * ball * (1 - crisp))
-    return total
+    dy = y - breast.y_mm
+    height = np.where(dy > 0, 0.8 * width, 1.9 * width).astype(np.float32)
+    ball = chord(1 - ((breast.side * x - breast.x_mm) / width) ** 2 - (dy / height) ** 2)
+    crisp = smooth_step(dy, -20, 25)
+    runs_out = 1 - 0.7 * smooth_step(-dy, 0, 1.9 * width)
+    return patient.breast_mm * runs_out * (ball * crisp + ball * ball * ball * (1 - crisp))
 
 
 def _pectorals(x: Floats, y: Floats, patient: Patient) -> Floats:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import uniform_filter1d
 
-from overread.simulate.phantom._kernels import attach_targets
+from overread.simulate.phantom._kernels import attach_targets, smooth_branch
+from overread.simulate.phantom.bands import by_bands
 from overread.simulate.phantom.canvas import Canvas
 from overread.simulate.phantom.lungs import Lungs
 from overread.simulate.phantom.streams import stream
@@ -128,12 +128,7 @@ def _draw(canvas: Canvas, nodes: Points, radius: Points) -> None:
     taper = radius.copy()
     taper[0] = min(taper[0], 1.15 * taper[1])
     taper[-1] *= 0.3
-    t = np.arange(len(nodes), dtype=np.float64)
-    fine = np.linspace(0, t[-1], 4 * len(nodes))
-    columns, rows = (
-        uniform_filter1d(np.interp(fine, t, nodes[:, k]), 5, mode="nearest") / mm for k in (0, 1)
-    )
-    r = np.interp(fine, t, taper) / mm
+    columns, rows, r = smooth_branch(nodes, taper) / mm
     drawn = np.maximum(r, 0.75)
     canvas.tube_px(columns, rows, radius_px=drawn, depth_mm=2 * mm * r * r / drawn)
 
@@ -141,12 +136,14 @@ def _draw(canvas: Canvas, nodes: Points, radius: Points) -> None:
 def hilar_haze(view: View, *, seed: int) -> Floats:
     """Soft tissue of the hila in mm: lymph nodes, bronchial walls and vessels too small to draw."""
     rng = stream(seed, "hila")
-    x, y = view.at(0.0)
-    total = np.zeros(view.shape, dtype=np.float32)
-    for side in (-1, 1):
-        cy = HILUM_Y_MM[int(side > 0)] + 8 + rng.normal(0, 4)
-        dx, dy = side * x - 36, y - cy
-        lean = (dx - 0.25 * dy) / 19
-        strength = rng.uniform(14, 26)
-        total += strength * np.exp(-lean * lean - (dy / 34) ** 2)
-    return total
+    hila = [(side, HILUM_Y_MM[int(side > 0)] + 8 + rng.normal(0, 4), rng.uniform(14, 26)) for side in (-1, 1)]
+
+    def haze(x: Floats, y: Floats) -> Floats:
+        total = np.zeros_like(x)
+        for side, middle_y, strength in hila:
+            dx, dy = side * x - 36, y - middle_y
+            lean = (dx - 0.25 * dy) / 19
+            total += strength * np.exp(-lean * lean - (dy / 34) ** 2)
+        return total
+
+    return by_bands(haze, *view.at(0.0))

@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.simulate.phantom.bands import row_bands
 from overread.simulate.phantom.patient import Patient
 from overread.simulate.phantom.streams import stream
 
@@ -77,9 +78,12 @@ class View:
         u = ((np.arange(width) - (width - 1) / 2)[None, :] * self.mm_per_px).astype(np.float32)
         v = ((np.arange(height) - (height - 1) / 2)[:, None] * self.mm_per_px).astype(np.float32)
         c, s = math.cos(self.roll), math.sin(self.roll)
-        straight_u, straight_v = c * u + s * v, c * v - s * u
-        du, dv = self.bend(straight_u, straight_v)
-        return straight_u + du, straight_v + dv
+        plane_u, plane_v = np.empty(self.shape, np.float32), np.empty(self.shape, np.float32)
+        for rows in row_bands(self.shape):
+            straight_u, straight_v = c * u + s * v[rows], c * v[rows] - s * u
+            du, dv = self.bend(straight_u, straight_v)
+            plane_u[rows], plane_v[rows] = straight_u + du, straight_v + dv
+        return plane_u, plane_v
 
     def at(self, z: float) -> tuple[Floats, Floats]:
         """Patient coordinates x, y of every pixel on the plane at depth z."""
