@@ -43,6 +43,7 @@ MOST_FEATURES = 80
 N_FOLDS = 3
 KEYS = ["image_id", "candidate_id"]
 SIZES = (0.0, 10.0, 15.0, 20.0, 1000.0)
+CONTRASTS = (0.0, 1.5, 2.0, 2.5, 10.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +155,7 @@ def load(study: Path, work: Path, limit: int, workers: int) -> Cohort:
     images = pd.read_csv(study / "images.csv", dtype=str)
     marks = pd.read_csv(study / "marks.csv", dtype={"image_id": str, "reader_id": str, "mark_id": str})
     readings = pd.read_csv(study / "readings.csv", dtype=str)
-    truth = merge_marks(marks, readings)
+    truth = with_contrast(merge_marks(marks, readings), study)
     placed = images.assign(path=[study / path for path in images["path"]])
     table = measured(placed, work / f"shards-{limit}", limit, workers)
     found = ["image_id", "candidate_id", "x_mm", "y_mm", "radius_mm", "response"]
@@ -168,6 +169,18 @@ def load(study: Path, work: Path, limit: int, workers: int) -> Cohort:
     )
     fold = balanced_parts(loads.astype(float), N_FOLDS, generator=np.random.default_rng(0))[codes]
     return Cohort(images, truth, candidates, features, pd.Series(fold))
+
+
+def with_contrast(truth: pd.DataFrame, study: Path) -> pd.DataFrame:
+    """Truth with the contrast to noise of the nodule that its marks mean; none where they mean no nodule."""
+    meant = pd.read_csv(study / "known" / "marks.csv", dtype=str)
+    nodules = pd.read_csv(study / "known" / "nodules.csv").rename(columns={"nodule_id": "object_id"})
+    contrast = (
+        meant.merge(nodules[["image_id", "object_id", "conspicuity"]], how="left")
+        .set_index("mark_id")["conspicuity"]
+        .astype(float)
+    )
+    return truth.assign(contrast=[contrast[list(marks)].max() for marks in truth["mark_ids"]])
 
 
 def fitted(training: Cohort, labels: str, columns: Sequence[str]) -> SoftMILLogisticRegression:
@@ -272,23 +285,17 @@ def main() -> None:
         cohort.candidates, cohort.truth, cohort.images, scores=soft, fp_targets=TARGETS, n_shifts=10
     )
     print(markdown(chance.points.round(3).to_dict("records")))
-    sizes = sensitivity_by(matchings["soft"], lesion_sizes_mm(matchings["soft"]), fp_target=1.0, bins=SIZES)
-    print(
-        markdown(
-            sizes[
-                [
-                    "stratum",
-                    "n_gts",
-                    "n_reached",
-                    "gt_sensitivity",
-                    "gt_sensitivity_lower",
-                    "gt_sensitivity_upper",
-                ]
-            ]
-            .round(3)
-            .to_dict("records")
-        )
-    )
+    shown = [
+        "stratum",
+        "n_gts",
+        "n_reached",
+        "gt_sensitivity",
+        "gt_sensitivity_lower",
+        "gt_sensitivity_upper",
+    ]
+    for by, bins in ((lesion_sizes_mm(matchings["soft"]), SIZES), ("contrast", CONTRASTS)):
+        strata = sensitivity_by(matchings["soft"], by, fp_target=1.0, bins=bins)
+        print(markdown(strata[shown].round(3).to_dict("records")))
     paired = compare(matchings["hard"], matchings["soft"], fp_targets=TARGETS).table()
     print("Soft minus hard:\n")
     print(
