@@ -1,13 +1,14 @@
 """The whole chain on the frozen benchmark nih-240x3, three folds by background.
 
     overread simulate STUDY --benchmark nih-240x3 --backgrounds NIH/images --images-csv NIH/images.csv --format png
-    python -m benchmarks.whole_chain STUDY WORK [--limit 100] [--ablate] [--workers 2]
+    python -m benchmarks.whole_chain STUDY WORK [--limit 100] [--ablate] [--real NIH] [--workers 2]
 
 WORK gets one Parquet shard an image with candidates and features, and scores.json. What is there already is kept. In
-each fold two thirds of the backgrounds are for training: a path of penalties is fitted to two thirds of these, lambda
-is chosen on the last third by the mean sensitivity at 0.5, 1 and 2 false positives per image with at most 80
-features, and the model is fitted again to both. Every image is scored once, by the fold that has not seen its
-background. Writes Markdown to standard output.
+each fold a path of penalties is fitted to two thirds of the backgrounds, and the smallest penalty with at most 80
+features is taken: nothing is chosen by looking at detections. Every image is scored once, by the fold that has not
+seen its background. With --real also the area under the ROC curve of the highest score of an image, for the untouched
+radiographs of NIH labelled Nodule or Mass against those labelled No Finding; the latter are scored by the fold that has
+not seen them, the former by the mean of all folds. Writes Markdown to standard output.
 """
 
 from __future__ import annotations
@@ -30,10 +31,8 @@ from overread.froc import (
     bootstrap,
     chance_level,
     compare,
-    froc_curve,
     lesion_sizes_mm,
     match,
-    sensitivity_at,
     sensitivity_by,
 )
 from overread.models import SoftMILLogisticRegression, SoftMILPath
@@ -44,6 +43,7 @@ MOST_FEATURES = 80
 N_FOLDS = 3
 KEYS = ["image_id", "candidate_id"]
 SIZES = (0.0, 10.0, 15.0, 20.0, 1000.0)
+CONTRASTS = (0.0, 1.5, 2.0, 2.5, 10.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,33 +75,32 @@ class Cohort:
         return match(self.candidates, self.truth, self.images, scores=np.asarray(scores), **options)
 
 
-def work_on(task: tuple[str, str, int]) -> None:
+def work_on(task: tuple[Path, tuple[float, float], Path, int]) -> None:
     """Candidates and features of one image, as one Parquet file."""
     from overread.candidates import anatomy, generate
     from overread.features import extract
     from overread.images import read_image
 
-    source, shard, limit = task
-    radiograph = read_image(Path(source), mm_per_px=0.7)
+    source, mm_per_px, shard, limit = task
+    radiograph = read_image(source, mm_per_px=mm_per_px)
     regions = anatomy(radiograph)
     found = generate(radiograph, anatomy=regions, limit=limit)
     values = extract(radiograph, found, regions, n_threads=1)
     table = pd.concat([found, values.drop(columns="candidate_id")], axis=1)
-    part = Path(shard).with_suffix(".part")
+    part = shard.with_suffix(".part")
     table.to_parquet(part)
     part.rename(shard)
 
 
-def measured(study: Path, work: Path, limit: int, workers: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def measured(images: pd.DataFrame, shards: Path, limit: int, workers: int) -> pd.DataFrame:
     """Candidates and features of every image, from shards where they are there."""
-    images = pd.read_csv(study / "images.csv", dtype=str)
-    shards = work / f"shards-{limit}"
     shards.mkdir(parents=True, exist_ok=True)
+    spacing = images[["mm_per_px_x", "mm_per_px_y"]].astype(float).itertuples(index=False, name=None)
     tasks = [
-        (str(study / path), str(shards / f"{number:05d}.parquet"), limit)
-        for number, path in enumerate(images["path"])
+        (Path(path), mm_per_px, shards / f"{number:05d}.parquet", limit)
+        for number, (path, mm_per_px) in enumerate(zip(images["path"], spacing, strict=True))
     ]
-    missing = [task for task in tasks if not Path(task[1]).exists()]
+    missing = [task for task in tasks if not task[2].exists()]
     started = time.perf_counter()
     with ProcessPoolExecutor(workers) as pool:
         for number, _ in enumerate(pool.map(work_on, missing, chunksize=2), 1):
@@ -109,12 +108,46 @@ def measured(study: Path, work: Path, limit: int, workers: int) -> tuple[pd.Data
                 rate = (time.perf_counter() - started) / number
                 print(f"<!-- {number} of {len(missing)} images, {rate:.2f} s each -->", flush=True)
     tables = [
-        pd.read_parquet(task[1]).assign(image_id=image)
+        pd.read_parquet(task[2]).assign(image_id=image)
         for task, image in zip(tasks, images["image_id"], strict=True)
     ]
-    table = pd.concat(tables, ignore_index=True)
-    found = ["image_id", "candidate_id", "x_mm", "y_mm", "radius_mm", "response"]
-    return table[found], table.drop(columns=found[2:])
+    return pd.concat(tables, ignore_index=True)
+
+
+def real_auc(
+    given: argparse.Namespace,
+    cohort: Cohort,
+    models: Sequence[SoftMILLogisticRegression],
+    columns: Sequence[str],
+) -> str:
+    """Highest score of an image, labelled Nodule or Mass against No Finding, with a bootstrap interval."""
+    table = pd.read_csv(given.real / "images.csv", dtype={"file": str, "patient": str})
+    images = table.assign(
+        path=[given.real / "images" / name for name in table["file"]], image_id=table["file"]
+    )
+    found = measured(images, given.work / f"real-{given.limit}", given.limit, given.workers)
+    scores = np.column_stack([model.decision_instance_function(found[list(columns)]) for model in models])
+    highest = pd.DataFrame(scores).groupby(found["image_id"]).max().loc[images["image_id"]].to_numpy()
+    fold_of = dict(zip(cohort.images["patient_id"], cohort.fold, strict=True))
+    folds = images["patient"].map(fold_of)
+    clean = (images["finding_labels"] == "No Finding").to_numpy()
+    suspect = images["finding_labels"].str.contains("Nodule|Mass").to_numpy()
+    score = np.where(
+        clean, highest[np.arange(len(highest)), folds.fillna(0).astype(int)], highest.mean(axis=1)
+    )
+    wins = (score[suspect][:, None] > score[clean]) + 0.5 * (score[suspect][:, None] == score[clean])
+    random = np.random.default_rng(0)
+    drawn = [
+        wins[random.integers(len(wins), size=len(wins))][
+            :, random.integers(wins.shape[1], size=wins.shape[1])
+        ]
+        for _ in range(2000)
+    ]
+    low, high = np.quantile([part.mean() for part in drawn], [0.025, 0.975])
+    return (
+        f"Untouched radiographs, {suspect.sum()} labelled Nodule or Mass against {clean.sum()} No Finding: "
+        f"area under the ROC curve of the highest score {wins.mean():.3f} ({low:.3f}-{high:.3f})."
+    )
 
 
 def load(study: Path, work: Path, limit: int, workers: int) -> Cohort:
@@ -122,8 +155,11 @@ def load(study: Path, work: Path, limit: int, workers: int) -> Cohort:
     images = pd.read_csv(study / "images.csv", dtype=str)
     marks = pd.read_csv(study / "marks.csv", dtype={"image_id": str, "reader_id": str, "mark_id": str})
     readings = pd.read_csv(study / "readings.csv", dtype=str)
-    truth = merge_marks(marks, readings)
-    candidates, features = measured(study, work, limit, workers)
+    truth = with_contrast(merge_marks(marks, readings), study)
+    placed = images.assign(path=[study / path for path in images["path"]])
+    table = measured(placed, work / f"shards-{limit}", limit, workers)
+    found = ["image_id", "candidate_id", "x_mm", "y_mm", "radius_mm", "response"]
+    candidates, features = table[found], table.drop(columns=found[2:])
     patients, codes = np.unique(images["patient_id"], return_inverse=True)
     golden = (
         truth[truth["golden"]].groupby("image_id").size().reindex(images["image_id"]).fillna(0).to_numpy()
@@ -135,40 +171,43 @@ def load(study: Path, work: Path, limit: int, workers: int) -> Cohort:
     return Cohort(images, truth, candidates, features, pd.Series(fold))
 
 
+def with_contrast(truth: pd.DataFrame, study: Path) -> pd.DataFrame:
+    """Truth with the contrast to noise of the nodule that its marks mean; none where they mean no nodule."""
+    meant = pd.read_csv(study / "known" / "marks.csv", dtype=str)
+    nodules = pd.read_csv(study / "known" / "nodules.csv").rename(columns={"nodule_id": "object_id"})
+    contrast = (
+        meant.merge(nodules[["image_id", "object_id", "conspicuity"]], how="left")
+        .set_index("mark_id")["conspicuity"]
+        .astype(float)
+    )
+    return truth.assign(contrast=[contrast[list(marks)].max() for marks in truth["mark_ids"]])
+
+
 def fitted(training: Cohort, labels: str, columns: Sequence[str]) -> SoftMILLogisticRegression:
-    """Choose lambda on a third of the backgrounds, fit again to all."""
-    patients, codes = np.unique(training.images["patient_id"], return_inverse=True)
-    inner = np.random.default_rng(1).permutation(np.arange(len(patients)) % 3)[codes]
-    fit, judge = training.part(inner != 0), training.part(inner == 0)
-    bags = fit.bags(labels, columns)
-    path = SoftMILPath(n_lambdas=30, min_ratio=0.02).fit(bags, bags.labels)
-    few = np.flatnonzero(path.n_features_ <= MOST_FEATURES)
-    scores = path.decision_instance_function(judge.features[list(columns)])
-    means = [mean_sensitivity(judge.matching(scores[:, j])) for j in few]
-    chosen = few[int(np.argmax(means))]
-    whole = training.bags(labels, columns)
-    return path.model(chosen).fit(whole, whole.labels)
-
-
-def mean_sensitivity(matching: Any) -> float:
-    """Mean over the FP targets."""
-    return float(sensitivity_at(froc_curve(matching), TARGETS)["gt_sensitivity"].mean())
+    """Model with the smallest penalty that leaves at most `MOST_FEATURES`."""
+    bags = training.bags(labels, columns)
+    path = SoftMILPath(n_lambdas=40, min_ratio=0.025).fit(bags, bags.labels)
+    return path.model(int(np.flatnonzero(path.n_features_ <= MOST_FEATURES)[-1]))
 
 
 def out_of_fold(
     cohort: Cohort, labels: str, columns: Sequence[str]
-) -> tuple[np.ndarray, list[int], list[str]]:
-    """Scores of all candidates by models that did not see their background, and how many features they have."""
-    scores, sizes, names = np.empty(len(cohort.candidates)), [], []
+) -> tuple[np.ndarray, list[SoftMILLogisticRegression]]:
+    """Scores of all candidates by models that did not see their background, and the models by fold."""
+    scores, models = np.empty(len(cohort.candidates)), []
     for fold in range(N_FOLDS):
         model = fitted(cohort.part(cohort.fold != fold), labels, columns)
         held_out = (
             cohort.candidates["image_id"].isin(set(cohort.images["image_id"][cohort.fold == fold])).to_numpy()
         )
         scores[held_out] = model.decision_instance_function(cohort.features.loc[held_out, list(columns)])
-        sizes.append(model.fit_report_.n_features)
-        names += [str(name) for name in np.asarray(columns)[model.coef_[0] != 0]]
-    return scores, sizes, names
+        models.append(model)
+    return scores, models
+
+
+def sizes_of(models: Sequence[SoftMILLogisticRegression]) -> list[int]:
+    """Numbers of features."""
+    return [int(np.count_nonzero(model.coef_)) for model in models]
 
 
 def row(name: str, matching: Any, sizes: Sequence[int]) -> dict[str, Any]:
@@ -218,6 +257,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=100)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--ablate", action="store_true")
+    parser.add_argument("--real", type=Path, help="folder with images.csv and the untouched radiographs")
     given = parser.parse_args()
     cohort = load(given.study, given.work, given.limit, given.workers)
     columns = [name for name in cohort.features.columns if name not in KEYS]
@@ -225,13 +265,14 @@ def main() -> None:
         f"{len(cohort.images)} images, {int(cohort.truth['golden'].sum())} golden objects, {len(columns)} features\n"
     )
     print(markdown(recall_rows(cohort)))
-    soft, soft_sizes, names = out_of_fold(cohort, "soft", columns)
-    hard, hard_sizes, _ = out_of_fold(cohort, "golden", columns)
+    soft, soft_models = out_of_fold(cohort, "soft", columns)
+    hard, hard_models = out_of_fold(cohort, "golden", columns)
+    soft_sizes = sizes_of(soft_models)
     matchings = {"soft": cohort.matching(soft), "hard": cohort.matching(hard)}
     rows = [
         row("candidate response", cohort.matching(cohort.candidates["response"]), []),
         row("soft labels", matchings["soft"], soft_sizes),
-        row("hard labels", matchings["hard"], hard_sizes),
+        row("hard labels", matchings["hard"], sizes_of(hard_models)),
         row(
             "soft, single-reader objects ignored",
             matchings["soft"].with_options(single_reader="ignore"),
@@ -244,23 +285,17 @@ def main() -> None:
         cohort.candidates, cohort.truth, cohort.images, scores=soft, fp_targets=TARGETS, n_shifts=10
     )
     print(markdown(chance.points.round(3).to_dict("records")))
-    sizes = sensitivity_by(matchings["soft"], lesion_sizes_mm(matchings["soft"]), fp_target=1.0, bins=SIZES)
-    print(
-        markdown(
-            sizes[
-                [
-                    "stratum",
-                    "n_gts",
-                    "n_reached",
-                    "gt_sensitivity",
-                    "gt_sensitivity_lower",
-                    "gt_sensitivity_upper",
-                ]
-            ]
-            .round(3)
-            .to_dict("records")
-        )
-    )
+    shown = [
+        "stratum",
+        "n_gts",
+        "n_reached",
+        "gt_sensitivity",
+        "gt_sensitivity_lower",
+        "gt_sensitivity_upper",
+    ]
+    for by, bins in ((lesion_sizes_mm(matchings["soft"]), SIZES), ("contrast", CONTRASTS)):
+        strata = sensitivity_by(matchings["soft"], by, fp_target=1.0, bins=bins)
+        print(markdown(strata[shown].round(3).to_dict("records")))
     paired = compare(matchings["hard"], matchings["soft"], fp_targets=TARGETS).table()
     print("Soft minus hard:\n")
     print(
@@ -270,8 +305,10 @@ def main() -> None:
             .to_dict("records")
         )
     )
-    counts = pd.Series(names).value_counts()
-    print("Features kept in all folds:", ", ".join(counts.index[counts == N_FOLDS]), "\n")
+    kept = np.all([model.coef_[0] != 0 for model in soft_models], axis=0)
+    print("Features kept in all folds:", ", ".join(np.asarray(columns)[kept]), "\n")
+    if given.real:
+        print(real_auc(given, cohort, soft_models, columns), "\n", flush=True)
     if given.ablate:
         print(markdown(ablations(cohort, columns)))
     (given.work / "scores.json").write_text(json.dumps({"soft": soft.tolist(), "hard": hard.tolist()}))
@@ -281,8 +318,8 @@ def ablations(cohort: Cohort, columns: Sequence[str]) -> list[dict[str, Any]]:
     """Leave out each family, and take each kind alone."""
     from overread.features import CATALOGUE
 
-    family = {feature.name: feature.family for feature in CATALOGUE}
-    kind = {feature.name: feature.kind for feature in CATALOGUE}
+    family = {name: feature.family for name, feature in CATALOGUE.items()}
+    kind = {name: feature.kind for name, feature in CATALOGUE.items()}
     choices = {
         f"without {name}": [c for c in columns if family[c] != name]
         for name in dict.fromkeys(family.values())
@@ -290,8 +327,8 @@ def ablations(cohort: Cohort, columns: Sequence[str]) -> list[dict[str, Any]]:
     choices |= {f"{name} alone": [c for c in columns if kind[c] == name] for name in ("specific", "texture")}
     rows = []
     for name, chosen in choices.items():
-        scores, sizes, _ = out_of_fold(cohort, "soft", chosen)
-        rows.append(row(name, cohort.matching(scores), sizes))
+        scores, models = out_of_fold(cohort, "soft", chosen)
+        rows.append(row(name, cohort.matching(scores), sizes_of(models)))
         print(f"<!-- {rows[-1]} -->", flush=True)
     return rows
 

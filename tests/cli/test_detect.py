@@ -29,7 +29,7 @@ def test_dicom_and_png_of_the_same_pixels_have_the_same_detections(run, trained,
         assert run(["detect", model, *map(str, files), "-o", str(tmp_path / name), *spacing]) == 0
     tables = [pd.read_csv(tmp_path / name / "detections.csv", dtype={"candidate_id": str}) for name in "dp"]
     assert len(tables[0])
-    pd.testing.assert_frame_equal(*(table.drop(columns="image") for table in tables))
+    pd.testing.assert_frame_equal(*(table.drop(columns=["image", "image_id"]) for table in tables))
 
 
 def test_the_table_holds_what_reaches_the_threshold(run, trained, model, tmp_path):
@@ -108,6 +108,32 @@ def test_another_threshold_gives_another_report(run, trained, model, tmp_path):
     for fp in ("0.5", "2", "2"):
         assert run(["detect", model, str(trained.dicom[0]), "--sr", "--fp", fp, "-o", str(tmp_path)]) == 0
     assert len(list(tmp_path.glob("*.dcm"))) == 2
+
+
+def test_detections_are_a_table_that_froc_and_show_read(run, trained, model, tmp_path, capsys):
+    path, out = str(trained.png[0]), tmp_path / "out"
+    options = ["--mm-per-px", "0.7", "-o", str(out), "--all-candidates"]
+    assert run(["detect", model, path, *options]) == 0
+    table = read_table(out / "detections.csv", "candidates")
+    assert table["image_id"].unique().tolist() == [trained.png[0].name]
+    assert table["image"].unique().tolist() == [path]
+    table[["image_id", "x_mm", "y_mm", "radius_mm"]][:1].to_csv(tmp_path / "truth.csv", index=False)
+    files = [str(out / "detections.csv"), str(tmp_path / "truth.csv")]
+    quick = ["--n-images", "1", "--n-bootstrap", "10", "--n-shifts", "0"]
+    assert run(["froc", *files, *quick]) == 0
+    picture = ["-o", str(tmp_path / "x.png"), "--mm-per-px", "0.7", "--candidates", files[0]]
+    assert run(["show", path, *picture]) == 0
+
+
+def test_where_no_image_can_be_used_nothing_is_written(run, model, tmp_path, capsys):
+    assert run(["detect", model, str(tmp_path / "missing.png"), "-o", str(tmp_path / "out")]) == 4
+    told = capsys.readouterr().err
+    assert "missing.png: there is no such file" in told
+    assert "nothing was written" in told
+    assert not list((tmp_path / "out").iterdir())
+    (tmp_path / "file").touch()
+    assert run(["detect", model, str(tmp_path / "missing.png"), "-o", str(tmp_path / "file")]) == 2
+    assert "is a file; --out is a folder" in capsys.readouterr().err
 
 
 def test_bad_images_are_named_and_the_others_done(run, trained, model, tmp_path, capsys):

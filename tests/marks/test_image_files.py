@@ -19,11 +19,13 @@ def test_missing_files_and_the_same_pixels(tmp_path):
     )
     found = check_image_files(images, tmp_path)
     assert [(problem.row, problem.severity) for problem in found] == [
+        (7, "warning"),
         (6, "warning"),
         (3, "leakage"),
         (5, "warning"),
     ]
-    assert "train and test" in found[1].message
+    assert "1 of 6 images have no path" in found[0].message
+    assert "train and test" in found[2].message
 
 
 def test_no_paths_is_a_warning(tmp_path):

@@ -70,6 +70,9 @@ def test_wrong_names_and_options(tmp_path):
         read_marks(path, radius_mm=3)
     with pytest.raises(UsageError, match="needs reader"):
         read_marks(path, "cvat")
+    with pytest.raises(FormatError, match="a folder without marks"):
+        read_marks(tmp_path, mm_per_px=0.1)
+    (tmp_path / "marks.csv").touch()
     with pytest.raises(UsageError, match="leave mm_per_px"):
         read_marks(tmp_path, mm_per_px=0.1)
     with pytest.raises(UsageError, match="no mark has the label 'Mas'"):

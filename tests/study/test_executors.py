@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,19 @@ def test_a_cold_worker_has_time_to_compile(fresh: Path, monkeypatch: pytest.Monk
     assert first.fault is None
     assert second.fault is not None
     assert second.fault.kind == "timeout"
+
+
+def test_a_worker_that_compiled_beside_the_first_is_not_overdue_at_once(fresh: Path) -> None:
+    warm = threading.Event()
+    worker = IsolatedWorker(spec(seconds=3.5), WorkLimits(seconds_per_image=2.0), warm)
+    first, second = tasks(fresh)[:2]
+    assert worker.work(first).fault is None
+    warm.clear()
+    another = threading.Timer(2.2, warm.set)
+    another.start()
+    assert worker.work(second).fault is None
+    another.join()
+    worker.close()
 
 
 def test_a_pipeline_that_always_fails_stops_early(fresh: Path) -> None:

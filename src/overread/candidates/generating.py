@@ -30,6 +30,7 @@ SAME_MM = 4.0
 NEAR_MM = 12.0
 PENALTY = 0.7
 N_FINED = 60
+CENTRED_PER_SIGMA = 2.0
 LENGTH_DIGITS = 3
 RESPONSE_DIGITS = 6
 
@@ -69,7 +70,7 @@ def generate(radiograph: Radiograph, *, anatomy: Anatomy | None = None, limit: i
     chosen, response = softly_suppressed(
         places.x_mm, places.y_mm, score, SAME_MM, NEAR_MM, PENALTY, N_FINED, limit
     )
-    reach = np.maximum(SAME_MM, np.asarray(SCALES_MM)[places.scale[chosen]])
+    reach = np.maximum(SAME_MM, CENTRED_PER_SIGMA * np.asarray(SCALES_MM)[places.scale[chosen]])
     x_mm, y_mm = centred(places.x_mm, places.y_mm, score, chosen, reach)
     radius = standing_out(image, x_mm, y_mm, radiograph.mm_per_px)
     return pd.DataFrame(

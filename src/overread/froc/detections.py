@@ -218,7 +218,9 @@ def default_score_columns(frame: pd.DataFrame, path: Path) -> list[str]:
     if "score" in frame.columns:
         return ["score"]
     found = [
-        name for name in frame.columns if name not in NOT_SCORES and not out_of_fold(name, frame.columns)
+        name
+        for name in frame.columns
+        if name not in NOT_SCORES and not out_of_fold(name, list(frame.columns))
     ]
     if not found:
         raise TableError(f"{path}: no score column; add one called score, or one per model")
@@ -240,7 +242,7 @@ def score_values(frame: pd.DataFrame, name: str, path: Path) -> FloatArray:
         row = int(wrong[0])
         raise TableError(
             f"{path}, row {row + 2}, column {name}: {frame[name].iloc[row]!r:.40} is not a finite score "
-            "(where the column holds no scores, name those that do: --score)"
+            "(where the column holds no scores, name the score columns: --score)"
         )
     return values
 

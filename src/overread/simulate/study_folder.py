@@ -30,11 +30,11 @@ from overread.simulate.folder_tables import write_tables
 from overread.simulate.recipes import MadeImage, Recipe
 from overread.storage import write_atomically
 
-__all__ = ["Progress", "write_study"]
+__all__ = ["SIMULATION_FILE", "Progress", "write_study"]
 
 Progress = Callable[[int, int], None]
 Format = Literal["dicom", "png"]
-SETTINGS = "known/simulation.json"
+SIMULATION_FILE = "known/simulation.json"
 JOURNAL = "known/journal.jsonl"
 WAITING_PER_WORKER = 4
 
@@ -100,13 +100,13 @@ def write_study(
 
 def prepare(folder: Path, settings: str) -> None:
     """Make the folder, or see that it was begun with the same settings."""
-    file = folder / SETTINGS
+    file = folder / SIMULATION_FILE
     if folder.exists() and not file.exists() and any(folder.iterdir()):
         raise InvalidInputError(f"{folder}: is not empty and holds no simulated study; give another folder")
     if file.exists():
         if file.read_text(encoding="utf-8") != settings:
             raise InvalidInputError(
-                f"{folder}: holds a study with another seed or other settings ({SETTINGS}); give another folder"
+                f"{folder}: holds a study with another seed or other settings ({SIMULATION_FILE}); give another folder"
             )
         return
     for name in ("images", "known/masks", "known/anatomy"):

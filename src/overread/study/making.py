@@ -82,7 +82,7 @@ class MadeStudy:
 def make_study(
     folder: Path,
     *,
-    mm_per_px: tuple[float, float] | None = None,
+    mm_per_px: float | tuple[float, float] | None = None,
     ids: Literal["name", "hash"] | None = None,
     patients: Patients = "hashed",
     patient_pattern: str | None = None,
@@ -99,7 +99,7 @@ def make_study(
     folder
         Folder with DICOM, PNG, TIFF or JPEG files, also in folders within it.
     mm_per_px
-        Width and height of a pixel of files that do not state them.
+        Size of a pixel, or its width and height, of files that do not state it.
     ids
         "name": an image's id is the name of its file. "hash": a salted hash of it. None: the name, but names that
         hold the patient's name or id of their own header are refused.
@@ -165,17 +165,18 @@ def compiled(pattern: str | None) -> re.Pattern[str] | None:
 def look_at(
     files: Sequence[Path],
     folder: Path,
-    mm_per_px: tuple[float, float] | None,
+    mm_per_px: float | tuple[float, float] | None,
     advance: Callable[[int], None],
 ) -> tuple[list[FoundImage], dict[str, str]]:
     """Read every file once: what can be used, and why the others cannot."""
     found, unreadable = [], {}
+    given = (mm_per_px, mm_per_px) if isinstance(mm_per_px, float | int) else mm_per_px
     for path in files:
         relative = path.relative_to(folder).as_posix()
         try:
             source = read_source(path)
             stated = source.spacing.spacing
-            spacing = mm_per_px if stated is None else (stated.x, stated.y)
+            spacing = given if stated is None else (stated.x, stated.y)
             rows, columns = source.shape
             problem = "" if spacing else f"{source.spacing.problem}; give --mm-per-px"
             found.append(FoundImage(relative, spacing, (rows, columns), *patient_of(path), problem))

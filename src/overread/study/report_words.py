@@ -6,6 +6,7 @@ import numpy as np
 
 from overread import __version__
 from overread.images import GRID_MM
+from overread.simulate.study_folder import SIMULATION_FILE
 from overread.study.finished import FinishedRun
 from overread.study.settings import Settings
 
@@ -25,8 +26,9 @@ def facts(run: FinishedRun) -> tuple[tuple[str, str], ...]:
     parts = ", ".join(f"{part.name} {part.n_images}" for part in study.parts)
     reached = sum(part.n_golden_reached for part in study.parts)
     golden = sum(part.n_golden for part in study.parts)
+    kind = ", simulated" if simulated(run) else ""
     return (
-        ("images", f"{study.n_images} of {study.n_patients} patients ({parts})"),
+        ("images", f"{study.n_images}{kind} of {study.n_patients} patients ({parts})"),
         (
             "readings",
             f"{study.n_readings} by {study.n_readers} readers, "
@@ -50,6 +52,11 @@ def facts(run: FinishedRun) -> tuple[tuple[str, str], ...]:
     )
 
 
+def simulated(run: FinishedRun) -> bool:
+    """Whether the study was written by `overread.simulate`."""
+    return (run.study / SIMULATION_FILE).is_file()
+
+
 def own_candidates(settings: Settings) -> bool:
     """Whether the study brings its candidates; a table of features names them too."""
     return settings.inputs.candidates is not None or settings.inputs.features is not None
@@ -63,6 +70,12 @@ def limits(run: FinishedRun, single_reader: str) -> tuple[str, ...]:
         "The truth here is the readers' agreement, not a biopsy: an object that all readers missed counts as a false "
         "positive where it is found.",
     ]
+    if simulated(run):
+        said.insert(
+            0,
+            "The nodules and the readers are simulated: this shows that the system works, not how well it would do "
+            "on patients.",
+        )
     if test.n_gts < 400:
         width = 100 * 1.96 * np.sqrt(0.25 / max(test.n_gts, 1))
         said.append(

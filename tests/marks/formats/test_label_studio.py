@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overread.errors import FormatError, TableError
+from overread.errors import DataWarning, FormatError, TableError
 from overread.marks.formats import label_studio
 from overread.marks.formats.building import Spacings
 from overread.marks.mark_set import MarkSet
@@ -74,7 +74,8 @@ def test_readings_without_marks_count_and_cancelled_ones_do_not(tmp_path):
         task(image="unread.png"),
         task(annotation(region(), was_cancelled=True), image="cancelled.png"),
     ]
-    found = read(tmp_path, tasks)
+    with pytest.warns(DataWarning, match="2 cancelled annotations, 1 tasks without annotations"):
+        found = read(tmp_path, tasks)
     assert found.readings.to_numpy().tolist() == [["a.png", "3"], ["a.png", "4"], ["b.png", "3"]]
     assert len(found.marks) == 1
     assert list(found.images["image_id"]) == ["a.png", "b.png"]
@@ -104,7 +105,8 @@ def test_boxes_count_only_on_request_and_turn_about_their_corner(tmp_path):
         "original_height": 1000,
         "value": {"x": 50, "y": 50, "width": 20, "height": 10, "rotation": 90, "rectanglelabels": ["n"]},
     }
-    assert read(tmp_path, [task(annotation(box))]).marks.empty
+    with pytest.warns(DataWarning, match="1 shapes that are not ellipses"):
+        assert read(tmp_path, [task(annotation(box))]).marks.empty
     found = read(tmp_path, [task(annotation(box))], mm_per_px=1.0, boxes=True)
     assert found.marks[COLUMNS].to_numpy()[0] == pytest.approx([450, 600, 100, 50, 90])
 

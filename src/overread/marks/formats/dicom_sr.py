@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydicom import dcmread
 from pydicom.dataset import Dataset
+from pydicom.errors import InvalidDicomError
 
 from overread.errors import FormatError, OverreadError
 from overread.marks.formats.building import MarkSetBuilder, Spacings
@@ -107,6 +108,8 @@ def read_dicom(path: Path, *, headers_only: bool = False) -> Dataset:
             pass
     except FormatError as error:
         raise FormatError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
+    except InvalidDicomError as error:
+        raise FormatError(f"{path}: is not a DICOM file") from error
     except (Exception, RecursionError) as error:
         raise FormatError(f"{path}: cannot be read as DICOM: {error or type(error).__name__}") from error
     return dataset

@@ -102,7 +102,7 @@ def read_minimal_task(
     regions = []
     for key, value in task.mapping().items():
         if isinstance(value, list):
-            members = JsonNode(value, f"{task.place}.{key}").items()
+            members = list(JsonNode(value, f"{task.place}.{key}").items())
             left_out.update(OTHER_SHAPE for member in members if is_other_shape(member, boxes=boxes))
             regions += [(member, member) for member in members if is_region(member, boxes=boxes)]
     annotation_id = task["annotation_id"].identifier()

@@ -48,10 +48,7 @@ class Canvas:
     def __init__(self, view: View) -> None:
         self.view = view
         self.amount: Floats = np.zeros(view.shape, dtype=np.float32)
-        self._nearest: Floats = np.full(view.shape, 2, dtype=np.float32)
-        self._depth: Floats = np.zeros(view.shape, dtype=np.float32)
-        self._part: Marks = np.zeros(view.shape, dtype=np.uint8)
-        self._unread: Marks = np.zeros(view.shape, dtype=np.uint8)
+        self._nearest, self._depth, self._part, self._unread = view.scratch
 
     def no_marks(self) -> Marks:
         """Map of bits with nothing in it."""

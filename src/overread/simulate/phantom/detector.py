@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
+from overread.simulate.phantom.bands import row_bands
 from overread.simulate.phantom.patient import Patient
 
 __all__ = ["blur", "detected", "power_law_noise", "processed"]
@@ -41,8 +42,9 @@ def power_law_noise(
     white = rng.standard_normal((size, size), dtype=np.float32)
     spectrum = fft.rfft2(white)
     fy, fx = np.fft.fftfreq(size)[:, None], np.fft.rfftfreq(size)[None, :]
-    frequency2 = (fx * fx + fy * fy) + longest_px**-2.0
-    spectrum *= (frequency2 ** (-exponent / 4)).astype(np.float32)
+    for rows in row_bands(spectrum.shape):
+        frequency2 = (fx * fx + fy[rows] * fy[rows]) + longest_px**-2.0
+        spectrum[rows] *= (frequency2 ** (-exponent / 4)).astype(np.float32)
     spectrum[0, 0] = 0
     field = fft.irfft2(spectrum, s=(size, size))[: shape[0], : shape[1]]
     return (field - field.mean()) / field.std()

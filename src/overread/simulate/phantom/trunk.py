@@ -124,19 +124,27 @@ def _beside_spine(x: Floats, y: Floats) -> Floats:
 def abdominal_gas(view: View, diaphragm: Diaphragm, *, seed: int) -> Floats:
     """Air in stomach and bowel, in mm along the beam: a bubble under the left dome and irregular loops."""
     rng = stream(seed, "abdomen")
-    x, y = view.at(STOMACH_Z_MM)
     rough = power_law_noise(view.shape, 4.2, rng, longest_px=40 / view.mm_per_px)
     dome = diaphragm.dome_y_mm[1]
-    total = np.zeros(view.shape, dtype=np.float32)
+    bubbles, loops = [], []
     if rng.random() < 0.6:
         cx, cy = rng.uniform(50, 90), dome + rng.uniform(20, 34)
         a, b = rng.uniform(12, 36), rng.uniform(7, 15)
-        level = smooth_step(cy + rng.uniform(0.1, 0.9) * b - y, -1.0, 1.0)
-        bubble = chord(1 - ((x - cx) / a) ** 2 - ((y - cy) / b) ** 2 + 0.3 * rough)
-        total += rng.uniform(18, 45) * bubble * level
+        level_y = cy + rng.uniform(0.1, 0.9) * b
+        bubbles.append((cx, cy, a, b, level_y, rng.uniform(18, 45)))
     for _ in range(int(rng.integers(0, 4))):
         cx, cy = rng.uniform(20, 125), dome + rng.uniform(45, 120)
         a, b = rng.uniform(12, 34), rng.uniform(10, 24)
-        loop = chord(0.5 - ((x - cx) / a) ** 2 - ((y - cy) / b) ** 2 + 0.8 * rough)
-        total += rng.uniform(8, 22) * loop
-    return total
+        loops.append((cx, cy, a, b, rng.uniform(8, 22)))
+
+    def air(x: Floats, y: Floats, rough: Floats) -> Floats:
+        total = np.zeros_like(x)
+        for cx, cy, a, b, level_y, depth in bubbles:
+            level = smooth_step(level_y - y, -1.0, 1.0)
+            bubble = chord(1 - ((x - cx) / a) ** 2 - ((y - cy) / b) ** 2 + 0.3 * rough)
+            total += depth * bubble * level
+        for cx, cy, a, b, depth in loops:
+            total += depth * chord(0.5 - ((x - cx) / a) ** 2 - ((y - cy) / b) ** 2 + 0.8 * rough)
+        return total
+
+    return by_bands(air, *view.at(STOMACH_Z_MM), rough)

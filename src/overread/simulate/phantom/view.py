@@ -17,6 +17,7 @@ from overread.simulate.phantom.streams import stream
 __all__ = ["Projected", "View", "make_view"]
 
 Floats = NDArray[np.float32]
+Bytes = NDArray[np.uint8]
 Points = NDArray[np.float64]
 Scalar = TypeVar("Scalar", bound=np.floating)
 
@@ -84,6 +85,13 @@ class View:
             du, dv = self.bend(straight_u, straight_v)
             plane_u[rows], plane_v[rows] = straight_u + du, straight_v + dv
         return plane_u, plane_v
+
+    @cached_property
+    def scratch(self) -> tuple[Floats, Floats, Bytes, Bytes]:
+        """Room in which every `Canvas` draws its tubes: distance (2 between drawings), depth, part, unread marks."""
+        distance, depth = np.full(self.shape, 2, dtype=np.float32), np.empty(self.shape, dtype=np.float32)
+        part, unread = np.empty(self.shape, dtype=np.uint8), np.zeros(self.shape, dtype=np.uint8)
+        return distance, depth, part, unread
 
     def at(self, z: float) -> tuple[Floats, Floats]:
         """Patient coordinates x, y of every pixel on the plane at depth z."""

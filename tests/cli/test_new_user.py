@@ -1,0 +1,191 @@
+"""What somebody meets who follows the README with his own export: each answer names what to do next."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.images import write_png16
+from overread.marks import read_table, write_table
+
+NAMES = ("a_1.png", "b_2.png")
+
+
+def region(x, y, kind="ellipse"):
+    size = {"radiusX": 5, "radiusY": 4} if kind == "ellipse" else {"width": 10, "height": 8}
+    return {
+        "id": f"{kind}{x}",
+        "original_width": 100,
+        "original_height": 200,
+        "image_rotation": 0,
+        "value": {"x": x, "y": y, **size, "rotation": 0, f"{kind}labels": ["Nodule"]},
+    }
+
+
+def annotation(number, reader, regions, *, cancelled=False):
+    return {"id": number, "completed_by": reader, "result": regions, "was_cancelled": cancelled}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Write an export as Label Studio uploads make it, a table of spacings by file name, and the files."""
+    found = [
+        [annotation(1, 3, [region(30, 40)]), annotation(2, 5, [region(31, 40), region(70, 70, "rectangle")])],
+        [annotation(3, 3, []), annotation(4, 5, [region(50, 50)], cancelled=True)],
+        [],
+    ]
+    tasks = [
+        {
+            "id": number,
+            "data": {"image": f"/data/upload/7/8b0e715{number}-{name}"},
+            "annotations": annotations,
+        }
+        for number, (name, annotations) in enumerate(zip((*NAMES, "c_3.png"), found, strict=True))
+    ]
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    table = pd.DataFrame({"image_id": NAMES, "mm_per_px_x": [1.0, 2.0], "mm_per_px_y": [2.0, 1.0]})
+    write_table(table.astype({"image_id": "str"}), tmp_path / "spacings.csv")
+    random = np.random.default_rng(0)
+    for name in NAMES:
+        (tmp_path / "study" / "images").mkdir(parents=True, exist_ok=True)
+        pixels = random.integers(0, 60000, (200, 100)).astype(np.uint16)
+        write_png16(tmp_path / "study" / "images" / name, pixels)
+    return tmp_path
+
+
+@pytest.fixture
+def study(run, folder):
+    """Import the export into the folder of the files."""
+    options = ["--images", str(folder / "spacings.csv"), "-o", str(folder / "study")]
+    assert run(["import", str(folder / "export.json"), *options]) == 0
+    return folder / "study"
+
+
+def test_spacings_by_file_name_reach_uploaded_images(study):
+    images = read_table(study / "images.csv", "images")
+    assert images["image_id"].tolist() == [
+        f"/data/upload/7/8b0e715{n}-{name}" for n, name in enumerate(NAMES)
+    ]
+    assert images[["mm_per_px_x", "mm_per_px_y"]].to_numpy().tolist() == [[1.0, 2.0], [2.0, 1.0]]
+    marks = read_table(study / "marks.csv", "marks")
+    assert marks[["x_mm", "y_mm"]].to_numpy().tolist() == [[30.0, 160.0], [31.0, 160.0]]
+
+
+def test_what_an_import_leaves_out_is_said(capsys, study):
+    told = capsys.readouterr().err
+    for part in ("1 tasks without annotations", "1 cancelled annotations", "1 shapes that are not ellipses"):
+        assert part in told
+    assert "--boxes" in told
+
+
+def test_init_says_what_it_kept_and_what_no_row_lists(run, study, capsys):
+    write_png16(study / "images" / "c_3.png", np.arange(20000, dtype=np.uint16).reshape(200, 100))
+    assert run(["init", str(study)]) == 0
+    assert "left out: 1 image files that images.csv does not list: images/c_3.png" in capsys.readouterr().out
+    assert run(["init", str(study)]) == 0
+    assert f"kept {study / 'study.toml'} (--overwrite replaces it)" in capsys.readouterr().out
+
+
+def test_init_counts_all_rows_without_a_file(run, study, capsys):
+    for name in NAMES:
+        (study / "images" / name).rename(study / "images" / f"other_{name}")
+    assert run(["init", str(study)]) == 4
+    told = capsys.readouterr().err
+    assert "row 2" in told
+    assert "and 1 more rows" in told
+
+
+def test_init_takes_pixels_that_are_not_square(run, folder, capsys):
+    assert run(["init", str(folder / "study" / "images"), "--mm-per-px", "0.5,0.7"]) == 0
+    images = read_table(folder / "study" / "images" / "images.csv", "images")
+    assert images[["mm_per_px_x", "mm_per_px_y"]].to_numpy().tolist() == [[0.5, 0.7]] * 2
+
+
+def test_check_says_once_that_the_files_are_elsewhere(run, study, capsys):
+    assert run(["check", str(study), "--json"]) == 0
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    assert len(problems) == 1
+    assert "not one of 2 files is there" in problems[0]["message"]
+    assert "overread init" in problems[0]["remedy"]
+
+
+def test_a_spacing_that_no_radiograph_has_is_a_warning(run, folder, capsys):
+    out = str(folder / "wrong")
+    assert run(["import", str(folder / "export.json"), "--mm-per-px", "143", "-o", out]) == 0
+    assert "143 mm per pixel (2 rows) is outside 0.01 to 10" in capsys.readouterr().err
+
+
+def test_merged_marks_are_drawn_over_the_studys_own_pixels(run, study, capsys):
+    assert run(["init", str(study)]) == 0
+    sizes = []
+    for name in ("with", "without"):
+        assert run(["merge", str(study), "--figure", str(study / f"{name}.png")]) == 0
+        sizes.append((study / f"{name}.png").stat().st_size)
+        told = capsys.readouterr()
+        assert f"Wrote {study / name}.png" in told.out
+        assert ("drawn without pixels" in told.err) == (name == "without")
+        (study / "images" / NAMES[0]).write_bytes(b"nothing")
+    assert sizes[0] > 2 * sizes[1]
+
+
+def test_an_image_without_marks_is_told_with_ids_that_have_some(run, study, capsys):
+    assert run(["merge", str(study), "--figure", str(study / "x.png"), "--image", NAMES[0]]) == 4
+    assert "/data/upload/7/8b0e7150-a_1.png" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["check", "FILE"], "is a file, not a folder"),
+        (["init", "FILE"], "is a file, not a folder"),
+        (["candidates", "FILE", "-o", "c.csv"], "is a file, not a folder"),
+        (["candidates", "EMPTY", "-o", "c.csv"], "no image in this folder"),
+        (["show", "EMPTY", "-o", "x.png"], "is a folder; give one image file"),
+        (["import", "EMPTY", "--mm-per-px", "0.7", "-o", "OUT"], "a folder without marks.csv"),
+        (["import", "FILE", "-o", "OUT"], "--mm-per-px"),
+        (["import", "FILE"], "import needs --out or -o"),
+        (["show", "-o", "x.png"], "show needs IMAGE"),
+        (["features", "exlain"], "nothing here takes 'exlain'"),
+        (["froc", "SPACINGS", "SPACINGS"], "ground truth needs a place"),
+    ],
+)
+def test_mistakes_are_answered_with_the_remedy(run, folder, capsys, arguments, told):
+    (folder / "empty").mkdir()
+    places = {"FILE": "export.json", "EMPTY": "empty", "OUT": "out", "SPACINGS": "spacings.csv"}
+    given = [str(folder / places[word]) if word in places else word for word in arguments]
+    assert run(given) in (2, 4)
+    assert told in capsys.readouterr().err
+
+
+def test_froc_reads_the_tables_of_a_run(run, tmp_path, capsys):
+    ids = {"image_id": ["i", "i", "j"], "candidate_id": ["1", "2", "1"]}
+    write_table(
+        pd.DataFrame({**ids, "soft": [2.0, 0.0, 1.0], "soft_out_of_fold": [1.0, np.nan, np.nan]}),
+        tmp_path / "scores.parquet",
+    )
+    places = {"x_mm": [50.0, 10.0, 20.0], "y_mm": [50.0, 10.0, 20.0], "radius_mm": [5.0, 5.0, 5.0]}
+    write_table(pd.DataFrame({**ids, **places}), tmp_path / "candidates.parquet")
+    truth = {
+        "image_id": ["i"],
+        "truth_id": ["T1"],
+        "x_mm": [51.0],
+        "y_mm": [50.0],
+        "semi_major_mm": [6.0],
+        "semi_minor_mm": [6.0],
+        "angle_deg": [0.0],
+        "n_marks": [3],
+        "n_readers": [3],
+        "n_readings": [4],
+        "probability": [0.75],
+        "weight": [1.0],
+        "golden": [True],
+        "mark_ids": [["a", "b", "c"]],
+    }
+    write_table(pd.DataFrame(truth), tmp_path / "truth.parquet")
+    options = ["--candidates", str(tmp_path / "candidates.parquet"), "--n-images", "4", "--json"]
+    tables = [str(tmp_path / "scores.parquet"), str(tmp_path / "truth.parquet")]
+    assert run(["froc", *tables, *options, "--n-bootstrap", "20", "--n-shifts", "0", "--fp", "1"]) == 0
+    assert '"soft"' in capsys.readouterr().out
