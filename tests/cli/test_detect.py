@@ -188,7 +188,7 @@ def test_an_input_is_never_overwritten(run, trained, model, tmp_path, capsys):
     before = path.read_bytes()
     arguments = [str(tmp_path), "--mm-per-px", "0.7", "--overlay", "-o", str(tmp_path)]
     assert run(["detect", model, *arguments]) == 2
-    assert "is one of the images" in capsys.readouterr().err
+    assert "is one of the files to read" in capsys.readouterr().err
     assert path.read_bytes() == before
 
 

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from overread.cli.exit_codes import WITH_BAD_IMAGES
 from overread.cli.image_folder import ImageFile, images_of, spacing
+from overread.cli.outputs import refuse_to_overwrite
 from overread.errors import ImageError, InvalidInputError, UsageError
 
 __all__ = ["detect"]
@@ -125,14 +126,6 @@ def image_ids(files: Sequence[ImageFile]) -> list[str]:
     """Id of each image as its folder names it; the path where two would be the same."""
     counts = Counter(file.image_id for file in files)
     return [file.image_id if counts[file.image_id] == 1 else str(file.path) for file in files]
-
-
-def refuse_to_overwrite(inputs: Sequence[Path], outputs: Sequence[Path]) -> None:
-    """Refuse to write where an input is."""
-    read = {path.resolve() for path in inputs}
-    for path in outputs:
-        if path.resolve() in read:
-            raise UsageError(f"{path}: is one of the images to read; give another folder with --out")
 
 
 def progress(files: Sequence[ImageFile]) -> Iterator[ImageFile]:

@@ -128,11 +128,13 @@ def extract(
         Print the summary as JSON.
     """
     from overread.cli.image_folder import images_of, spacing
+    from overread.cli.outputs import refuse_to_overwrite
     from overread.features import CATALOGUE
     from overread.marks.tables import read_table, write_table
 
     if output.suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"{output}: a table ends in .csv or .parquet")
+    refuse_to_overwrite([candidates, folder / f"images{output.suffix}"], [output])
     names = CATALOGUE.checked(feature) or tuple(CATALOGUE)
     table = read_table(candidates, "candidates")
     images = with_candidates(images_of(folder, mm_per_px=spacing(mm_per_px)), table, candidates)
