@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from overread.cli import app
+
 ROOT = Path(__file__).parents[1]
 SOURCES, TESTS = ROOT / "src" / "overread", ROOT / "tests"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+COMMAND = re.compile(r"^(?:    )?overread ([a-z].*)$", re.MULTILINE)
 PLACE = re.compile(r"`([\w/]+\.py)(?:: ([\w.]+))?`")
 
 
@@ -45,6 +49,12 @@ def test_relative_links_lead_somewhere(page):
     links = [link.split("#")[0] for link in LINK.findall(page.read_text(encoding="utf-8"))]
     local = [link for link in links if link and not re.match(r"[a-z]+:", link)]
     assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_commands_are_as_the_command_line_takes_them(page):
+    for command in COMMAND.findall(page.read_text(encoding="utf-8")):
+        app.parse_args(shlex.split(command, comments=True), exit_on_error=False, print_error=False)
 
 
 def test_the_way_from_paper_to_code_leads_to_code():
