@@ -40,7 +40,8 @@ def detect(
     detector
         Detector file of a run (detector.json), or the run's folder.
     images
-        Image files, or folders of them: the images of images.csv where there is one, else every file.
+        Image files, or folders of them: the images of images.csv where there is one, else the image files in them and
+        in folders within them.
     out
         Folder for the results.
     fp
