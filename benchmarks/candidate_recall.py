@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from multiprocessing import get_context
 from pathlib import Path
 
 import cv2
@@ -124,7 +125,8 @@ def phantom_at(seed: int) -> Background:
 
 def find(drawn: Drawn, workers: int) -> Found:
     """Run the candidate generator on every image and on every clean background."""
-    with ProcessPoolExecutor(workers) as pool:
+    # Phantoms were drawn with threads of the compiled kernels; a forked child would wait for them for ever.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         tables = [table for part in pool.map(find_in, drawn.cases, chunksize=2) for table in part]
     return Found(*(pd.concat(part, ignore_index=True) for part in zip(*tables, strict=True)))
 
