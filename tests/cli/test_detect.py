@@ -188,7 +188,7 @@ def test_an_input_is_never_overwritten(run, trained, model, tmp_path, capsys):
     before = path.read_bytes()
     arguments = [str(tmp_path), "--mm-per-px", "0.7", "--overlay", "-o", str(tmp_path)]
     assert run(["detect", model, *arguments]) == 2
-    assert "is one of the images" in capsys.readouterr().err
+    assert "is one of the files to read" in capsys.readouterr().err
     assert path.read_bytes() == before
 
 
@@ -197,3 +197,28 @@ def test_a_dicom_file_without_an_ending_is_found_in_a_folder(run, trained, model
     shutil.copy(trained.dicom[0], tmp_path / "in" / "IM0001")
     assert run(["detect", model, str(tmp_path / "in"), "--json", "-o", str(tmp_path / "out")]) == 0
     assert json.loads(capsys.readouterr().out)["images"] == 1
+
+
+def test_folders_within_are_searched_but_for_earlier_results(run, trained, model, tmp_path, capsys):
+    study = tmp_path / "in"
+    (study / "a").mkdir(parents=True)
+    (study / "b").mkdir()
+    for folder in ("a", "b"):
+        shutil.copy(trained.png[0], study / folder / "one.png")
+    (study / "notes.txt").write_text("no image")
+    command = [
+        "detect",
+        model,
+        str(study),
+        "--mm-per-px",
+        "0.7",
+        "--overlay",
+        "--json",
+        "-o",
+        str(study / "out"),
+    ]
+    for _ in range(2):
+        assert run(command) == 0
+        assert json.loads(capsys.readouterr().out)["images"] == 2
+    table = pd.read_csv(study / "out" / "detections.csv")
+    assert set(table["image_id"]) == {"a/one.png", "b/one.png"}

@@ -29,7 +29,7 @@ def test_people_see_names_formulas_and_what_is_left(run, trained, model, capsys)
     chosen = found["candidate_id"].iloc[2]
     assert run(["explain", model, str(trained.dicom[0]), chosen, "--top", "1"]) == 0
     told = capsys.readouterr().out
-    first = trained.detector.explain(read_image(trained.dicom[0]), chosen)["feature"].iloc[0]
+    first = trained.detector.explain(read_image(trained.dicom[0]), chosen).contributions["feature"].iloc[0]
     assert first in " ".join(told.split())
     assert CATALOGUE[first].formula.split()[0] in told
     assert "more features add" in told

@@ -42,6 +42,14 @@ def test_merge_writes_the_truth_table(study, capsys, ending):
     pd.testing.assert_frame_equal(read_table(target, "truth"), merge_marks(*tables(study)), check_dtype=False)
 
 
+@pytest.mark.parametrize("name", ["marks.csv", "readings.parquet"])
+def test_merge_does_not_write_over_the_marks(study, capsys, name):
+    before = (study / name).read_bytes()
+    assert run(["merge", str(study), "--output", str(study / name)]) == 2
+    assert "is one of the files to read" in capsys.readouterr().err
+    assert (study / name).read_bytes() == before
+
+
 def test_merge_takes_single_tables_and_options(study, capsys):
     files = ["--marks", str(study / "marks.csv"), "--readings", str(study / "readings.parquet")]
     assert run(["merge", *files, "--t0", "0.99", "--threshold", "fixed", "--n-max", "8", "--json"]) == 0

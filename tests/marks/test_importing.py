@@ -116,6 +116,19 @@ def test_an_images_table_gives_spacings_and_what_else_is_known(tmp_path):
     }
 
 
+def test_one_row_of_an_images_table_tells_of_one_image(tmp_path):
+    path, images = tmp_path / "train.csv", tmp_path / "images.csv"
+    path.write_text(VINDR + "a/1.png,Mass,8,R2,0,0,10,10\nb/1.png,Mass,8,R2,0,0,10,10\n")
+    images.write_text("image_id,patient_id,mm_per_px_x,mm_per_px_y\n1.png,P1,0.1,0.2\n")
+    with pytest.raises(FormatError, match=r"'a/1\.png' and 'b/1\.png' both go by the id '1\.png'"):
+        read_marks(path, images=images)
+    images.write_text("image_id,patient_id,mm_per_px_x,mm_per_px_y\n1.png,P1,0.1,0.2\nb/1.png,P2,0.3,0.3\n")
+    found = read_marks(path, images=images)
+    told = found.images.set_index("image_id").loc[["a/1.png", "b/1.png"]]
+    assert told["patient_id"].tolist() == ["P1", "P2"]
+    assert told["mm_per_px_x"].tolist() == [0.1, 0.3]
+
+
 def test_every_format_has_a_page_and_a_convention():
     """Each module says in its docstring where pixel (0, 0) lies or that it has millimetres."""
     docs = Path(__file__).parents[2] / "docs" / "formats"

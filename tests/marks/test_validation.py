@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 from overread.errors import LeakageError, TableError
+from overread.images import spacing
+from overread.marks import validation
 from overread.marks.problems import Problem, raise_for_errors
 from overread.marks.validation import (
     check_images,
@@ -198,3 +200,16 @@ def test_a_problem_reads_as_a_sentence():
     assert str(problem) == "marks.csv, row 7, column x_mm: 0 is wrong (give another)"
     assert str(Problem("marks.csv", None, None, "bad", "mend it")) == "marks.csv: bad (mend it)"
     assert raise_for_errors([]) == []
+
+
+def test_spacings_that_no_radiograph_has_are_warned_of():
+    images = pd.DataFrame(
+        {"image_id": list("abcd"), "mm_per_px_x": [0.143, 143.0, 0.2, 0.001], "mm_per_px_y": [0.143] * 4}
+    )
+    (problem,) = check_images(images)
+    assert (problem.row, problem.column, problem.severity) == (3, "mm_per_px_x", "warning")
+    assert "143 mm per pixel (2 rows)" in problem.message
+
+
+def test_the_bounds_of_spacings_are_those_of_reading():
+    assert (validation.SMALLEST_MM, validation.LARGEST_MM) == (spacing.SMALLEST_MM, spacing.LARGEST_MM)

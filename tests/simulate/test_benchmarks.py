@@ -9,7 +9,8 @@ from overread.images import write_png16
 from overread.simulate.backgrounds import BackgroundFile
 from overread.simulate.benchmarks import compare_image, curvature_spots, frozen_cohort, measure_difficulty
 from overread.simulate.benchmarks.frozen import block_means, fingerprint
-from overread.simulate.benchmarks.nih import nih_background, nih_files, nih_image
+from overread.simulate.benchmarks.nih import nih_background, nih_files
+from overread.simulate.recipes import NihRecipe
 from overread.simulate.tables import nodules_by_image
 from overread.truth import merge_marks, reader_statistics
 
@@ -61,17 +62,17 @@ def duplicates(cohort) -> int:
 @pytest.mark.parametrize("number", [0, 1, 250, 719])
 def test_images_are_those_of_the_manifest(cohort, shared_data, number):
     row = cohort.images.iloc[number]
-    pixels = nih_image(cohort, row["image_id"], nih(shared_data, cohort)[row["background"]])
-    agreement = compare_image(cohort, row["image_id"], pixels)
+    recipe = NihRecipe(shared_data / "nih" / "images", shared_data / "nih" / "images.csv")
+    agreement = compare_image(cohort, row["image_id"], recipe.make(number).pixels)
     assert agreement.same_to_rounding, agreement
 
 
 @pytest.mark.slow
 def test_all_images_are_those_of_the_manifest(cohort, shared_data):
-    files = nih(shared_data, cohort)
+    recipe = NihRecipe(shared_data / "nih" / "images", shared_data / "nih" / "images.csv")
     found = [
-        compare_image(cohort, row["image_id"], nih_image(cohort, row["image_id"], files[row["background"]]))
-        for _, row in cohort.images.iterrows()
+        compare_image(cohort, image_id, recipe.make(number).pixels)
+        for number, image_id in enumerate(cohort.images["image_id"])
     ]
     assert all(agreement.same_to_rounding for agreement in found), max(a.largest_difference for a in found)
 

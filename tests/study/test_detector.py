@@ -9,7 +9,7 @@ import pytest
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError, ModelFileError, UsageError
-from overread.images import read_image
+from overread.images import Radiograph, SpacingSource, read_image
 from overread.study.detector import Detector, OperatingPoint, checksum
 
 
@@ -43,12 +43,29 @@ def test_contributions_add_up_to_the_score(trained):
     radiograph = read_image(trained.dicom[1])
     found = trained.detector.detect(radiograph)
     for row in found.head(3).itertuples():
-        parts = trained.detector.explain(radiograph, row.candidate_id)
+        explained = trained.detector.explain(radiograph, row.candidate_id)
+        assert explained.candidate.tolist() == found.loc[row.Index].tolist()
+        parts = explained.contributions
         assert parts["contribution"].sum() == pytest.approx(row.score, abs=1e-6)
         assert parts["feature"].iloc[-1] == "mean candidate"
         assert set(parts["feature"].iloc[:-1]) == set(trained.detector.features)
         shares = parts["contribution"].iloc[:-1].abs().to_numpy()
         assert (np.diff(shares) <= 0).all()
+
+
+def test_without_an_id_the_best_candidate_is_explained(trained):
+    radiograph = read_image(trained.dicom[1])
+    best = trained.detector.detect(radiograph).iloc[0]
+    assert trained.detector.explain(radiograph).candidate.tolist() == best.tolist()
+
+
+def test_an_image_without_candidates_cannot_be_explained(trained):
+    shape = (200, 200)
+    flat = Radiograph(
+        np.full(shape, 0.5, np.float32), 0.7, np.ones(shape, bool), SpacingSource.GIVEN, (0.7, 0.7), shape
+    )
+    with pytest.raises(InvalidInputError, match="nothing to explain"):
+        trained.detector.explain(flat)
 
 
 def test_only_features_with_a_coefficient_are_asked_for(trained):

@@ -112,6 +112,13 @@ def test_an_id_without_a_file(pngs: Path) -> None:
         make_study_of(pngs, mm_per_px=0.7)
 
 
+def test_two_ids_with_one_file(pngs: Path) -> None:
+    names = ["a/00000000_000.png", "00000000_001", "b/00000000_000.png"]
+    write_table(pd.DataFrame({"image_id": names}), pngs / "images.csv")
+    with pytest.raises(TableError, match=r"row 4, column path: 00000000_000\.png goes by the id"):
+        make_study_of(pngs, mm_per_px=0.7)
+
+
 @pytest.mark.parametrize("pattern", ["(", "no group"])
 def test_a_pattern_that_is_none(pngs: Path, pattern: str) -> None:
     with pytest.raises(UsageError, match="--patient-pattern"):

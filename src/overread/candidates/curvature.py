@@ -13,7 +13,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SCALES_MM", "Level", "Scale", "blur", "pyramid", "scale_maps"]
+from overread.candidates.blurring import blur
+
+__all__ = ["SCALES_MM", "Level", "Scale", "pyramid", "reflecting_blur", "scale_maps"]
 
 Map = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -95,7 +97,7 @@ def fitting_level(levels: list[Level], sigma_mm: float) -> Level:
 
 def curvature(level: Level, sigma_mm: float) -> Scale:
     """k1 and k2 of one scale, and how large k1 is around each place."""
-    smooth = blur(level.image, sigma_mm / level.mm_per_px)
+    smooth = reflecting_blur(level.image, sigma_mm / level.mm_per_px)
     unit = (sigma_mm / level.mm_per_px) ** 2 / 4
     xx, yy, xy = (
         cv2.Sobel(smooth, cv2.CV_32F, dx, dy, scale=-unit, borderType=cv2.BORDER_REPLICATE)
@@ -114,12 +116,11 @@ def means_in(response: Map, level: Level) -> tuple[Map, float]:
     size = max(columns // 4, 1), max(rows // 4, 1)
     total, share = (cv2.resize(array, size, interpolation=cv2.INTER_AREA) for array in (inside, level.region))
     sigma = NEIGHBOURHOOD_MM / level.mm_per_px / 4
-    local = blur(total, sigma) / np.maximum(blur(share, sigma), LEAST_SHARE)
+    local = reflecting_blur(total, sigma) / np.maximum(reflecting_blur(share, sigma), LEAST_SHARE)
     overall = float(inside.sum(dtype=np.float64)) / max(float(level.region.sum(dtype=np.float64)), 1.0)
     return cv2.resize(local, (columns, rows), interpolation=cv2.INTER_LINEAR), overall
 
 
-def blur(image: Map, sigma_px: float) -> Map:
+def reflecting_blur(image: Map, sigma_px: float) -> Map:
     """Gaussian blur, reflected at the border."""
-    smooth: Map = cv2.GaussianBlur(image, (0, 0), sigma_px, borderType=cv2.BORDER_REFLECT)
-    return smooth
+    return blur(image, sigma_px, border=cv2.BORDER_REFLECT)

@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.candidates.blurring import blur
 from overread.images import Radiograph
 
 __all__ = ["COARSE_MM", "appearance", "coarse_image", "context"]
@@ -75,8 +76,7 @@ def context(own: Map, other: Map) -> Map:
 
 def blurred(image: Map, sigma_mm: float) -> Map:
     """Gaussian blur; the border is repeated outwards."""
-    smooth: Map = cv2.GaussianBlur(image, (0, 0), sigma_mm / COARSE_MM, borderType=cv2.BORDER_REPLICATE)
-    return smooth
+    return blur(image, sigma_mm / COARSE_MM)
 
 
 def ranks(image: Map) -> Map:

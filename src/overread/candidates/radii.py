@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.candidates._kernels import polar_samples
-from overread.candidates.curvature import blur
+from overread.candidates.curvature import reflecting_blur
 
 __all__ = ["standing_out"]
 
@@ -41,7 +41,7 @@ def standing_out(
     mm_per_px
         Side of a pixel.
     """
-    image = blur(pixels, SMOOTHING_MM / mm_per_px)
+    image = reflecting_blur(pixels, SMOOTHING_MM / mm_per_px)
     samples = np.empty((len(x_mm), N_DIRECTIONS, len(DISCS_MM)))
     polar_samples(image, x_mm / mm_per_px - 0.5, y_mm / mm_per_px - 0.5, DISCS_MM / mm_per_px, samples)
     profile, area = samples.mean(axis=1), DISCS_MM**2

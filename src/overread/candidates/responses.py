@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.candidates._kernels import N_DIRECTIONS, band_convergence, polar_samples
-from overread.candidates.curvature import Scale, blur, pyramid, scale_maps
+from overread.candidates.curvature import Scale, pyramid, reflecting_blur, scale_maps
 from overread.candidates.surroundings import RADIUS_PER_SIGMA, surroundings
 
 __all__ = ["RESPONSES", "Places", "find_places"]
@@ -143,7 +143,7 @@ def contrasts(scale: Scale, column: NDArray[np.int64], row: NDArray[np.int64]) -
     """
     level = scale.level
     sigma_px = scale.sigma_mm / level.mm_per_px
-    image = blur(level.image, PRESMOOTHING * sigma_px)
+    image = reflecting_blur(level.image, PRESMOOTHING * sigma_px)
     samples = np.empty((len(row), N_DIRECTIONS, len(RADII)))
     reach = np.asarray(RADII) * RADIUS_PER_SIGMA * sigma_px
     polar_samples(image, column.astype(np.float64), row.astype(np.float64), reach, samples)

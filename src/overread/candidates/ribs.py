@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.candidates.blurring import blur
 from overread.candidates.regions import Quality
 from overread.images import Radiograph
 
@@ -146,9 +147,3 @@ def direction_on(direction: Map, shape: tuple[int, int]) -> Map:
     )
     angle = np.mod(cv2.phase(c, s, angleInDegrees=True) / 2, 180)
     return np.asarray(angle, dtype=np.float32)
-
-
-def blur(image: Map, sigma_px: float) -> Map:
-    """Gaussian blur; the border is repeated outwards."""
-    smooth: Map = cv2.GaussianBlur(image, (0, 0), sigma_px, borderType=cv2.BORDER_REPLICATE)
-    return smooth

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.candidates._kernels import N_DIRECTIONS, polar_samples
-from overread.candidates.curvature import Scale, blur
+from overread.candidates.curvature import Scale, reflecting_blur
 
 __all__ = ["N_SURROUNDINGS", "surroundings"]
 
@@ -31,7 +31,7 @@ def surroundings(scale: Scale, column: NDArray[np.int64], row: NDArray[np.int64]
     """
     level = scale.level
     sigma_px = scale.sigma_mm / level.mm_per_px
-    image = blur(level.image, PRESMOOTHING * sigma_px)
+    image = reflecting_blur(level.image, PRESMOOTHING * sigma_px)
     samples = np.empty((len(row), N_DIRECTIONS, len(RINGS)))
     reach = np.asarray(RINGS) * RADIUS_PER_SIGMA * sigma_px
     polar_samples(image, column.astype(np.float64), row.astype(np.float64), reach, samples)

@@ -33,7 +33,7 @@ def candidates(
     Parameters
     ----------
     folder
-        A study with images.csv, or a folder of images whose file names are the image ids.
+        A study with images.csv, or a folder of images, also in folders within it, whose paths in it are the image ids.
     output
         Write the candidates here, CSV or Parquet by the ending.
     limit
@@ -44,6 +44,7 @@ def candidates(
         Print the summary as JSON.
     """
     from overread.cli.image_folder import images_of, spacing
+    from overread.cli.outputs import refuse_to_overwrite
     from overread.marks.tables import write_table
 
     if output.suffix.lower() not in (".csv", ".parquet"):
@@ -51,6 +52,7 @@ def candidates(
     if limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
     images = images_of(folder, mm_per_px=spacing(mm_per_px))
+    refuse_to_overwrite([*(image.path for image in images), folder / f"images{output.suffix}"], [output])
     frames, problems = found_in(images, limit)
     write_table(joined(frames), output)
     print_summary(frames, problems, output, as_json=json)

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from overread.cli.exit_codes import WITH_BAD_IMAGES
 from overread.cli.image_folder import ImageFile, images_of, spacing
+from overread.cli.outputs import refuse_to_overwrite
 from overread.errors import ImageError, InvalidInputError, UsageError
 
 __all__ = ["detect"]
@@ -39,7 +40,8 @@ def detect(
     detector
         Detector file of a run (detector.json), or the run's folder.
     images
-        Image files, or folders of them: the images of images.csv where there is one, else every file.
+        Image files, or folders of them: the images of images.csv where there is one, else the image files in them and
+        in folders within them.
     out
         Folder for the results.
     fp
@@ -71,7 +73,7 @@ def detect(
 
     model = Detector.read(detector / "detector.json" if detector.is_dir() else detector)
     point = model.operating_point(fp)
-    files = image_files(images, spacing(mm_per_px))
+    files = images_given(images, spacing(mm_per_px), out)
     paths = [file.path for file in files]
     table_file = out / f"detections.{format}"
     overlays = [out / f"{name}.overlay.png" for name in output_names(paths)] if overlay else []
@@ -107,13 +109,15 @@ def detect(
     return WITH_BAD_IMAGES if bad else 0
 
 
-def image_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None) -> list[ImageFile]:
-    """Files as given and the images of the folders, each once."""
+def images_given(given: Sequence[Path], mm_per_px: tuple[float, float] | None, out: Path) -> list[ImageFile]:
+    """Files as given and the images of the folders, each once; results of an earlier run in a folder are none."""
     files: dict[Path, ImageFile] = {}
     for path in given:
         inside = [ImageFile(path.name, path, mm_per_px)]
         if path.is_dir():
             inside = images_of(path, mm_per_px=mm_per_px)
+            if path.resolve() in out.resolve().parents:
+                inside = [file for file in inside if out.resolve() not in file.path.resolve().parents]
         for file in inside:
             files.setdefault(file.path.resolve(), file)
     return list(files.values())
@@ -123,14 +127,6 @@ def image_ids(files: Sequence[ImageFile]) -> list[str]:
     """Id of each image as its folder names it; the path where two would be the same."""
     counts = Counter(file.image_id for file in files)
     return [file.image_id if counts[file.image_id] == 1 else str(file.path) for file in files]
-
-
-def refuse_to_overwrite(inputs: Sequence[Path], outputs: Sequence[Path]) -> None:
-    """Refuse to write where an input is."""
-    read = {path.resolve() for path in inputs}
-    for path in outputs:
-        if path.resolve() in read:
-            raise UsageError(f"{path}: is one of the images to read; give another folder with --out")
 
 
 def progress(files: Sequence[ImageFile]) -> Iterator[ImageFile]:

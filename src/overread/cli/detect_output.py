@@ -12,6 +12,7 @@ import pandas as pd
 from overread.errors import UsageError
 from overread.figures import save_figure
 from overread.images import Radiograph
+from overread.images.files import DICOM_ENDINGS, IMAGE_ENDINGS
 from overread.marks import write_table
 from overread.marks.formats.dicom_sr_writer import header_of, write
 from overread.marks.mark_set import MarkSet
@@ -28,8 +29,6 @@ __all__ = [
     "write_overlay",
     "write_reports",
 ]
-
-NOT_DICOM = {".png", ".tif", ".tiff", ".jpg", ".jpeg"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +69,7 @@ class Reported:
 def refuse_other_than_dicom(files: Sequence[Path]) -> None:
     """Say at once that only DICOM images can have a report."""
     for path in files:
-        if path.suffix.lower() in NOT_DICOM:
+        if path.suffix.lower() in IMAGE_ENDINGS and path.suffix.lower() not in DICOM_ENDINGS:
             raise UsageError(
                 f"{path}: --sr needs DICOM images: a report refers to its image by its DICOM identity"
             )

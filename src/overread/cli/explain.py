@@ -51,17 +51,15 @@ def explain(
         raise UsageError(f"--top {top}: show at least one feature")
     model = Detector.read(detector / "detector.json" if detector.is_dir() else detector)
     radiograph = read_image(image, mm_per_px=spacing(mm_per_px), grid_mm=model.grid_mm)
-    found = model.detect(radiograph)
-    if found.empty:
-        raise InvalidInputError(
-            f"{image}: there is no candidate in this image, so there is nothing to explain"
-        )
-    chosen = candidate if candidate is not None else str(found["candidate_id"].iloc[0])
-    parts = model.explain(radiograph, chosen)
-    row = found[found["candidate_id"] == chosen].iloc[0]
+    try:
+        explained = model.explain(radiograph, candidate)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{image}: {error}") from error
+    row, parts = explained.candidate, explained.contributions
     if json:
         records = parts.astype(object).where(parts.notna(), None).to_dict("records")
-        print(dumps({"candidate_id": chosen, "score": float(row["score"]), "contributions": records}))
+        told = {"candidate_id": row["candidate_id"], "score": float(row["score"]), "contributions": records}
+        print(dumps(told))
     else:
         print_contributions(row, parts, top)
 

@@ -113,7 +113,7 @@ def extract(
     Parameters
     ----------
     folder
-        A study with images.csv, or a folder of images whose file names are the image ids.
+        A study with images.csv, or a folder of images, also in folders within it, whose paths in it are the image ids.
     candidates
         Table of candidates: image_id, candidate_id, x_mm, y_mm, radius_mm.
     output
@@ -128,11 +128,13 @@ def extract(
         Print the summary as JSON.
     """
     from overread.cli.image_folder import images_of, spacing
+    from overread.cli.outputs import refuse_to_overwrite
     from overread.features import CATALOGUE
     from overread.marks.tables import read_table, write_table
 
     if output.suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"{output}: a table ends in .csv or .parquet")
+    refuse_to_overwrite([candidates, folder / f"images{output.suffix}"], [output])
     names = CATALOGUE.checked(feature) or tuple(CATALOGUE)
     table = read_table(candidates, "candidates")
     images = with_candidates(images_of(folder, mm_per_px=spacing(mm_per_px)), table, candidates)
@@ -149,7 +151,7 @@ def with_candidates(images: Sequence[ImageFile], table: pd.DataFrame, path: Path
     if unknown:
         raise InvalidInputError(
             f"{path}: {len(unknown)} image ids are not in the folder, the first: {unknown[0]!r} "
-            "(ids are those of images.csv, or the names of the files where there is none)"
+            "(ids are those of images.csv, or the paths of the files in the folder where there is none)"
         )
     return [image for image in images if image.image_id in wanted]
 

@@ -22,22 +22,24 @@ class ImageFile:
 
 
 def images_of(folder: Path, *, mm_per_px: float | tuple[float, float] | None = None) -> list[ImageFile]:
-    """List the images of a study folder, or every file of a folder without a table of images.
+    """List the images of a study folder, or the image files of a folder without a table of images.
 
     Parameters
     ----------
     folder
-        With images.csv or images.parquet: its rows. Else each file is an image, its name the image's id.
+        With images.csv or images.parquet: its rows. Else each image file, also in folders within it (`image_files`);
+        its path in the folder is the image's id.
     mm_per_px
         Size of a pixel, or its width and height, for images whose table states none.
 
     Raises
     ------
     UsageError
-        If there is no such folder, or no file in it.
+        If there is no such folder, or no image file in it.
     TableError
         If the table of images has no column path, or a path is empty.
     """
+    from overread.images.files import image_files
     from overread.marks.tables import read_table
     from overread.storage import no_folder
 
@@ -52,10 +54,10 @@ def images_of(folder: Path, *, mm_per_px: float | tuple[float, float] | None = N
                     f"{folder / name}: it has no column path, which says where an image's file is"
                 )
             return [of_row(folder, name, row, given) for row in table.to_dict(orient="records")]
-    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    files = image_files(folder)
     if not files:
         raise UsageError(f"{folder}: no image in this folder")
-    return [ImageFile(path.name, path, given) for path in files]
+    return [ImageFile(path.relative_to(folder).as_posix(), path, given) for path in files]
 
 
 def of_row(folder: Path, table: str, row: dict[Any, Any], given: tuple[float, float] | None) -> ImageFile:

@@ -45,7 +45,8 @@ def init(
         Print what was made as JSON.
     """
     from overread.cli.image_folder import spacing
-    from overread.study.making import image_files, make_study
+    from overread.images.files import image_files
+    from overread.study.making import make_study
     from overread.study.telling import ProgressBar, SilentProgress
 
     given = spacing(mm_per_px)

@@ -69,6 +69,7 @@ def merge(
         How a score becomes a probability.
     """
     from overread.cli.mark_tables import load_marks, said_warnings
+    from overread.cli.outputs import refuse_to_overwrite
     from overread.figures import figure_kind, save_figure
     from overread.marks.tables import write_table
     from overread.truth.merging import merge_marks
@@ -77,6 +78,8 @@ def merge(
         figure_kind(figure)
     elif image or pixels is not None or mm_per_px is not None:
         raise UsageError("--image, --pixels and --mm-per-px say what to draw: give --figure too")
+    given = [path for path in (marks, readings, pixels) if path is not None]
+    refuse_to_overwrite([*given, *tables_of(study)], [path for path in (output, figure) if path is not None])
     tables = load_marks(study, marks, readings, derive_readings=derive_readings)
     with said_warnings():
         truth = merge_marks(tables.marks, tables.readings, options=options, labels=labels)
@@ -90,6 +93,13 @@ def merge(
         print_json(report, truth)
     else:
         print_tables(report, truth, [path for path in (output, figure) if path is not None])
+
+
+def tables_of(study: Path | None) -> list[Path]:
+    """Tables that a study has or may have."""
+    names = ("marks", "readings", "images")
+    endings = (".csv", ".parquet")
+    return [] if study is None else [study / f"{name}{ending}" for name in names for ending in endings]
 
 
 def drawn(

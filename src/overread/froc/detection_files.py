@@ -25,6 +25,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
 
 from overread.errors import FormatError
+from overread.images.files import IMAGE_ENDINGS
 from overread.strict_json import read_json
 
 __all__ = ["BoxFile", "BoxMode", "JsonFormat", "read_box_file"]
@@ -33,20 +34,7 @@ JsonFormat = Literal["coco", "monai", "nndetection"]
 BoxMode = Literal["xyxy", "xxyy", "xywh", "ccwh"]
 
 MAX_BOXES = 20_000_000
-SUFFIXES = (
-    ".json",
-    ".nii.gz",
-    ".nii",
-    ".dcm",
-    ".png",
-    ".jpg",
-    ".jpeg",
-    ".tif",
-    ".tiff",
-    ".mha",
-    ".mhd",
-    ".npy",
-)
+ENDINGS = (".json", ".nii.gz", ".nii", *IMAGE_ENDINGS, ".mha", ".mhd", ".npy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +291,7 @@ def plain_id(value: Any, place: str) -> str:
 def file_stem(name: str) -> str:
     """File name without folder and ending."""
     base = PurePosixPath(name.replace("\\", "/")).name
-    ending = next((suffix for suffix in SUFFIXES if base.lower().endswith(suffix)), "")
+    ending = next((ending for ending in ENDINGS if base.lower().endswith(ending)), "")
     return base[: len(base) - len(ending)] or base
 
 

@@ -24,7 +24,7 @@ from overread.images.limits import MAX_BYTES, check_shape
 from overread.images.source import LookupTable, Rescale, SourceImage, VoiFunction, Window
 from overread.images.spacing import decimal, file_spacing
 
-__all__ = ["DICOM_PREFIX", "PREAMBLE", "read_dicom"]
+__all__ = ["DICOM_PREFIX", "PREAMBLE", "dataset_of", "read_dicom"]
 
 DICOM_PREFIX, PREAMBLE = b"DICM", 128
 TRANSFER_SYNTAX = 0x00020010
@@ -55,7 +55,7 @@ TAGS = {
     "PresentationLUTShape": 0x20500020,
     "PixelData": PIXEL_DATA,
 }
-"""All that is ever read of a file."""
+"""All that is ever read of an image; `dicom_patient` reads whose it is."""
 
 
 class Attributes:
@@ -149,7 +149,14 @@ def read_dicom(content: bytes) -> SourceImage:
 
 
 def read_attributes(content: bytes) -> tuple[str, Attributes]:
-    """Transfer syntax and attributes, of a deflated file after inflating it."""
+    """Transfer syntax and attributes."""
+    syntax, data, encoding = dataset_of(content)
+    elements, _ = read_elements(data, 0, encoding, frozenset(TAGS.values()))
+    return syntax, Attributes(elements, encoding)
+
+
+def dataset_of(content: bytes) -> tuple[str, memoryview, Encoding]:
+    """Transfer syntax, data set and its encoding, of a deflated file after inflating it."""
     view = memoryview(content)
     start = PREAMBLE + len(DICOM_PREFIX)
     meta, start = read_elements(view, start, Encoding(), [TRANSFER_SYNTAX], group=0x0002)
@@ -161,8 +168,7 @@ def read_attributes(content: bytes) -> tuple[str, Attributes]:
     encoding = Encoding(
         implicit=syntax == uid.ImplicitVRLittleEndian, big_endian=syntax == uid.ExplicitVRBigEndian
     )
-    elements, _ = read_elements(view, start, encoding, frozenset(TAGS.values()))
-    return syntax, Attributes(elements, encoding)
+    return syntax, view[start:], encoding
 
 
 def inflated(data: memoryview) -> bytes:

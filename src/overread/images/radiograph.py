@@ -68,7 +68,3 @@ class Radiograph:
     def to_pixels(self, length_mm: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn positions in mm into array indices, pixel centres at whole numbers."""
         return length_mm / self.mm_per_px - 0.5
-
-    def to_mm(self, index: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Turn array indices into positions in mm; the inverse of `to_pixels`."""
-        return (index + 0.5) * self.mm_per_px

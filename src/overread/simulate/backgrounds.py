@@ -12,6 +12,7 @@ import pandas as pd
 from overread.candidates import anatomy
 from overread.errors import InvalidInputError, TableError
 from overread.images import GRID_MM, read_image
+from overread.images.files import IMAGE_ENDINGS
 from overread.marks.csv_cells import read_cells
 from overread.simulate.cases import Background
 from overread.simulate.distractors import Blob
@@ -19,7 +20,6 @@ from overread.simulate.phantom import Phantom
 
 __all__ = ["BackgroundFile", "background_files", "file_background", "phantom_background"]
 
-ENDINGS = (".dcm", ".dicom", ".png", ".tif", ".tiff", ".jpg", ".jpeg")
 # our own tables first, then the names that the NIH's table uses
 PATH_COLUMNS = ("path", "file", "Image Index")
 PATIENT_COLUMNS = ("patient_id", "patient", "Patient ID")
@@ -61,9 +61,9 @@ def background_files(
     if images_csv is not None:
         files = listed_files(root, Path(images_csv))
         return coded(files) if code_patients else files
-    paths = sorted(p for p in root.iterdir() if p.suffix.lower() in ENDINGS and p.is_file())
+    paths = sorted(p for p in root.iterdir() if p.suffix.lower() in IMAGE_ENDINGS and p.is_file())
     if not paths:
-        raise InvalidInputError(f"{root}: no image file ({', '.join(ENDINGS)}) to use as a background")
+        raise InvalidInputError(f"{root}: no image file ({', '.join(IMAGE_ENDINGS)}) to use as a background")
     return [BackgroundFile(path, f"B{i + 1:05d}") for i, path in enumerate(paths)]
 
 

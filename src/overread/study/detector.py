@@ -34,7 +34,7 @@ from overread.study.evaluation import TITLES
 from overread.study.run_folder import RunFolder
 from overread.study.settings import Settings
 
-__all__ = ["Detector", "OperatingPoint", "detector_of"]
+__all__ = ["Detector", "Explanation", "OperatingPoint", "detector_of"]
 
 FORMAT = "overread-detector"
 SCHEMA = 2
@@ -48,6 +48,23 @@ class OperatingPoint:
 
     fp_target: float
     threshold: float
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why a candidate has its score.
+
+    Parameters
+    ----------
+    candidate
+        Its row in what `Detector.detect` finds.
+    contributions
+        feature, value, mean, contribution, the largest first; the last row is the constant: the score of the mean
+        candidate. The contributions add up to the score.
+    """
+
+    candidate: pd.Series[Any]
+    contributions: pd.DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,34 +177,48 @@ class Detector:
         DataFrame
             candidate_id, x_mm, y_mm, radius_mm, score (log-odds), probability.
         """
-        table, values = self._measured(radiograph, candidates, regions)
-        score = self._scores(values)
-        scored = table[["candidate_id", *CANDIDATE_COLUMNS]].assign(
-            score=score, probability=1 / (1 + np.exp(-np.clip(score, -700, 700)))
-        )
+        scored = self._scored(*self._measured(radiograph, candidates, regions))
         return scored.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
-    def explain(self, radiograph: Radiograph, candidate_id: str) -> pd.DataFrame:
-        """Contribution of each feature to one candidate's score, the largest first.
+    def explain(self, radiograph: Radiograph, candidate_id: str | None = None) -> Explanation:
+        """Contribution of each feature to one candidate's score.
 
         The score is sum_j w_j (x_j - mean_j) + score of the mean candidate; mean_j is that of training.
 
-        Returns
-        -------
-        DataFrame
-            feature, value, mean, contribution; the last row is the constant: the score of the mean candidate.
+        Parameters
+        ----------
+        radiograph
+            On the detector's grid.
+        candidate_id
+            As in `detect`; None: the candidate with the highest score.
+
+        Raises
+        ------
+        InvalidInputError
+            If the image has no candidates.
+        UsageError
+            If it has none of this id.
         """
         table, values = self._measured(radiograph, None, None)
-        rows = np.flatnonzero(table["candidate_id"] == candidate_id)
-        if not len(rows):
-            known = ", ".join(table["candidate_id"].head(5))
-            raise UsageError(f"no candidate {candidate_id!r} in this image; there are {known}, ...")
+        if table.empty:
+            raise InvalidInputError("there is no candidate in this image, so there is nothing to explain")
+        scored = self._scored(table, values)
+        row = int(scored["score"].argmax())
+        if candidate_id is not None:
+            rows = np.flatnonzero(scored["candidate_id"] == candidate_id)
+            if not len(rows):
+                known = ", ".join(scored["candidate_id"].head(5))
+                raise UsageError(f"no candidate {candidate_id!r} in this image; there are {known}, ...")
+            row = int(rows[0])
+        return Explanation(scored.iloc[row], self._contributions(values.iloc[row].to_numpy(np.float64)))
+
+    def _contributions(self, x: NDArray[np.float64]) -> pd.DataFrame:
+        """List what each feature of a candidate adds, the largest first, then the constant."""
         used = self.model.coef_[0] != 0
         weights = self.model.coef_[0][used]
         # A mixture of readers has no centre of its own: its constant is the score at zero.
         has_centre = hasattr(self.model, "center_")
         centre = np.asarray(self.model.center_ if has_centre else np.zeros(len(used)))[used]
-        x = values.iloc[rows[0]].to_numpy(np.float64)
         parts = pd.DataFrame(
             {"feature": self.features, "value": x, "mean": centre, "contribution": weights * (x - centre)}
         )
@@ -218,9 +249,13 @@ class Detector:
         values = extract(radiograph, candidates, regions, features=list(self.features))
         return candidates.reset_index(drop=True), values[list(self.features)]
 
-    def _scores(self, values: pd.DataFrame) -> NDArray[np.float64]:
+    def _scored(self, candidates: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
+        """Candidates with score and probability, in their order."""
         weights = self.model.coef_[0][self.model.coef_[0] != 0]
-        return np.asarray(values.to_numpy(np.float64) @ weights + self.model.intercept_[0])
+        score = np.asarray(values.to_numpy(np.float64) @ weights + self.model.intercept_[0])
+        return candidates[["candidate_id", *CANDIDATE_COLUMNS]].assign(
+            score=score, probability=1 / (1 + np.exp(-np.clip(score, -700, 700)))
+        )
 
     def write(self, path: Path) -> Path:
         """Write the file: whole, or not at all."""

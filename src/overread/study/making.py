@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from overread.errors import ImageError, InvalidInputError, TableError, UsageError
 from overread.images import read_source
-from overread.images.dicom_elements import Encoding, read_elements
-from overread.images.dicom_file import DICOM_PREFIX, PREAMBLE, TRANSFER_SYNTAX, inflated
-from overread.images.limits import MAX_BYTES
+from overread.images.dicom_patient import patient_of
+from overread.images.files import image_files, without_ending
 from overread.images.spacing import AGREEMENT
 from overread.marks.file_names import names_of
 from overread.marks.mark_set import find_table
@@ -35,12 +34,8 @@ __all__ = ["MadeStudy", "Patients", "make_study"]
 
 Patients = Literal["hashed", "raw", "none"]
 
-ENDINGS = {".dcm", ".dicom", ".png", ".tif", ".tiff", ".jpg", ".jpeg"}
-OURS = {"runs", "known"}
 SPACING = ("mm_per_px_x", "mm_per_px_y")
 SALT_FILE = ".patient_salt"
-PATIENT_NAME, PATIENT_ID = 0x00100010, 0x00100020
-DEFLATED, IMPLICIT, BIG_ENDIAN = "1.2.840.10008.1.2.1.99", "1.2.840.10008.1.2", "1.2.840.10008.1.2.2"
 
 
 @dataclass(frozen=True)
@@ -167,33 +162,6 @@ def compiled(pattern: str | None) -> re.Pattern[str] | None:
     return made
 
 
-def image_files(folder: Path) -> list[Path]:
-    """Files that may be images, sorted by path; hidden files and Overread's own folders are passed over."""
-    found = []
-    for path in sorted(folder.rglob("*")):
-        parts = path.relative_to(folder).parts
-        if any(part.startswith(".") for part in parts) or parts[0] in OURS:
-            continue
-        if path.is_file() and (path.suffix.lower() in ENDINGS or is_dicom(path)):
-            found.append(path)
-    return found
-
-
-def is_dicom(path: Path) -> bool:
-    """Whether a file is DICOM by its content: many are named by a UID, whose last number is no ending."""
-    try:
-        with path.open("rb") as file:
-            return file.read(PREAMBLE + len(DICOM_PREFIX))[PREAMBLE:] == DICOM_PREFIX
-    except OSError:
-        return False
-
-
-def stem(path: str) -> str:
-    """Name of a file without an ending of images; a UID stays whole."""
-    file = Path(path)
-    return file.stem if file.suffix.lower() in ENDINGS else file.name
-
-
 def look_at(
     files: Sequence[Path],
     folder: Path,
@@ -218,28 +186,6 @@ def look_at(
     return found, unreadable
 
 
-def patient_of(path: Path) -> tuple[str, str]:
-    """PatientID and PatientName of a DICOM file; empty for others."""
-    with path.open("rb") as file:
-        content = file.read(MAX_BYTES)
-    if content[PREAMBLE : PREAMBLE + len(DICOM_PREFIX)] != DICOM_PREFIX:
-        return "", ""
-    view = memoryview(content)
-    meta, start = read_elements(
-        view, PREAMBLE + len(DICOM_PREFIX), Encoding(), [TRANSFER_SYNTAX], group=0x0002
-    )
-    syntax = bytes(meta[TRANSFER_SYNTAX].value).decode("ascii").strip(" \0")
-    if syntax == DEFLATED:
-        view, start = memoryview(inflated(view[start:])), 0
-    encoding = Encoding(implicit=syntax == IMPLICIT, big_endian=syntax == BIG_ENDIAN)
-    elements, _ = read_elements(view, start, encoding, [PATIENT_ID, PATIENT_NAME])
-    texts = [
-        bytes(elements[tag].value).decode("utf-8", "replace").strip(" \0") if tag in elements else ""
-        for tag in (PATIENT_ID, PATIENT_NAME)
-    ]
-    return texts[0], texts[1]
-
-
 def salt_of(folder: Path) -> str:
     """Secret of the study, by which hashes cannot be guessed; kept in the folder so that they stay the same."""
     path = folder / SALT_FILE
@@ -259,7 +205,7 @@ def new_table(found: Sequence[FoundImage], ids: str | None, salt: str) -> pd.Dat
     if ids == "hash":
         names = [hashed(image.path, salt) for image in found]
     else:
-        stems = [stem(image.path) for image in found]
+        stems = [without_ending(image.path) for image in found]
         repeated = {stem for stem, count in Counter(stems).items() if count > 1}
         names = [image.path if stem in repeated else stem for image, stem in zip(found, stems, strict=True)]
         if ids is None:
@@ -296,9 +242,10 @@ def with_files(images: pd.DataFrame, found: Sequence[FoundImage], place: Path) -
     """Find the file of every image of a table by the image's id, or by the path that is there."""
     names: dict[str, list[FoundImage]] = {}
     for image in found:
-        for name in {image.path, Path(image.path).name, stem(image.path)}:
+        for name in {image.path, Path(image.path).name, without_ending(image.path)}:
             names.setdefault(name, []).append(image)
     chosen, problems = [], []
+    owners: dict[str, str] = {}
     paths = images["path"] if "path" in images else pd.Series("", index=images.index)
     for row, (image_id, path) in enumerate(zip(images["image_id"], paths, strict=True)):
         keys = [key for key in (path, Path(path).name, *names_of(image_id)) if key]
@@ -306,6 +253,9 @@ def with_files(images: pd.DataFrame, found: Sequence[FoundImage], place: Path) -
         if len(matches) != 1:
             what = "no readable image file goes" if not matches else f"{len(matches)} image files go"
             problems.append(f"{place}, row {row + 2}, column path: {what} by the id {image_id!r}")
+        elif (owner := owners.setdefault(matches[0].path, image_id)) != image_id:
+            what = f"{matches[0].path} goes by the id {image_id!r} and by {owner!r}"
+            problems.append(f"{place}, row {row + 2}, column path: {what}")
         chosen += matches[:1]
     if problems:
         more = f"; and {len(problems) - 1} more rows" if len(problems) > 1 else ""

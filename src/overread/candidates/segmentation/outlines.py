@@ -13,11 +13,11 @@ doi:10.1118/1.1688039). On a constant patch only the second term is left, and th
 
 from __future__ import annotations
 
-import cv2
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from overread.candidates.blurring import blur
 from overread.candidates.regions import Anatomy
 from overread.candidates.segmentation._kernels import outline_stack
 from overread.images import Radiograph
@@ -45,10 +45,7 @@ def segment(radiograph: Radiograph, candidates: pd.DataFrame, anatomy: Anatomy) 
     Boolean patches (candidates, side, side), each centred on the pixel nearest to its candidate; side is odd and
     the same for all. The centre pixel is always set, pixels beyond the image never.
     """
-    sigma = SMOOTHING_MM / radiograph.mm_per_px
-    smooth = cv2.GaussianBlur(
-        radiograph.pixels, (0, 0), sigmaX=sigma, sigmaY=sigma, borderType=cv2.BORDER_REPLICATE
-    )
+    smooth = blur(radiograph.pixels, SMOOTHING_MM / radiograph.mm_per_px)
     column, row = (radiograph.to_pixels(candidates[name].to_numpy(np.float64)) for name in ("x_mm", "y_mm"))
     radius = candidates["radius_mm"].to_numpy(np.float64) / radiograph.mm_per_px
     return draw_outlines(smooth, anatomy.lungs, column, row, radius, side=patch_side(radius))

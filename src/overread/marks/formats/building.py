@@ -60,10 +60,15 @@ class Spacings:
         rows = (dict(zip(names, row, strict=True)) for row in table.itertuples(index=False, name=None))
         return cls(pair, {str(row["image_id"]): row for row in rows})
 
+    def listed_name(self, image_id: str) -> str | None:
+        """Id in the table that an image goes by: its own, or the name of its file."""
+        return next((name for name in names_of(image_id) if name in self.listed), None)
+
     def row(self, image_id: str) -> Mapping[str, Any]:
-        """Find what the table tells of an image, but for its id; the image goes by its id or by its file's name."""
-        found = next((self.listed[name] for name in names_of(image_id) if name in self.listed), {})
-        return {name: value for name, value in found.items() if name != "image_id"}
+        """Find what the table tells of an image, but for its id."""
+        name = self.listed_name(image_id)
+        found = {} if name is None else self.listed[name]
+        return {column: value for column, value in found.items() if column != "image_id"}
 
     def find(self, image_id: str) -> tuple[float, float] | None:
         """Spacing (x, y) of an image, or None where nobody told it."""
@@ -222,6 +227,7 @@ class MarkSetBuilder:
 
     def images_table(self) -> pd.DataFrame:
         """Images, with what the user's own images table tells of them."""
+        self.refuse_shared_rows()
         rows = [{**row, **told(self.spacings.row(name))} for name, row in self.images.items()]
         names = [column.name for column in SCHEMAS["images"].columns]
         names += [name for row in rows for name in row if name not in names]
@@ -233,6 +239,17 @@ class MarkSetBuilder:
             }
         )
         return without_empty(table, tuple(name for name in table.columns if name != "image_id"))
+
+    def refuse_shared_rows(self) -> None:
+        """Refuse two images that one row of the user's images table seems to tell of."""
+        owners: dict[str, str] = {}
+        for image_id in self.images:
+            name = self.spacings.listed_name(image_id)
+            if name is not None and owners.setdefault(name, image_id) != image_id:
+                raise FormatError(
+                    f"{self.source}: the images {shown(owners[name])} and {shown(image_id)} both go by the id "
+                    f"{shown(name)} of the images table (give each its own row there, with its whole id)"
+                )
 
 
 MARK_FIELDS = (

@@ -17,10 +17,9 @@ from overread.errors import ImageError, InvalidInputError
 from overread.images import read_source
 from overread.simulate.backgrounds import BackgroundFile, background_files
 from overread.simulate.benchmarks.frozen import FrozenCohort
-from overread.simulate.cases import Background, inserted_pixels
-from overread.simulate.tables import nodules_by_image
+from overread.simulate.cases import Background
 
-__all__ = ["NIH_GRID_MM", "nih_background", "nih_files", "nih_image"]
+__all__ = ["NIH_GRID_MM", "nih_background", "nih_files"]
 
 NIH_GRID_MM = 0.7
 WHITE = 255.0
@@ -70,9 +69,3 @@ def nih_files(cohort: FrozenCohort, folder: str | Path, images_csv: str | Path) 
             f"{', '.join(missing[:3])}, ..."
         )
     return files
-
-
-def nih_image(cohort: FrozenCohort, image_id: str, file: BackgroundFile) -> NDArray[np.uint16]:
-    """Pixels of one image of the benchmark."""
-    nodules = nodules_by_image(cohort.nodules[cohort.nodules["image_id"] == image_id])
-    return inserted_pixels(nih_background(file), nodules.get(image_id, []))

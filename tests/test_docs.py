@@ -1,0 +1,76 @@
+"""What the pages point to is there."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from overread.cli import app
+
+ROOT = Path(__file__).parents[1]
+SOURCES, TESTS = ROOT / "src" / "overread", ROOT / "tests"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+COMMAND = re.compile(r"^(?:    )?overread ([a-z].*)$", re.MULTILINE)
+PLACE = re.compile(r"`([\w/]+\.py)(?:: ([\w.]+))?`")
+
+
+@cache
+def names_in(path: Path) -> frozenset[str]:
+    """Functions, classes, their methods and fields, and constants of a module."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        found |= names_of(node)
+        if isinstance(node, ast.ClassDef):
+            found |= {f"{node.name}.{name}" for part in node.body for name in names_of(part)}
+    return frozenset(found)
+
+
+def names_of(node: ast.stmt) -> set[str]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    targets = (
+        node.targets
+        if isinstance(node, ast.Assign)
+        else [node.target]
+        if isinstance(node, ast.AnnAssign)
+        else []
+    )
+    return {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_relative_links_lead_somewhere(page):
+    links = [link.split("#")[0] for link in LINK.findall(page.read_text(encoding="utf-8"))]
+    local = [link for link in links if link and not re.match(r"[a-z]+:", link)]
+    assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_commands_are_as_the_command_line_takes_them(page):
+    for command in COMMAND.findall(page.read_text(encoding="utf-8")):
+        app.parse_args(shlex.split(command, comments=True), exit_on_error=False, print_error=False)
+
+
+def test_the_way_from_paper_to_code_leads_to_code():
+    text = (ROOT / "docs" / "paper_to_code.md").read_text(encoding="utf-8")
+    found = PLACE.findall(text)
+    assert len(found) > 50
+    missing = [
+        f"{path}: {name}"
+        for path, name in found
+        if not any(not name or name in names_in(file) for file in places(path))
+    ]
+    assert missing == []
+
+
+def places(path: str) -> list[Path]:
+    """Files that a path means; a bare name may be in any folder."""
+    if "/" not in path:
+        return [*SOURCES.rglob(path), *TESTS.rglob(path)]
+    return [folder / path for folder in (SOURCES, TESTS, ROOT) if (folder / path).is_file()]
