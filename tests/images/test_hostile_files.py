@@ -103,8 +103,8 @@ def test_the_content_decides_not_the_name(tmp_path, content, message, ending):
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path):
-    for path in (tmp_path / "none.png", tmp_path):
-        with pytest.raises(ImageError, match="no such file"):
+    for path, message in ((tmp_path / "none.png", "no such file"), (tmp_path, "folder")):
+        with pytest.raises(ImageError, match=message):
             read_image(path)
 
 
