@@ -109,6 +109,15 @@ def test_rotated_inverted_and_padded_radiographs_are_survived(nih):
             assert (column <= image.shape[1] - 118).all()
 
 
+def test_no_centre_lies_in_padding_between_valid_parts():
+    valid = np.broadcast_to(np.arange(SHAPE[1]) % 8 < 6, SHAPE).copy()
+    pixels = np.where(valid, ramp() + disc(90, 120, 8), 0)
+    found = generate(radiograph(pixels, valid), anatomy=all_lung())
+    row, column = ((found[c].to_numpy() / MM).astype(int) for c in ("y_mm", "x_mm"))
+    assert len(found) > 20
+    assert valid[row, column].all()
+
+
 def test_no_limit_below_one():
     with pytest.raises(UsageError, match="limit"):
         generate(radiograph(ramp()), limit=0)

@@ -72,6 +72,8 @@ def generate(radiograph: Radiograph, *, anatomy: Anatomy | None = None, limit: i
     )
     reach = np.maximum(SAME_MM, CENTRED_PER_SIGMA * np.asarray(SCALES_MM)[places.scale[chosen]])
     x_mm, y_mm = centred(places.x_mm, places.y_mm, score, chosen, reach)
+    inside = on_image(radiograph, x_mm, y_mm)
+    x_mm, y_mm = np.where(inside, (x_mm, y_mm), (places.x_mm[chosen], places.y_mm[chosen]))
     radius = standing_out(image, x_mm, y_mm, radiograph.mm_per_px)
     return pd.DataFrame(
         {
