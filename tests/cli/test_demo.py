@@ -41,7 +41,7 @@ def test_the_report_opens_without_errors_or_sideways_scrolling(browser, output, 
 def test_the_report_says_that_its_cohort_is_simulated(output):
     page = (output / "runs" / "main" / "report.html").read_text(encoding="utf-8")
     assert "The nodules and the readers are simulated" in page
-    assert ", simulated of " in page
+    assert "patients, simulated (" in page
 
 
 def test_the_detector_gives_a_new_image_the_scores_of_the_run(output, tmp_path):

@@ -28,7 +28,7 @@ def facts(run: FinishedRun) -> tuple[tuple[str, str], ...]:
     golden = sum(part.n_golden for part in study.parts)
     kind = ", simulated" if simulated(run) else ""
     return (
-        ("images", f"{study.n_images}{kind} of {study.n_patients} patients ({parts})"),
+        ("images", f"{study.n_images} of {study.n_patients} patients{kind} ({parts})"),
         (
             "readings",
             f"{study.n_readings} by {study.n_readers} readers, "
