@@ -11,7 +11,7 @@ PEERS := .venv-peers
 help:
 	@echo "make demo      set up .venv and run the whole chain on the embedded cohort; ends with a page to look at"
 	@echo "make test      lint, types, stage order, docs' links, tests (under 10 minutes once set up)"
-	@echo "make test-all  the same, with the long checks, and golden values made anew by the peers"
+	@echo "make test-all  the same, with the long checks, coverage, and golden values made anew by the peers"
 	@echo "make bench     time and memory beside the peers; results in benchmarks/results"
 	@echo "make lint      ruff, mypy and the stage order alone"
 	@echo "make docs      build the docs as HTML"
@@ -46,7 +46,7 @@ lint: setup
 
 test: lint system
 	$(BIN)/python docs/build.py --check
-	$(BIN)/python -m pytest -m "not slow" -n 2 --cov --cov-report=term
+	$(BIN)/python -m pytest -m "not slow" -n 2
 
 # The golden values are written anew by the peers; git diff tests/golden shows whether anything moved.
 test-all: lint system peers

@@ -42,7 +42,7 @@ def from_random_coefficients(bags, y, lam, scales):
 
 
 @pytest.mark.parametrize("fraction", [0.3, 0.1, 0.03])
-@pytest.mark.parametrize("name", ["musk1", "elephant"])
+@pytest.mark.parametrize("name", ["musk1", pytest.param("elephant", marks=pytest.mark.slow)])
 def test_default_is_within_a_thousandth_of_the_best_of_many_starts(shared_data, name, fraction):
     bags, y = read(shared_data, name)
     model = SoftMILLogisticRegression(max_iter=500).fit(bags, y)
