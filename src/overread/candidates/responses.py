@@ -8,9 +8,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.candidates._kernels import N_DIRECTIONS, band_convergence, polar_samples
+from overread.candidates._kernels import N_DIRECTIONS, band_convergence
 from overread.candidates.curvature import Scale, pyramid, reflecting_blur, scale_maps
-from overread.candidates.surroundings import RADIUS_PER_SIGMA, surroundings
+from overread.candidates.surroundings import RADIUS_PER_SIGMA, on_rings, surroundings
 
 __all__ = ["RESPONSES", "Places", "find_places"]
 
@@ -144,9 +144,7 @@ def contrasts(scale: Scale, column: NDArray[np.int64], row: NDArray[np.int64]) -
     level = scale.level
     sigma_px = scale.sigma_mm / level.mm_per_px
     image = reflecting_blur(level.image, PRESMOOTHING * sigma_px)
-    samples = np.empty((len(row), N_DIRECTIONS, len(RADII)))
-    reach = np.asarray(RADII) * RADIUS_PER_SIGMA * sigma_px
-    polar_samples(image, column.astype(np.float64), row.astype(np.float64), reach, samples)
+    samples = on_rings(image, column, row, RADII, sigma_px)
     spread = samples[:, :, 2:].std(axis=(1, 2)) + FLOOR
     contrast = samples[:, :, 0].mean(axis=1)[:, None] - samples[:, :, 2:4].mean(axis=2)
     axes = (contrast[:, : N_DIRECTIONS // 2] + contrast[:, N_DIRECTIONS // 2 :]) / 2

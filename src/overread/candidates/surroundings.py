@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from overread.candidates._kernels import N_DIRECTIONS, polar_samples
 from overread.candidates.curvature import Scale, reflecting_blur
 
-__all__ = ["N_SURROUNDINGS", "surroundings"]
+__all__ = ["N_SURROUNDINGS", "RADIUS_PER_SIGMA", "on_rings", "surroundings"]
 
 FloatArray = NDArray[np.float64]
 
@@ -32,9 +34,7 @@ def surroundings(scale: Scale, column: NDArray[np.int64], row: NDArray[np.int64]
     level = scale.level
     sigma_px = scale.sigma_mm / level.mm_per_px
     image = reflecting_blur(level.image, PRESMOOTHING * sigma_px)
-    samples = np.empty((len(row), N_DIRECTIONS, len(RINGS)))
-    reach = np.asarray(RINGS) * RADIUS_PER_SIGMA * sigma_px
-    polar_samples(image, column.astype(np.float64), row.astype(np.float64), reach, samples)
+    samples = on_rings(image, column, row, RINGS, sigma_px)
     waves = np.fft.rfft(samples, axis=1)[:, : N_HARMONICS + 1] / N_DIRECTIONS
     means = waves[:, 0].real
     contrast = means - means[:, OUTER].mean(axis=1, keepdims=True)
@@ -42,3 +42,17 @@ def surroundings(scale: Scale, column: NDArray[np.int64], row: NDArray[np.int64]
     harmonics = np.abs(waves[:, 1:]).reshape(len(row), N_HARMONICS * len(RINGS))
     parts = contrast / spread, np.arcsinh(contrast / TYPICAL_CONTRAST), harmonics / spread, np.log(spread)
     return np.hstack(parts)
+
+
+def on_rings(
+    image: NDArray[np.float32],
+    column: NDArray[np.int64],
+    row: NDArray[np.int64],
+    rings: Sequence[float],
+    sigma_px: float,
+) -> FloatArray:
+    """Brightness around each place, places x directions x rings; rings in units of 2.4 sigma."""
+    samples = np.empty((len(row), N_DIRECTIONS, len(rings)))
+    reach = np.asarray(rings) * RADIUS_PER_SIGMA * sigma_px
+    polar_samples(image, column.astype(np.float64), row.astype(np.float64), reach, samples)
+    return samples

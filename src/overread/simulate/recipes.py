@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
@@ -143,17 +143,15 @@ class FileRecipe:
         return drawn_image(name, file.patient_id, file.path.name, background, self, number, None)
 
 
-@dataclass(frozen=True)
-class NihRecipe:
-    """The frozen benchmark nih-240x3: everything but the backgrounds comes from the package."""
+class FrozenRecipe:
+    """A frozen benchmark: its tables come from the package."""
 
-    folder: Path
-    images_csv: Path
+    name: ClassVar[str]
 
     @property
     def cohort(self) -> FrozenCohort:
         """The frozen tables."""
-        return frozen_cohort("nih-240x3")
+        return frozen_cohort(self.name)
 
     @property
     def n_images(self) -> int:
@@ -162,7 +160,17 @@ class NihRecipe:
 
     def settings(self) -> dict[str, Any]:
         """See `Recipe`."""
-        return {"kind": "benchmark", "name": self.cohort.name}
+        return {"kind": "benchmark", "name": self.name}
+
+
+@dataclass(frozen=True)
+class NihRecipe(FrozenRecipe):
+    """The frozen benchmark nih-240x3: everything but the backgrounds comes from the package."""
+
+    name: ClassVar[str] = "nih-240x3"
+
+    folder: Path
+    images_csv: Path
 
     def make(self, number: int) -> MadeImage:
         """See `Recipe`."""
@@ -173,22 +181,10 @@ class NihRecipe:
 
 
 @dataclass(frozen=True)
-class FrozenPhantomRecipe:
+class FrozenPhantomRecipe(FrozenRecipe):
     """The frozen benchmark phantom-1978: the phantoms by their seeds, everything else from the package."""
 
-    @property
-    def cohort(self) -> FrozenCohort:
-        """The frozen tables."""
-        return frozen_cohort("phantom-1978")
-
-    @property
-    def n_images(self) -> int:
-        """See `Recipe`."""
-        return len(self.cohort.images)
-
-    def settings(self) -> dict[str, Any]:
-        """See `Recipe`."""
-        return {"kind": "benchmark", "name": self.cohort.name}
+    name: ClassVar[str] = "phantom-1978"
 
     def make(self, number: int) -> MadeImage:
         """See `Recipe`."""
