@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,10 +18,9 @@ import cv2
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.neural_network import MLPClassifier
 
 from benchmarks.lung_teacher import alike, teach
+from benchmarks.networks import fitted_network
 from overread.candidates.lung_model import PARAMETERS, LungModel, mirrored, probability
 from overread.candidates.lung_pixels import Map, appearance, blurred, coarse_image, context
 from overread.candidates.lungs import SMOOTHING_MM, lung
@@ -100,18 +98,10 @@ def sample(mask: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool
 def fitted(features: NDArray[np.float32], labels: NDArray[np.bool_]) -> Network:
     """Network fitted to standardized features, with the standardization taken into its weights."""
     mean, scale = features.mean(axis=0, dtype=np.float64), features.std(axis=0, dtype=np.float64)
-    network = MLPClassifier(
-        (HIDDEN_UNITS,),
-        alpha=1e-3,
-        batch_size=512,
-        learning_rate_init=2e-3,
-        max_iter=EPOCHS,
-        tol=0.0,
-        n_iter_no_change=EPOCHS,
-        random_state=SEED,
+    standardized = ((features - mean) / scale).astype(np.float32)
+    network = fitted_network(
+        standardized, labels, hidden_units=HIDDEN_UNITS, penalty=1e-3, epochs=EPOCHS, seed=SEED
     )
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        network.fit(((features - mean) / scale).astype(np.float32), labels)
     weights = network.coefs_[0] / scale[:, None]
     offsets = network.intercepts_[0] - mean @ weights
     output = np.append(network.coefs_[1][:, 0], network.intercepts_[1])

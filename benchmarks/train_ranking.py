@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import warnings
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -24,10 +23,9 @@ import cv2
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.neural_network import MLPClassifier
 
 from benchmarks.freeze_nih import LAW
+from benchmarks.networks import fitted_network
 from overread.candidates.generating import PLACES_PER_SCALE, search_region
 from overread.candidates.lungs import lung_fields
 from overread.candidates.network import Network
@@ -158,7 +156,12 @@ def trained(images: list[Examples], suspicion: list[NDArray[np.float64]]) -> Ran
     mean, scale = inputs.mean(axis=0, dtype=np.float64), inputs.std(axis=0, dtype=np.float64)
     lowest, highest = mean - LARGEST_INPUT * scale, mean + LARGEST_INPUT * scale
     standardized = (np.clip(inputs, lowest, highest) - mean) / scale
-    networks = [one_network(standardized, on_nodule, seed) for seed in range(NETWORKS)]
+    networks = [
+        fitted_network(
+            standardized, on_nodule, hidden_units=HIDDEN_UNITS, penalty=PENALTY, epochs=EPOCHS, seed=seed
+        )
+        for seed in range(NETWORKS)
+    ]
     weights = np.hstack([network.coefs_[0] for network in networks]) / scale[:, None]
     offsets = np.concatenate([network.intercepts_[0] for network in networks]) - mean @ weights
     output = np.concatenate([network.coefs_[1][:, 0] for network in networks])
@@ -169,21 +172,6 @@ def trained(images: list[Examples], suspicion: list[NDArray[np.float64]]) -> Ran
         lowest.astype(np.float32),
         highest.astype(np.float32),
     )
-
-
-def one_network(inputs: NDArray[np.float64], on_nodule: NDArray[np.bool_], seed: int) -> MLPClassifier:
-    network = MLPClassifier(
-        (HIDDEN_UNITS,),
-        alpha=PENALTY,
-        batch_size=512,
-        learning_rate_init=2e-3,
-        max_iter=EPOCHS,
-        tol=0.0,
-        n_iter_no_change=EPOCHS,
-        random_state=seed,
-    )
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        return network.fit(inputs, on_nodule)
 
 
 def save(model: Ranking, path: Path) -> None:
