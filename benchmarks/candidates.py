@@ -10,8 +10,8 @@ from statistics import median
 import cv2
 
 from benchmarks.rows import Row
-from overread.candidates import anatomy, generate
-from overread.candidates.lungs import lung_fields
+from overread.anatomy.lungs import lung_fields
+from overread.candidates import generate
 from overread.images import Radiograph, from_array
 from overread.simulate import phantom
 
@@ -31,7 +31,7 @@ def run(*, quick: bool) -> Iterator[Row]:
     yield Row(
         f"lung fields + 100 candidates, {size}", seconds(generate, images, repeats), None, None, "s", TARGET
     )
-    yield Row(f"whole anatomy, {size}", seconds(anatomy, images, repeats), None, None, "s")
+    yield Row(f"whole anatomy, {size}", seconds(find_anatomy, images, repeats), None, None, "s")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     yield Row("peak memory of the process, phantom included", peak, None, None, "MB")
 

@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import ndimage
 
 from benchmarks.rows import Row, compare
-from overread.candidates import Anatomy
+from overread.anatomy import Anatomy
 from overread.features import CATALOGUE, extract
 from overread.images import Radiograph, from_array
 

@@ -21,7 +21,7 @@ import pandas as pd
 import scipy
 
 from overread import __version__
-from overread.candidates.lungs import lung_fields
+from overread.anatomy.lungs import lung_fields
 from overread.images import from_array
 from overread.simulate.backgrounds import BackgroundFile
 from overread.simulate.benchmarks.difficulty import curvature_spots, measure_difficulty

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from overread.candidates.lung_pixels import COARSE_MM, Map, blurred
+from overread.anatomy.lung_pixels import COARSE_MM, Map, blurred
 
 AREA_MM2 = (7_000.0, 36_000.0)
 HEIGHT_MM = (140.0, 330.0)

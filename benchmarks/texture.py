@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.rows import Row, compare
 from benchmarks.worker import forget_peak, status
-from overread.candidates.regions import Anatomy
+from overread.anatomy.structures import Anatomy
 from overread.features.feature import Context
 from overread.features.texture import texture_matrix
 from overread.features.texture_families import TEXTURE_FAMILIES

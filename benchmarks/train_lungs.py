@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from benchmarks.lung_teacher import alike, teach
 from benchmarks.networks import fitted_network
-from overread.candidates.lung_model import PARAMETERS, LungModel, mirrored, probability
-from overread.candidates.lung_pixels import Map, appearance, blurred, coarse_image, context
-from overread.candidates.lungs import SMOOTHING_MM, lung
-from overread.candidates.network import Network
-from overread.candidates.regions import Quality
+from overread.anatomy.lung_model import PARAMETERS, LungModel, mirrored, probability
+from overread.anatomy.lung_pixels import Map, appearance, blurred, coarse_image, context
+from overread.anatomy.lungs import SMOOTHING_MM, lung
+from overread.anatomy.network import Network
+from overread.anatomy.structures import Quality
+from overread.files.atomic import write_atomically
 from overread.images import Radiograph, read_image
-from overread.storage import write_atomically
 
 Masks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 

@@ -26,17 +26,17 @@ from numpy.typing import NDArray
 
 from benchmarks.freeze_nih import LAW
 from benchmarks.networks import fitted_network
+from overread.anatomy.lungs import lung_fields
+from overread.anatomy.network import Network
 from overread.candidates.generating import PLACES_PER_SCALE, search_region
-from overread.candidates.lungs import lung_fields
-from overread.candidates.network import Network
 from overread.candidates.ranking import PARAMETERS, Ranking, ranking_inputs
 from overread.candidates.responses import RESPONSES, Places, find_places
+from overread.files.atomic import write_atomically
 from overread.images import from_array
 from overread.simulate.backgrounds import BackgroundFile
 from overread.simulate.benchmarks.nih import NIH_GRID_MM, nih_background
 from overread.simulate.cases import Case, draw_case, inserted_pixels
 from overread.simulate.readers import draw_readings
-from overread.storage import write_atomically
 
 STRENGTH = [RESPONSES.index(name) for name in ("curvature_over_image", "curvature_over_neighbourhood")]
 SEED = 41

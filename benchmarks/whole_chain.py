@@ -77,13 +77,14 @@ class Cohort:
 
 def work_on(task: tuple[Path, tuple[float, float], Path, int]) -> None:
     """Candidates and features of one image, as one Parquet file."""
-    from overread.candidates import anatomy, generate
+    from overread.anatomy import find_anatomy
+    from overread.candidates import generate
     from overread.features import extract
     from overread.images import read_image
 
     source, mm_per_px, shard, limit = task
     radiograph = read_image(source, mm_per_px=mm_per_px)
-    regions = anatomy(radiograph)
+    regions = find_anatomy(radiograph)
     found = generate(radiograph, anatomy=regions, limit=limit)
     values = extract(radiograph, found, regions, n_threads=1)
     table = pd.concat([found, values.drop(columns="candidate_id")], axis=1)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.figures import empty_figure, save_figure
+from overread.plots import empty_figure, save_figure
 from overread.simulate import Phantom, phantom
 from overread.simulate.phantom.statistics import (
     dark_fields,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from overread.figures import empty_figure, save_figure
+from overread.plots import empty_figure, save_figure
 from overread.simulate.backgrounds import phantom_background
 from overread.simulate.cases import draw_case, inserted_pixels
 from overread.simulate.phantom import phantom

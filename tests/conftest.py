@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,15 @@ import hypothesis
 import pandas as pd
 import pytest
 
+from overread.images import Radiograph, read_image
+
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
 
     from phantom_detector import Trained
+
+# Lets tests import what they share.
+sys.path.insert(0, str(Path(__file__).parent))
 
 # The same examples in every run, however busy the machine.
 hypothesis.settings.register_profile("overread", derandomize=True, deadline=None, database=None)
@@ -85,7 +90,19 @@ def browser() -> Iterator[WebDriver]:
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """A small detector and the phantoms it was trained on; not to be changed."""
-    sys.path.insert(0, str(Path(__file__).parent))
     from phantom_detector import train
 
     return train(tmp_path_factory.mktemp("phantoms"))
+
+
+@pytest.fixture(scope="session")
+def nih(shared_data: Path) -> Callable[[int], Radiograph]:
+    """Radiograph by its place in the table."""
+    folder = shared_data / "nih"
+    table = pd.read_csv(folder / "images.csv")
+
+    def radiograph(place: int) -> Radiograph:
+        row = table.iloc[place]
+        return read_image(folder / "images" / row["file"], mm_per_px=(row["mm_per_px_x"], row["mm_per_px_y"]))
+
+    return radiograph

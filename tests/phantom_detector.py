@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from overread.anatomy import find_anatomy
 from overread.bags import Bags
-from overread.candidates import CANDIDATE_VERSION, anatomy, generate
+from overread.candidates import CANDIDATE_VERSION, generate
 from overread.features import CATALOGUE, FEATURE_VERSION, extract
 from overread.images import GRID_MM, read_image, write_dicom, write_png16
 from overread.models import SoftMILLogisticRegression
@@ -48,7 +49,7 @@ def train(folder: Path) -> Trained:
             )
         )
         radiograph = read_image(dicom[-1])
-        regions = anatomy(radiograph)
+        regions = find_anatomy(radiograph)
         candidates = generate(radiograph, anatomy=regions, limit=LIMIT)
         features = extract(radiograph, candidates, regions, features=names)
         tables[dicom[-1]] = candidates.merge(features, on="candidate_id", validate="one_to_one")

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from candidate_pictures import MM, SHAPE, all_lung, disc, radiograph, ramp, rod
 
 from overread.candidates import generate
 from overread.errors import UsageError
+from radiograph_pictures import MM, SHAPE, all_lung, disc, radiograph, ramp, rod
 
 NUMBERS = ["x_mm", "y_mm", "radius_mm", "response"]
 

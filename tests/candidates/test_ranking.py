@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
-from candidate_pictures import MM, disc, ramp
 
 from overread.candidates.ranking import ranking, ranking_inputs
 from overread.candidates.responses import RESPONSES, find_places
 from overread.candidates.surroundings import N_SURROUNDINGS
+from radiograph_pictures import MM, disc, ramp
 
 SIDE = 192
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from candidate_pictures import MM, SHAPE, all_lung, radiograph, ramp
 
-from overread.candidates import Quality
+from overread.anatomy import Quality
 from overread.candidates.generating import search_region
+from radiograph_pictures import MM, SHAPE, all_lung, radiograph, ramp
 
 LUNG_MM = (25, 40, 85, 180)
 """Left, upper, right and lower border of a lung on the left side of the image."""

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from skimage import draw
 
-from overread.candidates import Anatomy
+from overread.anatomy import Anatomy
 from overread.candidates.segmentation import patch_side, segment
 from overread.candidates.segmentation._kernels import best_closed_path, fill_polygon
 from overread.images import Radiograph, SpacingSource

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from overread.images import write_png16
-from overread.marks.tables import read_table
+from overread.tables.table_files import read_table
 
 
 @pytest.fixture

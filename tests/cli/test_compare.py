@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from overread.cli import main
-from overread.froc.figure_comparison import FigureComparison
+from overread.froc.merit.comparison import FigureComparison
 from overread.froc.verdict import verdict
 
 QUICK = ("--n-bootstrap", "60", "--n-permutations", "60", "--fp", "0.5", "--fp", "1")

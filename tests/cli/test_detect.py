@@ -12,7 +12,7 @@ from PIL import Image
 
 from overread.cli.detect import output_names
 from overread.images import read_image
-from overread.marks import read_table
+from overread.tables import read_table
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from overread.images import write_png16
-from overread.marks import read_table, write_table
+from overread.tables import read_table, write_table
 
 NAMES = ("a_1.png", "b_2.png")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overread.candidates.regions import Anatomy
+from overread.anatomy.structures import Anatomy
 from overread.features.feature import Context
 from overread.images.radiograph import Radiograph, SpacingSource
 

@@ -8,15 +8,13 @@ import pytest
 from matplotlib.colors import to_hex
 
 from overread.errors import StorageError, UsageError
-from overread.figures import save_figure
-from overread.froc.calibration import calibration
 from overread.froc.curve import FP_TARGETS, performance_at, sensitivity_at
 from overread.froc.curve import froc_curve as curve_of
-from overread.froc.figure_comparison import case_ratings
-from overread.froc.figures_of_merit import afroc_curve
 from overread.froc.lambda_choice import choose_lambda
 from overread.froc.matching import Matching, match
-from overread.froc.obuchowski_rockette import obuchowski_rockette
+from overread.froc.merit.comparison import case_ratings
+from overread.froc.merit.figures_of_merit import afroc_curve
+from overread.froc.merit.obuchowski_rockette import obuchowski_rockette
 from overread.froc.plots import (
     plot_afroc,
     plot_calibration,
@@ -24,6 +22,8 @@ from overread.froc.plots import (
     plot_lambda_choice,
     plot_reader_study,
 )
+from overread.froc.reliability import calibration
+from overread.plots import save_figure
 
 RED, BLACK, BLUE = "#d55e00", "#000000", "#0072b2"
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.marks.validation import validate_study
 from overread.simulate import candidate_cohort
+from overread.tables.validation import validate_study
 from overread.truth import merge_marks, reader_statistics
 
 

@@ -15,12 +15,12 @@ from pydicom import dcmread
 
 from overread.errors import InvalidInputError, LockedError
 from overread.images import read_source, write_png16
-from overread.marks.tables import read_table
-from overread.marks.validation import validate_study
 from overread.simulate.backgrounds import background_files
 from overread.simulate.cases import CaseLaw
 from overread.simulate.recipes import FileRecipe
 from overread.simulate.study_folder import locked, write_study
+from overread.tables.table_files import read_table
+from overread.tables.validation import validate_study
 from overread.truth import merge_marks
 
 

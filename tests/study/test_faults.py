@@ -24,11 +24,11 @@ from trees import content, copied, same
 
 from overread.cli import main
 from overread.errors import LockedError, StorageError
+from overread.files.lock import run_lock
 from overread.study import RunReport, run_study
-from overread.study.executors import ProcessExecutor
-from overread.study.lock import run_lock
-from overread.study.manifest import Manifest
-from overread.study.run_folder import RunFolder
+from overread.study.store.manifest import Manifest
+from overread.study.store.run_folder import RunFolder
+from overread.study.workers.executors import ProcessExecutor
 
 
 def forked(work: Callable[[], object]) -> int:
@@ -143,7 +143,7 @@ def workers_of(process: int) -> list[int]:
 
 def is_worker(process: int) -> bool:
     try:
-        return b"overread.study.worker" in Path(f"/proc/{process}/cmdline").read_bytes()
+        return b"overread.study.workers.worker" in Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
         return False
 

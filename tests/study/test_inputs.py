@@ -15,10 +15,10 @@ from trees import content
 
 from overread.cli import main
 from overread.errors import InvalidInputError, LeakageError, MissingExtraError, TableError, UsageError
-from overread.marks import read_table, write_table
 from overread.report import Page
 from overread.study import open_run, read_settings, run_study
 from overread.study.inputs import read_inputs
+from overread.tables import read_table, write_table
 
 
 def bring(study: Path, source: Path, *kinds: str) -> None:

@@ -1,9 +1,9 @@
 """Candidates and truth become bags; bags and soft labels work in scikit-learn."""
 
 from overread.bags.bags import Bags
-from overread.bags.calibration import CalibratedSoftClassifier, SoftCalibrator
+from overread.bags.calibrator import CalibratedSoftClassifier, SoftCalibrator
+from overread.bags.grouping import make_bags, score_table, truth_without_bag
 from overread.bags.labels import SoftLabels, read_labels
-from overread.bags.making import make_bags, score_table, truth_without_bag
 from overread.bags.per_instance import PerInstance
 from overread.bags.reader_bags import ReaderBags, reader_bags
 from overread.bags.scoring import mean_soft_kl, out_of_fold, soft_kl_scorer

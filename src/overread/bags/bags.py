@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from overread.bags.ids import read_grouping
 from overread.bags.instances import FloatMatrix, InstanceMatrix, read_instances, take_rows
-from overread.bags.parts import (
+from overread.bags.validation import (
     key_of_bags,
     offsets_of_sizes,
     positions_of,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from overread.bags.bags import Bags
-from overread.bags.making import make_bags
+from overread.bags.grouping import make_bags
 from overread.errors import TableError
 from overread.truth import HIT, HitRule
 

@@ -1,7 +1,5 @@
-"""Radiograph -> anatomy and suspicious regions."""
+"""Radiograph and anatomy -> suspicious regions."""
 
 from overread.candidates.generating import CANDIDATE_VERSION, generate
-from overread.candidates.regions import Anatomy, Quality
-from overread.candidates.structures import anatomy
 
-__all__ = ["CANDIDATE_VERSION", "Anatomy", "Quality", "anatomy", "generate"]
+__all__ = ["CANDIDATE_VERSION", "generate"]

@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.candidates.blurring import blur
+from overread.anatomy.blurring import blur
 
 __all__ = ["SCALES_MM", "Level", "Scale", "pyramid", "reflecting_blur", "scale_maps"]
 

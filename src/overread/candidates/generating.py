@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from overread.anatomy.lung_pixels import COARSE_MM
+from overread.anatomy.lungs import LungFields, enlarged, lung_fields, reflected
+from overread.anatomy.structures import Anatomy, Quality
 from overread.candidates._kernels import centred, softly_suppressed
 from overread.candidates.curvature import SCALES_MM
-from overread.candidates.lung_pixels import COARSE_MM
-from overread.candidates.lungs import LungFields, enlarged, lung_fields, reflected
 from overread.candidates.radii import standing_out
 from overread.candidates.ranking import ranking
-from overread.candidates.regions import Anatomy, Quality
 from overread.candidates.responses import find_places
 from overread.errors import UsageError
 from overread.images import Radiograph

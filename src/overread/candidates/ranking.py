@@ -9,8 +9,8 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.anatomy.network import Network
 from overread.candidates.curvature import SCALES_MM
-from overread.candidates.network import Network
 from overread.candidates.responses import Places
 
 __all__ = ["Ranking", "ranking", "ranking_inputs"]

@@ -45,7 +45,7 @@ def candidates(
     """
     from overread.cli.image_folder import images_of, spacing
     from overread.cli.outputs import refuse_to_overwrite
-    from overread.marks.tables import write_table
+    from overread.tables.table_files import write_table
 
     if output.suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"{output}: a table ends in .csv or .parquet")

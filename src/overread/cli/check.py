@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from overread.marks import Problem
+    from overread.tables import Problem
 
 __all__ = ["check"]
 

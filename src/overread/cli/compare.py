@@ -109,7 +109,7 @@ def comparison_report(
 
     from overread.cli.froc import summary_of
     from overread.froc.comparison import compare as compare_points
-    from overread.froc.figure_comparison import compare_figures, whole_curve_figures
+    from overread.froc.merit.comparison import compare_figures, whole_curve_figures
     from overread.froc.verdict import verdict
 
     first, second = (evaluation.matching(model) for model in evaluation.models)

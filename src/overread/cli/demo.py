@@ -79,7 +79,7 @@ def demo(
     from overread.cli.simulated_run import run_simulated
     from overread.simulate import CaseLaw, NoduleLaw
     from overread.study import read_results
-    from overread.study.executors import processors
+    from overread.study.workers.executors import processors
 
     seed = checked_seed(seed)
     # Many and clear nodules, so that so few images teach the models something.

@@ -10,15 +10,15 @@ from typing import Any
 import pandas as pd
 
 from overread.errors import UsageError
-from overread.figures import save_figure
+from overread.files.atomic import write_atomically
 from overread.images import Radiograph
 from overread.images.files import DICOM_ENDINGS, IMAGE_ENDINGS
-from overread.marks import write_table
 from overread.marks.formats.dicom_sr_writer import header_of, write
 from overread.marks.mark_set import MarkSet
+from overread.plots import save_figure
 from overread.report.overlay import detections_figure
-from overread.storage import write_atomically
 from overread.study.detector import Detector, OperatingPoint
+from overread.tables import write_table
 
 __all__ = [
     "Reported",

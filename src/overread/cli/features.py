@@ -130,7 +130,7 @@ def extract(
     from overread.cli.image_folder import images_of, spacing
     from overread.cli.outputs import refuse_to_overwrite
     from overread.features import CATALOGUE
-    from overread.marks.tables import read_table, write_table
+    from overread.tables.table_files import read_table, write_table
 
     if output.suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"{output}: a table ends in .csv or .parquet")

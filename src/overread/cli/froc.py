@@ -141,7 +141,7 @@ def point_records(
     matching: Matching, fp: tuple[float, ...], n_bootstrap: int, level: float, seed: int
 ) -> list[dict[str, Any]]:
     """One record per FP target, each measure with its interval."""
-    from overread.froc.resampling import bootstrap
+    from overread.froc.bootstraps import bootstrap
 
     return records_of(bootstrap(matching, fp_targets=fp, n_bootstrap=n_bootstrap, seed=seed).intervals(level))
 
@@ -198,7 +198,7 @@ def figure_records(matching: Matching, n_bootstrap: int, level: float, seed: int
     """AFROC and wAFROC; over all cases where every image has a target; nothing without targets."""
     from dataclasses import asdict
 
-    from overread.froc.figure_comparison import estimate_figures, whole_curve_figures
+    from overread.froc.merit.comparison import estimate_figures, whole_curve_figures
 
     figures = whole_curve_figures(matching)
     if not matching.n_gts:
@@ -257,8 +257,8 @@ def draw(
     seed: int,
 ) -> None:
     """Draw the FROC curves of all models."""
-    from overread.figures import save_figure
     from overread.froc.plots import plot_froc
+    from overread.plots import save_figure
 
     models = {name: (matching, None) for name, matching in matchings.items()}
     replicates = min(n_bootstrap, 500)

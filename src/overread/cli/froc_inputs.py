@@ -14,7 +14,7 @@ from overread.errors import TableError, UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from overread.froc.detections import Detections, ForeignTruth, Spacing
+    from overread.froc.foreign.detections import Detections, ForeignTruth, Spacing
     from overread.froc.matching import Matching
     from overread.truth.hits import HitRule
 
@@ -158,7 +158,7 @@ class Evaluation:
 
 def check_before_work(figure: Path | None, *, n_shifts: int = 0) -> None:
     """Refuse what would only fail after the work was done."""
-    from overread.figures import figure_kind
+    from overread.plots import figure_kind
 
     if figure is not None:
         figure_kind(figure)
@@ -176,7 +176,7 @@ def load_evaluation(
     UsageError
         If nothing says how many images were read.
     """
-    from overread.froc.detections import read_foreign_truth
+    from overread.froc.foreign.detections import read_foreign_truth
 
     counting.hit_rule()
     check_reading(reading, scores)
@@ -231,7 +231,7 @@ def check_reading(reading: ReadingOptions, scores: tuple[Path, ...]) -> None:
 
 def read_scores(path: Path, reading: ReadingOptions, spacing: Spacing | None) -> Detections:
     """Read detections with their positions, from one file or from scores and candidates."""
-    from overread.froc.detections import Detections, read_detections, read_positions
+    from overread.froc.foreign.detections import Detections, read_detections, read_positions
 
     found = read_detections(
         path,
@@ -279,7 +279,7 @@ def models_of(found: Detections, path: Path, files: tuple[Path, ...]) -> list[Sc
 
 def image_table(path: Path, split: str | None) -> pd.DataFrame:
     """Images table, of one split where asked; patient ids are all there or not at all."""
-    from overread.marks.tables import read_table
+    from overread.tables.table_files import read_table
 
     table = read_table(path, "images")
     if split is not None:

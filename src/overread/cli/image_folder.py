@@ -39,9 +39,9 @@ def images_of(folder: Path, *, mm_per_px: float | tuple[float, float] | None = N
     TableError
         If the table of images has no column path, or a path is empty.
     """
+    from overread.files.atomic import no_folder
     from overread.images.files import image_files
-    from overread.marks.tables import read_table
-    from overread.storage import no_folder
+    from overread.tables.table_files import read_table
 
     if not folder.is_dir():
         raise UsageError(no_folder(folder))

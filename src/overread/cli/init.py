@@ -46,8 +46,8 @@ def init(
     """
     from overread.cli.image_folder import spacing
     from overread.images.files import image_files
-    from overread.study.making import make_study
-    from overread.study.telling import ProgressBar, SilentProgress
+    from overread.study.init_study import make_study
+    from overread.study.progress import ProgressBar, SilentProgress
 
     given = spacing(mm_per_px)
     n_files = len(image_files(folder)) if folder.is_dir() else 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from overread.errors import UsageError
 from overread.marks.mark_set import MarkSet, images_from_readings, read_folder
-from overread.marks.tables import read_table
+from overread.tables.table_files import read_table
 
 __all__ = ["load_marks", "said_warnings"]
 

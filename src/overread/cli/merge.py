@@ -70,8 +70,8 @@ def merge(
     """
     from overread.cli.mark_tables import load_marks, said_warnings
     from overread.cli.outputs import refuse_to_overwrite
-    from overread.figures import figure_kind, save_figure
-    from overread.marks.tables import write_table
+    from overread.plots import figure_kind, save_figure
+    from overread.tables.table_files import write_table
     from overread.truth.merging import merge_marks
 
     if figure is not None:
@@ -111,7 +111,7 @@ def drawn(
     mm_per_px: float | None,
 ) -> Any:
     """Figure of the images asked for, or of the two with the most marks, over their pixels where they are known."""
-    from overread.truth.figures import marks_figure
+    from overread.truth.plots import marks_figure
 
     counts = tables.marks["image_id"].value_counts(sort=False).sort_index()
     chosen = image or tuple(counts.sort_values(ascending=False, kind="stable").index[:2])
@@ -129,7 +129,7 @@ def drawn(
 def pictures_of(images: pd.DataFrame, study: Path, chosen: tuple[str, ...]) -> dict[str, Any]:
     """Pixels of the chosen images of a study that has their files; of the others it says why they stay plain."""
     from overread.images import display_image
-    from overread.truth.figures import Picture
+    from overread.truth.plots import Picture
 
     pictures: dict[str, Any] = {}
     if not {"path", "mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
@@ -148,7 +148,7 @@ def pictures_of(images: pd.DataFrame, study: Path, chosen: tuple[str, ...]) -> d
 def read_pixels(path: Path, mm_per_px: float | None, images: tuple[str, ...]) -> Any:
     """Pixels of the one image that is drawn."""
     from overread.images import display_image
-    from overread.truth.figures import Picture
+    from overread.truth.plots import Picture
 
     if len(images) != 1:
         raise UsageError("--pixels needs exactly one --image")

@@ -64,8 +64,8 @@ def readers(
         How marks are merged.
     """
     from overread.cli.mark_tables import load_marks, said_warnings
-    from overread.figures import figure_kind, save_figure
-    from overread.truth.figures import readers_figure
+    from overread.plots import figure_kind, save_figure
+    from overread.truth.plots import readers_figure
     from overread.truth.readers import reader_statistics
 
     if figure is not None:

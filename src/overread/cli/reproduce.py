@@ -72,11 +72,11 @@ def reproduce(
     from overread.cli.exit_codes import WITH_BAD_IMAGES
     from overread.cli.run import show
     from overread.cli.simulated_run import run_simulated
-    from overread.storage import write_atomically
+    from overread.files.atomic import write_atomically
+    from overread.reproduce.page import normalization_rows, reproduction_page
     from overread.study import read_results
-    from overread.study.executors import processors
     from overread.study.finished import open_run
-    from overread.study.reproduction import normalization_rows, reproduction_page
+    from overread.study.workers.executors import processors
 
     if images is not None and images < 60:
         raise UsageError(f"--images {images}: fewer than 60 images have too few objects to learn from")

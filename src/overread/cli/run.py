@@ -56,7 +56,7 @@ def run(
     """
     from overread.cli.seed import checked_seed
     from overread.study import read_results, run_study
-    from overread.study.telling import ProgressBar, SilentProgress
+    from overread.study.progress import ProgressBar, SilentProgress
 
     given = {"executor": executor, "workers": workers, "scheduler": scheduler}
     execution: dict[str, Any] = {key: value for key, value in given.items() if value is not None}

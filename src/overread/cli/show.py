@@ -44,11 +44,12 @@ def show(
     json
         Print quality and candidates as JSON.
     """
-    from overread.candidates import anatomy, generate
-    from overread.candidates.figures import overlay_figure
+    from overread.anatomy import find_anatomy
+    from overread.candidates import generate
+    from overread.candidates.plots import overlay_figure
     from overread.cli.image_folder import spacing
-    from overread.figures import figure_kind, save_figure
     from overread.images import read_image
+    from overread.plots import figure_kind, save_figure
 
     figure_kind(output)
     if output.resolve() == image.resolve():
@@ -56,7 +57,7 @@ def show(
     if limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
     radiograph = read_image(image, mm_per_px=spacing(mm_per_px))
-    found = anatomy(radiograph)
+    found = find_anatomy(radiograph)
     if candidates is None:
         table = generate(radiograph, anatomy=found, limit=limit)
     else:
@@ -80,7 +81,7 @@ def show(
 
 def rows_of(path: Path, image_id: str) -> pd.DataFrame:
     """Candidates of one image, by falling response; in the order of the table where it has none."""
-    from overread.marks.tables import read_table
+    from overread.tables.table_files import read_table
 
     table = read_table(path, "candidates")
     rows = table[table["image_id"] == image_id]

@@ -122,7 +122,7 @@ def folder_counts(out: Path) -> dict[str, float]:
     import pandas as pd
 
     from overread.cli.mark_tables import said_warnings
-    from overread.marks.tables import read_table
+    from overread.tables.table_files import read_table
     from overread.truth import merge_marks
 
     marks, readings = read_table(out / "marks.csv", "marks"), read_table(out / "readings.csv", "readings")

@@ -20,10 +20,10 @@ def run_simulated(
     make: Callable[[Progress], Path], settings: str, *, workers: int, seed: int | None = None
 ) -> RunReport:
     """Write the images, put the settings beside them, and run the study; all of it goes on where it stopped."""
+    from overread.files.atomic import write_atomically
     from overread.simulate.folder_tables import PLAIN_SETTINGS
-    from overread.storage import write_atomically
     from overread.study import run_study
-    from overread.study.telling import ProgressBar
+    from overread.study.progress import ProgressBar
 
     with simulation_progress() as progress:
         study = make(progress)
@@ -37,7 +37,7 @@ def run_simulated(
 @contextmanager
 def simulation_progress() -> Iterator[Progress]:
     """Show how many images are made."""
-    from overread.study.telling import ProgressBar
+    from overread.study.progress import ProgressBar
 
     bar, shown = ProgressBar(), 0
 

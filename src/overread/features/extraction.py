@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.candidates import Anatomy
-from overread.candidates import anatomy as find_anatomy
+from overread.anatomy import Anatomy, find_anatomy
 from overread.candidates.segmentation import draw_outlines, patch_side
 from overread.errors import InvalidInputError, TableError
 from overread.features.catalogue import CATALOGUE, FAMILIES

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.candidates import Anatomy
+from overread.anatomy import Anatomy
 from overread.images import Radiograph
 
 __all__ = ["Context", "Family", "Feature"]

@@ -10,10 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from overread.errors import InvalidInputError
 from overread.froc._kernels import permuted_differences
-from overread.froc.curve import FP_TARGETS, MEASURES, checked_targets
-from overread.froc.intervals import ROUNDING, StandardInterval, standard_interval
-from overread.froc.matching import Matching
-from overread.froc.resampling import (
+from overread.froc.bootstraps import (
     CHUNK_DRAWS,
     SortedEvents,
     best_false_positives,
@@ -24,6 +21,9 @@ from overread.froc.resampling import (
     replicate_sensitivities,
     stacked,
 )
+from overread.froc.curve import FP_TARGETS, MEASURES, checked_targets
+from overread.froc.intervals import ROUNDING, StandardInterval, standard_interval
+from overread.froc.matching import Matching
 from overread.marks.ellipse import ELLIPSE_COLUMNS
 
 __all__ = ["Comparison", "compare"]

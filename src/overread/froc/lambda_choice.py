@@ -23,9 +23,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from overread.errors import InvalidInputError
-from overread.froc.curve import checked_targets
-from overread.froc.matching import Matching
-from overread.froc.resampling import (
+from overread.froc.bootstraps import (
     SortedEvents,
     estimates_at,
     needed_fps,
@@ -33,6 +31,8 @@ from overread.froc.resampling import (
     replicate_sensitivities,
     stacked,
 )
+from overread.froc.curve import checked_targets
+from overread.froc.matching import Matching
 
 __all__ = ["LambdaChoice", "choose_lambda"]
 

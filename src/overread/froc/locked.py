@@ -15,11 +15,11 @@ import pandas as pd
 
 from overread import __version__
 from overread.errors import FormatError, InvalidInputError, LeakageError
+from overread.files.atomic import write_atomically
+from overread.files.strict_json import parse_json
+from overread.froc.bootstraps import bootstrap
 from overread.froc.matching import Matching, rule_record
 from overread.froc.operating import operating_points
-from overread.froc.resampling import bootstrap
-from overread.storage import write_atomically
-from overread.strict_json import parse_json
 
 __all__ = ["LockedEvaluation", "LockedOperatingPoint", "lock_operating_point"]
 

@@ -1,6 +1,6 @@
 """Print figures: the paper's Figures 3 and 4, AFROC curves, calibration and reader studies.
 
-Every function returns a matplotlib ``Figure`` that belongs to no window; `overread.figures.save_figure` writes it.
+Every function returns a matplotlib ``Figure`` that belongs to no window; `overread.plots.save_figure` writes it.
 Colours are those of Okabe and Ito, told apart by colour-blind readers; line style and marker carry the
 same distinctions. matplotlib is an optional extra: ``pip install overread[figures]``.
 """
@@ -14,15 +14,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from overread.figures import empty_figure
-from overread.froc.calibration import Calibration
+from overread.froc.bootstraps import bootstrap
 from overread.froc.curve import FP_TARGETS, FrocCurve, checked_targets, froc_curve
-from overread.froc.figures_of_merit import AfrocCurve
 from overread.froc.lambda_choice import LambdaChoice
 from overread.froc.matching import Matching
-from overread.froc.obuchowski_rockette import ReaderStudy
+from overread.froc.merit.figures_of_merit import AfrocCurve
+from overread.froc.merit.obuchowski_rockette import ReaderStudy
 from overread.froc.operating import operating_points
-from overread.froc.resampling import bootstrap
+from overread.froc.reliability import Calibration
+from overread.plots import empty_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

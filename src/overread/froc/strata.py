@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from overread.errors import InvalidInputError, TableError
+from overread.froc.bootstraps import bootstrap
 from overread.froc.curve import MEASURES
 from overread.froc.matching import Matching
-from overread.froc.resampling import bootstrap
 
 __all__ = ["lesion_sizes_mm", "only_targets", "sensitivity_by"]
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from overread.errors import InvalidInputError
+from overread.froc.bootstraps import Bootstrap, bootstrap
 from overread.froc.curve import FP_TARGETS, checked_targets
 from overread.froc.matching import Matching
 from overread.froc.operating import operating_points
-from overread.froc.resampling import Bootstrap, bootstrap
 
 __all__ = ["ModelPerformance", "PerformanceRows", "PerformanceTable", "Sensitivities", "performance_table"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
-from overread.froc.figure_comparison import FigureComparison
+from overread.froc.merit.comparison import FigureComparison
 
 __all__ = ["verdict"]
 

@@ -16,9 +16,9 @@ from pydicom.uid import UID, DigitalXRayImageStorageForPresentation, ExplicitVRL
 from pydicom.valuerep import format_number_as_ds
 
 from overread.errors import InvalidInputError
+from overread.files.atomic import write_atomically
 from overread.images.limits import check_shape
 from overread.images.spacing import Spacing, given_spacing
-from overread.storage import write_atomically
 
 __all__ = ["write_dicom", "write_png16"]
 

@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from overread.marks.cell_types import shown
-from overread.marks.problems import Problem
+from overread.tables.cell_types import shown
+from overread.tables.problems import Problem
 
 __all__ = ["check_image_files"]
 

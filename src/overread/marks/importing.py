@@ -16,11 +16,11 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
 from overread.errors import FormatError, UsageError
-from overread.marks.csv_cells import read_cells
 from overread.marks.formats.building import Spacings
 from overread.marks.mark_set import MarkSet, find_table
-from overread.marks.problems import raise_or_warn
-from overread.marks.validation import check_study
+from overread.tables.csv_cells import read_cells
+from overread.tables.problems import raise_or_warn
+from overread.tables.validation import check_study
 
 __all__ = ["FORMATS", "Format", "detect_format", "read_marks", "write_marks"]
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pandas as pd
 
 from overread.errors import TableError
-from overread.marks.problems import Problem, raise_for_errors, raise_or_warn
-from overread.marks.schemas import SCHEMAS
-from overread.marks.tables import read_table, scan_table, write_table
-from overread.marks.validation import check_images, check_marks, check_readings, check_study
-from overread.storage import no_folder
+from overread.files.atomic import no_folder
+from overread.tables.problems import Problem, raise_for_errors, raise_or_warn
+from overread.tables.schemas import SCHEMAS
+from overread.tables.table_files import read_table, scan_table, write_table
+from overread.tables.validation import check_images, check_marks, check_readings, check_study
 
 __all__ = ["MarkSet", "StudyScan", "combine", "find_table", "read_folder", "scan_folder", "write_folder"]
 
@@ -34,7 +34,7 @@ class MarkSet:
     Parameters
     ----------
     marks, readings, images : pandas.DataFrame
-        Tables of DESIGN's columns; see `overread.marks.schemas`.
+        Tables of DESIGN's columns; see `overread.tables.schemas`.
     """
 
     marks: pd.DataFrame

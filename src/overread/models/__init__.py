@@ -2,11 +2,11 @@
 
 from overread.models.crowd.dawid_skene import DawidSkene
 from overread.models.crowd.raykar import RaykarCrowd
-from overread.models.figures import reader_importance_figure
 from overread.models.loss.objective import SoftMILObjective
 from overread.models.mixture import ReaderMixture
 from overread.models.onnx_export import export_onnx
 from overread.models.persistence import SavedModel, load, save
+from overread.models.plots import reader_importance_figure
 from overread.models.report import FitReport
 from overread.models.rvm import RVMMIL, RVMReport
 from overread.models.soft import SoftMILLogisticRegression

@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 
 import overread
 from overread.errors import InvalidInputError, MissingExtraError
+from overread.files.atomic import write_atomically
 from overread.models.loss.pooling import find_pooling
 from overread.models.prediction import LinearBagClassifier
-from overread.storage import write_atomically
 
 if TYPE_CHECKING:
     from onnx import ModelProto

@@ -30,6 +30,8 @@ from sklearn.utils.validation import check_is_fitted
 
 import overread
 from overread.errors import InvalidInputError, ModelFileError, StorageError
+from overread.files.atomic import write_atomically
+from overread.files.strict_json import parse_json
 from overread.models.fields import (
     Field,
     Place,
@@ -38,8 +40,6 @@ from overread.models.fields import (
     decode_parameter,
     encode_parameter,
 )
-from overread.storage import write_atomically
-from overread.strict_json import parse_json
 
 __all__ = ["SCHEMA", "SavedModel", "from_document", "load", "model_bytes", "save", "to_document"]
 

@@ -10,7 +10,7 @@ import pandas as pd
 from overread.froc import Calibration, ChanceLevel, FigureComparison, LambdaChoice, Matching, PerformanceTable
 from overread.report.gallery import Crop
 from overread.truth import ReaderStatistics
-from overread.truth.figures import Picture
+from overread.truth.plots import Picture
 
 __all__ = ["ModelContent", "PairedComparison", "StudyContent"]
 

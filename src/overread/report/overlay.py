@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from overread.figures import empty_figure
 from overread.images import Radiograph
+from overread.plots import empty_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

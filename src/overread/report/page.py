@@ -9,7 +9,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overread.storage import write_atomically
+from overread.files.atomic import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,13 +10,13 @@ import pandas as pd
 
 from overread.froc import format_table, verdict
 from overread.froc.plots import plot_calibration, plot_froc, plot_lambda_choice
-from overread.models.figures import reader_importance_figure
+from overread.models.plots import reader_importance_figure
 from overread.report.claim import claim_rows
 from overread.report.content import ModelContent, PairedComparison, StudyContent
 from overread.report.froc_explorer import froc_explorer
 from overread.report.gallery import gallery
 from overread.report.page import Page, html_table
-from overread.truth.figures import marks_figure, readers_figure
+from overread.truth.plots import marks_figure, readers_figure
 
 __all__ = ["study_page"]
 

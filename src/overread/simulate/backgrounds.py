@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from overread.candidates import anatomy
+from overread.anatomy import find_anatomy
 from overread.errors import InvalidInputError, TableError
 from overread.images import GRID_MM, read_image
 from overread.images.files import IMAGE_ENDINGS
-from overread.marks.csv_cells import read_cells
 from overread.simulate.cases import Background
 from overread.simulate.distractors import Blob
 from overread.simulate.phantom import Phantom
+from overread.tables.csv_cells import read_cells
 
 __all__ = ["BackgroundFile", "background_files", "file_background", "phantom_background"]
 
@@ -112,7 +112,7 @@ def file_background(file: BackgroundFile, *, grid_mm: float = GRID_MM) -> Backgr
     return Background(
         pixels=radiograph.pixels.astype(np.float64),
         mm_per_px=radiograph.mm_per_px,
-        lungs=anatomy(radiograph).lungs,
+        lungs=find_anatomy(radiograph).lungs,
         black=float(inside.min()),
         white=float(inside.max()),
     )

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overread.marks.csv_cells import csv_text, guard_formula
-from overread.storage import flush_folder, mode_of_a_new_file, write_atomically
+from overread.files.atomic import flush_folder, mode_of_a_new_file, write_atomically
+from overread.tables.csv_cells import csv_text, guard_formula
 
 __all__ = ["PLAIN_SETTINGS", "write_tables"]
 

@@ -25,10 +25,10 @@ import cv2
 
 from overread import __version__
 from overread.errors import InvalidInputError, LockedError, OverreadError
+from overread.files.atomic import write_atomically
 from overread.images import write_dicom, write_png16
 from overread.simulate.folder_tables import write_tables
 from overread.simulate.recipes import MadeImage, Recipe
-from overread.storage import write_atomically
 
 __all__ = ["SIMULATION_FILE", "Progress", "write_study"]
 

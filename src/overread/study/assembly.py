@@ -10,12 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.errors import InvalidInputError
+from overread.files.strict_json import read_json
 from overread.models.persistence import load
 from overread.models.tuning import count_features
-from overread.strict_json import read_json
 from overread.study.cohort import KEYS, Cohort, Part
 from overread.study.evaluation import TITLES, Judged, calibrated, comparisons, counted, tables_1
-from overread.study.manifest import Entry, shard_file
 from overread.study.preparation import READER_TABLES
 from overread.study.results import (
     SCHEMA,
@@ -29,9 +28,10 @@ from overread.study.results import (
     StudySummary,
     plain,
 )
-from overread.study.run_folder import RunFolder
 from overread.study.settings import Settings
-from overread.study.shard import Shard, decode_shard
+from overread.study.store.manifest import Entry, shard_file
+from overread.study.store.run_folder import RunFolder
+from overread.study.store.shard import Shard, decode_shard
 
 __all__ = ["gathered_candidates", "gathered_features", "object_table", "study_results"]
 

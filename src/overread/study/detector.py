@@ -21,18 +21,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.candidates import CANDIDATE_VERSION, Anatomy, anatomy, generate
+from overread.anatomy import Anatomy, find_anatomy
+from overread.candidates import CANDIDATE_VERSION, generate
 from overread.errors import InvalidInputError, ModelFileError, UsageError
 from overread.features import CATALOGUE, FEATURE_VERSION, extract
+from overread.files.atomic import write_atomically
+from overread.files.strict_json import parse_json, read_json
 from overread.images import Radiograph
 from overread.images.radiograph import GRID_MM
 from overread.models.persistence import from_document, load, to_document
 from overread.models.prediction import LinearBagClassifier
-from overread.storage import write_atomically
-from overread.strict_json import parse_json, read_json
 from overread.study.evaluation import TITLES
-from overread.study.run_folder import RunFolder
 from overread.study.settings import Settings
+from overread.study.store.run_folder import RunFolder
 
 __all__ = ["Detector", "Explanation", "OperatingPoint", "detector_of"]
 
@@ -243,7 +244,7 @@ class Detector:
                 f"the radiograph has a grid of {radiograph.mm_per_px:g} mm, the detector one of {self.grid_mm:g} mm: "
                 f"read it with grid_mm={self.grid_mm:g}"
             )
-        regions = anatomy(radiograph) if regions is None else regions
+        regions = find_anatomy(radiograph) if regions is None else regions
         if candidates is None:
             candidates = generate(radiograph, anatomy=regions, limit=self.limit)
         values = extract(radiograph, candidates, regions, features=list(self.features))

@@ -11,17 +11,17 @@ import numpy as np
 import pandas as pd
 
 from overread.errors import InvalidInputError
+from overread.files.strict_json import read_json
 from overread.marks.mark_set import find_table
-from overread.marks.tables import read_table
 from overread.models.persistence import load
-from overread.strict_json import read_json
 from overread.study.assembly import gathered_features
 from overread.study.cohort import Cohort, Part, features_in_order
 from overread.study.evaluation import Judged
-from overread.study.manifest import Manifest
 from overread.study.results import StudyResults, read_results
-from overread.study.run_folder import RunFolder
 from overread.study.settings import Settings, parse_settings
+from overread.study.store.manifest import Manifest
+from overread.study.store.run_folder import RunFolder
+from overread.tables.table_files import read_table
 from overread.truth.labels import reading_range
 
 __all__ = ["FinishedRun", "Gallery", "open_run"]

@@ -9,13 +9,13 @@ from pathlib import Path
 import pandas as pd
 
 from overread.errors import OverreadError
-from overread.study.digests import FileDigests, digest_of_bytes, digest_of_value
-from overread.study.executors import Executor
-from overread.study.manifest import Entry, Manifest, shard_file
-from overread.study.outcome import Fault, Outcome, without_path
+from overread.files.digests import FileDigests, digest_of_bytes, digest_of_value
 from overread.study.pipeline import ImageTask, Pipeline
-from overread.study.run_folder import RunFolder
-from overread.study.shard import CANDIDATE_COLUMNS, decode_shard
+from overread.study.store.manifest import Entry, Manifest, shard_file
+from overread.study.store.run_folder import RunFolder
+from overread.study.store.shard import CANDIDATE_COLUMNS, decode_shard
+from overread.study.workers.executors import Executor
+from overread.study.workers.outcome import Fault, Outcome, without_path
 
 __all__ = ["ImageJob", "WorkedImages", "image_jobs", "work_on_images"]
 

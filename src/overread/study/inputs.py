@@ -8,12 +8,12 @@ from pathlib import Path
 import pandas as pd
 
 from overread.errors import InvalidInputError, TableError
+from overread.files.digests import digest_of_file
 from overread.marks.mark_set import find_table, read_folder
-from overread.marks.problems import raise_for_errors
-from overread.marks.schemas import Column, Schema
-from overread.marks.tables import read_table, scan_csv, write_table
-from overread.study.digests import digest_of_file
 from overread.study.settings import Settings
+from overread.tables.problems import raise_for_errors
+from overread.tables.schemas import Column, Schema
+from overread.tables.table_files import read_table, scan_csv, write_table
 
 __all__ = ["CODES_FILE", "StudyInputs", "coded_marks", "patient_codes", "read_inputs"]
 

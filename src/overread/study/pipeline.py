@@ -125,12 +125,13 @@ class _ImagePipeline:
 
     def __call__(self, task: ImageTask) -> ImageWork:
         """Read the image, find candidates unless they are known, and compute their features."""
-        from overread.candidates import anatomy, generate
+        from overread.anatomy import find_anatomy
+        from overread.candidates import generate
         from overread.features import extract
         from overread.images import pixel_fingerprint, read_image
 
         radiograph = read_image(task.path, mm_per_px=task.mm_per_px)
-        regions = anatomy(radiograph)
+        regions = find_anatomy(radiograph)
         candidates = task.candidates
         if candidates is None:
             candidates = generate(radiograph, anatomy=regions, limit=self._limit)

@@ -8,9 +8,9 @@ import pandas as pd
 
 from overread.bags import refuse_leakage, split_by_patient
 from overread.errors import TableError
-from overread.marks.tables import parquet_bytes
 from overread.study.inputs import StudyInputs, coded_marks, patient_codes
 from overread.study.settings import Settings
+from overread.tables.table_files import parquet_bytes
 from overread.truth import merge_marks, reader_statistics
 
 __all__ = ["READER_TABLES", "split_table", "truth_tables"]

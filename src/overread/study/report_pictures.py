@@ -14,7 +14,7 @@ from overread.marks import Ellipse
 from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.report import Crop, crop_around
 from overread.study.finished import FinishedRun
-from overread.truth.figures import Picture
+from overread.truth.plots import Picture
 
 __all__ = ["SortedCrops", "Viewer", "crops"]
 

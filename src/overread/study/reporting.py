@@ -17,8 +17,8 @@ from overread.froc import (
     compare_figures,
     performance_table,
 )
-from overread.froc.calibration import Interval, ReliabilityCurve
-from overread.froc.figure_comparison import whole_curve_figures
+from overread.froc.merit.comparison import whole_curve_figures
+from overread.froc.reliability import Interval, ReliabilityCurve
 from overread.report import ModelContent, PairedComparison, StudyContent
 from overread.study.evaluation import TITLES, Judged
 from overread.study.finished import FinishedRun

@@ -17,7 +17,7 @@ import pandas as pd
 from pydantic import TypeAdapter, ValidationError
 
 from overread.errors import FormatError
-from overread.strict_json import read_json
+from overread.files.strict_json import read_json
 
 __all__ = [
     "SCHEMA",

@@ -16,17 +16,17 @@ from pydantic import ValidationError
 
 from overread import __version__
 from overread.errors import UsageError
+from overread.files.lock import run_lock
 from overread.models.fitting import single_threaded_blas
-from overread.study.dask_executor import DaskExecutor
-from overread.study.executors import Executor, ProcessExecutor, SerialExecutor, processors
 from overread.study.inputs import read_inputs
-from overread.study.isolation import WorkLimits
-from overread.study.lock import run_lock
 from overread.study.pipeline import PipelineSpec
-from overread.study.run_folder import RunFolder, json_bytes
+from overread.study.progress import RunLog, SilentProgress, Watcher
 from overread.study.settings import Execution, Settings, read_settings
 from overread.study.stages import Stages
-from overread.study.telling import RunLog, SilentProgress, Watcher
+from overread.study.store.run_folder import RunFolder, json_bytes
+from overread.study.workers.dask_cluster import DaskExecutor
+from overread.study.workers.executors import Executor, ProcessExecutor, SerialExecutor, processors
+from overread.study.workers.isolation import WorkLimits
 
 __all__ = ["RunReport", "run_study"]
 

@@ -15,16 +15,14 @@ from overread.bags import refuse_leakage
 from overread.candidates import CANDIDATE_VERSION
 from overread.errors import InvalidInputError, MissingExtraError
 from overread.features import CATALOGUE, FEATURE_VERSION
-from overread.marks.tables import parquet_bytes
+from overread.files.digests import FileDigests, digest_of_bytes, digest_of_value
+from overread.files.strict_json import read_json
 from overread.models.persistence import load, model_bytes
 from overread.report import study_page
-from overread.strict_json import read_json
 from overread.study.assembly import gathered_candidates, gathered_features, object_table, study_results
 from overread.study.cohort import KEYS, Cohort, Part, features_in_order
 from overread.study.detector import detector_of
-from overread.study.digests import FileDigests, digest_of_bytes, digest_of_value
 from overread.study.evaluation import Judged, locked_points
-from overread.study.executors import Executor
 from overread.study.finished import FinishedRun
 from overread.study.fits import (
     choose,
@@ -36,14 +34,16 @@ from overread.study.fits import (
 )
 from overread.study.image_stage import image_jobs, work_on_images
 from overread.study.inputs import StudyInputs
-from overread.study.manifest import Entry, Manifest
 from overread.study.pipeline import Pipeline
 from overread.study.preparation import READER_TABLES, split_table, truth_tables
 from overread.study.reporting import study_content
 from overread.study.results import Quarantined, plain
-from overread.study.run_folder import RunFolder, json_bytes
 from overread.study.settings import Settings
-from overread.study.shard import CANDIDATE_COLUMNS
+from overread.study.store.manifest import Entry, Manifest
+from overread.study.store.run_folder import RunFolder, json_bytes
+from overread.study.store.shard import CANDIDATE_COLUMNS
+from overread.study.workers.executors import Executor
+from overread.tables.table_files import parquet_bytes
 from overread.truth.labels import reading_range
 
 __all__ = ["Stages"]

@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.marks.ellipse import ELLIPSE_COLUMNS
-from overread.marks.schemas import schema_of
-from overread.marks.validation import validate_study
+from overread.tables.schemas import schema_of
+from overread.tables.validation import validate_study
 from overread.truth.grouping import components, density_clusters, fusion, stars
 from overread.truth.labels import soft_labels
 from overread.truth.mark_arrays import MarkArrays

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, triu
 
 from overread.marks.ellipse import ELLIPSE_COLUMNS, normalized_ellipses
-from overread.marks.validation import validate_study
+from overread.tables.validation import validate_study
 from overread.truth.merging import merge_objects
 from overread.truth.options import MergeOptions
 from overread.truth.pairs import hitting_pairs

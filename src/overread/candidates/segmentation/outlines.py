@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.candidates.blurring import blur
-from overread.candidates.regions import Anatomy
+from overread.anatomy.blurring import blur
+from overread.anatomy.structures import Anatomy
 from overread.candidates.segmentation._kernels import outline_stack
 from overread.images import Radiograph
 

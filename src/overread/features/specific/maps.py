@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from overread.candidates import Anatomy
+from overread.anatomy import Anatomy
 from overread.candidates.segmentation import at_least_two
 from overread.features.specific._kernels import nearest_distance
 from overread.images import Radiograph

@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 
 from overread.errors import FormatError, InvalidInputError
-from overread.marks.cell_types import shown
 from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.marks.file_names import names_of
 from overread.marks.mark_set import MarkSet
 from overread.marks.pixels import rescaled
-from overread.marks.schemas import SCHEMAS
-from overread.marks.tables import read_table
-from overread.marks.validation import validate_images
+from overread.tables.cell_types import shown
+from overread.tables.schemas import SCHEMAS
+from overread.tables.table_files import read_table
+from overread.tables.validation import validate_images
 
 __all__ = ["NO_SPACING", "MarkSetBuilder", "Spacings"]
 

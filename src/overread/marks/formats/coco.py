@@ -12,10 +12,10 @@ import math
 from pathlib import Path
 
 from overread.errors import FormatError, UsageError
-from overread.marks.cell_types import shown
 from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.formats.json_file import JsonNode, read_node
 from overread.marks.mark_set import MarkSet
+from overread.tables.cell_types import shown
 
 __all__ = ["read"]
 

@@ -25,13 +25,13 @@ from pydicom.sr.codedict import codes
 from pydicom.sr.coding import Code
 
 from overread.errors import TableError, UsageError
-from overread.marks.cell_types import shown
+from overread.files.atomic import write_atomically
 from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.marks.formats.dicom_sr import CERTAINTY, read_dicom
 from overread.marks.formats.outline import PixelEllipse, outline_of_ellipse
 from overread.marks.mark_set import MarkSet
 from overread.marks.pixels import rescaled
-from overread.storage import write_atomically
+from overread.tables.cell_types import shown
 
 __all__ = ["write"]
 

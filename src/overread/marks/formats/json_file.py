@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from overread.errors import FormatError
-from overread.marks.cell_types import shown
-from overread.strict_json import read_json
+from overread.files.strict_json import read_json
+from overread.tables.cell_types import shown
 
 __all__ = ["JsonNode", "read_node"]
 
@@ -87,7 +87,7 @@ def named(value: Any) -> str:
 
 
 def read_node(path: Path) -> JsonNode:
-    """Read a JSON file strictly, as `overread.strict_json` does.
+    """Read a JSON file strictly, as `overread.files.strict_json` does.
 
     Raises
     ------

@@ -23,13 +23,13 @@ import numpy as np
 import pandas as pd
 
 from overread.errors import DataWarning, FormatError, TableError
-from overread.marks.cell_types import shown
+from overread.files.atomic import write_atomically
 from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.formats.json_file import JsonNode, read_node
 from overread.marks.mark_set import MarkSet
 from overread.marks.pixels import rescaled
-from overread.storage import write_atomically
+from overread.tables.cell_types import shown
 
 __all__ = ["read", "write"]
 

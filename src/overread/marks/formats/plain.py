@@ -1,6 +1,6 @@
 """Our own tables: a folder of marks, readings and images, as CSV or Parquet.
 
-Lengths are in mm from the image's top-left corner, as `overread.marks.schemas` says. On import the axes are
+Lengths are in mm from the image's top-left corner, as `overread.tables.schemas` says. On import the axes are
 put in order and the angle into [0, 180); nothing else changes.
 """
 

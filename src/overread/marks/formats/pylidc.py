@@ -23,10 +23,10 @@ from pathlib import Path
 import numpy as np
 
 from overread.errors import FormatError
-from overread.marks.csv_cells import read_cells
 from overread.marks.formats.building import MarkSetBuilder
 from overread.marks.formats.lidc_outline import SliceExtent, coronal_ellipse
 from overread.marks.mark_set import MarkSet
+from overread.tables.csv_cells import read_cells
 
 __all__ = ["read"]
 

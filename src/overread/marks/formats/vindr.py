@@ -12,10 +12,10 @@ import zlib
 from pathlib import Path
 
 from overread.errors import FormatError, TableError
-from overread.marks.cell_types import parse_number
-from overread.marks.csv_cells import Cells, decoded, parse_cells, read_cells
 from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.mark_set import MarkSet
+from overread.tables.cell_types import parse_number
+from overread.tables.csv_cells import Cells, decoded, parse_cells, read_cells
 
 __all__ = ["COLUMNS", "read"]
 

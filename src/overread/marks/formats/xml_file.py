@@ -9,7 +9,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
 from overread.errors import FormatError
-from overread.marks.cell_types import parse_number
+from overread.tables.cell_types import parse_number
 
 __all__ = ["attribute", "child_text", "local_name", "number_in", "read_xml"]
 

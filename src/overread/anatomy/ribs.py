@@ -1,0 +1,149 @@
+"""Ribs: how much a pixel looks like rib, and which way the rib runs.
+
+A rib is a bright band about 8 to 14 mm wide. At that scale its curvature across is large and along it small. The
+direction is found from the curvature tensor, averaged along a neighbourhood in the doubled angle, so that a gap
+or a crossing vessel does not turn it; the strength is the curvature across that direction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.anatomy.blurring import blur
+from overread.anatomy.structures import Quality
+from overread.images import Radiograph
+
+__all__ = ["RIB_GRID_MM", "Ribs", "Ridges", "find_ribs", "find_ridges", "on_grid"]
+
+Map = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+RIB_GRID_MM = 2.1
+RIB_SIGMA_MM = 4.0
+DIRECTION_MM = 9.0
+STRENGTH_MM = 40.0
+STEEPEST_DEG = 75.0
+SHARPNESS = 2.5
+MIDDLE = 0.8
+FULL_COHERENCE = 0.6
+FLOOR = 2e-3
+SURE_COHERENCE = 0.45
+SURE_SHARE = (0.10, 0.60)
+
+
+@dataclass(frozen=True, eq=False)
+class Ridges:
+    """Second derivatives on the grid of `RIB_GRID_MM`, times minus sigma squared, and what follows from them.
+
+    Parameters
+    ----------
+    xx, yy, xy
+        Tensor: positive across a bright ridge.
+    direction
+        Along the ridge, radians clockwise on screen from +x, in [0, pi).
+    coherence
+        How far the neighbourhood agrees on the direction, 0 to 1.
+    """
+
+    xx: Map
+    yy: Map
+    xy: Map
+    direction: Map
+    coherence: Map
+
+    def across(self, direction: Map | float) -> Map:
+        """Curvature across a direction."""
+        c, s = np.cos(direction), np.sin(direction)
+        return np.asarray(s * s * self.xx + c * c * self.yy - 2 * s * c * self.xy, dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Ribs:
+    """Map, direction and quality of the ribs, on the grid of the radiograph."""
+
+    probability: Map
+    direction_deg: Map
+    quality: Quality
+
+
+def find_ridges(radiograph: Radiograph) -> Ridges:
+    """Bright bands of the width of a rib."""
+    image = on_grid(np.where(radiograph.valid, radiograph.pixels, 0), radiograph.mm_per_px)
+    sigma = RIB_SIGMA_MM / RIB_GRID_MM
+    smooth = blur(image, sigma)
+    xx, yy, xy = (
+        cv2.Sobel(smooth, cv2.CV_32F, dx, dy, scale=-sigma * sigma / 4, borderType=cv2.BORDER_REPLICATE)
+        for dx, dy in ((2, 0), (0, 2), (1, 1))
+    )
+    strength = np.maximum((xx + yy) / 2 + cv2.magnitude((xx - yy) / 2, xy), 0)
+    normal = np.arctan2(2 * xy, xx - yy)
+    window = DIRECTION_MM / RIB_GRID_MM
+    c, s = (blur(strength * part(normal), window) for part in (np.cos, np.sin))
+    coherence = cv2.magnitude(c, s) / (blur(strength, window) + FLOOR)
+    direction = np.mod((np.arctan2(s, c) + np.pi) / 2, np.pi)
+    return Ridges(xx, yy, xy, direction.astype(np.float32), np.minimum(coherence, 1))
+
+
+def find_ribs(radiograph: Radiograph, ridges: Ridges, lungs: Mask) -> Ribs:
+    """Look for ribs in the lung fields and 15 mm around them.
+
+    With k the curvature across the local direction, k0 its mean within `STRENGTH_MM`, and c the coherence, the
+    value is min(1, k / k0) min(1, c / FULL_COHERENCE) / (1 + exp(-SHARPNESS (k / k0 - MIDDLE))): a rank of rib
+    likeness from 0 to 1, not calibrated. Directions steeper than `STEEPEST_DEG` are vessels, heart or lung border
+    rather than rib.
+    """
+    region = on_grid(lungs.astype(np.float32), radiograph.mm_per_px) > 0.5
+    size = 2 * round(15 / RIB_GRID_MM) + 1
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
+    near = cv2.dilate(region.astype(np.uint8), kernel).astype(np.float32)
+    curvature = np.maximum(ridges.across(ridges.direction), 0)
+    window = STRENGTH_MM / RIB_GRID_MM
+    typical = blur(curvature * near, window) / np.maximum(blur(near, window), 0.05) + FLOOR
+    steep = np.abs(np.sin(ridges.direction)) > np.sin(np.radians(STEEPEST_DEG))
+    logistic = 1 / (1 + np.exp(-SHARPNESS * np.clip(curvature / typical - MIDDLE, -20, 20)))
+    rising = np.clip(curvature / typical, 0, 1)
+    agreed = np.minimum(ridges.coherence / FULL_COHERENCE, 1)
+    probability = (logistic * rising * agreed * near * ~steep).astype(np.float32)
+    return Ribs(
+        resized(probability, radiograph.shape),
+        direction_on(ridges.direction, radiograph.shape),
+        rib_quality(probability, ridges.coherence, region),
+    )
+
+
+def rib_quality(probability: Map, coherence: Map, lungs: Mask) -> Quality:
+    """FOUND where a usual share of the lungs looks like rib and its directions agree with each other."""
+    rib = (probability > 0.5) & lungs
+    if not rib.any():
+        return Quality.FALLBACK
+    share = float(rib.sum() / lungs.sum())
+    sure = SURE_SHARE[0] <= share <= SURE_SHARE[1] and float(coherence[rib].mean()) >= SURE_COHERENCE
+    return Quality.FOUND if sure else Quality.DOUBTFUL
+
+
+def on_grid(image: NDArray[np.float32], mm_per_px: float) -> Map:
+    """Map on the grid of `RIB_GRID_MM`, averaged."""
+    rows, columns = image.shape
+    size = max(round(columns * mm_per_px / RIB_GRID_MM), 2), max(round(rows * mm_per_px / RIB_GRID_MM), 2)
+    coarse: Map = cv2.resize(np.asarray(image, dtype=np.float32), size, interpolation=cv2.INTER_AREA)
+    return coarse
+
+
+def resized(coarse: Map, shape: tuple[int, int]) -> Map:
+    """Map on the grid of the radiograph, interpolated, within 0 to 1."""
+    fine = cv2.resize(coarse, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR)
+    return np.asarray(np.clip(fine, 0, 1), dtype=np.float32)
+
+
+def direction_on(direction: Map, shape: tuple[int, int]) -> Map:
+    """Directions in degrees on the grid of the radiograph, interpolated in the doubled angle."""
+    size = shape[1], shape[0]
+    c, s = (
+        cv2.resize(part(2 * direction), size, interpolation=cv2.INTER_LINEAR) for part in (np.cos, np.sin)
+    )
+    angle = np.mod(cv2.phase(c, s, angleInDegrees=True) / 2, 180)
+    return np.asarray(angle, dtype=np.float32)

@@ -1,0 +1,56 @@
+"""Thorax and mediastinum, from the lung fields."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.anatomy.lungs import LungFields
+from overread.anatomy.structures import Quality
+
+__all__ = ["mediastinum", "mediastinum_quality", "thorax"]
+
+Mask = NDArray[np.bool_]
+
+WALL_MM = 5.0
+
+
+def thorax(fields: LungFields, mm_per_px: float) -> Mask:
+    """Convex hull of both lungs, widened by `WALL_MM`; the whole image where there is no lung at all."""
+    lungs = (fields.left | fields.right).astype(np.uint8)
+    points = cv2.findNonZero(lungs)
+    if points is None:
+        return np.ones(lungs.shape, dtype=bool)
+    hull = cv2.fillConvexPoly(np.zeros_like(lungs), cv2.convexHull(points), 1)
+    size = 2 * round(WALL_MM / mm_per_px) + 1
+    wide = cv2.dilate(hull, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size)))
+    return np.asarray(wide > 0)
+
+
+def mediastinum(fields: LungFields, inside: Mask) -> Mask:
+    """Part of the thorax between the lungs: right of all left lung and left of all right lung in its row.
+
+    In a row with one lung only, the other side is bounded by the inner edges of that lung's neighbours above.
+    """
+    columns = np.arange(inside.shape[1])
+    left_edge = last_column(fields.left)
+    right_edge = inside.shape[1] - 1 - last_column(fields.right[:, ::-1])
+    between = (columns > left_edge[:, None]) & (columns < right_edge[:, None])
+    return np.asarray(between & inside & ~fields.left & ~fields.right)
+
+
+def last_column(mask: Mask) -> NDArray[np.intp]:
+    """Last column of the mask in each row; rows without take the nearest row that has one."""
+    rows = np.flatnonzero(mask.any(axis=1))
+    if len(rows) == 0:
+        return np.zeros(len(mask), dtype=np.intp)
+    last = mask.shape[1] - 1 - np.argmax(mask[rows, ::-1], axis=1)
+    nearest = np.clip(np.searchsorted(rows, np.arange(len(mask))), 0, len(rows) - 1)
+    return np.asarray(last[nearest])
+
+
+def mediastinum_quality(fields: LungFields) -> Quality:
+    """As good as the worse of the two lungs."""
+    order = [Quality.FOUND, Quality.DOUBTFUL, Quality.FALLBACK]
+    return order[max(order.index(fields.left_quality), order.index(fields.right_quality))]

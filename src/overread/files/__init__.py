@@ -1,0 +1,1 @@
+"""How files are read and written: whole or not at all, within caps, sealed, locked."""

@@ -1,0 +1,1 @@
+"""Detections and truth written by other tools."""

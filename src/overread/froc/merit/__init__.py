@@ -1,0 +1,1 @@
+"""Figures of merit of whole curves, and inference for readers and cases."""

@@ -1,0 +1,312 @@
+"""Are soft probabilities right? Reliability, slope and intercept, Brier score and KL against soft labels.
+
+Conventions: p_i is the model's probability of bag i, y_i its soft label in [0, 1] (the share of readers
+who would mark it; section 3 of the paper), a_i its weight, normalized to mean 1. All means are weighted.
+
+- Brier score: mean of (p - y)^2.
+- KL divergence: mean of y log(y/p) + (1-y) log((1-y)/(1-p)), with 0 log 0 = 0; infinite where p is 0 or 1
+  and y is not. On labels 0 and 1 it is the log loss.
+- Slope b and intercept a: the logistic recalibration y ~ sigma(a + b logit p), fitted by the same soft
+  cross-entropy; right probabilities have a = 0, b = 1. ``offset`` is a with b fixed at 1 ("in the large").
+- Reliability: in each bin of p, the mean of p and the mean of y.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit, xlogy
+
+from overread.errors import InvalidInputError
+from overread.froc.bootstraps import patient_counts
+from overread.froc.intervals import percentile_interval
+from overread.froc.merit.figures_of_merit import patient_groups
+
+__all__ = ["Calibration", "Interval", "ReliabilityCurve", "calibration", "reliability_curve"]
+
+FloatArray = NDArray[np.float64]
+
+# Beyond this logit a float64 probability is 0 or 1.
+LARGEST_LOGIT = 36.7
+NEWTON_STEPS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate and its percentile interval over resampled patients; NaN without a bootstrap."""
+
+    estimate: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReliabilityCurve:
+    """Mean probability and mean label in each bin that has bags; the bins are (edges[i], edges[i + 1]]."""
+
+    edges: FloatArray
+    mean_probability: FloatArray
+    mean_label: FloatArray
+    label_lower: FloatArray
+    label_upper: FloatArray
+    n_bags: NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration:
+    """Everything about the calibration of one model on one set of bags.
+
+    ``slope`` and ``intercept`` are NaN where they do not exist: all probabilities equal, or labels that the
+    probabilities separate. ``brier_of_the_mean`` and ``kl_of_the_mean`` are those of always saying the
+    mean label.
+    """
+
+    brier: Interval
+    kl: Interval
+    slope: Interval
+    intercept: Interval
+    offset: Interval
+    brier_of_the_mean: float
+    kl_of_the_mean: float
+    reliability: ReliabilityCurve
+    n_bags: int
+    n_patients: int
+    level: float
+
+
+def calibration(
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    patients: ArrayLike | None = None,
+    n_bins: int = 10,
+    strategy: Literal["quantile", "uniform"] = "quantile",
+    n_bootstrap: int = 500,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Calibration:
+    """Assess probabilities against soft labels.
+
+    Parameters
+    ----------
+    probabilities, labels
+        p and y of each bag, both in [0, 1].
+    sample_weight
+        Weight of each bag; None: 1.
+    patients
+        Patient of each bag, the unit that is resampled; None: every bag its own.
+    n_bins, strategy
+        Bins of the reliability curve: of equal numbers of bags, or of equal width.
+    n_bootstrap, seed, level
+        Replicates (0: no intervals), their seed, and the level of the intervals.
+    """
+    p, y, weight = checked_bags(probabilities, labels, sample_weight)
+    group, n_patients = patient_groups(patients, len(p))
+    edges = bin_edges(p, n_bins, strategy)
+    bins = np.searchsorted(edges[1:-1], p, side="left")
+    start = logistic_recalibration(p, y, weight, np.zeros(2))
+    estimate = summary(p, y, weight, bins, len(edges) - 1, start)
+    replicates = np.empty((0, len(estimate)))
+    if n_bootstrap:
+        replicates = np.stack(
+            [
+                summary(p, y, weight * count[group], bins, len(edges) - 1, start)
+                for counts in patient_counts(n_patients, n_bootstrap, seed)
+                for count in counts
+            ]
+        )
+    intervals = [with_interval(value, replicates[:, i], level) for i, value in enumerate(estimate)]
+    mean = float(weight @ y / weight.sum())
+    brier, kl = scores(np.full_like(p, mean), y, weight)
+    brier_interval, kl_interval, slope, intercept, offset = intervals[:5]
+    return Calibration(
+        brier=brier_interval,
+        kl=kl_interval,
+        slope=slope,
+        intercept=intercept,
+        offset=offset,
+        brier_of_the_mean=brier,
+        kl_of_the_mean=kl,
+        reliability=curve_of(p, y, weight, bins, edges, intervals[5:]),
+        n_bags=len(p),
+        n_patients=n_patients,
+        level=level,
+    )
+
+
+def reliability_curve(
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    n_bins: int = 10,
+    strategy: Literal["quantile", "uniform"] = "quantile",
+) -> ReliabilityCurve:
+    """Return the reliability curve alone, without intervals (NaN); options as for :func:`calibration`."""
+    p, y, weight = checked_bags(probabilities, labels, sample_weight)
+    edges = bin_edges(p, n_bins, strategy)
+    bins = np.searchsorted(edges[1:-1], p, side="left")
+    values = bin_means(y, weight, bins, len(edges) - 1)
+    return curve_of(p, y, weight, bins, edges, [Interval(float(value), np.nan, np.nan) for value in values])
+
+
+def summary(
+    p: FloatArray, y: FloatArray, weight: FloatArray, bins: NDArray[np.intp], n_bins: int, start: FloatArray
+) -> FloatArray:
+    """Brier, KL, slope, intercept, offset, then the mean label of each bin."""
+    if not weight.sum() > 0:
+        return np.full(5 + n_bins, np.nan)
+    intercept, slope = logistic_recalibration(p, y, weight, start)
+    offset = offset_in_the_large(p, y, weight)
+    return np.array([*scores(p, y, weight), slope, intercept, offset, *bin_means(y, weight, bins, n_bins)])
+
+
+def scores(p: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """Brier score and KL divergence."""
+    total = weight.sum()
+    with np.errstate(divide="ignore"):
+        cross_entropy = -(xlogy(y, p) + xlogy(1 - y, 1 - p))
+    entropy = -(xlogy(y, y) + xlogy(1 - y, 1 - y))
+    # A bag of weight 0 must not turn an infinite divergence into NaN.
+    divergence = np.where(weight > 0, cross_entropy - entropy, 0.0)
+    return float(weight @ (p - y) ** 2 / total), float(weight @ divergence / total)
+
+
+def logistic_recalibration(p: FloatArray, y: FloatArray, weight: FloatArray, start: FloatArray) -> FloatArray:
+    """Intercept and slope by Newton's method with halving; NaN where no minimum exists."""
+    design = np.column_stack([np.ones(len(p)), clipped_logit(p)])
+    if not labels_overlap(design[weight > 0, 1], y[weight > 0]):
+        return np.full(2, np.nan)
+    found = start if np.isfinite(start).all() else np.zeros(2)
+    loss = soft_loss(design @ found, y, weight)
+    for _ in range(NEWTON_STEPS):
+        fitted = expit(design @ found)
+        gradient = design.T @ (weight * (fitted - y))
+        curvature = design.T @ (design * (weight * fitted * (1 - fitted))[:, None])
+        if np.abs(gradient).max() <= 1e-10 * weight.sum():
+            return found
+        found, improved = halved_step(found, np.linalg.solve(curvature, gradient), design, y, weight, loss)
+        if improved >= loss:
+            return found
+        loss = improved
+    return np.full(2, np.nan)
+
+
+def labels_overlap(z: FloatArray, y: FloatArray) -> bool:
+    """Whether no threshold on z separates labels; a label between 0 and 1 is on both sides."""
+    positive, negative = z[y > 0], z[y < 1]
+    if not len(positive) or not len(negative):
+        return False
+    return bool(positive.min() < negative.max() and negative.min() < positive.max())
+
+
+def halved_step(
+    found: FloatArray, step: FloatArray, design: FloatArray, y: FloatArray, weight: FloatArray, loss: float
+) -> tuple[FloatArray, float]:
+    """Longest of the step, its half, its quarter, ... that does not raise the loss."""
+    for halvings in range(40):
+        trial = found - step / 2**halvings
+        value = soft_loss(design @ trial, y, weight)
+        if value <= loss:
+            return trial, value
+    return found, loss
+
+
+def offset_in_the_large(p: FloatArray, y: FloatArray, weight: FloatArray) -> float:
+    """Intercept with the slope fixed at 1, by bisection: the mean of sigma(a + logit p) rises with a."""
+    z, goal = clipped_logit(p), float(weight @ y)
+    low, high = -2 * LARGEST_LOGIT, 2 * LARGEST_LOGIT
+    if not 0 < goal < weight.sum():
+        return np.nan
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (low, middle) if weight @ expit(z + middle) > goal else (middle, high)
+    return (low + high) / 2
+
+
+def soft_loss(z: FloatArray, y: FloatArray, weight: FloatArray) -> float:
+    """Weighted soft cross-entropy of logits."""
+    return float(weight @ (np.logaddexp(0, z) - y * z))
+
+
+def clipped_logit(p: FloatArray) -> FloatArray:
+    """Logit of p, no farther from 0 than a float64 probability can say."""
+    return np.clip(logit(p), -LARGEST_LOGIT, LARGEST_LOGIT)
+
+
+def bin_edges(p: FloatArray, n_bins: int, strategy: str) -> FloatArray:
+    """Edges of the bins from 0 to 1; equal quantiles become one edge."""
+    if n_bins < 1:
+        raise InvalidInputError(f"n_bins={n_bins}: need at least 1")
+    if strategy == "uniform":
+        return np.linspace(0, 1, n_bins + 1)
+    if strategy != "quantile":
+        raise InvalidInputError(f"strategy={strategy!r}: use 'quantile' or 'uniform'")
+    inner = np.unique(np.quantile(p, np.arange(1, n_bins) / n_bins))
+    return np.concatenate([[0.0], inner[(inner > 0) & (inner < 1)], [1.0]])
+
+
+def bin_means(values: FloatArray, weight: FloatArray, bins: NDArray[np.intp], n_bins: int) -> FloatArray:
+    """Weighted mean of each bin; NaN where it is empty."""
+    total = np.bincount(bins, weights=weight, minlength=n_bins)
+    sums = np.bincount(bins, weights=weight * values, minlength=n_bins)
+    return np.divide(sums, total, out=np.full(n_bins, np.nan), where=total > 0)
+
+
+def curve_of(
+    p: FloatArray,
+    y: FloatArray,
+    weight: FloatArray,
+    bins: NDArray[np.intp],
+    edges: FloatArray,
+    labels: list[Interval],
+) -> ReliabilityCurve:
+    """Reliability curve without its empty bins."""
+    n_bins = len(edges) - 1
+    n_bags = np.bincount(bins, minlength=n_bins)
+    used = np.flatnonzero(np.bincount(bins, weights=weight, minlength=n_bins) > 0)
+    return ReliabilityCurve(
+        edges=edges,
+        mean_probability=bin_means(p, weight, bins, n_bins)[used],
+        mean_label=np.array([labels[i].estimate for i in used]),
+        label_lower=np.array([labels[i].lower for i in used]),
+        label_upper=np.array([labels[i].upper for i in used]),
+        n_bags=n_bags[used],
+    )
+
+
+def with_interval(value: float, replicates: FloatArray, level: float) -> Interval:
+    """Estimate with the percentile interval of its finite replicates."""
+    finite = replicates[np.isfinite(replicates)]
+    lower, upper = percentile_interval(finite[:, None], level)
+    return Interval(float(value), float(lower[0]), float(upper[0]))
+
+
+def checked_bags(
+    probabilities: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Probabilities, labels and weights as floats of one length, in their ranges."""
+    p, y = unit_interval(probabilities, "probabilities"), unit_interval(labels, "labels")
+    weight = np.ones(len(p)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if not len(p) == len(y) == len(weight) or weight.ndim != 1:
+        raise InvalidInputError(f"{len(p)} probabilities, {len(y)} labels and {len(weight)} weights")
+    if not len(p):
+        raise InvalidInputError("there are no bags to calibrate")
+    if not np.all(np.isfinite(weight) & (weight >= 0)) or not weight.sum() > 0:
+        raise InvalidInputError("sample_weight needs finite weights of at least 0, not all of them 0")
+    return p, y, weight / weight.mean()
+
+
+def unit_interval(values: ArrayLike, name: str) -> FloatArray:
+    """Numbers in [0, 1], one dimension."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise InvalidInputError(f"{name} needs one dimension, not {array.ndim}")
+    wrong = np.flatnonzero(~((array >= 0) & (array <= 1)))
+    if len(wrong):
+        raise InvalidInputError(f"{name}[{wrong[0]}] is {array[wrong[0]]}: it must lie in [0, 1]")
+    return array

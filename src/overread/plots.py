@@ -1,0 +1,54 @@
+"""The one way to begin a matplotlib figure and to write it to a file.
+
+matplotlib is an optional extra: ``pip install overread[figures]``.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from overread.errors import MissingExtraError, UsageError
+from overread.files.atomic import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["empty_figure", "figure_kind", "save_figure"]
+
+
+def empty_figure(width: float, height: float) -> Figure:
+    """Figure of a size in inches that belongs to no window.
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("figures need matplotlib: pip install overread[figures]") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def figure_kind(path: Path) -> str:
+    """Kind of figure that a path's ending asks for."""
+    kind = path.suffix.lower().lstrip(".")
+    if kind not in ("png", "svg", "pdf"):
+        raise UsageError(f"{path}: a figure ends in .png, .svg or .pdf, not in {path.suffix!r}")
+    return kind
+
+
+def save_figure(figure: Figure, path: str | Path) -> Path:
+    """Write a figure, whole or not at all; the ending chooses PNG, SVG or PDF. Same figure, same bytes."""
+    target = Path(path)
+    kind = figure_kind(target)
+    from matplotlib import rc_context
+
+    buffer = io.BytesIO()
+    undated = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
+    with rc_context({"svg.hashsalt": "overread"}):
+        figure.savefig(buffer, format=kind, dpi=200, metadata=undated)
+    return write_atomically(target, buffer.getvalue())

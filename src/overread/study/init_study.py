@@ -1,0 +1,334 @@
+"""Make a study out of a folder of image files.
+
+Nothing that names a patient is written: a DICOM file's PatientID becomes a salted hash, its PatientName is only
+compared with the file's name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread.errors import ImageError, InvalidInputError, TableError, UsageError
+from overread.files.atomic import no_folder, write_atomically
+from overread.images import read_source
+from overread.images.dicom_patient import patient_of
+from overread.images.files import image_files, without_ending
+from overread.images.spacing import AGREEMENT
+from overread.marks.file_names import names_of
+from overread.marks.mark_set import find_table
+from overread.study.template import settings_template
+from overread.tables.table_files import read_table, write_table
+
+__all__ = ["MadeStudy", "Patients", "make_study"]
+
+Patients = Literal["hashed", "raw", "none"]
+
+SPACING = ("mm_per_px_x", "mm_per_px_y")
+SALT_FILE = ".patient_salt"
+
+
+@dataclass(frozen=True)
+class FoundImage:
+    """A file that can be read: its path in the folder, spacing (x, y), size, and what its header says.
+
+    Where no spacing is known, ``mm_per_px`` is None and ``problem`` says why.
+    """
+
+    path: str
+    mm_per_px: tuple[float, float] | None
+    shape: tuple[int, int]
+    patient_id: str
+    patient_name: str
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class MadeStudy:
+    """What was made.
+
+    Attributes
+    ----------
+    n_images, n_patients
+        Rows of the images table; patients known.
+    unreadable
+        Files that look like images and cannot be read, with the reason.
+    written
+        Files that were written.
+    unlisted
+        Image files that no row of an images table that was there goes by.
+    notes
+        What is still to be done, in sentences.
+    """
+
+    n_images: int
+    n_patients: int
+    unreadable: dict[str, str]
+    written: list[Path]
+    unlisted: list[str]
+    notes: list[str] = field(default_factory=list)
+
+
+def make_study(
+    folder: Path,
+    *,
+    mm_per_px: float | tuple[float, float] | None = None,
+    ids: Literal["name", "hash"] | None = None,
+    patients: Patients = "hashed",
+    patient_pattern: str | None = None,
+    overwrite: bool = False,
+    advance: Callable[[int], None] = lambda n: None,
+) -> MadeStudy:
+    """Write ``images.csv`` and a commented ``study.toml`` for a folder of images.
+
+    Where there is an images table already (say from ``overread import``), its ids and spacings are kept and the files
+    are found by the ids.
+
+    Parameters
+    ----------
+    folder
+        Folder with DICOM, PNG, TIFF or JPEG files, also in folders within it.
+    mm_per_px
+        Size of a pixel, or its width and height, of files that do not state it.
+    ids
+        "name": an image's id is the name of its file. "hash": a salted hash of it. None: the name, but names that
+        hold the patient's name or id of their own header are refused.
+    patients
+        "hashed": a DICOM file's PatientID as a salted hash. "raw": as it stands. "none": not read.
+    patient_pattern
+        Regular expression whose first group in a file's name is the patient, for files without a header; the group
+        becomes a salted hash too, unless ``patients`` is "raw".
+    overwrite
+        Whether an images table and settings that are there may be replaced.
+    advance
+        Called with the number of files just read.
+    """
+    if not folder.is_dir():
+        raise UsageError(no_folder(folder))
+    pattern = compiled(patient_pattern)
+    known = find_table(folder, "images")
+    files = image_files(folder)
+    if not files:
+        raise InvalidInputError(f"{folder}: no DICOM, PNG, TIFF or JPEG files in it or in its folders")
+    found, unreadable = look_at(files, folder, mm_per_px, advance)
+    if known is None or overwrite:
+        unreadable = {image.path: image.problem for image in found if image.mm_per_px is None} | unreadable
+        found = [image for image in found if image.mm_per_px is not None]
+    if not found:
+        first = next(iter(unreadable.items()))
+        raise InvalidInputError(f"{folder}: not one image can be read; {first[0]}: {first[1]}")
+    salt = salt_of(folder)
+    if known is None or overwrite:
+        images = new_table(found, ids, salt)
+        target = folder / "images.csv"
+        if known is not None and known != target:
+            raise UsageError(f"{known}: is there already; take it away first")
+    else:
+        images = with_files(read_table(known, "images"), found, known)
+        target = known
+    images = with_patients(images, found, patients, pattern, salt)
+    written = [write_table(images, target)]
+    settings = folder / "study.toml"
+    if overwrite or not settings.exists():
+        written.append(write_atomically(settings, settings_template().encode()))
+    told = images["patient_id"] if "patient_id" in images else pd.Series(dtype="str")
+    n_patients = int(told[told != ""].nunique())
+    unlisted = sorted({image.path for image in found} - set(images["path"]))
+    return MadeStudy(
+        len(images), n_patients, unreadable, written, unlisted, notes(folder, images, n_patients)
+    )
+
+
+def compiled(pattern: str | None) -> re.Pattern[str] | None:
+    """Regular expression of the user, with a group."""
+    if pattern is None:
+        return None
+    try:
+        made = re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"--patient-pattern {pattern!r}: {error}") from None
+    if not made.groups:
+        raise UsageError(f"--patient-pattern {pattern!r}: put the patient into a group, such as ([0-9]+)_.*")
+    return made
+
+
+def look_at(
+    files: Sequence[Path],
+    folder: Path,
+    mm_per_px: float | tuple[float, float] | None,
+    advance: Callable[[int], None],
+) -> tuple[list[FoundImage], dict[str, str]]:
+    """Read every file once: what can be used, and why the others cannot."""
+    found, unreadable = [], {}
+    given = (mm_per_px, mm_per_px) if isinstance(mm_per_px, float | int) else mm_per_px
+    for path in files:
+        relative = path.relative_to(folder).as_posix()
+        try:
+            source = read_source(path)
+            stated = source.spacing.spacing
+            spacing = given if stated is None else (stated.x, stated.y)
+            rows, columns = source.shape
+            problem = "" if spacing else f"{source.spacing.problem}; give --mm-per-px"
+            found.append(FoundImage(relative, spacing, (rows, columns), *patient_of(path), problem))
+        except ImageError as error:
+            unreadable[relative] = str(error).removeprefix(f"{path}: ")
+        advance(1)
+    return found, unreadable
+
+
+def salt_of(folder: Path) -> str:
+    """Secret of the study, by which hashes cannot be guessed; kept in the folder so that they stay the same."""
+    path = folder / SALT_FILE
+    if not path.is_file():
+        write_atomically(path, secrets.token_hex(32).encode())
+        path.chmod(0o600)
+    return path.read_text(encoding="ascii")
+
+
+def hashed(text: str, salt: str) -> str:
+    """Sixteen hexadecimal digits that stand for a text."""
+    return hashlib.sha256(f"{salt}:{text}".encode()).hexdigest()[:16]
+
+
+def new_table(found: Sequence[FoundImage], ids: str | None, salt: str) -> pd.DataFrame:
+    """Images table of files."""
+    if ids == "hash":
+        names = [hashed(image.path, salt) for image in found]
+    else:
+        stems = [without_ending(image.path) for image in found]
+        repeated = {stem for stem, count in Counter(stems).items() if count > 1}
+        names = [image.path if stem in repeated else stem for image, stem in zip(found, stems, strict=True)]
+        if ids is None:
+            refuse_names(found, names)
+    spacing = np.array([image.mm_per_px for image in found], dtype=np.float64)
+    return with_sizes(pd.DataFrame({"image_id": names}, dtype="str"), found, spacing)
+
+
+def refuse_names(found: Sequence[FoundImage], names: Sequence[str]) -> None:
+    """Refuse ids that hold their patient's name or id: ids are shown in results."""
+    for image, name in zip(found, names, strict=True):
+        parts = [*re.split(r"[^\w]+|_", image.patient_name), image.patient_id]
+        if any(len(part) > 2 and part.casefold() in name.casefold() for part in parts):
+            raise UsageError(
+                "the name of a file or of its folder holds the patient's name or id of its own header; ids of images"
+                " are shown in results (give --ids hash, or --ids name to use it all the same)"
+            )
+
+
+def with_sizes(
+    images: pd.DataFrame, found: Sequence[FoundImage], spacing: NDArray[np.float64]
+) -> pd.DataFrame:
+    """Add path, spacing and size, row by row."""
+    return images.assign(
+        path=[image.path for image in found],
+        mm_per_px_x=spacing[:, 0],
+        mm_per_px_y=spacing[:, 1],
+        width_px=[float(image.shape[1]) for image in found],
+        height_px=[float(image.shape[0]) for image in found],
+    )
+
+
+def with_files(images: pd.DataFrame, found: Sequence[FoundImage], place: Path) -> pd.DataFrame:
+    """Find the file of every image of a table by the image's id, or by the path that is there."""
+    names: dict[str, list[FoundImage]] = {}
+    for image in found:
+        for name in {image.path, Path(image.path).name, without_ending(image.path)}:
+            names.setdefault(name, []).append(image)
+    chosen, problems = [], []
+    owners: dict[str, str] = {}
+    paths = images["path"] if "path" in images else pd.Series("", index=images.index)
+    for row, (image_id, path) in enumerate(zip(images["image_id"], paths, strict=True)):
+        keys = [key for key in (path, Path(path).name, *names_of(image_id)) if key]
+        matches = next((names[key] for key in keys if key in names), [])
+        if len(matches) != 1:
+            what = "no readable image file goes" if not matches else f"{len(matches)} image files go"
+            problems.append(f"{place}, row {row + 2}, column path: {what} by the id {image_id!r}")
+        elif (owner := owners.setdefault(matches[0].path, image_id)) != image_id:
+            what = f"{matches[0].path} goes by the id {image_id!r} and by {owner!r}"
+            problems.append(f"{place}, row {row + 2}, column path: {what}")
+        chosen += matches[:1]
+    if problems:
+        more = f"; and {len(problems) - 1} more rows" if len(problems) > 1 else ""
+        raise TableError(
+            f"{problems[0]}{more} (put the image files into {place.parent}, write their paths into the column path,"
+            " or take the rows out)"
+        )
+    return with_sizes(images, chosen, kept_spacing(images, chosen, place))
+
+
+def kept_spacing(images: pd.DataFrame, found: Sequence[FoundImage], place: Path) -> NDArray[np.float64]:
+    """Spacing that a table states, and where it states none that of the files; they must not contradict."""
+    measured = np.array([image.mm_per_px or (np.nan, np.nan) for image in found], dtype=np.float64)
+    own = images.reindex(columns=list(SPACING)).to_numpy(np.float64)
+    spacing = np.where(np.isnan(own), measured, own)
+    for row, column in np.argwhere(np.isnan(spacing)):
+        raise TableError(
+            f"{place}, row {row + 2}, column {SPACING[column]}: is empty, and {found[row].path} does not help:"
+            f" {found[row].problem}"
+        )
+    for row, column in np.argwhere(np.abs(measured - own) > AGREEMENT * own):
+        raise TableError(
+            f"{place}, row {row + 2}, column {SPACING[column]}: {own[row, column]:g} in the table, but"
+            f" {measured[row, column]:g} by {found[row].path} or --mm-per-px (correct the one that is wrong)"
+        )
+    return spacing
+
+
+def with_patients(
+    images: pd.DataFrame,
+    found: Sequence[FoundImage],
+    patients: Patients,
+    pattern: re.Pattern[str] | None,
+    salt: str,
+) -> pd.DataFrame:
+    """Fill the patients of images whose table does not name them."""
+    by_path = {image.path: image for image in found}
+    known = images["patient_id"] if "patient_id" in images else pd.Series("", index=images.index)
+    filled = []
+    for path, own in zip(images["path"], known, strict=True):
+        raw = "" if patients == "none" else by_path[path].patient_id
+        match = None if pattern is None else pattern.search(Path(path).name)
+        if not raw and match is not None:
+            raw = match.group(1) or ""
+        filled.append(own or (raw if patients == "raw" or not raw else hashed(raw, salt)))
+    images = images.drop(columns="patient_id", errors="ignore")
+    images.insert(1, "patient_id", pd.Series(filled, index=images.index, dtype="str"))
+    return images
+
+
+def notes(folder: Path, images: pd.DataFrame, n_patients: int) -> list[str]:
+    """Say what is still to be done before the study can run."""
+    said = []
+    alone = int((images["patient_id"] == "").sum())
+    if alone:
+        said.append(
+            f"{alone} images have no patient: each counts as its own. If a patient has several images, fill patient_id"
+            " in images.csv, or give --patient-pattern; else results come out too good."
+        )
+    for kind in ("marks", "readings"):
+        path = find_table(folder, kind)
+        if path is None:
+            said.append(
+                f"There is no {kind} table. Import your tool's export with: overread import FILE --out {folder}"
+                f" --overwrite, then complete the images table it makes with: overread init {folder}; or write"
+                f" {kind}.csv."
+            )
+            continue
+        table = read_table(path, kind)
+        unknown = table.loc[~table["image_id"].isin(images["image_id"]), "image_id"]
+        if len(unknown):
+            said.append(
+                f"{path.name}: {unknown.nunique()} image ids are not in images.csv, such as {unknown.iloc[0]!r};"
+                " make them the same."
+            )
+    return said

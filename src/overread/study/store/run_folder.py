@@ -1,0 +1,118 @@
+"""The folder of a run: files that are whole or absent, and records that say what each stage was made from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from overread import __version__
+from overread.errors import FormatError, StorageError
+from overread.files.atomic import write_atomically
+from overread.files.digests import digest_of_bytes, digest_of_file, digest_of_value
+from overread.files.strict_json import read_json
+
+__all__ = ["RunFolder", "json_bytes"]
+
+FOLDERS = ("shards", "tables", "models", "stages")
+
+
+def json_bytes(value: Any) -> bytes:
+    """Bytes of a JSON file: the same value gives the same bytes."""
+    return (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+class RunFolder:
+    """Files of one run.
+
+    Parameters
+    ----------
+    root
+        ``STUDY/runs/NAME``.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def prepare(self) -> None:
+        """Make the folders."""
+        try:
+            for name in FOLDERS:
+                (self.root / name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(f"{self.root}: cannot write here: {error.strerror or error}") from error
+
+    def clean(self) -> None:
+        """Take away what a killed run left half written; only for the holder of the run's lock."""
+        try:
+            for folder in (self.root, *(self.root / name for name in FOLDERS)):
+                for part in folder.glob(".overread-*.part"):
+                    part.unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(f"{self.root}: cannot write here: {error.strerror or error}") from error
+
+    def path(self, relative: str) -> Path:
+        """Path of a file of the run."""
+        return self.root / relative
+
+    def write(self, relative: str, content: bytes) -> str:
+        """Write a file, whole or not at all, unless it holds these bytes already; return its digest."""
+        path = self.path(relative)
+        digest = digest_of_bytes(content)
+        if not (path.is_file() and digest_of_file(path) == digest):
+            write_atomically(path, content)
+        return digest
+
+    def digest(self, relative: str) -> str:
+        """Digest of a file of the run."""
+        return digest_of_file(self.path(relative))
+
+    def stage(
+        self,
+        name: str,
+        *,
+        needs: Mapping[str, Any],
+        gives: Iterable[str],
+        make: Callable[[], Mapping[str, bytes]],
+    ) -> bool:
+        """Do the work of a stage unless its record says that it is done and its files are still what they were.
+
+        Parameters
+        ----------
+        name
+            Name of the stage and of its record.
+        needs
+            All that the outcome depends on: settings, versions, digests of files. Plain values.
+        gives
+            Files that the stage writes.
+        make
+            Makes their bytes.
+
+        Returns
+        -------
+        bool
+            Whether there was anything to do.
+        """
+        key = digest_of_value({"needs": needs, "overread": __version__})
+        wanted = sorted(gives)
+        if self._is_done(name, key, wanted):
+            return False
+        made = make()
+        if sorted(made) != wanted:
+            raise ValueError(f"stage {name} gave {sorted(made)}, not {wanted}")
+        digests = {relative: self.write(relative, content) for relative, content in made.items()}
+        self.write(f"stages/{name}.json", json_bytes({"key": key, "files": dict(sorted(digests.items()))}))
+        return True
+
+    def _is_done(self, name: str, key: str, wanted: list[str]) -> bool:
+        try:
+            record = read_json(self.path(f"stages/{name}.json"))
+        except (OSError, FormatError):
+            return False
+        if not isinstance(record, dict) or record.get("key") != key or sorted(record["files"]) != wanted:
+            return False
+        return all(
+            self.path(relative).is_file() and self.digest(relative) == digest
+            for relative, digest in record["files"].items()
+        )

@@ -1,0 +1,166 @@
+"""A worker process that may die, hang or run out of memory without harm to the run."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from overread.errors import OverreadError
+from overread.study.pipeline import ImageTask, PipelineSpec
+from overread.study.workers.messages import Frame, encode_frame, read_frame, told_task
+from overread.study.workers.outcome import Fault, Outcome
+
+__all__ = ["IsolatedWorker", "WorkLimits"]
+
+START_SECONDS = 300.0
+# On a new installation the first image also waits for numba to compile; killing that would never end.
+COMPILE_SECONDS = 1800.0
+
+
+@dataclass(frozen=True)
+class WorkLimits:
+    """Seconds that one image may take, and memory that a worker may use."""
+
+    seconds_per_image: float = 300.0
+    memory_mb: int | None = None
+
+
+class OverdueError(Exception):
+    """No answer came in time."""
+
+
+class IsolatedWorker:
+    """One worker process, started when it is needed and started anew after it died.
+
+    Parameters
+    ----------
+    spec
+        The pipeline it builds.
+    limits
+        What an image may cost.
+    warm
+        Set once any worker has made a shard; until then an image has time for compiling too. Workers of one
+        executor share it.
+    """
+
+    def __init__(self, spec: PipelineSpec, limits: WorkLimits, warm: threading.Event | None = None) -> None:
+        self._spec, self._limits = spec, limits
+        self._warm = threading.Event() if warm is None else warm
+        self._process: subprocess.Popen[bytes] | None = None
+        self._deadline, self._seconds, self._cold = 0.0, 0.0, True
+
+    def work(self, task: ImageTask) -> Outcome:
+        """Work on one image in the worker; a dead or late worker gives a fault."""
+        seconds = self._limits.seconds_per_image
+        try:
+            process = self._started()
+            frame = self._asked(process, Frame(told_task(task)), seconds)
+        except OverdueError:
+            self.close()
+            return Outcome(task.image_id, fault=Fault("timeout", f"no answer within {seconds:g} s"))
+        if frame is None:
+            return Outcome(task.image_id, fault=self._death())
+        if frame.header["status"] == "done":
+            self._warm.set()
+            return Outcome(task.image_id, shard=frame.body)
+        fault = Fault(frame.header["kind"], frame.header["reason"])
+        if fault.kind == "memory":
+            self.close()
+        return Outcome(task.image_id, fault=fault)
+
+    def close(self) -> None:
+        """End the worker process."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+        process.wait()
+
+    def interrupt(self) -> None:
+        """End the process from another thread; the one that waits for it gets a fault."""
+        process = self._process
+        if process is not None:
+            process.kill()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is not None:
+            return self._process
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", "from overread.study.workers.worker import main; main()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **SINGLE_THREADED, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            bufsize=0,
+        )
+        hello = Frame({"pipeline": self._spec.plain(), "memory_mb": self._limits.memory_mb})
+        ready = self._asked(self._process, hello, START_SECONDS)
+        if ready is not None and ready.header["status"] == "unable":
+            self.close()
+            raise OverreadError(f"a worker could not build the pipeline: {ready.header['reason']}")
+        return self._process
+
+    def _asked(self, process: subprocess.Popen[bytes], frame: Frame, seconds: float) -> Frame | None:
+        self._deadline, self._seconds = time.monotonic() + seconds, seconds
+        self._cold = not self._warm.is_set()
+        assert process.stdin is not None
+        try:
+            content: Any = memoryview(encode_frame(frame))
+            while content:
+                content = content[process.stdin.write(content) :]
+        except BrokenPipeError:
+            return None
+        return read_frame(self._read)
+
+    def _read(self, size: int) -> bytes:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        handle = self._process.stdout.fileno()
+        parts, missing = [], size
+        while missing:
+            # Looked at again every second: another worker may have shown that all is compiled. This one may have
+            # compiled as long as that one, and its image has its whole time from here.
+            if self._cold and self._warm.is_set():
+                self._cold, self._deadline = False, time.monotonic() + self._seconds
+            patience = self._deadline + (COMPILE_SECONDS if self._cold else 0.0) - time.monotonic()
+            if patience <= 0:
+                raise OverdueError
+            if not select.select([handle], [], [], min(patience, 1.0))[0]:
+                continue
+            part = os.read(handle, min(missing, 1 << 20))
+            if not part:
+                break
+            parts.append(part)
+            missing -= len(part)
+        return b"".join(parts)
+
+    def _death(self) -> Fault:
+        process = self._process
+        self.close()
+        code = None if process is None else process.returncode
+        if code is not None and code < 0:
+            return Fault("death", f"the worker was ended by {signal_name(-code)}")
+        return Fault("death", "the worker died")
+
+
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+SINGLE_THREADED = dict.fromkeys(THREADS, "1")
+
+
+def signal_name(number: int) -> str:
+    """Name of a signal, such as SIGKILL."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,84 @@
+"""How work on an image ends: with a shard, or with a fault that is told without naming its file."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from overread.errors import InvalidInputError, OverreadError
+from overread.study.pipeline import ImageTask, Pipeline
+from overread.study.store.shard import encode_shard
+
+__all__ = ["Fault", "FaultKind", "Outcome", "work_on"]
+
+FaultKind = Literal["image", "failure", "death", "timeout", "memory"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why an image could not be worked on.
+
+    Attributes
+    ----------
+    kind
+        "image": the image cannot be used, and the same bytes will never be. "failure": an error that nobody
+        foresaw. "death", "timeout", "memory": the worker died, took too long, had no memory left.
+    reason
+        One line for people; holds no path and nothing that was read from the image's header.
+    """
+
+    kind: FaultKind
+    reason: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The shard of an image, or the fault."""
+
+    image_id: str
+    shard: bytes | None = None
+    fault: Fault | None = None
+
+
+def work_on(pipeline: Pipeline, task: ImageTask) -> Outcome:
+    """Work on one image; whatever it does, there is an outcome, except for an interrupt."""
+    try:
+        with warnings.catch_warnings():
+            # A reader of headers warns by quoting them.
+            warnings.simplefilter("ignore")
+            return Outcome(task.image_id, shard=encode_shard(pipeline(task)))
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except MemoryError:
+        return Outcome(task.image_id, fault=Fault("memory", "there was not enough memory"))
+    except OverreadError as error:
+        return Outcome(task.image_id, fault=fault_of(error, task.path))
+    except BaseException as error:  # decoders in Rust raise PanicException, which is no Exception
+        return Outcome(task.image_id, fault=Fault("failure", place_of(error)))
+
+
+def fault_of(error: OverreadError, path: str) -> Fault:
+    """Fault of an error that was raised on purpose; only the image's own fault is for good."""
+    if isinstance(error.__context__, MemoryError):
+        return Fault("memory", "there was not enough memory")
+    kind: FaultKind = "image" if isinstance(error, InvalidInputError) else "failure"
+    return Fault(kind, without_path(str(error), path))
+
+
+def without_path(message: str, path: str) -> str:
+    """First line of a message with the image's path, name and stem taken out."""
+    text = (message.splitlines() or [""])[0]
+    for part in (path, Path(path).name, Path(path).stem):
+        if len(part) > 2:
+            text = text.replace(part, "the image")
+    return text[:300]
+
+
+def place_of(error: BaseException) -> str:
+    """Kind and place of an error, without its text: that may quote the image's header."""
+    frames: list[Any] = traceback.extract_tb(error.__traceback__)
+    where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{where}"

@@ -1,0 +1,281 @@
+"""Checks of the tables that tell a study: all problems at once, each with its row, column and remedy.
+
+``check_*`` return every problem; ``validate_*`` raise one error that names the first few and return the
+warnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread.tables.cell_types import shown
+from overread.tables.problems import Problem, Severity, raise_for_errors
+from overread.tables.schemas import schema_of
+from overread.tables.table_files import duplicated_rows
+
+__all__ = [
+    "check_images",
+    "check_marks",
+    "check_readings",
+    "check_study",
+    "validate_images",
+    "validate_marks",
+    "validate_readings",
+    "validate_study",
+]
+
+SMALLEST_AXIS_MM = 1e-3
+# As in images/spacing.py, which this stage does not import.
+SMALLEST_MM, LARGEST_MM = 0.01, 10.0
+UNITS = "check the units: percent exported as pixels, or pixels as mm?"
+
+
+def validate_images(images: pd.DataFrame, *, file: str = "images") -> list[Problem]:
+    """Raise if the images table cannot be used; return the warnings."""
+    return raise_for_errors(check_images(images, file=file))
+
+
+def validate_readings(
+    readings: pd.DataFrame, images: pd.DataFrame | None = None, *, file: str = "readings"
+) -> list[Problem]:
+    """Raise if the readings table cannot be used; return the warnings."""
+    return raise_for_errors(check_readings(readings, images, file=file))
+
+
+def validate_marks(
+    marks: pd.DataFrame,
+    readings: pd.DataFrame | None = None,
+    images: pd.DataFrame | None = None,
+    *,
+    file: str = "marks",
+) -> list[Problem]:
+    """Raise if the marks table cannot be used; return the warnings."""
+    return raise_for_errors(check_marks(marks, readings, images, file=file))
+
+
+def validate_study(
+    marks: pd.DataFrame, readings: pd.DataFrame, images: pd.DataFrame | None = None
+) -> list[Problem]:
+    """Raise if the three tables do not fit together; return the warnings."""
+    return raise_for_errors(check_study(marks, readings, images))
+
+
+def check_study(
+    marks: pd.DataFrame,
+    readings: pd.DataFrame,
+    images: pd.DataFrame | None = None,
+    *,
+    files: tuple[str, str, str] = ("marks", "readings", "images"),
+) -> list[Problem]:
+    """All problems of the three tables, alone and against each other."""
+    return [
+        *(check_images(images, file=files[2]) if images is not None else []),
+        *check_readings(readings, images, file=files[1]),
+        *check_marks(marks, readings, images, file=files[0]),
+    ]
+
+
+def check_images(images: pd.DataFrame, *, file: str = "images") -> list[Problem]:
+    """List the problems of an images table: repeated ids, bad spacings and sizes, patients in two splits."""
+    problems = [*missing_columns(images, "images", file)]
+    if problems:
+        return problems
+    problems += duplicated_rows(images, schema_of("images"), file)
+    for name in ("mm_per_px_x", "mm_per_px_y"):
+        problems += not_positive(
+            images, name, file, "give mm per pixel, such as 0.143, or leave the cell empty"
+        )
+    for name in ("width_px", "height_px"):
+        problems += not_positive(images, name, file, "give the number of pixels, or leave the cell empty")
+    problems += half_a_spacing(images, file)
+    problems += strange_spacing(images, file)
+    return [*problems, *patients_in_two_splits(images, file)]
+
+
+def not_positive(images: pd.DataFrame, name: str, file: str, remedy: str) -> Iterator[Problem]:
+    """Cells of an optional column of lengths that are there and are not positive finite numbers."""
+    if name not in images:
+        return
+    values = images[name].to_numpy(float)
+    bad = ~np.isnan(values) & ~(np.isfinite(values) & (values > 0))
+    yield from at_rows(bad, values, file, name, remedy, note="not a positive number")
+
+
+def half_a_spacing(images: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Rows that give the spacing in one direction only."""
+    columns = ("mm_per_px_x", "mm_per_px_y")
+    nowhere = pd.Series(np.nan, index=images.index)
+    known = [images.get(name, nowhere).notna().to_numpy() for name in columns]
+    for row in np.flatnonzero(known[0] != known[1]):
+        empty = columns[int(known[0][row])]
+        yield Problem(
+            file, int(row) + 2, empty, "the spacing in one direction is missing", "give both or neither"
+        )
+
+
+def strange_spacing(images: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Spacings that no radiograph has, such as 143 for 0.143: the image would be refused when it is opened."""
+    for name in ("mm_per_px_x", "mm_per_px_y"):
+        values = images[name].to_numpy(float) if name in images else np.empty(0)
+        strange = np.isfinite(values) & (values > 0) & ((values < SMALLEST_MM) | (values > LARGEST_MM))
+        rows = np.flatnonzero(strange)
+        if len(rows):
+            also = f" ({len(rows)} rows)" if len(rows) > 1 else ""
+            message = f"{values[rows[0]]:g} mm per pixel{also} is outside {SMALLEST_MM:g} to {LARGEST_MM:g}"
+            yield Problem(
+                file, int(rows[0]) + 2, name, message, "give mm per pixel, such as 0.143", "warning"
+            )
+
+
+def patients_in_two_splits(images: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Patients with images in two splits: the score on one would be learnt from the other."""
+    if "patient_id" not in images or "split" not in images:
+        return
+    first: dict[str, str] = {}
+    for row, (patient, split) in enumerate(zip(images["patient_id"], images["split"], strict=True)):
+        if not (isinstance(patient, str) and patient and isinstance(split, str) and split):
+            continue
+        if split != first.setdefault(patient, split):
+            message = f"patient {shown(patient)} is in split {shown(split)} and in {shown(first[patient])}"
+            yield Problem(file, row + 2, "split", message, "keep a patient in one split", "leakage")
+
+
+def check_readings(
+    readings: pd.DataFrame, images: pd.DataFrame | None = None, *, file: str = "readings"
+) -> list[Problem]:
+    """Problems of a readings table: readings listed twice, of unknown images; images that nobody read."""
+    problems = [*missing_columns(readings, "readings", file)]
+    if problems:
+        return problems
+    problems += duplicated_rows(readings, schema_of("readings"), file)
+    if images is None or "image_id" not in images:
+        return problems
+    problems += unknown_images(readings, absent(readings["image_id"], images["image_id"]), file)
+    unread = images.loc[absent(images["image_id"], readings["image_id"]), "image_id"]
+    problems += [
+        Problem(
+            file, None, "image_id", f"image {shown(image)} has 0 readings", "add them, or take the image out"
+        )
+        for image in unread.drop_duplicates()
+    ]
+    return problems
+
+
+def check_marks(
+    marks: pd.DataFrame,
+    readings: pd.DataFrame | None = None,
+    images: pd.DataFrame | None = None,
+    *,
+    file: str = "marks",
+) -> list[Problem]:
+    """List the problems of a marks table: bad shapes, readers without a reading, marks outside the image."""
+    problems = [*missing_columns(marks, "marks", file)]
+    if problems:
+        return problems
+    problems += duplicated_rows(marks, schema_of("marks"), file)
+    problems += bad_shapes(marks, file)
+    if readings is not None and {"image_id", "reader_id"} <= set(readings.columns):
+        problems += marks_without_reading(marks, readings, file)
+    if images is not None and "image_id" in images:
+        problems += unknown_images(marks, absent(marks["image_id"], images["image_id"]), file)
+        problems += outside_the_image(marks, images, file)
+    return problems
+
+
+def bad_shapes(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Centres and angles that are not finite; semi-axes that are not positive, or too small to be meant."""
+    for name in ("x_mm", "y_mm", "angle_deg"):
+        values = marks[name].to_numpy(float)
+        yield from at_rows(
+            ~np.isfinite(values), values, file, name, "give a finite number", note="not finite"
+        )
+    for name in ("semi_major_mm", "semi_minor_mm"):
+        values = marks[name].to_numpy(float)
+        good = np.isfinite(values) & (values > 0)
+        remedy = "give a positive length, or take the mark out"
+        yield from at_rows(~good, values, file, name, remedy, note="not a positive length")
+        tiny = good & (values < SMALLEST_AXIS_MM)
+        yield from at_rows(tiny, values, file, name, "is the unit mm?", "warning", note="under 0.001 mm")
+
+
+def marks_without_reading(marks: pd.DataFrame, readings: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Find marks by a reader who has no reading of that image."""
+    known = pd.MultiIndex.from_frame(readings[["image_id", "reader_id"]])
+    drawn = pd.MultiIndex.from_frame(marks[["image_id", "reader_id"]])
+    for row in np.flatnonzero(~drawn.isin(known)):
+        image, reader = marks["image_id"].iloc[row], marks["reader_id"].iloc[row]
+        message = f"reader {shown(reader)} marked image {shown(image)} without a reading of it"
+        yield Problem(file, int(row) + 2, "reader_id", message, "add the reading, or correct the reader")
+
+
+def unknown_images(table: pd.DataFrame, unknown: NDArray[np.bool_], file: str) -> Iterator[Problem]:
+    """Rows of images that the images table does not list."""
+    for row in np.flatnonzero(unknown):
+        message = f"image {shown(table['image_id'].iloc[row])} is not in the images table"
+        yield Problem(file, int(row) + 2, "image_id", message, "add the image, or correct the id")
+
+
+def outside_the_image(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Centres outside the image (a warning), or outside by a whole image (an error)."""
+    for centre, size, spacing in (("x_mm", "width_px", "mm_per_px_x"), ("y_mm", "height_px", "mm_per_px_y")):
+        if size not in images or spacing not in images:
+            continue
+        listed = images.drop_duplicates("image_id").set_index("image_id")
+        extent = marks["image_id"].map(listed[size] * listed[spacing]).to_numpy(float)
+        place = marks[centre].to_numpy(float)
+        beyond = np.maximum(-place, place - extent)
+        far = beyond >= extent
+        yield from at_rows(far, place, file, centre, UNITS, note="outside its image by a whole image")
+        near = (beyond > 0) & ~far
+        yield from at_rows(near, place, file, centre, UNITS, "warning", note="outside its image")
+
+
+def at_rows(
+    bad: NDArray[np.bool_],
+    values: NDArray[np.float64],
+    file: str,
+    column: str,
+    remedy: str,
+    severity: Severity = "error",
+    *,
+    note: str,
+) -> Iterator[Problem]:
+    """One problem for each bad row of a column of numbers."""
+    for row in np.flatnonzero(bad):
+        message = "the cell is empty" if np.isnan(values[row]) else f"{values[row]:.6g} is {note}"
+        yield Problem(file, int(row) + 2, column, message, remedy, severity)
+
+
+def missing_columns(table: pd.DataFrame, kind: str, file: str) -> Iterator[Problem]:
+    """Find required columns that a data frame lacks, and columns of lengths that are not numbers."""
+    schema = schema_of(kind)
+    for column in schema.columns:
+        if column.name not in table:
+            if column.required:
+                yield Problem(file, None, column.name, "the column is missing", f"the {kind} table needs it")
+        elif column.type == "number" and table[column.name].dtype.kind not in "fiu":
+            yield Problem(file, None, column.name, "the column does not hold numbers", "convert it to float")
+        elif column.type == "id":
+            yield from ids_that_are_none(table[column.name], file)
+
+
+def ids_that_are_none(ids: pd.Series[str], file: str) -> Iterator[Problem]:
+    """Ids that are empty or not text."""
+    # one comparison for a column of strings: it costs more to visit 100,000 ids than to merge their marks
+    if isinstance(ids.dtype, pd.StringDtype) and not (ids.isna() | (ids == "")).any():
+        return
+    for row, value in enumerate(ids.to_numpy(object)):
+        if not isinstance(value, str) or not value:
+            yield Problem(
+                file, row + 2, str(ids.name), f"{value!r} is not an id", "give every row an id, as text"
+            )
+
+
+def absent(ids: pd.Series[str], among: pd.Series[str]) -> NDArray[np.bool_]:
+    """Where an id is not among others (``isin`` of pandas' text columns is many times slower)."""
+    known = set(among.to_numpy(object))
+    return np.array([value not in known for value in ids.to_numpy(object)], bool)

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from overread.anatomy import Quality
+from overread.anatomy.lungs import lung_fields
+from radiograph_pictures import MM, radiograph
+
+BOTH_FOUND = 0.95
+
+
+def overlap(a, b):
+    """Dice coefficient."""
+    return 2 * (a & b).sum() / max(a.sum() + b.sum(), 1)
+
+
+def both_found(image):
+    fields = lung_fields(image)
+    return fields.left_quality is fields.right_quality is Quality.FOUND
+
+
+def test_both_lungs_are_found_on_real_radiographs(nih):
+    found = [both_found(nih(place)) for place in range(4, 281, 14)]
+    assert np.mean(found) >= BOTH_FOUND
+
+
+@pytest.mark.slow
+def test_both_lungs_are_found_on_all_real_radiographs(nih):
+    assert np.mean([both_found(nih(place)) for place in range(281)]) >= BOTH_FOUND
+
+
+def test_lungs_lie_on_their_sides_and_look_dark(nih):
+    for place in (10, 90, 200):
+        image = nih(place)
+        fields = lung_fields(image)
+        columns = [np.nonzero(mask)[1].mean() for mask in (fields.left, fields.right)]
+        assert columns[0] < image.shape[1] / 2 < columns[1]
+        assert not (fields.left & fields.right).any()
+        lungs = fields.left | fields.right
+        assert np.median(image.pixels[lungs]) < np.median(image.pixels[~lungs & (image.pixels > 0.05)])
+
+
+def test_a_mirrored_radiograph_has_mirrored_lungs(nih):
+    image = nih(25)
+    fields, mirrored = lung_fields(image), lung_fields(radiograph(image.pixels[:, ::-1]))
+    assert overlap(mirrored.right[:, ::-1], fields.left) > 0.99
+    assert overlap(mirrored.left[:, ::-1], fields.right) > 0.99
+
+
+def test_brightness_and_tone_hardly_move_the_lungs(nih):
+    image = nih(55)
+    toned = radiograph(np.sign(image.pixels) * np.abs(image.pixels) ** 1.2)
+    fields, other = lung_fields(image), lung_fields(toned)
+    assert overlap(fields.left | fields.right, other.left | other.right) > 0.93
+
+
+HOSTILE = {
+    "constant": np.zeros((300, 300)),
+    "tiny": np.random.default_rng(0).random((16, 16)),
+    "smaller": np.ones((2, 2)),
+    "a row": np.random.default_rng(0).random((3, 400)),
+    "noise": np.random.default_rng(0).random((500, 400)),
+    "huge values": np.full((200, 200), 1e30),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_lungs_no_failure(name):
+    image = radiograph(HOSTILE[name])
+    fields = lung_fields(image)
+    assert fields.left.shape == fields.right.shape == image.shape
+    assert (fields.left | fields.right).any()
+
+
+def test_a_lung_that_is_not_there_is_replaced(nih):
+    image = nih(40)
+    pixels = image.pixels.copy()
+    pixels[:, : image.shape[1] // 2] = 0.9
+    fields = lung_fields(radiograph(pixels))
+    assert fields.right_quality is not Quality.FALLBACK
+    assert fields.left.sum() * MM**2 >= 2_500
+
+
+def test_padding_is_never_lung(nih):
+    image = nih(40)
+    valid = np.ones(image.shape, dtype=bool)
+    valid[:, : image.shape[1] // 3] = False
+    fields = lung_fields(radiograph(image.pixels, valid))
+    assert not ((fields.left | fields.right) & ~valid).any()

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from overread.errors import InvalidInputError
+from overread.froc import gts_needed, paired_p_range
+from overread.froc.merit.planning import mcnemar_p
+
+TEST_GTS = 104
+# Table 1 of the paper, test data, GT sensitivity in per cent at 0.5 .. 3 FP per image.
+TABLE = {
+    "Soft": [44.23, 55.77, 64.42, 67.31, 71.15, 75.96],
+    "B1": [47.12, 57.69, 63.46, 68.27, 69.23, 70.19],
+    "B2": [47.12, 60.58, 66.35, 70.19, 77.88, 78.85],
+}
+
+
+def found(percent):
+    count = round(percent * TEST_GTS / 100)
+    assert round(100 * count / TEST_GTS, 2) == percent
+    return count
+
+
+def test_mcnemar_is_the_binomial_test():
+    for few, many in [(0, 3), (2, 9), (5, 5), (0, 0)]:
+        expected = binomtest(few, few + many).pvalue if few + many else 1
+        assert mcnemar_p(few, many) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("first", "second"), [("Soft", "B1"), ("Soft", "B2"), ("B1", "B2")])
+def test_the_papers_models_cannot_be_told_apart(first, second):
+    """At 0.5 FP not even when nested; at more FP not when they miss independently."""
+    ranges = [
+        paired_p_range(found(a), found(b), TEST_GTS) for a, b in zip(TABLE[first], TABLE[second], strict=True)
+    ]
+    assert ranges[0].smallest > 0.2
+    assert min(pair.independent for pair in ranges) > 0.19
+
+
+def test_power_by_simulation():
+    """As many lesions as gts_needed says find the difference in about 80 % of studies."""
+    first, second, psi = 0.6, 0.7, 0.2
+    n = gts_needed(first, second, discordant=psi)
+    rng = np.random.default_rng(0)
+    only_second, only_first = (psi + second - first) / 2, (psi - second + first) / 2
+    draws = rng.multinomial(n, [only_first, only_second, 1 - psi], size=4000)
+    power = np.mean([mcnemar_p(a, b) < 0.05 for a, b, _ in draws])
+    assert 0.74 < power < 0.83
+
+
+def test_more_agreement_needs_fewer_lesions():
+    sizes = [gts_needed(0.44, 0.47, discordant=psi) for psi in (0.03, 0.1, 0.3)]
+    assert sizes == sorted(sizes)
+    assert gts_needed(0.44, 0.47) > 4000
+    assert gts_needed(0.44, 0.54, design_effect=2) == pytest.approx(2 * gts_needed(0.44, 0.54), abs=1)
+
+
+def test_refusals():
+    for arguments, options in [
+        ((0.5, 0.5), {}),
+        ((0.5, 1.5), {}),
+        ((0.5, 0.6), {"discordant": 0.05}),
+        ((0.5, 0.6), {"power": 1.0}),
+        ((0.5, 0.6), {"design_effect": -1}),
+        ((0.5, 0.6), {"design_effect": 0.0}),
+        ((0.5, 0.6), {"design_effect": float("nan")}),
+    ]:
+        with pytest.raises(InvalidInputError):
+            gts_needed(*arguments, **options)
+    with pytest.raises(InvalidInputError):
+        paired_p_range(3, 5, 4)

@@ -1,0 +1,155 @@
+"""Calibration against scikit-learn on hard labels, duplication of bags on soft ones, and known models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from sklearn.calibration import calibration_curve
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import brier_score_loss, log_loss
+
+from overread.errors import InvalidInputError
+from overread.froc.reliability import calibration, reliability_curve
+
+
+def hard(n=400, seed=1, slope=1.0, intercept=0.0):
+    """Probabilities whose labels follow sigma(intercept + slope logit p)."""
+    rng = np.random.default_rng(seed)
+    p = expit(rng.normal(-0.5, 1.5, n))
+    return p, (rng.uniform(size=n) < expit(intercept + slope * logit(p))).astype(float)
+
+
+def test_scores_on_hard_labels_as_in_scikit_learn():
+    p, y = hard()
+    weight = np.random.default_rng(2).uniform(0.1, 2, len(p))
+    found = calibration(p, y, sample_weight=weight, n_bootstrap=0)
+    assert found.brier.estimate == pytest.approx(brier_score_loss(y, p, sample_weight=weight))
+    assert found.kl.estimate == pytest.approx(log_loss(y, p, sample_weight=weight))
+    mean = np.full_like(p, np.average(y, weights=weight))
+    assert found.kl_of_the_mean == pytest.approx(log_loss(y, mean, sample_weight=weight))
+    assert np.isnan(found.slope.lower)
+
+
+@pytest.mark.parametrize("strategy", ["quantile", "uniform"])
+def test_reliability_on_hard_labels_as_in_scikit_learn(strategy):
+    p, y = hard()
+    label, probability = calibration_curve(y, p, n_bins=8, strategy=strategy)
+    found = reliability_curve(p, y, n_bins=8, strategy=strategy)
+    np.testing.assert_allclose(found.mean_probability, probability)
+    np.testing.assert_allclose(found.mean_label, label)
+    assert found.n_bags.sum() == len(p)
+
+
+def test_slope_and_intercept_as_an_unpenalized_logistic_regression():
+    p, y = hard(slope=0.6, intercept=-0.4)
+    model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(logit(p)[:, None], y)
+    found = calibration(p, y, n_bootstrap=0)
+    assert found.slope.estimate == pytest.approx(model.coef_[0, 0], rel=1e-5)
+    assert found.intercept.estimate == pytest.approx(model.intercept_[0], rel=1e-5)
+
+
+def test_a_soft_label_is_a_share_of_hard_ones():
+    """A bag with label 1/4 is one positive and three negatives: same slope, Brier and KL up to constants."""
+    rng = np.random.default_rng(3)
+    p = expit(rng.normal(size=60))
+    quarters = rng.integers(0, 5, 60)
+    found = calibration(p, quarters / 4, n_bootstrap=0)
+    hard_labels = np.concatenate([np.repeat([1.0, 0.0], [k, 4 - k]) for k in quarters])
+    split = calibration(np.repeat(p, 4), hard_labels, n_bootstrap=0)
+    assert found.slope.estimate == pytest.approx(split.slope.estimate)
+    assert found.offset.estimate == pytest.approx(split.offset.estimate)
+    y = quarters / 4
+    assert found.brier.estimate == pytest.approx(split.brier.estimate - np.mean(y * (1 - y)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        entropy = -np.nan_to_num(y * np.log(y)) - np.nan_to_num((1 - y) * np.log(1 - y))
+    assert found.kl.estimate == pytest.approx(split.kl.estimate - entropy.mean())
+
+
+def test_exact_probabilities_have_no_divergence():
+    y = np.array([0.0, 0.25, 0.5, 1.0, 0.125])
+    found = calibration(y, y, n_bootstrap=0)
+    assert (found.brier.estimate, found.kl.estimate) == (0, pytest.approx(0, abs=1e-15))
+    inner = calibration(y[[1, 2, 4]], y[[1, 2, 4]], n_bootstrap=0)
+    assert (inner.slope.estimate, inner.intercept.estimate) == pytest.approx((1, 0), abs=1e-9)
+    assert inner.offset.estimate == pytest.approx(0, abs=1e-9)
+
+
+def test_integer_weights_are_copies():
+    p, y = hard(80)
+    copies = np.random.default_rng(4).integers(0, 4, 80)
+    weighted = calibration(p, y, sample_weight=copies, n_bootstrap=0)
+    repeated = calibration(np.repeat(p, copies), np.repeat(y, copies), n_bootstrap=0)
+    for name in ("brier", "kl", "slope", "intercept", "offset"):
+        assert getattr(weighted, name).estimate == pytest.approx(getattr(repeated, name).estimate, rel=1e-8)
+
+
+def test_intervals_hold_what_is_true():
+    """A calibrated model has slope 1 and offset 0; the same seed gives the same interval."""
+    p, y = hard(600, seed=5)
+    found = calibration(p, y, n_bootstrap=200, seed=1)
+    assert found.slope.lower < 1 < found.slope.upper
+    assert found.offset.lower < 0 < found.offset.upper
+    again = calibration(p, y, n_bootstrap=200, seed=1)
+    assert again.slope == found.slope
+    below = found.reliability.label_lower <= found.reliability.mean_label
+    assert np.all(below & (found.reliability.mean_label <= found.reliability.label_upper))
+
+
+def test_patients_with_many_like_bags_widen_the_interval():
+    p, y = hard(100, seed=6)
+    alone = calibration(np.repeat(p, 4), np.repeat(y, 4), n_bootstrap=200)
+    together = calibration(
+        np.repeat(p, 4), np.repeat(y, 4), patients=np.repeat(np.arange(100), 4), n_bootstrap=200
+    )
+    assert together.n_patients == 100
+    ratio = (together.slope.upper - together.slope.lower) / (alone.slope.upper - alone.slope.lower)
+    assert ratio == pytest.approx(2, abs=0.7)
+
+
+def test_probabilities_of_0_and_1():
+    certain = calibration([0.0, 1.0, 0.5], [0.0, 1.0, 0.5], n_bootstrap=0)
+    assert certain.kl.estimate == 0
+    wrong = calibration([0.0, 0.5, 0.7], [0.2, 0.5, 0.7], n_bootstrap=20)
+    assert wrong.kl.estimate == np.inf
+    assert np.isfinite(wrong.slope.estimate)
+    ignored = calibration([0.0, 0.5, 0.7], [0.2, 0.5, 0.7], sample_weight=[0, 1, 1], n_bootstrap=0)
+    assert ignored.kl.estimate == pytest.approx(0, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("p", "y"),
+    [
+        ([0.3, 0.3], [0.0, 1.0]),
+        ([0.1, 0.9], [0.0, 1.0]),
+        ([0.1, 0.9], [1.0, 0.0]),
+        ([0.1, 0.9], [0.0, 0.0]),
+        ([0.1, 0.5, 0.9], [0.0, 0.4, 1.0]),
+    ],
+)
+def test_no_slope_where_none_exists(p, y):
+    found = calibration(p, y, n_bootstrap=0)
+    assert np.isnan(found.slope.estimate)
+    assert np.isfinite(found.brier.estimate)
+
+
+@pytest.mark.parametrize(
+    ("p", "y", "options", "words"),
+    [
+        ([0.5, np.nan], [0, 1], {}, r"probabilities\[1\]"),
+        ([0.5, 1.1], [0, 1], {}, r"probabilities\[1\]"),
+        ([0.5, 0.1], [0, -1e-17], {}, r"labels\[1\]"),
+        ([[0.5]], [[1]], {}, "one dimension"),
+        ([0.5], [0, 1], {}, "1 probabilities, 2 labels"),
+        ([], [], {}, "no bags"),
+        ([0.5, 0.1], [0, 1], {"sample_weight": [0, 0]}, "not all"),
+        ([0.5, 0.1], [0, 1], {"sample_weight": [1, -1]}, "at least 0"),
+        ([0.5, 0.1], [0, 1], {"n_bins": 0}, "n_bins"),
+        ([0.5, 0.1], [0, 1], {"strategy": "even"}, "quantile"),
+        ([0.5, 0.1], [0, 1], {"patients": ["a"]}, "one id"),
+        ([0.5, 0.1], [0, 1], {"level": 2.0}, "level"),
+    ],
+)
+def test_hostile_input_is_refused(p, y, options, words):
+    with pytest.raises(InvalidInputError, match=words):
+        calibration(p, y, n_bootstrap=2, **options)

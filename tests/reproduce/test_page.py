@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+from stand_in import FAST, make_study, spec
+
+from overread.reproduce.page import normalization_rows, reproduction_page
+from overread.study import run_study
+from overread.study.finished import open_run
+
+SETTINGS = (
+    FAST.replace('["bags", "class"]', '["none", "bags", "class"]')
+    .replace("fp_targets = [0.5, 2.0]", "")
+    .replace("[models]", '[hits]\nsingle_reader = "fp"\n[models]')
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    study = make_study(tmp_path_factory.mktemp("reproduction") / "study", settings=SETTINGS)
+    return open_run(run_study(study, pipeline=spec()).folder)
+
+
+@pytest.fixture(scope="module")
+def rows(run):
+    return normalization_rows(run)
+
+
+def test_division_by_the_number_of_features_scales_lambda_alone(run, rows):
+    d = run.results.study.n_features
+    for plain, divided in zip(rows[::2], rows[1::2], strict=True):
+        assert (plain.divide_by_features, divided.divide_by_features) == (False, True)
+        assert divided.lambda_max == pytest.approx(d * plain.lambda_max)
+        assert divided.chosen == pytest.approx(d * plain.chosen)
+        assert divided.n_features == plain.n_features
+
+
+def test_sum_and_mean_differ_in_the_scale_of_lambda_alone(rows):
+    total, mean = rows[0], rows[2]
+    assert (total.normalization, mean.normalization) == ("none", "bags")
+    assert total.chosen / total.lambda_max == pytest.approx(mean.chosen / mean.lambda_max)
+    assert total.n_features == mean.n_features
+    # In the sum, the paper's lambda is next to nothing.
+    assert total.at_paper is None
+
+
+def test_the_page_has_the_paper_s_numbers_beside_the_run_s(run, rows):
+    page = reproduction_page(run, rows)
+    assert "| images | 1,978 | 36 |" in page
+    assert "| GT sensitivity, paper, of reached | 44.2 | 55.8 | 64.4 | 67.3 | 71.2 | 76.0 |" in page
+    for model in run.results.models:
+        counted = next(one for one in model.counted if one.single_reader == "fp")
+        test = {
+            row["fp_target"]: row["estimate"]
+            for row in counted.locked
+            if (row["source"], row["measure"]) == ("in_sample", "fp_per_image")
+        }
+        assert (
+            "| FP per image, this run | " + " | ".join(f"{value:.2f}" for value in test.values()) + " |"
+            in page
+        )
+    table = page.split("## Normalization")[1]
+    assert table.count("\n| ") == 2 + len(rows)
+    assert len({line.count("|") for line in table.splitlines() if line.startswith("|")}) == 1

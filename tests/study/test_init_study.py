@@ -1,0 +1,233 @@
+"""A folder of images becomes a study, without anything that names a patient."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pandas as pd
+import pydicom
+import pytest
+from stand_in import FAST, LIGHT, MM_PER_PX, make_study, spec
+
+from overread.cli import main
+from overread.errors import InvalidInputError, TableError, UsageError
+from overread.images import write_dicom
+from overread.study import read_settings, run_study
+from overread.study.init_study import make_study as make_study_of
+from overread.study.settings import Settings
+from overread.tables import read_table, write_table
+
+SECRETS = ("Mustermann", "Erika", "1967-04-12", "19670412", "MRN-77", "Dr. Geheim", "Klinikum Nirgendwo")
+
+
+def dicom(path: Path, pixels: np.ndarray, number: int) -> None:
+    """Write a DICOM file with names in many of its tags."""
+    write_dicom(
+        path, pixels.astype(np.uint16) << 8, MM_PER_PX, patient_id=f"MRN-77-{number}", image_id=str(number)
+    )
+    dataset = pydicom.dcmread(path)
+    dataset.PatientName = "Mustermann^Erika"
+    dataset.PatientBirthDate = "19670412"
+    dataset.ReferringPhysicianName = "Dr. Geheim"
+    dataset.InstitutionName = "Klinikum Nirgendwo"
+    dataset.PatientComments = "Erika Mustermann, 1967-04-12"
+    dataset.save_as(path)
+
+
+@pytest.fixture
+def pngs(tmp_path: Path) -> Path:
+    """Write PNG files named like those of the NIH, and a file that is no image."""
+    folder = tmp_path / "pngs"
+    (folder / "deep" / "er").mkdir(parents=True)
+    random = np.random.default_rng(0)
+    for number in range(6):
+        place = folder / ("deep/er" if number > 3 else ".") / f"0000{number // 2:04d}_{number:03d}.png"
+        cv2.imwrite(str(place), random.integers(0, 255, (60, 80), dtype=np.uint8))
+    (folder / "broken.png").write_bytes(b"nothing")
+    (folder / "notes.txt").write_text("notes")
+    return folder
+
+
+def test_a_folder_of_pngs(pngs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pattern = r"^([0-9]+)_"
+    assert main(["init", str(pngs), "--mm-per-px", "0.7", "--patient-pattern", pattern]) == 0
+    said = capsys.readouterr().out
+    assert "6 images, 3 patients known" in said
+    assert "broken.png" in said
+    assert "overread import" in said
+    images = read_table(pngs / "images.csv", "images")
+    assert images["image_id"].tolist()[0] == "00000000_000"
+    assert set(images["path"]) == {path.relative_to(pngs).as_posix() for path in pngs.rglob("0*.png")}
+    assert (images["mm_per_px_x"] == 0.7).all()
+    assert (images["width_px"] == 80).all()
+    assert images["patient_id"].nunique() == 3
+    assert not images["patient_id"].str.contains("0000").any()
+    assert read_settings(pngs / "study.toml") == Settings()
+
+
+def test_without_a_spacing_the_remedy_is_named(pngs: Path) -> None:
+    with pytest.raises(InvalidInputError, match="--mm-per-px"):
+        make_study_of(pngs)
+
+
+def test_raw_patients_only_on_request(pngs: Path) -> None:
+    make_study_of(pngs, mm_per_px=0.7, patients="raw", patient_pattern=r"^([0-9]+)_")
+    assert set(read_table(pngs / "images.csv", "images")["patient_id"]) == {
+        "00000000",
+        "00000001",
+        "00000002",
+    }
+
+
+def test_a_second_time_gives_the_same_table(pngs: Path) -> None:
+    made = make_study_of(pngs, mm_per_px=0.7, patient_pattern=r"^([0-9]+)_")
+    first = (pngs / "images.csv").read_bytes()
+    (pngs / "study.toml").write_text("seed = 5\n")
+    again = make_study_of(pngs, mm_per_px=0.7, patient_pattern=r"^([0-9]+)_")
+    assert (pngs / "images.csv").read_bytes() == first
+    assert (pngs / "study.toml").read_text() == "seed = 5\n"
+    assert [path.name for path in made.written] == ["images.csv", "study.toml"]
+    assert [path.name for path in again.written] == ["images.csv"]
+    make_study_of(pngs, mm_per_px=0.7, overwrite=True)
+    assert read_settings(pngs / "study.toml").seed == 0
+
+
+def test_ids_of_an_import_find_their_files(pngs: Path) -> None:
+    names = ["/data/upload/1/0a1b2c3d-00000000_000.png", "00000000_001", "deep/er/00000002_004.png"]
+    write_table(pd.DataFrame({"image_id": names, "patient_id": ["p", "", "q"]}), pngs / "images.csv")
+    make_study_of(pngs, mm_per_px=0.7)
+    images = read_table(pngs / "images.csv", "images")
+    assert images["image_id"].tolist() == names
+    assert images["path"].tolist() == ["00000000_000.png", "00000000_001.png", "deep/er/00000002_004.png"]
+    assert images["patient_id"].tolist() == ["p", "", "q"]
+
+
+def test_an_id_without_a_file(pngs: Path) -> None:
+    write_table(pd.DataFrame({"image_id": ["00000000_000", "lost"]}), pngs / "images.csv")
+    with pytest.raises(TableError, match="row 3, column path: no readable image file goes by the id 'lost'"):
+        make_study_of(pngs, mm_per_px=0.7)
+
+
+def test_two_ids_with_one_file(pngs: Path) -> None:
+    names = ["a/00000000_000.png", "00000000_001", "b/00000000_000.png"]
+    write_table(pd.DataFrame({"image_id": names}), pngs / "images.csv")
+    with pytest.raises(TableError, match=r"row 4, column path: 00000000_000\.png goes by the id"):
+        make_study_of(pngs, mm_per_px=0.7)
+
+
+@pytest.mark.parametrize("pattern", ["(", "no group"])
+def test_a_pattern_that_is_none(pngs: Path, pattern: str) -> None:
+    with pytest.raises(UsageError, match="--patient-pattern"):
+        make_study_of(pngs, mm_per_px=0.7, patient_pattern=pattern)
+
+
+def test_folders_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", str(tmp_path / "nowhere")]) == 2
+    assert main(["init", str(tmp_path)]) == 4
+    assert main(["init", str(tmp_path), "--mm-per-px", "-1"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_json(pngs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", str(pngs), "--mm-per-px", "0.7", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["images"] == 6
+    assert list(told["unreadable"]) == ["broken.png"]
+
+
+def test_a_file_named_after_its_patient(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    for number in range(2):
+        dicom(tmp_path / f"mustermann_{number}.dcm", random.integers(0, 255, (60, 80)), number)
+    with pytest.raises(UsageError, match="--ids hash") as caught:
+        make_study_of(tmp_path)
+    assert "ustermann" not in str(caught.value)
+    make_study_of(tmp_path, ids="hash")
+    images = read_table(tmp_path / "images.csv", "images")
+    assert images["image_id"].str.fullmatch("[0-9a-f]{16}").all()
+    assert "MRN" not in images.drop(columns="path").to_csv()
+    assert images["patient_id"].nunique() == 2
+    assert (images["mm_per_px_x"] == MM_PER_PX).all()
+
+
+def test_names_in_dicom_tags_show_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A whole study of DICOM files, made by init, with broken files among them."""
+    source = make_study(tmp_path / "source", n_images=24, settings=FAST)
+    study = tmp_path / "study"
+    study.mkdir()
+    for number in range(24):
+        pixels = cv2.imread(str(source / f"images/{number:03d}.png"), cv2.IMREAD_GRAYSCALE)
+        dicom(study / f"case {number:03d}.dcm", pixels, number // 2)
+    for kind in ("marks", "readings"):
+        shutil.copy(source / f"{kind}.csv", study)
+    assert main(["init", str(study)]) == 0
+    assert "Next: overread run" in capsys.readouterr().out
+    assert read_table(study / "images.csv", "images")["patient_id"].nunique() == 12
+    (study / "study.toml").write_text(LIGHT)
+    cut = (study / "case 003.dcm").read_bytes()
+    (study / "case 003.dcm").write_bytes(cut[: len(cut) // 2])
+    dataset = pydicom.dcmread(study / "case 007.dcm")
+    dataset.PhotometricInterpretation = "RGB"
+    dataset.save_as(study / "case 007.dcm")
+    execution = {"executor": "processes", "workers": 2}
+    report = run_study(study, pipeline=spec(through_the_gateway=True), execution=execution)
+    assert report.n_quarantined == 2
+    out, err = capsys.readouterr()
+    written = [path for path in report.folder.rglob("*") if path.is_file()]
+    written += [study / "images.csv", study / "reader_codes.csv", study / "study.toml"]
+    for secret in SECRETS:
+        assert secret not in out + err
+        for path in written:
+            assert secret.encode() not in path.read_bytes(), (secret, path)
+
+
+def test_the_spacing_of_the_table_is_kept(pngs: Path) -> None:
+    names = ["00000000_000", "00000000_001"]
+    table = pd.DataFrame({"image_id": names, "mm_per_px_x": [0.2, 0.4], "mm_per_px_y": [0.2, 0.4]})
+    write_table(table, pngs / "images.csv")
+    make_study_of(pngs)
+    assert read_table(pngs / "images.csv", "images")["mm_per_px_x"].tolist() == [0.2, 0.4]
+    with pytest.raises(TableError, match=r"images.csv, row 3, column mm_per_px_x: 0.4 in the table, but 0.2"):
+        make_study_of(pngs, mm_per_px=0.2)
+    table.loc[1, "mm_per_px_y"] = np.nan
+    write_table(table, pngs / "images.csv")
+    with pytest.raises(TableError, match=r"row 3, column mm_per_px_y: is empty.*--mm-per-px"):
+        make_study_of(pngs)
+
+
+def test_a_folder_named_after_a_patient(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    for number, folder in enumerate(("Mustermann", "other")):
+        (tmp_path / folder).mkdir()
+        dicom(tmp_path / folder / "image.dcm", random.integers(0, 255, (60, 80)), number)
+    with pytest.raises(UsageError, match="--ids hash"):
+        make_study_of(tmp_path)
+
+
+def test_files_named_by_uid(tmp_path: Path) -> None:
+    names = ["1.2.826.0.1.4", "1.2.826.0.1.5"]
+    for number, name in enumerate(names):
+        dicom(tmp_path / name, np.random.default_rng(number).integers(0, 255, (60, 80)), number)
+    make_study_of(tmp_path)
+    assert read_table(tmp_path / "images.csv", "images")["image_id"].tolist() == names
+
+
+def test_init_import_and_init_again_as_its_note_says(pngs: Path) -> None:
+    made = make_study_of(pngs, mm_per_px=0.7)
+    assert any("--overwrite" in note for note in made.notes)
+    source = pngs.parent / "source"
+    source.mkdir()
+    ellipse = {"x_mm": 20.0, "y_mm": 20.0, "semi_major_mm": 5.0, "semi_minor_mm": 4.0, "angle_deg": 0.0}
+    image = {"image_id": ["00000000_000"]}
+    write_table(pd.DataFrame(image), source / "images.csv")
+    write_table(pd.DataFrame({**image, "reader_id": ["r"]}), source / "readings.csv")
+    write_table(
+        pd.DataFrame({**image, "reader_id": ["r"], "mark_id": ["m"], **ellipse}), source / "marks.csv"
+    )
+    assert main(["import", str(source), "--out", str(pngs), "--overwrite"]) == 0
+    assert main(["init", str(pngs), "--mm-per-px", "0.7"]) == 0
+    assert read_table(pngs / "images.csv", "images")["path"].tolist() == ["00000000_000.png"]

@@ -1,0 +1,292 @@
+"""Tables keep ids exactly, name the place of every fault, and are written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import os
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overread.errors import StorageError, TableError
+from overread.tables.csv_cells import guard_formula, unguard_formula
+from overread.tables.schemas import SCHEMAS, schema_of
+from overread.tables.table_files import read_table, scan_table, write_table
+
+HOSTILE_IDS = [
+    "NA",
+    "None",
+    "nan",
+    "00123",
+    "1.10",
+    "1.1",
+    " x ",
+    "../../etc/passwd",
+    "=1+1",
+    "'=1+1",
+    "''=1+1",
+    "+1",
+    "-5",
+    "@SUM(A1)",
+    "\tx",
+    "\rx",
+    "'x",
+    "''x",
+    "a\0b",
+    "x" * 10_000,
+    'a"b',
+    "a,b",
+    "a\nb",
+    "a\r\nb",
+    "é",
+    "\ufeffx",
+    "true",
+    "1e5",
+]
+
+
+def readings_of(ids: list[str]) -> pd.DataFrame:
+    return pd.DataFrame({"image_id": pd.Series(ids, dtype="str"), "reader_id": "R"})
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_hostile_ids_come_back_exactly(tmp_path, ending):
+    path = write_table(readings_of(HOSTILE_IDS), tmp_path / f"readings.{ending}")
+    assert list(read_table(path, "readings")["image_id"]) == HOSTILE_IDS
+
+
+@given(ids=st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, unique=True))
+@settings(deadline=None, max_examples=60, derandomize=True)
+def test_any_text_comes_back_exactly_from_csv_and_parquet(tmp_path_factory, ids):
+    folder = tmp_path_factory.mktemp("ids")
+    for ending in ("csv", "parquet"):
+        path = write_table(readings_of(ids), folder / f"readings.{ending}")
+        assert list(read_table(path, "readings")["image_id"]) == ids
+
+
+@given(st.text())
+@settings(deadline=None, max_examples=200, derandomize=True)
+def test_guarding_against_formulas_is_reversible(text):
+    assert unguard_formula(guard_formula(text)) == text
+    assert not guard_formula(text).startswith(("=", "+", "-", "@", "\t", "\r"))
+
+
+def test_a_csv_for_people_holds_no_formula(tmp_path):
+    path = write_table(readings_of(["=1+1", "-5", "@x", "+1"]), tmp_path / "readings.csv")
+    with path.open(newline="") as file:
+        cells = [row[0] for row in csv.reader(file)]
+    assert cells == ["image_id", "'=1+1", "'-5", "'@x", "'+1"]
+
+
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=False, width=64), min_size=1))
+@settings(deadline=None, max_examples=60, derandomize=True)
+def test_numbers_come_back_exactly(tmp_path_factory, values):
+    folder = tmp_path_factory.mktemp("numbers")
+    ids = [str(place) for place in range(len(values))]
+    frame = pd.DataFrame({"image_id": "i", "candidate_id": ids, "model": values}).astype({"image_id": "str"})
+    for ending in ("csv", "parquet"):
+        back = read_table(write_table(frame, folder / f"scores.{ending}"), "scores")
+        np.testing.assert_array_equal(back["model"].to_numpy(), np.array(values))
+
+
+def test_float32_features_stay_float32_in_parquet_and_exact_in_csv(tmp_path):
+    values = np.float32([0.1, 1e-30, 3.4e38])
+    frame = pd.DataFrame({"image_id": "i", "candidate_id": ["a", "b", "c"], "mean": values})
+    stored = read_table(write_table(frame, tmp_path / "features.parquet"), "features")
+    assert stored["mean"].dtype == np.float32
+    text = read_table(write_table(frame, tmp_path / "features.csv"), "features")
+    np.testing.assert_array_equal(text["mean"].to_numpy(np.float32), values)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_truth_with_its_lists_of_ids_makes_the_round_trip(tmp_path, ending):
+    frame = pd.DataFrame(
+        {
+            "image_id": ["i"],
+            "truth_id": ["1"],
+            "x_mm": [1.5],
+            "y_mm": [2.5],
+            "semi_major_mm": [3.0],
+            "semi_minor_mm": [2.0],
+            "angle_deg": [0.0],
+            "n_marks": [2],
+            "n_readers": [2],
+            "n_readings": [3],
+            "probability": [2 / 3],
+            "weight": [1.0],
+            "golden": [True],
+            "mark_ids": [("a,b", '"=1')],
+        }
+    )
+    back = read_table(write_table(frame, tmp_path / f"truth.{ending}"), "truth")
+    pd.testing.assert_frame_equal(back, frame)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "empty"),
+        ("\n\n", "empty"),
+        ("image_id;reader_id\na;b\n", "commas"),
+        ("image_id,reader\na,b\n", "reader_id"),
+        ("image_id,reader_id,image_id\na,b,c\n", "twice"),
+        ("image_id,reader_id\na,b\nc\n", "row 3"),
+        ("image_id,reader_id\na,b\nc,d,e\n", "row 3"),
+        ("image_id,reader_id\na,b\nc,", "cut"),
+        ("image_id,reader_id\na,b\nc,dd", "cut"),
+        ('image_id,reader_id\na,"b\n', "cut"),
+        ("image_id,reader_id\na,b\n\nc,d\n", "row 3"),
+        ("image_id,reader_id\na,b\n,d\n", "row 3, column image_id"),
+        ("image_id,reader_id\na,b\nc,d\na,b\n", "already in row 2"),
+    ],
+)
+def test_faults_of_a_csv_are_named(tmp_path, text, words):
+    path = tmp_path / "readings.csv"
+    path.write_bytes(text.encode())
+    with pytest.raises(TableError, match=words) as caught:
+        read_table(path, "readings")
+    assert "readings.csv" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "raw", [b"\xff\xfei\0m\0", b"image_id,reader_id\n\xff,a\n", b"\x89PNG\r\n\x1a\n" * 3]
+)
+def test_a_file_that_is_no_text_is_refused(tmp_path, raw):
+    path = tmp_path / "readings.csv"
+    path.write_bytes(raw)
+    with pytest.raises(TableError, match="UTF"):
+        read_table(path, "readings")
+
+
+def test_every_cut_of_a_csv_is_noticed(tmp_path):
+    whole = (
+        b'image_id,reader_id,mark_id,x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg\na,"b",c,1,2,3,4,55\n'
+    )
+    path = tmp_path / "marks.csv"
+    header_end = whole.index(b"\n") + 1
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        if length == header_end:
+            assert read_table(path, "marks").empty
+            continue
+        with pytest.raises(TableError):
+            read_table(path, "marks")
+
+
+def test_every_bad_cell_is_reported_not_only_the_first(tmp_path):
+    path = tmp_path / "marks.csv"
+    header = "image_id,reader_id,mark_id,x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg\n"
+    path.write_text(header + '"a","r","1","0,143",2,3,4,1_0\n' + "a,r,2,1e999,0x10,4 mm,١,\n")
+    problems = scan_table(path, "marks").problems
+    assert [(problem.row, problem.column) for problem in problems] == [
+        (2, "x_mm"),
+        (3, "x_mm"),
+        (3, "y_mm"),
+        (3, "semi_major_mm"),
+        (3, "semi_minor_mm"),
+        (2, "angle_deg"),
+    ]
+    with pytest.raises(TableError, match=r"and 1 more"):
+        read_table(path, "marks")
+
+
+def test_a_parquet_file_with_numbers_for_ids_is_refused(tmp_path):
+    path = tmp_path / "readings.parquet"
+    pq.write_table(pa.table({"image_id": [123], "reader_id": ["a"]}), path)
+    with pytest.raises(TableError, match="image_id"):
+        read_table(path, "readings")
+
+
+def test_nulls_in_parquet_ids_are_refused(tmp_path):
+    path = tmp_path / "readings.parquet"
+    pq.write_table(pa.table({"image_id": ["a", None, ""], "reader_id": ["a", "a", "a"]}), path)
+    problems = scan_table(path, "readings").problems
+    assert [problem.row for problem in problems if problem.column == "image_id"] == [3]
+    pq.write_table(pa.table({"image_id": ["a", ""], "reader_id": ["a", "a"]}), path)
+    with pytest.raises(TableError, match="row 3"):
+        read_table(path, "readings")
+
+
+@pytest.mark.parametrize("cut", [0, 1, 10, -1, -5])
+def test_a_damaged_parquet_file_is_refused(tmp_path, cut):
+    path = write_table(readings_of(["a"]), tmp_path / "readings.parquet")
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(TableError, match=r"readings\.parquet"):
+        read_table(path, "readings")
+
+
+def test_a_folder_named_like_a_partition_adds_no_column(tmp_path):
+    folder = tmp_path / "site=a"
+    folder.mkdir()
+    path = write_table(readings_of(["a"]), folder / "readings.parquet")
+    assert list(read_table(path, "readings").columns) == ["image_id", "reader_id"]
+
+
+@pytest.mark.parametrize("value", [123, None, float("nan"), "", b"a"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_an_id_that_is_not_text_is_not_written(tmp_path, value, ending):
+    frame = pd.DataFrame({"image_id": pd.Series(["a", value], dtype="object")})
+    with pytest.raises(TableError, match="row 3, column image_id"):
+        write_table(frame, tmp_path / f"images.{ending}")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_text_that_is_no_unicode_is_refused(tmp_path, ending):
+    frame = pd.DataFrame({"image_id": pd.Series(["\ud800"], dtype="object")})
+    with pytest.raises(TableError):
+        write_table(frame, tmp_path / f"images.{ending}")
+
+
+def test_other_endings_and_kinds_are_refused(tmp_path):
+    with pytest.raises(TableError, match="ends in"):
+        read_table(tmp_path / "marks.xlsx", "marks")
+    with pytest.raises(TableError, match="ends in"):
+        write_table(readings_of(["a"]), tmp_path / "marks.xlsx")
+    with pytest.raises(ValueError, match="there are"):
+        read_table(tmp_path / "marks.csv", "mark")
+    with pytest.raises(TableError, match="cannot be read"):
+        read_table(tmp_path / "marks.csv", "marks")
+    with pytest.raises(StorageError):
+        write_table(readings_of(["a"]), tmp_path / "absent" / "readings.csv")
+
+
+def test_columns_come_in_the_schemas_order_and_others_stay_text(tmp_path):
+    path = tmp_path / "readings.csv"
+    path.write_text("note,reader_id,image_id\n007,r,i\n")
+    frame = read_table(path, "readings")
+    assert list(frame.columns) == ["image_id", "reader_id", "note"]
+    assert frame["note"].iloc[0] == "007"
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = write_table(readings_of(["old"]), tmp_path / "readings.csv")
+
+    def full_disk(_handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(StorageError, match="No space"):
+        write_table(readings_of(["new"]), path)
+    monkeypatch.undo()
+    assert list(read_table(path, "readings")["image_id"]) == ["old"]
+    assert [file.name for file in tmp_path.iterdir()] == ["readings.csv"]
+
+
+def test_schemas_have_the_designs_columns():
+    assert set(SCHEMAS) == {"images", "readings", "marks", "truth", "candidates", "features", "scores"}
+    assert schema_of("marks").required == (
+        "image_id",
+        "reader_id",
+        "mark_id",
+        "x_mm",
+        "y_mm",
+        "semi_major_mm",
+        "semi_minor_mm",
+        "angle_deg",
+    )

@@ -1,0 +1,215 @@
+"""Every case of bad marks and labels is found, named, and graded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.errors import LeakageError, TableError
+from overread.images import spacing
+from overread.tables import validation
+from overread.tables.problems import Problem, raise_for_errors
+from overread.tables.validation import (
+    check_images,
+    check_marks,
+    check_readings,
+    check_study,
+    validate_images,
+    validate_marks,
+    validate_readings,
+    validate_study,
+)
+
+
+def marks(**changes) -> pd.DataFrame:
+    columns = {
+        "image_id": ["i", "i"],
+        "reader_id": ["R1", "R2"],
+        "mark_id": ["1", "2"],
+        "x_mm": [10.0, 20.0],
+        "y_mm": [10.0, 20.0],
+        "semi_major_mm": [5.0, 5.0],
+        "semi_minor_mm": [4.0, 4.0],
+        "angle_deg": [0.0, 90.0],
+    }
+    return pd.DataFrame(columns | changes)
+
+
+def readings(*pairs: tuple[str, str]) -> pd.DataFrame:
+    return pd.DataFrame(list(pairs or [("i", "R1"), ("i", "R2")]), columns=["image_id", "reader_id"]).astype(
+        "str"
+    )
+
+
+def images(**changes) -> pd.DataFrame:
+    columns = {
+        "image_id": ["i"],
+        "mm_per_px_x": [0.1],
+        "mm_per_px_y": [0.2],
+        "width_px": [1000.0],
+        "height_px": [500.0],
+    }
+    return pd.DataFrame(columns | changes)
+
+
+def places(problems: list[Problem]) -> list[tuple[int | None, str | None, str]]:
+    return [(problem.row, problem.column, problem.severity) for problem in problems]
+
+
+def test_a_good_study_has_no_problem():
+    assert check_study(marks(), readings(), images()) == []
+    assert validate_study(marks(), readings(), images()) == []
+
+
+@pytest.mark.parametrize("column", ["semi_major_mm", "semi_minor_mm"])
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
+def test_an_axis_must_be_positive(column, value):
+    bad = marks(**{column: [5.0, value]})
+    assert places(check_marks(bad)) == [(3, column, "error")]
+    with pytest.raises(TableError, match=f"row 3, column {column}"):
+        validate_marks(bad)
+
+
+def test_a_tiny_axis_is_a_warning():
+    found = validate_marks(marks(semi_minor_mm=[4.0, 1e-9]))
+    assert places(found) == [(3, "semi_minor_mm", "warning")]
+
+
+@pytest.mark.parametrize("column", ["x_mm", "y_mm", "angle_deg"])
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+def test_centres_and_angles_must_be_finite(column, value):
+    assert places(check_marks(marks(**{column: [value, 1.0]}))) == [(2, column, "error")]
+
+
+@pytest.mark.parametrize("column", ["mm_per_px_x", "mm_per_px_y", "width_px", "height_px"])
+@pytest.mark.parametrize("value", [0.0, -0.1, np.inf])
+def test_a_spacing_or_size_must_be_positive(column, value):
+    with pytest.raises(TableError, match=f"row 2, column {column}"):
+        validate_images(images(**{column: [value]}))
+
+
+def test_spacing_as_text_is_an_error():
+    with pytest.raises(TableError, match="mm_per_px_x: the column does not hold numbers"):
+        validate_images(images(mm_per_px_x=["0,143"]))
+
+
+def test_spacing_in_one_direction_only():
+    assert places(check_images(images(mm_per_px_y=[np.nan]))) == [(2, "mm_per_px_y", "error")]
+
+
+def test_spacing_may_be_left_out():
+    assert check_images(images(mm_per_px_x=[np.nan], mm_per_px_y=[np.nan])) == []
+    assert check_images(pd.DataFrame({"image_id": ["i"]})) == []
+
+
+def test_one_image_id_for_two_images():
+    twice = pd.DataFrame({"image_id": ["i", "j", "i"], "path": ["a.png", "b.png", "c.png"]})
+    found = check_images(twice)
+    assert places(found) == [(4, "image_id", "error")]
+    assert "already in row 2, there with another path" in found[0].message
+
+
+def test_a_patient_in_two_splits_is_leakage():
+    table = pd.DataFrame(
+        {
+            "image_id": list("abcd"),
+            "patient_id": ["P", "P", "", ""],
+            "split": ["train", "test", "train", "test"],
+        }
+    )
+    assert places(check_images(table)) == [(3, "split", "leakage")]
+    with pytest.raises(LeakageError, match="patient 'P'"):
+        validate_images(table)
+    with pytest.raises(TableError):
+        validate_images(table.assign(mm_per_px_x=0.0, mm_per_px_y=0.0))
+
+
+def test_a_mark_by_a_reader_without_a_reading():
+    found = check_marks(marks(), readings(("i", "R1")))
+    assert places(found) == [(3, "reader_id", "error")]
+    with pytest.raises(TableError, match="without a reading"):
+        validate_marks(marks(), readings(("i", "R1")))
+
+
+def test_an_image_without_a_reading():
+    two = pd.DataFrame({"image_id": ["i", "j"]})
+    found = check_readings(readings(), two)
+    assert places(found) == [(None, "image_id", "error")]
+    assert "'j' has 0 readings" in found[0].message
+    with pytest.raises(TableError):
+        validate_readings(readings(), two)
+
+
+def test_a_reading_or_mark_of_an_image_that_is_not_listed():
+    other = pd.DataFrame({"image_id": ["other"]})
+    assert (2, "image_id", "error") in places(check_readings(readings(), other))
+    assert (3, "image_id", "error") in places(check_marks(marks(), None, other))
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "expected"),
+    [
+        (99.9, 99.9, []),
+        (100.1, 50.0, [(2, "x_mm", "warning")]),
+        (-0.1, 50.0, [(2, "x_mm", "warning")]),
+        (50.0, 150.0, [(2, "y_mm", "warning")]),
+        (250.0, 50.0, [(2, "x_mm", "error")]),
+        (50.0, -150.0, [(2, "y_mm", "error")]),
+        (5000.0, 5000.0, [(2, "x_mm", "error"), (2, "y_mm", "error")]),
+    ],
+)
+def test_marks_outside_their_image(x, y, expected):
+    found = check_marks(marks(x_mm=[x, 1.0], y_mm=[y, 1.0]), None, images())
+    assert places(found) == expected
+    assert all("percent exported as pixels" in problem.remedy for problem in found)
+
+
+def test_ids_that_are_no_text_or_repeated():
+    assert places(check_marks(marks(mark_id=["1", "1"]))) == [(3, "mark_id", "error")]
+    assert places(check_marks(marks(mark_id=[1, 2]))) == [(2, "mark_id", "error"), (3, "mark_id", "error")]
+    assert places(check_readings(readings(("i", "R"), ("i", "R")))) == [(3, "reader_id", "error")]
+
+
+@pytest.mark.parametrize(
+    "identifier", ["NA", "None", "00123", "1.10", " x ", "../../etc/passwd", "=1+1", "a\0b", "x" * 10_000]
+)
+def test_strange_ids_are_no_problem(identifier):
+    drawn = marks(image_id=[identifier] * 2)
+    assert check_study(drawn, readings((identifier, "R1"), (identifier, "R2"))) == []
+
+
+def test_missing_columns_are_named():
+    with pytest.raises(TableError, match="column angle_deg: the column is missing"):
+        validate_marks(marks().drop(columns="angle_deg"))
+    with pytest.raises(TableError, match="reader_id"):
+        validate_readings(pd.DataFrame({"image_id": ["i"]}))
+    with pytest.raises(TableError, match="image_id"):
+        validate_images(pd.DataFrame({"path": ["i"]}))
+
+
+def test_one_error_names_the_first_few_and_counts_the_others():
+    many = pd.concat([marks(mark_id=[f"{k}a", f"{k}b"], semi_major_mm=[0.0, 0.0]) for k in range(10)])
+    with pytest.raises(TableError, match="and 15 more") as caught:
+        validate_marks(many.reset_index(drop=True))
+    assert str(caught.value).count("\n") == 5
+
+
+def test_a_problem_reads_as_a_sentence():
+    problem = Problem("marks.csv", 7, "x_mm", "0 is wrong", "give another")
+    assert str(problem) == "marks.csv, row 7, column x_mm: 0 is wrong (give another)"
+    assert str(Problem("marks.csv", None, None, "bad", "mend it")) == "marks.csv: bad (mend it)"
+    assert raise_for_errors([]) == []
+
+
+def test_spacings_that_no_radiograph_has_are_warned_of():
+    images = pd.DataFrame(
+        {"image_id": list("abcd"), "mm_per_px_x": [0.143, 143.0, 0.2, 0.001], "mm_per_px_y": [0.143] * 4}
+    )
+    (problem,) = check_images(images)
+    assert (problem.row, problem.column, problem.severity) == (3, "mm_per_px_x", "warning")
+    assert "143 mm per pixel (2 rows)" in problem.message
+
+
+def test_the_bounds_of_spacings_are_those_of_reading():
+    assert (validation.SMALLEST_MM, validation.LARGEST_MM) == (spacing.SMALLEST_MM, spacing.LARGEST_MM)

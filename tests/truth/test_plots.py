@@ -1,0 +1,79 @@
+"""The figures show what the tables hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.errors import InvalidInputError
+from overread.truth import merge_marks, reader_statistics
+from overread.truth.plots import Picture, marks_figure, readers_figure
+
+COLUMNS = ["image_id", "reader_id", "mark_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
+
+
+@pytest.fixture
+def study():
+    rows = [
+        ("i", "A", "1", 50.0, 60.0, 8.0, 5.0, 30.0),
+        ("i", "B", "2", 50.5, 60.0, 8.0, 5.0, 30.0),
+        ("i", "A", "3", 90.0, 60.0, 8.0, 5.0, 30.0),
+        ("j", "B", "4", 20.0, 20.0, 4.0, 4.0, 0.0),
+    ]
+    readings = [(image, reader) for image in "ij" for reader in "ABC"]
+    return pd.DataFrame(rows, columns=COLUMNS), pd.DataFrame(readings, columns=["image_id", "reader_id"])
+
+
+def drawn_ellipses(ax):
+    return sorted((*patch.center, patch.width, patch.height, patch.angle) for patch in ax.patches)
+
+
+def test_marks_stand_beside_objects(study):
+    marks, readings = study
+    truth = merge_marks(marks, readings)
+    left, right = marks_figure(marks, truth, ["i"]).axes
+    assert drawn_ellipses(left) == sorted(
+        (m.x_mm, m.y_mm, 2 * m.semi_major_mm, 2 * m.semi_minor_mm, m.angle_deg)
+        for m in marks[marks["image_id"] == "i"].itertuples()
+    )
+    assert len(left.patches) == 3
+    assert len(right.patches) == 2
+    assert len({patch.get_edgecolor() for patch in left.patches}) == 2
+    assert "2/3,  p 0.67" in right.texts[-1].get_text()
+    bottom, top = right.get_ylim()
+    assert bottom > top
+
+
+def test_an_image_gets_a_column_of_its_own(study):
+    marks, readings = study
+    truth = merge_marks(marks, readings)
+    picture = Picture(np.zeros((200, 100)), 0.5, 0.25)
+    axes = marks_figure(marks, truth, ["i", "j"], pictures={"i": picture}).axes
+    assert len(axes) == 6
+    assert [len(ax.images) for ax in axes] == [1, 1, 1, 0, 0, 0]
+    assert axes[0].images[0].get_extent() == [0.0, 50.0, 50.0, 0.0]
+
+
+def test_images_without_marks_are_refused(study):
+    marks, readings = study
+    truth = merge_marks(marks, readings)
+    with pytest.raises(InvalidInputError, match="no marks to draw in image 'k'"):
+        marks_figure(marks, truth, ["i", "k"])
+    with pytest.raises(InvalidInputError, match="no image"):
+        marks_figure(marks, truth, [])
+
+
+def test_readers_figure_shows_the_rates(study):
+    statistics = reader_statistics(*study)
+    histogram, sensitivity, false_positives = readers_figure(statistics).axes
+    assert [bar.get_height() for bar in histogram.patches] == [2]
+    assert [bar.get_height() for bar in sensitivity.patches] == pytest.approx(
+        statistics.readers["sensitivity"].tolist()
+    )
+    assert [bar.get_height() for bar in false_positives.patches] == pytest.approx(
+        statistics.readers["fp_per_image"].tolist()
+    )
+    assert false_positives.lines[0].get_ydata() == pytest.approx(
+        statistics.readers["loo_fp_per_image"].tolist()
+    )
