@@ -10,6 +10,7 @@ from statistics import median
 import cv2
 
 from benchmarks.rows import Row
+from overread.anatomy import find_anatomy
 from overread.anatomy.lungs import lung_fields
 from overread.candidates import generate
 from overread.images import Radiograph, from_array

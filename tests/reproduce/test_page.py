@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from stand_in import FAST, make_study, spec
 
 from overread.reproduce.page import normalization_rows, reproduction_page
 from overread.study import run_study
 from overread.study.finished import open_run
+from study_stand_in import FAST, make_study, spec
 
 SETTINGS = (
     FAST.replace('["bags", "class"]', '["none", "bags", "class"]')

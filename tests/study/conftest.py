@@ -9,10 +9,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from stand_in import FAST, LIGHT, make_study, spec
-from trees import copied
-
 from overread.study import run_study
+from study_stand_in import FAST, LIGHT, make_study, spec
+from study_trees import copied
 
 
 def run_original(folder: Path, settings: str) -> Path:

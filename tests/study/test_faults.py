@@ -19,8 +19,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from stand_in import spec
-from trees import content, copied, same
 
 from overread.cli import main
 from overread.errors import LockedError, StorageError
@@ -29,6 +27,8 @@ from overread.study import RunReport, run_study
 from overread.study.store.manifest import Manifest
 from overread.study.store.run_folder import RunFolder
 from overread.study.workers.executors import ProcessExecutor
+from study_stand_in import spec
+from study_trees import content, copied, same
 
 
 def forked(work: Callable[[], object]) -> int:

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pydicom
 import pytest
-from stand_in import FAST, LIGHT, MM_PER_PX, make_study, spec
 
 from overread.cli import main
 from overread.errors import InvalidInputError, TableError, UsageError
@@ -20,6 +19,7 @@ from overread.study import read_settings, run_study
 from overread.study.init_study import make_study as make_study_of
 from overread.study.settings import Settings
 from overread.tables import read_table, write_table
+from study_stand_in import FAST, LIGHT, MM_PER_PX, make_study, spec
 
 SECRETS = ("Mustermann", "Erika", "1967-04-12", "19670412", "MRN-77", "Dr. Geheim", "Klinikum Nirgendwo")
 

@@ -10,8 +10,6 @@ import cv2
 import numpy as np
 import pandas as pd
 import pytest
-from stand_in import FAST, LIGHT, spec
-from trees import content
 
 from overread.cli import main
 from overread.errors import InvalidInputError, LeakageError, MissingExtraError, TableError, UsageError
@@ -19,6 +17,8 @@ from overread.report import Page
 from overread.study import open_run, read_settings, run_study
 from overread.study.inputs import read_inputs
 from overread.tables import read_table, write_table
+from study_stand_in import FAST, LIGHT, spec
+from study_trees import content
 
 
 def bring(study: Path, source: Path, *kinds: str) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import cv2
 import pytest
-from stand_in import spec
-from trees import content
 
 from overread.report import Page
 from overread.study import run_study
 from overread.tables import read_table, write_table
+from study_stand_in import spec
+from study_trees import content
 
 SOFT = {"path_bags", "choice", "soft", "out_of_fold_soft"}
 FOLDS = {"out_of_fold_soft", "out_of_fold_b1", "out_of_fold_b2"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from stand_in import LIGHT, make_study
 
 from overread.cli import main
 from overread.errors import InvalidInputError
 from overread.images import pixel_fingerprint
 from overread.study import ImageTask, open_run
 from overread.study.pipeline import image_pipeline
+from study_stand_in import LIGHT, make_study
 
 SHAPES = LIGHT + '\n[candidates]\nlimit = 10\n[features]\nonly = ["shape.*"]\n'
 

@@ -9,16 +9,17 @@ import threading
 from pathlib import Path
 
 import pytest
-from stand_in import LIGHT, make_study, spec
-from trees import content, same
 
 from overread.cli import main
 from overread.cli.exit_codes import WITH_BAD_IMAGES
 from overread.errors import MissingExtraError, OverreadError, StorageError, UsageError
-from overread.study import PipelineSpec, isolation, read_results, run_study
+from overread.study import PipelineSpec, read_results, run_study
 from overread.study.pipeline import ImageTask
+from overread.study.workers import isolation
 from overread.study.workers.executors import ProcessExecutor, SerialExecutor, processors
 from overread.study.workers.isolation import IsolatedWorker, WorkLimits
+from study_stand_in import LIGHT, make_study, spec
+from study_trees import content, same
 
 
 def tasks(study: Path, n_images: int = 6) -> list[ImageTask]:
@@ -105,7 +106,7 @@ def test_a_worker_that_dies_hangs_or_starves(fresh: Path) -> None:
 
 
 def test_a_pipeline_that_cannot_be_built_is_a_fault_of_the_run(fresh: Path) -> None:
-    executor = ProcessExecutor(PipelineSpec("stand_in:no_such_thing"), WorkLimits(), 1)
+    executor = ProcessExecutor(PipelineSpec("study_stand_in:no_such_thing"), WorkLimits(), 1)
     with pytest.raises(OverreadError, match="could not build"):
         list(executor.work(tasks(fresh)))
     executor.close()

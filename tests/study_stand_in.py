@@ -117,7 +117,7 @@ def make_study(folder: Path, *, n_images: int = 36, seed: int = 0, settings: str
 
 def spec(**options: object) -> PipelineSpec:
     """Pipeline of this module."""
-    return PipelineSpec("stand_in:pipeline", options)
+    return PipelineSpec("study_stand_in:pipeline", options)
 
 
 def pipeline(**options: object) -> BlobPipeline:
