@@ -1,5 +1,6 @@
 """The soft multiple-instance model with L1, the baselines and crowd models beside it; saving, and export."""
 
+from overread.models.boosted import BoostedBags
 from overread.models.crowd.dawid_skene import DawidSkene
 from overread.models.crowd.raykar import RaykarCrowd
 from overread.models.loss.objective import SoftMILObjective
@@ -15,6 +16,7 @@ from overread.models.tuning import Tuning, tune
 
 __all__ = [
     "RVMMIL",
+    "BoostedBags",
     "DawidSkene",
     "FitReport",
     "PathProgress",

@@ -1,7 +1,8 @@
-"""What every linear model of bags can do once it has coefficients."""
+"""What every model of bags can do once its instances have scores."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from overread.bags import Bags, mean_soft_kl
 from overread.errors import InvalidInputError
 from overread.models.loss.pooling import pool
 
-__all__ = ["LinearBagClassifier", "bags_to_score", "linear_scores", "read_bags"]
+__all__ = ["BagClassifier", "LinearBagClassifier", "bags_to_score", "linear_scores", "read_bags"]
 
 Floats = NDArray[np.float64]
 
@@ -86,16 +87,13 @@ def linear_scores(X: NDArray[np.floating], coefficients: Floats, intercept: Floa
     return scores
 
 
-class LinearBagClassifier(ClassifierMixin, BaseEstimator):
-    """Predictions of a fitted linear model whose bags are pooled from instance scores.
+class BagClassifier(ABC, ClassifierMixin, BaseEstimator):
+    """Predictions of a fitted model whose bags are pooled from scores of their instances.
 
-    Needs the fitted attributes ``coef_`` (1, d), ``intercept_`` (1,), ``classes_`` and ``fitted_with_bags_``,
-    and the parameter ``pooling``.
+    Needs the fitted attributes ``classes_`` and ``fitted_with_bags_``, and the parameter ``pooling``.
     """
 
     pooling: str
-    coef_: Floats
-    intercept_: Floats
     classes_: NDArray[Any]
     fitted_with_bags_: bool
 
@@ -125,10 +123,9 @@ class LinearBagClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[positive.astype(int)]
 
     def decision_instance_function(self, X: Any) -> Floats:
-        """Score z = w'x + b of each instance."""
+        """Score z of each instance, in log-odds."""
         check_is_fitted(self)
-        instances = read_bags(self, X, None, reset=False).instances
-        return linear_scores(instances, self.coef_[0], self.intercept_[0])
+        return self._score_instances(read_bags(self, X, None, reset=False).instances)
 
     def predict_instance_proba(self, X: Any) -> Floats:
         """Probability sigma(z) of the positive class for each instance."""
@@ -143,5 +140,35 @@ class LinearBagClassifier(ClassifierMixin, BaseEstimator):
 
     def _log_probabilities(self, X: Any, bags: Any) -> tuple[Floats, Floats]:
         given = bags_to_score(self, X, bags)
-        z = linear_scores(given.instances, self.coef_[0], self.intercept_[0])
-        return pool(z, given.offsets, self.pooling)
+        return pool(self._score_instances(given.instances), given.offsets, self.pooling)
+
+    @property
+    @abstractmethod
+    def used_columns_(self) -> NDArray[np.intp]:
+        """Columns of the features that the model looks at."""
+
+    @abstractmethod
+    def score_used(self, X: NDArray[np.floating]) -> Floats:
+        """Score instances of which only the used columns are given, in their order."""
+
+    def _score_instances(self, X: NDArray[np.floating]) -> Floats:
+        return self.score_used(X[:, self.used_columns_])
+
+
+class LinearBagClassifier(BagClassifier):
+    """Predictions of a fitted linear model; needs ``coef_`` (1, d) and ``intercept_`` (1,) as well."""
+
+    coef_: Floats
+    intercept_: Floats
+
+    @property
+    def used_columns_(self) -> NDArray[np.intp]:
+        """Columns with a coefficient."""
+        return np.flatnonzero(self.coef_[0])
+
+    def score_used(self, X: NDArray[np.floating]) -> Floats:
+        """Score z = w'x + b of instances of which only the columns with a coefficient are given."""
+        return linear_scores(X, self.coef_[0][self.used_columns_], self.intercept_[0])
+
+    def _score_instances(self, X: NDArray[np.floating]) -> Floats:
+        return linear_scores(X, self.coef_[0], self.intercept_[0])

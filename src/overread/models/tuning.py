@@ -37,7 +37,7 @@ class Tuning(Generic[Model]):
     Attributes
     ----------
     model
-        The chosen setting, fitted to training + validation.
+        The chosen setting, fitted to training + validation; unfitted where that set was not given.
     position
         Its place among the settings.
     rule
@@ -58,7 +58,7 @@ def tune(
     *,
     training: Any,
     validation: Any,
-    merged: Any,
+    merged: Any = None,
     rule: Literal["validation", "in_sample"] = "validation",
     tolerance: float = 0.0,
     fit: Callable[[Model, Any], Any] | None = None,
@@ -71,7 +71,8 @@ def tune(
     settings
         Unfitted models; each is cloned before it is fitted.
     training, validation, merged
-        The two sets and their union: `Bags` that carry labels, or whatever `fit` and `score` take.
+        The two sets and their union: `Bags` that carry labels, or whatever `fit` and `score` take. Without the
+        union nothing is fitted to it.
     rule
         Where a setting is judged.
     tolerance
@@ -87,6 +88,8 @@ def tune(
         raise InvalidInputError(f"rule={rule!r} is unknown; choose one of {RULES}")
     if not len(settings):
         raise InvalidInputError("there is no setting to choose from")
+    if rule == "in_sample" and merged is None:
+        raise InvalidInputError('the rule "in_sample" needs the merged set')
     fit, score = fit or _fit_bags, score or _soft_kl
     fitted_on, judged_on = (training, validation) if rule == "validation" else (merged, merged)
     rows = []
@@ -105,7 +108,8 @@ def tune(
     position = int(order[0])
     table["chosen"] = np.arange(len(table)) == position
     chosen = clone(settings[position])
-    fit(chosen, merged)
+    if merged is not None:
+        fit(chosen, merged)
     return Tuning(chosen, position, rule, pd.concat([_differences(settings), table], axis=1))
 
 

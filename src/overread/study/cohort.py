@@ -1,44 +1,74 @@
-"""All tables of a study after its images were worked on, and the parts that models are fitted to."""
+"""All tables of a study after its images were worked on, and the splits that models are fitted to.
+
+Hits are looked for once, in the whole cohort; a split takes its part of them. The features stay on disk: the bags of
+a split read their rows when they are asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.bags import Bags, ReaderBags, make_bags, reader_bags
-from overread.errors import InvalidInputError, TableError
+from overread.bags import Bags, ReaderBags, reader_bags
+from overread.bags.grouping import Grouping, group_candidates
+from overread.bags.instances import InstanceMatrix
+from overread.errors import InvalidInputError
 from overread.froc import Matching, match
+from overread.study.store.feature_store import FeatureStore
 from overread.truth import HitRule
 
-__all__ = ["KEYS", "Cohort", "Part", "features_in_order"]
+__all__ = ["KEYS", "Cohort", "Features", "Split"]
 
 KEYS = ["image_id", "candidate_id"]
 
 
-def features_in_order(features: pd.DataFrame, candidates: pd.DataFrame) -> pd.DataFrame:
-    """Rows of a features table in the order of the candidates; rows of others are dropped.
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Features of candidates, on disk.
 
-    Raises
-    ------
-    TableError
-        If a candidate has no row.
+    Attributes
+    ----------
+    names
+        Of the columns.
+    store
+        The matrix, a row for each candidate of the whole cohort.
+    rows
+        Rows that belong to the candidates at hand, in their order.
     """
-    rows = pd.MultiIndex.from_frame(features[KEYS]).get_indexer(pd.MultiIndex.from_frame(candidates[KEYS]))
-    missing = np.flatnonzero(rows < 0)
-    if len(missing):
-        image, candidate = candidates[KEYS].iloc[missing[0]]
-        raise TableError(f"features: no row for candidate {candidate!r} of image {image!r}")
-    return features.iloc[rows].reset_index(drop=True)
+
+    names: tuple[str, ...]
+    store: FeatureStore
+    rows: NDArray[np.int64]
+
+    def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the rows of the candidates at hand, which are all that can be asked for."""
+        if len(image_ids) != len(self.rows):
+            raise ValueError(f"{len(image_ids)} candidates, but rows of {len(self.rows)}")
+        return self.rows
+
+    def take(self, rows: NDArray[np.int64]) -> InstanceMatrix:
+        """Read rows of the store, in the order asked for."""
+        return InstanceMatrix(self.store.take(rows), self.names)
+
+    def of_candidates(self, chosen: NDArray[np.bool_]) -> Features:
+        """Return the features of some of the candidates at hand."""
+        return Features(self.names, self.store, self.rows[chosen])
+
+    def read(self, names: Iterable[str]) -> pd.DataFrame:
+        """Read some columns of the candidates at hand."""
+        wanted = list(names)
+        place = {name: column for column, name in enumerate(self.names)}
+        return pd.DataFrame(self.store.take(self.rows, [place[name] for name in wanted]), columns=wanted)
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Split:
     """Some images of a study with everything that belongs to them.
 
     Attributes
@@ -46,7 +76,9 @@ class Part:
     images, readings, marks, truth, candidates
         Tables; readers and patients are codes.
     features
-        Keys and one column a feature, a row a candidate, in the order of ``candidates``.
+        Of the candidates.
+    hits
+        Which candidate hits which GT (`overread.truth.candidate_hits`).
     rule, n_max, single_reader
         How hits are found, weights computed, and candidates on GTs of one reader counted.
     """
@@ -56,31 +88,30 @@ class Part:
     marks: pd.DataFrame
     truth: pd.DataFrame
     candidates: pd.DataFrame
-    features: pd.DataFrame
+    features: Features
+    hits: pd.DataFrame
     rule: HitRule
     n_max: int
     single_reader: Any
 
-    def soft_bags(self) -> Bags:
-        """Bags with soft labels, and the readers' weights."""
-        return make_bags(
-            self.candidates,
-            self.features,
-            self.truth,
-            rule=self.rule,
-            readings=self.readings,
-            n_max=self.n_max,
-            images=self.images,
-        )
+    @cached_property
+    def grouping(self) -> Grouping:
+        """Candidates by the GT that they hit."""
+        return group_candidates(self.candidates, self.truth, rule=self.rule, hits=self.hits)
 
-    def golden_bags(self) -> Bags:
-        """Bags of golden GTs; candidates on others are negative."""
-        return make_bags(
-            self.candidates, self.features, self.truth, rule=self.rule, labels="golden", images=self.images
+    def bags(self, labels: Literal["soft", "golden"]) -> Bags:
+        """Read the features into bags.
+
+        Soft labels come with the weights of the readers; golden ones are hard, and candidates on other GTs are
+        negatives.
+        """
+        readings = self.readings if labels == "soft" else None
+        return self.grouping.make_bags(
+            self.features, labels=labels, readings=readings, n_max=self.n_max, images=self.images
         )
 
     def reader_bags(self) -> ReaderBags:
-        """Bags of each reader, for B2."""
+        """Bags of each reader, for the mixture of readers."""
         return reader_bags(
             self.candidates, self.features, self.marks, self.readings, rule=self.rule, images=self.images
         )
@@ -95,31 +126,53 @@ class Part:
             scores=np.zeros(len(self.candidates)),
             rule=self.rule,
             single_reader=self.single_reader,
+            hits=self.hits,
         )
-
-    def scores(self, model: Any) -> NDArray[np.float64]:
-        """Score of each candidate by a fitted model, or of each candidate and penalty by a path."""
-        matrix = self.features.drop(columns=KEYS)
-        return np.asarray(model.decision_instance_function(matrix), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
-class Cohort(Part):
+class Cohort(Split):
     """The whole study, without the images that were given up; ``images`` has a column split."""
 
-    def part(self, *names: str) -> Part:
-        """Images of one or more of training, validation and test."""
-        chosen = self.images.loc[self.images["split"].isin(names), "image_id"]
-        part = self.of_images(chosen)
-        if part.candidates.empty:
-            raise InvalidInputError(f"the {' and '.join(names)} images have no candidates at all")
-        return part
+    @cached_property
+    def _splits(self) -> dict[tuple[str, ...], Split]:
+        return {}
 
-    def of_images(self, image_ids: Iterable[str]) -> Part:
+    def split(self, *names: str) -> Split:
+        """Images of one or more of training, validation and test; made once."""
+        if names not in self._splits:
+            chosen = self.images.loc[self.images["split"].isin(names), "image_id"]
+            split = self.of_images(chosen)
+            if split.candidates.empty:
+                raise InvalidInputError(f"the {' and '.join(names)} images have no candidates at all")
+            self._splits[names] = split
+        return self._splits[names]
+
+    def of_images(self, image_ids: Iterable[str]) -> Split:
         """Return some images, in the cohort's order."""
         chosen = set(image_ids)
-        tables = {
-            name: (table := getattr(self, name))[table["image_id"].isin(chosen)].reset_index(drop=True)
-            for name in ("images", "readings", "marks", "truth", "candidates", "features")
+        inside = {
+            name: getattr(self, name)["image_id"].isin(chosen).to_numpy()
+            for name in ("images", "readings", "marks", "truth", "candidates")
         }
-        return Part(**tables, rule=self.rule, n_max=self.n_max, single_reader=self.single_reader)
+        tables = {name: getattr(self, name)[rows].reset_index(drop=True) for name, rows in inside.items()}
+        return Split(
+            **tables,
+            features=self.features.of_candidates(inside["candidates"]),
+            hits=select_hits(self.hits, inside["candidates"], inside["truth"]),
+            rule=self.rule,
+            n_max=self.n_max,
+            single_reader=self.single_reader,
+        )
+
+
+def select_hits(
+    hits: pd.DataFrame, candidates: NDArray[np.bool_], truth: NDArray[np.bool_]
+) -> pd.DataFrame:
+    """Return the hits between the chosen candidates and the chosen GTs, by their rows among the chosen."""
+    kept = candidates[hits["candidate_row"]] & truth[hits["truth_row"]]
+    chosen = hits[kept]
+    return chosen.assign(
+        candidate_row=(np.cumsum(candidates) - 1)[chosen["candidate_row"]],
+        truth_row=(np.cumsum(truth) - 1)[chosen["truth_row"]],
+    ).reset_index(drop=True)

@@ -4,51 +4,24 @@ from __future__ import annotations
 
 import math
 import tomllib
-from dataclasses import fields, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import pydantic
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
+from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
 from overread.errors import InvalidInputError
+from overread.froc.curve import FP_TARGETS
+from overread.study.models import DEFAULT_MODELS, MODELS
+from overread.study.sections import FpTargets, Positive, Section, make_section
 from overread.truth import HIT, STRICT_HIT, HitRule, LabelOptions, MergeOptions
 
 __all__ = ["Settings", "parse_settings", "read_settings"]
 
 LARGEST_SEED = 2**32 - 1
 LARGEST_FILE = 1 << 20
-STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-
-Fraction = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[float, Field(gt=0)]
-FpTargets = Annotated[list[Positive], Field(min_length=1, max_length=50)]
-ModelName = Literal["soft", "b1", "b2"]
-Normalization = Literal["none", "bags", "class"]
-
-
-class Section(BaseModel):
-    """A table of the file: unknown keys and values of another type are refused."""
-
-    model_config = STRICT
-
-
-def section_of(options: type[Any]) -> type[Section]:
-    """Make a table of the file out of a dataclass of options; the seed is the study's."""
-    hints = get_type_hints(options)
-    members: dict[str, Any] = {
-        field.name: (hints[field.name], field.default) for field in fields(options) if field.name != "seed"
-    }
-
-    def checked(section: Section) -> Section:
-        options(**dict(section))
-        return section
-
-    validators: dict[str, Any] = {"checked": pydantic.model_validator(mode="after")(checked)}
-    return create_model(options.__name__, __base__=Section, __validators__=validators, **members)
-
 
 if TYPE_CHECKING:
 
@@ -59,35 +32,71 @@ if TYPE_CHECKING:
         """The fields of `LabelOptions`."""
 
 else:
-    Merging, Labels = section_of(MergeOptions), section_of(LabelOptions)
+    Merging, Labels = make_section(MergeOptions), make_section(LabelOptions)
 
 
 class Inputs(Section):
-    """Tables that take the place of a stage, relative to the study's folder."""
+    """Tables that take the place of a stage, relative to the study's folder.
 
-    candidates: str | None = None
-    features: str | None = None
+    Attributes
+    ----------
+    candidates
+        Your own candidates: image_id, candidate_id, x_mm, y_mm, radius_mm, response.
+    features
+        Your own features of these candidates: image_id, candidate_id, one column a feature.
+    derive_readings
+        Without a readings table, take a reader to have read just what he marked.
+    """
+
+    candidates: str | None = Field(default=None, examples=["candidates.csv"])
+    features: str | None = Field(default=None, examples=["features.parquet"])
     derive_readings: bool = False
 
 
 class Candidates(Section):
-    """What is looked for in an image."""
+    """What is looked for in an image.
+
+    Attributes
+    ----------
+    limit
+        Most candidates of an image.
+    """
 
     limit: Annotated[int, Field(ge=1, le=10_000)] = 60
 
 
 class Features(Section):
-    """Which features are computed; patterns as in a shell, such as ``"glcm_*"``."""
+    """Which features are computed.
+
+    Attributes
+    ----------
+    only
+        Patterns of names; empty: all. For example ["glcm_*", "shape.*"].
+    """
 
     only: list[str] = Field(default_factory=list)
 
 
 class Hits(Section):
-    """What a hit is, and what a candidate on a GT of one reader counts as in the choices the study makes."""
+    """When a candidate hits an object, and what a candidate on an object of one reader counts as.
+
+    Attributes
+    ----------
+    rule
+        hit (centre in the ellipse, semi-axes at least 5 mm), strict, distance or overlap.
+    max_distance_mm
+        Of the rule distance.
+    min_overlap
+        Of the rule overlap.
+    margin_mm
+        Widens the ellipse of hit and strict.
+    single_reader
+        A candidate on an object of one reader: ignore, or fp. Both are reported.
+    """
 
     rule: Literal["hit", "strict", "distance", "overlap"] = "hit"
-    max_distance_mm: Positive | None = None
-    min_overlap: Annotated[float, Field(ge=0, lt=1)] | None = None
+    max_distance_mm: Positive | None = Field(default=None, examples=[10.0])
+    min_overlap: Annotated[float, Field(ge=0, lt=1)] | None = Field(default=None, examples=[0.2])
     margin_mm: Annotated[float, Field(ge=0)] = 0.0
     single_reader: Literal["fp", "ignore"] = "ignore"
 
@@ -99,7 +108,7 @@ class Hits(Section):
             return HitRule(kind="overlap", min_overlap=self.min_overlap)
         return replace(HIT if self.rule == "hit" else STRICT_HIT, margin_mm=self.margin_mm)
 
-    @pydantic.model_validator(mode="after")
+    @model_validator(mode="after")
     def _complete(self) -> Hits:
         try:
             self.hit_rule()
@@ -108,58 +117,49 @@ class Hits(Section):
         return self
 
 
-class Soft(Section):
-    """The path of penalties and the rule that chooses one (paper, section 6.1)."""
-
-    normalizations: Annotated[list[Normalization], Field(min_length=1)] = ["bags", "class"]
-    n_lambdas: Annotated[int, Field(ge=1, le=1000)] = 30
-    min_ratio: Annotated[float, Field(gt=0, lt=1)] = 0.02
-    divide_by_features: bool = False
-    choice_fp_targets: FpTargets = Field(default_factory=lambda: [0.5, 1.0])
-    tolerance: Fraction = 0.02
-    max_gap: Fraction = 0.05
-    pick: Literal["sparsest", "best"] = "sparsest"
-    n_init: Annotated[int, Field(ge=1, le=100)] = 1
-
-
-class Baseline(Section):
-    """Settings among which B1 or B2 is tuned: every prune bound with every alpha."""
-
-    prune_bounds: Annotated[list[Positive], Field(min_length=1)] = Field(
-        default_factory=lambda: [1e1, 1e2, 1e4]
-    )
-    alpha_inits: Annotated[list[Positive], Field(min_length=1)] = Field(default_factory=lambda: [1.0])
-    screen: Annotated[int, Field(ge=1)] | None = None
-    tolerance: Fraction = 0.01
-    max_iter: Annotated[int, Field(ge=1)] = 1000
-
-
-class Mixture(Baseline):
-    """B2, with what only the mixture has."""
-
-    scores: Literal["in_sample", "out_of_fold"] = "in_sample"
-    min_positives: Annotated[int, Field(ge=1)] = 10
-    n_bootstrap: Annotated[int, Field(ge=0, le=100_000)] = 200
-
-
 class Models(Section):
-    """Which models are fitted."""
+    """Which models are fitted.
 
-    wanted: Annotated[list[ModelName], Field(min_length=1)] = ["soft", "b1", "b2"]
+    Attributes
+    ----------
+    wanted
+        Any of the models below, by the names of their sections; the detector is the first of them.
+    folds
+        Folds of the out-of-fold scores.
+    """
+
+    wanted: Annotated[list[str], Field(min_length=1)] = Field(default_factory=lambda: [*DEFAULT_MODELS])
     folds: Annotated[int, Field(ge=2, le=100)] = 5
 
     @field_validator("wanted")
     @classmethod
-    def _once(cls, wanted: list[str]) -> list[str]:
+    def _known_and_once(cls, wanted: list[str]) -> list[str]:
+        for name in wanted:
+            if name not in MODELS:
+                raise ValueError(f"there is no model {name!r}; use any of {', '.join(MODELS)}")
         if len(set(wanted)) < len(wanted):
             raise ValueError("a model is named twice")
         return wanted
 
 
 class Evaluation(Section):
-    """What is measured, and how sure it is."""
+    """What is measured, and how sure it is.
 
-    fp_targets: FpTargets = Field(default_factory=lambda: [0.5, 1.0, 1.5, 2.0, 2.5, 3.0])
+    Attributes
+    ----------
+    fp_targets
+        False positives per image at which sensitivity is reported.
+    n_bootstrap
+        Draws of patients for the intervals.
+    level
+        Level of the intervals.
+    size_bins_mm
+        Edges of the sizes by which sensitivity is reported.
+    chance_shifts
+        Pairings of images for the chance level.
+    """
+
+    fp_targets: FpTargets = Field(default_factory=lambda: [*FP_TARGETS])
     n_bootstrap: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     size_bins_mm: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2)] = Field(
@@ -176,23 +176,62 @@ class Evaluation(Section):
 
 
 class Limits(Section):
-    """What one image may cost before it is given up."""
+    """What one image may cost before it is given up.
+
+    Attributes
+    ----------
+    seconds_per_image
+        A worker that takes longer is ended.
+    memory_mb
+        Memory of one worker; not set: as much as there is.
+    """
 
     seconds_per_image: Positive = 300.0
-    memory_mb: Annotated[int, Field(ge=64)] | None = None
+    memory_mb: Annotated[int, Field(ge=64)] | None = Field(default=None, examples=[4000])
 
 
 class Execution(Section):
-    """Who does the work on the images. The results do not depend on it."""
+    """Who works on the images. The results do not depend on it.
+
+    Attributes
+    ----------
+    executor
+        processes, serial or dask.
+    workers
+        Worker processes; not set: one a processor.
+    scheduler
+        Address of a Dask cluster.
+    batch
+        Images a Dask task.
+    """
 
     executor: Literal["serial", "processes", "dask"] = "processes"
-    workers: Annotated[int, Field(ge=1, le=1024)] | None = None
-    scheduler: str | None = None
+    workers: Annotated[int, Field(ge=1, le=1024)] | None = Field(default=None, examples=[2])
+    scheduler: str | None = Field(default=None, examples=["tcp://127.0.0.1:8786"])
     batch: Annotated[int, Field(ge=1, le=10_000)] = 8
 
 
-class Settings(Section):
-    """Everything that ``study.toml`` may say."""
+if TYPE_CHECKING:
+
+    class ModelSections(Section):
+        """A section for each model of the registry, under its name."""
+
+else:
+    ModelSections = create_model(
+        "ModelSections",
+        __base__=Section,
+        **{name: (model.settings, model.settings()) for name, model in MODELS.items()},
+    )
+
+
+class Settings(ModelSections):
+    """Everything that ``study.toml`` may say.
+
+    Attributes
+    ----------
+    seed
+        Seed of everything random.
+    """
 
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
     inputs: Inputs = Inputs()
@@ -202,22 +241,11 @@ class Settings(Section):
     features: Features = Features()
     hits: Hits = Hits()
     models: Models = Models()
-    soft: Soft = Soft()
-    b1: Baseline = Baseline()
-    b2: Mixture = Mixture()
     evaluation: Evaluation = Evaluation()
     limits: Limits = Limits()
     execution: Execution = Execution()
 
-    def merge_options(self) -> MergeOptions:
-        """How marks are merged, with the study's seed."""
-        return MergeOptions(**dict(self.merging), seed=self.seed)
-
-    def label_options(self) -> LabelOptions:
-        """How a number of readers becomes a probability."""
-        return LabelOptions(**dict(self.labels))
-
-    def plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """Every value, ready for JSON."""
         return self.model_dump(mode="json")
 

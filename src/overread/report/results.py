@@ -1,0 +1,344 @@
+"""Every number of a run, as records that are written to ``results.json`` and read back: all that the page shows.
+
+Conventions: sensitivities are fractions. In the file a table is an object of its columns, and null stands for what is
+not defined, such as a sensitivity without anything to find, or a threshold above every score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from overread.errors import FormatError
+from overread.files.records import from_json
+from overread.files.strict_json import read_json
+from overread.froc import Calibration, ChanceLevel, FigureComparison, LambdaChoice, PerformanceTable
+from overread.froc.merit.comparison import FigureEstimate
+from overread.truth import ReaderStatistics
+
+__all__ = [
+    "SCHEMA",
+    "Choice",
+    "Comparison",
+    "Counted",
+    "Example",
+    "FeatureWeight",
+    "Gallery",
+    "ModelResult",
+    "Quarantined",
+    "SetResult",
+    "SplitSummary",
+    "StudyResults",
+    "StudySummary",
+    "Table1",
+    "read_results",
+]
+
+SCHEMA = "overread.results/2"
+
+Treatment = Literal["fp", "ignore"]
+ThresholdSource = Literal["in_sample", "out_of_fold"]
+
+
+@dataclass(frozen=True)
+class Quarantined:
+    """An image that was given up: its id, the kind of fault, and why."""
+
+    image_id: str
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class SplitSummary:
+    """Counts of training, validation or test, without quarantined images.
+
+    ``n_golden_reached`` counts the golden GTs that at least one candidate hits.
+    """
+
+    name: str
+    n_images: int
+    n_patients: int
+    n_images_with_golden: int
+    n_objects: int
+    n_golden: int
+    n_golden_reached: int
+    n_candidates: int
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """What the study is made of; counts include quarantined images, which ``quarantined`` lists.
+
+    ``is_simulated`` says that `overread.simulate` made it; ``own_candidates`` and ``own_features`` that it brought
+    tables of its own.
+    """
+
+    n_images: int
+    n_patients: int
+    n_readers: int
+    n_readings: int
+    n_marks: int
+    n_marked_images: int
+    n_objects: int
+    n_golden: int
+    n_features: int
+    fewest_readings: int
+    most_readings: int
+    is_simulated: bool
+    own_candidates: bool
+    own_features: bool
+    splits: list[SplitSummary]
+    quarantined: list[Quarantined]
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """An image whose marks and merged objects are shown."""
+
+    image_id: str
+    marks: pd.DataFrame
+    objects: pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The choice of lambda and normalization, and the rule it was made by."""
+
+    choice: LambdaChoice
+    fp_targets: list[float]
+    tolerance: float
+    max_gap: float
+    pick: str
+
+
+@dataclass(frozen=True)
+class FeatureWeight:
+    """A feature that a model reads.
+
+    Attributes
+    ----------
+    name, meaning
+        Of the feature; the meaning is empty for one that is not in the catalogue.
+    weight
+        Its coefficient; NaN in a model that has none.
+    importance
+        What features are sorted by (`ModelResult.importance_is`).
+    """
+
+    name: str
+    meaning: str
+    weight: float
+    importance: float
+
+
+@dataclass(frozen=True, eq=False)
+class SetResult:
+    """One model on one set of images.
+
+    Attributes
+    ----------
+    n_images, n_gts, n_gts_reached, n_positive_images, n_positive_images_reached
+        Denominators.
+    curve
+        Corners of the FROC curve: threshold, fp_per_image and the four measures.
+    band
+        Sensitivities and FP per image on a grid of FP targets with intervals; the threshold is estimated anew in
+        each replicate. Columns: fp_target, threshold, measure, estimate, lower, upper. The study's FP targets are on
+        the grid.
+    figures
+        AFROC and wAFROC with intervals; none where there is nothing to find, or no image without a target.
+    """
+
+    n_images: int
+    n_gts: int
+    n_gts_reached: int
+    n_positive_images: int
+    n_positive_images_reached: int
+    curve: pd.DataFrame
+    band: pd.DataFrame
+    figures: tuple[FigureEstimate, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """One model under one treatment of candidates on GTs of a single reader.
+
+    Attributes
+    ----------
+    single_reader
+        "fp": they are false positives; "ignore": they are nothing.
+    training, out_of_fold, test
+        Training + validation in sample, the same by models that did not see the patient, and the test set.
+    locked
+        Operating points from training + validation carried to the test set: source ("in_sample" or "out_of_fold"),
+        fp_target, threshold, measure, estimate, lower, upper; thresholds are fixed in the bootstrap. The rows of
+        the measure fp_per_image are the induced FP per image.
+    by_size
+        Sensitivity on the test set by size of the GT at the out-of-fold operating point nearest to 1 FP per image.
+    chance
+        Sensitivities on the test set beside those of candidates moved to other images; None without GTs.
+    """
+
+    single_reader: Treatment
+    training: SetResult
+    out_of_fold: SetResult
+    test: SetResult
+    locked: pd.DataFrame
+    by_size: pd.DataFrame
+    chance: ChanceLevel | None
+
+
+@dataclass(frozen=True, eq=False)
+class ModelResult:
+    """One model.
+
+    Attributes
+    ----------
+    name, title, summary
+        Name in files and columns ("soft"), in print ("Soft"), and what it is in a sentence.
+    file
+        The saved model, relative to the run's folder.
+    parameters
+        Of the estimator.
+    n_features, features, importance_is
+        What it reads, the most important first, and what importance means.
+    intercept
+        NaN in a model that has none.
+    converged, certificate
+        Whether the fit did what was asked, and its report.
+    tuning
+        One row a setting that was tried.
+    reader_importance, left_out_readers
+        Of a mixture of readers: weights of the readers with intervals (Figure 5); readers with too few marks.
+    labels, calibration
+        Calibration on the test set's bags, against the labels the model learns from: "soft" or "golden".
+    counted
+        Performance under each treatment of single-reader GTs; the study's own choice comes first.
+    """
+
+    name: str
+    title: str
+    summary: str
+    file: str
+    parameters: dict[str, Any]
+    n_features: int
+    features: list[FeatureWeight]
+    importance_is: str
+    intercept: float
+    converged: bool
+    certificate: dict[str, Any]
+    tuning: pd.DataFrame
+    reader_importance: pd.DataFrame
+    left_out_readers: dict[str, str]
+    labels: str
+    calibration: Calibration
+    counted: list[Counted]
+
+
+@dataclass(frozen=True, eq=False)
+class Table1:
+    """The paper's Table 1 for one source of thresholds and one treatment of single-reader GTs."""
+
+    source: ThresholdSource
+    single_reader: Treatment
+    table: PerformanceTable
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two models on the same test images; differences are second minus first.
+
+    ``points`` are the columns of `overread.froc.Comparison.table`; ``figures`` compare whole curves.
+    """
+
+    first: str
+    second: str
+    single_reader: Treatment
+    points: pd.DataFrame
+    figures: tuple[FigureComparison, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Gallery:
+    """Candidates and golden GTs of the test set at one operating point of one model, sorted.
+
+    Attributes
+    ----------
+    model, fp_target, threshold
+        The operating point: locked out of fold at the FP target nearest to 1; NaN where no score reaches it.
+    hits
+        Golden GTs that are found, highest score first: image_id, the ellipse, n_readers, n_readings, score, and x, y
+        and radius of the candidate.
+    misses
+        Golden GTs that are not, the largest first; the score is missing where no candidate hits them.
+    false_positives
+        Candidates at or above the threshold that hit no GT, highest score first.
+    """
+
+    model: str
+    fp_target: float
+    threshold: float
+    hits: pd.DataFrame
+    misses: pd.DataFrame
+    false_positives: pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class StudyResults:
+    """Everything that a run found.
+
+    Attributes
+    ----------
+    schema, version
+        Of this layout; of the package that wrote it.
+    rule
+        What a hit is, in words.
+    fp_targets, level, n_bootstrap, seed
+        Of the evaluation.
+    settings
+        All settings that the results depend on.
+    tables
+        Table 1 as in the paper (in-sample thresholds, "fp"), with "ignore", and with the out-of-fold thresholds that
+        the detector has under the study's own treatment.
+    comparisons
+        Every two models under both treatments.
+    """
+
+    schema: str
+    version: str
+    rule: str
+    fp_targets: list[float]
+    level: float
+    n_bootstrap: int
+    seed: int
+    settings: dict[str, Any]
+    study: StudySummary
+    readers: ReaderStatistics
+    examples: list[Example]
+    choice: Choice | None
+    models: list[ModelResult]
+    tables: list[Table1]
+    comparisons: list[Comparison]
+    gallery: Gallery
+
+    def model(self, name: str) -> ModelResult:
+        """Return the model of a name."""
+        return next(model for model in self.models if model.name == name)
+
+
+def read_results(path: Path) -> StudyResults:
+    """Read ``results.json`` back.
+
+    Raises
+    ------
+    FormatError
+        If the file is not what this version writes.
+    """
+    record = read_json(path)
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+        raise FormatError(f"{path}: its schema is not {SCHEMA} (run the study again with this version)")
+    return from_json(StudyResults, record, str(path))

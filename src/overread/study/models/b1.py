@@ -1,0 +1,67 @@
+"""B1: one relevance vector machine on bags of golden objects (paper, section 5)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from overread.models import RVMMIL
+from overread.study.models.plug import GridTuned
+from overread.study.sections import Fraction, Positive, Section
+
+__all__ = ["B1", "BaselineSettings", "rvm_grid"]
+
+
+class BaselineSettings(Section):
+    """B1: settings among which it is tuned, every prune bound with every alpha.
+
+    Attributes
+    ----------
+    prune_bounds
+        Prior precision above which a feature is dropped.
+    alpha_inits
+        Prior precision to start from.
+    screen
+        Let only so many features enter; not set: all.
+    tolerance
+        Accepted loss of sensitivity for a sparser setting.
+    max_iter
+        Rounds allowed.
+    """
+
+    prune_bounds: Annotated[list[Positive], Field(min_length=1)] = Field(
+        default_factory=lambda: [1e1, 1e2, 1e4]
+    )
+    alpha_inits: Annotated[list[Positive], Field(min_length=1)] = Field(default_factory=lambda: [1.0])
+    screen: Annotated[int, Field(ge=1)] | None = Field(default=None, examples=[400])
+    tolerance: Fraction = 0.01
+    max_iter: Annotated[int, Field(ge=1)] = 1000
+
+
+class B1(GridTuned):
+    """The binary classifier."""
+
+    name = "b1"
+    title = "B1"
+    summary = "Relevance vector machine on bags (RVMMIL), trained on golden objects against everything else."
+    settings = BaselineSettings
+
+    def grid(self, own: Any) -> list[dict[str, Any]]:
+        """Every prune bound with every start."""
+        return rvm_grid(own)
+
+    def build(self, parameters: Mapping[str, Any], settings: Any) -> RVMMIL:
+        """Make the model of a prune bound and a start."""
+        own = settings.b1
+        return RVMMIL(**parameters, screen=own.screen, max_iter=own.max_iter)
+
+
+def rvm_grid(own: BaselineSettings) -> list[dict[str, Any]]:
+    """Every prune bound with every start of a relevance vector machine."""
+    return [
+        {"prune_bound": bound, "alpha_init": alpha}
+        for bound, alpha in itertools.product(own.prune_bounds, own.alpha_inits)
+    ]

@@ -1,0 +1,102 @@
+"""B2: a mixture of one relevance vector machine per reader (paper, section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from overread.bags import Bags
+from overread.errors import InvalidInputError
+from overread.models import ReaderMixture
+from overread.study.cohort import Split
+from overread.study.models.b1 import BaselineSettings, rvm_grid
+from overread.study.models.plug import Fold, GridTuned
+
+__all__ = ["B2"]
+
+
+class MixtureSettings(BaselineSettings):
+    """B2, the mixture of readers: as B1, and what only it has.
+
+    Attributes
+    ----------
+    scores
+        Scores the mixture learns from: in_sample (the paper) or out_of_fold.
+    min_positives
+        A reader with fewer marks near candidates is left out.
+    n_bootstrap
+        Draws for the intervals of the readers' weights.
+    """
+
+    scores: Literal["in_sample", "out_of_fold"] = "in_sample"
+    min_positives: Annotated[int, Field(ge=1)] = 10
+    n_bootstrap: Annotated[int, Field(ge=0, le=100_000)] = 200
+
+
+class B2(GridTuned):
+    """The mixture of readers."""
+
+    name = "b2"
+    title = "B2"
+    summary = "A mixture of one RVMMIL per reader; features are those of all readers together."
+    settings = MixtureSettings
+    depends_on: ClassVar[tuple[str, ...]] = (
+        *GridTuned.depends_on,
+        "models.folds",
+        "evaluation.level",
+    )
+
+    def grid(self, own: Any) -> list[dict[str, Any]]:
+        """Every prune bound with every start."""
+        return rvm_grid(own)
+
+    def build(self, parameters: Mapping[str, Any], settings: Any) -> ReaderMixture:
+        """Make the model of a prune bound and a start."""
+        own = settings.b2
+        return ReaderMixture(
+            **parameters,
+            screen=own.screen,
+            max_iter=own.max_iter,
+            scores=own.scores,
+            cv=settings.models.folds,
+            min_positives=own.min_positives,
+            n_bootstrap=own.n_bootstrap,
+            confidence=settings.evaluation.level,
+            random_state=settings.seed,
+        )
+
+    def fit(self, model: ReaderMixture, split: Split) -> None:
+        """Fit the readers' models to their own bags, and the mixture to the golden ones."""
+        model.fit(split.bags("golden"), reader_bags=split.reader_bags())
+
+    def prepare_for_folds(self, model: ReaderMixture) -> ReaderMixture:
+        """Spare the folds the intervals of the readers' weights, which nobody reads."""
+        return model.set_params(n_bootstrap=0)
+
+    def check(self, training: Split, folds: Sequence[Fold], settings: Any) -> None:
+        """Refuse a study in which some set that B2 is fitted to has no reader to learn from.
+
+        Raises
+        ------
+        InvalidInputError
+            Naming the settings to change.
+        """
+        needed = settings.b2.min_positives
+        for split in (training, *(fold.rest for fold in folds)):
+            counts = (_count_rarer(bags) for bags in split.reader_bags(with_features=False).values())
+            fewest = max(counts, default=0)
+            if fewest < needed:
+                raise InvalidInputError(
+                    f"b2: no reader has {needed} marks near candidates in the {len(split.images)} images"
+                    f" of a training set, the best has {fewest} (lower [b2] min_positives in study.toml, or take b2 out"
+                    " of [models] wanted)"
+                )
+
+
+def _count_rarer(bags: Bags) -> int:
+    """Count the positive bags or the negative ones, whichever are fewer."""
+    positive = int(np.sum(np.asarray(bags.labels) > 0))
+    return min(positive, len(bags) - positive)

@@ -1,0 +1,64 @@
+"""Boosted trees on the same features: what a model that is no weighted sum of features would give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from overread.models import BoostedBags
+from overread.study.models.plug import GridTuned
+from overread.study.sections import Fraction, Positive, Section
+
+__all__ = ["Boosted"]
+
+
+class BoostedSettings(Section):
+    """Boosted trees, which a study fits if asked to: settings among which they are tuned.
+
+    Attributes
+    ----------
+    n_trees
+        Numbers of trees to try.
+    learning_rate
+        Share of each tree that is kept.
+    max_leaves
+        Most leaves of a tree.
+    min_instances
+        Fewest candidates of a leaf.
+    tolerance
+        Accepted loss of sensitivity for a setting with fewer features.
+    """
+
+    n_trees: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=1)] = [50, 100, 200]
+    learning_rate: Positive = 0.05
+    max_leaves: Annotated[int, Field(ge=2, le=1000)] = 15
+    min_instances: Annotated[int, Field(ge=1)] = 20
+    tolerance: Fraction = 0.01
+
+
+class Boosted(GridTuned):
+    """scikit-learn's histogram gradient boosting on instances, bags by noisy-or."""
+
+    name = "boosted"
+    title = "Boosted"
+    summary = "Gradient boosted trees on single candidates; bags are put together by noisy-or."
+    by_default = False
+    settings = BoostedSettings
+    labels = "soft"
+
+    def grid(self, own: BoostedSettings) -> list[dict[str, Any]]:
+        """Every number of trees."""
+        return [{"n_trees": n_trees} for n_trees in own.n_trees]
+
+    def build(self, parameters: Mapping[str, Any], settings: Any) -> BoostedBags:
+        """Make the model of a number of trees."""
+        own = settings.boosted
+        return BoostedBags(
+            **parameters,
+            learning_rate=own.learning_rate,
+            max_leaves=own.max_leaves,
+            min_instances=own.min_instances,
+            random_state=settings.seed,
+        )

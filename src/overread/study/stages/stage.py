@@ -1,0 +1,235 @@
+"""A run is a list of stages: each says what it reads, what it writes and which settings it depends on.
+
+A stage sees what it declared and nothing else, so that a forgotten dependency is an error at once, not a stale
+result later. Three kinds of things can be read, all by name:
+
+- a *source*: something the study brings, with a digest of its bytes (``"input/marks"``);
+- a *file* of the run that an earlier stage wrote (``"tables/truth.parquet"``), decoded by its place and ending;
+- a *view*: a value made of other things that can be read, kept in memory for the run and never written
+  (``"cohort"``).
+
+A stage is done again when the bytes of anything it reads, or a setting it depends on, have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from overread.files.digests import digest_of_value
+from overread.study.settings import Settings
+from overread.study.store.codecs import decode_file, encode_file
+from overread.study.store.run_folder import RunFolder
+
+__all__ = ["Inputs", "Source", "Stage", "UndeclaredError", "View", "Workspace", "select_settings"]
+
+
+class UndeclaredError(LookupError):
+    """A stage asked for something that it did not declare; a mistake in the code, never of the user."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something that the study brings: its digest, and how to get at it."""
+
+    digest: str
+    load: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Inputs(Mapping[str, Any]):
+    """What a stage declared, loaded when asked for, and the settings it declared.
+
+    Parameters
+    ----------
+    reader
+        Name of the stage or view, for messages.
+    declared
+        Names it may ask for.
+    load
+        Gives the value of a name.
+    settings
+        A part of `Settings`: other sections and keys are not there.
+    """
+
+    reader: str
+    declared: tuple[str, ...]
+    load: Callable[[str], Any]
+    settings: Any
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.declared:
+            raise UndeclaredError(f"{self.reader} reads {name!r} without declaring it")
+        return self.load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.declared)
+
+    def __len__(self) -> int:
+        return len(self.declared)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A step of a run.
+
+    Parameters
+    ----------
+    name
+        Of the stage and of its record in the run's folder.
+    reads, writes
+        Names of what it reads; files of the run that it writes.
+    settings
+        Sections (``"merging"``) and keys (``"evaluation.level"``) that it depends on.
+    make
+        Gives the content of each file: tables, models, plain values, text, bytes, or blocks of bytes.
+    resumes
+        Whether the stage keeps its own record of what is done, item by item, and is called in every run.
+    """
+
+    name: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    make: Callable[[Inputs], Mapping[str, Any]]
+    settings: tuple[str, ...] = ()
+    resumes: bool = False
+
+
+@dataclass(frozen=True)
+class View:
+    """A value that stages share, made once a run.
+
+    Parameters
+    ----------
+    name, reads, settings, make
+        As of a `Stage`; ``make`` gives the value itself.
+    by_value
+        Whether stages depend on the value, a plain one, rather than on all that it was made from.
+    """
+
+    name: str
+    reads: tuple[str, ...]
+    make: Callable[[Inputs], Any]
+    settings: tuple[str, ...] = ()
+    by_value: bool = False
+
+
+class Workspace:
+    """What can be read in a run; everything is loaded once.
+
+    Parameters
+    ----------
+    folder, settings
+        Of the run.
+    sources
+        What the study brings, by name.
+    views
+        Shared values.
+    """
+
+    def __init__(
+        self, folder: RunFolder, settings: Settings, sources: Mapping[str, Source], views: Iterable[View] = ()
+    ) -> None:
+        self._folder, self._settings = folder, settings
+        self._sources = dict(sources)
+        self._views = {view.name: view for view in views}
+        self._values: dict[str, Any] = {}
+        self._digests: dict[str, str] = {}
+
+    def load(self, name: str) -> Any:
+        """Return the value of a source, a file or a view."""
+        if name not in self._values:
+            self._values[name] = self._loaded(name)
+        return self._values[name]
+
+    def digest(self, name: str) -> str:
+        """Return what stages that read a name depend on."""
+        if name not in self._digests:
+            self._digests[name] = self._digest(name)
+        return self._digests[name]
+
+    def inputs(self, reader: Stage | View) -> Inputs:
+        """Return what a stage or a view declared."""
+        return Inputs(
+            reader.name, reader.reads, self.load, select_settings(self._settings, reader.settings)
+        )
+
+    def run(self, stage: Stage) -> bool:
+        """Do a stage unless it is done and still holds; return whether there was anything to do."""
+
+        def make() -> Mapping[str, Any]:
+            made = stage.make(self.inputs(stage))
+            return {relative: encode_file(relative, value) for relative, value in made.items()}
+
+        if stage.resumes:
+            done = bool(stage.make(self.inputs(stage)))
+        else:
+            done = self._folder.stage(stage.name, needs=self._needs(stage), gives=stage.writes, make=make)
+        if done:
+            self._forget(stage.writes)
+        return done
+
+    def _loaded(self, name: str) -> Any:
+        if name in self._sources:
+            return self._sources[name].load()
+        if name in self._views:
+            return self._views[name].make(self.inputs(self._views[name]))
+        return decode_file(self._folder.path(name))
+
+    def _digest(self, name: str) -> str:
+        if name in self._sources:
+            return self._sources[name].digest
+        if name not in self._views:
+            return self._folder.digest(name)
+        view = self._views[name]
+        return digest_of_value(self.load(name) if view.by_value else self._needs(view))
+
+    def _needs(self, reader: Stage | View) -> dict[str, Any]:
+        return {
+            "reads": {name: self.digest(name) for name in reader.reads},
+            "settings": {name: plain_setting(self._settings, name) for name in reader.settings},
+        }
+
+    def _forget(self, written: Iterable[str]) -> None:
+        """Drop what was loaded of files that were written anew, and of every view: it may be made of them."""
+        for name in (*written, *self._views):
+            self._values.pop(name, None)
+            self._digests.pop(name, None)
+
+
+def select_settings(settings: Settings, names: Iterable[str]) -> Any:
+    """Return an object that holds the named sections and keys of the settings alone.
+
+    ``"hits"`` gives ``.hits`` as it is; ``"evaluation.level"`` gives ``.evaluation.level``.
+    """
+    selected: dict[str, Any] = {}
+    for name in names:
+        section, _, key = name.partition(".")
+        value = getattr(settings, section)
+        if key:
+            selected.setdefault(section, {})[key] = getattr(value, key)
+        else:
+            selected[section] = value
+    return _DeclaredSettings(
+        **{
+            name: _DeclaredSettings(**value) if isinstance(value, dict) else value
+            for name, value in selected.items()
+        }
+    )
+
+
+class _DeclaredSettings(SimpleNamespace):
+    """Some settings; the others are no attributes of it."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise UndeclaredError(f"the setting {name!r} was not declared by the stage that reads it")
+
+
+def plain_setting(settings: Settings, name: str) -> Any:
+    """Return a section or key as a plain value."""
+    value: Any = settings.to_plain()
+    for part in name.split("."):
+        value = value[part]
+    return value
