@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from overread.errors import StorageError
@@ -20,9 +21,12 @@ def no_folder(path: Path) -> str:
     return f"{path}: is a file, not a folder" if path.exists() else f"{path}: there is no such folder"
 
 
-def write_atomically(path: str | Path, content: bytes, *, exclusive: bool = False) -> Path:
+def write_atomically(
+    path: str | Path, content: bytes | Iterable[bytes], *, exclusive: bool = False
+) -> Path:
     """Write ``content`` to ``path`` so that a reader sees the old file or the new one, never a part.
 
+    A large content may come in blocks, made while they are written.
     With ``exclusive`` an existing file is never replaced, not even one that appears meanwhile.
 
     Raises
@@ -42,7 +46,7 @@ def write_atomically(path: str | Path, content: bytes, *, exclusive: bool = Fals
     part = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             os.fsync(file.fileno())
         part.chmod(mode_of_a_new_file())

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from overread.errors import InvalidInputError, TableError
-from overread.files.digests import digest_of_file
+from overread.files.digests import digest_of_file, digest_of_value
 from overread.marks.mark_set import find_table, read_folder
 from overread.study.settings import Settings
+from overread.study.stages.stage import Source
+from overread.tables.column_table import ColumnTable, open_columns
 from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
 from overread.tables.table_files import read_table, scan_csv, write_table
 
-__all__ = ["CODES_FILE", "StudyInputs", "coded_marks", "patient_codes", "read_inputs"]
+__all__ = ["CODES_FILE", "StudyInputs", "code_marks", "code_patients", "read_inputs"]
 
 CODES_FILE = "reader_codes.csv"
+# Written by `overread.simulate` into the folders it makes.
+SIMULATION_FILE = "known/simulation.json"
 CODES = Schema("reader codes", (Column("reader_id", "id"), Column("code", "id")), key=("reader_id",))
 PARTS = ("training", "validation", "test")
 
@@ -33,7 +39,7 @@ class StudyInputs:
     marks, readings, images
         The checked tables, with the user's own ids.
     candidates, features
-        Tables that the study brings along, or None.
+        Tables that the study brings along, or None; features are read column by column.
     digests
         Digest of each table's file by kind.
     reader_codes
@@ -45,7 +51,7 @@ class StudyInputs:
     readings: pd.DataFrame
     images: pd.DataFrame
     candidates: pd.DataFrame | None
-    features: pd.DataFrame | None
+    features: ColumnTable | None
     digests: dict[str, str]
     reader_codes: dict[str, str]
 
@@ -53,6 +59,29 @@ class StudyInputs:
     def needs_images(self) -> bool:
         """Whether image files have to be opened."""
         return self.features is None
+
+    def sources(self) -> dict[str, Source]:
+        """Return what the stages of a run can read of the study, by name."""
+        values: dict[str, tuple[Any, Any]] = {
+            "marks": (self.marks, self.digests["marks"]),
+            "readings": (self.readings, self.digests.get("readings")),
+            "images": (self.images, self.digests.get("images")),
+            "reader_codes": (self.reader_codes, self.reader_codes),
+            "is_simulated": ((is_simulated := (self.folder / SIMULATION_FILE).is_file()), is_simulated),
+            # The study may be moved; results do not depend on its place.
+            "folder": (self.folder, None),
+        }
+        for kind in ("candidates", "features"):
+            if kind in self.digests:
+                values[kind] = (getattr(self, kind), self.digests[kind])
+        return {
+            f"input/{name}": Source(digest_of_value(key), partial(_identity, value))
+            for name, (value, key) in values.items()
+        }
+
+
+def _identity(value: Any) -> Any:
+    return value
 
 
 def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
@@ -67,52 +96,51 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
     """
     tables = read_folder(folder, derive_readings=settings.inputs.derive_readings)
     digests = {kind: digest_of_file(path) for kind in KINDS if (path := find_table(folder, kind)) is not None}
-    brought: dict[str, pd.DataFrame | None] = {"candidates": None, "features": None}
-    for kind in brought:
-        name = getattr(settings.inputs, kind)
-        if name is not None:
-            brought[kind] = read_table(folder / name, kind)
-            digests[kind] = digest_of_file(folder / name)
-            refuse_strangers(brought[kind], tables.images, folder / name)
-    if brought["candidates"] is not None:
-        brought["candidates"] = with_responses(
-            brought["candidates"], folder / str(settings.inputs.candidates)
-        )
-    if brought["features"] is not None and brought["candidates"] is None:
+    candidates, features = None, None
+    own = settings.inputs
+    if own.candidates is not None:
+        path = folder / own.candidates
+        candidates = fill_responses(read_table(path, "candidates"), path)
+        refuse_strangers(candidates["image_id"], tables.images, path)
+        digests["candidates"] = digest_of_file(path)
+    if own.features is not None:
+        path = folder / own.features
+        features = open_columns(path, "features")
+        refuse_strangers(features.keys["image_id"], tables.images, path)
+        digests["features"] = digest_of_file(path)
+    if features is not None and candidates is None:
         raise InvalidInputError(
             f"{folder / 'study.toml'}, [inputs] features: features need the candidates they belong to"
             " (give candidates = ... too)"
         )
-    images = check_images(tables.images, folder, needs_paths=brought["features"] is None)
+    images = check_images(tables.images, folder, needs_paths=features is None)
     return StudyInputs(
         folder=folder,
         marks=tables.marks,
         readings=tables.readings,
         images=images,
-        candidates=brought["candidates"],
-        features=brought["features"],
+        candidates=candidates,
+        features=features,
         digests=digests,
-        reader_codes=reader_codes(folder, tables.readings["reader_id"]),
+        reader_codes=assign_codes(folder, tables.readings["reader_id"]),
     )
 
 
 KINDS = ("marks", "readings", "images")
 
 
-def refuse_strangers(table: pd.DataFrame | None, images: pd.DataFrame, path: Path) -> None:
+def refuse_strangers(image_ids: pd.Series[str], images: pd.DataFrame, path: Path) -> None:
     """Refuse rows of images that are not in the study."""
-    if table is None:
-        return
-    strange = ~table["image_id"].isin(images["image_id"])
+    strange = ~image_ids.isin(images["image_id"])
     if strange.any():
         row = int(strange.to_numpy().argmax())
         raise TableError(
-            f"{path}, row {row + 2}, column image_id: {table['image_id'].iloc[row]!r} is not in the images"
+            f"{path}, row {row + 2}, column image_id: {image_ids.iloc[row]!r} is not in the images"
             " table (add the image, or take the row out)"
         )
 
 
-def with_responses(candidates: pd.DataFrame, path: Path) -> pd.DataFrame:
+def fill_responses(candidates: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Give candidates without the column response one of 0; refuse a column with empty cells."""
     if "response" not in candidates:
         return candidates.assign(response=0.0)
@@ -147,8 +175,8 @@ def check_images(images: pd.DataFrame, folder: Path, *, needs_paths: bool) -> pd
     return images.reset_index(drop=True)
 
 
-def reader_codes(folder: Path, reader_ids: pd.Series[str]) -> dict[str, str]:
-    """Codes of the readers, kept in the study's folder so that a reader keeps a code when others join."""
+def assign_codes(folder: Path, reader_ids: pd.Series[str]) -> dict[str, str]:
+    """Give codes to the readers, kept in the study's folder so that a reader keeps a code when others join."""
     path = folder / CODES_FILE
     codes: dict[str, str] = {}
     if path.is_file():
@@ -176,7 +204,7 @@ def check_codes(codes: pd.Series[str], path: Path) -> None:
         )
 
 
-def coded_marks(marks: pd.DataFrame, codes: dict[str, str]) -> pd.DataFrame:
+def code_marks(marks: pd.DataFrame, codes: dict[str, str]) -> pd.DataFrame:
     """Put codes into the marks; a mark's own id, which may hold a name, becomes ``R1.1``, ``R1.2``, ...
 
     Numbers count the marks of a reader in an image, in the order of their ids.
@@ -189,8 +217,8 @@ def coded_marks(marks: pd.DataFrame, codes: dict[str, str]) -> pd.DataFrame:
     )
 
 
-def patient_codes(images: pd.DataFrame) -> pd.Series[str]:
-    """Codes of the patients in the order of their ids; an image without a patient is its own."""
+def code_patients(images: pd.DataFrame) -> pd.Series[str]:
+    """Give codes to the patients in the order of their ids; an image without a patient is its own."""
     own = "image " + images["image_id"].astype("str")
     if "patient_id" in images:
         known = images["patient_id"].fillna("").astype("str")

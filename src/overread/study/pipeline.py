@@ -7,17 +7,25 @@ machine, can build the same one without receiving code.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pandas as pd
 
 from overread.errors import InvalidInputError
 
-__all__ = ["ImageTask", "ImageWork", "Pipeline", "PipelineSpec", "image_pipeline"]
+if TYPE_CHECKING:
+    from overread.anatomy import Anatomy
+    from overread.images import Radiograph
+    from overread.study.settings import Settings
+
+__all__ = ["ImageTask", "ImageWork", "OwnPipeline", "Pipeline", "PipelineSpec", "image_pipeline", "measure_image"]
+
+
+OWN_FACTORY = "overread.study.pipeline:image_pipeline"
 
 
 @dataclass(frozen=True)
@@ -79,8 +87,18 @@ class Pipeline(Protocol):
 class PipelineSpec:
     """Where a pipeline is made: ``"module:function"``, called with plain options."""
 
-    factory: str = "overread.study.pipeline:image_pipeline"
+    factory: str = OWN_FACTORY
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def own(cls, settings: Settings) -> PipelineSpec:
+        """Return the package's own pipeline under a study's settings."""
+        return cls(options={"limit": settings.candidates.limit, "only": settings.features.only})
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the package's own: only then can a detector do on new images what was done here."""
+        return self.factory == OWN_FACTORY
 
     def build(self) -> Pipeline:
         """Make the pipeline."""
@@ -103,39 +121,42 @@ def image_pipeline(*, limit: int, only: list[str]) -> Pipeline:
     only
         Patterns of the features to compute; none means all.
     """
-    return _ImagePipeline(limit, tuple(only))
+    return OwnPipeline(limit, tuple(only))
 
 
-class _ImagePipeline:
-    """Candidates and features as the stages of this package make them."""
+class OwnPipeline:
+    """Candidates and features as the stages of this package make them.
+
+    Attributes
+    ----------
+    limit
+        Most candidates of an image.
+    feature_names
+        Features that are computed.
+    """
 
     def __init__(self, limit: int, only: tuple[str, ...]) -> None:
         from overread.candidates import CANDIDATE_VERSION
         from overread.features import CATALOGUE, FEATURE_VERSION
 
-        self._limit = limit
-        self._names = [
+        self.limit = limit
+        self.feature_names = [
             name for name in CATALOGUE if not only or any(fnmatchcase(name, pattern) for pattern in only)
         ]
-        if not self._names:
+        if not self.feature_names:
             raise InvalidInputError(f"[features] only = {list(only)}: no feature has such a name")
-        chosen = hashlib.sha256("\n".join(self._names).encode()).hexdigest()
+        chosen = hashlib.sha256("\n".join(self.feature_names).encode()).hexdigest()
         self.candidate_version = f"{CANDIDATE_VERSION}, at most {limit}"
-        self.feature_version = f"{FEATURE_VERSION}, {len(self._names)} features {chosen[:16]}"
+        self.feature_version = f"{FEATURE_VERSION}, {len(self.feature_names)} features {chosen[:16]}"
 
     def __call__(self, task: ImageTask) -> ImageWork:
         """Read the image, find candidates unless they are known, and compute their features."""
-        from overread.anatomy import find_anatomy
-        from overread.candidates import generate
-        from overread.features import extract
         from overread.images import pixel_fingerprint, read_image
 
         radiograph = read_image(task.path, mm_per_px=task.mm_per_px)
-        regions = find_anatomy(radiograph)
-        candidates = task.candidates
-        if candidates is None:
-            candidates = generate(radiograph, anatomy=regions, limit=self._limit)
-        features = extract(radiograph, candidates, regions, features=self._names, n_threads=1)
+        candidates, features = measure_image(
+            radiograph, self.feature_names, limit=self.limit, candidates=task.candidates, n_threads=1
+        )
         width, height = radiograph.size_mm
         facts = {
             "pixel_hash": pixel_fingerprint(task.path),
@@ -146,3 +167,38 @@ class _ImagePipeline:
             "source_shape": [int(side) for side in radiograph.source_shape],
         }
         return ImageWork(candidates, features, facts)
+
+
+def measure_image(
+    radiograph: Radiograph,
+    features: Sequence[str],
+    *,
+    limit: int,
+    candidates: pd.DataFrame | None = None,
+    regions: Anatomy | None = None,
+    n_threads: int | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the candidates of an image and their features, in the same order.
+
+    Parameters
+    ----------
+    radiograph
+        The image.
+    features
+        Names of the features to compute.
+    limit
+        Most candidates to look for.
+    candidates, regions
+        Candidates and anatomy, where they are known already.
+    n_threads
+        Threads that compute features; None: as many as there are processors.
+    """
+    from overread.anatomy import find_anatomy
+    from overread.candidates import generate
+    from overread.features import extract
+
+    regions = find_anatomy(radiograph) if regions is None else regions
+    if candidates is None:
+        candidates = generate(radiograph, anatomy=regions, limit=limit)
+    values = extract(radiograph, candidates, regions, features=list(features), n_threads=n_threads)
+    return candidates.reset_index(drop=True), values

@@ -1,17 +1,10 @@
-"""What a run says while it works: a short log in its folder, and progress for people."""
+"""Progress of a run, for people who wait."""
 
 from __future__ import annotations
 
-import os
-import time
-from datetime import UTC, datetime
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
-from overread.errors import StorageError
-
-__all__ = ["ProgressBar", "RunLog", "SilentProgress", "Watcher"]
+__all__ = ["ProgressBar", "SilentProgress", "Watcher"]
 
 
 class Watcher(Protocol):
@@ -38,16 +31,16 @@ class SilentProgress:
     """Shows nothing."""
 
     def say(self, text: str) -> None:
-        """Show nothing."""
+        """Drop the line."""
 
     def begin(self, what: str, total: int | None) -> None:
-        """Show nothing."""
+        """Take no notice of work that begins."""
 
     def advance(self, steps: int) -> None:
-        """Show nothing."""
+        """Take no notice of steps."""
 
     def end(self) -> None:
-        """Show nothing."""
+        """Take no notice of work that ends."""
 
 
 class ProgressBar:
@@ -96,40 +89,3 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
-
-
-class RunLog:
-    """Lines with the time, appended to a file; as a context it also keeps what each stage took."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._handle: int | None = None
-        self.seconds: dict[str, float] = {}
-
-    def __enter__(self) -> Self:
-        try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-            self._handle = os.open(self._path, flags, 0o644)
-        except OSError as error:
-            raise StorageError(f"{self._path}: not written: {error.strerror or error}") from error
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
-
-    def write(self, text: str) -> None:
-        """Append a line; a full disk does not stop a run here, it will where something matters."""
-        line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {' '.join(text.split())}\n"
-        try:
-            if self._handle is not None:
-                os.write(self._handle, line.encode("utf-8", "backslashreplace"))
-        except OSError:
-            pass
-
-    def timed(self, name: str, started: float) -> None:
-        """Keep how long a stage took."""
-        self.seconds[name] = round(time.monotonic() - started, 3)

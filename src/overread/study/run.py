@@ -16,16 +16,20 @@ from pydantic import ValidationError
 
 from overread import __version__
 from overread.errors import UsageError
+from overread.files.digests import digest_of_value
 from overread.files.lock import run_lock
 from overread.models.fitting import single_threaded_blas
-from overread.study.inputs import read_inputs
+from overread.study.inputs import StudyInputs, read_inputs
 from overread.study.pipeline import PipelineSpec
-from overread.study.progress import RunLog, SilentProgress, Watcher
+from overread.study.progress import SilentProgress, Watcher
+from overread.study.run_log import RunLog
 from overread.study.settings import Execution, Settings, read_settings
-from overread.study.stages import Stages
+from overread.study.stages.images import Workshop
+from overread.study.stages.plan import list_views, plan_stages
+from overread.study.stages.stage import Source, Stage, Workspace
 from overread.study.store.run_folder import RunFolder, json_bytes
 from overread.study.workers.dask_cluster import DaskExecutor
-from overread.study.workers.executors import Executor, ProcessExecutor, SerialExecutor, processors
+from overread.study.workers.executors import Executor, ProcessExecutor, SerialExecutor, count_processors
 from overread.study.workers.isolation import WorkLimits
 
 __all__ = ["RunReport", "run_study"]
@@ -85,7 +89,7 @@ def run_study(
     execution
         In place of keys of ``[execution]``: executor, workers, scheduler, batch.
     pipeline
-        In place of the package's own work on an image.
+        In place of the package's own work on an image; such a run makes no detector.
     watcher
         Shows progress.
 
@@ -97,8 +101,8 @@ def run_study(
     watcher = watcher or SilentProgress()
     settings = read_settings(study / "study.toml", seed=seed)
     if execution:
-        settings = settings.model_copy(update={"execution": executed(settings.execution, execution)})
-    folder = RunFolder(study / "runs" / checked_name(name))
+        settings = settings.model_copy(update={"execution": merge_execution(settings.execution, execution)})
+    folder = RunFolder(study / "runs" / check_name(name))
     folder.prepare()
     with run_lock(folder.root), RunLog(folder.path("run.log")) as log:
         folder.clean()
@@ -115,7 +119,7 @@ def run_study(
     return report
 
 
-def executed(own: Execution, given: Mapping[str, Any]) -> Execution:
+def merge_execution(own: Execution, given: Mapping[str, Any]) -> Execution:
     """Put options of the call in place of the study's own."""
     try:
         return Execution.model_validate({**own.model_dump(), **given})
@@ -124,7 +128,7 @@ def executed(own: Execution, given: Mapping[str, Any]) -> Execution:
         raise UsageError(f"--{fault['loc'][0]} {fault['input']!r}: {fault['msg'].lower()}") from None
 
 
-def checked_name(name: str) -> str:
+def check_name(name: str) -> str:
     """Refuse a run's name that is not a plain name of a folder."""
     if not name or not all(letter.isalnum() or letter in "-_." for letter in name) or name.startswith("."):
         raise UsageError(f"--name {name!r}: use letters, digits, - _ . (not first)")
@@ -132,7 +136,7 @@ def checked_name(name: str) -> str:
 
 
 class Runner:
-    """Calls the stages in order, with log, progress and warnings around each."""
+    """Does the stages in order, with log, progress and warnings around each."""
 
     def __init__(
         self,
@@ -145,54 +149,55 @@ class Runner:
     ) -> None:
         self._settings, self._folder, self._log, self._watcher = settings, folder, log, watcher
         self._started = datetime.now(UTC)
-        self._inputs = self._warned("inputs", lambda: read_inputs(study, settings))
-        own = {"limit": settings.candidates.limit, "only": settings.features.only}
-        self._spec = pipeline or PipelineSpec(options=own)
+        self._spec = pipeline or PipelineSpec.own(settings)
+        self._inputs: StudyInputs = self._tell_warnings("inputs", lambda: read_inputs(study, settings))
         self._report = RunReport(folder.root, n_images=len(self._inputs.images))
 
     def run(self) -> RunReport:
-        """Run all stages."""
-        settings = self._settings
-        self._folder.write("settings.json", json_bytes(described_settings(settings)))
-        stages = Stages(self._inputs, settings, self._folder)
-        self._do("truth", stages.truth)
-        self._do("split", stages.split)
-        self._images(stages)
+        """Do all stages."""
+        inputs, settings, folder = self._inputs, self._settings, self._folder
+        folder.write("settings.json", json_bytes(plain_settings(settings)))
+        workshop = Workshop(folder, self._spec, self._make_executor, self._watcher.advance, self._say)
+        sources = inputs.sources() | {"pipeline": self._pipeline_source()}
+        workspace = Workspace(folder, settings, sources, list_views(inputs, settings, folder))
         with single_threaded_blas():
-            for name, stage in stages.after_images():
-                self._do(name, stage)
+            for stage in plan_stages(inputs, settings, workshop):
+                self._do(stage, workspace)
         self._write_provenance()
-        entries = stages.quarantined()
         return RunReport(
-            self._folder.root,
+            folder.root,
             self._report.done,
             self._report.skipped,
-            len(self._inputs.images),
-            len(entries),
+            len(inputs.images),
+            len(workspace.load("quarantined")),
         )
 
-    def _images(self, stages: Stages) -> None:
-        if not self._inputs.needs_images:
-            return
-        watcher, log = self._watcher, self._log
-        watcher.begin("images", len(self._inputs.images))
-        executor = self._executor()
+    def _pipeline_source(self) -> Source:
+        """What a detector has to do to an image to get the candidates and features that it was trained on."""
+        pipeline = self._spec.build()
+        key = [self._spec.plain(), pipeline.candidate_version, pipeline.feature_version]
+        return Source(digest_of_value(key), lambda: pipeline)
 
-        def say(text: str) -> None:
-            log.write(text)
-            watcher.say(text)
-
+    def _do(self, stage: Stage, workspace: Workspace) -> None:
+        self._watcher.begin(
+            stage.name.replace("_", " "), len(self._inputs.images) if stage.resumes else None
+        )
         started = time.monotonic()
         try:
-            worked = stages.images(executor, self._spec.build(), advance=watcher.advance, say=say)
+            done = self._tell_warnings(stage.name, lambda: workspace.run(stage))
         finally:
-            executor.close()
-            watcher.end()
-        (self._report.done if worked else self._report.skipped).append("images")
-        self._log.timed("images", started)
-        self._log.write(f"images: {worked} of {len(self._inputs.images)} worked on now")
+            self._watcher.end()
+        self._log.timed(stage.name, started)
+        (self._report.done if done else self._report.skipped).append(stage.name)
+        self._log.write(
+            f"{stage.name}: {'done' if done else 'still valid'} ({self._log.seconds[stage.name]} s)"
+        )
 
-    def _executor(self) -> Executor:
+    def _say(self, text: str) -> None:
+        self._log.write(text)
+        self._watcher.say(text)
+
+    def _make_executor(self) -> Executor:
         execution, limits = self._settings.execution, self._settings.limits
         work_limits = WorkLimits(limits.seconds_per_image, limits.memory_mb)
         if execution.executor == "serial":
@@ -203,16 +208,8 @@ class Runner:
             return DaskExecutor(self._spec, work_limits, execution.scheduler, batch=execution.batch)
         return ProcessExecutor(self._spec, work_limits, execution.workers)
 
-    def _do(self, name: str, stage: Callable[[], bool]) -> None:
-        self._watcher.begin(name.replace("_", " "), None)
-        started = time.monotonic()
-        done = self._warned(name, stage)
-        self._watcher.end()
-        self._log.timed(name, started)
-        (self._report.done if done else self._report.skipped).append(name)
-        self._log.write(f"{name}: {'done' if done else 'still valid'} ({self._log.seconds[name]} s)")
-
-    def _warned(self, name: str, work: Callable[[], Any]) -> Any:
+    def _tell_warnings(self, name: str, work: Callable[[], Any]) -> Any:
+        """Do some work, and pass on what it warns of, each warning once."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             result = work()
@@ -227,10 +224,10 @@ class Runner:
             "overread": __version__,
             "python": platform.python_version(),
             "platform": platform.platform(),
-            "libraries": installed(LIBRARIES),
+            "libraries": find_versions(LIBRARIES),
             "started": self._started.isoformat(timespec="seconds"),
             "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-            "processors": processors(),
+            "processors": count_processors(),
             "executor": self._settings.execution.executor,
             "stages_done": self._report.done,
             "stages_still_valid": self._report.skipped,
@@ -239,13 +236,13 @@ class Runner:
         self._folder.write("provenance.json", json_bytes(record))
 
 
-def described_settings(settings: Settings) -> dict[str, Any]:
+def plain_settings(settings: Settings) -> dict[str, Any]:
     """Return the settings that the results depend on."""
-    return {name: value for name, value in settings.plain().items() if name not in ("execution", "limits")}
+    return {name: value for name, value in settings.to_plain().items() if name not in ("execution", "limits")}
 
 
-def installed(names: Iterable[str]) -> dict[str, str]:
-    """Versions of the packages that are there."""
+def find_versions(names: Iterable[str]) -> dict[str, str]:
+    """Find the versions of the packages that are there."""
     found = {}
     for name in names:
         try:

@@ -48,6 +48,8 @@ class B1(GridTuned):
     title = "B1"
     summary = "Relevance vector machine on bags (RVMMIL), trained on golden objects against everything else."
     settings = BaselineSettings
+    tune_settings = ("b1", "soft.choice_fp_targets")
+    build_settings = ("b1.screen", "b1.max_iter")
 
     def grid(self, own: Any) -> list[dict[str, Any]]:
         """Every prune bound with every start."""

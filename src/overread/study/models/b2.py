@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -43,11 +43,13 @@ class B2(GridTuned):
     title = "B2"
     summary = "A mixture of one RVMMIL per reader; features are those of all readers together."
     settings = MixtureSettings
-    depends_on: ClassVar[tuple[str, ...]] = (
-        *GridTuned.depends_on,
-        "models.folds",
-        "evaluation.level",
+    _common = ("models.folds", "evaluation.level", "seed")
+    tune_settings = ("b2", "soft.choice_fp_targets", *_common)
+    build_settings = (
+        *(f"b2.{key}" for key in ("screen", "max_iter", "scores", "min_positives", "n_bootstrap")),
+        *_common,
     )
+    check_settings = ("b2.min_positives",)
 
     def grid(self, own: Any) -> list[dict[str, Any]]:
         """Every prune bound with every start."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from overread.models import BoostedBags
+from overread.study.cohort import Features
 from overread.study.models.plug import GridTuned
 from overread.study.sections import Fraction, Positive, Section
 
@@ -47,6 +48,12 @@ class Boosted(GridTuned):
     by_default = False
     settings = BoostedSettings
     labels = "soft"
+    importance_is = "share of the gain"
+    tune_settings = ("boosted", "soft.choice_fp_targets", "seed")
+    build_settings = (
+        *(f"boosted.{key}" for key in ("learning_rate", "max_leaves", "min_instances")),
+        "seed",
+    )
 
     def grid(self, own: BoostedSettings) -> list[dict[str, Any]]:
         """Every number of trees."""
@@ -62,3 +69,8 @@ class Boosted(GridTuned):
             min_instances=own.min_instances,
             random_state=settings.seed,
         )
+
+    def weigh_features(self, model: BoostedBags, features: Features) -> list[tuple[str, float, float]]:
+        """Return the features that the trees split on; there are no coefficients."""
+        share = model.gains_ / model.gains_.sum()
+        return [(features.names[column], float("nan"), float(share[column])) for column in model.used_columns_]

@@ -70,8 +70,10 @@ class StudyModel(ABC):
         Its section of ``study.toml``, under its name.
     labels
         Labels of the bags that it learns from.
-    depends_on
-        Settings beside its own section that tuning and fitting depend on.
+    importance_is
+        What the importance of a feature means in this model.
+    tune_settings, build_settings, check_settings
+        Settings that tuning, building and checking depend on; they see no others.
     """
 
     name: ClassVar[str]
@@ -80,7 +82,10 @@ class StudyModel(ABC):
     by_default: ClassVar[bool] = True
     settings: ClassVar[type[Section]]
     labels: ClassVar[Literal["soft", "golden"]] = "golden"
-    depends_on: ClassVar[tuple[str, ...]] = ("seed",)
+    importance_is: ClassVar[str] = "weight per standard deviation"
+    tune_settings: ClassVar[tuple[str, ...]]
+    build_settings: ClassVar[tuple[str, ...]]
+    check_settings: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def tune(self, training: Split, validation: Split, settings: Any) -> Tuned:
@@ -103,6 +108,19 @@ class StudyModel(ABC):
         """Refuse a study that the model cannot be fitted to, before others take their time."""
         return
 
+    def weigh_features(self, model: Any, features: Features) -> list[tuple[str, float, float]]:
+        """Return name, coefficient and importance of the features that a model reads.
+
+        The importance is the coefficient times the deviation of the feature, unless `importance_is` says otherwise.
+        """
+        used = model.used_columns_
+        weight = np.asarray(model.coef_[0], dtype=np.float64)[used]
+        deviation = features.store.take(features.rows, used).astype(np.float64).std(axis=0)
+        return [
+            (features.names[column], float(w), float(w * d))
+            for column, w, d in zip(used, weight, deviation, strict=True)
+        ]
+
     def prepare_for_folds(self, model: Any) -> Any:
         """Return the model as it is fitted to each fold."""
         return model
@@ -114,7 +132,7 @@ class StudyModel(ABC):
                 f"tuning_{self.name}",
                 reads=("cohort",),
                 writes=(f"tuning/{self.name}.json",),
-                settings=(self.name, *self.depends_on),
+                settings=self.tune_settings,
                 make=self._tune_stage,
             )
         ]
@@ -134,8 +152,6 @@ class GridTuned(StudyModel):
 
     Its section has the key ``tolerance``.
     """
-
-    depends_on: ClassVar[tuple[str, ...]] = ("seed", "soft.choice_fp_targets")
 
     @abstractmethod
     def grid(self, own: Any) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -67,7 +67,8 @@ class Soft(StudyModel):
     summary = "Logistic regression on bags of candidates with an L1 penalty, trained on the soft labels."
     settings = SoftSettings
     labels = "soft"
-    depends_on: ClassVar[tuple[str, ...]] = ("seed", "evaluation.n_bootstrap")
+    tune_settings = ("soft", "seed", "evaluation.n_bootstrap")
+    build_settings = ("soft.divide_by_features", "soft.n_init", "seed")
 
     def stages(self, settings: Any) -> list[Stage]:
         """Fit a path for each normalization, then choose."""
@@ -87,7 +88,7 @@ class Soft(StudyModel):
             "tuning_soft",
             reads=("cohort", *(f"models/path_{name}.json" for name in names)),
             writes=("tuning/soft.json",),
-            settings=("soft", *self.depends_on),
+            settings=self.tune_settings,
             make=self._choose_stage,
         )
         return [*paths, choice]

@@ -16,12 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from overread.files.digests import digest_of_value
-from overread.study.settings import Settings
 from overread.study.store.codecs import decode_file, encode_file
 from overread.study.store.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from overread.study.settings import Settings
 
 __all__ = ["Inputs", "Source", "Stage", "UndeclaredError", "View", "Workspace", "select_settings"]
 
@@ -86,7 +88,8 @@ class Stage:
     make
         Gives the content of each file: tables, models, plain values, text, bytes, or blocks of bytes.
     resumes
-        Whether the stage keeps its own record of what is done, item by item, and is called in every run.
+        Whether the stage keeps its own record of what is done, item by item, and writes its files itself. It is
+        called in every run, and gives nothing where nothing was to be done.
     """
 
     name: str
@@ -105,15 +108,15 @@ class View:
     ----------
     name, reads, settings, make
         As of a `Stage`; ``make`` gives the value itself.
-    by_value
-        Whether stages depend on the value, a plain one, rather than on all that it was made from.
+    key
+        Plain value that stages depend on, of the view's own; None: they depend on all that it was made from.
     """
 
     name: str
     reads: tuple[str, ...]
     make: Callable[[Inputs], Any]
     settings: tuple[str, ...] = ()
-    by_value: bool = False
+    key: Callable[[Any], Any] | None = None
 
 
 class Workspace:
@@ -184,7 +187,7 @@ class Workspace:
         if name not in self._views:
             return self._folder.digest(name)
         view = self._views[name]
-        return digest_of_value(self.load(name) if view.by_value else self._needs(view))
+        return digest_of_value(self._needs(view) if view.key is None else view.key(self.load(name)))
 
     def _needs(self, reader: Stage | View) -> dict[str, Any]:
         return {

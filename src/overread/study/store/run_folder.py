@@ -15,7 +15,7 @@ from overread.files.strict_json import read_json
 
 __all__ = ["RunFolder", "json_bytes"]
 
-FOLDERS = ("shards", "tables", "models", "stages")
+FOLDERS = ("shards", "tables", "models", "tuning", "stages")
 
 
 def json_bytes(value: Any) -> bytes:
@@ -56,9 +56,15 @@ class RunFolder:
         """Path of a file of the run."""
         return self.root / relative
 
-    def write(self, relative: str, content: bytes) -> str:
-        """Write a file, whole or not at all, unless it holds these bytes already; return its digest."""
+    def write(self, relative: str, content: bytes | Iterable[bytes]) -> str:
+        """Write a file, whole or not at all, unless it holds these bytes already; return its digest.
+
+        A file in blocks is always written.
+        """
         path = self.path(relative)
+        if not isinstance(content, bytes):
+            write_atomically(path, content)
+            return digest_of_file(path)
         digest = digest_of_bytes(content)
         if not (path.is_file() and digest_of_file(path) == digest):
             write_atomically(path, content)
@@ -74,7 +80,7 @@ class RunFolder:
         *,
         needs: Mapping[str, Any],
         gives: Iterable[str],
-        make: Callable[[], Mapping[str, bytes]],
+        make: Callable[[], Mapping[str, bytes | Iterable[bytes]]],
     ) -> bool:
         """Do the work of a stage unless its record says that it is done and its files are still what they were.
 
@@ -87,7 +93,7 @@ class RunFolder:
         gives
             Files that the stage writes.
         make
-            Makes their bytes.
+            Makes their bytes, or blocks of them.
 
         Returns
         -------

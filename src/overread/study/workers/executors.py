@@ -13,10 +13,10 @@ from overread.study.pipeline import ImageTask, Pipeline, PipelineSpec
 from overread.study.workers.isolation import IsolatedWorker, WorkLimits
 from overread.study.workers.outcome import Outcome, work_on
 
-__all__ = ["Executor", "ProcessExecutor", "SerialExecutor", "processors"]
+__all__ = ["Executor", "ProcessExecutor", "SerialExecutor", "count_processors"]
 
 
-def processors() -> int:
+def count_processors() -> int:
     """Count the processors that this process may use; all of the machine where the system does not tell."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -67,7 +67,7 @@ class ProcessExecutor:
     """
 
     def __init__(self, spec: PipelineSpec, limits: WorkLimits, n_workers: int | None = None) -> None:
-        count = n_workers or processors()
+        count = n_workers or count_processors()
         warm = threading.Event()
         self._workers = [IsolatedWorker(spec, limits, warm) for _ in range(count)]
 

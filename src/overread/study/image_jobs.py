@@ -17,7 +17,7 @@ from overread.study.store.shard import CANDIDATE_COLUMNS, decode_shard
 from overread.study.workers.executors import Executor
 from overread.study.workers.outcome import Fault, Outcome, without_path
 
-__all__ = ["ImageJob", "WorkedImages", "image_jobs", "work_on_images"]
+__all__ = ["ImageJob", "WorkedImages", "make_jobs", "work_on_images"]
 
 NEVER = "unreadable"
 HOPELESS = 10
@@ -37,7 +37,7 @@ class ImageJob:
     fault: Fault | None = None
 
 
-def image_jobs(
+def make_jobs(
     images: pd.DataFrame,
     study: Path,
     digests: FileDigests,

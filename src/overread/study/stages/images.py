@@ -1,0 +1,226 @@
+"""Every image becomes a shard, or is given up with a reason; then the shards become tables.
+
+The first stage keeps its own record, the manifest: only images that are not done yet are worked on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from overread.bags import refuse_leakage
+from overread.errors import InvalidInputError, TableError
+from overread.files.digests import FileDigests, digest_of_bytes
+from overread.study.cohort import KEYS
+from overread.study.image_jobs import make_jobs, work_on_images
+from overread.study.pipeline import PipelineSpec
+from overread.study.stages.stage import Inputs, Stage, View
+from overread.study.store.feature_store import encode_columns
+from overread.study.store.manifest import shard_file
+from overread.study.store.run_folder import RunFolder
+from overread.study.store.shard import CANDIDATE_COLUMNS, Shard, decode_shard
+from overread.study.workers.executors import Executor
+
+__all__ = ["QUARANTINED", "Shards", "Workshop", "gather_stage", "images_stage", "shards_view"]
+
+# A column alone is slow to pick out of thousands of blocks; so many of 100,000 rows take 25 MB.
+COLUMNS_AT_ONCE = 64
+EMPTY_FILE = digest_of_bytes(b"")
+TABLES = ("tables/candidates.parquet", "tables/image_facts.parquet", "features.npy", "feature_names.json")
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What the work on images needs beside tables.
+
+    Attributes
+    ----------
+    folder
+        Of the run.
+    pipeline
+        What is done with an image.
+    make_executor
+        Makes who does it.
+    advance
+        Called with the number of images just finished.
+    say
+        Called with lines for log and screen.
+    """
+
+    folder: RunFolder
+    pipeline: PipelineSpec
+    make_executor: Callable[[], Executor]
+    advance: Callable[[int], None]
+    say: Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Shards:
+    """The shards of a run, in the order of the manifest; images that were given up have none."""
+
+    folder: RunFolder
+    digests: dict[str, str | None]
+
+    def __iter__(self) -> Iterator[tuple[str, Shard]]:
+        for image_id, digest in self.digests.items():
+            if digest is not None:
+                yield image_id, decode_shard(self.folder.path(shard_file(image_id)).read_bytes())
+
+
+def images_stage(workshop: Workshop, *, own_candidates: bool) -> Stage:
+    """Return the stage that works on images; a study may bring its own candidates."""
+    return Stage(
+        "images",
+        reads=(
+            "input/images",
+            "input/folder",
+            "tables/images.parquet",
+            *(["input/candidates"] if own_candidates else []),
+        ),
+        writes=("manifest.json",),
+        make=partial(make_shards, workshop=workshop),
+        resumes=True,
+    )
+
+
+def make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
+    """Bring the shards up to date; nothing is returned where nothing was to be done."""
+    folder = workshop.folder
+    digests = FileDigests(folder.path("file_digests.json"))
+    given = inputs["input/candidates"] if "input/candidates" in inputs else None
+    jobs = make_jobs(
+        inputs["input/images"],
+        inputs["input/folder"],
+        digests,
+        workshop.pipeline.build(),
+        None if given is None else candidates_by_image(given),
+    )
+    digests.save()
+    content = {job.task.image_id: job.content for job in jobs if job.content not in (None, EMPTY_FILE)}
+    refuse_shared_pixels(inputs["tables/images.parquet"], content)
+    executor = workshop.make_executor()
+    try:
+        worked = work_on_images(folder, jobs, executor, advance=workshop.advance, say=workshop.say)
+    finally:
+        executor.close()
+    if not any(entry.sha256 for entry in worked.manifest.entries.values()):
+        raise InvalidInputError(
+            f"{inputs['input/folder']}: not one of {len(jobs)} images could be worked on; see {folder.root}/run.log"
+        )
+    return {"manifest.json": worked.n_worked} if worked.n_worked else {}
+
+
+def candidates_by_image(candidates: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Split a table of candidates by image."""
+    return {
+        str(name): rows[list(CANDIDATE_COLUMNS)].reset_index(drop=True)
+        for name, rows in candidates.groupby("image_id")
+    }
+
+
+def refuse_shared_pixels(images: pd.DataFrame, hash_of_image: Mapping[str, str | None]) -> None:
+    """Refuse the same pixels, or bytes, in two splits."""
+    refuse_leakage(images.assign(pixel_hash=images["image_id"].map(hash_of_image)))
+
+
+def shards_view(folder: RunFolder) -> View:
+    """Return the view of the shards; it changes when the bytes of a shard do."""
+
+    def make(inputs: Inputs) -> Shards:
+        entries = inputs["manifest.json"]["images"]
+        return Shards(folder, {entry["image_id"]: entry["sha256"] for entry in entries})
+
+    return View("shards", reads=("manifest.json",), make=make, key=lambda shards: list(shards.digests.items()))
+
+
+def list_quarantined(inputs: Inputs) -> list[dict[str, str]]:
+    """List the images that were given up: image_id, kind, reason."""
+    return [
+        {
+            "image_id": entry["image_id"],
+            "kind": str(entry["fault_kind"]),
+            "reason": str(entry["reason"]),
+        }
+        for entry in inputs["manifest.json"]["images"]
+        if entry["sha256"] is None
+    ]
+
+
+QUARANTINED = View("quarantined", reads=("manifest.json",), make=list_quarantined, key=list)
+
+
+def gather_stage(*, own_features: bool) -> Stage:
+    """Return the stage that puts candidates, features and facts of all images together."""
+    if own_features:
+        reads = ("tables/images.parquet", "input/candidates", "input/features")
+        return Stage("candidates", reads=reads, writes=TABLES, make=take_own_tables)
+    return Stage(
+        "candidates", reads=("shards", "tables/images.parquet"), writes=TABLES, make=gather_shards
+    )
+
+
+def gather_shards(inputs: Inputs) -> Mapping[str, Any]:
+    """Decode every shard once."""
+    tables: list[pd.DataFrame] = []
+    facts: list[dict[str, Any]] = []
+    blocks: list[np.ndarray] = []
+    names: tuple[str, ...] = ()
+    for image_id, shard in inputs["shards"]:
+        tables.append(shard.candidates.assign(image_id=image_id)[["image_id", *shard.candidates.columns]])
+        facts.append({"image_id": image_id, **shard.facts})
+        names = names or shard.feature_names
+        if shard.feature_names != names:
+            raise InvalidInputError(f"image {image_id!r} has other features than the images before it")
+        blocks.append(shard.features)
+    hashes = {fact["image_id"]: fact["pixel_hash"] for fact in facts}
+    refuse_shared_pixels(inputs["tables/images.parquet"], hashes)
+    candidates = pd.concat(tables, ignore_index=True)
+    return {
+        "tables/candidates.parquet": candidates,
+        "tables/image_facts.parquet": pd.DataFrame(facts),
+        "features.npy": encode_columns(
+            join_columns(blocks, len(names)), len(candidates), len(names), np.dtype(np.float32)
+        ),
+        "feature_names.json": list(names),
+    }
+
+
+def join_columns(blocks: list[np.ndarray], n_columns: int) -> Iterator[np.ndarray]:
+    """Give the columns of blocks of rows, one by one."""
+    for first in range(0, n_columns, COLUMNS_AT_ONCE):
+        yield from np.concatenate([block[:, first : first + COLUMNS_AT_ONCE] for block in blocks]).T
+
+
+def take_own_tables(inputs: Inputs) -> Mapping[str, Any]:
+    """Take the tables that the study brings along; rows of features that belong to no candidate are left out.
+
+    Raises
+    ------
+    TableError
+        If a candidate has no row of features.
+    """
+    candidates, features = inputs["input/candidates"], inputs["input/features"]
+    rows = find_rows(features.keys, candidates)
+    return {
+        "tables/candidates.parquet": candidates,
+        "tables/image_facts.parquet": inputs["tables/images.parquet"][["image_id"]],
+        "features.npy": encode_columns(
+            (column[rows] for column in features.columns()), len(rows), len(features.names), features.dtype
+        ),
+        "feature_names.json": list(features.names),
+    }
+
+
+def find_rows(keys: pd.DataFrame, candidates: pd.DataFrame) -> np.ndarray:
+    """Find the row of each candidate."""
+    rows = pd.MultiIndex.from_frame(keys).get_indexer(pd.MultiIndex.from_frame(candidates[KEYS]))
+    missing = np.flatnonzero(rows < 0)
+    if len(missing):
+        image, candidate = candidates[KEYS].iloc[missing[0]]
+        raise TableError(f"features: no row for candidate {candidate!r} of image {image!r}")
+    return rows

@@ -1,0 +1,97 @@
+"""What people look at and take away: pictures, figures, the page, and the detector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from overread.errors import OverreadError
+from overread.files.records import from_json, to_json
+from overread.images import Radiograph, read_image
+from overread.report import Pictures, StudyResults, cut_pictures, draw_figures, render_study
+from overread.study.detector import make_detector
+from overread.study.pipeline import Pipeline
+from overread.study.stages.stage import Inputs, Stage
+
+__all__ = ["FIGURES", "REPORT", "detector_stage", "pictures_stage"]
+
+
+def pictures_stage(*, has_images: bool) -> Stage:
+    """Return the stage that cuts crops out of images; a study without image files gives none."""
+    return Stage(
+        "pictures",
+        reads=("results.json", "input/folder", "input/images", *(["shards"] if has_images else [])),
+        writes=("pictures.json",),
+        make=cut_crops,
+    )
+
+
+def cut_crops(inputs: Inputs) -> Mapping[str, Any]:
+    """Open the images of the gallery and of the examples, each once."""
+    images = inputs["input/images"].set_index("image_id")
+    opener = partial(open_image, images, inputs["input/folder"])
+    return {"pictures.json": to_json(cut_pictures(_results(inputs), opener))}
+
+
+def open_image(images: pd.DataFrame, folder: Path, image_id: str) -> Radiograph | None:
+    """Read an image of the study; one that cannot be opened gives no picture."""
+    row = images.loc[image_id]
+    if not row.get("path"):
+        return None
+    spacing = (row.get("mm_per_px_x"), row.get("mm_per_px_y"))
+    known = None if any(side is None or side != side for side in spacing) else spacing
+    try:
+        return read_image(folder / row["path"], mm_per_px=known)  # type: ignore[arg-type]
+    except (OverreadError, OSError):
+        return None
+
+
+def draw(inputs: Inputs) -> Mapping[str, Any]:
+    """Draw the figures, as SVG by name."""
+    return {"figures.json": dict(draw_figures(_results(inputs), _pictures(inputs)))}
+
+
+def render(inputs: Inputs) -> Mapping[str, Any]:
+    """Fill the templates of the page."""
+    page = render_study(_results(inputs), inputs["figures.json"], _pictures(inputs))
+    return {"report.html": page}
+
+
+def detector_stage(name: str, pipeline: Pipeline) -> Stage:
+    """Return the stage that makes the detector of a model, which finds candidates as this pipeline did."""
+
+    def make(inputs: Inputs) -> Mapping[str, Any]:
+        detector = make_detector(
+            name,
+            inputs[f"models/{name}.json"],
+            inputs["operating_points.json"],
+            pipeline,
+            inputs.settings.hits.single_reader,
+        )
+        return {"detector.json": detector.to_bytes()}
+
+    return Stage(
+        "detector",
+        reads=(f"models/{name}.json", "operating_points.json", "pipeline"),
+        writes=("detector.json",),
+        settings=("hits.single_reader",),
+        make=make,
+    )
+
+
+FIGURES = Stage("figures", reads=("results.json", "pictures.json"), writes=("figures.json",), make=draw)
+REPORT = Stage(
+    "report", reads=("results.json", "pictures.json", "figures.json"), writes=("report.html",), make=render
+)
+
+
+def _results(inputs: Inputs) -> StudyResults:
+    return from_json(StudyResults, inputs["results.json"], "results.json")
+
+
+def _pictures(inputs: Inputs) -> Pictures:
+    return from_json(Pictures, inputs["pictures.json"], "pictures.json")

@@ -1,0 +1,67 @@
+"""The stages of a run, in order, and the views that they share."""
+
+from __future__ import annotations
+
+from overread.study.inputs import StudyInputs
+from overread.study.models import MODELS
+from overread.study.settings import Settings
+from overread.study.stages.cohort import COHORT, FOLDS, chosen_view
+from overread.study.stages.evaluation import results_stage
+from overread.study.stages.fits import check_stage, fit_stage, out_of_fold_stage
+from overread.study.stages.images import QUARANTINED, Workshop, gather_stage, images_stage, shards_view
+from overread.study.stages.pages import FIGURES, REPORT, detector_stage, pictures_stage
+from overread.study.stages.scores import MATCHED, OPERATING_POINTS, scores_stage
+from overread.study.stages.stage import Stage, View
+from overread.study.stages.truth import SPLIT, TRUTH
+from overread.study.store.run_folder import RunFolder
+
+__all__ = ["list_views", "plan_stages"]
+
+NONE_QUARANTINED = View("quarantined", reads=(), make=lambda inputs: [], key=list)
+
+
+def plan_stages(inputs: StudyInputs, settings: Settings, workshop: Workshop) -> list[Stage]:
+    """List the stages of a run.
+
+    Parameters
+    ----------
+    inputs
+        Which tables the study brings decides what has to be made.
+    settings
+        Which models are wanted, and what their tuning takes.
+    workshop
+        For the work on images.
+    """
+    wanted = settings.models.wanted
+    models = [MODELS[name] for name in wanted]
+    own_candidates = inputs.candidates is not None
+    has_images = inputs.needs_images
+    return [
+        TRUTH,
+        SPLIT,
+        *([images_stage(workshop, own_candidates=own_candidates)] if has_images else []),
+        gather_stage(own_features=not has_images),
+        *(check_stage(model) for model in models if model.check_settings),
+        *(stage for model in models for stage in model.stages(settings)),
+        *(fit_stage(model) for model in models),
+        *(out_of_fold_stage(model) for model in models),
+        scores_stage(wanted),
+        OPERATING_POINTS,
+        results_stage(wanted),
+        # A detector finds its own candidates as this package does, so it cannot be trained on others.
+        *([] if own_candidates or not workshop.pipeline.is_own else [detector_stage(wanted[0])]),
+        pictures_stage(has_images=has_images),
+        FIGURES,
+        REPORT,
+    ]
+
+
+def list_views(inputs: StudyInputs, settings: Settings, folder: RunFolder) -> list[View]:
+    """List the views that the stages of a run share."""
+    return [
+        *([shards_view(folder), QUARANTINED] if inputs.needs_images else [NONE_QUARANTINED]),
+        COHORT,
+        FOLDS,
+        *(chosen_view(name) for name in settings.models.wanted),
+        MATCHED,
+    ]

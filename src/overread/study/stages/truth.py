@@ -1,0 +1,92 @@
+"""Marks become ground truth, readers become codes, and the images are divided by patient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from overread.bags import refuse_leakage, split_by_patient
+from overread.errors import TableError
+from overread.study.inputs import code_marks, code_patients
+from overread.study.stages.stage import Inputs, Stage
+from overread.truth import LabelOptions, MergeOptions, merge_marks, reader_statistics
+
+__all__ = ["SPLIT", "TRUTH"]
+
+READER_TABLES = ("readings_per_image", "readers", "reader_pairs")
+
+
+def merge_into_truth(inputs: Inputs) -> Mapping[str, pd.DataFrame]:
+    """Merge the marks, and put codes in place of readers: marks, readings, truth and reader statistics."""
+    marks, readings, codes = inputs["input/marks"], inputs["input/readings"], inputs["input/reader_codes"]
+    settings = inputs.settings
+    options = MergeOptions(**dict(settings.merging), seed=settings.seed)
+    truth = merge_marks(marks, readings, options=options, labels=LabelOptions(**dict(settings.labels)))
+    if not len(truth) or not truth["golden"].any():
+        raise TableError(
+            "marks: no two readers marked the same object, so there is nothing to find or to learn"
+        )
+    coded = code_marks(marks, codes)
+    code_of = dict(zip(zip(coded["image_id"], coded["original"], strict=True), coded["mark_id"], strict=True))
+    members = [
+        tuple(sorted(code_of[image, mark] for mark in mark_ids))
+        for image, mark_ids in zip(truth["image_id"], truth["mark_ids"], strict=True)
+    ]
+    statistics = reader_statistics(marks, readings, options=options)
+    tables = {
+        "marks": coded.drop(columns="original"),
+        "readings": code_readers(readings, codes, "reader_id")[["image_id", "reader_id"]],
+        "truth": truth.assign(mark_ids=pd.Series(members, index=truth.index, dtype=object)),
+        "readings_per_image": statistics.readings_per_image,
+        "readers": sort_by_code(code_readers(statistics.readers, codes, "reader_id"), "reader_id"),
+        "reader_pairs": code_readers(statistics.pairs, codes, "reader_a", "reader_b"),
+    }
+    return {f"tables/{name}.parquet": table for name, table in tables.items()}
+
+
+def code_readers(table: pd.DataFrame, codes: Mapping[str, str], *columns: str) -> pd.DataFrame:
+    """Put codes in place of reader ids."""
+    return table.assign(**{name: table[name].map(codes).astype("str") for name in columns})
+
+
+def sort_by_code(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Sort rows by the number of the code: R2 before R10."""
+    number = table[column].str.slice(1).astype(int)
+    return table.loc[number.sort_values(kind="stable").index].reset_index(drop=True)
+
+
+def divide_images(inputs: Inputs) -> Mapping[str, Any]:
+    """Give image_id, patient_id (a code) and split of every image; the study's own split where it has one.
+
+    Raises
+    ------
+    LeakageError
+        If a patient is in two parts.
+    """
+    given = inputs["input/images"]
+    images = pd.DataFrame({"image_id": given["image_id"], "patient_id": code_patients(given)})
+    if "split" in given and (given["split"] != "").any():
+        images["split"] = given["split"]
+    else:
+        truth = inputs["tables/truth.parquet"]
+        images["split"] = split_by_patient(images, truth, random_state=inputs.settings.seed).astype("str")
+    refuse_leakage(images)
+    return {"tables/images.parquet": images}
+
+
+TRUTH = Stage(
+    "truth",
+    reads=("input/marks", "input/readings", "input/reader_codes"),
+    writes=tuple(f"tables/{name}.parquet" for name in ("marks", "readings", "truth", *READER_TABLES)),
+    settings=("merging", "labels", "seed"),
+    make=merge_into_truth,
+)
+SPLIT = Stage(
+    "split",
+    reads=("input/images", "tables/truth.parquet"),
+    writes=("tables/images.parquet",),
+    settings=("seed",),
+    make=divide_images,
+)

@@ -1,0 +1,118 @@
+"""A wide table of numbers, read column by column: keys first, the numbers when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from overread.errors import TableError
+from overread.tables.cell_types import DESCRIPTIONS
+from overread.tables.problems import raise_for_errors
+from overread.tables.schemas import Schema, schema_of
+from overread.tables.table_files import STORED, check_header, duplicated_rows, read_table
+
+__all__ = ["ColumnTable", "open_columns"]
+
+Floats = NDArray[np.floating]
+
+
+class ColumnTable:
+    """A table whose columns beside its keys are numbers.
+
+    Make one with `open_columns`.
+
+    Attributes
+    ----------
+    path
+        Its file.
+    keys
+        Columns that name a row.
+    names
+        Of the columns of numbers.
+    dtype
+        The wider of their types: float32 or float64.
+    """
+
+    def __init__(self, path: Path, keys: pd.DataFrame, columns: dict[str, np.dtype[np.floating]]) -> None:
+        self.path, self.keys = path, keys
+        self.names = tuple(columns)
+        self.dtype = np.result_type(np.float32, *columns.values()) if columns else np.dtype(np.float32)
+
+    def columns(self) -> Iterator[Floats]:
+        """Give the columns of numbers in their order, one at a time.
+
+        Raises
+        ------
+        TableError
+            Naming the row and column of a cell that holds no finite number.
+        """
+        for name, values in self._read():
+            wrong = np.flatnonzero(~np.isfinite(values))
+            if len(wrong):
+                raise TableError(
+                    f"{self.path}, row {wrong[0] + 2}, column {name}: is empty or not a finite number"
+                    " (every candidate needs a number for every feature)"
+                )
+            yield values.astype(self.dtype, copy=False)
+
+    def _read(self) -> Iterator[tuple[str, Floats]]:
+        # A column at a time, unbuffered: the file may be as large as the memory.
+        with pq.ParquetFile(self.path, pre_buffer=False) as file:
+            for name in self.names:
+                yield name, file.read([name]).column(0).to_numpy()
+
+
+class _LoadedColumns(ColumnTable):
+    """A table that had to be read whole, because its file has no columns to read alone."""
+
+    def __init__(self, path: Path, frame: pd.DataFrame, key: list[str]) -> None:
+        numbers = frame.drop(columns=key)
+        super().__init__(path, frame[key], dict(numbers.dtypes))
+        self._numbers = numbers
+
+    def _read(self) -> Iterator[tuple[str, Floats]]:
+        for name in self.names:
+            yield name, self._numbers[name].to_numpy()
+
+
+def open_columns(path: Path, kind: str) -> ColumnTable:
+    """Open a table, CSV or Parquet, and check its columns and keys; numbers are checked when they are read.
+
+    Raises
+    ------
+    TableError
+        Naming file, row, column and remedy of the first few problems.
+    """
+    schema = schema_of(kind)
+    if path.suffix.lower() != ".parquet":
+        return _LoadedColumns(path, read_table(path, kind), list(schema.key))
+    try:
+        with pq.ParquetFile(path) as file:
+            stored = {field.name: field.type for field in file.schema_arrow}
+            _check_columns(stored, schema, path)
+            keys = file.read(list(schema.key)).to_pandas()
+    except (OSError, pa.ArrowException) as error:
+        raise TableError(f"{path}: cannot be read as Parquet: {str(error).splitlines()[0]}") from error
+    raise_for_errors(duplicated_rows(keys, schema, str(path)))
+    numbers = {name: type_ for name, type_ in stored.items() if name not in schema.key}
+    return ColumnTable(path, keys, {name: _precision(type_) for name, type_ in numbers.items()})
+
+
+def _check_columns(stored: dict[str, pa.DataType], schema: Schema, path: Path) -> None:
+    """Refuse a table without its keys, or with a column that is stored as another type."""
+    check_header(list(stored), schema, path)
+    for name, type_ in stored.items():
+        wanted = schema.type_of(name)
+        if not STORED[wanted](type_):
+            found = f"stored as {type_}, not as {DESCRIPTIONS[wanted]}"
+            raise TableError(f"{path}, column {name}: {found} (store ids as text, lengths as numbers)")
+
+
+def _precision(stored: pa.DataType) -> np.dtype[np.floating]:
+    return np.dtype(np.float32 if pa.types.is_float32(stored) or pa.types.is_float16(stored) else np.float64)
