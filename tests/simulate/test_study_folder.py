@@ -14,11 +14,12 @@ import pytest
 from pydicom import dcmread
 
 from overread.errors import InvalidInputError, LockedError
+from overread.files.lock import folder_lock
 from overread.images import read_source, write_png16
 from overread.simulate.backgrounds import background_files
 from overread.simulate.cases import CaseLaw
 from overread.simulate.recipes import FileRecipe
-from overread.simulate.study_folder import locked, write_study
+from overread.simulate.study_folder import write_study
 from overread.tables.table_files import read_table
 from overread.tables.validation import validate_study
 from overread.truth import merge_marks
@@ -139,7 +140,10 @@ def test_a_folder_with_something_else_is_refused(backgrounds, tmp_path):
 
 
 def test_two_runs_at_once_are_refused(study, backgrounds):
-    with locked(study), pytest.raises(LockedError):
+    with (
+        folder_lock(study, "known/.lock", ""),
+        pytest.raises(LockedError, match="another run is writing to it"),
+    ):
         write_study(recipe(backgrounds), study, format="png")
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError, ModelFileError, UsageError
+from overread.files.digests import digest_of_value
 from overread.images import Radiograph, SpacingSource, read_image
-from overread.study.detector import Detector, OperatingPoint, checksum
+from overread.study.detector import Detector, OperatingPoint
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def changed(path, change):
     """Change the payload of a detector's file and put the checksum right."""
     document = json.loads(path.read_text())
     change(document["payload"])
-    document["sha256"] = checksum(document["payload"])
+    document["sha256"] = digest_of_value(document["payload"])
     path.write_text(json.dumps(document))
     return path
 

@@ -1,31 +1,50 @@
-"""One run at a time in a run's folder."""
+"""One process at a time in a folder."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from overread.errors import LockedError, StorageError
 
-__all__ = ["run_lock"]
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows; refused when a lock is asked for, not when the package is imported
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["folder_lock", "run_lock"]
+
+RUN_IS_HELD = "another run works here (process {holder}); wait for it, or give another --name"
 
 
 @contextmanager
-def run_lock(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the system lets go of it when the process ends, however it ends.
+def folder_lock(folder: Path, file: str, refusal: str) -> Iterator[None]:
+    """Hold a folder's lock; the system lets go of it when the process ends, however it ends.
 
-    The file stays, with the process number of its last holder; a lock left by a dead process is therefore taken
-    over without a question.
+    The file stays; a lock left by a dead process is therefore taken over without a question.
+
+    Parameters
+    ----------
+    folder
+        What is locked.
+    file
+        Path of the lock in the folder.
+    refusal
+        What to tell who comes second. Where it says ``{holder}``, the file keeps the process number of its last
+        holder.
 
     Raises
     ------
     LockedError
         If another process holds it.
+    StorageError
+        If there can be no lock, because of the folder or because the system has none.
     """
-    path = folder / "lock"
+    path = folder / file
+    if fcntl is None:
+        raise StorageError(f"{path}: cannot be locked: this system has no flock (Linux and macOS have it)")
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
@@ -34,14 +53,18 @@ def run_lock(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(handle, 0)
-            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+            if "{holder}" in refusal:
+                os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
         except BlockingIOError:
             holder = os.read(handle, 20).decode("ascii", "replace").strip() or "unknown"
-            raise LockedError(
-                f"{folder}: another run works here (process {holder}); wait for it, or give another --name"
-            ) from None
+            raise LockedError(f"{folder}: {refusal.format(holder=holder)}") from None
         except OSError as error:
             raise StorageError(f"{path}: {error.strerror or error}") from error
         yield
     finally:
         os.close(handle)
+
+
+def run_lock(folder: Path) -> AbstractContextManager[None]:
+    """Hold the folder of a run, as `folder_lock` does."""
+    return folder_lock(folder, "lock", RUN_IS_HELD)

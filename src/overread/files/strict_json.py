@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from overread.errors import FormatError, InvalidInputError
+from overread.files.capped import read_capped
 
 __all__ = ["parse_json", "read_json"]
 
@@ -26,10 +27,12 @@ def read_json(path: Path) -> Any:
     OSError
         If it cannot be opened.
     """
-    size = path.stat().st_size
-    if size > LARGEST_FILE:
-        raise FormatError(f"{path}: {size:,} bytes, more than {LARGEST_FILE:,}; split the file")
-    return parse_json(path.read_bytes(), str(path))
+    content = read_capped(
+        path,
+        LARGEST_FILE,
+        lambda size: FormatError(f"{path}: {size:,} bytes, more than {LARGEST_FILE:,}; split the file"),
+    )
+    return parse_json(content, str(path))
 
 
 def parse_json(content: bytes, place: str, *, error: type[InvalidInputError] = FormatError) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import platform
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -16,6 +14,8 @@ import pandas as pd
 from overread import __version__
 from overread.errors import FormatError, InvalidInputError, LeakageError
 from overread.files.atomic import write_atomically
+from overread.files.digests import digest_of_value
+from overread.files.sealed import Seal
 from overread.files.strict_json import parse_json
 from overread.froc.bootstraps import bootstrap
 from overread.froc.matching import Matching, rule_record
@@ -24,6 +24,7 @@ from overread.froc.operating import operating_points
 __all__ = ["LockedEvaluation", "LockedOperatingPoint", "lock_operating_point"]
 
 SCHEMA = "overread.locked-operating-point/2"
+SEAL = Seal({"schema": SCHEMA}, digest_key="checksum", payload_key=None, indent=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,16 +70,14 @@ class LockedOperatingPoint:
 
     def write(self, path: Path | str) -> str:
         """Write the file, never over an existing one, and return its checksum, which evaluations cite."""
-        record = asdict(self)
-        checksum = record_checksum(record)
-        text = json.dumps({"schema": SCHEMA, "checksum": checksum, **record}, indent=2, allow_nan=False)
+        document = SEAL.close(asdict(self))
         try:
-            write_atomically(path, f"{text}\n".encode(), exclusive=True)
+            write_atomically(path, SEAL.spell(document), exclusive=True)
         except FileExistsError:
             raise InvalidInputError(
                 f"{path}: exists; a locked operating point is never overwritten"
             ) from None
-        return checksum
+        return str(document["checksum"])
 
     @classmethod
     def read(cls, path: Path | str) -> Self:
@@ -93,7 +92,7 @@ class LockedOperatingPoint:
     @property
     def checksum(self) -> str:
         """SHA-256 of the content, as in the file."""
-        return record_checksum(asdict(self))
+        return digest_of_value(asdict(self))
 
     def evaluate(
         self, test: Matching, *, n_bootstrap: int = 1000, level: float = 0.95, seed: int = 0
@@ -176,14 +175,15 @@ def lock_operating_point(source: Matching, *, fp_target: float, model: str = "sc
     )
 
 
-def checked_record(record: Any, names: set[str]) -> dict[str, Any]:
+def checked_record(document: Any, names: set[str]) -> dict[str, Any]:
     """Fields of a file whose schema, fields, checksum and numbers are in order, or a ValueError."""
-    if not isinstance(record, dict) or record.pop("schema", None) != SCHEMA:
+    broken = SEAL.broken_key(document)
+    if broken == "schema":
         raise ValueError(f"its schema is not {SCHEMA}")
-    checksum = record.pop("checksum", None)
+    record: dict[str, Any] = SEAL.payload(document)
     if set(record) != names:
         raise ValueError(f"missing or unknown fields: {', '.join(sorted(set(record) ^ names))}")
-    if checksum != record_checksum(record):
+    if broken is not None:
         raise ValueError("the checksum does not match: the file was changed after it was written")
     for name in ("threshold", "fp_target", "fp_per_image"):
         if not isinstance(record[name], float):
@@ -193,12 +193,6 @@ def checked_record(record: Any, names: set[str]) -> dict[str, Any]:
             raise ValueError(f"{name} is not a list of text")
         record[name] = tuple(record[name])
     return record
-
-
-def record_checksum(record: dict[str, Any]) -> str:
-    """SHA-256 of a record in canonical JSON."""
-    text = json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def none_for_nan(value: float) -> float | None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.errors import ImageError, InvalidInputError, StorageError
+from overread.files.capped import read_capped
 from overread.images.dicom_file import DICOM_PREFIX, PREAMBLE, read_dicom
 from overread.images.display import rendered
 from overread.images.gridding import checked_grid, radiograph
@@ -114,16 +115,13 @@ def pixel_fingerprint(image: str | Path | SourceImage) -> str:
 def file_content(path: Path) -> bytes:
     """Bytes of a file within the cap."""
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+        content = read_capped(path, MAX_BYTES, lambda _: ImageError(f"more than {MAX_BYTES >> 20} MiB"))
     except (FileNotFoundError, NotADirectoryError):
         raise ImageError("there is no such file") from None
     except IsADirectoryError:
         raise ImageError("is a folder; give one image file") from None
     except OSError as error:
         raise StorageError(f"cannot be read: {error.strerror}") from error
-    if len(content) > MAX_BYTES:
-        raise ImageError(f"more than {MAX_BYTES >> 20} MiB")
     if not content:
         raise ImageError("the file is empty")
     return content

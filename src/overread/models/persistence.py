@@ -18,8 +18,6 @@ so that no changed bit goes unnoticed, not even one in the spelling of a number.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import platform
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -31,6 +29,8 @@ from sklearn.utils.validation import check_is_fitted
 import overread
 from overread.errors import InvalidInputError, ModelFileError, StorageError
 from overread.files.atomic import write_atomically
+from overread.files.capped import read_capped
+from overread.files.sealed import Seal
 from overread.files.strict_json import parse_json
 from overread.models.fields import (
     Field,
@@ -43,8 +43,8 @@ from overread.models.fields import (
 
 __all__ = ["SCHEMA", "SavedModel", "from_document", "load", "model_bytes", "save", "to_document"]
 
-FORMAT = "overread-model"
 SCHEMA = 1
+SEAL = Seal({"format": "overread-model", "schema": SCHEMA})
 LARGEST_FILE = 2**28
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 
@@ -99,7 +99,7 @@ def save(model: SavedModel, path: str | Path) -> Path:
 
 def model_bytes(model: SavedModel) -> bytes:
     """Bytes that `save` writes; the same model gives the same bytes."""
-    return _serialize(to_document(model))
+    return SEAL.spell(to_document(model))
 
 
 def to_document(model: SavedModel) -> dict[str, Any]:
@@ -110,7 +110,13 @@ def to_document(model: SavedModel) -> dict[str, Any]:
             f'declare class {type(model).__name__}(..., kind="{type(model).__name__}")'
         )
     check_is_fitted(model)
-    return _document(_payload(model))
+    payload = _payload(model)
+    try:
+        return SEAL.close(payload)
+    except ValueError as error:
+        raise InvalidInputError(
+            "the model holds NaN or infinity and cannot be saved; refit it on features of a usual scale"
+        ) from error
 
 
 def from_document(document: Any, name: str) -> Any:
@@ -157,48 +163,31 @@ def _payload(model: SavedModel) -> dict[str, Any]:
     }
 
 
-def _document(payload: dict[str, Any]) -> dict[str, Any]:
-    return {"format": FORMAT, "schema": SCHEMA, "sha256": _checksum(payload), "payload": payload}
-
-
-def _checksum(payload: Any) -> str:
-    try:
-        canonical = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except ValueError as error:
-        raise InvalidInputError(
-            "the model holds NaN or infinity and cannot be saved; refit it on features of a usual scale"
-        ) from error
-    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
-
-
-def _serialize(document: dict[str, Any]) -> bytes:
-    return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode("ascii")
-
-
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
+        return read_capped(
+            path,
+            LARGEST_FILE,
+            lambda _: ModelFileError(f"{path}: larger than {LARGEST_FILE} bytes; this is not a saved model"),
+        )
     except OSError as error:
         raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if len(content) > LARGEST_FILE:
-        raise ModelFileError(f"{path}: larger than {LARGEST_FILE} bytes; this is not a saved model")
-    return content
 
 
 def _checked_payload(document: Any, content: bytes | None) -> dict[str, Any]:
     place = Place("the file", {})
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    broken = SEAL.broken_key(document)
+    if broken == "format":
         raise place.fail("is not a model saved by overread")
-    if document.get("schema") != SCHEMA or type(document["schema"]) is not int:
+    if broken == "schema":
         raise ModelFileError(
             f"has schema {document.get('schema')!r}; this version of overread reads schema {SCHEMA}: "
             "save the model again with this version, or load it with the one that wrote it"
         )
     check_keys(document, {"format", "schema", "sha256", "payload"}, place)
-    if _checksum(document["payload"]) != document["sha256"]:
+    if broken is not None:
         raise place.fail("was changed after it was saved: the checksum does not match")
-    if content is not None and _serialize(document) != content:
+    if content is not None and SEAL.spell(document) != content:
         raise place.fail("was changed after it was saved: its spelling is not that of `save`")
     return check_keys(
         document["payload"], {"kind", "overread", "libraries", "parameters", "fitted"}, place.at("payload")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from overread.files.atomic import flush_folder, mode_of_a_new_file, write_atomically
+from overread.files.journal import Journal
 from overread.tables.csv_cells import csv_text, guard_formula
 
 __all__ = ["PLAIN_SETTINGS", "write_tables"]
@@ -59,7 +60,7 @@ TABLES = (
 )
 
 
-def write_tables(folder: Path, journal: Path) -> None:
+def write_tables(folder: Path, journal: Journal) -> None:
     """Write every table, and study.toml unless there is one: the user may have changed it."""
     for table in TABLES:
         write_lines(folder / table.path, table_lines(table, journal))
@@ -67,13 +68,12 @@ def write_tables(folder: Path, journal: Path) -> None:
         write_atomically(folder / "study.toml", PLAIN_SETTINGS.encode())
 
 
-def table_lines(table: TableFile, journal: Path) -> Iterator[str]:
+def table_lines(table: TableFile, journal: Journal) -> Iterator[str]:
     """Header and rows as CSV."""
     yield csv_text([table.columns])
-    with journal.open(encoding="utf-8") as lines:
-        for line in lines:
-            entry = json.loads(line)
-            yield csv_text([[cell(row[name]) for name in table.columns] for row in table.rows(entry)])
+    for line in journal.lines():
+        entry = json.loads(line)
+        yield csv_text([[cell(row[name]) for name in table.columns] for row in table.rows(entry)])
 
 
 def cell(value: Any) -> str:

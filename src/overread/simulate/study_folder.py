@@ -8,14 +8,11 @@ depend on the recipe alone.
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -24,8 +21,11 @@ from typing import Any, Literal
 import cv2
 
 from overread import __version__
-from overread.errors import InvalidInputError, LockedError, OverreadError
+from overread.errors import InvalidInputError, OverreadError
 from overread.files.atomic import write_atomically
+from overread.files.digests import digest_of_file
+from overread.files.journal import Journal
+from overread.files.lock import folder_lock
 from overread.images import write_dicom, write_png16
 from overread.simulate.folder_tables import write_tables
 from overread.simulate.recipes import MadeImage, Recipe
@@ -83,18 +83,16 @@ def write_study(
     target = Path(folder)
     settings = {"overread": __version__, "format": format, "recipe": recipe.settings()}
     prepare(target, json.dumps(settings, indent=1, sort_keys=True, default=str) + "\n")
-    with locked(target):
-        n_kept, length = good_lines(target, recipe.n_images)
-        with (target / JOURNAL).open("r+b") as journal:
-            journal.truncate(length)
-            journal.seek(length)
+    journal = Journal(target / JOURNAL)
+    with folder_lock(target, "known/.lock", "another run is writing to it"):
+        n_kept, length = count_good_lines(target, journal, recipe.n_images)
+        with journal.open(kept=length):
             job = Job(recipe, target, format)
-            for number, line in enumerate(made_lines(job, n_kept, workers), start=n_kept + 1):
-                journal.write(line)
-                journal.flush()
+            for number, line in enumerate(make_lines(job, n_kept, workers), start=n_kept + 1):
+                journal.append(line)
                 if progress is not None:
                     progress(number, recipe.n_images)
-        write_tables(target, target / JOURNAL)
+        write_tables(target, journal)
     return target
 
 
@@ -115,35 +113,23 @@ def prepare(folder: Path, settings: str) -> None:
     write_atomically(file, settings.encode())
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder; the lock goes with the process."""
-    with (folder / "known" / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise LockedError(f"{folder}: another run is writing to it") from None
-        yield
-
-
-def good_lines(folder: Path, n_images: int) -> tuple[int, int]:
+def count_good_lines(folder: Path, journal: Journal, n_images: int) -> tuple[int, int]:
     """Count the journal's lines, and their bytes, up to one that is cut or whose image is not what it was."""
     n, length = 0, 0
-    with (folder / JOURNAL).open("rb") as journal:
-        for line in journal:
-            if not line.endswith(b"\n") or n == n_images or not image_is_good(folder, json.loads(line)):
-                break
-            n, length = n + 1, length + len(line)
+    for line in journal.lines():
+        if n == n_images or not image_is_good(folder, json.loads(line)):
+            break
+        n, length = n + 1, length + len(line) + 1
     return n, length
 
 
 def image_is_good(folder: Path, entry: dict[str, Any]) -> bool:
     """Whether the image of a line is there with the bytes it was written with."""
     path = folder / entry["path"]
-    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == entry["file_sha256"]
+    return path.is_file() and digest_of_file(path) == entry["file_sha256"]
 
 
-def made_lines(job: Job, start: int, workers: int) -> Iterator[bytes]:
+def make_lines(job: Job, start: int, workers: int) -> Iterator[bytes]:
     """Lines of the images from ``start`` on, in order, a bounded number of them under way."""
     if workers == 1:
         yield from (write_image(job, number) for number in range(start, job.recipe.n_images))
@@ -188,7 +174,7 @@ def write_image(job: Job, number: int) -> bytes:
     write_png16(job.folder / f"known/masks/{made.image_id}.png", made.nodule_labels)
     if made.anatomy is not None:
         write_png16(job.folder / f"known/anatomy/{made.image_id}.png", made.anatomy)
-    return journal_line(made, path, hashlib.sha256(target.read_bytes()).hexdigest())
+    return journal_line(made, path, digest_of_file(target))
 
 
 def journal_line(made: MadeImage, path: str, file_sha256: str) -> bytes:
@@ -205,4 +191,4 @@ def journal_line(made: MadeImage, path: str, file_sha256: str) -> bytes:
         "readings": made.readings,
         "marks": made.marks,
     }
-    return json.dumps(entry, ensure_ascii=False).encode() + b"\n"
+    return json.dumps(entry, ensure_ascii=False).encode()

@@ -10,8 +10,6 @@ The file is JSON with a checksum and no code; the same detector gives the same b
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,6 +24,8 @@ from overread.candidates import CANDIDATE_VERSION, generate
 from overread.errors import InvalidInputError, ModelFileError, UsageError
 from overread.features import CATALOGUE, FEATURE_VERSION, extract
 from overread.files.atomic import write_atomically
+from overread.files.capped import read_capped
+from overread.files.sealed import Seal
 from overread.files.strict_json import parse_json, read_json
 from overread.images import Radiograph
 from overread.images.radiograph import GRID_MM
@@ -37,8 +37,8 @@ from overread.study.store.run_folder import RunFolder
 
 __all__ = ["Detector", "Explanation", "OperatingPoint", "detector_of"]
 
-FORMAT = "overread-detector"
 SCHEMA = 2
+SEAL = Seal({"format": "overread-detector", "schema": SCHEMA})
 LARGEST_FILE = 2**28
 CANDIDATE_COLUMNS = ("x_mm", "y_mm", "radius_mm")
 
@@ -274,8 +274,7 @@ class Detector:
             "candidate_version": self.candidate_version,
             "trained_on": self.trained_on,
         }
-        document = {"format": FORMAT, "schema": SCHEMA, "sha256": checksum(payload), "payload": payload}
-        return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
+        return SEAL.spell(SEAL.close(payload))
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -287,14 +286,15 @@ class Detector:
             If it is damaged, of another schema, or was trained on another version of the features or candidates.
         """
         document = parse_json(content_of(path), str(path), error=ModelFileError)
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
+        broken = SEAL.broken_key(document)
+        if broken == "format":
             raise ModelFileError(f"{path}: is not a detector saved by overread")
-        if document.get("schema") != SCHEMA:
+        if broken == "schema":
             raise ModelFileError(
                 f"{path}: has schema {document.get('schema')!r}; this version reads {SCHEMA}: train the detector again"
             )
-        payload = document.get("payload")
-        if not isinstance(payload, dict) or checksum(payload) != document.get("sha256"):
+        payload = SEAL.payload(document)
+        if broken is not None or not isinstance(payload, dict):
             raise ModelFileError(f"{path}: was changed after it was saved: the checksum does not match")
         try:
             return cls(
@@ -316,15 +316,15 @@ class Detector:
 def content_of(path: Path) -> bytes:
     """Bytes of a detector's file within the cap."""
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
+        return read_capped(
+            path,
+            LARGEST_FILE,
+            lambda _: ModelFileError(f"{path}: larger than {LARGEST_FILE} bytes; this is no detector"),
+        )
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         raise ModelFileError(
             f"{path}: there is no such file (overread run STUDY writes STUDY/runs/main/detector.json)"
         ) from None
-    if len(content) > LARGEST_FILE:
-        raise ModelFileError(f"{path}: larger than {LARGEST_FILE} bytes; this is no detector")
-    return content
 
 
 def detector_of(folder: RunFolder, name: str, settings: Settings) -> Detector:
@@ -354,9 +354,3 @@ def detector_of(folder: RunFolder, name: str, settings: Settings) -> Detector:
         candidate_version=CANDIDATE_VERSION,
         trained_on="training and validation images of one study, out-of-fold thresholds",
     )
-
-
-def checksum(payload: Any) -> str:
-    """SHA-256 of canonical JSON."""
-    text = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
 from overread.errors import InvalidInputError
+from overread.files.capped import read_capped
 from overread.froc.curve import FP_TARGETS
 from overread.study.models import DEFAULT_MODELS, MODELS
 from overread.study.sections import FpTargets, Positive, Section, make_section
@@ -266,16 +267,19 @@ def read_settings(path: Path, *, seed: int | None = None) -> Settings:
         Naming the file, the key and the remedy.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
+        content = read_capped(
+            path,
+            LARGEST_FILE,
+            lambda _: InvalidInputError(
+                f"{path}: larger than {LARGEST_FILE} bytes; this is not a settings file"
+            ),
+        )
     except FileNotFoundError:
         raise InvalidInputError(
             f"{path}: there is no such file (make one with: overread init {path.parent})"
         ) from None
     except IsADirectoryError:
         raise InvalidInputError(f"{path}: is a folder, not a settings file") from None
-    if len(content) > LARGEST_FILE:
-        raise InvalidInputError(f"{path}: larger than {LARGEST_FILE} bytes; this is not a settings file")
     try:
         raw = tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:

@@ -26,6 +26,7 @@ from pydicom.dataset import Dataset
 from pydicom.errors import InvalidDicomError
 
 from overread.errors import FormatError, OverreadError
+from overread.files.capped import read_capped
 from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.formats.outline import PixelEllipse, ellipse_of_outline
 from overread.marks.mark_set import MarkSet
@@ -101,9 +102,12 @@ def read_dicom(path: Path, *, headers_only: bool = False) -> Dataset:
         if headers_only:
             with without_remarks():
                 return dcmread(path, stop_before_pixels=True)
-        if path.stat().st_size > LARGEST_FILE:
-            raise FormatError(f"{path}: more than {LARGEST_FILE >> 20} MB of structured report")
-        dataset = dcmread(WholeReads(path.read_bytes()))
+        content = read_capped(
+            path,
+            LARGEST_FILE,
+            lambda _: FormatError(f"{path}: more than {LARGEST_FILE >> 20} MB of structured report"),
+        )
+        dataset = dcmread(WholeReads(content))
         for _ in walk(dataset):
             pass
     except FormatError as error:

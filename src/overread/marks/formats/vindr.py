@@ -12,6 +12,7 @@ import zlib
 from pathlib import Path
 
 from overread.errors import FormatError, TableError
+from overread.files.capped import read_capped
 from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.mark_set import MarkSet
 from overread.tables.cell_types import parse_number
@@ -54,11 +55,13 @@ def read_gzipped(path: Path) -> Cells:
     """Read a gzipped csv of at most 512 MB."""
     try:
         with gzip.open(path) as file:
-            raw = file.read(LARGEST_FILE + 1)
+            raw = read_capped(
+                file,
+                LARGEST_FILE,
+                lambda _: TableError(f"{path}: more than {LARGEST_FILE >> 20} MB when unpacked"),
+            )
     except (OSError, EOFError, zlib.error) as error:
         raise TableError(f"{path}: cannot be read as gzip: {error}") from error
-    if len(raw) > LARGEST_FILE:
-        raise TableError(f"{path}: more than {LARGEST_FILE >> 20} MB when unpacked")
     return parse_cells(decoded(raw, path), path)
 
 

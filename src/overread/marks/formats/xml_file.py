@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError
 
@@ -9,6 +10,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
 from overread.errors import FormatError
+from overread.files.capped import read_capped
 from overread.tables.cell_types import parse_number
 
 __all__ = ["attribute", "child_text", "local_name", "number_in", "read_xml"]
@@ -26,12 +28,15 @@ def read_xml(path: Path) -> Element:
         If it is not XML, is larger than 512 MB, is nested deeper than 100 elements, or declares a document
         type (with which entity bombs and external entities begin).
     """
-    if path.stat().st_size > LARGEST_FILE:
-        raise FormatError(f"{path}: more than {LARGEST_FILE >> 20} MB of XML; split the export")
+    content = read_capped(
+        path,
+        LARGEST_FILE,
+        lambda _: FormatError(f"{path}: more than {LARGEST_FILE >> 20} MB of XML; split the export"),
+    )
     depth = 0
     root: Element | None = None
     try:
-        for event, element in iterparse(str(path), events=("start", "end"), forbid_dtd=True):
+        for event, element in iterparse(BytesIO(content), events=("start", "end"), forbid_dtd=True):
             depth += 1 if event == "start" else -1
             root = element if root is None else root
             if depth > DEEPEST:

@@ -7,14 +7,14 @@ line short; it is then dropped, and the image it told of is done again.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from overread.errors import FormatError, StorageError
+from overread.errors import FormatError
 from overread.files.atomic import write_atomically
 from overread.files.digests import digest_of_bytes, digest_of_file
+from overread.files.journal import Journal
 from overread.files.strict_json import parse_json, read_json
 from overread.study.store.run_folder import RunFolder, json_bytes
 
@@ -64,7 +64,7 @@ class Manifest:
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
-        self._journal: int | None = None
+        self._journal = Journal(folder.path(JOURNAL))
         self.entries: dict[str, Entry] = {}
         for record in (*self._finished(), *self._journalled()):
             entry = entry_of(record)
@@ -74,19 +74,13 @@ class Manifest:
     def __enter__(self) -> Self:
         # What is known goes into the manifest first, so that the journal starts with whole lines.
         self._write_manifest(list(self.entries))
-        path = self._folder.path(JOURNAL)
-        try:
-            self._journal = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise StorageError(f"{path}: not written: {error.strerror or error}") from error
+        self._journal.open()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._journal is not None:
-            os.close(self._journal)
-            self._journal = None
+        self._journal.close()
 
     def is_whole(self, entry: Entry) -> bool:
         """Whether the shard of an entry is there with the bytes it had."""
@@ -97,15 +91,7 @@ class Manifest:
         """Write a shard, then the line that tells of it."""
         if shard is not None:
             write_atomically(self._folder.path(shard_file(entry.image_id)), shard)
-        assert self._journal is not None
-        line = json.dumps(asdict(entry)).encode() + b"\n"
-        try:
-            while line:
-                line = line[os.write(self._journal, line) :]
-            os.fsync(self._journal)
-        except OSError as error:
-            path = self._folder.path(JOURNAL)
-            raise StorageError(f"{path}: not written: {error.strerror or error}") from error
+        self._journal.append(json.dumps(asdict(entry)).encode())
         self.entries[entry.image_id] = entry
 
     def finish(self, image_ids: list[str]) -> None:
@@ -114,7 +100,7 @@ class Manifest:
             image_id: self.entries[image_id] for image_id in image_ids if image_id in self.entries
         }
         self._write_manifest(image_ids)
-        self._folder.path(JOURNAL).unlink(missing_ok=True)
+        self._journal.remove()
 
     def remove_strangers(self) -> None:
         """Take away shards that no entry tells of: images that left the study, or a kill before the line."""
@@ -135,12 +121,8 @@ class Manifest:
         return found["images"] if isinstance(found, dict) and isinstance(found.get("images"), list) else []
 
     def _journalled(self) -> list[Any]:
-        try:
-            content = self._folder.path(JOURNAL).read_bytes()
-        except OSError:
-            return []
         records = []
-        for line in content.split(b"\n")[:-1]:
+        for line in self._journal.lines():
             try:
                 records.append(parse_json(line, JOURNAL))
             except FormatError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import resource
 import signal
 import sys
 from typing import Any
@@ -49,6 +48,8 @@ def silenced_output() -> int:
 
 def limit_memory(megabytes: int | None) -> None:
     """Let allocations beyond the limit fail with a MemoryError instead of taking the machine down."""
+    import resource  # not on every system
+
     if megabytes is not None:
         resource.setrlimit(resource.RLIMIT_DATA, (megabytes << 20, megabytes << 20))
 
