@@ -1,14 +1,55 @@
-"""A small honest bag classifier, so that the tools are tested apart from the project's models."""
+"""Small tables, and a small honest bag classifier: the tools are tested apart from the project's models."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from overread.bags import Bags
+
+# Lets the tests of bags import what they share.
+sys.path.insert(0, str(Path(__file__).parent))
+
+from small_tables import candidate, ground_truth
+
+
+@pytest.fixture
+def tables():
+    """Candidates, features, truth and readings of three images; small enough to work out by hand."""
+    candidates = pd.DataFrame(
+        [
+            candidate("i", "0", 50, 50),
+            candidate("i", "1", 200, 200),
+            candidate("i", "2", 54, 50),
+            candidate("j", "0", 30, 30),
+            candidate("i", "3", 66, 50),
+            candidate("k", "0", 50, 50),
+        ]
+    )
+    truth = pd.DataFrame(
+        [
+            ground_truth("i", "A", 50, 50, probability=0.5),
+            ground_truth("i", "B", 64, 50, readers=1, probability=0.05, axes=(12.0, 12.0)),
+            ground_truth("i", "C", 300, 300, probability=0.75),
+            ground_truth("j", "A", 31, 30, readers=1, probability=0.1, weight=1.0),
+        ]
+    )
+    readings = pd.DataFrame(
+        [(image, f"r{n}") for image, count in (("i", 2), ("j", 4), ("k", 3)) for n in range(count)],
+        columns=["image_id", "reader_id"],
+    )
+    rng = np.random.default_rng(0)
+    features = candidates[["image_id", "candidate_id"]].copy()
+    for name in ("f", "g"):
+        features[name] = rng.normal(size=len(candidates)).astype(np.float32)
+    return candidates, features, truth, readings
 
 
 @pytest.fixture(scope="session")

@@ -2,64 +2,17 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
 import pytest
+from small_tables import candidate, ground_truth
 
-from overread.bags import make_bags, score_table, truth_without_bag
+from overread.bags import group_candidates, make_bags, read_features, truth_without_bag
 from overread.errors import InvalidInputError, TableError
 from overread.truth import HIT, STRICT_HIT, candidate_hits, merge_marks
-
-
-def candidate(image, name, x, y):
-    return {"image_id": image, "candidate_id": name, "x_mm": x, "y_mm": y, "radius_mm": 4.0, "response": 1.0}
-
-
-def ground_truth(image, name, x, y, *, axes=(10.0, 8.0), readers=2, probability=0.5, weight=0.5):
-    return {
-        "image_id": image,
-        "truth_id": name,
-        "x_mm": x,
-        "y_mm": y,
-        "semi_major_mm": axes[0],
-        "semi_minor_mm": axes[1],
-        "angle_deg": 0.0,
-        "n_readers": readers,
-        "probability": probability,
-        "weight": weight,
-        "golden": readers >= 2,
-    }
-
-
-@pytest.fixture
-def tables():
-    candidates = pd.DataFrame(
-        [
-            candidate("i", "0", 50, 50),
-            candidate("i", "1", 200, 200),
-            candidate("i", "2", 54, 50),
-            candidate("j", "0", 30, 30),
-            candidate("i", "3", 66, 50),
-            candidate("k", "0", 50, 50),
-        ]
-    )
-    truth = pd.DataFrame(
-        [
-            ground_truth("i", "A", 50, 50, probability=0.5),
-            ground_truth("i", "B", 64, 50, readers=1, probability=0.05, axes=(12.0, 12.0)),
-            ground_truth("i", "C", 300, 300, probability=0.75),
-            ground_truth("j", "A", 31, 30, readers=1, probability=0.1, weight=1.0),
-        ]
-    )
-    readings = pd.DataFrame(
-        [(image, f"r{n}") for image, count in (("i", 2), ("j", 4), ("k", 3)) for n in range(count)],
-        columns=["image_id", "reader_id"],
-    )
-    rng = np.random.default_rng(0)
-    features = candidates[["image_id", "candidate_id"]].copy()
-    for name in ("f", "g"):
-        features[name] = rng.normal(size=len(candidates)).astype(np.float32)
-    return candidates, features, truth, readings
 
 
 def test_soft_bags(tables):
@@ -121,10 +74,15 @@ def test_golden_labels_make_single_reader_marks_negative(tables):
     assert truth_without_bag(bags, golden)["truth_id"].tolist() == ["C"]
 
 
-@pytest.mark.parametrize("labels", ["soft", "golden"])
-@pytest.mark.parametrize("rule", [HIT, STRICT_HIT])
-def test_against_the_definition_on_random_studies(labels, rule):
-    rng = np.random.default_rng(5)
+class RandomStudy(NamedTuple):
+    candidates: pd.DataFrame
+    features: pd.DataFrame
+    truth: pd.DataFrame
+
+
+def random_study(seed, *, n_features=1):
+    """150 candidates and 40 round GTs without weights on 12 images, feature 0 the candidate's row."""
+    rng = np.random.default_rng(seed)
     images = [f"{n:03d}" for n in range(12)]
     candidates = pd.DataFrame(
         [candidate(rng.choice(images), str(n), *rng.uniform(0, 80, 2)) for n in range(150)]
@@ -141,8 +99,18 @@ def test_against_the_definition_on_random_studies(labels, rule):
             )
             for n in range(40)
         ]
+    ).drop(columns="weight")
+    rows = np.arange(150.0, dtype=np.float64)[:, None] + np.arange(n_features) / n_features
+    features = pd.concat(
+        [candidates[["image_id", "candidate_id"]], pd.DataFrame(rows).add_prefix("f")], axis=1
     )
-    features = candidates[["image_id", "candidate_id"]].assign(f=np.arange(150.0))
+    return RandomStudy(candidates, features, truth)
+
+
+@pytest.mark.parametrize("labels", ["soft", "golden"])
+@pytest.mark.parametrize("rule", [HIT, STRICT_HIT])
+def test_against_the_definition_on_random_studies(labels, rule):
+    candidates, features, truth = random_study(5)
     bags = make_bags(candidates, features.sample(frac=1, random_state=0), truth, rule=rule, labels=labels)
     members: dict[tuple[str, str], list[float]] = {}
     lonely = []
@@ -175,6 +143,47 @@ def test_against_the_definition_on_random_studies(labels, rule):
     assert found_lonely == lonely
     assert sum(bags.sizes) == 150
     assert len(members) > 5
+
+
+@pytest.mark.parametrize("labels", ["soft", "golden"])
+@pytest.mark.parametrize("seed", range(5))
+def test_bags_of_some_images_need_no_second_search(labels, seed, monkeypatch):
+    """The bags of a part of the study are those of the part's own tables, to the last bit."""
+    study = random_study(seed)
+    readings = pd.DataFrame({"image_id": sorted({*study.candidates["image_id"]}), "reader_id": "R1"})
+    grouping, features = group_candidates(study.candidates, study.truth), read_features(study.features)
+    chosen = set(np.random.default_rng(seed).choice(readings["image_id"], 6, replace=False))
+    inside = [
+        table[table["image_id"].isin(chosen)] for table in (study.candidates, study.features, study.truth)
+    ]
+    expected = make_bags(*inside, labels=labels, readings=readings)
+    monkeypatch.setattr("overread.bags.grouping.candidate_hits", None)
+    found = grouping.of_images(chosen).make_bags(features, labels=labels, readings=readings, n_max=1)
+    assert found == expected
+    np.testing.assert_array_equal(found.source_rows, expected.source_rows)
+    assert found.bag_ids.tolist() == expected.bag_ids.tolist()
+
+
+def test_rows_in_the_order_of_the_bags_are_not_copied(tables):
+    candidates, _, truth, _ = tables
+    values = np.arange(12, dtype=np.float32).reshape(6, 2)
+    features = pd.concat([candidates[["image_id", "candidate_id"]], pd.DataFrame(values, copy=False)], axis=1)
+    assert np.shares_memory(make_bags(candidates, features, truth[:0]).instances, values)
+    moved = make_bags(candidates, features, truth)
+    assert not np.shares_memory(moved.instances, values)
+    np.testing.assert_array_equal(moved.instances, values[moved.source_rows])
+
+
+def test_one_copy_of_the_features_is_made():
+    study = random_study(0, n_features=2000)
+    size = study.features.drop(columns=["image_id", "candidate_id"]).to_numpy().nbytes
+    make_bags(study.candidates, study.features, study.truth)
+    tracemalloc.start()
+    make_bags(study.candidates, study.features, study.truth)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Beside the copy: ids, and the buffer of one block of the check for finite cells.
+    assert peak < 1.25 * size
 
 
 def test_patients_are_groups(tables):
@@ -231,22 +240,6 @@ def test_tables_that_do_not_fit(tables):
     features.loc[4, "g"] = np.nan
     with pytest.raises(TableError, match="features: Input X contains NaN at row 4, column 'g'"):
         make_bags(candidates, features, truth)
-
-
-def test_score_table_leads_back_to_candidates(tables):
-    candidates, features, truth, _ = tables
-    bags = make_bags(candidates, features, truth)
-    scores = score_table(bags, soft=bags.instances[:, 0], B1=np.zeros(6))
-    assert scores.columns.tolist() == ["image_id", "candidate_id", "soft", "B1"]
-    merged = candidates.merge(features).merge(scores)
-    np.testing.assert_array_equal(merged["soft"], merged["f"])
-    with pytest.raises(InvalidInputError, match="scores soft"):
-        score_table(bags, soft=[1.0])
-    bare = bags.with_instances(bags.instances)._rebuilt(instance_ids=None, bag_table=None)
-    with pytest.raises(InvalidInputError, match="make_bags"):
-        score_table(bare)
-    with pytest.raises(InvalidInputError, match="make_bags"):
-        truth_without_bag(bare, truth)
 
 
 @pytest.fixture(scope="module")

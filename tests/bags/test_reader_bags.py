@@ -85,3 +85,23 @@ def test_a_mark_without_a_reading_is_refused(cohort):
     marks.loc[0, "reader_id"] = "R9"
     with pytest.raises(TableError, match="R9"):
         bags_of(cohort, marks=marks)
+
+
+def test_bags_of_some_images_are_those_of_their_tables(cohort):
+    chosen = set(cohort.images["image_id"][::2])
+
+    def inside(table):
+        return table[table["image_id"].isin(chosen)]
+
+    parts = (cohort.candidates, cohort.features, cohort.marks, cohort.readings)
+    expected = reader_bags(*map(inside, parts), images=cohort.images)
+    found = bags_of(cohort).of_images(chosen)
+    assert list(found) == list(expected)
+    for reader, bags in found.items():
+        assert bags == expected[reader]
+        np.testing.assert_array_equal(bags.source_rows, expected[reader].source_rows)
+
+
+def test_features_of_strangers_are_refused(cohort):
+    with pytest.raises(TableError, match="drop the others"):
+        reader_bags(cohort.candidates[1:], cohort.features, cohort.marks[:0], cohort.readings)

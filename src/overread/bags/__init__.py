@@ -1,8 +1,10 @@
 """Candidates and truth become bags; bags and soft labels work in scikit-learn."""
 
+from overread.bags.bag_tables import score_table, truth_without_bag
 from overread.bags.bags import Bags
 from overread.bags.calibrator import CalibratedSoftClassifier, SoftCalibrator
-from overread.bags.grouping import make_bags, score_table, truth_without_bag
+from overread.bags.candidate_features import CandidateFeatures, read_features
+from overread.bags.grouping import Grouping, group_candidates, make_bags
 from overread.bags.labels import SoftLabels, read_labels
 from overread.bags.per_instance import PerInstance
 from overread.bags.reader_bags import ReaderBags, reader_bags
@@ -12,14 +14,18 @@ from overread.bags.splitting import SoftStratifiedGroupKFold, refuse_leakage, sp
 __all__ = [
     "Bags",
     "CalibratedSoftClassifier",
+    "CandidateFeatures",
+    "Grouping",
     "PerInstance",
     "ReaderBags",
     "SoftCalibrator",
     "SoftLabels",
     "SoftStratifiedGroupKFold",
+    "group_candidates",
     "make_bags",
     "mean_soft_kl",
     "out_of_fold",
+    "read_features",
     "read_labels",
     "reader_bags",
     "refuse_leakage",

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.bags.ids import read_grouping
+from overread.bags.ids import read_ids
 from overread.bags.instances import FloatMatrix, InstanceMatrix, read_instances, take_rows
 from overread.bags.validation import (
     key_of_bags,
@@ -37,7 +37,8 @@ from overread.errors import InputTypeError, InvalidInputError
 
 __all__ = ["Bags"]
 
-PER_BAG = ("bag_ids", "labels", "reader_weight", "groups")
+PER_BAG = ("bag_ids", "labels", "reader_weight", "groups", "bag_table")
+PER_INSTANCE = ("instance_ids",)
 CARRIED = ("labels", "reader_weight", "groups", "instance_ids", "bag_table")
 
 
@@ -150,17 +151,16 @@ class Bags:
             is per bag is in the order of first appearance of the bags.
         """
         matrix = read_instances(X)
-        grouping = read_grouping(bags, n_rows=len(matrix.values), name="bags")
-        order = np.argsort(grouping.codes, kind="stable")
-        in_order = bool((grouping.codes[1:] >= grouping.codes[:-1]).all())
-        sizes = np.bincount(grouping.codes, minlength=len(grouping.ids))
+        row_ids = read_ids(bags, n_rows=len(matrix.values), name="bags")
+        order = np.argsort(row_ids.codes, kind="stable")
+        sizes = np.bincount(row_ids.codes, minlength=len(row_ids.ids))
         if instance_ids is not None:
-            ids_of_rows = read_grouping(instance_ids, n_rows=len(order), name="instance_ids")
+            ids_of_rows = read_ids(instance_ids, n_rows=len(order), name="instance_ids")
             instance_ids = ids_of_rows.ids[ids_of_rows.codes][order]
         return cls(
-            matrix if in_order else InstanceMatrix(take_rows(matrix.values, order), matrix.feature_names),
+            InstanceMatrix(take_rows(matrix.values, order), matrix.feature_names),
             offsets_of_sizes(sizes),
-            bag_ids=grouping.ids,
+            bag_ids=row_ids.ids,
             instance_ids=instance_ids,
             source_rows=order,
             **per_bag,
@@ -210,24 +210,17 @@ class Bags:
         """
         if not len(parts):
             raise InvalidInputError("there is nothing to concatenate")
-        for part in parts[1:]:
-            if (part.n_features, part.feature_names) != (parts[0].n_features, parts[0].feature_names):
-                raise InvalidInputError(
-                    "the parts have different features: give them the same columns in one order"
-                )
+        if len({(part.n_features, part.feature_names) for part in parts}) > 1:
+            raise InvalidInputError(
+                "the parts have different features: give them the same columns in one order"
+            )
         refuse_shared([part.bag_ids for part in parts], "bag")
         refuse_shared([part.instance_ids for part in parts], "instance")
-        joined: dict[str, Any] = {}
-        for name in ("labels", "reader_weight", "groups", "instance_ids", "bag_ids"):
-            values = [getattr(part, name) for part in parts]
-            joined[name] = None if any(value is None for value in values) else np.concatenate(values)
-        tables = [part.bag_table for part in parts if part.bag_table is not None]
-        return parts[0]._rebuilt(
+        return parts[0]._replace(
             instances=np.concatenate([part.instances for part in parts]),
             offsets=offsets_of_sizes(np.concatenate([part.sizes for part in parts])),
-            bag_table=pd.concat(tables, ignore_index=True) if len(tables) == len(parts) else None,
             source_rows=np.arange(sum(part.n_instances for part in parts)),
-            **joined,
+            **{name: _join([getattr(part, name) for part in parts]) for name in (*PER_BAG, *PER_INSTANCE)},
         )
 
     @property
@@ -283,9 +276,9 @@ class Bags:
         if isinstance(key, int | np.integer) and not isinstance(key, bool):
             position = range(len(self))[key]
             return self.instances[self.offsets[position] : self.offsets[position + 1]]
-        return self._taken(positions_of(key, len(self)))
+        return self._take(positions_of(key, len(self)))
 
-    def _taken(self, bags: NDArray[np.int64]) -> Bags:
+    def _take(self, bags: NDArray[np.int64]) -> Bags:
         sizes = self.sizes[bags]
         offsets = offsets_of_sizes(sizes)
         if len(bags) and (np.diff(bags) == 1).all():
@@ -294,17 +287,15 @@ class Bags:
         else:
             rows = np.repeat(self.offsets[:-1][bags] - offsets[:-1], sizes) + np.arange(offsets[-1])
             instances = take_rows(self.instances, rows)
-        chosen = {name: None if (all_of := getattr(self, name)) is None else all_of[bags] for name in PER_BAG}
-        return self._rebuilt(
+        return self._replace(
             instances=instances,
             offsets=offsets,
-            bag_table=None if self.bag_table is None else self.bag_table.iloc[bags].reset_index(drop=True),
-            instance_ids=None if self.instance_ids is None else self.instance_ids[rows],
             source_rows=self.source_rows[rows],
-            **chosen,
+            **{name: _choose(getattr(self, name), bags) for name in PER_BAG},
+            **{name: _choose(getattr(self, name), rows) for name in PER_INSTANCE},
         )
 
-    def _rebuilt(self, **changes: Any) -> Bags:
+    def _replace(self, **changes: Any) -> Bags:
         # The parts of a valid Bags are valid: copying them must not cost a second look at every cell.
         made = object.__new__(Bags)
         made.__dict__.update(self.__dict__, **changes)
@@ -327,19 +318,19 @@ class Bags:
         matrix = read_instances(X, feature_names=feature_names)
         if len(matrix.values) != self.n_instances:
             raise InvalidInputError(f"{len(matrix.values)} rows for {self.n_instances} instances")
-        return self._rebuilt(instances=matrix.values, feature_names=matrix.feature_names)
+        return self._replace(instances=matrix.values, feature_names=matrix.feature_names)
 
     def with_labels(self, labels: Any) -> Bags:
         """Carry other labels, or none with ``None``."""
-        return self._rebuilt(labels=read_bag_labels(labels, self.bag_ids))
+        return self._replace(labels=read_bag_labels(labels, self.bag_ids))
 
     def with_groups(self, groups: Any) -> Bags:
         """Carry other groups, or none with ``None``."""
-        return self._rebuilt(groups=read_groups(groups, len(self)))
+        return self._replace(groups=read_groups(groups, len(self)))
 
     def with_reader_weight(self, reader_weight: Any) -> Bags:
         """Carry other reader weights, or none with ``None``."""
-        return self._rebuilt(reader_weight=read_bag_weights(reader_weight, self.bag_ids))
+        return self._replace(reader_weight=read_bag_weights(reader_weight, self.bag_ids))
 
     def check_labels(self, y: Any) -> None:
         """Refuse a ``y`` that is not what the bags carry.
@@ -391,6 +382,20 @@ class Bags:
             "bags.instances for the flat matrix, wrap a transformer as PerInstance(transformer), and use "
             "an estimator that knows bags."
         )
+
+
+def _choose(values: Any, rows: Any) -> Any:
+    if isinstance(values, pd.DataFrame):
+        return values.iloc[rows].reset_index(drop=True)
+    return None if values is None else values[rows]
+
+
+def _join(values: Sequence[Any]) -> Any:
+    if any(value is None for value in values):
+        return None
+    if isinstance(values[0], pd.DataFrame):
+        return pd.concat(values, ignore_index=True)
+    return np.concatenate(values)
 
 
 def _read_bag(bag_id: Any, matrix: Any) -> InstanceMatrix:

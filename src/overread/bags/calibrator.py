@@ -21,9 +21,13 @@ from overread.errors import InvalidInputError, NotConvergedError
 
 __all__ = ["CalibratedSoftClassifier", "SoftCalibrator"]
 
+# As many as LIBSVM allows its fit of the same sigmoid (Lin, Lin, Weng 2007).
 NEWTON_STEPS = 100
+# Squared Newton decrement over the loss: it is quadratic in the error of the parameters, which is then near 1e-12.
 CONVERGED = 1e-24
+# A loss summed in float64 may seem to rise by some ulp (2.2e-16 each) at the minimum.
 ROUNDING = 1e-14
+# Mean cross-entropy below which no finite sigmoid is the minimum. Chosen by eye.
 SEPARATED = 1e-13
 
 

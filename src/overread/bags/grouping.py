@@ -1,7 +1,13 @@
-"""Candidates, their features and the truth become bags (paper, section "CAD objective")."""
+"""Candidates, their features and the truth become bags (paper, section "CAD objective").
+
+Which candidate hits which GT is found once, by :func:`group_candidates`. Bags with soft or golden labels, of all
+images or of some, are made from that :class:`Grouping`; each of them holds one copy of its rows of the features.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -9,15 +15,151 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.bags.bags import Bags
+from overread.bags.candidate_features import KEYS, CandidateFeatures, read_features
 from overread.bags.ids import object_array
-from overread.bags.instances import InstanceMatrix, read_instances, take_rows
-from overread.bags.validation import offsets_of_sizes
+from overread.bags.image_facts import find_patients, weigh_readings
+from overread.bags.validation import offsets_of_sizes, refuse_repeated, require_columns
 from overread.errors import InvalidInputError, TableError
 from overread.truth import HIT, HitRule, candidate_hits
 
-__all__ = ["make_bags", "score_table", "truth_without_bag"]
+__all__ = ["Grouping", "group_candidates", "make_bags"]
 
-KEYS = ["image_id", "candidate_id"]
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Candidates, the GTs, and which of them hit each other. Make one with :func:`group_candidates`.
+
+    Attributes
+    ----------
+    image_ids, candidate_ids : ndarray of object, shape (n_candidates,)
+        The candidates, in the order of their table.
+    truth : pandas.DataFrame
+        The GTs.
+    hit_candidate, hit_truth : ndarray of int64
+        The hits, as rows of candidates and of ``truth``: by candidate, the nearest GT first.
+    """
+
+    image_ids: NDArray[Any]
+    candidate_ids: NDArray[Any]
+    truth: pd.DataFrame
+    hit_candidate: NDArray[np.int64]
+    hit_truth: NDArray[np.int64]
+
+    def of_images(self, image_ids: Iterable[Any]) -> Grouping:
+        """Return the candidates and GTs of some images, in their order; no hit is looked for again."""
+        chosen = set(image_ids)
+        inside = pd.Series(self.image_ids).isin(chosen).to_numpy()
+        return self.select(inside, self.truth["image_id"].isin(chosen).to_numpy())
+
+    def select(self, candidates: NDArray[np.bool_], truth: NDArray[np.bool_]) -> Grouping:
+        """Return the candidates and the GTs of two masks, with the hits between them."""
+        kept = candidates[self.hit_candidate] & truth[self.hit_truth]
+        return Grouping(
+            self.image_ids[candidates],
+            self.candidate_ids[candidates],
+            self.truth[truth],
+            (np.cumsum(candidates) - 1)[self.hit_candidate[kept]],
+            (np.cumsum(truth) - 1)[self.hit_truth[kept]],
+        )
+
+    def make_bags(
+        self,
+        features: CandidateFeatures,
+        *,
+        labels: Literal["soft", "golden"] = "soft",
+        readings: pd.DataFrame | None = None,
+        n_max: int | None = None,
+        images: pd.DataFrame | None = None,
+    ) -> Bags:
+        """Arrange the candidates into bags.
+
+        Parameters
+        ----------
+        features : CandidateFeatures
+            Has a row for each candidate; rows of other candidates are left out.
+        labels, readings, n_max, images
+            As in :func:`make_bags`. The tables may hold more images; then give ``n_max``.
+
+        Returns
+        -------
+        Bags
+            As of :func:`make_bags`.
+        """
+        column = _label_column(labels)
+        require_columns(self.truth, "truth", ["image_id", "truth_id", column])
+        refuse_repeated(self.truth, "truth", ["image_id", "truth_id"])
+        truth_row = self._nearest_truth(golden=labels == "golden")
+        lonely = len(self.truth) + np.arange(len(truth_row))
+        codes, _ = pd.factorize(np.where(truth_row < 0, lonely, truth_row))
+        order = np.argsort(codes, kind="stable")
+        offsets = offsets_of_sizes(np.bincount(codes))
+        first = order[offsets[:-1]]
+        table = self._bag_table(first, truth_row[first])
+        return Bags(
+            features.take(features.find_rows(self.image_ids, self.candidate_ids)[order]),
+            offsets,
+            bag_ids=self._bag_ids(table, first),
+            labels=np.append(self.truth[column].to_numpy(dtype=np.float64), 0.0)[truth_row[first]],
+            reader_weight=(
+                None if readings is None else weigh_readings(table["image_id"], readings, n_max, self.truth)
+            ),
+            groups=find_patients(table["image_id"], images),
+            instance_ids=_zip_ids(self.image_ids[order], self.candidate_ids[order]),
+            bag_table=table,
+            source_rows=order,
+        )
+
+    def _nearest_truth(self, *, golden: bool) -> NDArray[np.int64]:
+        candidate, truth = self.hit_candidate, self.hit_truth
+        if golden:
+            counts = self.truth["golden"].to_numpy(dtype=bool)[truth]
+            candidate, truth = candidate[counts], truth[counts]
+        nearest = np.full(len(self.image_ids), -1, dtype=np.int64)
+        rows, first = np.unique(candidate, return_index=True)
+        nearest[rows] = truth[first]
+        return nearest
+
+    def _bag_table(self, first: NDArray[np.int64], truth_row: NDArray[np.int64]) -> pd.DataFrame:
+        # Position -1, a negative bag, takes the entry appended at the end.
+        table = {
+            "image_id": self.image_ids[first],
+            "truth_id": object_array([*self.truth["truth_id"], None])[truth_row],
+        }
+        if "golden" in self.truth:
+            table["golden"] = np.append(self.truth["golden"].to_numpy(dtype=bool), False)[truth_row]
+        return pd.DataFrame(table)
+
+    def _bag_ids(self, table: pd.DataFrame, first: NDArray[np.int64]) -> NDArray[Any]:
+        positive = table["truth_id"].notna().to_numpy()
+        kinds = np.where(positive, "truth", "candidate")
+        names = np.where(positive, table["truth_id"].to_numpy(dtype=object), self.candidate_ids[first])
+        return _zip_ids(self.image_ids[first], kinds, names)
+
+
+def group_candidates(candidates: pd.DataFrame, truth: pd.DataFrame, *, rule: HitRule = HIT) -> Grouping:
+    """Find which candidates hit which GTs.
+
+    Parameters
+    ----------
+    candidates : pandas.DataFrame
+        ``image_id``, ``candidate_id``, ``x_mm``, ``y_mm`` (and ``radius_mm`` where the rule asks for it).
+    truth : pandas.DataFrame
+        ``image_id``, ``truth_id`` and the ellipse; ``probability`` and ``golden`` for the labels of the bags.
+    rule : HitRule
+        What counts as a hit.
+    """
+    require_columns(candidates, "candidates", KEYS)
+    require_columns(truth, "truth", ["image_id", "truth_id"])
+    refuse_repeated(candidates, "candidates", KEYS)
+    hits = candidate_hits(candidates, truth, rule)
+    hits = hits.sort_values(["candidate_row", "distance", "truth_row"], kind="stable")
+    return Grouping(
+        _share_objects(candidates["image_id"]),
+        _share_objects(candidates["candidate_id"]),
+        truth,
+        hits["candidate_row"].to_numpy(dtype=np.int64),
+        hits["truth_row"].to_numpy(dtype=np.int64),
+    )
 
 
 def make_bags(
@@ -35,7 +177,8 @@ def make_bags(
 
     A candidate that hits two GTs goes to the nearer (distance of the centres over the GT's size). A GT that
     no candidate hits, or whose candidates all went to nearer GTs, has no bag: :func:`truth_without_bag`
-    lists it for the denominator of a sensitivity.
+    lists it for the denominator of a sensitivity. For several bags of one study, or of some of its images, use
+    :func:`group_candidates`.
 
     Parameters
     ----------
@@ -64,67 +207,15 @@ def make_bags(
     Bags
         In the order in which the candidates first name them. ``bag_ids`` are (image_id, "truth", truth_id) or
         (image_id, "candidate", candidate_id), ``instance_ids`` (image_id, candidate_id); ``bag_table`` has
-        ``image_id``, ``truth_id`` (missing for negatives) and, where the truth has it, ``golden``.
+        ``image_id``, ``truth_id`` (missing for negatives) and, where the truth has it, ``golden``. The instances
+        share memory with ``features`` where the rows are in the order of the bags already.
     """
-    column = _label_column(labels)
-    _require_columns(candidates, "candidates", KEYS)
-    _require_columns(truth, "truth", ["image_id", "truth_id", column])
-    _refuse_repeated(candidates, "candidates", KEYS)
-    _refuse_repeated(truth, "truth", ["image_id", "truth_id"])
-    positives = truth[truth["golden"].astype(bool)] if labels == "golden" else truth
-    truth_row = _nearest_truth(candidates, positives, rule)
-    alone = truth_row < 0
-    codes, _ = pd.factorize(np.where(alone, len(positives) + np.arange(len(candidates)), truth_row))
-    order = np.argsort(codes, kind="stable")
-    sizes = np.bincount(codes)
-    first = order[offsets_of_sizes(sizes)[:-1]]
-    table = _bag_table(candidates.iloc[first], positives, truth_row[first])
-    probability = np.append(positives[column].to_numpy(dtype=np.float64), 0.0)[truth_row[first]]
-    feature_row = _feature_rows(features, candidates)
-    matrix = _read_features(features)
-    return Bags(
-        InstanceMatrix(take_rows(matrix.values, feature_row[order]), matrix.feature_names),
-        offsets_of_sizes(sizes),
-        bag_ids=_bag_ids(table, candidates["candidate_id"].iloc[first]),
-        labels=probability,
-        reader_weight=None if readings is None else _weights(table, readings, n_max, truth),
-        groups=_groups(table["image_id"], images),
-        instance_ids=_candidate_keys(candidates.iloc[order]),
-        bag_table=table,
-        source_rows=order,
-    )
-
-
-def truth_without_bag(bags: Bags, truth: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the truth that have no bag: missed by all candidates, but part of a denominator."""
-    if bags.bag_table is None:
-        raise InvalidInputError("these bags were not made by make_bags: they carry no truth ids")
-    positive = bags.bag_table[bags.bag_table["truth_id"].notna()]
-    with_bag = pd.MultiIndex.from_frame(positive[["image_id", "truth_id"]])
-    return truth[~pd.MultiIndex.from_frame(truth[["image_id", "truth_id"]]).isin(with_bag)]
-
-
-def score_table(bags: Bags, **scores: Any) -> pd.DataFrame:
-    """Return a table of scores: ``image_id``, ``candidate_id`` and one column a model.
-
-    Parameters
-    ----------
-    bags : Bags
-        Made by :func:`make_bags`.
-    **scores : array-like of shape (n_instances,)
-        Scores of the instances under the model's name, in the order of ``bags.instances``.
-    """
-    if bags.instance_ids is None:
-        raise InvalidInputError("these bags carry no candidate ids: make them with make_bags")
-    table = pd.DataFrame(bags.instance_ids.tolist(), columns=KEYS)
-    for name, values in scores.items():
-        column = np.asarray(values, dtype=np.float64)
-        if column.shape != (bags.n_instances,):
-            raise InvalidInputError(
-                f"scores {name} have shape {column.shape} for {bags.n_instances} instances"
-            )
-        table[name] = column
-    return table
+    grouping = group_candidates(candidates, truth, rule=rule)
+    matrix = read_features(features)
+    if len(matrix) > len(candidates):
+        matrix.find_rows(grouping.image_ids, grouping.candidate_ids)
+        raise TableError(f"features: {len(matrix)} rows for {len(candidates)} candidates; drop the others")
+    return grouping.make_bags(matrix, labels=labels, readings=readings, n_max=n_max, images=images)
 
 
 def _label_column(labels: str) -> str:
@@ -133,112 +224,11 @@ def _label_column(labels: str) -> str:
     return "probability" if labels == "soft" else "golden"
 
 
-def _require_columns(table: pd.DataFrame, name: str, columns: list[str]) -> None:
-    for column in columns:
-        if column not in table:
-            raise TableError(f"{name}: no column {column}; it has {', '.join(map(str, table.columns[:20]))}")
+def _share_objects(column: pd.Series[Any]) -> NDArray[Any]:
+    # One object for all rows that are equal: a table of strings would make each of them anew.
+    codes, values = pd.factorize(column, use_na_sentinel=False)
+    return np.asarray(values, dtype=object)[codes]
 
 
-def _refuse_repeated(table: pd.DataFrame, name: str, keys: list[str]) -> None:
-    repeated = np.flatnonzero(table.duplicated(keys).to_numpy())
-    if len(repeated):
-        row = table.iloc[repeated[0]]
-        found = ", ".join(f"{key} {row[key]!r}" for key in keys)
-        raise TableError(f"{name} row {repeated[0]}: {found} is there twice; one row each")
-
-
-def _nearest_truth(candidates: pd.DataFrame, truth: pd.DataFrame, rule: HitRule) -> NDArray[np.int64]:
-    hits = candidate_hits(candidates, truth, rule)
-    hits = hits.sort_values(["candidate_row", "distance", "truth_row"], kind="stable")
-    nearest = hits.drop_duplicates("candidate_row")
-    rows = np.full(len(candidates), -1, dtype=np.int64)
-    rows[nearest["candidate_row"].to_numpy()] = nearest["truth_row"].to_numpy()
-    return rows
-
-
-def _bag_table(first: pd.DataFrame, truth: pd.DataFrame, truth_row: NDArray[np.int64]) -> pd.DataFrame:
-    # Position -1, a negative bag, takes the entry appended at the end.
-    table = {
-        "image_id": first["image_id"].to_numpy(dtype=object),
-        "truth_id": object_array([*truth["truth_id"], None])[truth_row],
-    }
-    if "golden" in truth:
-        table["golden"] = np.append(truth["golden"].to_numpy(dtype=bool), False)[truth_row]
-    return pd.DataFrame(table)
-
-
-def _bag_ids(table: pd.DataFrame, candidate_ids: pd.Series[Any]) -> NDArray[Any]:
-    positive = table["truth_id"].notna()
-    kinds = np.where(positive, "truth", "candidate").tolist()
-    names = table["truth_id"].where(positive, candidate_ids.to_numpy(dtype=object))
-    return object_array(list(zip(table["image_id"].to_list(), kinds, names.to_list(), strict=True)))
-
-
-def _candidate_keys(candidates: pd.DataFrame) -> NDArray[Any]:
-    columns = (candidates[key].to_list() for key in KEYS)
-    return object_array(list(zip(*columns, strict=True)))
-
-
-def _feature_rows(features: pd.DataFrame, candidates: pd.DataFrame) -> NDArray[np.int64]:
-    _require_columns(features, "features", KEYS)
-    _refuse_repeated(features, "features", KEYS)
-    rows = pd.MultiIndex.from_frame(features[KEYS]).get_indexer(pd.MultiIndex.from_frame(candidates[KEYS]))
-    missing = np.flatnonzero(rows < 0)
-    if len(missing):
-        image, candidate = candidates[KEYS].iloc[missing[0]]
-        raise TableError(f"features: no row for candidate {candidate!r} of image {image!r}")
-    if len(features) > len(candidates):
-        raise TableError(f"features: {len(features)} rows for {len(candidates)} candidates; drop the others")
-    return rows.astype(np.int64)
-
-
-def _read_features(features: pd.DataFrame) -> InstanceMatrix:
-    try:
-        return read_instances(features.drop(columns=KEYS))
-    except InvalidInputError as error:
-        raise TableError(f"features: {error}") from error
-
-
-def _weights(
-    table: pd.DataFrame, readings: pd.DataFrame, n_max: int | None, truth: pd.DataFrame
-) -> NDArray[np.float64]:
-    _require_columns(readings, "readings", ["image_id", "reader_id"])
-    _refuse_repeated(readings, "readings", ["image_id", "reader_id"])
-    counts = readings["image_id"].value_counts()
-    largest = int(counts.max()) if n_max is None else n_max
-    if counts.max() > largest:
-        raise InvalidInputError(
-            f"image {counts.index[0]!r} has {counts.max()} readings, over n_max {largest}"
-        )
-    n_readings = table["image_id"].map(counts)
-    if n_readings.isna().any():
-        image = table.loc[n_readings.isna(), "image_id"].iloc[0]
-        raise TableError(f"readings: no reading of image {image!r}, which has candidates")
-    _refuse_other_weights(truth, counts / largest)
-    return n_readings.to_numpy(dtype=np.float64) / largest
-
-
-def _refuse_other_weights(truth: pd.DataFrame, weight_of_image: pd.Series[Any]) -> None:
-    if "weight" not in truth:
-        return
-    expected = truth["image_id"].map(weight_of_image).to_numpy(dtype=np.float64)
-    given = truth["weight"].to_numpy(dtype=np.float64)
-    differ = np.flatnonzero(np.abs(given - expected) > 1e-9)
-    if len(differ):
-        row = differ[0]
-        raise TableError(
-            f"truth row {row}: weight {given[row]:g}, but the readings give {expected[row]:g}; pass the "
-            "n_max with which the truth was made"
-        )
-
-
-def _groups(image_ids: pd.Series[Any], images: pd.DataFrame | None) -> NDArray[Any]:
-    if images is None or "patient_id" not in images:
-        return image_ids.to_numpy(dtype=object)
-    _require_columns(images, "images", ["image_id"])
-    _refuse_repeated(images, "images", ["image_id"])
-    patients = image_ids.map(images.set_index("image_id")["patient_id"])
-    if patients.isna().any():
-        image = image_ids[patients.isna()].iloc[0]
-        raise TableError(f"images: image {image!r} has candidates but no patient_id")
-    return patients.to_numpy(dtype=object)
+def _zip_ids(*columns: NDArray[Any]) -> NDArray[Any]:
+    return object_array(list(zip(*(column.tolist() for column in columns), strict=True)))

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from overread.errors import InputTypeError, InvalidInputError
 
-__all__ = ["Grouping", "object_array", "read_grouping"]
+__all__ = ["RowIds", "object_array", "read_ids"]
 
 
 @dataclass(frozen=True)
-class Grouping:
-    """Rows grouped by their ids.
+class RowIds:
+    """The ids of rows, as numbers and names.
 
     ``codes[i]`` is the position in ``ids`` of the id of row i; ``ids`` are in order of first appearance.
     """
@@ -31,7 +31,7 @@ def object_array(items: Sequence[Any]) -> NDArray[Any]:
     return np.fromiter(items, dtype=object, count=len(items))
 
 
-def read_grouping(ids: Any, *, n_rows: int, name: str) -> Grouping:
+def read_ids(ids: Any, *, n_rows: int, name: str) -> RowIds:
     """Group rows by their ids.
 
     Parameters
@@ -62,7 +62,7 @@ def read_grouping(ids: Any, *, n_rows: int, name: str) -> Grouping:
         raise InputTypeError(f"{name} must be hashable: {error}") from error
     if len(unique) and _kind(unique[0]) in ("bool", "int", "float"):
         unique = np.array(unique.tolist())
-    return Grouping(codes.astype(np.int64), unique)
+    return RowIds(codes.astype(np.int64), unique)
 
 
 def _as_vector(ids: Any, name: str) -> NDArray[Any]:

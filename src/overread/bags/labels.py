@@ -100,10 +100,10 @@ def _as_vector(y: Any) -> NDArray[Any]:
         raise InvalidInputError(f"labels must be one value a bag: {error}") from error
     if len(values) == 0:
         raise InvalidInputError("y has 0 sample(s); there are no labels to learn from")
-    return _unboxed(values) if values.dtype == object else values
+    return _unbox(values) if values.dtype == object else values
 
 
-def _unboxed(values: NDArray[Any]) -> NDArray[Any]:
+def _unbox(values: NDArray[Any]) -> NDArray[Any]:
     missing = np.flatnonzero(pd.isna(values))
     if len(missing):
         raise InvalidInputError(f"Input y contains NaN at row {missing[0]}: {values[missing[0]]!r}")

@@ -72,14 +72,14 @@ class PerInstance(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
     def transform(self, X: Any) -> Any:
         """Transform the instances; bags come back as bags, an array as the transformer gives it."""
         check_is_fitted(self)
-        return self._rebagged(X, self.transformer_.transform(_rows(X)), names=self._names_out(X))
+        return self._rebag(X, self.transformer_.transform(_rows(X)), names=self._names_out(X))
 
     @available_if(_inverse_exists)  # type: ignore[untyped-decorator]
     def inverse_transform(self, X: Any) -> Any:
         """Undo :meth:`transform`, where the transformer can."""
         check_is_fitted(self)
         names = getattr(self.transformer_, "feature_names_in_", None)
-        return self._rebagged(X, self.transformer_.inverse_transform(_rows(X)), names=names)
+        return self._rebag(X, self.transformer_.inverse_transform(_rows(X)), names=names)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names the transformer gives its columns."""
@@ -103,7 +103,7 @@ class PerInstance(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         return self.transformer_.get_feature_names_out()
 
     @staticmethod
-    def _rebagged(X: Any, transformed: Any, *, names: Any) -> Any:
+    def _rebag(X: Any, transformed: Any, *, names: Any) -> Any:
         if not isinstance(X, Bags):
             return transformed
         return X.with_instances(transformed, feature_names=None if names is None else list(names))

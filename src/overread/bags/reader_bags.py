@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from overread.bags.bags import Bags
-from overread.bags.grouping import make_bags
+from overread.bags.candidate_features import KEYS, CandidateFeatures, read_features
+from overread.bags.grouping import Grouping, group_candidates
+from overread.bags.validation import require_columns
 from overread.errors import TableError
 from overread.truth import HIT, HitRule
 
@@ -24,20 +27,23 @@ class ReaderBags(Mapping[str, Bags]):
 
     def __init__(
         self,
-        candidates: pd.DataFrame,
-        features: pd.DataFrame,
-        marks: pd.DataFrame,
+        grouping: Grouping,
+        features: CandidateFeatures,
         readings: pd.DataFrame,
         *,
-        rule: HitRule,
         images: pd.DataFrame | None,
     ) -> None:
-        self._candidates, self._features, self._marks = candidates, features, marks
-        self._rule, self._images = rule, images
+        self._grouping, self._features, self._readings, self._images = grouping, features, readings, images
         by_reader = readings.groupby("reader_id", sort=True)["image_id"]
         self._images_of = {str(reader): set(ids) for reader, ids in by_reader}
-        present = set(candidates["image_id"])
+        present = set(grouping.image_ids)
         self.without_candidates = tuple(r for r, ids in self._images_of.items() if not ids & present)
+
+    def of_images(self, image_ids: Iterable[Any]) -> ReaderBags:
+        """Return the bags of some images, in their order; no hit is looked for again."""
+        chosen = set(image_ids)
+        readings = self._readings[self._readings["image_id"].isin(chosen)]
+        return ReaderBags(self._grouping.of_images(chosen), self._features, readings, images=self._images)
 
     def __iter__(self) -> Iterator[str]:
         return (reader for reader in self._images_of if reader not in self.without_candidates)
@@ -48,22 +54,15 @@ class ReaderBags(Mapping[str, Bags]):
     def __getitem__(self, reader: str) -> Bags:
         if reader not in self._images_of or reader in self.without_candidates:
             raise KeyError(reader)
-        seen = self._images_of[reader]
-        marks = self._marks[(self._marks["reader_id"] == reader) & self._marks["image_id"].isin(seen)]
-        truth = marks.rename(columns={"mark_id": "truth_id"}).assign(golden=True)
-        return make_bags(
-            self._candidates[self._candidates["image_id"].isin(seen)],
-            self._features[self._features["image_id"].isin(seen)],
-            truth,
-            rule=self._rule,
-            labels="golden",
-            images=self._images,
-        )
+        read = self._grouping.of_images(self._images_of[reader])
+        own = (read.truth["reader_id"] == reader).to_numpy(dtype=bool)
+        every = np.ones(len(read.image_ids), dtype=bool)
+        return read.select(every, own).make_bags(self._features, labels="golden", images=self._images)
 
 
 def reader_bags(
     candidates: pd.DataFrame,
-    features: pd.DataFrame,
+    features: pd.DataFrame | CandidateFeatures,
     marks: pd.DataFrame,
     readings: pd.DataFrame,
     *,
@@ -79,7 +78,7 @@ def reader_bags(
     Parameters
     ----------
     candidates, features, images
-        As in :func:`make_bags`.
+        As in :func:`make_bags`; ``features`` may have been read by :func:`read_features`.
     marks : pandas.DataFrame
         ``image_id``, ``reader_id``, ``mark_id`` and the ellipse.
     readings : pandas.DataFrame
@@ -107,4 +106,16 @@ def reader_bags(
         raise TableError(
             f"marks row {row}: reader {reader!r} marked image {image!r}, but readings has no such reading"
         )
-    return ReaderBags(candidates, features, marks, readings, rule=rule, images=images)
+    truth = marks.rename(columns={"mark_id": "truth_id"}).assign(golden=True)
+    grouping = group_candidates(candidates, truth, rule=rule)
+    if not isinstance(features, CandidateFeatures):
+        _refuse_strangers(features, candidates)
+        features = read_features(features)
+    return ReaderBags(grouping, features, readings, images=images)
+
+
+def _refuse_strangers(features: pd.DataFrame, candidates: pd.DataFrame) -> None:
+    require_columns(features, "features", KEYS)
+    n_rows = int(features["image_id"].isin(candidates["image_id"]).sum())
+    if n_rows > len(candidates):
+        raise TableError(f"features: {n_rows} rows for {len(candidates)} candidates; drop the others")

@@ -19,7 +19,7 @@ from overread.bags.labels import read_labels
 from overread.bags.splitting import SoftStratifiedGroupKFold, group_codes
 from overread.errors import InvalidInputError, LeakageError
 
-__all__ = ["mean_soft_kl", "out_of_fold", "soft_kl_scorer"]
+__all__ = ["mean_soft_kl", "out_of_fold", "read_weights", "soft_kl_scorer"]
 
 Split = tuple[NDArray[np.int64], NDArray[np.int64]]
 

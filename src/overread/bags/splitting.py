@@ -23,11 +23,11 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
 from overread.bags.bags import Bags
-from overread.bags.ids import read_grouping
+from overread.bags.ids import read_ids
 from overread.bags.labels import read_labels
 from overread.errors import DataWarning, InvalidInputError, LeakageError, TableError
 
-__all__ = ["SoftStratifiedGroupKFold", "refuse_leakage", "split_by_patient"]
+__all__ = ["SoftStratifiedGroupKFold", "group_codes", "refuse_leakage", "split_by_patient"]
 
 
 class SoftStratifiedGroupKFold(BaseCrossValidator):
@@ -107,7 +107,7 @@ class SoftStratifiedGroupKFold(BaseCrossValidator):
                 stacklevel=3,
             )
         generator = check_random_state(self.random_state) if self.shuffle else None
-        return balanced_parts(loads, self.n_splits, generator=generator)[group_of_row]
+        return balance_groups(loads, self.n_splits, generator=generator)[group_of_row]
 
 
 def group_codes(X: Any, groups: Any, n_rows: int) -> NDArray[np.int64]:
@@ -116,7 +116,7 @@ def group_codes(X: Any, groups: Any, n_rows: int) -> NDArray[np.int64]:
         groups = X.groups
     if groups is None:
         return np.arange(n_rows)
-    return read_grouping(groups, n_rows=n_rows, name="groups").codes
+    return read_ids(groups, n_rows=n_rows, name="groups").codes
 
 
 def _loads(probability: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
@@ -124,7 +124,7 @@ def _loads(probability: NDArray[np.float64], group: NDArray[np.int64], n_groups:
     return np.stack([np.bincount(group, weights=column, minlength=n_groups) for column in columns], axis=1)
 
 
-def balanced_parts(loads: NDArray[np.float64], n_parts: int, *, generator: Any = None) -> NDArray[np.int64]:
+def balance_groups(loads: NDArray[np.float64], n_parts: int, *, generator: Any = None) -> NDArray[np.int64]:
     """Place every group in the part where it adds least to the sum of squared loads.
 
     Parameters
@@ -193,7 +193,7 @@ def split_by_patient(
     loads = np.stack(
         [np.bincount(patient_of_image, weights=column).astype(np.float64) for column in columns], axis=1
     )
-    parts = balanced_parts(loads, len(names), generator=np.random.RandomState(random_state))
+    parts = balance_groups(loads, len(names), generator=np.random.RandomState(random_state))
     return pd.Series(
         np.asarray(names, dtype=object)[parts[patient_of_image]], index=images.index, name="split"
     )

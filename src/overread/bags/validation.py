@@ -1,4 +1,4 @@
-"""Checks of the parts that a ``Bags`` is made of, and of the keys that index it."""
+"""Checks of what a ``Bags`` is made of, of the keys that index it, and of the tables it comes from."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.bags.ids import Grouping, read_grouping
-from overread.errors import InputTypeError, InvalidInputError
+from overread.bags.ids import RowIds, read_ids
+from overread.errors import InputTypeError, InvalidInputError, TableError
 
 __all__ = [
     "key_of_bags",
@@ -25,7 +25,9 @@ __all__ = [
     "read_offsets",
     "read_source_rows",
     "refuse_empty_bags",
+    "refuse_repeated",
     "refuse_shared",
+    "require_columns",
     "same_array",
     "same_table",
 ]
@@ -83,13 +85,13 @@ def read_bag_ids(bag_ids: Any, n_bags: int) -> NDArray[Any]:
     """Check that there is one different id a bag; 0, 1, ... for None."""
     if bag_ids is None:
         return np.arange(n_bags)
-    grouping = read_grouping(bag_ids, n_rows=n_bags, name="bag_ids")
-    if len(grouping.ids) < n_bags:
-        first, second = _first_repetition(grouping)
+    row_ids = read_ids(bag_ids, n_rows=n_bags, name="bag_ids")
+    if len(row_ids.ids) < n_bags:
+        first, second = _first_repetition(row_ids)
         raise InvalidInputError(
-            f"bag id {grouping.ids[grouping.codes[first]]!r} is given to bags {first} and {second}"
+            f"bag id {row_ids.ids[row_ids.codes[first]]!r} is given to bags {first} and {second}"
         )
-    return grouping.ids
+    return row_ids.ids
 
 
 def read_instance_ids(
@@ -98,31 +100,31 @@ def read_instance_ids(
     """Check that no instance is in two bags, nor twice in one."""
     if instance_ids is None:
         return None
-    grouping = read_grouping(instance_ids, n_rows=int(offsets[-1]), name="instance_ids")
-    if len(grouping.ids) < len(grouping.codes):
-        rows = _first_repetition(grouping)
+    row_ids = read_ids(instance_ids, n_rows=int(offsets[-1]), name="instance_ids")
+    if len(row_ids.ids) < len(row_ids.codes):
+        rows = _first_repetition(row_ids)
         first, second = bag_ids[np.searchsorted(offsets, rows, side="right") - 1]
-        name = repr(grouping.ids[grouping.codes[rows[0]]])
+        name = repr(row_ids.ids[row_ids.codes[rows[0]]])
         if first == second:
             raise InvalidInputError(f"instance id {name} is duplicated in bag {first!r}")
         raise InvalidInputError(
             f"instance {name} is in two bags, {first!r} and {second!r}; it can be in one only"
         )
-    return grouping.ids
+    return row_ids.ids
 
 
-def _first_repetition(grouping: Grouping) -> tuple[int, int]:
-    repeated = np.flatnonzero(pd.Series(grouping.codes).duplicated())
+def _first_repetition(row_ids: RowIds) -> tuple[int, int]:
+    repeated = np.flatnonzero(pd.Series(row_ids.codes).duplicated())
     second = int(repeated[0])
-    return int(np.flatnonzero(grouping.codes == grouping.codes[second])[0]), second
+    return int(np.flatnonzero(row_ids.codes == row_ids.codes[second])[0]), second
 
 
 def read_groups(groups: Any, n_bags: int) -> NDArray[Any] | None:
     """Check that there is one group a bag, all of one type."""
     if groups is None:
         return None
-    grouping = read_grouping(groups, n_rows=n_bags, name="groups")
-    return grouping.ids[grouping.codes]
+    row_ids = read_ids(groups, n_rows=n_bags, name="groups")
+    return row_ids.ids[row_ids.codes]
 
 
 def read_bag_labels(labels: Any, bag_ids: NDArray[Any]) -> NDArray[np.float64] | None:
@@ -206,3 +208,19 @@ def same_table(first: pd.DataFrame | None, second: pd.DataFrame | None) -> bool:
     if first is None or second is None:
         return first is second
     return first.equals(second)
+
+
+def require_columns(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
+    """Refuse a table that lacks a column."""
+    for column in columns:
+        if column not in table:
+            raise TableError(f"{name}: no column {column}; it has {', '.join(map(str, table.columns[:20]))}")
+
+
+def refuse_repeated(table: pd.DataFrame, name: str, keys: Sequence[str]) -> None:
+    """Refuse a table with two rows of one key."""
+    repeated = np.flatnonzero(table.duplicated(list(keys)).to_numpy())
+    if len(repeated):
+        row = table.iloc[repeated[0]]
+        found = ", ".join(f"{key} {row[key]!r}" for key in keys)
+        raise TableError(f"{name} row {repeated[0]}: {found} is there twice; one row each")
