@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,21 @@ from overread.bags.instances import InstanceMatrix, read_instances, take_rows
 from overread.bags.validation import refuse_repeated, require_columns
 from overread.errors import InvalidInputError, TableError
 
-__all__ = ["KEYS", "CandidateFeatures", "read_features"]
+__all__ = ["KEYS", "CandidateFeatures", "FeatureSource", "read_features"]
 
 KEYS = ["image_id", "candidate_id"]
+
+
+class FeatureSource(Protocol):
+    """Gives the features of candidates: from memory (`CandidateFeatures`), or from a file."""
+
+    def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the row of each of some candidates."""
+        ...
+
+    def take(self, rows: NDArray[np.int64]) -> InstanceMatrix:
+        """Return some rows, in the order asked for."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

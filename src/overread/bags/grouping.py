@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.bags.bags import Bags
-from overread.bags.candidate_features import KEYS, CandidateFeatures, read_features
+from overread.bags.candidate_features import KEYS, FeatureSource, read_features
 from overread.bags.ids import object_array
 from overread.bags.image_facts import find_patients, weigh_readings
 from overread.bags.validation import offsets_of_sizes, refuse_repeated, require_columns
@@ -64,7 +64,7 @@ class Grouping:
 
     def make_bags(
         self,
-        features: CandidateFeatures,
+        features: FeatureSource,
         *,
         labels: Literal["soft", "golden"] = "soft",
         readings: pd.DataFrame | None = None,
@@ -75,7 +75,7 @@ class Grouping:
 
         Parameters
         ----------
-        features : CandidateFeatures
+        features : FeatureSource
             Has a row for each candidate; rows of other candidates are left out.
         labels, readings, n_max, images
             As in :func:`make_bags`. The tables may hold more images; then give ``n_max``.
@@ -136,7 +136,13 @@ class Grouping:
         return _zip_ids(self.image_ids[first], kinds, names)
 
 
-def group_candidates(candidates: pd.DataFrame, truth: pd.DataFrame, *, rule: HitRule = HIT) -> Grouping:
+def group_candidates(
+    candidates: pd.DataFrame,
+    truth: pd.DataFrame,
+    *,
+    rule: HitRule = HIT,
+    hits: pd.DataFrame | None = None,
+) -> Grouping:
     """Find which candidates hit which GTs.
 
     Parameters
@@ -147,11 +153,13 @@ def group_candidates(candidates: pd.DataFrame, truth: pd.DataFrame, *, rule: Hit
         ``image_id``, ``truth_id`` and the ellipse; ``probability`` and ``golden`` for the labels of the bags.
     rule : HitRule
         What counts as a hit.
+    hits : pandas.DataFrame, optional
+        The hits, where :func:`overread.truth.candidate_hits` found them before.
     """
     require_columns(candidates, "candidates", KEYS)
     require_columns(truth, "truth", ["image_id", "truth_id"])
     refuse_repeated(candidates, "candidates", KEYS)
-    hits = candidate_hits(candidates, truth, rule)
+    hits = candidate_hits(candidates, truth, rule) if hits is None else hits
     hits = hits.sort_values(["candidate_row", "distance", "truth_row"], kind="stable")
     return Grouping(
         _share_objects(candidates["image_id"]),

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from overread.bags.bags import Bags
-from overread.bags.candidate_features import KEYS, CandidateFeatures, read_features
+from overread.bags.candidate_features import KEYS, FeatureSource, read_features
 from overread.bags.grouping import Grouping, group_candidates
 from overread.bags.validation import require_columns
 from overread.errors import TableError
@@ -28,7 +28,7 @@ class ReaderBags(Mapping[str, Bags]):
     def __init__(
         self,
         grouping: Grouping,
-        features: CandidateFeatures,
+        features: FeatureSource,
         readings: pd.DataFrame,
         *,
         images: pd.DataFrame | None,
@@ -44,6 +44,10 @@ class ReaderBags(Mapping[str, Bags]):
         chosen = set(image_ids)
         readings = self._readings[self._readings["image_id"].isin(chosen)]
         return ReaderBags(self._grouping.of_images(chosen), self._features, readings, images=self._images)
+
+    def with_features(self, features: FeatureSource) -> ReaderBags:
+        """Return the same bags with features from elsewhere."""
+        return ReaderBags(self._grouping, features, self._readings, images=self._images)
 
     def __iter__(self) -> Iterator[str]:
         return (reader for reader in self._images_of if reader not in self.without_candidates)
@@ -62,7 +66,7 @@ class ReaderBags(Mapping[str, Bags]):
 
 def reader_bags(
     candidates: pd.DataFrame,
-    features: pd.DataFrame | CandidateFeatures,
+    features: pd.DataFrame | FeatureSource,
     marks: pd.DataFrame,
     readings: pd.DataFrame,
     *,

@@ -285,6 +285,7 @@ def match(
     single_reader: Literal["fp", "ignore", "hit"] = "fp",
     extra_hits: Literal["ignore", "fp"] = "ignore",
     shared_candidates: Literal["all", "nearest"] = "all",
+    hits: pd.DataFrame | None = None,
 ) -> Matching:
     """Match scored candidates to ground truth.
 
@@ -304,6 +305,8 @@ def match(
         What hits what (``overread.truth``).
     single_reader, extra_hits, shared_candidates
         See :class:`MatchOptions`.
+    hits
+        The hits, where `overread.truth.candidate_hits` found them before by this rule.
     """
     options = MatchOptions(
         single_reader=single_reader, extra_hits=extra_hits, shared_candidates=shared_candidates
@@ -313,7 +316,7 @@ def match(
     candidate_images = image_codes("candidates", candidates, index)
     truth_images = image_codes("truth", truth, index)
     values = candidate_scores(scores, candidates)
-    hits = candidate_hits(candidates, truth, rule)
+    hits = candidate_hits(candidates, truth, rule) if hits is None else hits
     geometry = Geometry(
         candidate_images=candidate_images,
         truth_images=truth_images,

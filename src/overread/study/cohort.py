@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.bags import Bags, ReaderBags, reader_bags
-from overread.bags.grouping import Grouping, group_candidates
+from overread.bags import Bags, Grouping, ReaderBags, group_candidates, reader_bags
 from overread.bags.instances import InstanceMatrix
 from overread.errors import InvalidInputError
 from overread.froc import Matching, match
@@ -40,17 +39,18 @@ class Features:
         The matrix, a row for each candidate of the whole cohort.
     rows
         Rows that belong to the candidates at hand, in their order.
+    keys
+        Image and candidate of each row of the store.
     """
 
     names: tuple[str, ...]
     store: FeatureStore
     rows: NDArray[np.int64]
+    keys: pd.MultiIndex
 
     def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the rows of the candidates at hand, which are all that can be asked for."""
-        if len(image_ids) != len(self.rows):
-            raise ValueError(f"{len(image_ids)} candidates, but rows of {len(self.rows)}")
-        return self.rows
+        """Return the row of the store of each of some candidates."""
+        return self.keys.get_indexer(pd.MultiIndex.from_arrays([image_ids, candidate_ids])).astype(np.int64)
 
     def take(self, rows: NDArray[np.int64]) -> InstanceMatrix:
         """Read rows of the store, in the order asked for."""
@@ -58,7 +58,7 @@ class Features:
 
     def of_candidates(self, chosen: NDArray[np.bool_]) -> Features:
         """Return the features of some of the candidates at hand."""
-        return Features(self.names, self.store, self.rows[chosen])
+        return Features(self.names, self.store, self.rows[chosen], self.keys)
 
     def read(self, names: Iterable[str]) -> pd.DataFrame:
         """Read some columns of the candidates at hand."""
@@ -81,6 +81,8 @@ class Split:
         Which candidate hits which GT (`overread.truth.candidate_hits`).
     rule, n_max, single_reader
         How hits are found, weights computed, and candidates on GTs of one reader counted.
+    parent
+        What it is a part of; None for the whole.
     """
 
     images: pd.DataFrame
@@ -93,6 +95,7 @@ class Split:
     rule: HitRule
     n_max: int
     single_reader: Any
+    parent: Split | None = None
 
     @cached_property
     def grouping(self) -> Grouping:
@@ -110,8 +113,11 @@ class Split:
             self.features, labels=labels, readings=readings, n_max=self.n_max, images=self.images
         )
 
+    @cached_property
     def reader_bags(self) -> ReaderBags:
-        """Bags of each reader, for the mixture of readers."""
+        """Bags of each reader, for the mixture of readers; hits on marks are looked for once in the cohort."""
+        if self.parent is not None:
+            return self.parent.reader_bags.of_images(self.images["image_id"])
         return reader_bags(
             self.candidates, self.features, self.marks, self.readings, rule=self.rule, images=self.images
         )
@@ -163,6 +169,7 @@ class Cohort(Split):
             rule=self.rule,
             n_max=self.n_max,
             single_reader=self.single_reader,
+            parent=self,
         )
 
 

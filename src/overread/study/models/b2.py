@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from overread.bags import Bags
+from overread.bags.instances import InstanceMatrix
 from overread.errors import InvalidInputError
 from overread.models import ReaderMixture
 from overread.study.cohort import Split
@@ -72,7 +74,7 @@ class B2(GridTuned):
 
     def fit(self, model: ReaderMixture, split: Split) -> None:
         """Fit the readers' models to their own bags, and the mixture to the golden ones."""
-        model.fit(split.bags("golden"), reader_bags=split.reader_bags())
+        model.fit(split.bags("golden"), reader_bags=split.reader_bags)
 
     def prepare_for_folds(self, model: ReaderMixture) -> ReaderMixture:
         """Spare the folds the intervals of the readers' weights, which nobody reads."""
@@ -88,7 +90,8 @@ class B2(GridTuned):
         """
         needed = settings.b2.min_positives
         for split in (training, *(fold.rest for fold in folds)):
-            counts = (_count_rarer(bags) for bags in split.reader_bags(with_features=False).values())
+            labelled = split.reader_bags.with_features(_NoFeatures())
+            counts = (_count_rarer(bags) for bags in labelled.values())
             fewest = max(counts, default=0)
             if fewest < needed:
                 raise InvalidInputError(
@@ -96,6 +99,18 @@ class B2(GridTuned):
                     f" of a training set, the best has {fewest} (lower [b2] min_positives in study.toml, or take b2 out"
                     " of [models] wanted)"
                 )
+
+
+class _NoFeatures:
+    """Stands for features where only the labels of bags are wanted."""
+
+    def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
+        """Return a row for each candidate."""
+        return np.zeros(len(image_ids), dtype=np.int64)
+
+    def take(self, rows: NDArray[np.int64]) -> InstanceMatrix:
+        """Return a column of zeros."""
+        return InstanceMatrix(np.zeros((len(rows), 1)), None)
 
 
 def _count_rarer(bags: Bags) -> int:

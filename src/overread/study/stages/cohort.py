@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from overread.bags import split_by_patient
-from overread.study.cohort import Cohort, Features
+from overread.study.cohort import KEYS, Cohort, Features
 from overread.study.models.plug import Fold
 from overread.study.stages.stage import Inputs, View
 from overread.truth import LabelOptions, candidate_hits
@@ -27,12 +28,13 @@ def assemble_cohort(inputs: Inputs) -> Cohort:
     tables = {
         name: table[table["image_id"].isin(known)].reset_index(drop=True) for name, table in tables.items()
     }
-    store = inputs["features.npy"]
+    store, candidates = inputs["features.npy"], tables["candidates"]
+    keys = pd.MultiIndex.from_frame(candidates[KEYS])
     rule = settings.hits.hit_rule()
     return Cohort(
         **tables,
-        features=Features(tuple(inputs["feature_names.json"]), store, np.arange(store.shape[0])),
-        hits=candidate_hits(tables["candidates"], tables["truth"], rule),
+        features=Features(tuple(inputs["feature_names.json"]), store, np.arange(store.shape[0]), keys),
+        hits=candidate_hits(candidates, tables["truth"], rule),
         rule=rule,
         n_max=limits.n_max,
         single_reader=settings.hits.single_reader,

@@ -368,7 +368,7 @@ def evaluate_chance(
     split: Split, test: Matching, treatment: Any, settings: Any
 ) -> ChanceLevel | None:
     """Compare with candidates moved to other images."""
-    if not test.n_gts:
+    if not test.n_gts or test.candidate_scores is None:
         return None
     return chance_level(
         split.candidates,

@@ -14,7 +14,6 @@ from overread.files.records import from_json, to_json
 from overread.images import Radiograph, read_image
 from overread.report import Pictures, StudyResults, cut_pictures, draw_figures, render_study
 from overread.study.detector import make_detector
-from overread.study.pipeline import Pipeline
 from overread.study.stages.stage import Inputs, Stage
 
 __all__ = ["FIGURES", "REPORT", "detector_stage", "pictures_stage"]
@@ -61,15 +60,15 @@ def render(inputs: Inputs) -> Mapping[str, Any]:
     return {"report.html": page}
 
 
-def detector_stage(name: str, pipeline: Pipeline) -> Stage:
-    """Return the stage that makes the detector of a model, which finds candidates as this pipeline did."""
+def detector_stage(name: str) -> Stage:
+    """Return the stage that makes the detector of a model, which finds candidates as the run's pipeline did."""
 
     def make(inputs: Inputs) -> Mapping[str, Any]:
         detector = make_detector(
             name,
             inputs[f"models/{name}.json"],
             inputs["operating_points.json"],
-            pipeline,
+            inputs["pipeline"],
             inputs.settings.hits.single_reader,
         )
         return {"detector.json": detector.to_bytes()}
