@@ -112,7 +112,7 @@ def reader_bags(
         )
     truth = marks.rename(columns={"mark_id": "truth_id"}).assign(golden=True)
     grouping = group_candidates(candidates, truth, rule=rule)
-    if not isinstance(features, CandidateFeatures):
+    if isinstance(features, pd.DataFrame):
         _refuse_strangers(features, candidates)
         features = read_features(features)
     return ReaderBags(grouping, features, readings, images=images)

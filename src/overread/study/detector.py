@@ -11,6 +11,7 @@ The file is JSON with a checksum and no code; the same detector gives the same b
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -19,23 +20,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.anatomy import Anatomy, find_anatomy
-from overread.candidates import CANDIDATE_VERSION, generate
+from overread.anatomy import Anatomy
+from overread.candidates import CANDIDATE_VERSION
 from overread.errors import InvalidInputError, ModelFileError, UsageError
-from overread.features import CATALOGUE, FEATURE_VERSION, extract
+from overread.features import CATALOGUE, FEATURE_VERSION
 from overread.files.atomic import write_atomically
 from overread.files.capped import read_capped
 from overread.files.sealed import Seal
-from overread.files.strict_json import parse_json, read_json
+from overread.files.strict_json import parse_json
 from overread.images import Radiograph
 from overread.images.radiograph import GRID_MM
-from overread.models.persistence import from_document, load, to_document
-from overread.models.prediction import LinearBagClassifier
-from overread.study.evaluation import TITLES
-from overread.study.settings import Settings
-from overread.study.store.run_folder import RunFolder
+from overread.models.persistence import from_document, to_document
+from overread.models.prediction import BagClassifier, LinearBagClassifier
+from overread.study.models import MODELS
+from overread.study.pipeline import OwnPipeline, measure_image
 
-__all__ = ["Detector", "Explanation", "OperatingPoint", "detector_of"]
+__all__ = ["Detector", "Explanation", "OperatingPoint", "make_detector"]
 
 SCHEMA = 2
 SEAL = Seal({"format": "overread-detector", "schema": SCHEMA})
@@ -77,7 +77,7 @@ class Detector:
     name
         Of the model: "Soft", "B1", ...
     model
-        A linear model of bags, fitted on features of this package.
+        A model of bags, fitted on features of this package.
     operating_points
         By rising number of false positives.
     limit
@@ -98,7 +98,7 @@ class Detector:
     """
 
     name: str
-    model: LinearBagClassifier
+    model: BagClassifier
     operating_points: tuple[OperatingPoint, ...]
     limit: int
     grid_mm: float
@@ -127,8 +127,8 @@ class Detector:
             or self.grid_mm <= 0
         ):
             raise ModelFileError("limit, grid_mm or an operating point is no number that makes sense")
-        if not isinstance(self.model, LinearBagClassifier) or not hasattr(self.model, "feature_names_in_"):
-            raise ModelFileError("the model is not a linear one fitted on named features")
+        if not isinstance(self.model, BagClassifier) or not hasattr(self.model, "feature_names_in_"):
+            raise ModelFileError("the model is not one of bags, fitted on named features")
         unknown = sorted(set(self.features) - CATALOGUE.keys())
         if unknown:
             raise ModelFileError(
@@ -137,9 +137,9 @@ class Detector:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Features with a coefficient: the only ones that are computed."""
+        """Features that the model looks at: the only ones that are computed."""
         names = np.asarray(self.model.feature_names_in_)
-        return tuple(str(name) for name in names[self.model.coef_[0] != 0])
+        return tuple(str(name) for name in names[self.model.used_columns_])
 
     def operating_point(self, fp: float) -> OperatingPoint:
         """Return the operating point at this many false positives per image."""
@@ -196,10 +196,15 @@ class Detector:
         Raises
         ------
         InvalidInputError
-            If the image has no candidates.
+            If the image has no candidates, or the model is no weighted sum of features.
         UsageError
             If it has none of this id.
         """
+        if not isinstance(self.model, LinearBagClassifier):
+            raise InvalidInputError(
+                f"{self.name} is no weighted sum of features, so its scores have no parts to show"
+                " (train a study whose first model is soft, b1 or b2)"
+            )
         table, values = self._measured(radiograph, None, None)
         if table.empty:
             raise InvalidInputError("there is no candidate in this image, so there is nothing to explain")
@@ -211,20 +216,21 @@ class Detector:
                 known = ", ".join(scored["candidate_id"].head(5))
                 raise UsageError(f"no candidate {candidate_id!r} in this image; there are {known}, ...")
             row = int(rows[0])
-        return Explanation(scored.iloc[row], self._contributions(values.iloc[row].to_numpy(np.float64)))
+        parts = self._contributions(self.model, values.iloc[row].to_numpy(np.float64))
+        return Explanation(scored.iloc[row], parts)
 
-    def _contributions(self, x: NDArray[np.float64]) -> pd.DataFrame:
+    def _contributions(self, model: Any, x: NDArray[np.float64]) -> pd.DataFrame:
         """List what each feature of a candidate adds, the largest first, then the constant."""
-        used = self.model.coef_[0] != 0
-        weights = self.model.coef_[0][used]
+        used = model.used_columns_
+        weights = model.coef_[0][used]
         # A mixture of readers has no centre of its own: its constant is the score at zero.
-        has_centre = hasattr(self.model, "center_")
-        centre = np.asarray(self.model.center_ if has_centre else np.zeros(len(used)))[used]
+        has_centre = hasattr(model, "center_")
+        centre = model.center_[used] if has_centre else np.zeros(len(used))
         parts = pd.DataFrame(
             {"feature": self.features, "value": x, "mean": centre, "contribution": weights * (x - centre)}
         )
         parts = parts.iloc[np.argsort(-parts["contribution"].abs().to_numpy(), kind="stable")]
-        constant = float(weights @ centre + self.model.intercept_[0])
+        constant = float(weights @ centre + model.intercept_[0])
         rest = pd.DataFrame(
             {
                 "feature": ["mean candidate" if has_centre else "constant"],
@@ -244,16 +250,14 @@ class Detector:
                 f"the radiograph has a grid of {radiograph.mm_per_px:g} mm, the detector one of {self.grid_mm:g} mm: "
                 f"read it with grid_mm={self.grid_mm:g}"
             )
-        regions = find_anatomy(radiograph) if regions is None else regions
-        if candidates is None:
-            candidates = generate(radiograph, anatomy=regions, limit=self.limit)
-        values = extract(radiograph, candidates, regions, features=list(self.features))
-        return candidates.reset_index(drop=True), values[list(self.features)]
+        found, values = measure_image(
+            radiograph, self.features, limit=self.limit, candidates=candidates, regions=regions
+        )
+        return found, values[list(self.features)]
 
     def _scored(self, candidates: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
         """Candidates with score and probability, in their order."""
-        weights = self.model.coef_[0][self.model.coef_[0] != 0]
-        score = np.asarray(values.to_numpy(np.float64) @ weights + self.model.intercept_[0])
+        score = self.model.score_used(values.to_numpy(np.float64))
         return candidates[["candidate_id", *CANDIDATE_COLUMNS]].assign(
             score=score, probability=1 / (1 + np.exp(-np.clip(score, -700, 700)))
         )
@@ -327,28 +331,34 @@ def content_of(path: Path) -> bytes:
         ) from None
 
 
-def detector_of(folder: RunFolder, name: str, settings: Settings) -> Detector:
-    """Make the detector of a run's model, with its out-of-fold operating points.
+def make_detector(
+    name: str, model: Any, points: Sequence[Mapping[str, Any]], pipeline: OwnPipeline, single_reader: str
+) -> Detector:
+    """Make the detector of a model, with its out-of-fold operating points.
 
     Parameters
     ----------
-    folder, settings
-        Of the run.
-    name
-        "soft", "b1" or "b2".
+    name, model
+        Name in the registry of models, and the fitted model.
+    points
+        Locked operating points of a run.
+    pipeline
+        What gave the candidates and features that the model was fitted to.
+    single_reader
+        Treatment of single-reader GTs under which the points were locked.
     """
-    points = [
+    wanted = (name, "out_of_fold", single_reader)
+    own = [
         OperatingPoint(point["fp_target"], point["threshold"])
-        for point in read_json(folder.path("operating_points.json"))
-        if (point["model"], point["source"], point["single_reader"])
-        == (name, "out_of_fold", settings.hits.single_reader)
+        for point in points
+        if (point["model"], point["source"], point["single_reader"]) == wanted
         and point["threshold"] is not None
     ]
     return Detector(
-        name=TITLES[name],
-        model=load(folder.path(f"models/{name}.json")),
-        operating_points=tuple(sorted(points, key=lambda point: point.fp_target)),
-        limit=settings.candidates.limit,
+        name=MODELS[name].title,
+        model=model,
+        operating_points=tuple(sorted(own, key=lambda point: point.fp_target)),
+        limit=pipeline.limit,
         grid_mm=GRID_MM,
         feature_version=FEATURE_VERSION,
         candidate_version=CANDIDATE_VERSION,

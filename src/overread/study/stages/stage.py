@@ -66,6 +66,9 @@ class Inputs(Mapping[str, Any]):
             raise UndeclaredError(f"{self.reader} reads {name!r} without declaring it")
         return self.load(name)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self.declared
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.declared)
 
