@@ -79,12 +79,12 @@ def demo(
     from overread.cli.simulated_run import run_simulated
     from overread.simulate import CaseLaw, NoduleLaw
     from overread.study import read_results
-    from overread.study.workers.executors import processors
+    from overread.study.workers.executors import count_processors
 
     seed = checked_seed(seed)
     # Many and clear nodules, so that so few images teach the models something.
     law = CaseLaw(nodules=NoduleLaw(counts=(0.2, 0.2, 0.3, 0.3), conspicuity=(1.2, 4.0)), distractors=0.6)
-    workers = processors()
+    workers = count_processors()
     report = run_simulated(
         lambda progress: simulate.cohort(
             output, n_images=n_images, law=law, seed=seed, format="png", workers=workers, progress=progress

@@ -75,8 +75,8 @@ def reproduce(
     from overread.files.atomic import write_atomically
     from overread.reproduce.page import normalization_rows, reproduction_page
     from overread.study import read_results
-    from overread.study.finished import open_run
-    from overread.study.workers.executors import processors
+    from overread.study.run_reader import open_run
+    from overread.study.workers.executors import count_processors
 
     if images is not None and images < 60:
         raise UsageError(f"--images {images}: fewer than 60 images have too few objects to learn from")
@@ -84,7 +84,7 @@ def reproduce(
         raise UsageError(f"--workers {workers}: need at least one")
     if images_csv is not None and backgrounds is None:
         raise UsageError("--images-csv needs the folder of the --backgrounds too")
-    n_workers = processors() if workers is None else workers
+    n_workers = count_processors() if workers is None else workers
     how: dict[str, Any] = {"format": "png", "workers": n_workers}
 
     def make(progress: Any) -> Path:

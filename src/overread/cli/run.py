@@ -99,7 +99,7 @@ def counts_table(results: StudyResults) -> Table:
     table = Table("part", "images", "patients", "golden GTs", "reached", "candidates", title="The study")
     for column in table.columns[1:]:
         column.justify = "right"
-    for part in results.study.parts:
+    for part in results.study.splits:
         cells = (part.n_images, part.n_patients, part.n_golden, part.n_golden_reached, part.n_candidates)
         table.add_row(part.name, *(f"{number:,}" for number in cells))
     return table
@@ -108,8 +108,6 @@ def counts_table(results: StudyResults) -> Table:
 def sensitivity_table(results: StudyResults) -> Table:
     """Sensitivity on the test set at the thresholds that were locked out of fold."""
     from rich.table import Table
-
-    from overread.study.results import frame
 
     table = Table(
         "model",
@@ -122,7 +120,7 @@ def sensitivity_table(results: StudyResults) -> Table:
     for column in table.columns[1:]:
         column.justify = "right"
     for model in results.models:
-        rows = frame(model.counted[0].locked)
+        rows = model.counted[0].locked
         rows = rows[rows["source"] == "out_of_fold"]
         shown = [rows[rows["measure"] == measure] for measure in ("gt_sensitivity", "fp_per_image")]
         pairs = zip(results.fp_targets, *(part.to_dict("records") for part in shown), strict=True)

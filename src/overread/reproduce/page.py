@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import isnan
+from typing import Any
+
+import pandas as pd
 
 from overread import __version__
+from overread.report.results import Counted, ModelResult
 from overread.reproduce.paper import PAPER_COUNTS, PAPER_LAMBDA, PAPER_MODELS, PaperSet
-from overread.study.cohort import Part
-from overread.study.finished import FinishedRun
-from overread.study.fits import choose, fit_soft
-from overread.study.results import Counted, ModelResult, Rows
+from overread.study.cohort import Split
+from overread.study.models import MODELS
+from overread.study.models.soft import choose_penalty
+from overread.study.run_reader import Run
 from overread.study.settings import Settings
 
 __all__ = ["NormalizationRow", "normalization_rows", "reproduction_page"]
@@ -50,20 +55,20 @@ class NormalizationRow:
     at_end: int
 
 
-def normalization_rows(run: FinishedRun) -> list[NormalizationRow]:
+def normalization_rows(run: Run) -> list[NormalizationRow]:
     """Choose lambda for each normalization of the run by itself, with and without the division by d.
 
     Dividing the penalty by the number of features d multiplies every lambda of a path by d and leaves its models as
     they are.
     """
-    cohort, settings = run.cohort(with_features=True), run.settings
-    training, validation = cohort.part("training"), cohort.part("validation")
-    merged = cohort.part("training", "validation")
+    cohort, settings = run.cohort, run.settings
+    training, validation = cohort.split("training"), cohort.split("validation")
+    merged = cohort.split("training", "validation")
     rows = []
     for name in settings.soft.normalizations:
         path = run.model(f"path_{name}")
-        choice = choose({name: path}, training, validation, settings)
-        n_features = fit_soft(merged, choice.lam, name, settings).fit_report_.n_features
+        choice = choose_penalty({name: path}, training, validation, settings)
+        n_features = count_selected(merged, choice.lam, name, settings)
         at_end, end = int(path.n_features_[-1]), float(path.lambdas_[-1])
         for divide, d in ((False, 1), (True, path.n_features_in_)):
             in_reach = PAPER_LAMBDA / d >= end
@@ -74,21 +79,27 @@ def normalization_rows(run: FinishedRun) -> list[NormalizationRow]:
                     float(path.lambda_max_) * d,
                     choice.lam * d,
                     n_features,
-                    features_at_paper(merged, name, settings, divide=divide) if in_reach else None,
+                    count_selected(merged, PAPER_LAMBDA, name, settings, divide=divide) if in_reach else None,
                     at_end,
                 )
             )
     return rows
 
 
-def features_at_paper(merged: Part, normalization: str, settings: Settings, *, divide: bool) -> int:
-    """Count the features of the model with the paper's lambda, fitted to training + validation."""
-    soft = settings.soft.model_copy(update={"divide_by_features": divide})
-    model = fit_soft(merged, PAPER_LAMBDA, normalization, settings.model_copy(update={"soft": soft}))
+def count_selected(
+    merged: Split, lam: float, normalization: str, settings: Settings, *, divide: bool | None = None
+) -> int:
+    """Count the features of the soft model with a penalty, fitted to training + validation."""
+    if divide is not None:
+        soft = settings.soft.model_copy(update={"divide_by_features": divide})
+        settings = settings.model_copy(update={"soft": soft})
+    plug = MODELS["soft"]
+    model = plug.build({"lam": lam, "normalization": normalization}, settings)
+    plug.fit(model, merged)
     return int(model.fit_report_.n_features)
 
 
-def reproduction_page(run: FinishedRun, rows: Sequence[NormalizationRow]) -> str:
+def reproduction_page(run: Run, rows: Sequence[NormalizationRow]) -> str:
     """Write the run beside the paper, as Markdown."""
     results = run.results
     parts = [
@@ -102,7 +113,7 @@ def reproduction_page(run: FinishedRun, rows: Sequence[NormalizationRow]) -> str
         markdown(
             ("", *(model.title for model in results.models)),
             [
-                ("paper", *(str(PAPER_MODELS[model.name].n_features) for model in results.models)),
+                ("paper", *(paper_features(model) for model in results.models)),
                 ("this run", *(str(model.n_features) for model in results.models)),
             ],
         ),
@@ -114,12 +125,17 @@ def reproduction_page(run: FinishedRun, rows: Sequence[NormalizationRow]) -> str
     return "\n\n".join(parts) + "\n"
 
 
-def counts_table(run: FinishedRun) -> str:
+def paper_features(model: ModelResult) -> str:
+    """Number of features in the paper; a dash for a model that it does not have."""
+    return str(PAPER_MODELS[model.name].n_features) if model.name in PAPER_MODELS else "–"
+
+
+def counts_table(run: Run) -> str:
     """Tabulate the counts of section 5.2."""
     study = run.results.study
     counts = {
         "images": study.n_images,
-        "images with a mark": int(run.table("marks")["image_id"].nunique()),
+        "images with a mark": study.n_marked_images,
         "readers": study.n_readers,
         "marks": study.n_marks,
         "golden GTs": study.n_golden,
@@ -134,13 +150,13 @@ def counts_table(run: FinishedRun) -> str:
 def model_tables(model: ModelResult, treatment: str) -> list[str]:
     """Both sets of one model; thresholds come from the in-sample scores, as in the paper."""
     counted = next(one for one in model.counted if one.single_reader == treatment)
-    paper = PAPER_MODELS[model.name]
-    test = [row for row in counted.locked if row["source"] == "in_sample"]
+    paper = PAPER_MODELS.get(model.name)
+    locked = counted.locked[counted.locked["source"] == "in_sample"]
     return [
         f"**{model.title}, training + validation**",
-        set_table(paper.training, counted.training.band, None),
+        set_table(paper.training if paper else None, counted.training.band, induces=False),
         f"**{model.title}, test** ({sizes(counted)})",
-        set_table(paper.test, test, [row for row in test if row["measure"] == "fp_per_image"]),
+        set_table(paper.test if paper else None, locked, induces=True),
     ]
 
 
@@ -153,32 +169,38 @@ def sizes(counted: Counted) -> str:
     )
 
 
-def set_table(paper: PaperSet, rows: Rows, induced: Rows | None) -> str:
-    """One set: the paper's rows, and the run's of reached and of all golden GTs."""
+def set_table(paper: PaperSet | None, rows: pd.DataFrame, *, induces: bool) -> str:
+    """One set: the paper's rows where it has the model, and the run's of reached and of all golden GTs."""
     targets = PAPER_MODELS["soft"].training.fp_per_image
-    lines = [("FP per image, paper", *(f"{fp:.2f}" for fp in paper.fp_per_image))]
-    if induced is not None:
-        lines.append(("FP per image, this run", *(f"{row['estimate']:.2f}" for row in at(induced, targets))))
+    lines: list[tuple[str, ...]] = []
+    if paper is not None:
+        lines.append(("FP per image, paper", *(f"{fp:.2f}" for fp in paper.fp_per_image)))
+    if induces:
+        own = rows_at(rows, "fp_per_image", targets)
+        lines.append(("FP per image, this run", *(f"{row['estimate']:.2f}" for row in own)))
     for measure, title in MEASURES.items():
-        lines.append((f"{title}, paper, of reached", *(f"{value:.1f}" for value in getattr(paper, measure))))
+        if paper is not None:
+            told = (f"{value:.1f}" for value in getattr(paper, measure))
+            lines.append((f"{title}, paper, of reached", *told))
         for name, words in ((f"{measure}_reached", "of reached"), (measure, "of all")):
-            own = at([row for row in rows if row["measure"] == name], targets)
+            own = rows_at(rows, name, targets)
             lines.append((f"{title}, this run, {words}", *(with_interval(row) for row in own)))
     return markdown(("threshold at", *(f"{fp:g}" for fp in targets)), lines)
 
 
-def at(rows: Rows, targets: Iterable[float]) -> Rows:
-    """Rows at the FP targets, in their order."""
-    by_target = {row["fp_target"]: row for row in rows}
+def rows_at(rows: pd.DataFrame, measure: str, targets: Iterable[float]) -> list[dict[str, float]]:
+    """Rows of a measure at the FP targets, in their order."""
+    own: list[Any] = rows[rows["measure"] == measure].to_dict("records")
+    by_target = {row["fp_target"]: row for row in own}
     return [by_target[target] for target in targets]
 
 
-def with_interval(row: dict[str, float | None]) -> str:
+def with_interval(row: dict[str, float]) -> str:
     """Per cent with limits."""
     value, low, high = (row[name] for name in ("estimate", "lower", "upper"))
-    if value is None:
+    if isnan(value):
         return "–"
-    limits = "" if low is None or high is None else f" ({100 * low:.0f}–{100 * high:.0f})"
+    limits = "" if isnan(low) or isnan(high) else f" ({100 * low:.0f}–{100 * high:.0f})"
     return f"{100 * value:.1f}{limits}"
 
 

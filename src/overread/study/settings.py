@@ -217,6 +217,8 @@ if TYPE_CHECKING:
     class ModelSections(Section):
         """A section for each model of the registry, under its name."""
 
+        def __getattr__(self, name: str) -> Any: ...
+
 else:
     ModelSections = create_model(
         "ModelSections",
