@@ -141,7 +141,7 @@ def test_the_estimator_minimizes_this_objective(problem, normalization, divide_b
     )
     w, b = model.coef_[0], model.intercept_[0]
     assert objective.value(w, b) == pytest.approx(model.fit_report_.objective, rel=1e-12)
-    assert np.abs(objective.minimum_norm_subgradient(w, b)).max() <= 1e-8 * objective.penalty
+    assert np.abs(objective.minimum_norm_subgradient(w, b)).max() <= 1e-8 * objective.strength
     larger = SoftMILObjective(
         problem.bags,
         lam=1.0001 * model.lambda_max_,
@@ -149,7 +149,7 @@ def test_the_estimator_minimizes_this_objective(problem, normalization, divide_b
         divide_by_features=divide_by_features,
     )
     null = SoftMILLogisticRegression(
-        larger.penalty * (len(w) if divide_by_features else 1),
+        larger.strength * (len(w) if divide_by_features else 1),
         normalization=normalization,
         divide_by_features=divide_by_features,
         standardize=False,

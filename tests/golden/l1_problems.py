@@ -1,4 +1,5 @@
-"""Small seeded problems, the same under every NumPy, that the peers solve for ``l1_logistic.json``."""
+"""Small seeded problems, the same under every NumPy, that the peers solve for ``l1_logistic.json`` and
+``elastic_net.json``."""
 
 from __future__ import annotations
 

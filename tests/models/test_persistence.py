@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,17 @@ from hypothesis import strategies as st
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError, ModelFileError, StorageError
-from overread.models import SavedModel, SoftMILLogisticRegression, SoftMILPath, load, save
+from overread.models import (
+    L1,
+    ElasticNet,
+    Penalty,
+    RaykarCrowd,
+    SavedModel,
+    SoftMILLogisticRegression,
+    SoftMILPath,
+    load,
+    save,
+)
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +92,51 @@ def test_a_path_comes_back_too(path_model, tmp_path, mil):
     assert again.decision_function(bags).tobytes() == path_model.decision_function(bags).tobytes()
     assert again.model(2).coef_.tobytes() == path_model.model(2).coef_.tobytes()
     assert set(vars(again)) == set(vars(path_model))
+
+
+@pytest.mark.parametrize("penalty", [L1(), ElasticNet(0.25), "elastic_net"])
+@pytest.mark.parametrize("kind", [SoftMILLogisticRegression, SoftMILPath])
+def test_a_penalty_comes_back(kind, penalty, mil, tmp_path):
+    fitted = kind(penalty=penalty).fit(mil.X, mil.y, bags=mil.ids)
+    file = fitted.save(tmp_path / "model.json")
+    again = load(file)
+    assert again.penalty == penalty
+    assert again.decision_function(mil.bags).tobytes() == fitted.decision_function(mil.bags).tobytes()
+    assert again.save(tmp_path / "again.json").read_bytes() == file.read_bytes()
+
+
+def test_the_crowd_model_keeps_its_penalty(mil, tmp_path):
+    votes = np.tile((mil.y > 0).astype(float)[:, None], (1, 3))
+    fitted = RaykarCrowd(0.01, penalty=ElasticNet(0.5), max_rounds=200).fit(mil.X, votes, bags=mil.ids)
+    assert load(fitted.save(tmp_path / "crowd.json")).penalty == ElasticNet(0.5)
+
+
+def test_a_model_with_l1_has_the_bytes_it_had_before_there_were_penalties(saved):
+    assert b"penalty" not in saved
+
+
+@pytest.mark.parametrize("name", ["soft_model_schema_1.json", "soft_path_schema_1.json"])
+def test_files_from_before_there_were_penalties_are_read(name, tmp_path):
+    file = Path(__file__).parents[1] / "golden" / name
+    old = json.loads(file.read_bytes())["payload"]
+    assert "penalty" not in old["parameters"]
+    model = load(file)
+    assert model.penalty == "l1"
+    new = json.loads(model.save(tmp_path / "new.json").read_bytes())["payload"]
+    assert (new["parameters"], new["fitted"]) == (old["parameters"], old["fitted"])
+
+
+def test_a_penalty_that_nobody_knows_cannot_be_saved(mil, tmp_path):
+    class Own(Penalty):
+        name = "l1"
+        kink = 1.0
+
+        def value(self, w):
+            return float(np.abs(w).sum())
+
+    fitted = SoftMILLogisticRegression(0.01, penalty=Own()).fit(mil.X, mil.y, bags=mil.ids)
+    with pytest.raises(InvalidInputError, match="the parameter penalty is a Own"):
+        fitted.save(tmp_path / "model.json")
 
 
 def test_a_path_with_an_array_of_lambdas(mil, tmp_path):
@@ -232,6 +288,13 @@ DELETE = object()
         ("parameters.lam", {"a": 1}, "parameters.lam"),
         ("parameters.lam", DELETE, "lacks"),
         ("parameters.extra", 1, "unknown"),
+        ("parameters.penalty", "l1", "is the default"),
+        ("parameters.penalty", {"name": "l2"}, "parameters.penalty must be"),
+        ("parameters.penalty", {"name": ["l1"]}, "parameters.penalty must be"),
+        ("parameters.penalty", {"name": "elastic_net"}, "lacks.*l1_ratio"),
+        ("parameters.penalty", {"name": "elastic_net", "l1_ratio": 2.0}, "is no penalty"),
+        ("parameters.penalty", {"name": "elastic_net", "l1_ratio": [0.5]}, "is no penalty"),
+        ("parameters.penalty", {"name": "l1", "l1_ratio": 0.5}, "unknown"),
         ("fitted", None, "object"),
         ("fitted.coef_", DELETE, "lacks.*coef_"),
         ("fitted.extra_", 1, "unknown.*extra_"),
@@ -340,10 +403,13 @@ def test_the_public_names():
     import overread.models
 
     assert overread.models.__all__ == [
+        "L1",
         "RVMMIL",
         "DawidSkene",
+        "ElasticNet",
         "FitReport",
         "PathProgress",
+        "Penalty",
         "RVMReport",
         "RaykarCrowd",
         "ReaderMixture",

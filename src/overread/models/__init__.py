@@ -1,4 +1,4 @@
-"""The soft multiple-instance model with L1, the baselines and crowd models beside it; saving, and export."""
+"""The soft multiple-instance model with its penalties, the baselines and crowd models beside it; saving, and export."""
 
 from overread.models.boosted import BoostedBags
 from overread.models.crowd.dawid_skene import DawidSkene
@@ -6,6 +6,9 @@ from overread.models.crowd.raykar import RaykarCrowd
 from overread.models.loss.objective import SoftMILObjective
 from overread.models.mixture import ReaderMixture
 from overread.models.onnx_export import export_onnx
+from overread.models.penalties.elastic_net import ElasticNet
+from overread.models.penalties.l1 import L1
+from overread.models.penalties.penalty import Penalty
 from overread.models.persistence import SavedModel, load, save
 from overread.models.plots import reader_importance_figure
 from overread.models.report import FitReport
@@ -15,11 +18,14 @@ from overread.models.soft_path import PathProgress, SoftMILPath
 from overread.models.tuning import Tuning, tune
 
 __all__ = [
+    "L1",
     "RVMMIL",
     "BoostedBags",
     "DawidSkene",
+    "ElasticNet",
     "FitReport",
     "PathProgress",
+    "Penalty",
     "RVMReport",
     "RaykarCrowd",
     "ReaderMixture",

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.errors import InvalidInputError, ModelFileError
+from overread.models.penalties.penalty import Penalty
+from overread.models.penalties.registry import PENALTIES
 
 __all__ = [
     "Classes",
@@ -292,13 +294,18 @@ def check_keys(data: Any, wanted: Mapping[str, Any] | set[str], place: Place) ->
 
 
 def encode_parameter(value: Any, name: str) -> Any:
-    """Plain JSON for a constructor's parameter: nothing, a flag, a number, text, or a list of these."""
+    """Plain JSON for a constructor's parameter: nothing, a flag, a number, text, a list of these, or a penalty."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple | range):
         return [encode_parameter(item, name) for item in value]
+    if isinstance(value, Penalty) and PENALTIES.get(value.name) is type(value):
+        return {
+            "name": value.name,
+            **{key: encode_parameter(part, name) for key, part in vars(value).items()},
+        }
     raise InvalidInputError(
         f"the parameter {name} is a {type(value).__name__}, which a model file cannot hold: "
         "set it to a number, text or None (for random_state, to the seed in the fit report)"
@@ -311,7 +318,20 @@ def decode_parameter(data: Any, place: Place) -> Any:
         return [decode_parameter(item, place.at(i)) for i, item in enumerate(data)]
     if data is None or isinstance(data, bool | int | float | str):
         return data
+    if isinstance(data, dict) and str(data.get("name")) in PENALTIES:
+        return _decode_penalty(data, place)
     raise place.fail("must be null, a flag, a number, text, or a list of these")
+
+
+def _decode_penalty(data: dict[str, Any], place: Place) -> Penalty:
+    cls: Any = PENALTIES[str(data["name"])]
+    values = check_keys(data, {"name"} | {member.name for member in fields(cls)}, place)
+    try:
+        return cls(
+            **{key: decode_parameter(part, place.at(key)) for key, part in values.items() if key != "name"}
+        )
+    except InvalidInputError as error:
+        raise place.fail(f"is no penalty: {error}") from error
 
 
 def _shown(data: Any) -> str:

@@ -81,7 +81,7 @@ def _is_better(problem: Problem, lam: float, start: Start) -> bool:
     solver = problem.solver(0)
     null = solver.point.loss
     solver.start(*start)
-    return solver.point.loss + lam * float(np.abs(start[0]).sum()) < null
+    return solver.point.loss + lam * problem.penalty.value(start[0]) < null
 
 
 def _witness_fit(problem: Problem, lam: float, effort: Effort, number: int) -> Fit:

@@ -8,7 +8,7 @@ A file is one JSON object::
     payload   kind        name of the model's class
               overread    version of this package
               libraries   versions of what it ran on
-              parameters  of the constructor
+              parameters  of the constructor; those in `later_parameters` only where they are not the default
               fitted      attributes, each as its `Field` says
 
 Numbers are written so that they come back bit by bit. No time and no machine is recorded: the same model gives
@@ -59,6 +59,9 @@ class SavedModel:
     """
 
     kind: ClassVar[str]
+    # Parameters younger than the schema. They are left out at their default, so that a model that does without
+    # them has the same bytes as before they were there, and its old files are read.
+    later_parameters: ClassVar[frozenset[str]] = frozenset()
     saved_fields: ClassVar[Mapping[str, Field]]
 
     def __init_subclass__(cls, *, kind: str | None = None, **others: Any) -> None:
@@ -150,17 +153,27 @@ def load(path: str | Path) -> Any:
 
 
 def _payload(model: SavedModel) -> dict[str, Any]:
-    parameters = model.get_params(deep=False)  # type: ignore[attr-defined]
+    parameters: dict[str, Any] = model.get_params(deep=False)  # type: ignore[attr-defined]
+    defaults = _later_defaults(type(model))
     return {
         "kind": model.kind,
         "overread": overread.__version__,
         "libraries": {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
-        "parameters": {name: encode_parameter(value, name) for name, value in parameters.items()},
+        "parameters": {
+            name: encode_parameter(value, name)
+            for name, value in parameters.items()
+            if name not in defaults or value != defaults[name]
+        },
         "fitted": {
             name: None if field.optional and not hasattr(model, name) else field.encode(getattr(model, name))
             for name, field in model.saved_fields.items()
         },
     }
+
+
+def _later_defaults(cls: Any) -> dict[str, Any]:
+    parameters = cls().get_params(deep=False)
+    return {name: parameters[name] for name in cls.later_parameters}
 
 
 def _read(path: Path) -> bytes:
@@ -200,15 +213,20 @@ def _restore(payload: dict[str, Any]) -> Any:
     if kind not in _KINDS:
         raise place.at("kind").fail(f"is {kind[:40]!r}, which is none of {sorted(_KINDS)}")
     cls: Any = _KINDS[kind]
-    parameters = check_keys(payload["parameters"], cls().get_params(deep=False), place.at("parameters"))
-    model = cls(
-        **{
-            name: decode_parameter(value, place.at(f"parameters.{name}"))
-            for name, value in parameters.items()
-        }
-    )
+    model = cls(**_decode_parameters(cls, payload["parameters"], place.at("parameters")))
     fitted = check_keys(payload["fitted"], cls.saved_fields, place.at("fitted"))
     for name, field in cls.saved_fields.items():
         if not (field.optional and fitted[name] is None):
             setattr(model, name, field.decode(fitted[name], place.at(f"fitted.{name}")))
     return model
+
+
+def _decode_parameters(cls: Any, data: Any, place: Place) -> dict[str, Any]:
+    defaults = _later_defaults(cls)
+    given = set(data) if isinstance(data, dict) else set()
+    parameters = check_keys(data, set(cls().get_params(deep=False)) - (set(defaults) - given), place)
+    decoded = {name: decode_parameter(value, place.at(name)) for name, value in parameters.items()}
+    for name in given & set(defaults):
+        if decoded[name] == defaults[name]:
+            raise place.at(name).fail("is the default, which `save` leaves out")
+    return decoded

@@ -16,6 +16,8 @@ from overread.errors import DataWarning, InvalidInputError
 from overread.models.loss.bag_loss import BagLoss
 from overread.models.loss.pooling import find_pooling
 from overread.models.loss.weights import weigh_bags
+from overread.models.penalties.penalty import Penalty
+from overread.models.penalties.registry import find_penalty
 from overread.models.scaling import Design, make_design
 from overread.models.solver.newton import NewtonSolver, Solution
 from overread.models.solver.path import null_intercept
@@ -39,13 +41,14 @@ class Effort:
 
 @dataclass(frozen=True)
 class Problem:
-    """A fit made ready: the loss, the standardized features, and the units of lambda.
+    """A fit made ready: the loss, the penalty, the standardized features, and the units of lambda.
 
     The solver works with weights that sum to 1, so that objectives of size 1 are compared whatever the
     normalization; `unit` is what its objective is to be multiplied by, and `lam_unit` its lambda.
     """
 
     loss: BagLoss
+    penalty: Penalty
     design: Design
     labels: SoftLabels
     fit_intercept: bool
@@ -63,7 +66,7 @@ class Problem:
     @property
     def lambda_max(self) -> float:
         """Smallest lambda, in the user's unit, that gives w = 0."""
-        return float(np.abs(self._null_gradient).max(initial=0.0)) / self.lam_unit
+        return self.penalty.lambda_max(self._null_gradient) / self.lam_unit
 
     @cached_property
     def _null_gradient(self) -> Floats:
@@ -73,7 +76,12 @@ class Problem:
 
     def _solver(self, seed: int, loss: BagLoss) -> NewtonSolver:
         return NewtonSolver(
-            self.design.Xt, loss, fit_intercept=self.fit_intercept, norms=self.design.norms, seed=seed
+            self.design.Xt,
+            loss,
+            self.penalty,
+            fit_intercept=self.fit_intercept,
+            norms=self.design.norms,
+            seed=seed,
         )
 
     def is_separated(self, solution: Solution) -> bool:
@@ -123,6 +131,7 @@ def prepare_for(estimator: Any, bags: Bags, y: Any, sample_weight: Any, reader_w
         fit_intercept=estimator.fit_intercept,
         standardize=estimator.standardize,
         pooling=estimator.pooling,
+        penalty=estimator.penalty,
     )
 
 
@@ -137,13 +146,16 @@ def prepare(
     fit_intercept: bool,
     standardize: bool,
     pooling: str,
+    penalty: str | Penalty = "l1",
 ) -> Problem:
-    """Check labels and weights, standardize, and find the start at w = 0."""
+    """Check labels, weights and penalty, standardize, and find the start at w = 0."""
     weighed = weigh_bags(
         bags, y, sample_weight=sample_weight, reader_weight=reader_weight, normalization=normalization
     )
     labels, repetitions, weight = weighed.labels, weighed.sample_weight, weighed.weight
     unit = float(weight.sum())
+    chosen = find_penalty(penalty)
+    chosen.check(bags.n_features)
     _warn_if_constant(labels)
     loss = BagLoss.build(bags.offsets, labels.probability, weight / unit, find_pooling(pooling))
     row_weight = np.repeat(repetitions / repetitions.max(), bags.sizes)
@@ -165,7 +177,7 @@ def prepare(
         )
     lam_unit = 1.0 / unit / (bags.n_features if divide_by_features else 1)
     null = null_intercept(loss) if fit_intercept else 0.0
-    return Problem(loss, design, labels, fit_intercept, unit, lam_unit, null)
+    return Problem(loss, chosen, design, labels, fit_intercept, unit, lam_unit, null)
 
 
 def _warn_if_constant(labels: SoftLabels) -> None:

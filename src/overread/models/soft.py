@@ -1,4 +1,4 @@
-"""Soft-label multiple-instance logistic regression with L1: the paper's model as a scikit-learn classifier."""
+"""Soft-label multiple-instance logistic regression, sparse: the paper's model as a scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from overread.models.fields import Classes, Field, Flag, Float, FloatArray, Inte
 from overread.models.fitting import fit_one_lambda, make_report, single_threaded_blas, warn_about
 from overread.models.loss.pooling import PoolingName
 from overread.models.loss.weights import NormalizationName
+from overread.models.penalties.penalty import Penalty
 from overread.models.persistence import SavedModel
 from overread.models.prediction import LinearBagClassifier, read_bags
 from overread.models.preparation import check_number, effort_of, prepare_for
@@ -27,20 +28,24 @@ DEFAULT_FRACTION = 0.1
 
 
 class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLogisticRegression"):
-    """Noisy-or multiple-instance logistic regression on soft labels, kept compact by an L1 penalty.
+    """Noisy-or multiple-instance logistic regression on soft labels, kept compact by L1 or the elastic net.
 
     Minimizes the paper's equation (1), section 4,
 
-        F(w, b) = sum_mu a_mu D_mu(w, b) + lam |w|_1,
+        F(w, b) = sum_mu a_mu D_mu(w, b) + lam R(w),
         D_mu = -[p~ log p + (1 - p~) log(1 - p)],    p = 1 - prod_k (1 - sigma(w'x_k + b)),
 
-    with the weights a_mu of `normalization`, `sample_weight` and `reader_weight`, and b unpenalized. The
-    problem is not convex once a bag has two instances: ``fit_report_`` is a certificate of what was reached.
+    with the weights a_mu of `normalization`, `sample_weight` and `reader_weight`, and b unpenalized; R(w) = |w|_1 in
+    the paper, and l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|_2^2 for ``penalty=ElasticNet(l1_ratio)``. The problem is
+    not convex once a bag has two instances: ``fit_report_`` is a certificate of what was reached.
 
     Parameters
     ----------
     lam
-        Penalty; None means a tenth of the smallest one that gives w = 0.
+        Strength of the penalty; None means a tenth of the smallest one that gives w = 0.
+    penalty
+        R: "l1", or an object as `overread.models.ElasticNet`. As R penalizes standardized coefficients
+        (see `standardize`), so does the elastic net's ridge.
     normalization
         "none" (sum over bags), "bags" (1/M) or "class" (1/M+ and 1/M-); section 4.1 of the paper.
     divide_by_features
@@ -56,7 +61,7 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
         Number of starts; the best stationary point is kept. The first is w = 0, followed down to lam at two
         paces; each other is the fit to one random instance of each bag. Ignored where the problem is convex.
     tol
-        Largest violation of the optimality conditions, relative to lam.
+        Largest violation of the optimality conditions, relative to lam (times l1_ratio for the elastic net).
     max_iter
         Newton steps allowed for a penalty.
     warm_start
@@ -90,6 +95,7 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
     array([0.74, 0.01, 0.  ])
     """
 
+    later_parameters = frozenset({"penalty"})
     saved_fields: ClassVar[Mapping[str, Field]] = {
         "n_features_in_": Length("d"),
         "feature_names_in_": Names("d", optional=True),
@@ -109,6 +115,7 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
         self,
         lam: float | None = None,
         *,
+        penalty: str | Penalty = "l1",
         normalization: NormalizationName = "bags",
         divide_by_features: bool = False,
         fit_intercept: bool = True,
@@ -121,6 +128,7 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.lam = lam
+        self.penalty = penalty
         self.normalization = normalization
         self.divide_by_features = divide_by_features
         self.fit_intercept = fit_intercept

@@ -28,6 +28,7 @@ from overread.models.fields import (
 from overread.models.fitting import make_report, single_threaded_blas, warn_about
 from overread.models.loss.pooling import PoolingName, pool
 from overread.models.loss.weights import NormalizationName
+from overread.models.penalties.penalty import Penalty
 from overread.models.persistence import SavedModel
 from overread.models.prediction import bags_to_score, linear_scores, read_bags
 from overread.models.preparation import check_number, effort_of, prepare_for
@@ -59,7 +60,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         `min_ratio` lambda_max.
     n_lambdas, min_ratio
         The grid, where `lambdas` is None.
-    normalization, divide_by_features, fit_intercept, standardize, pooling, tol, max_iter, random_state
+    penalty, normalization, divide_by_features, fit_intercept, standardize, pooling, tol, max_iter, random_state
         As in `SoftMILLogisticRegression`; max_iter is per penalty.
 
     Attributes
@@ -85,6 +86,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
     [0, 1, 1]
     """
 
+    later_parameters = frozenset({"penalty"})
     saved_fields: ClassVar[Mapping[str, Field]] = {
         "n_features_in_": Length("d"),
         "feature_names_in_": Names("d", optional=True),
@@ -107,6 +109,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         *,
         n_lambdas: int = 30,
         min_ratio: float = 0.01,
+        penalty: str | Penalty = "l1",
         normalization: NormalizationName = "bags",
         divide_by_features: bool = False,
         fit_intercept: bool = True,
@@ -119,6 +122,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         self.lambdas = lambdas
         self.n_lambdas = n_lambdas
         self.min_ratio = min_ratio
+        self.penalty = penalty
         self.normalization = normalization
         self.divide_by_features = divide_by_features
         self.fit_intercept = fit_intercept

@@ -7,7 +7,7 @@ from tests.golden.crowd_problems import make_bag_crowd
 from tests.models.crowd.test_intervals import second_differences
 
 from overread.bags import Bags
-from overread.models import RaykarCrowd
+from overread.models import ElasticNet, RaykarCrowd
 from overread.models.crowd.expectation import Prior, Priors, Skills, expect
 from overread.models.crowd.intervals import observed_information
 from overread.models.crowd.label_information import label_part
@@ -17,12 +17,18 @@ FLAT = Priors(Prior(1, 1), Prior(1, 1))
 
 
 @pytest.mark.parametrize("pooling", ["noisy_or", "noisy_or_mean", "mean", "log_sum_exp"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_variances_are_those_of_the_likelihood(pooling, fit_intercept):
+@pytest.mark.parametrize(("fit_intercept", "l1_ratio"), [(True, 1.0), (False, 1.0), (True, 0.2)])
+def test_variances_are_those_of_the_likelihood(pooling, fit_intercept, l1_ratio):
     problem = make_bag_crowd(n_bags=400, n_readers=4, votes_per_bag=4, seed=3)
     bags = Bags.from_ids(problem.X, problem.bag_of_row)
     model = RaykarCrowd(
-        lam=0.005, pooling=pooling, fit_intercept=fit_intercept, round_tol=1e-13, tol=1e-9, max_rounds=3000
+        lam=0.005,
+        penalty=ElasticNet(l1_ratio),
+        pooling=pooling,
+        fit_intercept=fit_intercept,
+        round_tol=1e-13,
+        tol=1e-9,
+        max_rounds=3000,
     ).fit(bags, problem.votes)
     R, used = 4, np.flatnonzero(model.coef_[0])
     assert len(used)
@@ -34,7 +40,8 @@ def test_variances_are_those_of_the_likelihood(pooling, fit_intercept):
         w = theta[2 * R : 2 * R + len(used)]
         z = X @ w + (theta[-1] if fit_intercept else offset)
         log_p, log_q = pool(z, bags.offsets, pooling)
-        return -expect(problem.votes, skills, log_p, log_q).log_likelihood
+        ridge = 400 * 0.005 * (1 - l1_ratio)
+        return -expect(problem.votes, skills, log_p, log_q).log_likelihood + ridge / 2 * w @ w
 
     w = model.coef_[0][used] * scale
     offset = model.intercept_[0] + centre @ model.coef_[0][used]

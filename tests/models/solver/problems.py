@@ -6,6 +6,7 @@ import numpy as np
 
 from overread.models.loss.bag_loss import BagLoss
 from overread.models.loss.pooling import POOLINGS
+from overread.models.penalties.l1 import L1
 from overread.models.solver.newton import NewtonSolver
 from overread.models.solver.path import null_intercept
 
@@ -23,9 +24,14 @@ def draw(n_rows=400, n_columns=30, bag_size=1, seed=0, dtype=np.float64):
     return np.ascontiguousarray(Xt[:, loss.order].astype(dtype)), loss
 
 
-def solver_at_zero(Xt, loss, *, fit_intercept=True, seed=0):
+def solver_at_zero(Xt, loss, *, penalty=L1(), fit_intercept=True, seed=0):  # noqa: B008 - it is frozen
     solver = NewtonSolver(
-        Xt, loss, fit_intercept=fit_intercept, norms=np.linalg.norm(Xt.astype(float), axis=1), seed=seed
+        Xt,
+        loss,
+        penalty,
+        fit_intercept=fit_intercept,
+        norms=np.linalg.norm(Xt.astype(float), axis=1),
+        seed=seed,
     )
     solver.start(np.zeros(len(Xt)), null_intercept(loss) if fit_intercept else 0.0)
     return solver

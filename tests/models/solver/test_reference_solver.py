@@ -1,6 +1,6 @@
 """The solver beside a slow and obvious one: accelerated proximal gradient, from the equations, in plain numpy.
 
-The paper used Schmidt's L1General; any correct method for D(w) + lam |w| must stop at the same stationary points.
+The paper used Schmidt's L1General; any correct method for D(w) + lam R(w) must stop at the same stationary points.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from overread.bags import Bags
-from overread.models import SoftMILLogisticRegression, SoftMILObjective
+from overread.models import ElasticNet, SoftMILLogisticRegression, SoftMILObjective
 
 POOLINGS = ("noisy_or", "noisy_or_mean", "log_sum_exp", "mean")
 NORMALIZATIONS = ("none", "bags", "class")
@@ -53,11 +53,16 @@ class PlainObjective:
         return self.a @ D, np.append(self.X.T @ residual, residual.sum())
 
 
-def soft_threshold(v, t):
-    return np.sign(v) * np.maximum(np.abs(v) - t, 0)
+def prox(v, t, l1_ratio):
+    """Of t times the elastic net, t one number a coordinate."""
+    return np.sign(v) * np.maximum(np.abs(v) - t * l1_ratio, 0) / (1 + t * (1 - l1_ratio))
 
 
-def proximal_gradient(objective, theta, lam, *, fit_intercept, tol=1e-11, max_iter=200_000):
+def penalty_of(w, l1_ratio):
+    return l1_ratio * np.abs(w).sum() + (1 - l1_ratio) / 2 * w @ w
+
+
+def proximal_gradient(objective, theta, lam, *, fit_intercept, l1_ratio=1.0, tol=1e-11, max_iter=200_000):
     """FISTA with backtracking, restarted whenever its momentum points uphill; stops at |subgradient| <= tol sum a."""
     free = np.append(np.ones(len(theta) - 1), float(fit_intercept))
     penalty = np.append(np.full(len(theta) - 1, lam), 0.0)
@@ -67,7 +72,7 @@ def proximal_gradient(objective, theta, lam, *, fit_intercept, tol=1e-11, max_it
         D, g = objective.value_and_gradient(y)
         g = g * free
         while True:
-            new = soft_threshold(y - step * g, step * penalty)
+            new = prox(y - step * g, step * penalty, l1_ratio)
             move = new - y
             bound = D + g @ move + move @ move / (2 * step)
             if objective.value_and_gradient(new)[0] <= bound + 1e-15 * scale:
@@ -101,12 +106,14 @@ def weights_of(labels, normalization):
     return np.full(len(labels), 1.0 if normalization == "none" else 1 / len(labels))
 
 
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.4])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("normalization", NORMALIZATIONS)
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_same_stationary_points_as_proximal_gradient(pooling, normalization, fit_intercept):
+def test_same_stationary_points_as_proximal_gradient(pooling, normalization, fit_intercept, l1_ratio):
     bags, labels = make_problem(seed=3)
-    settings = {"normalization": normalization, "pooling": pooling}
+    penalty = "l1" if l1_ratio == 1 else ElasticNet(l1_ratio)
+    settings = {"normalization": normalization, "pooling": pooling, "penalty": penalty}
     model = SoftMILLogisticRegression(
         **settings, fit_intercept=fit_intercept, standardize=False, tol=1e-9, max_iter=1000
     )
@@ -114,13 +121,15 @@ def test_same_stationary_points_as_proximal_gradient(pooling, normalization, fit
         bags.instances, bags.bag_of_instance, labels, weights_of(labels, normalization), pooling
     )
     lambda_max = model.fit(bags, labels).lambda_max_
-    theta = proximal_gradient(plain, np.zeros(8), 2 * lambda_max, fit_intercept=fit_intercept)
+    how = {"fit_intercept": fit_intercept, "l1_ratio": l1_ratio}
+    theta = proximal_gradient(plain, np.zeros(8), 2 * lambda_max, **how)
     assert not theta[:-1].any()
-    assert np.abs(plain.value_and_gradient(theta)[1][:-1]).max() == pytest.approx(lambda_max, rel=1e-7)
+    largest = np.abs(plain.value_and_gradient(theta)[1][:-1]).max()
+    assert largest / l1_ratio == pytest.approx(lambda_max, rel=1e-7)
     for fraction in (0.5, 0.1, 0.02):
         lam = fraction * lambda_max
-        theta = proximal_gradient(plain, theta, lam, fit_intercept=fit_intercept)
-        reference = plain.value_and_gradient(theta)[0] + lam * np.abs(theta[:-1]).sum()
+        theta = proximal_gradient(plain, theta, lam, **how)
+        reference = plain.value_and_gradient(theta)[0] + lam * penalty_of(theta[:-1], l1_ratio)
         model.set_params(lam=lam).fit(bags, labels)
         assert model.fit_report_.objective == pytest.approx(reference, rel=1e-9)
         assert np.array_equal(model.coef_[0] != 0, theta[:-1] != 0)

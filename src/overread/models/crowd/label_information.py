@@ -10,6 +10,7 @@ from overread.bags import Bags
 from overread.models.crowd.intervals import LabelPart
 from overread.models.loss.bag_loss import BagLoss
 from overread.models.loss.pooling import Pooling, find_pooling
+from overread.models.penalties.registry import find_penalty
 from overread.models.prediction import linear_scores
 from overread.models.rvm.information import information_matrix
 from overread.models.soft import SoftMILLogisticRegression
@@ -25,8 +26,9 @@ RELATIVE_RIDGE = 1e-10
 def label_part(model: SoftMILLogisticRegression, bags: Bags, posterior: Floats) -> LabelPart:
     """Return the derivatives with respect to the weights in use and the intercept, on their fitted scale.
 
-    The penalty is linear where no weight changes its sign and so adds nothing. D is the second derivative of the soft
-    divergence; where bags bend it the wrong way, its positive semidefinite stand-in, as in `RVMMIL`.
+    The kinks of the penalty are linear where no weight changes its sign and so add nothing; its smooth part, where it
+    has one, adds its curvature to D, the second derivative of the soft divergence. Where bags bend the divergence
+    the wrong way, its positive semidefinite stand-in is taken, as in `RVMMIL`.
     """
     used = np.flatnonzero(model.coef_[0])
     scale = np.where(model.scale_[used] > 0, model.scale_[used], 1.0)
@@ -36,7 +38,10 @@ def label_part(model: SoftMILLogisticRegression, bags: Bags, posterior: Floats) 
     columns = np.column_stack([X, np.ones(len(X))]) if model.fit_intercept else X
     difference = np.add.reduceat(columns * _slope(z, bags, pooling)[:, None], bags.offsets[:-1], axis=0)
     loss = BagLoss.build(bags.offsets, posterior, np.ones(len(bags)), pooling)
-    return LabelPart(difference, _positive_information(X, z, loss, fit_intercept=model.fit_intercept))
+    information = _positive_information(X, z, loss, fit_intercept=model.fit_intercept)
+    bend = find_penalty(model.penalty).on(used).curvature(model.coef_[0, used] * scale)
+    information[np.diag_indices(len(used))] += len(bags) * model.lam_ * bend
+    return LabelPart(difference, information)
 
 
 def _slope(z: Floats, bags: Bags, pooling: Pooling) -> Floats:

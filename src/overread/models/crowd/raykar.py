@@ -19,6 +19,8 @@ from overread.models.crowd.votes import read_votes
 from overread.models.fields import Classes, Field, Flag, Float, FloatArray, Length, Names, Record
 from overread.models.fitting import warn_about
 from overread.models.loss.pooling import PoolingName
+from overread.models.penalties.penalty import Penalty
+from overread.models.penalties.registry import find_penalty
 from overread.models.prediction import LinearBagClassifier, read_bags
 from overread.models.preparation import check_number
 from overread.models.report import FitReport
@@ -34,7 +36,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
 
     Maximizes, with p_i the noisy-or probability of bag i and A, B as in `overread.models.crowd.expectation`,
 
-        L = sum_i log(p_i A_i + (1 - p_i) B_i) + log prior(skills) - M lam |w|_1,    M bags.
+        L = sum_i log(p_i A_i + (1 - p_i) B_i) + log prior(skills) - M lam R(w),    M bags.
 
     The E-step gives the posterior of each label; the M-step for (w, b) is `SoftMILLogisticRegression` with the
     posteriors as soft labels, warm-started, so that no round lowers L. A stationary point, not a global one.
@@ -46,7 +48,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         that gives w = 0 for the labels of the first round, kept for all rounds.
     sensitivity_prior, specificity_prior
         (a, b) of Beta priors, at least 1; (1, 1) is maximum likelihood.
-    fit_intercept, standardize, pooling, random_state
+    penalty, fit_intercept, standardize, pooling, random_state
         As in `SoftMILLogisticRegression`.
     tol, max_iter
         Of each M-step, as in `SoftMILLogisticRegression`.
@@ -58,7 +60,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
     posterior_ : ndarray of shape (n_bags,)
         Probability of label 1 given votes and features.
     reader_skills_ : pandas.DataFrame
-        As in `DawidSkene`. The intervals take the chosen features as given and lam |w|_1 as it is.
+        As in `DawidSkene`. The intervals take the chosen features as given and lam R(w) as it is.
     coef_, intercept_, center_, scale_, lam_, lambda_max_, fit_report_
         Of the last M-step, as in `SoftMILLogisticRegression`.
     objectives_, n_iter_, converged_
@@ -67,6 +69,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         As in `DawidSkene`.
     """
 
+    later_parameters = frozenset({"penalty"})
     saved_fields: ClassVar[Mapping[str, Field]] = {
         "n_features_in_": Length("d"),
         "feature_names_in_": Names("d", optional=True),
@@ -86,6 +89,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         self,
         lam: float | None = None,
         *,
+        penalty: str | Penalty = "l1",
         sensitivity_prior: tuple[float, float] = (1.0, 1.0),
         specificity_prior: tuple[float, float] = (1.0, 1.0),
         fit_intercept: bool = True,
@@ -98,6 +102,7 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         random_state: int | None = None,
     ) -> None:
         self.lam = lam
+        self.penalty = penalty
         self.sensitivity_prior = sensitivity_prior
         self.specificity_prior = specificity_prior
         self.fit_intercept = fit_intercept
@@ -155,11 +160,13 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
         self._fit_soft(model, bags, posterior)
         log_q, log_p = model.predict_log_proba(bags).T
         penalized = model.coef_[0] * (model.scale_ if self.standardize else 1.0)
-        return LabelStep(log_p, log_q, -len(bags) * model.lam_ * float(np.abs(penalized).sum()))
+        strength = len(bags) * model.lam_
+        return LabelStep(log_p, log_q, -strength * find_penalty(self.penalty).value(penalized))
 
     def _soft_model(self) -> SoftMILLogisticRegression:
         return SoftMILLogisticRegression(
             self.lam,
+            penalty=self.penalty,
             fit_intercept=self.fit_intercept,
             standardize=self.standardize,
             pooling=self.pooling,

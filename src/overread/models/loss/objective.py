@@ -1,8 +1,8 @@
 """The objective F(w, b) with its derivatives: what the solver minimizes, open to inspection.
 
-In the paper's words (section 4, equation "KL and L1", and the appendix), with z_k = w'x_k + b:
+In the paper's words (section 4, equation "KL and L1", and the appendix), with z_k = w'x_k + b and R(w) = |w|_1:
 
-    F(w, b) = D(w, b) + lam |w|_1,          D = sum_mu a_mu D_mu,
+    F(w, b) = D(w, b) + lam R(w),           D = sum_mu a_mu D_mu,
     D_mu    = -[p~ log p + (1 - p~) log(1 - p)],     p = 1 - prod_k (1 - sigma(z_k)),
     g_mu    = -(p~/p - 1) x^g,                       x^g = sum_k sigma(z_k) x_k,
     H_mu    = -[(p~/p - 1) sum_k c_k x_k x_k' - p~ beta (beta + 1) x^g x^g'],
@@ -25,6 +25,8 @@ from overread.errors import InvalidInputError
 from overread.models.loss.bag_loss import BagLoss
 from overread.models.loss.pooling import PoolingName, find_pooling
 from overread.models.loss.weights import NormalizationName, weigh_bags
+from overread.models.penalties.penalty import Penalty
+from overread.models.penalties.registry import find_penalty
 
 __all__ = ["SoftMILObjective"]
 
@@ -44,8 +46,8 @@ class SoftMILObjective:
     y
         Soft labels in [0, 1] or two classes; None means those that the bags carry.
     lam
-        Penalty.
-    normalization, divide_by_features, pooling
+        Strength of the penalty.
+    penalty, normalization, divide_by_features, pooling
         As in `overread.models.SoftMILLogisticRegression`.
     sample_weight, reader_weight
         As in `overread.models.SoftMILLogisticRegression.fit`.
@@ -55,7 +57,9 @@ class SoftMILObjective:
     weights
         Weight of each bag's divergence: normalization, sample and reader weights in one number.
     penalty
-        Factor of |w|_1: lam, or lam / d.
+        R, a `Penalty`.
+    strength
+        Its factor: lam, or lam / d.
     entropy
         sum_mu a_mu h(p~_mu), h(p) = -p log p - (1 - p) log(1 - p). What the Kullback-Leibler divergence lacks of
         the cross-entropy; it does not depend on w, so both have the same minimum and derivatives.
@@ -77,6 +81,7 @@ class SoftMILObjective:
         y: Any = None,
         *,
         lam: float = 0.0,
+        penalty: str | Penalty = "l1",
         normalization: NormalizationName = "bags",
         divide_by_features: bool = False,
         pooling: PoolingName = "noisy_or",
@@ -93,14 +98,16 @@ class SoftMILObjective:
         )
         probability = weighed.labels.probability
         self.weights = weighed.weight
-        self.penalty = lam / bags.n_features if divide_by_features else lam
+        self.penalty = find_penalty(penalty)
+        self.penalty.check(bags.n_features)
+        self.strength = lam / bags.n_features if divide_by_features else lam
         self.entropy = float(self.weights @ entropies(probability))
         self._loss = BagLoss.build(bags.offsets, probability, self.weights, find_pooling(pooling))
         self._X = np.ascontiguousarray(bags.instances[self._loss.order], dtype=np.float64)
 
     def value(self, w: ArrayLike, b: float = 0.0) -> float:
-        """F(w, b) = D(w, b) + penalty |w|_1, with D the cross-entropy (equation "KL and L1")."""
-        return self.cross_entropy(w, b) + self.penalty * float(np.abs(self._checked(w)).sum())
+        """F(w, b) = D(w, b) + strength R(w), with D the cross-entropy (equation "KL and L1")."""
+        return self.cross_entropy(w, b) + self.strength * self.penalty.value(self._check(w))
 
     def cross_entropy(self, w: ArrayLike, b: float = 0.0) -> float:
         """D(w, b) = -sum_mu a_mu [p~ log p + (1 - p~) log(1 - p)]."""
@@ -143,23 +150,20 @@ class SoftMILObjective:
     def minimum_norm_subgradient(self, w: ArrayLike, b: float = 0.0) -> Floats:
         """Smallest subgradient of F; (w, b) is a stationary point if and only if it is 0.
 
-        g_j + penalty sign(w_j) where w_j is not 0, else what of g_j exceeds the penalty; dD/db last.
+        For L1 g_j + strength sign(w_j) where w_j is not 0, else what of g_j exceeds the strength; dD/db last.
         """
-        coefficients = self._checked(w)
         gradient = self.gradient(w, b)
-        g = gradient[:-1]
-        at_zero = np.sign(g) * np.maximum(np.abs(g) - self.penalty, 0.0)
-        gradient[:-1] = np.where(coefficients != 0, g + self.penalty * np.sign(coefficients), at_zero)
+        gradient[:-1] = self.penalty.subgradient(self._check(w), gradient[:-1], self.strength)
         return gradient
 
-    def _checked(self, w: ArrayLike) -> Floats:
+    def _check(self, w: ArrayLike) -> Floats:
         coefficients = np.asarray(w, dtype=np.float64)
         if coefficients.shape != (self._X.shape[1],):
             raise InvalidInputError(f"w has shape {coefficients.shape}; give {self._X.shape[1]} numbers")
         return coefficients
 
     def _scores(self, w: ArrayLike, b: float) -> Floats:
-        return self._X @ self._checked(w) + b
+        return self._X @ self._check(w) + b
 
     def _transposed(self, rows: Floats) -> Floats:
         return np.concatenate([self._X.T @ rows, rows.sum(axis=0)[None]])

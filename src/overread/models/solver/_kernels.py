@@ -148,13 +148,13 @@ def coordinate_descent(
     H: np.ndarray,
     gradient: np.ndarray,
     coefficients: np.ndarray,
-    penalties: np.ndarray,
+    kinks: np.ndarray,
     step: np.ndarray,
     slope: np.ndarray,
     tolerance: float,
     max_sweeps: int,
 ) -> int:
-    """Minimize gradient'd + d'Hd/2 + sum_j penalties_j |w_j + d_j| over d; write d to step and g + Hd to slope.
+    """Minimize gradient'd + d'Hd/2 + sum_j kinks_j |w_j + d_j| over d; write d to step and g + Hd to slope.
 
     Sweeps over the coordinates that are not at zero until they settle, then over all; stops when no optimality
     condition is violated by more than tolerance. Returns the number of sweeps.
@@ -173,7 +173,7 @@ def coordinate_descent(
             if curvature <= 0.0 or (current == 0.0 and not full):
                 continue
             target = current * curvature - slope[j]
-            shrunk = abs(target) - penalties[j]
+            shrunk = abs(target) - kinks[j]
             updated = 0.0
             if shrunk > 0.0:
                 updated = shrunk / curvature if target > 0.0 else -shrunk / curvature

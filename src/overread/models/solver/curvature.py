@@ -6,6 +6,10 @@ The solver's gradient and optimality conditions are exact; the Hessian only shap
   h / tau at weight tau, which leaves the expected Gram matrix unchanged;
 - *reused* while steps go well, and extended by columns instead of built anew;
 - *corrected* by secant pairs (BFGS): a step s and the change y it made in the exact gradient satisfy y = H s.
+
+The smooth part of the penalty has a curvature too, known exactly: the *ridge*. It is kept apart, because it changes
+with lambda, and is added wherever the sum has to be positive definite: a loss that bends the wrong way is no harm where
+the penalty bends it back.
 """
 
 from __future__ import annotations
@@ -25,10 +29,15 @@ __all__ = ["Curvature"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Older secant pairs are forgotten when columns join.
+# Older secant pairs are forgotten when columns join. Chosen by eye.
 MAX_PAIRS = 5
-# Exact second derivative of the coupled bags first; where it makes the sum indefinite, ever safer stand-ins.
+# Exact second derivative of the coupled bags first; where it makes the sum indefinite, ever safer stand-ins. The two
+# ends are given (exact, EM majorizer); the one step between is chosen by eye.
 BLENDS = (0.0, 0.5, 1.0)
+# Cosine between step and change of gradient below which the bend they show is rounding; chosen by eye.
+SMALLEST_BEND = 1e-12
+# Of the diagonal: what a semidefinite Gram matrix of sampled float32 rows may lack to be definite. Chosen by eye.
+ROUNDING_RIDGE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -41,7 +50,7 @@ class SecantPair:
 
 
 class Curvature:
-    """Approximate Hessian of the loss on a growing set of columns, the intercept last.
+    """Approximate Hessian of the loss, and of the penalty, on a growing set of columns, the intercept last.
 
     Parameters
     ----------
@@ -62,6 +71,7 @@ class Curvature:
         self.is_fresh = False
         self.generosity = 1
         self._position = np.full(len(Xt), -1, dtype=np.int64)
+        self._ridge = np.zeros(len(Xt))
 
     @property
     def sample_size(self) -> int:
@@ -69,9 +79,19 @@ class Curvature:
         return self.generosity * sample_size(len(self.columns))
 
     def matrix(self, columns: Ints) -> Floats:
-        """Hessian on the given columns (all of them known here) and the intercept."""
+        """Hessian with the ridge on the given columns (all of them known here) and the intercept."""
         index = self._index(columns)
-        return np.ascontiguousarray(self._hessian[np.ix_(index, index)])
+        H = np.ascontiguousarray(self._hessian[np.ix_(index, index)])
+        H[np.diag_indices(len(columns))] += self._ridge[columns]
+        return H
+
+    def set_ridge(self, ridge: Floats) -> None:
+        """Take the penalty's curvature, one number a column; where it fell, see to it that the sum stays positive."""
+        fell = self.is_built and bool((ridge < self._ridge)[self.columns].any())
+        self._ridge = ridge
+        if fell:
+            self._settle()
+            self._apply_pairs()
 
     def refresh(self, z: Floats, columns: Ints) -> None:
         """Build the matrix anew at scores z."""
@@ -98,8 +118,7 @@ class Curvature:
         self._gram, self._block = gram, block
         self._set_columns(np.concatenate([self.columns, new]))
         self._settle()
-        for pair in self._pairs:
-            self._apply(pair)
+        self._apply_pairs()
 
     def correct(self, columns: Ints, step: Floats, change: Floats) -> None:
         """Learn from a step (intercept last) and the change it made in the exact gradient."""
@@ -107,17 +126,23 @@ class Curvature:
         if self._apply(pair):
             self._pairs.append(pair)
 
+    def _apply_pairs(self) -> None:
+        for pair in self._pairs:
+            self._apply(pair)
+
     def _apply(self, pair: SecantPair) -> bool:
-        """BFGS update; skipped where the pair shows no positive curvature."""
+        """BFGS update of loss and ridge together; skipped where the pair shows no positive curvature."""
         index = self._index(pair.columns)
         step = np.zeros(len(self._hessian))
         step[index] = pair.step
-        images = self._hessian @ step
-        inner, bend = float(pair.step @ pair.change), float(step @ images)
-        if inner <= 1e-12 * np.linalg.norm(pair.step) * np.linalg.norm(pair.change) or bend <= 0:
+        ridge = np.append(self._ridge[self.columns], 0.0)
+        images = self._hessian @ step + ridge * step
+        seen = pair.change + ridge[index] * pair.step
+        inner, bend = float(pair.step @ seen), float(step @ images)
+        if inner <= SMALLEST_BEND * np.linalg.norm(pair.step) * np.linalg.norm(seen) or bend <= 0:
             return False
         change = images.copy()
-        change[index] = pair.change
+        change[index] = seen
         self._hessian += np.stack([change / inner, images / -bend], axis=1) @ np.stack([change, images])
         return True
 
@@ -138,18 +163,18 @@ class Curvature:
         """Take the Gram matrix for the Hessian, made safer until it is positive definite."""
         if self._sample.factors(self._safe) is not None:
             for safe in BLENDS[BLENDS.index(self._safe) + 1 :]:
-                if is_positive_definite(self._gram):
+                if _is_positive_definite(self._gram, np.append(self._ridge[self.columns], 0.0)):
                     break
                 self._safe = safe
                 self._gram = self._product(self._block, self._block)
         self._hessian = self._gram.copy()
 
 
-def is_positive_definite(H: Floats) -> bool:
-    """Whether H, with a ridge of rounding size, has a Cholesky factor."""
-    ridge = 1e-10 * np.abs(np.diag(H)) + np.finfo(float).tiny
+def _is_positive_definite(H: Floats, ridge: Floats) -> bool:
+    """Whether H with this ridge, and one of rounding size, has a Cholesky factor."""
+    rounding = ROUNDING_RIDGE * np.abs(np.diag(H)) + np.finfo(float).tiny
     try:
-        cholesky(H + np.diag(ridge), check_finite=False)
+        cholesky(H + np.diag(rounding + ridge), check_finite=False)
     except LinAlgError:
         return False
     return True

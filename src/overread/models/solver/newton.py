@@ -1,9 +1,10 @@
-"""Working-set proximal Newton for D(Xw + b) + lam |w|_1, warm from lambda to lambda.
+"""Working-set proximal Newton for D(Xw + b) + lam R(w), warm from lambda to lambda.
 
 For each lambda: choose a working set A; on A take Newton steps, each the solution by coordinate descent of the
-quadratic model with the L1 term kept exact, followed by one fused pass over the columns of A that gives the new
+quadratic model with the kinks of R kept exact, followed by one fused pass over the columns of A that gives the new
 loss and the exact gradient on A; then check the optimality conditions on all other columns, and add those that
-violate them. Gradients are exact, the curvature is not (see `curvature`), so the answer does not depend on it.
+violate them. R is a `Penalty`. Gradients are exact, the curvature is not (see `curvature`), so the answer does not
+depend on it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.models.loss.bag_loss import BagLoss
+from overread.models.penalties.penalty import Penalty
 from overread.models.solver._kernels import coordinate_descent, dot_columns, fused_pass
 from overread.models.solver.curvature import Curvature
 
@@ -89,6 +91,8 @@ class NewtonSolver:
         One standardized feature per row (d x n, C order), rows in the order of the loss.
     loss
         The loss in the scores.
+    penalty
+        R.
     fit_intercept
         Whether b is free (it is never penalized) or fixed at 0.
     norms
@@ -100,15 +104,24 @@ class NewtonSolver:
     point: Point
 
     def __init__(
-        self, Xt: NDArray[np.floating], loss: BagLoss, *, fit_intercept: bool, norms: Floats, seed: int
+        self,
+        Xt: NDArray[np.floating],
+        loss: BagLoss,
+        penalty: Penalty,
+        *,
+        fit_intercept: bool,
+        norms: Floats,
+        seed: int,
     ) -> None:
         self.Xt = Xt
         self.loss = loss
+        self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.norms = norms
         self.counters = Counters()
         self.curvature = Curvature(Xt, loss, np.random.default_rng(seed))
         self._all = np.arange(len(Xt), dtype=np.int64)
+        self._kinks = np.broadcast_to(np.asarray(penalty.kink, dtype=np.float64), len(Xt))
         self._gradient_before: Floats | None = None
         self._smallest_scale = SMALLEST_SCALE * max(1.0, norms.max(initial=0.0) / np.sqrt(loss.n_rows))
 
@@ -134,23 +147,25 @@ class NewtonSolver:
     @property
     def lambda_max(self) -> float:
         """Smallest lambda for which w = 0 stays optimal, if the solver stands at w = 0."""
-        return float(np.abs(self.point.gradient).max(initial=0.0))
+        return self.penalty.lambda_max(self.point.gradient)
 
     def solve(self, lam: float, *, tol: float, max_iter: int) -> Solution:
         """Move to a stationary point for this lambda.
 
-        tol bounds the largest violation of the optimality conditions relative to lam (for lam = 0, relative to
-        the largest gradient at the start), or to a number that keeps the bound above rounding where lam is
-        smaller still; max_iter bounds the Newton steps.
+        tol bounds the largest violation of the optimality conditions relative to the smallest kink of lam R, which
+        is lam for L1 (for lam = 0, relative to the largest gradient at the start), or to a number that keeps the
+        bound above rounding where the kink is smaller still; max_iter bounds the Newton steps.
         """
         point = self.point
-        scale = max(lam if lam > 0 else self.lambda_max, self._smallest_scale)
+        kinks = lam * self._kinks
+        largest = np.abs(point.gradient).max(initial=0.0)
+        scale = max(kinks.min(initial=np.inf) if lam > 0 else largest, self._smallest_scale)
         before = point.gradient.copy()
-        working = self._working_set(lam)
+        working = self._working_set(kinks)
         spent = 0
         while True:
             spent += self._descend(working, lam, tol * scale, max_iter - spent)
-            outside = self._violators(working, lam, lam + tol * scale)
+            outside = self._violators(working, kinks, tol * scale)
             if not len(outside) or spent >= max_iter:
                 break
             working = np.union1d(working, outside)
@@ -160,19 +175,19 @@ class NewtonSolver:
             w=point.w.copy(),
             b=point.b,
             loss=point.loss,
-            objective=float(point.loss + lam * np.abs(point.w).sum()),
+            objective=float(point.loss + lam * self.penalty.value(point.w)),
             relative_violation=float(violation / scale),
             converged=bool(violation <= tol * scale),
             n_iter=spent,
         )
 
-    def _working_set(self, lam: float) -> Ints:
+    def _working_set(self, kinks: Floats) -> Ints:
         """Columns that are active, violate now, or are expected to: gradients extrapolated one lambda ahead."""
         point = self.point
-        chosen = (point.w != 0) | (np.abs(point.gradient) >= lam)
+        chosen = (point.w != 0) | (np.abs(point.gradient) >= kinks)
         if self._gradient_before is not None:
             up_to_date = point.seen_at == point.drift
-            chosen |= up_to_date & (np.abs(2.0 * point.gradient - self._gradient_before) >= EXPECTED * lam)
+            chosen |= up_to_date & (np.abs(2.0 * point.gradient - self._gradient_before) >= EXPECTED * kinks)
         return np.flatnonzero(chosen)
 
     def _descend(self, working: Ints, lam: float, tolerance: float, max_iter: int) -> int:
@@ -182,6 +197,7 @@ class NewtonSolver:
             if violation <= tolerance:
                 return step
             free = self._free(working, lam)
+            self.curvature.set_ridge(lam * self.penalty.curvature(self.point.w))
             if not self.curvature.is_built:
                 self._refresh(free)
             self.curvature.extend(free)
@@ -201,7 +217,9 @@ class NewtonSolver:
     def _free(self, working: Ints, lam: float) -> Ints:
         """Columns of the working set that a step may move."""
         point = self.point
-        return working[(point.w[working] != 0) | (np.abs(point.gradient[working]) >= lam)]
+        return working[
+            (point.w[working] != 0) | (np.abs(point.gradient[working]) >= lam * self._kinks[working])
+        ]
 
     def _refresh_after_slow_step(self, free: Ints) -> None:
         """Build the curvature anew; if it was fresh and the step slow all the same, from more rows from now on."""
@@ -216,18 +234,19 @@ class NewtonSolver:
     def _step(self, working: Ints, free: Ints, lam: float, inner_tolerance: float) -> bool:
         """One proximal Newton step with Armijo backtracking; False if it made no progress."""
         point = self.point
+        penalty, w = self.penalty.on(free), point.w[free]
         gradient = self._gradient(free)
-        coefficients = np.append(point.w[free], point.b)
-        penalties = np.append(np.full(len(free), lam), 0.0)
+        slopes = gradient + np.append(lam * penalty.slope(w), 0.0)
+        kinks = np.append(lam * self._kinks[free], 0.0)
         H = self.curvature.matrix(free)
         if not self.fit_intercept:
             H[-1, -1] = 0.0
         step, slope = np.empty(len(gradient)), np.empty(len(gradient))
         self.counters.sweeps += coordinate_descent(
-            H, gradient, coefficients, penalties, step, slope, inner_tolerance, MAX_SWEEPS
+            H, slopes, np.append(w, point.b), kinks, step, slope, inner_tolerance, MAX_SWEEPS
         )
-        growth = lam * (np.abs(coefficients + step) - np.abs(coefficients))[:-1].sum()
-        decrease = float(gradient @ step + growth)
+        growth = lam * (self._kinks[free] * (np.abs(w + step[:-1]) - np.abs(w))).sum()
+        decrease = float(slopes @ step + growth)
         size = self._line_search(working, free, step, decrease, lam) if decrease < 0 else 0.0
         if size == 0.0:
             return False
@@ -241,8 +260,8 @@ class NewtonSolver:
 
     def _line_search(self, working: Ints, free: Ints, step: Floats, decrease: float, lam: float) -> float:
         """Move by the largest size 1, 1/2, 1/4, ... of the step that lowers the objective enough; 0 if none."""
-        point = self.point
-        objective = point.loss + lam * np.abs(point.w[free]).sum()
+        point, penalty = self.point, self.penalty.on(free)
+        objective = point.loss + lam * penalty.value(point.w[free])
         z, residual, loss = point.z.copy(), point.residual.copy(), point.loss
         gradient = np.empty(len(working))
         moved = np.flatnonzero(step[:-1])
@@ -251,7 +270,7 @@ class NewtonSolver:
             point.loss = self._pass(working, free[moved], size * step[moved], size * step[-1], gradient)
             # Where the step takes a coefficient to 0, w + step is exactly 0 in floating point too.
             w = point.w[free] + size * step[:-1]
-            value = point.loss + lam * np.abs(w).sum()
+            value = point.loss + lam * penalty.value(w)
             if value <= objective + ARMIJO * size * decrease + ROUNDING * abs(objective):
                 point.w[free] = w
                 point.b += size * step[-1]
@@ -290,29 +309,27 @@ class NewtonSolver:
         self.point.gradient[columns] = out
         self.counters.columns_checked += len(columns)
 
-    def _violators(self, working: Ints, lam: float, bound: float) -> Ints:
-        """Columns outside the working set whose exact gradient exceeds the bound.
+    def _violators(self, working: Ints, kinks: Floats, tolerance: float) -> Ints:
+        """Columns outside the working set whose exact gradient exceeds the kink by more than tolerance.
 
         |g_j| can have grown by at most ||x_j|| ||r - r'|| since it was last computed at residuals r', so columns
-        far enough below lambda need not be read.
+        far enough below their kink need not be read.
         """
         point = self.point
         point.drift += float(np.linalg.norm(point.residual - point.residual_seen))
         point.residual_seen[:] = point.residual
         point.seen_at[working] = point.drift
-        possible = np.abs(point.gradient) + self.norms * (point.drift - point.seen_at) >= lam
+        possible = np.abs(point.gradient) + self.norms * (point.drift - point.seen_at) >= kinks
         possible[working] = False
         columns = np.flatnonzero(possible)
         self._read_gradient(columns)
         point.seen_at[columns] = point.drift
         self.counters.columns_skipped += len(point.w) - len(working) - len(columns)
-        return columns[np.abs(point.gradient[columns]) > bound]
+        return columns[np.abs(point.gradient[columns]) > kinks[columns] + tolerance]
 
     def _violation(self, columns: Ints, lam: float) -> float:
         """Largest violation of the optimality conditions over columns and intercept."""
         point = self.point
-        w, g = point.w[columns], point.gradient[columns]
-        active = np.abs(g + lam * np.sign(w))[w != 0].max(initial=0.0)
-        inactive = (np.abs(g)[w == 0] - lam).max(initial=0.0)
+        subgradient = self.penalty.on(columns).subgradient(point.w[columns], point.gradient[columns], lam)
         intercept = abs(point.residual.sum()) if self.fit_intercept else 0.0
-        return float(max(active, inactive, intercept))
+        return float(max(np.abs(subgradient).max(initial=0.0), intercept))

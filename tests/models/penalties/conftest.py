@@ -1,0 +1,8 @@
+"""Let the tests of the penalties import the examples they share."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

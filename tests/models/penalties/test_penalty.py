@@ -1,0 +1,115 @@
+"""What every penalty must be: its parts belong together, and the step, distance and lambda_max follow from its value.
+
+Nothing here knows a formula of a penalty: all is compared with `value`, by finite differences or by search.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from examples import ALL
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from overread.models.solver._kernels import coordinate_descent
+
+every_penalty = pytest.mark.parametrize("penalty", ALL, ids=repr)
+coefficients = st.floats(-3, 3).map(lambda value: 0.0 if abs(value) < 0.05 else value)
+strengths = st.floats(0.01, 2.0)
+
+
+def one(value):
+    return np.array([value])
+
+
+def smooth_part(penalty, w):
+    return penalty.value(one(w)) - float(penalty.kink) * abs(w)
+
+
+def coordinate_step(penalty, w, gradient, curvature, lam):
+    """Where the solver's compiled loop moves one column, from the penalty's parts."""
+    step, slope = np.empty(1), np.empty(1)
+    H = np.array([[curvature + lam * penalty.curvature(one(w))[0]]])
+    slopes = gradient + lam * penalty.slope(one(w))
+    coordinate_descent(H, slopes, one(w), one(lam * float(penalty.kink)), step, slope, 0.0, 100)
+    return w + step[0]
+
+
+@every_penalty
+@given(w=coefficients)
+def test_slope_and_curvature_are_derivatives_of_the_smooth_part(penalty, w):
+    h = 1e-4
+    below, here, above = (smooth_part(penalty, w + shift) for shift in (-h, 0.0, h))
+    assert penalty.slope(one(w))[0] == pytest.approx((above - below) / (2 * h), abs=1e-8)
+    assert penalty.curvature(one(w))[0] == pytest.approx((above - 2 * here + below) / h**2, abs=1e-6)
+    assert penalty.curvature(one(w))[0] >= 0
+
+
+@every_penalty
+def test_zero_costs_nothing_and_is_the_only_kink(penalty):
+    assert penalty.value(np.zeros(3)) == 0
+    assert penalty.slope(np.zeros(3)).tolist() == [0, 0, 0]
+    h = 1e-7
+    assert (penalty.value(one(h)) - penalty.value(one(0.0))) / h == pytest.approx(
+        float(penalty.kink), rel=1e-5
+    )
+    assert penalty.value(one(h)) == penalty.value(one(-h))
+    assert float(penalty.kink) > 0
+
+
+@every_penalty
+@settings(max_examples=60)
+@given(v=st.floats(-3, 3), start=coefficients, h=st.floats(0.1, 5.0), lam=strengths)
+def test_the_coordinate_step_is_the_proximal_operator(penalty, v, start, h, lam):
+    """It minimizes h/2 (x - v)^2 + lam R(x) from any start, as a search over the value finds."""
+
+    def objective(x):
+        return h / 2 * (x - v) ** 2 + lam * penalty.value(one(x))
+
+    found = coordinate_step(penalty, start, h * (start - v), h, lam)
+    searched = minimize_scalar(objective, bounds=(-abs(v) - 1e-3, abs(v) + 1e-3), method="bounded").x
+    assert objective(found) <= objective(searched) + 1e-12
+    assert found == pytest.approx(searched, abs=1e-4)
+
+
+@every_penalty
+@settings(max_examples=60)
+@given(v=st.floats(-3, 3), h=st.floats(0.1, 5.0), lam=strengths)
+def test_the_distance_is_zero_where_the_proximal_operator_stops(penalty, v, h, lam):
+    w = coordinate_step(penalty, 0.0, -h * v, h, lam)
+    assert penalty.subgradient(one(w), one(h * (w - v)), lam)[0] == pytest.approx(0, abs=1e-12)
+
+
+@every_penalty
+@given(w=coefficients, gradient=st.floats(-3, 3), lam=strengths)
+def test_the_distance_is_the_steepest_descent(penalty, w, gradient, lam):
+    """|smallest subgradient| is how fast gradient x + lam R(x) falls to the left or to the right, if it does."""
+    h = 1e-6
+    here = penalty.value(one(w))
+    falls = [-(sign * gradient + lam * (penalty.value(one(w + sign * h)) - here) / h) for sign in (-1.0, 1.0)]
+    distance = abs(penalty.subgradient(one(w), one(gradient), lam)[0])
+    assert distance == pytest.approx(max(0.0, *falls), abs=1e-5)
+
+
+@every_penalty
+def test_lambda_max_is_the_smallest_that_keeps_zero(penalty):
+    gradient = np.array([0.3, -0.7, 0.0])
+    largest = penalty.lambda_max(gradient)
+    assert np.abs(penalty.subgradient(np.zeros(3), gradient, largest)).max() <= 1e-15
+    assert penalty.subgradient(np.zeros(3), gradient, 0.999 * largest).nonzero()[0].tolist() == [1]
+    assert penalty.lambda_max(np.zeros(3)) == 0
+    assert penalty.lambda_max(np.empty(0)) == 0
+
+
+@every_penalty
+def test_it_is_its_fields(penalty):
+    for again in (copy.deepcopy(penalty), pickle.loads(pickle.dumps(penalty))):
+        assert again == penalty
+        assert hash(again) == hash(penalty)
+    assert repr(penalty).startswith(type(penalty).__name__ + "(")
+    penalty.check(7)
+    assert penalty.on(np.arange(3)) == penalty

@@ -1,0 +1,26 @@
+import pytest
+from examples import EXAMPLES
+
+from overread.errors import InvalidInputError
+from overread.models import L1, ElasticNet, SoftMILLogisticRegression
+from overread.models.penalties.registry import PENALTIES, find_penalty
+
+
+def test_every_penalty_has_examples_of_its_own_name():
+    assert PENALTIES.keys() == EXAMPLES.keys()
+    for name, penalties in EXAMPLES.items():
+        assert {type(penalty) for penalty in penalties} == {PENALTIES[name]}
+        assert PENALTIES[name].name == name
+
+
+def test_a_penalty_by_name_or_as_it_is():
+    assert find_penalty("l1") == L1()
+    assert find_penalty("elastic_net") == ElasticNet(0.5)
+    given = ElasticNet(0.2)
+    assert find_penalty(given) is given
+
+
+@pytest.mark.parametrize("given", ["l2", None, 1.0, L1, ["l1"]])
+def test_what_is_no_penalty(given):
+    with pytest.raises(InvalidInputError, match="choose one of l1, elastic_net, or pass a Penalty"):
+        SoftMILLogisticRegression(penalty=given).fit([[0.0], [1.0]], [0, 1])
