@@ -22,7 +22,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.anatomy import Anatomy, find_anatomy
-from overread.candidates import CANDIDATE_VERSION, generate
+from overread.candidates import find_candidates
+from overread.candidates.curvature_finder import CurvatureFinder
 from overread.errors import InvalidInputError, ModelFileError, UsageError
 from overread.features import CATALOGUE, FEATURE_VERSION, extract
 from overread.files.atomic import write_atomically
@@ -109,7 +110,7 @@ class Detector:
     def __post_init__(self) -> None:
         for kind, own, ours in (
             ("features", self.feature_version, FEATURE_VERSION),
-            ("candidates", self.candidate_version, CANDIDATE_VERSION),
+            ("candidates", self.candidate_version, CurvatureFinder.version),
         ):
             if own != ours:
                 raise ModelFileError(
@@ -246,7 +247,7 @@ class Detector:
             )
         regions = find_anatomy(radiograph) if regions is None else regions
         if candidates is None:
-            candidates = generate(radiograph, anatomy=regions, limit=self.limit)
+            candidates = find_candidates(radiograph, anatomy=regions, limit=self.limit)
         values = extract(radiograph, candidates, regions, features=list(self.features))
         return candidates.reset_index(drop=True), values[list(self.features)]
 
@@ -351,7 +352,7 @@ def detector_of(folder: RunFolder, name: str, settings: Settings) -> Detector:
         limit=settings.candidates.limit,
         grid_mm=GRID_MM,
         feature_version=FEATURE_VERSION,
-        candidate_version=CANDIDATE_VERSION,
+        candidate_version=CurvatureFinder.version,
         trained_on="training and validation images of one study, out-of-fold thresholds",
     )
 

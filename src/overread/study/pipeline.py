@@ -110,7 +110,7 @@ class _ImagePipeline:
     """Candidates and features as the stages of this package make them."""
 
     def __init__(self, limit: int, only: tuple[str, ...]) -> None:
-        from overread.candidates import CANDIDATE_VERSION
+        from overread.candidates.curvature_finder import CurvatureFinder
         from overread.features import CATALOGUE, FEATURE_VERSION
 
         self._limit = limit
@@ -120,25 +120,25 @@ class _ImagePipeline:
         if not self._names:
             raise InvalidInputError(f"[features] only = {list(only)}: no feature has such a name")
         chosen = hashlib.sha256("\n".join(self._names).encode()).hexdigest()
-        self.candidate_version = f"{CANDIDATE_VERSION}, at most {limit}"
+        self.candidate_version = f"{CurvatureFinder.version}, at most {limit}"
         self.feature_version = f"{FEATURE_VERSION}, {len(self._names)} features {chosen[:16]}"
 
     def __call__(self, task: ImageTask) -> ImageWork:
         """Read the image, find candidates unless they are known, and compute their features."""
         from overread.anatomy import find_anatomy
-        from overread.candidates import generate
+        from overread.candidates import find_candidates
         from overread.features import extract
-        from overread.images import pixel_fingerprint, read_image
+        from overread.images import read_image
 
         radiograph = read_image(task.path, mm_per_px=task.mm_per_px)
         regions = find_anatomy(radiograph)
         candidates = task.candidates
         if candidates is None:
-            candidates = generate(radiograph, anatomy=regions, limit=self._limit)
+            candidates = find_candidates(radiograph, anatomy=regions, limit=self._limit)
         features = extract(radiograph, candidates, regions, features=self._names, n_threads=1)
         width, height = radiograph.size_mm
         facts = {
-            "pixel_hash": pixel_fingerprint(task.path),
+            "pixel_hash": radiograph.pixel_hash,
             "width_mm": float(width),
             "height_mm": float(height),
             "spacing_source": str(radiograph.spacing_source),

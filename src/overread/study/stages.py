@@ -12,7 +12,7 @@ import pandas as pd
 
 from overread import __version__
 from overread.bags import refuse_leakage
-from overread.candidates import CANDIDATE_VERSION
+from overread.candidates.curvature_finder import CurvatureFinder
 from overread.errors import InvalidInputError, MissingExtraError
 from overread.features import CATALOGUE, FEATURE_VERSION
 from overread.files.digests import FileDigests, digest_of_bytes, digest_of_value
@@ -419,7 +419,7 @@ class Stages:
                 "points": self._folder.digest("operating_points.json"),
                 "limit": self._settings.candidates.limit,
                 "features": FEATURE_VERSION,
-                "candidates": CANDIDATE_VERSION,
+                "candidates": CurvatureFinder.version,
             },
             gives=["detector.json"],
             make=lambda: {"detector.json": detector_of(self._folder, name, self._settings).to_bytes()},
