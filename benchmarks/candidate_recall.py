@@ -1,6 +1,6 @@
 """How many golden nodules of the frozen benchmark the candidates reach, by size and contrast, beside chance.
 
-Usage: python -m benchmarks.candidate_recall ../shared/data/nih [--every 1] [--workers 2]
+Usage: python -m benchmarks.candidate_recall ../shared/data/nih [--every 1] [--finder curvature] [--workers 2]
        python -m benchmarks.candidate_recall --phantoms 100
 
 Chance is the recall of the candidates of the clean background at the same places. Writes Markdown.
@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.freeze_nih import LAW
-from overread.candidates import generate
+from overread.candidates import DEFAULT_FINDER, FINDERS, find_candidates
 from overread.images import from_array
 from overread.simulate import phantom
 from overread.simulate.backgrounds import phantom_background
@@ -54,6 +54,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", help="backgrounds of nih-240x3")
     parser.add_argument("--every", type=int, default=1, help="take every n-th background only")
     parser.add_argument("--phantoms", type=int, default=0, help="take that many phantoms instead")
+    parser.add_argument("--finder", choices=FINDERS, default=DEFAULT_FINDER)
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
     if arguments.phantoms:
@@ -62,7 +63,7 @@ def main() -> None:
         drawn = frozen_cases(arguments.folder, arguments.every)
     else:
         parser.error("give the folder of the backgrounds, or --phantoms N")
-    found = find(drawn, arguments.workers)
+    found = find(drawn, arguments.finder, arguments.workers)
     for name, objects in golden_objects(drawn).items():
         print(f"\n### {name}: {len(objects)} on {sum(len(c.nodules) for c in drawn.cases)} images\n")
         print("\n".join(tables(objects, found)))
@@ -123,32 +124,34 @@ def phantom_at(seed: int) -> Background:
     return phantom_background(phantom(seed=SEED + seed))
 
 
-def find(drawn: Drawn, workers: int) -> Found:
-    """Run the candidate generator on every image and on every clean background."""
+def find(drawn: Drawn, finder: str, workers: int) -> Found:
+    """Run a candidate finder on every image and on every clean background."""
     # Phantoms were drawn with threads of the compiled kernels; a forked child would wait for them for ever.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        tables = [table for part in pool.map(find_in, drawn.cases, chunksize=2) for table in part]
+        tables = [
+            table for part in pool.map(partial(find_in, finder), drawn.cases, chunksize=2) for table in part
+        ]
     return Found(*(pd.concat(part, ignore_index=True) for part in zip(*tables, strict=True)))
 
 
-def find_in(case: Insertions) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
+def find_in(finder: str, case: Insertions) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
     """Candidates of every image of one background, and those of the clean one under the same image id."""
     cv2.setNumThreads(1)
     background = case.background()
-    clean = candidates_of(inserted_pixels(background, []), background.mm_per_px)
+    found_in = partial(candidates_of, mm_per_px=background.mm_per_px, finder=finder)
+    clean = found_in(inserted_pixels(background, []))
     return [
         (
-            candidates_of(inserted_pixels(background, nodules), background.mm_per_px).assign(
-                image_id=image_id
-            ),
+            found_in(inserted_pixels(background, nodules)).assign(image_id=image_id),
             clean.assign(image_id=image_id),
         )
         for image_id, nodules in case.nodules.items()
     ]
 
 
-def candidates_of(pixels: np.ndarray, mm_per_px: float) -> pd.DataFrame:
-    table = generate(from_array(pixels.astype(np.float32), mm_per_px), limit=max(LIMITS))
+def candidates_of(pixels: np.ndarray, mm_per_px: float, finder: str) -> pd.DataFrame:
+    radiograph = from_array(pixels.astype(np.float32), mm_per_px)
+    table = find_candidates(radiograph, finder=finder, limit=max(LIMITS))
     return table.assign(rank=np.arange(len(table)))
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import median
 
 import cv2
 
 from benchmarks.rows import Row
 from overread.anatomy import find_anatomy
-from overread.anatomy.lungs import lung_fields
-from overread.candidates import generate
+from overread.anatomy.lungs import find_lungs
+from overread.candidates import FINDERS, find_candidates
 from overread.images import Radiograph, from_array
 from overread.simulate import phantom
 
@@ -28,10 +29,11 @@ def run(*, quick: bool) -> Iterator[Row]:
     repeats = 3 if quick else 7
     rows, columns = images[0].shape
     size = f"{rows} x {columns} at {images[0].mm_per_px} mm"
-    yield Row(f"lung fields, {size}", seconds(lung_fields, images, repeats), None, None, "s")
-    yield Row(
-        f"lung fields + 100 candidates, {size}", seconds(generate, images, repeats), None, None, "s", TARGET
-    )
+    yield Row(f"lung fields, {size}", seconds(find_lungs, images, repeats), None, None, "s")
+    for finder in FINDERS:
+        work = partial(find_candidates, finder=finder, limit=100)
+        what = f"lung fields + 100 candidates of {finder}, {size}"
+        yield Row(what, seconds(work, images, repeats), None, None, "s", TARGET)
     yield Row(f"whole anatomy, {size}", seconds(find_anatomy, images, repeats), None, None, "s")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     yield Row("peak memory of the process, phantom included", peak, None, None, "MB")

@@ -21,7 +21,7 @@ import pandas as pd
 import scipy
 
 from overread import __version__
-from overread.anatomy.lungs import lung_fields
+from overread.anatomy.lungs import find_lungs
 from overread.images import from_array
 from overread.simulate.backgrounds import BackgroundFile
 from overread.simulate.benchmarks.difficulty import curvature_spots, measure_difficulty
@@ -69,7 +69,7 @@ def clean_files(folder: Path) -> Iterator[BackgroundFile]:
 def draw_background(number: int, file: BackgroundFile, drawn: Drawn) -> None:
     """Draw the three images of a background."""
     pixels = nih_background(file).pixels
-    fields = lung_fields(from_array(pixels.astype(np.float32), NIH_GRID_MM))
+    fields = find_lungs(from_array(pixels.astype(np.float32), NIH_GRID_MM))
     background = nih_background(file, fields.left | fields.right)
     clean = curvature_spots(inserted_pixels(background, []), background.lungs, NIH_GRID_MM)
     for insertion in range(1, INSERTIONS + 1):

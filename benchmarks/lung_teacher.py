@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from overread.anatomy.lung_pixels import COARSE_MM, Map, blurred
+from overread.anatomy.lung_pixels import COARSE_MM, blur_mm
+from overread.anatomy.structures import Map
 
 AREA_MM2 = (7_000.0, 36_000.0)
 HEIGHT_MM = (140.0, 330.0)
@@ -23,10 +24,10 @@ CLOSING_MM = 20.0
 
 def teach(image: Map) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
     """Left and right lung of a coarse image, or None where the rule is not sure of both."""
-    smooth = blurred(image, 3.0)
+    smooth = blur_mm(image, 3.0)
     edges = np.hypot(cv2.Sobel(smooth, cv2.CV_32F, 1, 0), cv2.Sobel(smooth, cv2.CV_32F, 0, 1))
     best: list[tuple[float, NDArray[np.bool_]] | None] = [None, None]
-    for level in (smooth, smooth - 0.5 * blurred(image, 60.0)):
+    for level in (smooth, smooth - 0.5 * blur_mm(image, 60.0)):
         for quantile in QUANTILES:
             for side, mask in regions(level < np.percentile(level, quantile)):
                 score = quality(mask, edges)

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from benchmarks.lung_teacher import alike, teach
 from benchmarks.networks import fitted_network
-from overread.anatomy.lung_model import PARAMETERS, LungModel, mirrored, probability
-from overread.anatomy.lung_pixels import Map, appearance, blurred, coarse_image, context
-from overread.anatomy.lungs import SMOOTHING_MM, lung
+from overread.anatomy.lung_model import PARAMETERS, LungModel, mirror, predict_probability
+from overread.anatomy.lung_pixels import blur_mm, coarsen, describe_appearance, describe_context
+from overread.anatomy.lungs import SMOOTHING_MM, choose_lung
 from overread.anatomy.network import Network
-from overread.anatomy.structures import Quality
+from overread.anatomy.structures import Map, Quality
 from overread.files.atomic import write_atomically
 from overread.images import Radiograph, read_image
 
@@ -35,7 +35,7 @@ HIDDEN_UNITS = 24
 PIXELS_PER_LUNG = 500
 EPOCHS = 12
 SEED = 0
-SHIPPED = Path(__file__).parents[1] / "src" / "overread" / "candidates" / PARAMETERS
+SHIPPED = Path(__file__).parents[1] / "src" / "overread" / "anatomy" / PARAMETERS
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("-o", "--output", type=Path, default=SHIPPED)
     arguments = parser.parse_args()
-    images = [coarse_image(radiograph) for radiograph in radiographs(arguments.folder)]
+    images = [coarsen(radiograph) for radiograph in radiographs(arguments.folder)]
     taught = [teach(image) for image in images]
     print(f"{sum(masks is not None for masks in taught)} of {len(images)} images taught by the rule")
     model = train(images, taught)
@@ -69,19 +69,19 @@ def train(images: list[Map], taught: list[Masks | None]) -> LungModel:
     ]
     chosen = [sample(mask, rng) for _, mask in views]
     labels = np.concatenate([mask[where] for (_, mask), where in zip(views, chosen, strict=True)])
-    looks = [appearance(view)[:, where].T for (view, _), where in zip(views, chosen, strict=True)]
+    looks = [describe_appearance(view)[:, where].T for (view, _), where in zip(views, chosen, strict=True)]
     first = fitted(np.vstack(looks), labels)
     contexts = []
     for (view, _), where in zip(views, chosen, strict=True):
-        own = probability(first, appearance(view))
-        other = mirrored(probability(first, appearance(mirrored(view))))
-        contexts.append(context(own, other)[:, where].T)
+        own = predict_probability(first, describe_appearance(view))
+        other = mirror(predict_probability(first, describe_appearance(mirror(view))))
+        contexts.append(describe_context(own, other)[:, where].T)
     return LungModel(first, fitted(np.hstack([np.vstack(looks), np.vstack(contexts)]), labels))
 
 
 def both_views(image: Map, masks: Masks) -> list[tuple[Map, NDArray[np.bool_]]]:
     """Image with its left lung, and mirrored image with what is its left lung then."""
-    return [(image, masks[0]), (mirrored(image), mirrored(masks[1]))]
+    return [(image, masks[0]), (mirror(image), mirror(masks[1]))]
 
 
 def sample(mask: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -110,8 +110,11 @@ def fitted(features: NDArray[np.float32], labels: NDArray[np.bool_]) -> Network:
 
 def plausible(model: LungModel, image: Map) -> Masks | None:
     """Answer of the model where both lungs are good and alike."""
-    left, right = (blurred(chance, SMOOTHING_MM) for chance in model.probabilities(image))
-    (left_mask, left_quality), (right_mask, right_quality) = lung(left, right), lung(right, left)
+    left, right = (blur_mm(chance, SMOOTHING_MM) for chance in model.probabilities(image))
+    (left_mask, left_quality), (right_mask, right_quality) = (
+        choose_lung(left, right),
+        choose_lung(right, left),
+    )
     good = left_quality is right_quality is Quality.FOUND and alike(left_mask, right_mask)
     return (left_mask, right_mask) if good else None
 
@@ -119,7 +122,7 @@ def plausible(model: LungModel, image: Map) -> Masks | None:
 def save(model: LungModel, path: Path) -> None:
     """Write the weights as float16: their rounding changes no mask visibly."""
     content = io.BytesIO()
-    np.savez_compressed(content, **model.first.to_store("first"), **model.second.to_store("second"))
+    np.savez_compressed(content, **model.first.to_arrays("first"), **model.second.to_arrays("second"))
     write_atomically(path, content.getvalue())
     print(f"{path}: {path.stat().st_size} bytes")
 

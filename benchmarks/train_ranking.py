@@ -26,11 +26,12 @@ from numpy.typing import NDArray
 
 from benchmarks.freeze_nih import LAW
 from benchmarks.networks import fitted_network
-from overread.anatomy.lungs import lung_fields
+from overread.anatomy.lungs import find_lungs
 from overread.anatomy.network import Network
-from overread.candidates.generating import PLACES_PER_SCALE, search_region
-from overread.candidates.ranking import PARAMETERS, Ranking, ranking_inputs
-from overread.candidates.responses import RESPONSES, Places, find_places
+from overread.candidates.curvature_finder import PLACES_PER_SCALE
+from overread.candidates.ranking import PARAMETERS, Ranking, make_ranking_inputs
+from overread.candidates.ranking_features import RESPONSES, Places, find_places
+from overread.candidates.search_region import search_region
 from overread.files.atomic import write_atomically
 from overread.images import from_array
 from overread.simulate.backgrounds import BackgroundFile
@@ -110,7 +111,7 @@ def examples_in(number: int, file: BackgroundFile) -> list[Examples]:
     """Examples of all insertions into one radiograph."""
     cv2.setNumThreads(1)
     clean = nih_background(file).pixels
-    fields = lung_fields(from_array(clean.astype(np.float32), NIH_GRID_MM))
+    fields = find_lungs(from_array(clean.astype(np.float32), NIH_GRID_MM))
     background = nih_background(file, fields.left | fields.right)
     examples = []
     for insertion in range(INSERTIONS):
@@ -138,7 +139,7 @@ def examples_of(places: Places, case: Case, random: np.random.Generator) -> Exam
             on_golden |= middle
             positives.append(random.choice(np.flatnonzero(middle), PER_NODULE))
     return Examples(
-        ranking_inputs(places),
+        make_ranking_inputs(places),
         np.concatenate(positives),
         np.flatnonzero(on_any & ~on_golden),
         np.flatnonzero(~on_any & ~on_golden),
@@ -176,7 +177,7 @@ def trained(images: list[Examples], suspicion: list[NDArray[np.float64]]) -> Ran
 
 def save(model: Ranking, path: Path) -> None:
     content = io.BytesIO()
-    arrays = model.network.to_store("network") | {"lowest": model.lowest, "highest": model.highest}
+    arrays = model.network.to_arrays("network") | {"lowest": model.lowest, "highest": model.highest}
     np.savez_compressed(content, **arrays)
     write_atomically(path, content.getvalue())
 

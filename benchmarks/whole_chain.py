@@ -78,14 +78,14 @@ class Cohort:
 def work_on(task: tuple[Path, tuple[float, float], Path, int]) -> None:
     """Candidates and features of one image, as one Parquet file."""
     from overread.anatomy import find_anatomy
-    from overread.candidates import generate
+    from overread.candidates import find_candidates
     from overread.features import extract
     from overread.images import read_image
 
     source, mm_per_px, shard, limit = task
     radiograph = read_image(source, mm_per_px=mm_per_px)
     regions = find_anatomy(radiograph)
-    found = generate(radiograph, anatomy=regions, limit=limit)
+    found = find_candidates(radiograph, anatomy=regions, limit=limit)
     values = extract(radiograph, found, regions, n_threads=1)
     table = pd.concat([found, values.drop(columns="candidate_id")], axis=1)
     part = shard.with_suffix(".part")

@@ -10,7 +10,8 @@ import pandas as pd
 
 from overread.anatomy import find_anatomy
 from overread.bags import Bags
-from overread.candidates import CANDIDATE_VERSION, generate
+from overread.candidates import find_candidates
+from overread.candidates.curvature_finder import CurvatureFinder
 from overread.features import CATALOGUE, FEATURE_VERSION, extract
 from overread.images import GRID_MM, read_image, write_dicom, write_png16
 from overread.models import SoftMILLogisticRegression
@@ -50,7 +51,7 @@ def train(folder: Path) -> Trained:
         )
         radiograph = read_image(dicom[-1])
         regions = find_anatomy(radiograph)
-        candidates = generate(radiograph, anatomy=regions, limit=LIMIT)
+        candidates = find_candidates(radiograph, anatomy=regions, limit=LIMIT)
         features = extract(radiograph, candidates, regions, features=names)
         tables[dicom[-1]] = candidates.merge(features, on="candidate_id", validate="one_to_one")
     everything = pd.concat(tables.values(), ignore_index=True)
@@ -60,6 +61,6 @@ def train(folder: Path) -> Trained:
     scores = np.sort(model.decision_instance_function(bags))
     points = tuple(OperatingPoint(fp, float(scores[-k])) for fp, k in ((0.5, 6), (1.0, 12), (2.0, 20)))
     detector = Detector(
-        "Soft", model, points, LIMIT, GRID_MM, FEATURE_VERSION, CANDIDATE_VERSION, "three phantoms"
+        "Soft", model, points, LIMIT, GRID_MM, FEATURE_VERSION, CurvatureFinder.version, "three phantoms"
     )
     return Trained(detector, tuple(dicom), tuple(png), tables)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from overread.anatomy import Quality
-from overread.anatomy.lungs import lung_fields
+from overread.anatomy.lungs import find_lungs
 from radiograph_pictures import MM, radiograph
 
 BOTH_FOUND = 0.95
@@ -16,7 +16,7 @@ def overlap(a, b):
 
 
 def both_found(image):
-    fields = lung_fields(image)
+    fields = find_lungs(image)
     return fields.left_quality is fields.right_quality is Quality.FOUND
 
 
@@ -33,7 +33,7 @@ def test_both_lungs_are_found_on_all_real_radiographs(nih):
 def test_lungs_lie_on_their_sides_and_look_dark(nih):
     for place in (10, 90, 200):
         image = nih(place)
-        fields = lung_fields(image)
+        fields = find_lungs(image)
         columns = [np.nonzero(mask)[1].mean() for mask in (fields.left, fields.right)]
         assert columns[0] < image.shape[1] / 2 < columns[1]
         assert not (fields.left & fields.right).any()
@@ -43,7 +43,7 @@ def test_lungs_lie_on_their_sides_and_look_dark(nih):
 
 def test_a_mirrored_radiograph_has_mirrored_lungs(nih):
     image = nih(25)
-    fields, mirrored = lung_fields(image), lung_fields(radiograph(image.pixels[:, ::-1]))
+    fields, mirrored = find_lungs(image), find_lungs(radiograph(image.pixels[:, ::-1]))
     assert overlap(mirrored.right[:, ::-1], fields.left) > 0.99
     assert overlap(mirrored.left[:, ::-1], fields.right) > 0.99
 
@@ -51,7 +51,7 @@ def test_a_mirrored_radiograph_has_mirrored_lungs(nih):
 def test_brightness_and_tone_hardly_move_the_lungs(nih):
     image = nih(55)
     toned = radiograph(np.sign(image.pixels) * np.abs(image.pixels) ** 1.2)
-    fields, other = lung_fields(image), lung_fields(toned)
+    fields, other = find_lungs(image), find_lungs(toned)
     assert overlap(fields.left | fields.right, other.left | other.right) > 0.93
 
 
@@ -68,7 +68,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_lungs_no_failure(name):
     image = radiograph(HOSTILE[name])
-    fields = lung_fields(image)
+    fields = find_lungs(image)
     assert fields.left.shape == fields.right.shape == image.shape
     assert (fields.left | fields.right).any()
 
@@ -77,7 +77,7 @@ def test_a_lung_that_is_not_there_is_replaced(nih):
     image = nih(40)
     pixels = image.pixels.copy()
     pixels[:, : image.shape[1] // 2] = 0.9
-    fields = lung_fields(radiograph(pixels))
+    fields = find_lungs(radiograph(pixels))
     assert fields.right_quality is not Quality.FALLBACK
     assert fields.left.sum() * MM**2 >= 2_500
 
@@ -86,5 +86,5 @@ def test_padding_is_never_lung(nih):
     image = nih(40)
     valid = np.ones(image.shape, dtype=bool)
     valid[:, : image.shape[1] // 3] = False
-    fields = lung_fields(radiograph(image.pixels, valid))
+    fields = find_lungs(radiograph(image.pixels, valid))
     assert not ((fields.left | fields.right) & ~valid).any()

@@ -6,7 +6,7 @@ from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
-from overread.anatomy.lung_model import probability
+from overread.anatomy.lung_model import predict_probability
 from overread.anatomy.network import Network
 
 
@@ -50,8 +50,8 @@ def test_log_odds_are_those_of_scikit_learn_on_standardized_inputs():
 
 def test_a_stored_network_is_read_as_it_was_rounded():
     network = drawn(5, 3)
-    stored = network.to_store("one") | drawn(5, 3, seed=1).to_store("other")
-    read = Network.stored(stored, "one")
+    stored = network.to_arrays("one") | drawn(5, 3, seed=1).to_arrays("other")
+    read = Network.from_arrays(stored, "one")
     for name in ("weights", "offsets", "output"):
         part = getattr(read, name)
         assert part.dtype == np.float32
@@ -61,6 +61,6 @@ def test_a_stored_network_is_read_as_it_was_rounded():
 def test_probabilities_are_those_of_the_log_odds():
     network = drawn(5, 3)
     features = np.random.default_rng(1).normal(0, 100, (5, 7, 4)).astype(np.float32)
-    found = probability(network, features)
+    found = predict_probability(network, features)
     log_odds = network.log_odds(features.reshape(5, -1)).reshape(7, 4).astype(np.float64)
     np.testing.assert_allclose(found, 1 / (1 + np.exp(-log_odds)), atol=1e-6)

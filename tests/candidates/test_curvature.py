@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.candidates.curvature import SCALES_MM, pyramid, scale_maps
+from overread.candidates.curvature import measure_scales
+from overread.candidates.pyramid import SCALES_MM, build_pyramid
 
 MM = 0.7
 SIDE = 256
@@ -22,7 +23,7 @@ def gaussian(width_mm, across_mm=None):
 def test_a_gaussian_blob_has_the_curvature_of_the_closed_form(width_mm):
     """Smoothed by sigma, a blob of width s has the curvature s^2 / (s^2 + sigma^2)^2 in every direction."""
     whole = np.ones((SIDE, SIDE), dtype=bool)
-    for scale in scale_maps(pyramid(gaussian(width_mm), whole, MM)):
+    for scale in measure_scales(build_pyramid(gaussian(width_mm), whole, MM)):
         sigma = scale.sigma_mm
         expected = sigma**2 * width_mm**2 / (width_mm**2 + sigma**2) ** 2
         assert scale.smaller.max() == pytest.approx(expected, rel=0.15)
@@ -31,12 +32,12 @@ def test_a_gaussian_blob_has_the_curvature_of_the_closed_form(width_mm):
 
 def test_a_ridge_has_no_smaller_curvature():
     whole = np.ones((SIDE, SIDE), dtype=bool)
-    for scale in scale_maps(pyramid(gaussian(5.0, across_mm=5.0), whole, MM)):
+    for scale in measure_scales(build_pyramid(gaussian(5.0, across_mm=5.0), whole, MM)):
         assert scale.smaller.max() < 0.01 * scale.larger.max()
 
 
 @pytest.mark.parametrize("mm", [0.2, 0.7, 3.0, 10.0])
 def test_scales_do_not_depend_on_the_grid(mm):
-    levels = pyramid(np.zeros((40, 30), dtype=np.float32), np.ones((40, 30), dtype=bool), mm)
-    assert [scale.sigma_mm for scale in scale_maps(levels)] == list(SCALES_MM)
+    levels = build_pyramid(np.zeros((40, 30), dtype=np.float32), np.ones((40, 30), dtype=bool), mm)
+    assert [scale.sigma_mm for scale in measure_scales(levels)] == list(SCALES_MM)
     assert [level.mm_per_px for level in levels] == [mm * 2**k for k in range(len(levels))]

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from overread.candidates.radii import standing_out
+from overread.candidates.radii import measure_radii
 
 MM = 0.7
 
@@ -23,7 +23,7 @@ def nodule(radius_mm, seed=None, shape=(160, 160)):
 
 def radius_at_centre(image):
     place = np.array([80.5 * MM])
-    return float(standing_out(image, place, place, MM)[0])
+    return float(measure_radii(image, place, place, MM)[0])
 
 
 @pytest.mark.parametrize("radius_mm", [3.5, 5, 8, 12, 15])
@@ -47,4 +47,4 @@ def test_brightness_and_contrast_scale_do_not_move_it():
 def test_a_place_at_the_border_and_a_constant_image_have_a_radius(x_mm):
     flat = np.full((160, 160), 0.5, dtype=np.float32)
     place = np.array([x_mm])
-    assert np.isfinite(standing_out(flat, place, place, MM)).all()
+    assert np.isfinite(measure_radii(flat, place, place, MM)).all()

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
+from overread.candidates.ranking_features import RESPONSES, find_places
 
-from overread.candidates.ranking import ranking, ranking_inputs
-from overread.candidates.responses import RESPONSES, find_places
+from overread.candidates.ranking import load_ranking, make_ranking_inputs
 from overread.candidates.surroundings import N_SURROUNDINGS
 from radiograph_pictures import MM, disc, ramp
 
@@ -16,8 +16,8 @@ def places_of(pixels):
 
 
 def test_weights_fit_the_inputs_and_are_finite():
-    model = ranking()
-    inputs = ranking_inputs(places_of(ramp((SIDE, SIDE))))
+    model = load_ranking()
+    inputs = make_ranking_inputs(places_of(ramp((SIDE, SIDE))))
     assert inputs.shape[1] == len(RESPONSES) + N_SURROUNDINGS + 2 == len(model.network.weights)
     assert model.lowest.shape == model.highest.shape == (inputs.shape[1],)
     assert (model.lowest < model.highest).all()
@@ -26,7 +26,7 @@ def test_weights_fit_the_inputs_and_are_finite():
 
 
 def test_what_was_never_seen_counts_as_the_farthest_that_was():
-    model = ranking()
+    model = load_ranking()
     random = np.random.default_rng(0)
     inside = random.uniform(model.lowest, model.highest, (20, len(model.lowest))).astype(np.float32)
     for far, bound in ((1e30, model.highest), (np.inf, model.highest), (-np.inf, model.lowest)):
@@ -44,10 +44,10 @@ def test_scores_stay_when_the_image_is_turned():
     at = {
         (scale, round(x, 3), round(y, 3)): score
         for scale, x, y, score in zip(
-            turned.scale, turned.x_mm, turned.y_mm, ranking().score(turned), strict=True
+            turned.scale, turned.x_mm, turned.y_mm, load_ranking().score(turned), strict=True
         )
     }
-    score = ranking().score(straight)
+    score = load_ranking().score(straight)
     keys = [
         (scale, round(y, 3), round(SIDE * MM - x, 3))
         for scale, x, y in zip(straight.scale, straight.x_mm, straight.y_mm, strict=True)

@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.candidates.curvature import pyramid, scale_maps
-from overread.candidates.surroundings import N_SURROUNDINGS, surroundings
+from overread.candidates.curvature import measure_scales
+from overread.candidates.pyramid import build_pyramid
+from overread.candidates.surroundings import N_SURROUNDINGS, describe_surroundings
 
 SIDE = 96
 MM = 0.7
@@ -19,9 +20,9 @@ TURNS = {
 
 def described(pixels, row, column):
     """Surroundings at the two finest scales, whose grid is that of the image."""
-    scales = scale_maps(pyramid(np.ascontiguousarray(pixels), EVERYWHERE, MM))[:2]
+    scales = measure_scales(build_pyramid(np.ascontiguousarray(pixels), EVERYWHERE, MM))[:2]
     assert all(scale.level.mm_per_px == MM for scale in scales)
-    return np.hstack([surroundings(scale, column, row) for scale in scales])
+    return np.hstack([describe_surroundings(scale, column, row) for scale in scales])
 
 
 @pytest.mark.parametrize("turn", TURNS)

@@ -143,6 +143,6 @@ def test_the_fingerprint_is_of_the_numbers_alone(tmp_path, eight):
     other[0, 0] ^= 1
     Image.fromarray(other).save(tmp_path / "d.png")
     Image.fromarray(eight.reshape(84, 60)).save(tmp_path / "e.png")
-    a, b, c, d, e = (pixel_fingerprint(p) for p in sorted(tmp_path.iterdir()))
+    a, b, c, d, e = (pixel_fingerprint(read_source(p)) for p in sorted(tmp_path.iterdir()))
     assert a == b == c
     assert len({a, d, e}) == 3

@@ -12,20 +12,25 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.anatomy.lungs import LungFields, enlarged
-from overread.anatomy.ribs import RIB_GRID_MM, Map, Mask, Ridges, on_grid
-from overread.anatomy.structures import Quality
+from overread.anatomy.lungs import LungFields, enlarge_mask
+from overread.anatomy.ribs import RIB_GRID_MM, Ridges, shrink_to_grid
+from overread.anatomy.structures import Map, Mask, Quality
 from overread.images import Radiograph
 
-__all__ = ["Clavicles", "find_clavicles"]
+__all__ = ["Clavicles", "find_best_course", "find_clavicles"]
 
+# Chosen by eye on NIH radiographs: no outlines of clavicles were at hand. Window of the search around the top of a
+# lung: above it, below it, and outwards.
 ABOVE_MM = 12.0
 BELOW_MM = 70.0
 BEYOND_MM = 12.0
 HALF_WIDTH_MM = 5.5
+# The curvature is taken across this direction, 20 degrees; a course may rise by this many rows a column.
 USUAL_SLOPE_RAD = 0.35
 STEEPEST_RISE = 2
+# Mean curvature of the course over that of the window which counts as found.
 SURE_STRENGTH = 1.5
+# Curvature that counts as nothing, in units of the normalized image.
 FLOOR = 2e-3
 
 
@@ -40,20 +45,21 @@ class Clavicles:
 def find_clavicles(radiograph: Radiograph, ridges: Ridges, fields: LungFields) -> Clavicles:
     """Look for a clavicle across the top of each lung."""
     left, right = (
-        on_grid(lung.astype(np.float32), radiograph.mm_per_px) > 0.5 for lung in (fields.left, fields.right)
+        shrink_to_grid(lung.astype(np.float32), radiograph.mm_per_px) > 0.5
+        for lung in (fields.left, fields.right)
     )
     curvature = np.maximum(ridges.across(USUAL_SLOPE_RAD), 0), np.maximum(ridges.across(-USUAL_SLOPE_RAD), 0)
-    near, found = one_clavicle(curvature[0], left)
-    far, also = one_clavicle(np.ascontiguousarray(curvature[1][:, ::-1]), right[:, ::-1])
+    near, found = find_clavicle(curvature[0], left)
+    far, also = find_clavicle(np.ascontiguousarray(curvature[1][:, ::-1]), right[:, ::-1])
     rows, columns = radiograph.shape
-    mask = enlarged(near | far[:, ::-1], (columns, rows))
+    mask = enlarge_mask(near | far[:, ::-1], (columns, rows))
     if not mask.any():
         return Clavicles(mask, Quality.FALLBACK)
     lungs_known = fields.left_quality is fields.right_quality is Quality.FOUND
     return Clavicles(mask, Quality.FOUND if found and also and lungs_known else Quality.DOUBTFUL)
 
 
-def one_clavicle(curvature: Map, lung: Mask) -> tuple[Mask, bool]:
+def find_clavicle(curvature: Map, lung: Mask) -> tuple[Mask, bool]:
     """Band across the top of a left lung, and whether it stands out; nothing for a lung too small to have one."""
     mask = np.zeros(lung.shape, dtype=np.uint8)
     rows = np.flatnonzero(lung.any(axis=1))
@@ -66,7 +72,7 @@ def one_clavicle(curvature: Map, lung: Mask) -> tuple[Mask, bool]:
     window = curvature[top:bottom, first : int(columns[-1]) + 1]
     if min(window.shape) < 4:
         return mask > 0, False
-    course = best_course(window)
+    course = find_best_course(window)
     strength = window[course, np.arange(window.shape[1])].mean() / (window.mean() + FLOOR)
     points = np.column_stack([np.arange(window.shape[1]) + first, course + top]).astype(np.int32)
     thickness = 2 * round(HALF_WIDTH_MM / RIB_GRID_MM) + 1
@@ -74,7 +80,7 @@ def one_clavicle(curvature: Map, lung: Mask) -> tuple[Mask, bool]:
     return mask > 0, bool(strength >= SURE_STRENGTH)
 
 
-def best_course(gain: Map) -> NDArray[np.intp]:
+def find_best_course(gain: Map) -> NDArray[np.intp]:
     """Row in each column with the largest total gain; each step right goes down by 0 to `STEEPEST_RISE` rows."""
     rows, columns = gain.shape
     total = gain[:, 0].astype(np.float64)

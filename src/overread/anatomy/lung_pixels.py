@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from overread.anatomy.blurring import blur
+from overread.anatomy.filters import blur
+from overread.anatomy.structures import Map
 from overread.images import Radiograph
 
-__all__ = ["COARSE_MM", "appearance", "coarse_image", "context"]
+__all__ = ["COARSE_MM", "blur_mm", "coarsen", "describe_appearance", "describe_context"]
 
-Map = NDArray[np.float32]
-
+# The inputs of the shipped networks, chosen by eye: none of these may change without `benchmarks.train_lungs` run
+# anew. The grid is coarse for speed: 27 ms an image when it was chosen.
 COARSE_MM = 3.5
 LIMITS = (-0.2, 1.2)
 RANK_BINS = 1024
@@ -35,7 +35,7 @@ OFFSETS_MM = tuple(
 )
 
 
-def coarse_image(radiograph: Radiograph) -> Map:
+def coarsen(radiograph: Radiograph) -> Map:
     """Brightness on the grid of `COARSE_MM`, limited to a little beyond 0..1; padding counts as air."""
     rows, columns = radiograph.shape
     scale = radiograph.mm_per_px / COARSE_MM
@@ -45,19 +45,19 @@ def coarse_image(radiograph: Radiograph) -> Map:
     return shrunk
 
 
-def appearance(image: Map) -> Map:
+def describe_appearance(image: Map) -> Map:
     """Brightness, rank, contrast to the background, gradient, and rank at offsets: features x rows x columns."""
-    rank = blurred(ranks(image), SURROUND_MM)
-    smooth = [blurred(image, mm) for mm in SMOOTHING_MM]
-    wide = [blurred(image, mm) for mm in BACKGROUND_MM]
+    rank = blur_mm(rank_pixels(image), SURROUND_MM)
+    smooth = [blur_mm(image, mm) for mm in SMOOTHING_MM]
+    wide = [blur_mm(image, mm) for mm in BACKGROUND_MM]
     channels = [rank, *smooth, *(smooth[0] - level for level in wide), *(smooth[1] - level for level in wide)]
     for level in smooth[:2]:
         channels += [cv2.Sobel(level, cv2.CV_32F, 1, 0) / 8, cv2.Sobel(level, cv2.CV_32F, 0, 1) / 8]
-    channels += [shifted(rank, dx, dy) for dx, dy in OFFSETS_MM]
+    channels += [shift(rank, dx, dy) for dx, dy in OFFSETS_MM]
     return np.stack([*channels, *positions(image.shape, centre(image.shape))])
 
 
-def context(own: Map, other: Map) -> Map:
+def describe_context(own: Map, other: Map) -> Map:
     """Show a first guess of both lungs as seen from each pixel: features x rows x columns.
 
     Parameters
@@ -67,19 +67,19 @@ def context(own: Map, other: Map) -> Map:
     """
     channels: list[Map] = []
     for lung in (own, other):
-        surround = blurred(lung, SURROUND_MM)
-        channels += [lung, surround, blurred(lung, SMOOTHING_MM[2]), blurred(lung, BACKGROUND_MM[1])]
-        channels += [shifted(surround, dx, dy) for dx, dy in OFFSETS_MM]
+        surround = blur_mm(lung, SURROUND_MM)
+        channels += [lung, surround, blur_mm(lung, SMOOTHING_MM[2]), blur_mm(lung, BACKGROUND_MM[1])]
+        channels += [shift(surround, dx, dy) for dx, dy in OFFSETS_MM]
     both = own + other
     return np.stack([*channels, *positions(own.shape, centre_of_mass(both))])
 
 
-def blurred(image: Map, sigma_mm: float) -> Map:
+def blur_mm(image: Map, sigma_mm: float) -> Map:
     """Gaussian blur; the border is repeated outwards."""
     return blur(image, sigma_mm / COARSE_MM)
 
 
-def ranks(image: Map) -> Map:
+def rank_pixels(image: Map) -> Map:
     """Fraction of the image that is darker, by a histogram of `RANK_BINS`: nearly untouched by tone curves."""
     low, high = LIMITS
     bins = ((image - low) * ((RANK_BINS - 1) / (high - low))).astype(np.intp)
@@ -88,7 +88,7 @@ def ranks(image: Map) -> Map:
     return middle.astype(np.float32)[bins]
 
 
-def shifted(image: Map, dx_mm: float, dy_mm: float) -> Map:
+def shift(image: Map, dx_mm: float, dy_mm: float) -> Map:
     """Value at an offset from each pixel; beyond the border the nearest pixel counts."""
     rows, columns = image.shape
     row = np.clip(np.arange(rows) + round(dy_mm / COARSE_MM), 0, rows - 1)

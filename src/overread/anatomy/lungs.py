@@ -6,25 +6,29 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from overread.anatomy.lung_model import lung_model
-from overread.anatomy.lung_pixels import COARSE_MM, Map, blurred, coarse_image
-from overread.anatomy.structures import Quality
+from overread.anatomy.lung_model import load_lung_model
+from overread.anatomy.lung_pixels import COARSE_MM, blur_mm, coarsen
+from overread.anatomy.structures import Map, Mask, Quality
 from overread.images import Radiograph
 
-__all__ = ["LungFields", "enlarged", "lung_fields", "reflected"]
+__all__ = ["SMOOTHING_MM", "LungFields", "choose_lung", "enlarge_mask", "find_lungs", "reflect_lung"]
 
-Mask = NDArray[np.bool_]
-
+# Chosen by eye on the NIH radiographs, as all of this module: no outlines drawn by people were at hand
+# (docs/candidates.md says what the bounds give there).
 SMOOTHING_MM = 2.5
 CLOSING_MM = 20.0
+# A lung is FOUND within these bounds, and FALLBACK below the least area.
 SURE_AREA_MM2 = (7_000.0, 45_000.0)
 LEAST_AREA_MM2 = 2_500.0
 SURE_PROBABILITY = 0.85
 SURE_SOLIDITY = 0.75
+# Share of the image that the lungs take where neither is seen.
 FALLBACK_WIDTH = 0.84
 FALLBACK_HEIGHT = 0.80
+# Half the width of the mediastinum, and how far a mirrored lung is widened.
+MIDDLE_MM = 15.0
+WIDENING_MM = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,31 +50,31 @@ class LungFields:
     right_quality: Quality
 
 
-def lung_fields(radiograph: Radiograph) -> LungFields:
+def find_lungs(radiograph: Radiograph) -> LungFields:
     """Find both lungs."""
-    image = coarse_image(radiograph)
-    chances = tuple(blurred(chance, SMOOTHING_MM) for chance in lung_model().probabilities(image))
-    found = [lung(own, other) for own, other in (chances, chances[::-1])]
+    image = coarsen(radiograph)
+    chances = tuple(blur_mm(chance, SMOOTHING_MM) for chance in load_lung_model().probabilities(image))
+    found = [choose_lung(own, other) for own, other in (chances, chances[::-1])]
     seen = [None if quality is Quality.FALLBACK else mask for mask, quality in found]
-    half = thorax_halves(image.shape, seen[0], seen[1])
+    half = guess_lungs(image.shape, seen[0], seen[1])
     left, right = (half[side] if mask is None else mask for side, mask in enumerate(seen))
     rows, columns = radiograph.shape
-    left, right = (enlarged(mask, (columns, rows)) & radiograph.valid for mask in (left, right))
+    left, right = (enlarge_mask(mask, (columns, rows)) & radiograph.valid for mask in (left, right))
     return LungFields(left, right & ~left, found[0][1], found[1][1])
 
 
-def lung(own: Map, other: Map) -> tuple[Mask, Quality]:
+def choose_lung(own: Map, other: Map) -> tuple[Mask, Quality]:
     """Largest region that is rather this lung than the other or no lung, and how far to trust it."""
     inside = ((own > 0.5) & (own >= other)).astype(np.uint8)
     n, labels, boxes, _ = cv2.connectedComponentsWithStats(inside, connectivity=4)
     if n == 1:
         return np.zeros(own.shape, dtype=bool), Quality.FALLBACK
     largest = int(np.argmax(boxes[1:, cv2.CC_STAT_AREA])) + 1
-    mask = closed(labels == largest) & (own >= other)
-    return mask, trust(mask, own)
+    mask = close_mask(labels == largest) & (own >= other)
+    return mask, judge_lung(mask, own)
 
 
-def trust(mask: Mask, chance: Map) -> Quality:
+def judge_lung(mask: Mask, chance: Map) -> Quality:
     """Quality by area, solidity and mean probability."""
     area = float(mask.sum()) * COARSE_MM**2
     if area < LEAST_AREA_MM2:
@@ -90,8 +94,8 @@ def solidity(mask: Mask) -> float:
     return float(mask.sum() / max(hull, 1.0))
 
 
-def closed(mask: Mask) -> Mask:
-    """Holes, and dents narrower than `CLOSING_MM`, filled."""
+def close_mask(mask: Mask) -> Mask:
+    """Fill holes, and dents narrower than `CLOSING_MM`."""
     size = 2 * round(CLOSING_MM / COARSE_MM / 2) + 1
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
     padded = cv2.morphologyEx(np.pad(mask.astype(np.uint8), size), cv2.MORPH_CLOSE, kernel)
@@ -100,15 +104,16 @@ def closed(mask: Mask) -> Mask:
     return np.asarray(filled[size:-size, size:-size] > 0)
 
 
-def thorax_halves(shape: tuple[int, ...], left: Mask | None, right: Mask | None) -> tuple[Mask, Mask]:
+def guess_lungs(shape: tuple[int, ...], left: Mask | None, right: Mask | None) -> tuple[Mask, Mask]:
     """Where the lungs must be: the mirror image of the lung that was found, else most of the image.
 
-    The middle of the thorax is the inner edge of the found lung plus 15 mm; a mirrored lung is widened by 10 mm.
+    The middle of the thorax is `MIDDLE_MM` beyond the inner edge of the found lung; a mirrored lung is widened by
+    `WIDENING_MM`.
     """
     if left is not None and right is None:
-        return left, reflected(left)
+        return left, reflect_lung(left)
     if right is not None and left is None:
-        return reflected(right[:, ::-1])[:, ::-1], right
+        return reflect_lung(right[:, ::-1])[:, ::-1], right
     rows, columns = shape
     y, x = np.mgrid[:rows, :columns]
     u = (2 * x + 1 - columns) / (columns * FALLBACK_WIDTH)
@@ -117,16 +122,16 @@ def thorax_halves(shape: tuple[int, ...], left: Mask | None, right: Mask | None)
     return whole & (2 * x + 1 <= columns), whole & (2 * x + 1 > columns)
 
 
-def reflected(left: Mask) -> Mask:
-    """Mirror image of a left lung about the middle of the thorax, widened; never empty."""
+def reflect_lung(left: Mask) -> Mask:
+    """Mirror a left lung about the middle of the thorax, widened; never empty."""
     columns = np.flatnonzero(left.any(axis=0))
-    wall = int(columns[-1]) + round(15 / COARSE_MM)
+    wall = int(columns[-1]) + round(MIDDLE_MM / COARSE_MM)
     mirrored = np.zeros_like(left)
     rows, width = left.shape
     target = 2 * wall - np.arange(width)
     kept = (target >= 0) & (target < width)
     mirrored[:, target[kept]] = left[:, kept]
-    size = 2 * round(10 / COARSE_MM) + 1
+    size = 2 * round(WIDENING_MM / COARSE_MM) + 1
     wide = (
         cv2.dilate(mirrored.astype(np.uint8), cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))) > 0
     )
@@ -138,7 +143,7 @@ def reflected(left: Mask) -> Mask:
     return np.asarray(wide)
 
 
-def enlarged(mask: Mask, size: tuple[int, int]) -> Mask:
-    """Mask on a finer grid (columns, rows), with a smooth outline."""
+def enlarge_mask(mask: Mask, size: tuple[int, int]) -> Mask:
+    """Put a mask on a finer grid (columns, rows), with a smooth outline."""
     fine = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_CUBIC)
     return np.asarray(cv2.GaussianBlur(fine, (0, 0), 0.6 * size[0] / mask.shape[1]) > 0.5)

@@ -32,11 +32,11 @@ class Network:
     output: NDArray[np.float32]
 
     @classmethod
-    def stored(cls, arrays: Mapping[str, NDArray[np.float16]], name: str) -> Network:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.float16]], name: str) -> Network:
         """One network of a parameter file."""
         return cls(*(arrays[f"{name}_{part}"].astype(np.float32) for part in PARTS))
 
-    def to_store(self, name: str) -> dict[str, NDArray[np.float16]]:
+    def to_arrays(self, name: str) -> dict[str, NDArray[np.float16]]:
         """Arrays of a parameter file, rounded to float16."""
         return {f"{name}_{part}": getattr(self, part).astype(np.float16) for part in PARTS}
 

@@ -11,26 +11,26 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from overread.anatomy.blurring import blur
-from overread.anatomy.structures import Quality
+from overread.anatomy.filters import blur, magnitude
+from overread.anatomy.structures import Map, Mask, Quality
 from overread.images import Radiograph
 
-__all__ = ["RIB_GRID_MM", "Ribs", "Ridges", "find_ribs", "find_ridges", "on_grid"]
+__all__ = ["RIB_GRID_MM", "Ribs", "Ridges", "find_ribs", "find_ridges", "shrink_to_grid"]
 
-Map = NDArray[np.float32]
-Mask = NDArray[np.bool_]
-
+# Chosen by eye on NIH radiographs, as all of this module: no outlines of ribs were at hand.
 RIB_GRID_MM = 2.1
 RIB_SIGMA_MM = 4.0
 DIRECTION_MM = 9.0
 STRENGTH_MM = 40.0
+AROUND_LUNGS_MM = 15.0
 STEEPEST_DEG = 75.0
 SHARPNESS = 2.5
 MIDDLE = 0.8
 FULL_COHERENCE = 0.6
+# Curvature that counts as nothing, in units of the normalized image.
 FLOOR = 2e-3
+# The mean coherence, and the share of the lungs that looks like rib, which count as found.
 SURE_COHERENCE = 0.45
 SURE_SHARE = (0.10, 0.60)
 
@@ -72,32 +72,32 @@ class Ribs:
 
 def find_ridges(radiograph: Radiograph) -> Ridges:
     """Bright bands of the width of a rib."""
-    image = on_grid(np.where(radiograph.valid, radiograph.pixels, 0), radiograph.mm_per_px)
+    image = shrink_to_grid(np.where(radiograph.valid, radiograph.pixels, 0), radiograph.mm_per_px)
     sigma = RIB_SIGMA_MM / RIB_GRID_MM
     smooth = blur(image, sigma)
     xx, yy, xy = (
         cv2.Sobel(smooth, cv2.CV_32F, dx, dy, scale=-sigma * sigma / 4, borderType=cv2.BORDER_REPLICATE)
         for dx, dy in ((2, 0), (0, 2), (1, 1))
     )
-    strength = np.maximum((xx + yy) / 2 + cv2.magnitude((xx - yy) / 2, xy), 0)
+    strength = np.maximum((xx + yy) / 2 + magnitude((xx - yy) / 2, xy), 0)
     normal = np.arctan2(2 * xy, xx - yy)
     window = DIRECTION_MM / RIB_GRID_MM
     c, s = (blur(strength * part(normal), window) for part in (np.cos, np.sin))
-    coherence = cv2.magnitude(c, s) / (blur(strength, window) + FLOOR)
+    coherence = magnitude(c, s) / (blur(strength, window) + FLOOR)
     direction = np.mod((np.arctan2(s, c) + np.pi) / 2, np.pi)
     return Ridges(xx, yy, xy, direction.astype(np.float32), np.minimum(coherence, 1))
 
 
 def find_ribs(radiograph: Radiograph, ridges: Ridges, lungs: Mask) -> Ribs:
-    """Look for ribs in the lung fields and 15 mm around them.
+    """Look for ribs in the lung fields and `AROUND_LUNGS_MM` around them.
 
     With k the curvature across the local direction, k0 its mean within `STRENGTH_MM`, and c the coherence, the
     value is min(1, k / k0) min(1, c / FULL_COHERENCE) / (1 + exp(-SHARPNESS (k / k0 - MIDDLE))): a rank of rib
     likeness from 0 to 1, not calibrated. Directions steeper than `STEEPEST_DEG` are vessels, heart or lung border
     rather than rib.
     """
-    region = on_grid(lungs.astype(np.float32), radiograph.mm_per_px) > 0.5
-    size = 2 * round(15 / RIB_GRID_MM) + 1
+    region = shrink_to_grid(lungs.astype(np.float32), radiograph.mm_per_px) > 0.5
+    size = 2 * round(AROUND_LUNGS_MM / RIB_GRID_MM) + 1
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
     near = cv2.dilate(region.astype(np.uint8), kernel).astype(np.float32)
     curvature = np.maximum(ridges.across(ridges.direction), 0)
@@ -109,13 +109,13 @@ def find_ribs(radiograph: Radiograph, ridges: Ridges, lungs: Mask) -> Ribs:
     agreed = np.minimum(ridges.coherence / FULL_COHERENCE, 1)
     probability = (logistic * rising * agreed * near * ~steep).astype(np.float32)
     return Ribs(
-        resized(probability, radiograph.shape),
-        direction_on(ridges.direction, radiograph.shape),
-        rib_quality(probability, ridges.coherence, region),
+        enlarge_map(probability, radiograph.shape),
+        enlarge_directions(ridges.direction, radiograph.shape),
+        judge_ribs(probability, ridges.coherence, region),
     )
 
 
-def rib_quality(probability: Map, coherence: Map, lungs: Mask) -> Quality:
+def judge_ribs(probability: Map, coherence: Map, lungs: Mask) -> Quality:
     """FOUND where a usual share of the lungs looks like rib and its directions agree with each other."""
     rib = (probability > 0.5) & lungs
     if not rib.any():
@@ -125,22 +125,22 @@ def rib_quality(probability: Map, coherence: Map, lungs: Mask) -> Quality:
     return Quality.FOUND if sure else Quality.DOUBTFUL
 
 
-def on_grid(image: NDArray[np.float32], mm_per_px: float) -> Map:
-    """Map on the grid of `RIB_GRID_MM`, averaged."""
+def shrink_to_grid(image: Map, mm_per_px: float) -> Map:
+    """Average a map on the grid of `RIB_GRID_MM`."""
     rows, columns = image.shape
     size = max(round(columns * mm_per_px / RIB_GRID_MM), 2), max(round(rows * mm_per_px / RIB_GRID_MM), 2)
     coarse: Map = cv2.resize(np.asarray(image, dtype=np.float32), size, interpolation=cv2.INTER_AREA)
     return coarse
 
 
-def resized(coarse: Map, shape: tuple[int, int]) -> Map:
-    """Map on the grid of the radiograph, interpolated, within 0 to 1."""
+def enlarge_map(coarse: Map, shape: tuple[int, int]) -> Map:
+    """Interpolate a map on the grid of the radiograph, within 0 to 1."""
     fine = cv2.resize(coarse, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR)
     return np.asarray(np.clip(fine, 0, 1), dtype=np.float32)
 
 
-def direction_on(direction: Map, shape: tuple[int, int]) -> Map:
-    """Directions in degrees on the grid of the radiograph, interpolated in the doubled angle."""
+def enlarge_directions(direction: Map, shape: tuple[int, int]) -> Map:
+    """Interpolate directions on the grid of the radiograph, in the doubled angle; degrees."""
     size = shape[1], shape[0]
     c, s = (
         cv2.resize(part(2 * direction), size, interpolation=cv2.INTER_LINEAR) for part in (np.cos, np.sin)

@@ -8,7 +8,10 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Anatomy", "Quality"]
+__all__ = ["Anatomy", "Map", "Mask", "Quality"]
+
+Map = NDArray[np.float32]
+Mask = NDArray[np.bool_]
 
 
 class Quality(StrEnum):
@@ -42,16 +45,16 @@ class Anatomy:
         By structure: ``"left_lung"``, ``"right_lung"``, ``"ribs"``, ``"clavicles"``, ``"mediastinum"``.
     """
 
-    left_lung: NDArray[np.bool_]
-    right_lung: NDArray[np.bool_]
-    thorax: NDArray[np.bool_]
-    mediastinum: NDArray[np.bool_]
-    ribs: NDArray[np.float32]
-    rib_direction_deg: NDArray[np.float32]
-    clavicles: NDArray[np.bool_]
+    left_lung: Mask
+    right_lung: Mask
+    thorax: Mask
+    mediastinum: Mask
+    ribs: Map
+    rib_direction_deg: Map
+    clavicles: Mask
     quality: dict[str, Quality]
 
     @property
-    def lungs(self) -> NDArray[np.bool_]:
+    def lungs(self) -> Mask:
         """Both lung fields."""
         return self.left_lung | self.right_lung

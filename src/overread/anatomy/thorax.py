@@ -7,16 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.anatomy.lungs import LungFields
-from overread.anatomy.structures import Quality
+from overread.anatomy.structures import Mask, Quality
 
-__all__ = ["mediastinum", "mediastinum_quality", "thorax"]
+__all__ = ["find_mediastinum", "find_thorax", "judge_mediastinum"]
 
-Mask = NDArray[np.bool_]
-
+# Chosen by eye.
 WALL_MM = 5.0
 
 
-def thorax(fields: LungFields, mm_per_px: float) -> Mask:
+def find_thorax(fields: LungFields, mm_per_px: float) -> Mask:
     """Convex hull of both lungs, widened by `WALL_MM`; the whole image where there is no lung at all."""
     lungs = (fields.left | fields.right).astype(np.uint8)
     points = cv2.findNonZero(lungs)
@@ -28,10 +27,10 @@ def thorax(fields: LungFields, mm_per_px: float) -> Mask:
     return np.asarray(wide > 0)
 
 
-def mediastinum(fields: LungFields, inside: Mask) -> Mask:
+def find_mediastinum(fields: LungFields, inside: Mask) -> Mask:
     """Part of the thorax between the lungs: right of all left lung and left of all right lung in its row.
 
-    In a row with one lung only, the other side is bounded by the inner edges of that lung's neighbours above.
+    In a row without one of the lungs, the edge of its next row below counts, and below all of it that of its last row.
     """
     columns = np.arange(inside.shape[1])
     left_edge = last_column(fields.left)
@@ -41,16 +40,16 @@ def mediastinum(fields: LungFields, inside: Mask) -> Mask:
 
 
 def last_column(mask: Mask) -> NDArray[np.intp]:
-    """Last column of the mask in each row; rows without take the nearest row that has one."""
+    """Last column of the mask in each row; a row without takes the next one below that has it, else the last."""
     rows = np.flatnonzero(mask.any(axis=1))
     if len(rows) == 0:
         return np.zeros(len(mask), dtype=np.intp)
     last = mask.shape[1] - 1 - np.argmax(mask[rows, ::-1], axis=1)
-    nearest = np.clip(np.searchsorted(rows, np.arange(len(mask))), 0, len(rows) - 1)
-    return np.asarray(last[nearest])
+    following = np.clip(np.searchsorted(rows, np.arange(len(mask))), 0, len(rows) - 1)
+    return np.asarray(last[following])
 
 
-def mediastinum_quality(fields: LungFields) -> Quality:
+def judge_mediastinum(fields: LungFields) -> Quality:
     """As good as the worse of the two lungs."""
     order = [Quality.FOUND, Quality.DOUBTFUL, Quality.FALLBACK]
     return order[max(order.index(fields.left_quality), order.index(fields.right_quality))]

@@ -1,5 +1,12 @@
 """Radiograph and anatomy -> suspicious regions."""
 
-from overread.candidates.generating import CANDIDATE_VERSION, generate
+from overread.candidates.finder import (
+    DEFAULT_FINDER,
+    DEFAULT_LIMIT,
+    FINDERS,
+    CandidateFinder,
+    find_candidates,
+    load_finder,
+)
 
-__all__ = ["CANDIDATE_VERSION", "generate"]
+__all__ = ["DEFAULT_FINDER", "DEFAULT_LIMIT", "FINDERS", "CandidateFinder", "find_candidates", "load_finder"]

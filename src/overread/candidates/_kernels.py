@@ -1,4 +1,4 @@
-"""Compiled loops of candidate generation."""
+"""Compiled loops of the candidate finder "curvature"."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from overread.kernel import kernel
 
-N_DIRECTIONS = 16
+__all__ = ["centre_places", "measure_band_convergence", "sample_polar", "suppress_softly"]
 
 
 @kernel
-def softly_suppressed(
+def suppress_softly(
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     score: NDArray[np.float64],
@@ -59,14 +59,14 @@ def softly_suppressed(
 
 
 @kernel
-def centred(
+def centre_places(
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     score: NDArray[np.float64],
     chosen: NDArray[np.int64],
     reach: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean of all rows within ``reach[k]`` of row ``chosen[k]``, weighted by their odds."""
+    """Average all rows within ``reach[k]`` of row ``chosen[k]``, weighted by their odds."""
     new_x, new_y = np.empty(len(chosen)), np.empty(len(chosen))
     for k in range(len(chosen)):
         best = chosen[k]
@@ -82,7 +82,7 @@ def centred(
 
 
 @kernel
-def polar_samples(
+def sample_polar(
     image: NDArray[np.float32],
     column: NDArray[np.float64],
     row: NDArray[np.float64],
@@ -107,7 +107,7 @@ def polar_samples(
 
 
 @kernel
-def band_convergence(
+def measure_band_convergence(
     gradient_x: NDArray[np.float32],
     gradient_y: NDArray[np.float32],
     column: NDArray[np.float64],

@@ -45,13 +45,13 @@ def overlay_figure(
     axes = figure.add_subplot()
     extent = (0.0, width, height, 0.0)
     axes.imshow(np.clip(radiograph.pixels, 0, 1), cmap="gray", vmin=0, vmax=1, extent=extent)
-    axes.imshow(tinted(anatomy.ribs, ORANGE), extent=extent)
+    axes.imshow(tint_ribs(anatomy.ribs, ORANGE), extent=extent)
     colours = {"lungs": SKY, "mediastinum": GREEN, "clavicles": PURPLE}
-    outline(axes, anatomy.left_lung, extent, SKY)
-    outline(axes, anatomy.right_lung, extent, SKY)
-    outline(axes, anatomy.mediastinum, extent, GREEN)
-    outline(axes, anatomy.clavicles, extent, PURPLE)
-    numbered(axes, candidates)
+    draw_outline(axes, anatomy.left_lung, extent, SKY)
+    draw_outline(axes, anatomy.right_lung, extent, SKY)
+    draw_outline(axes, anatomy.mediastinum, extent, GREEN)
+    draw_outline(axes, anatomy.clavicles, extent, PURPLE)
+    draw_candidates(axes, candidates)
     keys = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
     keys += [
         Line2D([], [], color=ORANGE, lw=6, alpha=RIB_OPACITY, label="ribs"),
@@ -62,8 +62,8 @@ def overlay_figure(
     return figure
 
 
-def tinted(ribs: NDArray[np.float32], colour: str) -> NDArray[np.float32]:
-    """Coloured layer whose opacity is the probability of rib."""
+def tint_ribs(ribs: NDArray[np.float32], colour: str) -> NDArray[np.float32]:
+    """Make a coloured layer whose opacity is the probability of rib."""
     from matplotlib.colors import to_rgb
 
     layer = np.empty((*ribs.shape, 4), dtype=np.float32)
@@ -72,13 +72,13 @@ def tinted(ribs: NDArray[np.float32], colour: str) -> NDArray[np.float32]:
     return layer
 
 
-def outline(axes: Axes, mask: NDArray[np.bool_], extent: tuple[float, ...], colour: str) -> None:
+def draw_outline(axes: Axes, mask: NDArray[np.bool_], extent: tuple[float, ...], colour: str) -> None:
     """Draw the border of a mask, if it has one."""
     if mask.any() and not mask.all():
         axes.contour(mask, levels=[0.5], colors=colour, linewidths=1.2, extent=extent, origin="upper")
 
 
-def numbered(axes: Axes, candidates: pd.DataFrame) -> None:
+def draw_candidates(axes: Axes, candidates: pd.DataFrame) -> None:
     """Draw candidates as circles with rank and response."""
     from matplotlib.patches import Circle
     from matplotlib.patheffects import withStroke

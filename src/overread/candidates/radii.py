@@ -11,13 +11,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.candidates._kernels import polar_samples
-from overread.candidates.curvature import reflecting_blur
+from overread.candidates._kernels import sample_polar
+from overread.candidates.pyramid import blur_reflecting
 
-__all__ = ["standing_out"]
+__all__ = ["measure_radii"]
 
 FloatArray = NDArray[np.float64]
 
+# Discs and rings were chosen by eye; only `NODULE_PER_DISC` was fitted, as said above.
 DISCS_MM = np.geomspace(1.5, 22.0, 24)
 RING = (1.1, 1.8)
 LARGEST_DISC_MM = 12.0
@@ -27,10 +28,10 @@ SPREAD_FLOOR = 0.01
 NODULE_PER_DISC = 1.42
 
 
-def standing_out(
+def measure_radii(
     pixels: NDArray[np.float32], x_mm: FloatArray, y_mm: FloatArray, mm_per_px: float
 ) -> FloatArray:
-    """Radii in mm of the candidates at these places.
+    """Measure the radii in mm of the candidates at these places.
 
     Parameters
     ----------
@@ -41,9 +42,9 @@ def standing_out(
     mm_per_px
         Side of a pixel.
     """
-    image = reflecting_blur(pixels, SMOOTHING_MM / mm_per_px)
+    image = blur_reflecting(pixels, SMOOTHING_MM / mm_per_px)
     samples = np.empty((len(x_mm), N_DIRECTIONS, len(DISCS_MM)))
-    polar_samples(image, x_mm / mm_per_px - 0.5, y_mm / mm_per_px - 0.5, DISCS_MM / mm_per_px, samples)
+    sample_polar(image, x_mm / mm_per_px - 0.5, y_mm / mm_per_px - 0.5, DISCS_MM / mm_per_px, samples)
     profile, area = samples.mean(axis=1), DISCS_MM**2
     disc = np.cumsum(profile * area, axis=1) / np.cumsum(area)
     contrast = np.full(profile.shape, -np.inf)

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.anatomy.network import Network
-from overread.candidates.curvature import SCALES_MM
-from overread.candidates.responses import Places
+from overread.candidates.pyramid import SCALES_MM
+from overread.candidates.ranking_features import Places
 
-__all__ = ["Ranking", "ranking", "ranking_inputs"]
+__all__ = ["PARAMETERS", "Ranking", "load_ranking", "make_ranking_inputs"]
 
 PARAMETERS = "ranking.npz"
+# Makes the logarithm of the scale about 0 in the middle; the network takes any offset in.
 MIDDLE_SCALE_MM = 3.5
 
 
@@ -37,7 +38,7 @@ class Ranking:
 
     def score(self, places: Places) -> NDArray[np.float64]:
         """Log-odds, up to a constant, that a place is the middle of a nodule."""
-        return self.answer(ranking_inputs(places))
+        return self.answer(make_ranking_inputs(places))
 
     def answer(self, inputs: NDArray[np.float32]) -> NDArray[np.float64]:
         """Log-odds of each row of inputs."""
@@ -45,14 +46,14 @@ class Ranking:
         return self.network.log_odds(np.ascontiguousarray(within.T)).astype(np.float64)
 
 
-def ranking_inputs(places: Places) -> NDArray[np.float32]:
+def make_ranking_inputs(places: Places) -> NDArray[np.float32]:
     """Responses, surroundings, logarithm of the scale and its square, one row a place."""
     size = np.log(np.asarray(SCALES_MM) / MIDDLE_SCALE_MM)[places.scale, None]
     return np.hstack([places.responses, places.surroundings, size, size**2]).astype(np.float32)
 
 
 @cache
-def ranking() -> Ranking:
-    """Return the weights shipped with the package; `benchmarks.train_ranking` makes them anew."""
+def load_ranking() -> Ranking:
+    """Load the weights shipped with the package; `benchmarks.train_ranking` makes them anew."""
     with (files(__package__) / PARAMETERS).open("rb") as file, np.load(file, allow_pickle=False) as stored:
-        return Ranking(Network.stored(stored, "network"), stored["lowest"], stored["highest"])
+        return Ranking(Network.from_arrays(stored, "network"), stored["lowest"], stored["highest"])

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.candidates._kernels import N_DIRECTIONS, polar_samples
-from overread.candidates.curvature import Scale, reflecting_blur
+from overread.candidates._kernels import sample_polar
+from overread.candidates.curvature import Scale
+from overread.candidates.pyramid import blur_reflecting
 
-__all__ = ["N_SURROUNDINGS", "RADIUS_PER_SIGMA", "on_rings", "surroundings"]
+__all__ = ["N_DIRECTIONS", "N_SURROUNDINGS", "RADIUS_PER_SIGMA", "describe_surroundings", "sample_rings"]
 
 FloatArray = NDArray[np.float64]
 
+# Inputs of the shipped ranking, chosen by eye: none may change without `benchmarks.train_ranking` run anew.
+N_DIRECTIONS = 16
 RADIUS_PER_SIGMA = 2.4
 RINGS = (0.15, 0.35, 0.55, 0.75, 0.95, 1.15, 1.4, 1.7, 2.1, 2.6)
 OUTER = slice(4, 8)
@@ -24,7 +27,7 @@ TYPICAL_CONTRAST = 0.02
 N_SURROUNDINGS = (2 + N_HARMONICS) * len(RINGS) + 1
 
 
-def surroundings(scale: Scale, column: NDArray[np.int64], row: NDArray[np.int64]) -> FloatArray:
+def describe_surroundings(scale: Scale, column: NDArray[np.int64], row: NDArray[np.int64]) -> FloatArray:
     """Describe the surroundings of each place at its scale, `N_SURROUNDINGS` numbers each.
 
     The brightness is sampled in 16 directions on the rings t = `RINGS`, in units of 2.4 sigma. With m(t) its mean
@@ -33,8 +36,8 @@ def surroundings(scale: Scale, column: NDArray[np.int64], row: NDArray[np.int64]
     """
     level = scale.level
     sigma_px = scale.sigma_mm / level.mm_per_px
-    image = reflecting_blur(level.image, PRESMOOTHING * sigma_px)
-    samples = on_rings(image, column, row, RINGS, sigma_px)
+    image = blur_reflecting(level.image, PRESMOOTHING * sigma_px)
+    samples = sample_rings(image, column, row, RINGS, sigma_px)
     waves = np.fft.rfft(samples, axis=1)[:, : N_HARMONICS + 1] / N_DIRECTIONS
     means = waves[:, 0].real
     contrast = means - means[:, OUTER].mean(axis=1, keepdims=True)
@@ -44,15 +47,15 @@ def surroundings(scale: Scale, column: NDArray[np.int64], row: NDArray[np.int64]
     return np.hstack(parts)
 
 
-def on_rings(
+def sample_rings(
     image: NDArray[np.float32],
     column: NDArray[np.int64],
     row: NDArray[np.int64],
     rings: Sequence[float],
     sigma_px: float,
 ) -> FloatArray:
-    """Brightness around each place, places x directions x rings; rings in units of 2.4 sigma."""
+    """Sample the brightness around each place, places x directions x rings; rings in units of 2.4 sigma."""
     samples = np.empty((len(row), N_DIRECTIONS, len(rings)))
     reach = np.asarray(rings) * RADIUS_PER_SIGMA * sigma_px
-    polar_samples(image, column.astype(np.float64), row.astype(np.float64), reach, samples)
+    sample_polar(image, column.astype(np.float64), row.astype(np.float64), reach, samples)
     return samples

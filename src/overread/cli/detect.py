@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from overread.cli.exit_codes import WITH_BAD_IMAGES
-from overread.cli.image_folder import ImageFile, images_of, spacing
+from overread.cli.image_folder import ImageFile, list_images, parse_spacing
 from overread.cli.outputs import refuse_to_overwrite
 from overread.errors import ImageError, InvalidInputError, UsageError
 
@@ -73,7 +73,7 @@ def detect(
 
     model = Detector.read(detector / "detector.json" if detector.is_dir() else detector)
     point = model.operating_point(fp)
-    files = images_given(images, spacing(mm_per_px), out)
+    files = images_given(images, parse_spacing(mm_per_px), out)
     paths = [file.path for file in files]
     table_file = out / f"detections.{format}"
     overlays = [out / f"{name}.overlay.png" for name in output_names(paths)] if overlay else []
@@ -115,7 +115,7 @@ def images_given(given: Sequence[Path], mm_per_px: tuple[float, float] | None, o
     for path in given:
         inside = [ImageFile(path.name, path, mm_per_px)]
         if path.is_dir():
-            inside = images_of(path, mm_per_px=mm_per_px)
+            inside = list_images(path, mm_per_px=mm_per_px)
             if path.resolve() in out.resolve().parents:
                 inside = [file for file in inside if out.resolve() not in file.path.resolve().parents]
         for file in inside:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from overread.cli.exit_codes import WITH_BAD_IMAGES
-from overread.errors import InvalidInputError, UsageError
+from overread.cli.image_tables import ImageTableOptions, write_image_table
+from overread.errors import InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from overread.cli.image_folder import ImageFile
     from overread.features import Feature
+    from overread.images import Radiograph
 
 __all__ = ["explain", "extract", "features", "list_features"]
 
@@ -99,52 +99,41 @@ def explain(name: str, *, json: Annotated[bool, Parameter(negative=())] = False)
     help_epilogue="Example: overread features extract my_study --candidates candidates.csv -o features.parquet"
 )
 def extract(
-    folder: Path,
+    options: ImageTableOptions,
     *,
     candidates: Path,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
     feature: Annotated[tuple[str, ...], Parameter(negative=())] = (),
-    mm_per_px: str | None = None,
     threads: int | None = None,
-    json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Compute the features of candidates, also of your own detector's.
 
     Parameters
     ----------
-    folder
-        A study with images.csv, or a folder of images, also in folders within it, whose paths in it are the image ids.
     candidates
         Table of candidates: image_id, candidate_id, x_mm, y_mm, radius_mm.
-    output
-        Write the features here, Parquet or CSV by the ending.
     feature
         A feature to compute; repeat for more. All 1150 without it.
-    mm_per_px
-        Size of a pixel, X or X,Y, where neither the file nor the study states it.
     threads
         Threads; all processors by default.
-    json
-        Print the summary as JSON.
     """
-    from overread.cli.image_folder import images_of, spacing
-    from overread.cli.outputs import refuse_to_overwrite
     from overread.features import CATALOGUE
-    from overread.tables.table_files import read_table, write_table
+    from overread.features import extract as extract_features
+    from overread.tables.table_files import read_table
 
-    if output.suffix.lower() not in (".csv", ".parquet"):
-        raise UsageError(f"{output}: a table ends in .csv or .parquet")
-    refuse_to_overwrite([candidates, folder / f"images{output.suffix}"], [output])
+    options.check_output([candidates])
     names = CATALOGUE.checked(feature) or tuple(CATALOGUE)
     table = read_table(candidates, "candidates")
-    images = with_candidates(images_of(folder, mm_per_px=spacing(mm_per_px)), table, candidates)
-    frames, problems = extracted(images, table, names, threads)
-    write_table(joined(frames, names), output)
-    print_summary(frames, problems, output, as_json=json)
-    return WITH_BAD_IMAGES if problems else 0
+    images = keep_with_candidates(options.list_images(), table, candidates)
+    groups = dict(tuple(table.groupby("image_id", sort=False)))
+
+    def work(image: ImageFile, radiograph: Radiograph) -> pd.DataFrame:
+        return extract_features(radiograph, groups[image.image_id], features=names, n_threads=threads)
+
+    columns = {"candidate_id": "str"} | dict.fromkeys(names, "float32")
+    return write_image_table(options, images, work, columns, title="Features")
 
 
-def with_candidates(images: Sequence[ImageFile], table: pd.DataFrame, path: Path) -> list[ImageFile]:
+def keep_with_candidates(images: Sequence[ImageFile], table: pd.DataFrame, path: Path) -> list[ImageFile]:
     """Images that have candidates; refuses candidates of an image that the folder has not."""
     wanted = set(table["image_id"])
     unknown = sorted(wanted - {image.image_id for image in images})
@@ -154,62 +143,6 @@ def with_candidates(images: Sequence[ImageFile], table: pd.DataFrame, path: Path
             "(ids are those of images.csv, or the paths of the files in the folder where there is none)"
         )
     return [image for image in images if image.image_id in wanted]
-
-
-def extracted(
-    images: Sequence[ImageFile], table: pd.DataFrame, names: Sequence[str], threads: int | None
-) -> tuple[list[pd.DataFrame], dict[str, str]]:
-    """Features image by image, and what was wrong with the images that have none."""
-    from rich.console import Console
-    from rich.progress import track
-
-    from overread.features import extract as extract_features
-    from overread.images import read_image
-
-    frames: list[pd.DataFrame] = []
-    problems: dict[str, str] = {}
-    groups = dict(tuple(table.groupby("image_id", sort=False)))
-    console = Console(stderr=True)
-    for image in track(images, "Features", console=console, transient=True, disable=not console.is_terminal):
-        try:
-            radiograph = read_image(image.path, mm_per_px=image.mm_per_px)
-            frame = extract_features(radiograph, groups[image.image_id], features=names, n_threads=threads)
-        except InvalidInputError as error:
-            problems[image.image_id] = str(error)
-            print(f"overread: skipped {image.image_id}: {error}", file=sys.stderr)
-            continue
-        frame.insert(0, "image_id", image.image_id)
-        frames.append(frame)
-    return frames, problems
-
-
-def joined(frames: Sequence[pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:
-    """Join the images' features into one table, which has its columns even without rows."""
-    import pandas as pd
-
-    if frames:
-        return pd.concat(frames, ignore_index=True)
-    ids = {name: pd.Series(dtype="str") for name in ("image_id", "candidate_id")}
-    return pd.DataFrame(ids | {name: pd.Series(dtype="float32") for name in names})
-
-
-def print_summary(
-    frames: Sequence[pd.DataFrame], problems: dict[str, str], output: Path, *, as_json: bool
-) -> None:
-    """Say what was computed and what was skipped."""
-    from json import dumps
-
-    summary = {
-        "images": len(frames),
-        "candidates": sum(len(frame) for frame in frames),
-        "skipped": problems,
-        "output": str(output),
-    }
-    if as_json:
-        print(dumps(summary, ensure_ascii=False))
-    else:
-        skipped = f", {len(problems)} skipped" if problems else ""
-        print(f"Wrote {output}: {summary['candidates']:,} candidates of {len(frames):,} images{skipped}")
 
 
 def print_json(found: Sequence[Feature]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from overread.errors import TableError, UsageError
 
-__all__ = ["ImageFile", "images_of", "spacing"]
+__all__ = ["ImageFile", "list_images", "parse_spacing"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class ImageFile:
     mm_per_px: tuple[float, float] | None
 
 
-def images_of(folder: Path, *, mm_per_px: float | tuple[float, float] | None = None) -> list[ImageFile]:
+def list_images(folder: Path, *, mm_per_px: float | tuple[float, float] | None = None) -> list[ImageFile]:
     """List the images of a study folder, or the image files of a folder without a table of images.
 
     Parameters
@@ -53,14 +53,16 @@ def images_of(folder: Path, *, mm_per_px: float | tuple[float, float] | None = N
                 raise TableError(
                     f"{folder / name}: it has no column path, which says where an image's file is"
                 )
-            return [of_row(folder, name, row, given) for row in table.to_dict(orient="records")]
+            return [image_of_row(folder, name, row, given) for row in table.to_dict(orient="records")]
     files = image_files(folder)
     if not files:
         raise UsageError(f"{folder}: no image in this folder")
     return [ImageFile(path.relative_to(folder).as_posix(), path, given) for path in files]
 
 
-def of_row(folder: Path, table: str, row: dict[Any, Any], given: tuple[float, float] | None) -> ImageFile:
+def image_of_row(
+    folder: Path, table: str, row: dict[Any, Any], given: tuple[float, float] | None
+) -> ImageFile:
     """Image of one row of the table."""
     if not row["path"]:
         raise TableError(f"{folder / table}: image {row['image_id']!r} has no path")
@@ -69,8 +71,8 @@ def of_row(folder: Path, table: str, row: dict[Any, Any], given: tuple[float, fl
     return ImageFile(row["image_id"], folder / row["path"], spacing if stated else given)
 
 
-def spacing(text: str | None) -> tuple[float, float] | None:
-    """Width and height of a pixel from "X" or "X,Y".
+def parse_spacing(text: str | None) -> tuple[float, float] | None:
+    """Read the width and height of a pixel from "X" or "X,Y".
 
     Raises
     ------

@@ -44,12 +44,12 @@ def init(
     json
         Print what was made as JSON.
     """
-    from overread.cli.image_folder import spacing
+    from overread.cli.image_folder import parse_spacing
     from overread.images.files import image_files
     from overread.study.init_study import make_study
     from overread.study.progress import ProgressBar, SilentProgress
 
-    given = spacing(mm_per_px)
+    given = parse_spacing(mm_per_px)
     n_files = len(image_files(folder)) if folder.is_dir() else 0
     watcher = SilentProgress() if json or not n_files else ProgressBar()
     watcher.begin("images", n_files)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from overread.candidates import DEFAULT_FINDER, DEFAULT_LIMIT
 from overread.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ def show(
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
     candidates: Path | None = None,
     image_id: str | None = None,
-    limit: int = 20,
+    limit: int = DEFAULT_LIMIT,
+    finder: str = DEFAULT_FINDER,
     mm_per_px: str | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
@@ -39,15 +41,17 @@ def show(
         Id of the image in that table; the name of the file by default.
     limit
         Most candidates to draw.
+    finder
+        How they are found: curvature, or log to compare with.
     mm_per_px
         Size of a pixel, X or X,Y, where the file does not state it.
     json
         Print quality and candidates as JSON.
     """
     from overread.anatomy import find_anatomy
-    from overread.candidates import generate
+    from overread.candidates import find_candidates
     from overread.candidates.plots import overlay_figure
-    from overread.cli.image_folder import spacing
+    from overread.cli.image_folder import parse_spacing
     from overread.images import read_image
     from overread.plots import figure_kind, save_figure
 
@@ -56,12 +60,12 @@ def show(
         raise UsageError(f"{output}: is the image to read; give the picture another name")
     if limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
-    radiograph = read_image(image, mm_per_px=spacing(mm_per_px))
+    radiograph = read_image(image, mm_per_px=parse_spacing(mm_per_px))
     found = find_anatomy(radiograph)
     if candidates is None:
-        table = generate(radiograph, anatomy=found, limit=limit)
+        table = find_candidates(radiograph, anatomy=found, finder=finder, limit=limit)
     else:
-        table = rows_of(candidates, image_id or image.name).head(limit)
+        table = read_candidates_of(candidates, image_id or image.name).head(limit)
     save_figure(overlay_figure(radiograph, found, table, title=image_id or image.name), output)
     if json:
         from json import dumps
@@ -79,7 +83,7 @@ def show(
         print(f"Wrote {output}: {len(table)} candidates; {quality}")
 
 
-def rows_of(path: Path, image_id: str) -> pd.DataFrame:
+def read_candidates_of(path: Path, image_id: str) -> pd.DataFrame:
     """Candidates of one image, by falling response; in the order of the table where it has none."""
     from overread.tables.table_files import read_table
 

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.anatomy import Anatomy, find_anatomy
-from overread.candidates.segmentation import draw_outlines, patch_side
+from overread.candidates.outlines import draw_outlines, patch_side
 from overread.errors import InvalidInputError, TableError
 from overread.features.catalogue import CATALOGUE, FAMILIES
 from overread.features.feature import Family

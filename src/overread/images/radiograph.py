@@ -44,6 +44,8 @@ class Radiograph:
         Size of a pixel in the file, (x, y).
     source_shape
         Rows and columns in the file.
+    pixel_hash
+        `pixel_fingerprint` of the file that was read; None for a radiograph that was not read from one.
     """
 
     pixels: NDArray[np.float32]
@@ -52,6 +54,7 @@ class Radiograph:
     spacing_source: SpacingSource
     source_mm_per_px: tuple[float, float]
     source_shape: tuple[int, int]
+    pixel_hash: str | None = None
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -55,7 +56,12 @@ def read_image(
         If the device fails.
     """
     source = read_source(path)
-    return named(path, lambda: radiograph(source, choose_spacing(source.spacing, mm_per_px), grid_mm=grid_mm))
+
+    def work() -> Radiograph:
+        made = radiograph(source, choose_spacing(source.spacing, mm_per_px), grid_mm=grid_mm)
+        return replace(made, pixel_hash=pixel_fingerprint(source))
+
+    return named(path, work)
 
 
 def display_image(
@@ -98,13 +104,13 @@ def read_source(path: str | Path) -> SourceImage:
     return named(path, lambda: decoded(file_content(Path(path))))
 
 
-def pixel_fingerprint(image: str | Path | SourceImage) -> str:
-    """SHA-256 of the shape and the stored values of an image.
+def pixel_fingerprint(source: SourceImage) -> str:
+    """SHA-256 of the shape and the stored values of a file's image.
 
     Two files have the same fingerprint if and only if they hold the same numbers, whatever their format,
-    compression, bit depth and spacing.
+    compression, bit depth and spacing. `read_image` gives it along with the radiograph, so that no file is decoded
+    twice.
     """
-    source = image if isinstance(image, SourceImage) else read_source(image)
     rows, columns = source.shape
     digest = hashlib.sha256(f"{rows}x{columns}:".encode())
     for start in range(0, rows, ROWS_AT_ONCE):

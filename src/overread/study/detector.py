@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.anatomy import Anatomy
-from overread.candidates import CANDIDATE_VERSION
+from overread.candidates import FINDERS, load_finder
 from overread.errors import InvalidInputError, ModelFileError, UsageError
 from overread.features import CATALOGUE, FEATURE_VERSION
 from overread.files.atomic import write_atomically
@@ -37,7 +37,7 @@ from overread.study.pipeline import OwnPipeline, measure_image
 
 __all__ = ["Detector", "Explanation", "OperatingPoint", "make_detector"]
 
-SCHEMA = 2
+SCHEMA = 3
 SEAL = Seal({"format": "overread-detector", "schema": SCHEMA})
 LARGEST_FILE = 2**28
 CANDIDATE_COLUMNS = ("x_mm", "y_mm", "radius_mm")
@@ -80,14 +80,14 @@ class Detector:
         A model of bags, fitted on features of this package.
     operating_points
         By rising number of false positives.
+    finder, candidate_version
+        Who looks for candidates, and the version it was fitted on; another version is refused.
     limit
         Most candidates of an image.
     grid_mm
         Grid on which the features were computed.
     feature_version
         Version of the features it was fitted on; another version is refused.
-    candidate_version
-        Version of the candidates it was fitted on; another version is refused.
     trained_on
         What it was trained on, in words without names.
 
@@ -100,16 +100,19 @@ class Detector:
     name: str
     model: BagClassifier
     operating_points: tuple[OperatingPoint, ...]
+    finder: str
+    candidate_version: str
     limit: int
     grid_mm: float
     feature_version: str
-    candidate_version: str
     trained_on: str
 
     def __post_init__(self) -> None:
+        if self.finder not in FINDERS:
+            raise ModelFileError(f"the detector needs the candidate finder {self.finder!r}, which is not here")
         for kind, own, ours in (
             ("features", self.feature_version, FEATURE_VERSION),
-            ("candidates", self.candidate_version, CANDIDATE_VERSION),
+            ("candidates", self.candidate_version, load_finder(self.finder).version),
         ):
             if own != ours:
                 raise ModelFileError(
@@ -251,7 +254,12 @@ class Detector:
                 f"read it with grid_mm={self.grid_mm:g}"
             )
         found, values = measure_image(
-            radiograph, self.features, limit=self.limit, candidates=candidates, regions=regions
+            radiograph,
+            self.features,
+            finder=load_finder(self.finder),
+            limit=self.limit,
+            candidates=candidates,
+            regions=regions,
         )
         return found, values[list(self.features)]
 
@@ -272,10 +280,11 @@ class Detector:
             "name": self.name,
             "model": to_document(self.model),
             "operating_points": [asdict(point) for point in self.operating_points],
+            "finder": self.finder,
+            "candidate_version": self.candidate_version,
             "limit": self.limit,
             "grid_mm": self.grid_mm,
             "feature_version": self.feature_version,
-            "candidate_version": self.candidate_version,
             "trained_on": self.trained_on,
         }
         return SEAL.spell(SEAL.close(payload))
@@ -305,10 +314,11 @@ class Detector:
                 name=payload["name"],
                 model=from_document(payload["model"], str(path)),
                 operating_points=tuple(OperatingPoint(**point) for point in payload["operating_points"]),
+                finder=payload["finder"],
+                candidate_version=payload["candidate_version"],
                 limit=payload["limit"],
                 grid_mm=payload["grid_mm"],
                 feature_version=payload["feature_version"],
-                candidate_version=payload["candidate_version"],
                 trained_on=payload["trained_on"],
             )
         except (KeyError, TypeError) as error:
@@ -358,9 +368,10 @@ def make_detector(
         name=MODELS[name].title,
         model=model,
         operating_points=tuple(sorted(own, key=lambda point: point.fp_target)),
+        finder=pipeline.finder.name,
+        candidate_version=pipeline.finder.version,
         limit=pipeline.limit,
         grid_mm=GRID_MM,
         feature_version=FEATURE_VERSION,
-        candidate_version=CANDIDATE_VERSION,
         trained_on="training and validation images of one study, out-of-fold thresholds",
     )

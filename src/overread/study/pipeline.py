@@ -19,6 +19,7 @@ from overread.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from overread.anatomy import Anatomy
+    from overread.candidates import CandidateFinder
     from overread.images import Radiograph
     from overread.study.settings import Settings
 
@@ -93,7 +94,8 @@ class PipelineSpec:
     @classmethod
     def own(cls, settings: Settings) -> PipelineSpec:
         """Return the package's own pipeline under a study's settings."""
-        return cls(options={"limit": settings.candidates.limit, "only": settings.features.only})
+        own = settings.candidates
+        return cls(options={"finder": own.finder, "limit": own.limit, "only": settings.features.only})
 
     @property
     def is_own(self) -> bool:
@@ -111,17 +113,19 @@ class PipelineSpec:
         return {"factory": self.factory, "options": dict(self.options)}
 
 
-def image_pipeline(*, limit: int, only: list[str]) -> Pipeline:
+def image_pipeline(*, finder: str, limit: int, only: list[str]) -> Pipeline:
     """Make the pipeline of this package: read, find lungs and candidates, compute features.
 
     Parameters
     ----------
+    finder
+        Name of the candidate finder.
     limit
         Most candidates of an image.
     only
         Patterns of the features to compute; none means all.
     """
-    return OwnPipeline(limit, tuple(only))
+    return OwnPipeline(finder, limit, tuple(only))
 
 
 class OwnPipeline:
@@ -129,16 +133,19 @@ class OwnPipeline:
 
     Attributes
     ----------
+    finder
+        Who looks for candidates.
     limit
         Most candidates of an image.
     feature_names
         Features that are computed.
     """
 
-    def __init__(self, limit: int, only: tuple[str, ...]) -> None:
-        from overread.candidates import CANDIDATE_VERSION
+    def __init__(self, finder: str, limit: int, only: tuple[str, ...]) -> None:
+        from overread.candidates import load_finder
         from overread.features import CATALOGUE, FEATURE_VERSION
 
+        self.finder = load_finder(finder)
         self.limit = limit
         self.feature_names = [
             name for name in CATALOGUE if not only or any(fnmatchcase(name, pattern) for pattern in only)
@@ -146,20 +153,25 @@ class OwnPipeline:
         if not self.feature_names:
             raise InvalidInputError(f"[features] only = {list(only)}: no feature has such a name")
         chosen = hashlib.sha256("\n".join(self.feature_names).encode()).hexdigest()
-        self.candidate_version = f"{CANDIDATE_VERSION}, at most {limit}"
+        self.candidate_version = f"{self.finder.name} {self.finder.version}, at most {limit}"
         self.feature_version = f"{FEATURE_VERSION}, {len(self.feature_names)} features {chosen[:16]}"
 
     def __call__(self, task: ImageTask) -> ImageWork:
         """Read the image, find candidates unless they are known, and compute their features."""
-        from overread.images import pixel_fingerprint, read_image
+        from overread.images import read_image
 
         radiograph = read_image(task.path, mm_per_px=task.mm_per_px)
         candidates, features = measure_image(
-            radiograph, self.feature_names, limit=self.limit, candidates=task.candidates, n_threads=1
+            radiograph,
+            self.feature_names,
+            finder=self.finder,
+            limit=self.limit,
+            candidates=task.candidates,
+            n_threads=1,
         )
         width, height = radiograph.size_mm
         facts = {
-            "pixel_hash": pixel_fingerprint(task.path),
+            "pixel_hash": radiograph.pixel_hash,
             "width_mm": float(width),
             "height_mm": float(height),
             "spacing_source": str(radiograph.spacing_source),
@@ -173,6 +185,7 @@ def measure_image(
     radiograph: Radiograph,
     features: Sequence[str],
     *,
+    finder: CandidateFinder,
     limit: int,
     candidates: pd.DataFrame | None = None,
     regions: Anatomy | None = None,
@@ -186,19 +199,19 @@ def measure_image(
         The image.
     features
         Names of the features to compute.
-    limit
-        Most candidates to look for.
+    finder, limit
+        Who looks for candidates, and how many at most.
     candidates, regions
         Candidates and anatomy, where they are known already.
     n_threads
         Threads that compute features; None: as many as there are processors.
     """
     from overread.anatomy import find_anatomy
-    from overread.candidates import generate
+    from overread.candidates import find_candidates
     from overread.features import extract
 
     regions = find_anatomy(radiograph) if regions is None else regions
     if candidates is None:
-        candidates = generate(radiograph, anatomy=regions, limit=limit)
+        candidates = find_candidates(radiograph, anatomy=regions, finder=finder, limit=limit)
     values = extract(radiograph, candidates, regions, features=list(features), n_threads=n_threads)
     return candidates.reset_index(drop=True), values

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
+from overread.candidates import DEFAULT_FINDER, DEFAULT_LIMIT, FINDERS
 from overread.errors import InvalidInputError
 from overread.files.capped import read_capped
 from overread.froc.curve import FP_TARGETS
@@ -59,11 +60,21 @@ class Candidates(Section):
 
     Attributes
     ----------
+    finder
+        Who looks for candidates: curvature or log (docs/candidates.md).
     limit
         Most candidates of an image.
     """
 
-    limit: Annotated[int, Field(ge=1, le=10_000)] = 60
+    finder: str = DEFAULT_FINDER
+    limit: Annotated[int, Field(ge=1, le=10_000)] = DEFAULT_LIMIT
+
+    @field_validator("finder")
+    @classmethod
+    def _known(cls, finder: str) -> str:
+        if finder not in FINDERS:
+            raise ValueError(f"there is no such finder; use {' or '.join(FINDERS)}")
+        return finder
 
 
 class Features(Section):

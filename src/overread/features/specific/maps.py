@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from overread.anatomy import Anatomy
-from overread.candidates.segmentation import at_least_two
+from overread.candidates.outlines import at_least_two
 from overread.features.specific._kernels import nearest_distance
 from overread.images import Radiograph
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.candidates.segmentation import at_least_two
+from overread.candidates.outlines import at_least_two
 from overread.features.feature import Context, Family
 from overread.features.specific import _kernels
 from overread.features.specific.describing import columns, described, ratio

@@ -17,15 +17,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.anatomy.blurring import blur
+from overread.anatomy.filters import blur
 from overread.anatomy.structures import Anatomy
-from overread.candidates.segmentation._kernels import outline_stack
+from overread.candidates._outlines import LAST_NODE, STEPS_PER_RADIUS, fill_outlines
 from overread.images import Radiograph
 
 __all__ = ["at_least_two", "draw_outlines", "patch_side", "segment"]
 
+# Chosen by eye.
 SMOOTHING_MM = 1.0
-LARGEST_OUTLINE = 29 / 16
+LARGEST_OUTLINE = LAST_NODE / STEPS_PER_RADIUS
 
 
 def segment(radiograph: Radiograph, candidates: pd.DataFrame, anatomy: Anatomy) -> NDArray[np.bool_]:
@@ -74,7 +75,7 @@ def draw_outlines(
     side: int,
 ) -> NDArray[np.bool_]:
     """Outline candidates on an image that is already smoothed; positions and radii in pixels."""
-    return outline_stack(
+    return fill_outlines(
         at_least_two(smooth),
         np.ascontiguousarray(lungs),
         column,

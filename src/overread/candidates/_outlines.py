@@ -1,4 +1,4 @@
-"""Compiled parts of the segmentation: polar sampling, the best closed path, filling."""
+"""Compiled parts of `outlines`: polar sampling, the best closed path, filling."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from overread.kernel import kernel
 
-__all__ = ["best_closed_path", "fill_polygon", "outline_stack", "sample"]
+__all__ = ["LAST_NODE", "STEPS_PER_RADIUS", "best_closed_path", "fill_outlines", "fill_polygon", "sample"]
 
+# Chosen by eye, as the costs below; the shapes in tests/candidates/test_outlines.py hold them in place.
 ANGLES = 64
 STEPS_PER_RADIUS = 16
 # Nodes of the path: radii from 6/16 to 29/16 of the candidate's.
@@ -137,7 +138,7 @@ def fill_polygon(xs: NDArray[np.float64], ys: NDArray[np.float64], mask: NDArray
 
 
 @kernel
-def outline_stack(
+def fill_outlines(
     image: NDArray[np.float32],
     lungs: NDArray[np.bool_],
     column: NDArray[np.float64],

@@ -8,22 +8,31 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.candidates._kernels import N_DIRECTIONS, band_convergence
-from overread.candidates.curvature import Scale, pyramid, reflecting_blur, scale_maps
-from overread.candidates.surroundings import RADIUS_PER_SIGMA, on_rings, surroundings
+from overread.anatomy.structures import Map, Mask
+from overread.candidates._kernels import measure_band_convergence
+from overread.candidates.curvature import Scale, measure_scales
+from overread.candidates.pyramid import blur_reflecting, build_pyramid, find_peaks
+from overread.candidates.surroundings import (
+    N_DIRECTIONS,
+    RADIUS_PER_SIGMA,
+    describe_surroundings,
+    sample_rings,
+)
 
 __all__ = ["RESPONSES", "Places", "find_places"]
 
-Map = NDArray[np.float32]
 FloatArray = NDArray[np.float64]
 
+# Inputs of the shipped ranking, chosen by eye: none may change without `benchmarks.train_ranking` run anew. Radii are
+# in units of 2.4 sigma.
 RADII = (0.3, 0.6, 0.9, 1.2, 1.6)
 PRESMOOTHING = 0.5
 BAND_RADII = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 BAND = 3
 DEEP_MM = 15.0
+# Curvature that counts as nothing, in units of the normalized image.
 FLOOR = 1e-3
-"""Curvature that counts as nothing, in units of the normalized image."""
+# Tuned on nih-240x3 by the recall in docs/candidates.md, as the widths of `search_region`.
 LEAST_STRENGTH = 0.05
 OUTSIDE_PER_SIGMA = 1.2
 
@@ -74,27 +83,27 @@ class Places:
     responses: FloatArray
     surroundings: FloatArray
 
-    def only(self, kept: NDArray[np.bool_]) -> Places:
+    def select(self, kept: NDArray[np.bool_]) -> Places:
         """Keep some of the places."""
         return Places(*(getattr(self, field.name)[kept] for field in fields(self)))
 
 
-def find_places(image: Map, region: NDArray[np.bool_], mm_per_px: float, *, per_scale: int) -> Places:
+def find_places(image: Map, region: Mask, mm_per_px: float, *, per_scale: int) -> Places:
     """Local maxima of k1 in the region, at most ``per_scale`` a scale, with what every detector says of them."""
-    levels = pyramid(image, region, mm_per_px)
+    levels = build_pyramid(image, region, mm_per_px)
     inside = levels[0].region.astype(np.uint8)
     depth = cv2.distanceTransform(inside, cv2.DIST_L2, 3) * np.float32(mm_per_px / DEEP_MM)
-    scales = scale_maps(levels)
-    parts = [places_at(scales, k, depth, mm_per_px, per_scale) for k in range(len(scales))]
+    scales = measure_scales(levels)
+    parts = [find_places_at(scales, k, depth, mm_per_px, per_scale) for k in range(len(scales))]
     return Places(
         *(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Places))
     )
 
 
-def places_at(scales: list[Scale], k: int, depth: Map, depth_mm_per_px: float, limit: int) -> Places:
+def find_places_at(scales: list[Scale], k: int, depth: Map, depth_mm_per_px: float, limit: int) -> Places:
     """Local maxima of one scale."""
     scale = scales[k]
-    row, column = maxima(scale, limit)
+    row, column = find_maxima(scale, limit)
     px = scale.level.mm_per_px
     x, y = ((index.astype(np.float64) + 0.5) * px for index in (column, row))
     smaller, larger = scale.smaller[row, column], scale.larger[row, column]
@@ -105,36 +114,34 @@ def places_at(scales: list[Scale], k: int, depth: Map, depth_mm_per_px: float, l
         "curvature_finer": log_curvature(scales[max(k - 1, 0)], x, y),
         "curvature_coarser": log_curvature(scales[min(k + 1, len(scales) - 1)], x, y),
         "roundness": smaller / np.maximum(larger, FLOOR),
-        "depth": np.minimum(sampled(depth, x, y, depth_mm_per_px), 1.0),
-        **contrasts(scale, column, row),
+        "depth": np.minimum(sample_nearest(depth, x, y, depth_mm_per_px), 1.0),
+        **measure_contrasts(scale, column, row),
     }
     responses = np.column_stack([named[name] for name in RESPONSES]).astype(np.float64)
-    return Places(x, y, np.full(len(x), k), responses, surroundings(scale, column, row))
+    return Places(x, y, np.full(len(x), k), responses, describe_surroundings(scale, column, row))
 
 
-def maxima(scale: Scale, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def find_maxima(scale: Scale, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows and columns of the largest local maxima of k1 over its surroundings, in the region and near it.
 
     Near is `OUTSIDE_PER_SIGMA` sigma: the centre of a large nodule at the border of a lung lies outside its field.
     """
     strength = scale.smaller / (scale.neighbourhood + np.float32(scale.mean + FLOOR))
-    highest = cv2.dilate(strength, np.ones((3, 3), dtype=np.uint8))
     size = 2 * round(OUTSIDE_PER_SIGMA * scale.sigma_mm / scale.level.mm_per_px) + 1
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
     near = cv2.dilate((scale.level.region > 0.5).astype(np.uint8), kernel) > 0
-    peak = (strength >= highest) & near & (strength > LEAST_STRENGTH)
-    row, column = np.nonzero(peak)
-    order = np.argsort(-strength[row, column], kind="stable")[:limit]
-    return row[order], column[order]
+    return find_peaks(strength, near & (strength > LEAST_STRENGTH), limit=limit)
 
 
 def log_curvature(scale: Scale, x_mm: FloatArray, y_mm: FloatArray) -> FloatArray:
     """Logarithm of k1 over its mean at another scale."""
-    value = sampled(scale.smaller, x_mm, y_mm, scale.level.mm_per_px)
+    value = sample_nearest(scale.smaller, x_mm, y_mm, scale.level.mm_per_px)
     return np.asarray(np.log((value + FLOOR) / (scale.mean + FLOOR)))
 
 
-def contrasts(scale: Scale, column: NDArray[np.int64], row: NDArray[np.int64]) -> dict[str, FloatArray]:
+def measure_contrasts(
+    scale: Scale, column: NDArray[np.int64], row: NDArray[np.int64]
+) -> dict[str, FloatArray]:
     """Contrast of the core to what lies around it in 16 directions, over the spread of the surroundings.
 
     With s(d, t) the brightness in direction d at t radii, the contrast in direction d is the mean over all
@@ -143,8 +150,8 @@ def contrasts(scale: Scale, column: NDArray[np.int64], row: NDArray[np.int64]) -
     """
     level = scale.level
     sigma_px = scale.sigma_mm / level.mm_per_px
-    image = reflecting_blur(level.image, PRESMOOTHING * sigma_px)
-    samples = on_rings(image, column, row, RADII, sigma_px)
+    image = blur_reflecting(level.image, PRESMOOTHING * sigma_px)
+    samples = sample_rings(image, column, row, RADII, sigma_px)
     spread = samples[:, :, 2:].std(axis=(1, 2)) + FLOOR
     contrast = samples[:, :, 0].mean(axis=1)[:, None] - samples[:, :, 2:4].mean(axis=2)
     axes = (contrast[:, : N_DIRECTIONS // 2] + contrast[:, N_DIRECTIONS // 2 :]) / 2
@@ -161,13 +168,13 @@ def contrasts(scale: Scale, column: NDArray[np.int64], row: NDArray[np.int64]) -
             f"profile_{radius}": (samples[:, :, 0] - samples[:, :, k]).mean(axis=1) / spread
             for k, radius in enumerate(RADII[1:], start=1)
         },
-        "template": template_correlation(samples),
-        **harmonics(samples, spread),
-        **convergence(image, column, row, sigma_px),
+        "template": correlate_template(samples),
+        **measure_harmonics(samples, spread),
+        **measure_convergence(image, column, row, sigma_px),
     }
 
 
-def template_correlation(samples: FloatArray) -> FloatArray:
+def correlate_template(samples: FloatArray) -> FloatArray:
     """Correlation with the profile max(0, 1 - t^2), each sample weighted by the area it stands for."""
     radii = np.asarray(RADII)
     weight = radii / (N_DIRECTIONS * radii.sum())
@@ -179,7 +186,7 @@ def template_correlation(samples: FloatArray) -> FloatArray:
     return np.asarray(shared / np.sqrt(own + FLOOR**2))
 
 
-def harmonics(samples: FloatArray, spread: FloatArray) -> dict[str, FloatArray]:
+def measure_harmonics(samples: FloatArray, spread: FloatArray) -> dict[str, FloatArray]:
     """Surroundings (t >= 0.9) as harmonics of the angle: the 1st is an edge, the 2nd a ridge, the rest is noise."""
     waves = np.abs(np.fft.rfft(samples[:, :, 2:], axis=1)) * (np.sqrt(2) / N_DIRECTIONS)
     edge, ridge = (np.sqrt((waves[:, k] ** 2).mean(axis=1)) for k in (1, 2))
@@ -192,7 +199,7 @@ def harmonics(samples: FloatArray, spread: FloatArray) -> dict[str, FloatArray]:
     }
 
 
-def convergence(
+def measure_convergence(
     image: Map, column: NDArray[np.int64], row: NDArray[np.int64], sigma_px: float
 ) -> dict[str, FloatArray]:
     """How far gradients point to the place, by a sliding band: mean over directions, and of the least axis."""
@@ -201,12 +208,12 @@ def convergence(
     )
     cosine = np.empty((len(row), N_DIRECTIONS))
     reach = np.asarray(BAND_RADII) * RADIUS_PER_SIGMA * sigma_px
-    band_convergence(gx, gy, column.astype(np.float64), row.astype(np.float64), reach, BAND, cosine)
+    measure_band_convergence(gx, gy, column.astype(np.float64), row.astype(np.float64), reach, BAND, cosine)
     axes = (cosine[:, : N_DIRECTIONS // 2] + cosine[:, N_DIRECTIONS // 2 :]) / 2
     return {"convergence": cosine.mean(axis=1), "least_axis_convergence": axes.min(axis=1)}
 
 
-def sampled(image: Map, x_mm: FloatArray, y_mm: FloatArray, mm_per_px: float) -> FloatArray:
+def sample_nearest(image: Map, x_mm: FloatArray, y_mm: FloatArray, mm_per_px: float) -> FloatArray:
     """Value of the nearest pixel."""
     row = np.clip((y_mm / mm_per_px).astype(np.intp), 0, image.shape[0] - 1)
     column = np.clip((x_mm / mm_per_px).astype(np.intp), 0, image.shape[1] - 1)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overread.candidates._kernels import centred, softly_suppressed
+from overread.candidates._kernels import centre_places, sample_polar, suppress_softly
 
 
 def by_the_definition(x, y, score, same, near, penalty, n_fined, limit):
@@ -31,7 +31,7 @@ def test_soft_suppression_equals_its_definition(n, seed, n_fined, limit):
     random = np.random.default_rng(seed)
     x, y = random.integers(0, 30, (2, n)).astype(float)
     score = random.integers(0, 6, n) / 2.0
-    chosen, left = softly_suppressed(x, y, score, 4.0, 12.0, 0.7, n_fined, limit)
+    chosen, left = suppress_softly(x, y, score, 4.0, 12.0, 0.7, n_fined, limit)
     expected = by_the_definition(x, y, score, 4.0, 12.0, 0.7, n_fined, limit)
     assert chosen.tolist() == [i for i, _ in expected]
     np.testing.assert_allclose(left, np.minimum.accumulate([s for _, s in expected]))
@@ -40,6 +40,6 @@ def test_soft_suppression_equals_its_definition(n, seed, n_fined, limit):
 def test_a_centre_is_the_mean_of_the_places_in_reach_weighted_by_their_odds():
     x, y = np.array([10.0, 12.0, 10.0, 30.0]), np.array([10.0, 10.0, 13.0, 30.0])
     score = np.log([4.0, 2.0, 1.0, 9.0])
-    new_x, new_y = centred(x, y, score, np.array([0, 3]), np.array([2.5, 4.0]))
+    new_x, new_y = centre_places(x, y, score, np.array([0, 3]), np.array([2.5, 4.0]))
     np.testing.assert_allclose(new_x, [(4 * 10 + 2 * 12) / 6, 30.0])
     np.testing.assert_allclose(new_y, [10.0, 30.0])

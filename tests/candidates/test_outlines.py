@@ -8,8 +8,8 @@ import pytest
 from skimage import draw
 
 from overread.anatomy import Anatomy
-from overread.candidates.segmentation import patch_side, segment
-from overread.candidates.segmentation._kernels import best_closed_path, fill_polygon
+from overread.candidates._outlines import best_closed_path, fill_polygon
+from overread.candidates.outlines import patch_side, segment
 from overread.images import Radiograph, SpacingSource
 
 MM = 0.7

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from overread.anatomy.clavicles import find_clavicles
-from overread.anatomy.lungs import lung_fields
+from overread.anatomy.lungs import find_lungs
 from overread.anatomy.ribs import find_ribs, find_ridges
 from overread.anatomy.structures import Anatomy
-from overread.anatomy.thorax import mediastinum, mediastinum_quality, thorax
+from overread.anatomy.thorax import find_mediastinum, find_thorax, judge_mediastinum
 from overread.images import Radiograph
 
 __all__ = ["find_anatomy"]
@@ -18,23 +18,23 @@ def find_anatomy(radiograph: Radiograph) -> Anatomy:
     Every mask and map is finite and on the grid of the radiograph, whatever the image shows; ``quality`` says how
     far to trust it. A lung that is not found is replaced by its half of the thorax.
     """
-    fields = lung_fields(radiograph)
+    fields = find_lungs(radiograph)
     ridges = find_ridges(radiograph)
     ribs = find_ribs(radiograph, ridges, fields.left | fields.right)
     clavicles = find_clavicles(radiograph, ridges, fields)
-    inside = thorax(fields, radiograph.mm_per_px)
+    inside = find_thorax(fields, radiograph.mm_per_px)
     return Anatomy(
         left_lung=fields.left,
         right_lung=fields.right,
         thorax=inside,
-        mediastinum=mediastinum(fields, inside),
+        mediastinum=find_mediastinum(fields, inside),
         ribs=ribs.probability,
         rib_direction_deg=ribs.direction_deg,
         clavicles=clavicles.mask,
         quality={
             "left_lung": fields.left_quality,
             "right_lung": fields.right_quality,
-            "mediastinum": mediastinum_quality(fields),
+            "mediastinum": judge_mediastinum(fields),
             "ribs": ribs.quality,
             "clavicles": clavicles.quality,
         },

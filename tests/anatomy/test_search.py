@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from overread.anatomy import Quality, find_anatomy
-from overread.anatomy.clavicles import best_course
+from overread.anatomy.clavicles import find_best_course
 from overread.anatomy.ribs import find_ribs, find_ridges
 from radiograph_pictures import SHAPE, all_lung, radiograph, ramp, rod
 
@@ -33,7 +33,7 @@ def test_the_best_course_is_the_best_of_all():
     for _ in range(4):
         courses = [[*c, c[-1] + step] for c in courses for step in range(3) if c[-1] + step < 6]
     best = max(courses, key=lambda course: sum(gain[row, k] for k, row in enumerate(course)))
-    assert best_course(gain).tolist() == best
+    assert find_best_course(gain).tolist() == best
 
 
 def test_anatomy_of_a_real_radiograph(nih):
