@@ -1,9 +1,12 @@
-"""The features of candidates, checked once, from which the rows of any candidates are taken."""
+"""The features of candidates, checked once, from which the rows of any candidates are taken.
+
+Bags ask for no more than `FeatureRows`, so that the features may as well lie on disk.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -13,9 +16,21 @@ from overread.bags.instances import InstanceMatrix, read_instances, take_rows
 from overread.bags.validation import refuse_repeated, require_columns
 from overread.errors import InvalidInputError, TableError
 
-__all__ = ["KEYS", "CandidateFeatures", "read_features"]
+__all__ = ["KEYS", "CandidateFeatures", "FeatureRows", "read_features"]
 
 KEYS = ["image_id", "candidate_id"]
+
+
+class FeatureRows(Protocol):
+    """Where bags get the features of their candidates from."""
+
+    def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the row of each of some candidates."""
+        ...
+
+    def take(self, rows: NDArray[np.int64]) -> InstanceMatrix:
+        """Return some rows, in the order asked for."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from overread.bags.bags import Bags
-from overread.bags.candidate_features import KEYS, CandidateFeatures, read_features
+from overread.bags.candidate_features import KEYS, FeatureRows, read_features
 from overread.bags.grouping import Grouping, group_candidates
 from overread.bags.validation import require_columns
 from overread.errors import TableError
@@ -28,12 +28,13 @@ class ReaderBags(Mapping[str, Bags]):
     def __init__(
         self,
         grouping: Grouping,
-        features: CandidateFeatures,
+        features: FeatureRows,
         readings: pd.DataFrame,
         *,
         images: pd.DataFrame | None,
     ) -> None:
-        self._grouping, self._features, self._readings, self._images = grouping, features, readings, images
+        self._grouping = grouping.locate(features) if grouping.feature_rows is None else grouping
+        self._features, self._readings, self._images = features, readings, images
         by_reader = readings.groupby("reader_id", sort=True)["image_id"]
         self._images_of = {str(reader): set(ids) for reader, ids in by_reader}
         present = set(grouping.image_ids)
@@ -62,7 +63,7 @@ class ReaderBags(Mapping[str, Bags]):
 
 def reader_bags(
     candidates: pd.DataFrame,
-    features: pd.DataFrame | CandidateFeatures,
+    features: pd.DataFrame | FeatureRows,
     marks: pd.DataFrame,
     readings: pd.DataFrame,
     *,
@@ -108,7 +109,7 @@ def reader_bags(
         )
     truth = marks.rename(columns={"mark_id": "truth_id"}).assign(golden=True)
     grouping = group_candidates(candidates, truth, rule=rule)
-    if not isinstance(features, CandidateFeatures):
+    if isinstance(features, pd.DataFrame):
         _refuse_strangers(features, candidates)
         features = read_features(features)
     return ReaderBags(grouping, features, readings, images=images)
