@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from overread.cli.exit_codes import WITH_BAD_IMAGES
+from overread.cli.conventions import WITH_BAD_IMAGES
 from overread.errors import InvalidInputError, UsageError
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def candidates(
     json
         Print the summary as JSON.
     """
+    from overread.cli.conventions import refuse_to_overwrite
     from overread.cli.image_folder import images_of, spacing
-    from overread.cli.outputs import refuse_to_overwrite
     from overread.tables.table_files import write_table
 
     if output.suffix.lower() not in (".csv", ".parquet"):
