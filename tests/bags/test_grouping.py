@@ -162,6 +162,25 @@ def test_bags_of_some_images_need_no_second_search(labels, seed, monkeypatch):
     assert found == expected
     np.testing.assert_array_equal(found.source_rows, expected.source_rows)
     assert found.bag_ids.tolist() == expected.bag_ids.tolist()
+    assert grouping.locate(features).of_images(chosen).make_bags(NoKeys(features), labels=labels) == (
+        expected.with_reader_weight(None)
+    )
+
+
+class NoKeys:
+    """Features that cannot look up a candidate."""
+
+    def __init__(self, features):
+        self.take = features.take
+
+
+def test_hits_that_were_found_before_are_taken(monkeypatch):
+    study = random_study(3)
+    tables = study.candidates, study.truth
+    hits = candidate_hits(*tables, STRICT_HIT).sample(frac=1, random_state=0)
+    expected = make_bags(study.candidates, study.features, study.truth, rule=STRICT_HIT)
+    monkeypatch.setattr("overread.bags.grouping.candidate_hits", None)
+    assert group_candidates(*tables, hits=hits).make_bags(read_features(study.features)) == expected
 
 
 def test_rows_in_the_order_of_the_bags_are_not_copied(tables):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from overread.cli.detect import output_names
+from overread.cli.detect import name_pictures
 from overread.images import read_image
 from overread.tables import read_table
 
@@ -178,7 +178,11 @@ def test_a_folder_without_images(run, model, tmp_path, capsys):
 
 def test_pictures_have_names_of_their_own():
     paths = [Path("p/a.png"), Path("q/a.png"), Path("r/a-1.png"), Path("r/b.dcm")]
-    assert output_names(paths) == ["a-2", "a-3", "a-1", "b"]
+    named = name_pictures(paths, Path("out"))
+    assert list(named) == paths
+    assert [path.name for path in named.values()] == [
+        f"{name}.overlay.png" for name in ("a-2", "a-3", "a-1", "b")
+    ]
 
 
 def test_an_input_is_never_overwritten(run, trained, model, tmp_path, capsys):

@@ -3,7 +3,7 @@
 from overread.bags.bag_tables import score_table, truth_without_bag
 from overread.bags.bags import Bags
 from overread.bags.calibrator import CalibratedSoftClassifier, SoftCalibrator
-from overread.bags.candidate_features import CandidateFeatures, FeatureSource, read_features
+from overread.bags.candidate_features import CandidateFeatures, FeatureRows, read_features
 from overread.bags.grouping import Grouping, group_candidates, make_bags
 from overread.bags.labels import SoftLabels, read_labels
 from overread.bags.per_instance import PerInstance
@@ -15,7 +15,7 @@ __all__ = [
     "Bags",
     "CalibratedSoftClassifier",
     "CandidateFeatures",
-    "FeatureSource",
+    "FeatureRows",
     "Grouping",
     "PerInstance",
     "ReaderBags",

@@ -1,4 +1,7 @@
-"""The features of candidates, checked once, from which the rows of any candidates are taken."""
+"""The features of candidates, checked once, from which the rows of any candidates are taken.
+
+Bags ask for no more than `FeatureRows`, so that the features may as well lie on disk.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from overread.bags.instances import InstanceMatrix, read_instances, take_rows
 from overread.bags.validation import refuse_repeated, require_columns
 from overread.errors import InvalidInputError, TableError
 
-__all__ = ["KEYS", "CandidateFeatures", "FeatureSource", "read_features"]
+__all__ = ["KEYS", "CandidateFeatures", "FeatureRows", "read_features"]
 
 KEYS = ["image_id", "candidate_id"]
 
 
-class FeatureSource(Protocol):
-    """Gives the features of candidates: from memory (`CandidateFeatures`), or from a file."""
+class FeatureRows(Protocol):
+    """Where bags get the features of their candidates from."""
 
     def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
         """Return the row of each of some candidates."""

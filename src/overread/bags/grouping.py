@@ -7,7 +7,7 @@ images or of some, are made from that :class:`Grouping`; each of them holds one 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.bags.bags import Bags
-from overread.bags.candidate_features import KEYS, FeatureSource, read_features
+from overread.bags.candidate_features import KEYS, FeatureRows, read_features
 from overread.bags.ids import object_array
 from overread.bags.image_facts import find_patients, weigh_readings
 from overread.bags.validation import offsets_of_sizes, refuse_repeated, require_columns
@@ -37,6 +37,8 @@ class Grouping:
         The GTs.
     hit_candidate, hit_truth : ndarray of int64
         The hits, as rows of candidates and of ``truth``: by candidate, the nearest GT first.
+    feature_rows : ndarray of int64, shape (n_candidates,), optional
+        Where the features of each candidate are; looked up by every :meth:`make_bags` where None.
     """
 
     image_ids: NDArray[Any]
@@ -44,6 +46,11 @@ class Grouping:
     truth: pd.DataFrame
     hit_candidate: NDArray[np.int64]
     hit_truth: NDArray[np.int64]
+    feature_rows: NDArray[np.int64] | None = None
+
+    def locate(self, features: FeatureRows) -> Grouping:
+        """Look up the rows of all candidates once, for bags of parts of them."""
+        return replace(self, feature_rows=features.find_rows(self.image_ids, self.candidate_ids))
 
     def of_images(self, image_ids: Iterable[Any]) -> Grouping:
         """Return the candidates and GTs of some images, in their order; no hit is looked for again."""
@@ -60,11 +67,12 @@ class Grouping:
             self.truth[truth],
             (np.cumsum(candidates) - 1)[self.hit_candidate[kept]],
             (np.cumsum(truth) - 1)[self.hit_truth[kept]],
+            None if self.feature_rows is None else self.feature_rows[candidates],
         )
 
     def make_bags(
         self,
-        features: FeatureSource,
+        features: FeatureRows,
         *,
         labels: Literal["soft", "golden"] = "soft",
         readings: pd.DataFrame | None = None,
@@ -75,8 +83,8 @@ class Grouping:
 
         Parameters
         ----------
-        features : FeatureSource
-            Has a row for each candidate; rows of other candidates are left out.
+        features : FeatureRows
+            Has a row for each candidate, as :func:`read_features` gives it; rows of others are left out.
         labels, readings, n_max, images
             As in :func:`make_bags`. The tables may hold more images; then give ``n_max``.
 
@@ -95,8 +103,11 @@ class Grouping:
         offsets = offsets_of_sizes(np.bincount(codes))
         first = order[offsets[:-1]]
         table = self._bag_table(first, truth_row[first])
+        rows = self.feature_rows
+        if rows is None:
+            rows = features.find_rows(self.image_ids, self.candidate_ids)
         return Bags(
-            features.take(features.find_rows(self.image_ids, self.candidate_ids)[order]),
+            features.take(rows[order]),
             offsets,
             bag_ids=self._bag_ids(table, first),
             labels=np.append(self.truth[column].to_numpy(dtype=np.float64), 0.0)[truth_row[first]],
@@ -154,7 +165,7 @@ def group_candidates(
     rule : HitRule
         What counts as a hit.
     hits : pandas.DataFrame, optional
-        The hits, where :func:`overread.truth.candidate_hits` found them before.
+        ``candidate_hits(candidates, truth, rule)``, where they were found before.
     """
     require_columns(candidates, "candidates", KEYS)
     require_columns(truth, "truth", ["image_id", "truth_id"])

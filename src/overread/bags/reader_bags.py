@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from overread.bags.bags import Bags
-from overread.bags.candidate_features import KEYS, FeatureSource, read_features
+from overread.bags.candidate_features import KEYS, FeatureRows, read_features
 from overread.bags.grouping import Grouping, group_candidates
 from overread.bags.validation import require_columns
 from overread.errors import TableError
@@ -28,12 +28,13 @@ class ReaderBags(Mapping[str, Bags]):
     def __init__(
         self,
         grouping: Grouping,
-        features: FeatureSource,
+        features: FeatureRows,
         readings: pd.DataFrame,
         *,
         images: pd.DataFrame | None,
     ) -> None:
-        self._grouping, self._features, self._readings, self._images = grouping, features, readings, images
+        self._grouping = grouping.locate(features) if grouping.feature_rows is None else grouping
+        self._features, self._readings, self._images = features, readings, images
         by_reader = readings.groupby("reader_id", sort=True)["image_id"]
         self._images_of = {str(reader): set(ids) for reader, ids in by_reader}
         present = set(grouping.image_ids)
@@ -45,7 +46,7 @@ class ReaderBags(Mapping[str, Bags]):
         readings = self._readings[self._readings["image_id"].isin(chosen)]
         return ReaderBags(self._grouping.of_images(chosen), self._features, readings, images=self._images)
 
-    def with_features(self, features: FeatureSource) -> ReaderBags:
+    def with_features(self, features: FeatureRows) -> ReaderBags:
         """Return the same bags with features from elsewhere."""
         return ReaderBags(self._grouping, features, self._readings, images=self._images)
 
@@ -66,7 +67,7 @@ class ReaderBags(Mapping[str, Bags]):
 
 def reader_bags(
     candidates: pd.DataFrame,
-    features: pd.DataFrame | FeatureSource,
+    features: pd.DataFrame | FeatureRows,
     marks: pd.DataFrame,
     readings: pd.DataFrame,
     *,

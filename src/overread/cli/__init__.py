@@ -83,7 +83,7 @@ app.command(
 )
 app.command(
     "overread.cli.features:features",
-    help="List and explain the 1150 features; compute them for candidates.",
+    help="List and explain the features; compute them for candidates.",
 )
 app.command(
     "overread.cli.simulate:simulate",
@@ -106,6 +106,7 @@ app.command(
     help_epilogue="Example: overread show image.png -o overlay.png --mm-per-px 0.7",
 )
 
+# 128 + SIGINT, as shells report it.
 INTERRUPTED = 130
 
 
@@ -114,7 +115,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        return fail(f"{said(error)}\nTry --help after the command, or: overread --help", UsageError.exit_code)
+        return fail(
+            f"{describe_mistake(error)}\nTry --help after the command, or: overread --help",
+            UsageError.exit_code,
+        )
     except OverreadError as error:
         return fail(str(error), error.exit_code)
     except BrokenPipeError:
@@ -127,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return result if isinstance(result, int) else 0
 
 
-def said(error: CycloptsError) -> str:
+def describe_mistake(error: CycloptsError) -> str:
     """Say what is wrong with a command line."""
     if isinstance(error, MissingArgumentError) and error.argument is not None and not error.unused_tokens:
         names = error.argument.names

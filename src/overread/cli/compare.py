@@ -61,10 +61,10 @@ def compare(
     counting
         What a hit is and how hits are counted.
     """
+    from overread.cli.conventions import check_seed
     from overread.cli.froc_inputs import check_before_work, load_evaluation
-    from overread.cli.seed import checked_seed
 
-    checked_seed(seed)
+    check_seed(seed)
     check_before_work(figure)
     files, ground_truth = ((a,), b) if truth is None else ((a, b), truth)
     evaluation = load_evaluation(

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 __all__ = ["demo"]
 
+# A grid and a bootstrap just large enough that the report of a small cohort is whole; chosen by eye, for speed.
 SETTINGS = """\
 # The study of `overread demo`; every key that is not here has its default (overread init writes them all).
 seed = {seed}
@@ -70,18 +71,15 @@ def demo(
     open_page
         Open the report in a browser.
     """
-    from rich.console import Console
-
     from overread import simulate
-    from overread.cli.exit_codes import WITH_BAD_IMAGES
-    from overread.cli.run import show
-    from overread.cli.seed import checked_seed
+    from overread.cli.conventions import WITH_BAD_IMAGES, check_seed, print_plain
+    from overread.cli.run import print_results
     from overread.cli.simulated_run import run_simulated
     from overread.simulate import CaseLaw, NoduleLaw
     from overread.study import read_results
     from overread.study.workers.executors import count_processors
 
-    seed = checked_seed(seed)
+    seed = check_seed(seed)
     # Many and clear nodules, so that so few images teach the models something.
     law = CaseLaw(nodules=NoduleLaw(counts=(0.2, 0.2, 0.3, 0.3), conspicuity=(1.2, 4.0)), distractors=0.6)
     workers = count_processors()
@@ -92,11 +90,10 @@ def demo(
         SETTINGS.format(seed=seed),
         workers=workers,
     )
-    show(report, read_results(report.folder / "results.json"))
+    print_results(report, read_results(report.folder / "results.json"))
     page = report.folder / "report.html"
     image = next(iter(sorted((output / "images").iterdir())))
-    said = NEXT.format(report=page, study=output, run=report.folder, image=f"{image} --mm-per-px 0.7")
-    Console().print(said, markup=False, highlight=False, soft_wrap=True)
+    print_plain(NEXT.format(report=page, study=output, run=report.folder, image=f"{image} --mm-per-px 0.7"))
     if open_page:
         import webbrowser
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from overread.cli.exit_codes import WITH_BAD_IMAGES
+from overread.cli.conventions import WITH_BAD_IMAGES, open_detector, print_plain, refuse_to_overwrite
 from overread.cli.image_folder import ImageFile, list_images, parse_spacing
-from overread.cli.outputs import refuse_to_overwrite
 from overread.errors import ImageError, InvalidInputError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from overread.cli.structured_reports import ImageReport
+    from overread.images import Radiograph
+    from overread.study.detector import Detector, OperatingPoint
 
 __all__ = ["detect"]
 
@@ -59,58 +66,86 @@ def detect(
     json
         Print a summary for machines.
     """
-    from overread.cli.detect_output import (
-        Reported,
-        refuse_other_than_dicom,
-        tell,
-        tell_bad,
-        write_detections,
-        write_overlay,
-        write_reports,
-    )
-    from overread.images import read_image
-    from overread.study.detector import Detector
+    from overread.cli.structured_reports import refuse_other_than_dicom, write_reports
+    from overread.plots import save_figure
+    from overread.report.overlay import detections_figure
 
-    model = Detector.read(detector / "detector.json" if detector.is_dir() else detector)
+    model = open_detector(detector)
     point = model.operating_point(fp)
-    files = images_given(images, parse_spacing(mm_per_px), out)
+    files = gather_files(images, parse_spacing(mm_per_px), out)
     paths = [file.path for file in files]
-    table_file = out / f"detections.{format}"
-    overlays = [out / f"{name}.overlay.png" for name in output_names(paths)] if overlay else []
-    refuse_to_overwrite(paths, [table_file, *overlays])
+    table = out / f"detections.{format}"
+    pictures = name_pictures(paths, out) if overlay else {}
+    refuse_to_overwrite(paths, [table, *pictures.values()])
     if sr:
         refuse_other_than_dicom(paths)
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out}: is a file; --out is a folder for the results")
     out.mkdir(parents=True, exist_ok=True)
-    tables, reported, bad = [], [], {}
-    for index, (file, image_id) in enumerate(zip(progress(files), image_ids(files), strict=True)):
-        path = file.path
-        try:
-            radiograph = read_image(path, mm_per_px=file.mm_per_px, grid_mm=model.grid_mm)
-            found = model.detect(radiograph)
-            found["shown"] = model.shown(found, fp)
-            if sr:
-                reported.append(Reported.of(path, radiograph, found[found["shown"]]))
-        except InvalidInputError as error:
-            bad[str(path)] = str(error)
-            continue
-        found.insert(0, "image_id", image_id)
-        found["image"] = str(path)
-        tables.append(found if all_candidates else found[found["shown"]])
+    summary = Summary(model.name, point, table)
+    tables, reports = [], []
+    for found in detect_each(model, files, fp, summary, with_report=sr):
+        tables.append(found.candidates if all_candidates else found.candidates[found.candidates["shown"]])
+        if found.report is not None:
+            reports.append(found.report)
         if overlay:
-            write_overlay(radiograph, found, overlays[index])
+            save_figure(detections_figure(found.radiograph, found.candidates), pictures[found.path])
     if not tables:
-        tell_bad(bad)
+        print_bad(summary.bad)
         raise ImageError("not one image could be used; nothing was written")
-    table = write_detections(tables, table_file)
-    reports = write_reports(reported, model, out) if reported else []
-    tell(model, point, tables, bad, table, reports, as_json=json)
-    return WITH_BAD_IMAGES if bad else 0
+    write_detections(tables, table)
+    if reports:
+        summary.reports += write_reports(reports, f"Overread {model.name}", out)
+    print_summary(summary, as_json=json)
+    return WITH_BAD_IMAGES if summary.bad else 0
 
 
-def images_given(given: Sequence[Path], mm_per_px: tuple[float, float] | None, out: Path) -> list[ImageFile]:
-    """Files as given and the images of the folders, each once; results of an earlier run in a folder are none."""
+@dataclass(frozen=True, eq=False)
+class Found:
+    """All candidates of one image, with a column that says which are shown."""
+
+    path: Path
+    radiograph: Radiograph
+    candidates: pd.DataFrame
+    report: ImageReport | None
+
+
+class Summary:
+    """What the command tells in the end."""
+
+    def __init__(self, model: str, point: OperatingPoint, table: Path) -> None:
+        self.model, self.point, self.table = model, point, table
+        self.n_images = self.n_shown = 0
+        self.reports: list[Path] = []
+        self.bad: dict[str, str] = {}
+
+
+def detect_each(
+    model: Detector, files: Sequence[ImageFile], fp: float, summary: Summary, *, with_report: bool
+) -> Iterator[Found]:
+    """Run the detector on one image after the other; those that cannot be used are noted and left out."""
+    from overread.cli.structured_reports import ImageReport
+    from overread.images import read_image
+
+    for file, image_id in zip(show_progress(files), image_ids(files), strict=True):
+        try:
+            radiograph = read_image(file.path, mm_per_px=file.mm_per_px, grid_mm=model.grid_mm)
+            candidates = model.detect(radiograph)
+            candidates["shown"] = model.shown(candidates, fp)
+            shown = candidates[candidates["shown"]]
+            report = ImageReport.of(file.path, radiograph, shown) if with_report else None
+        except InvalidInputError as error:
+            summary.bad[str(file.path)] = str(error)
+            continue
+        candidates.insert(0, "image_id", image_id)
+        candidates["image"] = str(file.path)
+        summary.n_images += 1
+        summary.n_shown += len(shown)
+        yield Found(file.path, radiograph, candidates, report)
+
+
+def gather_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None, out: Path) -> list[ImageFile]:
+    """List files as given and the images of folders, each once; results of an earlier run in a folder are none."""
     files: dict[Path, ImageFile] = {}
     for path in given:
         inside = [ImageFile(path.name, path, mm_per_px)]
@@ -129,7 +164,7 @@ def image_ids(files: Sequence[ImageFile]) -> list[str]:
     return [file.image_id if counts[file.image_id] == 1 else str(file.path) for file in files]
 
 
-def progress(files: Sequence[ImageFile]) -> Iterator[ImageFile]:
+def show_progress(files: Sequence[ImageFile]) -> Iterator[ImageFile]:
     """Go through the files with a bar on the terminal's error stream."""
     from rich.console import Console
     from rich.progress import track
@@ -137,16 +172,63 @@ def progress(files: Sequence[ImageFile]) -> Iterator[ImageFile]:
     yield from track(files, "detecting", console=Console(stderr=True), disable=len(files) < 3)
 
 
-def output_names(paths: Sequence[Path]) -> list[str]:
-    """Name for each image's picture: its own, with a number where files share it; no two are equal."""
+def name_pictures(paths: Sequence[Path], out: Path) -> dict[Path, Path]:
+    """Name each image's picture after its file, with a number where files share the name; no two are equal."""
     counts = Counter(path.stem for path in paths)
     taken = {stem for stem, count in counts.items() if count == 1}
-    names = []
+    pictures = {}
     for path in paths:
         name, number = path.stem, 0
         while counts[path.stem] > 1 and (number == 0 or name in taken):
             number += 1
             name = f"{path.stem}-{number}"
         taken.add(name)
-        names.append(name)
-    return names
+        pictures[path] = out / f"{name}.overlay.png"
+    return pictures
+
+
+def write_detections(tables: Sequence[pd.DataFrame], path: Path) -> None:
+    """Write all detections in one file, CSV or JSON by its ending."""
+    import pandas as pd
+
+    from overread.files.atomic import write_atomically
+    from overread.tables import write_table
+
+    table = pd.concat(tables, ignore_index=True)
+    if path.suffix == ".csv":
+        write_table(table, path)
+    else:
+        write_atomically(path, table.to_json(orient="records", double_precision=15).encode())
+
+
+def print_bad(bad: dict[str, str]) -> None:
+    """Name the images that could not be used, with the reason."""
+    for path, reason in bad.items():
+        print_plain(f"{path}: {reason.removeprefix(f'{path}: ')}", style="red", stderr=True)
+
+
+def print_summary(summary: Summary, *, as_json: bool) -> None:
+    """Say what was found, for people or for machines."""
+    from json import dumps
+
+    point = summary.point
+    if as_json:
+        record = {
+            "model": summary.model,
+            "fp_target": point.fp_target,
+            "threshold": point.threshold,
+            "images": summary.n_images,
+            "detections": summary.n_shown,
+            "table": str(summary.table),
+            "reports": [str(path) for path in summary.reports],
+            "bad_images": summary.bad,
+        }
+        print(dumps(record, ensure_ascii=False))
+        return
+    print_bad(summary.bad)
+    print_plain(
+        f"{summary.n_shown} detections in {summary.n_images} images by {summary.model} at the threshold for "
+        f"{point.fp_target:g} false positives per image (score {point.threshold:.3g}): {summary.table}"
+    )
+    if summary.reports:
+        print_plain(f"{len(summary.reports)} structured reports beside it")

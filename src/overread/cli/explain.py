@@ -43,13 +43,13 @@ def explain(
     """
     from json import dumps
 
+    from overread.cli.conventions import open_detector
     from overread.cli.image_folder import parse_spacing
     from overread.images import read_image
-    from overread.study.detector import Detector
 
     if top < 1:
         raise UsageError(f"--top {top}: show at least one feature")
-    model = Detector.read(detector / "detector.json" if detector.is_dir() else detector)
+    model = open_detector(detector)
     radiograph = read_image(image, mm_per_px=parse_spacing(mm_per_px), grid_mm=model.grid_mm)
     try:
         explained = model.explain(radiograph, candidate)

@@ -42,7 +42,7 @@ def export_marks(
     json
         Print the files' names for machines.
     """
-    from overread.cli.mark_tables import said_warnings
+    from overread.cli.conventions import print_warnings
     from overread.marks import read_folder, write_marks
 
     if out.is_file() and not overwrite:
@@ -56,7 +56,7 @@ def export_marks(
         options["geometry"] = geometry
     if parquet:
         options["ending"] = "parquet"
-    with said_warnings():
+    with print_warnings():
         written = write_marks(read_folder(study), out, format, **options)
     if json:
         print(json_text.dumps({"files": [str(path) for path in written]}))

@@ -70,10 +70,10 @@ def froc(
     counting
         What a hit is and how hits are counted.
     """
+    from overread.cli.conventions import check_seed
     from overread.cli.froc_inputs import check_before_work, load_evaluation
-    from overread.cli.seed import checked_seed
 
-    checked_seed(seed)
+    check_seed(seed)
     check_before_work(figure, n_shifts=n_shifts)
     if locked is not None and fp is not None:
         raise UsageError("--fp has no effect with --locked, whose threshold is fixed: leave it out")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from overread.cli.exit_codes import WITH_BAD_IMAGES
+from overread.cli.conventions import WITH_BAD_IMAGES
 from overread.errors import InvalidInputError, UsageError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ImageTableOptions:
 
     def check_output(self, inputs: Sequence[Path] = ()) -> None:
         """Refuse an output that is no table, or a file to read."""
-        from overread.cli.outputs import refuse_to_overwrite
+        from overread.cli.conventions import refuse_to_overwrite
 
         if self.output.suffix.lower() not in (".csv", ".parquet"):
             raise UsageError(f"{self.output}: a table ends in .csv or .parquet")

@@ -91,7 +91,7 @@ def import_marks(
     json
         Print a summary for machines.
     """
-    from overread.cli.mark_tables import said_warnings
+    from overread.cli.conventions import print_warnings
     from overread.marks import combine, write_folder
 
     given = {
@@ -111,7 +111,7 @@ def import_marks(
     sources = [*(Source(file) for file in files), *map(named_reader, reader or [])]
     if not sources:
         raise UsageError("no file to import; try: overread import --help")
-    with said_warnings():
+    with print_warnings():
         found = combine(read_all(sources, format, options))
     if label:
         found = only_labels(found, label)

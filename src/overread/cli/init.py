@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json as json_text
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+if TYPE_CHECKING:
+    from overread.study.init_study import MadeStudy
+
 __all__ = ["init"]
+
+MOST_NAMED = 10
+"""Files that could not be read and are named one by one, so that the end stays in sight."""
 
 
 def init(
@@ -66,21 +72,31 @@ def init(
     finally:
         watcher.end()
     if json:
-        record = {
-            "images": made.n_images,
-            "patients": made.n_patients,
-            "unreadable": made.unreadable,
-            "unlisted": made.unlisted,
-            "written": [str(path) for path in made.written],
-            "notes": made.notes,
-        }
-        print(json_text.dumps(record))
-        return
+        print_json(made)
+    else:
+        print_made(made, folder)
+
+
+def print_json(made: MadeStudy) -> None:
+    """Say what was made, for machines."""
+    record = {
+        "images": made.n_images,
+        "patients": made.n_patients,
+        "unreadable": made.unreadable,
+        "unlisted": made.unlisted,
+        "written": [str(path) for path in made.written],
+        "notes": made.notes,
+    }
+    print(json_text.dumps(record))
+
+
+def print_made(made: MadeStudy, folder: Path) -> None:
+    """Say what was made, what was left out, and what comes next."""
     print(f"{made.n_images} images, {made.n_patients} patients known")
-    for name, reason in list(made.unreadable.items())[:10]:
+    for name, reason in list(made.unreadable.items())[:MOST_NAMED]:
         print(f"left out: {name}: {reason}")
-    if len(made.unreadable) > 10:
-        print(f"... and {len(made.unreadable) - 10} more")
+    if len(made.unreadable) > MOST_NAMED:
+        print(f"... and {len(made.unreadable) - MOST_NAMED} more")
     if made.unlisted:
         print(
             f"left out: {len(made.unlisted)} image files that images.csv does not list: {made.unlisted[0]}, ..."

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+from overread.cli.conventions import print_warnings
 from overread.errors import UsageError
 from overread.marks.mark_set import MarkSet, images_from_readings, read_folder
 from overread.tables.table_files import read_table
 
-__all__ = ["load_marks", "said_warnings"]
+__all__ = ["load_marks"]
 
 
 def load_marks(
@@ -28,19 +25,9 @@ def load_marks(
     if study is not None:
         if marks is not None or readings is not None:
             raise UsageError("give a study folder, or --marks and --readings, not both")
-        with said_warnings():
+        with print_warnings():
             return read_folder(study, derive_readings=derive_readings)
     if marks is None or readings is None:
         raise UsageError("give a study folder, or both --marks and --readings")
     readings_table = read_table(readings, "readings")
     return MarkSet(read_table(marks, "marks"), readings_table, images_from_readings(readings_table))
-
-
-@contextmanager
-def said_warnings() -> Iterator[None]:
-    """Say the warnings of the work inside on standard error, one line each."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield
-    for warning in caught:
-        print(f"overread: warning: {warning.message}", file=sys.stderr)

@@ -68,8 +68,8 @@ def merge(
     labels
         How a score becomes a probability.
     """
-    from overread.cli.mark_tables import load_marks, said_warnings
-    from overread.cli.outputs import refuse_to_overwrite
+    from overread.cli.conventions import print_warnings, refuse_to_overwrite
+    from overread.cli.mark_tables import load_marks
     from overread.plots import figure_kind, save_figure
     from overread.tables.table_files import write_table
     from overread.truth.merging import merge_marks
@@ -81,12 +81,12 @@ def merge(
     given = [path for path in (marks, readings, pixels) if path is not None]
     refuse_to_overwrite([*given, *tables_of(study)], [path for path in (output, figure) if path is not None])
     tables = load_marks(study, marks, readings, derive_readings=derive_readings)
-    with said_warnings():
+    with print_warnings():
         truth = merge_marks(tables.marks, tables.readings, options=options, labels=labels)
     if output is not None:
         write_table(truth, output)
     if figure is not None:
-        with said_warnings():
+        with print_warnings():
             save_figure(drawn(tables, truth, study, image, pixels, mm_per_px), figure)
     report = summary(tables, truth)
     if json:

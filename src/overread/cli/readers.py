@@ -63,7 +63,8 @@ def readers(
     options
         How marks are merged.
     """
-    from overread.cli.mark_tables import load_marks, said_warnings
+    from overread.cli.conventions import print_warnings
+    from overread.cli.mark_tables import load_marks
     from overread.plots import figure_kind, save_figure
     from overread.truth.plots import readers_figure
     from overread.truth.readers import reader_statistics
@@ -71,7 +72,7 @@ def readers(
     if figure is not None:
         figure_kind(figure)
     tables = load_marks(study, marks, readings, derive_readings=derive_readings)
-    with said_warnings():
+    with print_warnings():
         statistics = reader_statistics(tables.marks, tables.readings, options=options)
     if figure is not None:
         save_figure(readers_figure(statistics), figure)

@@ -12,7 +12,10 @@ from overread.errors import UsageError
 __all__ = ["reproduce"]
 
 BENCHMARK = "phantom-1978"
+# The paper's number of images (section 6).
 N_IMAGES = 1978
+# Three parts of 20 images. Chosen by eye.
+FEWEST_IMAGES = 60
 SETTINGS = """\
 # The paper's experiment. A candidate on an object of one reader is a false positive: the paper makes no exception.
 seed = 0
@@ -69,8 +72,8 @@ def reproduce(
     from rich.console import Console
 
     from overread import simulate
-    from overread.cli.exit_codes import WITH_BAD_IMAGES
-    from overread.cli.run import show
+    from overread.cli.conventions import WITH_BAD_IMAGES, print_plain
+    from overread.cli.run import print_results
     from overread.cli.simulated_run import run_simulated
     from overread.files.atomic import write_atomically
     from overread.reproduce.page import normalization_rows, reproduction_page
@@ -78,8 +81,10 @@ def reproduce(
     from overread.study.run_reader import open_run
     from overread.study.workers.executors import count_processors
 
-    if images is not None and images < 60:
-        raise UsageError(f"--images {images}: fewer than 60 images have too few objects to learn from")
+    if images is not None and images < FEWEST_IMAGES:
+        raise UsageError(
+            f"--images {images}: fewer than {FEWEST_IMAGES} images have too few objects to learn from"
+        )
     if workers is not None and workers < 1:
         raise UsageError(f"--workers {workers}: need at least one")
     if images_csv is not None and backgrounds is None:
@@ -100,11 +105,10 @@ def reproduce(
         )
 
     report = run_simulated(make, SETTINGS, workers=n_workers)
-    show(report, read_results(report.folder / "results.json"))
+    print_results(report, read_results(report.folder / "results.json"))
     run = open_run(report.folder)
-    console = Console()
-    with console.status("lambda under each normalization"):
+    with Console().status("lambda under each normalization"):
         page = reproduction_page(run, normalization_rows(run))
     target = write_atomically(output / "reproduction.md", page.encode())
-    console.print(f"Beside the paper: {target}", markup=False, highlight=False, soft_wrap=True)
+    print_plain(f"Beside the paper: {target}")
     return WITH_BAD_IMAGES if report.n_quarantined else 0

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from overread.cli.exit_codes import WITH_BAD_IMAGES
+from overread.cli.conventions import WITH_BAD_IMAGES, check_seed, print_plain
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from overread.study import RunReport, StudyResults
 
-__all__ = ["run"]
+__all__ = ["print_results", "run"]
 
 OUTPUTS = {"Results": "results.json", "Detector": "detector.json", "Report": "report.html"}
 
@@ -54,7 +54,6 @@ def run(
     json
         Print all results as JSON.
     """
-    from overread.cli.seed import checked_seed
     from overread.study import read_results, run_study
     from overread.study.progress import ProgressBar, SilentProgress
 
@@ -65,18 +64,18 @@ def run(
     report = run_study(
         study,
         name=name,
-        seed=None if seed is None else checked_seed(seed),
+        seed=None if seed is None else check_seed(seed),
         execution=execution,
         watcher=SilentProgress() if quiet or json else ProgressBar(),
     )
     if json:
         print((report.folder / "results.json").read_text(encoding="utf-8"), end="")
     else:
-        show(report, read_results(report.folder / "results.json"))
+        print_results(report, read_results(report.folder / "results.json"))
     return WITH_BAD_IMAGES if report.n_quarantined else 0
 
 
-def show(report: RunReport, results: StudyResults) -> None:
+def print_results(report: RunReport, results: StudyResults) -> None:
     """Print what was found in two tables."""
     from rich.console import Console
 
@@ -89,7 +88,7 @@ def show(report: RunReport, results: StudyResults) -> None:
             console.print(f"  {one.image_id}: {one.reason}", markup=False, highlight=False)
     for name, file in OUTPUTS.items():
         if (report.folder / file).is_file():
-            console.print(f"{name}: {report.folder / file}", markup=False, highlight=False, soft_wrap=True)
+            print_plain(f"{name}: {report.folder / file}")
 
 
 def counts_table(results: StudyResults) -> Table:
@@ -126,12 +125,12 @@ def sensitivity_table(results: StudyResults) -> Table:
         pairs = zip(results.fp_targets, *(part.to_dict("records") for part in shown), strict=True)
         for row, (target, found, induced) in enumerate(pairs):
             named = ("", "") if row else (model.title, str(model.n_features))
-            table.add_row(*named, f"{target:g}", f"{induced['estimate']:.2f}", percent(found))
+            table.add_row(*named, f"{target:g}", f"{induced['estimate']:.2f}", format_percent(found))
         table.add_section()
     return table
 
 
-def percent(row: dict[Any, Any]) -> str:
+def format_percent(row: dict[Any, Any]) -> str:
     """Sensitivity with its interval, in per cent."""
     numbers = [row[name] for name in ("estimate", "lower", "upper")]
     if any(number is None or number != number for number in numbers):

@@ -60,7 +60,7 @@ def simulate(
         Print JSON instead of a table.
     """
     from overread import simulate as simulation
-    from overread.cli.seed import checked_seed
+    from overread.cli.conventions import check_seed
 
     if workers < 1 or readers < 1 or (n_images is not None and n_images < 1):
         raise UsageError("--workers, --readers and --n-images are whole numbers from 1")
@@ -74,7 +74,7 @@ def simulate(
         if benchmark is not None:
             simulation.benchmark(benchmark, out, **where, **how)
         else:
-            numbers: dict[str, Any] = {"n_readers": readers, "seed": checked_seed(seed), "grid_mm": grid_mm}
+            numbers: dict[str, Any] = {"n_readers": readers, "seed": check_seed(seed), "grid_mm": grid_mm}
             simulation.cohort(out, n_images=100 if n_images is None else n_images, **numbers, **where, **how)
     report(out, benchmark, json=json)
 
@@ -121,12 +121,12 @@ def folder_counts(out: Path) -> dict[str, float]:
     """Count what is in a study folder, marks merged."""
     import pandas as pd
 
-    from overread.cli.mark_tables import said_warnings
+    from overread.cli.conventions import print_warnings
     from overread.tables.table_files import read_table
     from overread.truth import merge_marks
 
     marks, readings = read_table(out / "marks.csv", "marks"), read_table(out / "readings.csv", "readings")
-    with said_warnings():
+    with print_warnings():
         truth = merge_marks(marks, readings)
     return {
         "images": int(readings["image_id"].nunique()),

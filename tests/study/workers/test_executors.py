@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from overread.cli import main
-from overread.cli.exit_codes import WITH_BAD_IMAGES
+from overread.cli.conventions import WITH_BAD_IMAGES
 from overread.errors import MissingExtraError, OverreadError, StorageError, UsageError
 from overread.study import PipelineSpec, read_results, run_study
 from overread.study.pipeline import ImageTask

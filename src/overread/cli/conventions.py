@@ -1,0 +1,73 @@
+"""What all commands agree on: an exit code, seeds, files that are not overwritten, and how they speak.
+
+Nothing heavy is imported here: `--help` of every command does.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from overread.errors import UsageError
+
+if TYPE_CHECKING:
+    from overread.study.detector import Detector
+
+__all__ = [
+    "WITH_BAD_IMAGES",
+    "check_seed",
+    "open_detector",
+    "print_plain",
+    "print_warnings",
+    "refuse_to_overwrite",
+]
+
+WITH_BAD_IMAGES = 3
+"""Exit code: the work is done, but some images could not be used. Those of errors are in `overread.errors`."""
+
+# numpy.random.RandomState, behind scikit-learn's random_state, takes 32 bits.
+LARGEST_SEED = 2**32 - 1
+
+
+def check_seed(seed: int) -> int:
+    """Return the seed, and refuse one that not every random generator takes."""
+    if not 0 <= seed <= LARGEST_SEED:
+        raise UsageError(f"--seed {seed}: need a whole number from 0 to {LARGEST_SEED}")
+    return seed
+
+
+def refuse_to_overwrite(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
+    """Refuse to write where an input is; results of an earlier run are replaced."""
+    read = {path.resolve() for path in inputs}
+    for path in outputs:
+        if path.resolve() in read:
+            raise UsageError(f"{path}: is one of the files to read; choose another place for the results")
+
+
+def open_detector(place: Path) -> Detector:
+    """Read a detector from its file, or from the folder of the run that made it."""
+    from overread.study.detector import Detector
+
+    return Detector.read(place / "detector.json" if place.is_dir() else place)
+
+
+def print_plain(text: str, *, style: str | None = None, stderr: bool = False) -> None:
+    """Print text as it is: paths and ids may look like markup, and a line is never broken."""
+    from rich.console import Console
+
+    console = Console(stderr=stderr)
+    console.print(text, style=style, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def print_warnings() -> Iterator[None]:
+    """Print the warnings of the work inside on standard error, one line each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for warning in caught:
+        print(f"overread: warning: {warning.message}", file=sys.stderr)
