@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overread.candidates._kernels import centre_places, sample_polar, suppress_softly
+from overread.candidates._kernels import centre_places, suppress_softly
 
 
 def by_the_definition(x, y, score, same, near, penalty, n_fined, limit):

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from overread.candidates.search_region import fill_padding, lies_on_image, search_region
 
 from overread.anatomy import Quality
+from overread.candidates.search_region import search_region
 from radiograph_pictures import MM, SHAPE, all_lung, radiograph, ramp
 
 LUNG_MM = (25, 40, 85, 180)

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from overread.study.finished import open_run
 
 from overread.reproduce.page import normalization_rows, reproduction_page
 from overread.study import run_study
-from overread.study.finished import open_run
 from study_stand_in import FAST, make_study, spec
 
 SETTINGS = (

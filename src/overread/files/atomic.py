@@ -21,9 +21,7 @@ def no_folder(path: Path) -> str:
     return f"{path}: is a file, not a folder" if path.exists() else f"{path}: there is no such folder"
 
 
-def write_atomically(
-    path: str | Path, content: bytes | Iterable[bytes], *, exclusive: bool = False
-) -> Path:
+def write_atomically(path: str | Path, content: bytes | Iterable[bytes], *, exclusive: bool = False) -> Path:
     """Write ``content`` to ``path`` so that a reader sees the old file or the new one, never a part.
 
     A large content may come in blocks, made while they are written.

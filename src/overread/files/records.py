@@ -79,7 +79,10 @@ def _read(kind: Any, value: Any, place: str) -> Any:
         return _read_sequence(origin, arguments, value, place)
     if origin in (dict, Mapping):
         items = value.items() if isinstance(value, dict) else _refuse(value, "an object", place)
-        return {_read_key(arguments[0], name): _read(arguments[1], item, f"{place}.{name}") for name, item in items}
+        return {
+            _read_key(arguments[0], name): _read(arguments[1], item, f"{place}.{name}")
+            for name, item in items
+        }
     return _read_plain(kind, value, place)
 
 
@@ -138,7 +141,9 @@ def _read_sequence(origin: Any, arguments: tuple[Any, ...], value: Any, place: s
     if fixed and len(value) != len(arguments):
         _refuse(value, f"a list of {len(arguments)}", place)
     kinds = arguments if fixed else [arguments[0]] * len(value)
-    items = [_read(kind, item, f"{place}[{i}]") for i, (kind, item) in enumerate(zip(kinds, value, strict=True))]
+    items = [
+        _read(kind, item, f"{place}[{i}]") for i, (kind, item) in enumerate(zip(kinds, value, strict=True))
+    ]
     return tuple(items) if origin is tuple else items
 
 

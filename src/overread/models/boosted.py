@@ -127,9 +127,7 @@ class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
             Weight of each bag, times the readers' weight that `Bags` may carry.
         """
         given = read_bags(self, X, bags, reset=True)
-        weighed = weigh_bags(
-            given, y, sample_weight=sample_weight, reader_weight=None, normalization="bags"
-        )
+        weighed = weigh_bags(given, y, sample_weight=sample_weight, reader_weight=None, normalization="bags")
         self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
         self.classes_ = weighed.labels.classes
         instances, hard, weight = _weigh_instances(given, weighed.labels.probability, weighed.weight)

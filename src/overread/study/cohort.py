@@ -173,9 +173,7 @@ class Cohort(Split):
         )
 
 
-def select_hits(
-    hits: pd.DataFrame, candidates: NDArray[np.bool_], truth: NDArray[np.bool_]
-) -> pd.DataFrame:
+def select_hits(hits: pd.DataFrame, candidates: NDArray[np.bool_], truth: NDArray[np.bool_]) -> pd.DataFrame:
     """Return the hits between the chosen candidates and the chosen GTs, by their rows among the chosen."""
     kept = candidates[hits["candidate_row"]] & truth[hits["truth_row"]]
     chosen = hits[kept]

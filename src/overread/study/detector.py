@@ -109,7 +109,9 @@ class Detector:
 
     def __post_init__(self) -> None:
         if self.finder not in FINDERS:
-            raise ModelFileError(f"the detector needs the candidate finder {self.finder!r}, which is not here")
+            raise ModelFileError(
+                f"the detector needs the candidate finder {self.finder!r}, which is not here"
+            )
         for kind, own, ours in (
             ("features", self.feature_version, FEATURE_VERSION),
             ("candidates", self.candidate_version, load_finder(self.finder).version),

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from overread.images import Radiograph
     from overread.study.settings import Settings
 
-__all__ = ["ImageTask", "ImageWork", "OwnPipeline", "Pipeline", "PipelineSpec", "image_pipeline", "measure_image"]
+__all__ = [
+    "ImageTask",
+    "ImageWork",
+    "OwnPipeline",
+    "Pipeline",
+    "PipelineSpec",
+    "image_pipeline",
+    "measure_image",
+]
 
 
 OWN_FACTORY = "overread.study.pipeline:image_pipeline"

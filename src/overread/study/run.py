@@ -179,9 +179,7 @@ class Runner:
         return Source(digest_of_value(key), lambda: pipeline)
 
     def _do(self, stage: Stage, workspace: Workspace) -> None:
-        self._watcher.begin(
-            stage.name.replace("_", " "), len(self._inputs.images) if stage.resumes else None
-        )
+        self._watcher.begin(stage.name.replace("_", " "), len(self._inputs.images) if stage.resumes else None)
         started = time.monotonic()
         try:
             done = self._tell_warnings(stage.name, lambda: workspace.run(stage))

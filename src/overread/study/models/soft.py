@@ -112,9 +112,7 @@ class Soft(StudyModel):
     def _choose_stage(self, inputs: Inputs) -> Mapping[str, Any]:
         cohort, names = inputs["cohort"], inputs.settings.soft.normalizations
         paths = {name: inputs[f"models/path_{name}.json"] for name in names}
-        choice = choose_penalty(
-            paths, cohort.split("training"), cohort.split("validation"), inputs.settings
-        )
+        choice = choose_penalty(paths, cohort.split("training"), cohort.split("validation"), inputs.settings)
         return self.write_tuned(self._tuned(choice))
 
     def _tuned(self, choice: LambdaChoice) -> Tuned:

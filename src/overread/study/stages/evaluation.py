@@ -107,9 +107,7 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
         ),
         examples=choose_examples(inputs["tables/marks.parquet"], inputs["tables/truth.parquet"]),
         choice=describe_choice(inputs["tuning/soft.json"], settings) if "soft" in matched else None,
-        models=[
-            evaluate_model(MODELS[name], inputs, points[points["model"] == name]) for name in matched
-        ],
+        models=[evaluate_model(MODELS[name], inputs, points[points["model"] == name]) for name in matched],
         tables=tabulate_performance(matched, inputs),
         comparisons=compare_models(matched, settings),
         gallery=sort_gallery(
@@ -364,9 +362,7 @@ def evaluate_by_size(test: Matching, points: pd.DataFrame, settings: Any) -> pd.
     return table
 
 
-def evaluate_chance(
-    split: Split, test: Matching, treatment: Any, settings: Any
-) -> ChanceLevel | None:
+def evaluate_chance(split: Split, test: Matching, treatment: Any, settings: Any) -> ChanceLevel | None:
     """Compare with candidates moved to other images."""
     if not test.n_gts or test.candidate_scores is None:
         return None
@@ -401,7 +397,9 @@ def tabulate_performance(matched: Mapping[str, MatchedScores], inputs: Inputs) -
             {title: (one.training, one.test) for title, one in sets.items()},
             n_features={titles[name]: count_features(model) for name, model in models.items()},
             notes={
-                titles[name]: f"lambda={model.lam:.3g}" for name, model in models.items() if hasattr(model, "lam")
+                titles[name]: f"lambda={model.lam:.3g}"
+                for name, model in models.items()
+                if hasattr(model, "lam")
             },
             thresholds_from=(
                 {title: one.out_of_fold for title, one in sets.items()} if source == "out_of_fold" else None

@@ -10,7 +10,17 @@ from overread.study.cohort import KEYS, Split
 __all__ = ["sort_gallery"]
 
 PLACE = ("x_mm", "y_mm", "radius_mm")
-OBJECT = ("image_id", "truth_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg", "n_readers", "n_readings")
+OBJECT = (
+    "image_id",
+    "truth_id",
+    "x_mm",
+    "y_mm",
+    "semi_major_mm",
+    "semi_minor_mm",
+    "angle_deg",
+    "n_readers",
+    "n_readings",
+)
 
 
 def sort_gallery(

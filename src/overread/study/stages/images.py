@@ -135,7 +135,9 @@ def shards_view(folder: RunFolder) -> View:
         entries = inputs["manifest.json"]["images"]
         return Shards(folder, {entry["image_id"]: entry["sha256"] for entry in entries})
 
-    return View("shards", reads=("manifest.json",), make=make, key=lambda shards: list(shards.digests.items()))
+    return View(
+        "shards", reads=("manifest.json",), make=make, key=lambda shards: list(shards.digests.items())
+    )
 
 
 def list_quarantined(inputs: Inputs) -> list[dict[str, str]]:
@@ -159,9 +161,7 @@ def gather_stage(*, own_features: bool) -> Stage:
     if own_features:
         reads = ("tables/images.parquet", "input/candidates", "input/features")
         return Stage("candidates", reads=reads, writes=TABLES, make=take_own_tables)
-    return Stage(
-        "candidates", reads=("shards", "tables/images.parquet"), writes=TABLES, make=gather_shards
-    )
+    return Stage("candidates", reads=("shards", "tables/images.parquet"), writes=TABLES, make=gather_shards)
 
 
 def gather_shards(inputs: Inputs) -> Mapping[str, Any]:

@@ -158,9 +158,7 @@ class Workspace:
 
     def inputs(self, reader: Stage | View) -> Inputs:
         """Return what a stage or a view declared."""
-        return Inputs(
-            reader.name, reader.reads, self.load, select_settings(self._settings, reader.settings)
-        )
+        return Inputs(reader.name, reader.reads, self.load, select_settings(self._settings, reader.settings))
 
     def run(self, stage: Stage) -> bool:
         """Do a stage unless it is done and still holds; return whether there was anything to do."""

@@ -66,7 +66,9 @@ class FeatureStore:
                     raise FormatError(f"{self._path.name}: is cut short")
                 yield values
 
-    def take(self, rows: NDArray[np.integer], columns: Sequence[int] | NDArray[np.integer] | None = None) -> Floats:
+    def take(
+        self, rows: NDArray[np.integer], columns: Sequence[int] | NDArray[np.integer] | None = None
+    ) -> Floats:
         """Return some rows, in the order asked for, of all or some columns; column-major."""
         chosen = range(self.shape[1]) if columns is None else columns
         matrix = np.empty((len(chosen), len(rows)), dtype=self.dtype)
