@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 from pathlib import Path
 
@@ -138,6 +140,18 @@ def test_every_format_has_a_page_and_a_convention():
         assert (docs / f"{name}.md").is_file()
         module = __import__(f"overread.marks.formats.{entry.reader}", fromlist=["read"])
         assert "pixel" in module.__doc__.lower() or "mm" in module.__doc__
+
+
+def test_the_options_of_the_registry_are_those_of_the_modules():
+    types = {"str": str, "float": float, "Path": Path, "bool": bool}
+    for entry in FORMATS.values():
+        module = importlib.import_module(f"overread.marks.formats.{entry.reader}")
+        own = {
+            name: types[str(parameter.annotation).removesuffix(" | None")]
+            for name, parameter in inspect.signature(module.read).parameters.items()
+            if parameter.kind is parameter.KEYWORD_ONLY and name not in ("spacings", "reader")
+        }
+        assert {option.name: option.type for option in entry.options} == own, entry.name
 
 
 def test_the_stage_exports_what_it_promises():

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from overread.marks.pixels import ellipses_of_matrices, rescaled
+from overread.marks.pixels import ellipses_of_matrices, rescale_ellipses
 
 lengths = st.floats(0.1, 100)
 angles = st.floats(-720, 720)
@@ -43,7 +43,7 @@ def level(row: np.ndarray, points: np.ndarray) -> np.ndarray:
 @settings(deadline=None, max_examples=200, derandomize=True)
 def test_scaled_points_lie_on_the_scaled_ellipse(x, y, a, b, angle, sx, sy):
     row = np.array([x, y, a, b, angle])
-    scaled = rescaled([row], sx, sy)[0]
+    scaled = rescale_ellipses([row], sx, sy)[0]
     assert_allclose(level(scaled, boundary(row) * [sx, sy]), 1, rtol=1e-7)
     assert scaled[2] >= scaled[3] > 0
     assert 0 <= scaled[4] < 180
@@ -54,19 +54,19 @@ def test_scaled_points_lie_on_the_scaled_ellipse(x, y, a, b, angle, sx, sy):
 @settings(deadline=None, max_examples=100, derandomize=True)
 def test_there_and_back_gives_the_same_points(a, b, angle, sx, sy):
     row = np.array([10.0, 20.0, a, b, angle])
-    back = rescaled(rescaled([row], sx, sy), 1 / sx, 1 / sy)[0]
+    back = rescale_ellipses(rescale_ellipses([row], sx, sy), 1 / sx, 1 / sy)[0]
     assert_allclose(level(back, boundary(row)), 1, rtol=1e-6)
 
 
 def test_square_pixels_lose_no_digit():
     row = [1.1, 2.2, 3.3, 1.7, 33.3]
-    assert rescaled([row], 2.0, 2.0)[0].tolist() == [2.2, 4.4, 6.6, 3.4, 33.3]
+    assert rescale_ellipses([row], 2.0, 2.0)[0].tolist() == [2.2, 4.4, 6.6, 3.4, 33.3]
 
 
 def test_unequal_spacings_turn_and_stretch():
     """A circle becomes an upright ellipse; an ellipse at 45 degrees turns towards the longer spacing."""
-    assert_allclose(rescaled([[0, 0, 1, 1, 0]], 0.1, 0.2)[0], [0, 0, 0.2, 0.1, 90])
-    turned = rescaled([[0, 0, 2, 1, 45]], 1.0, 2.0)[0]
+    assert_allclose(rescale_ellipses([[0, 0, 1, 1, 0]], 0.1, 0.2)[0], [0, 0, 0.2, 0.1, 90])
+    turned = rescale_ellipses([[0, 0, 2, 1, 45]], 1.0, 2.0)[0]
     matrix = np.diag([1.0, 2.0]) @ np.array([[1, -1], [1, 1]]) / np.sqrt(2) @ np.diag([2.0, 1.0])
     left, singular, _ = np.linalg.svd(matrix)
     assert_allclose(turned[2:4], singular)
@@ -80,9 +80,9 @@ def test_matrices_against_singular_values():
 
 
 def test_a_thin_ellipse_keeps_its_short_axis():
-    row = rescaled([[0, 0, 1e6, 1e-6, 30]], 1.0, 3.0)[0]
+    row = rescale_ellipses([[0, 0, 1e6, 1e-6, 30]], 1.0, 3.0)[0]
     assert_allclose(row[2] * row[3], 3.0, rtol=1e-12)
 
 
 def test_no_ellipses_at_all():
-    assert rescaled(np.empty((0, 5)), 1.0, 2.0).shape == (0, 5)
+    assert rescale_ellipses(np.empty((0, 5)), 1.0, 2.0).shape == (0, 5)

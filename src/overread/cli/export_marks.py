@@ -9,15 +9,18 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from overread.errors import UsageError
+from overread.marks import FORMATS, read_folder, write_marks
 
 __all__ = ["export_marks"]
+
+FORMAT_HELP = ", ".join(f"{entry.name} ({entry.description})" for entry in FORMATS.values() if entry.writer)
 
 
 def export_marks(
     study: Path,
     *,
     out: Annotated[Path, Parameter(name=["--out", "-o"])],
-    format: str = "label-studio",
+    format: Annotated[str, Parameter(help=FORMAT_HELP)] = "label-studio",
     geometry: str | None = None,
     parquet: Annotated[bool, Parameter(negative="")] = False,
     overwrite: Annotated[bool, Parameter(negative="")] = False,
@@ -32,7 +35,7 @@ def export_marks(
     out
         A file for label-studio; a folder for plain and dicom-sr.
     format
-        label-studio, dicom-sr or plain.
+        A name in `overread.marks.FORMATS` of one that can be written.
     geometry
         dicom-sr: ellipse (lossless, default) or polyline (closed, 64 points).
     parquet
@@ -43,7 +46,6 @@ def export_marks(
         Print the files' names for machines.
     """
     from overread.cli.conventions import print_warnings
-    from overread.marks import read_folder, write_marks
 
     if out.is_file() and not overwrite:
         raise UsageError(f"{out} is there already; choose another name, or --overwrite")

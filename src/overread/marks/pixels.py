@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from overread.marks.ellipse import normalized_ellipses
 
-__all__ = ["ellipses_of_matrices", "rescaled"]
+__all__ = ["ellipses_of_matrices", "rescale_ellipses"]
 
 Floats = NDArray[np.float64]
 
 
-def rescaled(ellipses: ArrayLike, scale_x: ArrayLike, scale_y: ArrayLike) -> Floats:
+def rescale_ellipses(ellipses: ArrayLike, scale_x: ArrayLike, scale_y: ArrayLike) -> Floats:
     """Scale the plane: from px to mm with the spacings, from mm to px with their inverses.
 
     Parameters

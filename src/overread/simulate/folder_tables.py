@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overread.files.atomic import flush_folder, mode_of_a_new_file, write_atomically
+from overread.files.atomic import write_atomically, write_parts_atomically
 from overread.files.journal import Journal
 from overread.tables.csv_cells import csv_text, guard_formula
 
@@ -63,7 +61,8 @@ TABLES = (
 def write_tables(folder: Path, journal: Journal) -> None:
     """Write every table, and study.toml unless there is one: the user may have changed it."""
     for table in TABLES:
-        write_lines(folder / table.path, table_lines(table, journal))
+        lines = table_lines(table, journal)
+        write_parts_atomically(folder / table.path, (line.encode() for line in lines))
     if not (folder / "study.toml").exists():
         write_atomically(folder / "study.toml", PLAIN_SETTINGS.encode())
 
@@ -79,19 +78,3 @@ def table_lines(table: TableFile, journal: Journal) -> Iterator[str]:
 def cell(value: Any) -> str:
     """Text of a value; numbers so that they are read back exactly."""
     return guard_formula(value) if isinstance(value, str) else repr(value)
-
-
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write text that never is in memory as a whole, whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".overread-", suffix=".part")
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        part.chmod(mode_of_a_new_file())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-    flush_folder(path.parent)

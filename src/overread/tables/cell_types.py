@@ -13,7 +13,15 @@ import pandas as pd
 from overread.tables.csv_cells import unguard_formula
 from overread.tables.schemas import Type
 
-__all__ = ["DESCRIPTIONS", "REMEDIES", "UNREADABLE", "as_series", "parse_number", "parsed", "shown"]
+__all__ = [
+    "DESCRIPTIONS",
+    "REMEDIES",
+    "UNREADABLE",
+    "as_series",
+    "parse_column",
+    "parse_number",
+    "quote_cell",
+]
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
@@ -22,7 +30,7 @@ FLAGS = {"true": True, "false": False, "1": True, "0": False}
 UNREADABLE = {"number": math.nan, "count": 0, "flag": False, "ids": ()}
 
 
-def parsed(cells: Sequence[str], type_: Type) -> tuple[list[Any], list[int]]:
+def parse_column(cells: Sequence[str], type_: Type) -> tuple[list[Any], list[int]]:
     """Values of cells, and the places of those that are not of the type."""
     if type_ in ("id", "text", "any"):
         texts = [unguard_formula(cell) for cell in cells]
@@ -116,6 +124,6 @@ def as_series(values: Sequence[Any], type_: Type) -> pd.Series[Any]:
     return pd.Series(values, dtype=DTYPES[type_])
 
 
-def shown(cell: str) -> str:
+def quote_cell(cell: str) -> str:
     """Cell as it is named in a message: quoted, and not longer than a line."""
     return repr(cell) if len(cell) <= 40 else f"{cell[:30]!r}... ({len(cell)} characters)"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from overread.errors import TableError
 
-__all__ = ["Cells", "csv_text", "guard_formula", "parse_cells", "read_cells", "unguard_formula"]
+__all__ = ["Cells", "csv_text", "decode_csv", "guard_formula", "parse_cells", "read_cells", "unguard_formula"]
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 GUARDED = re.compile(r"'+[=+\-@\t\r]")
@@ -57,10 +57,10 @@ def unguard_formula(cell: str) -> str:
 
 def csv_text(rows: Iterable[Sequence[str]]) -> str:
     """Rows as CSV (RFC 4180, lines end in a line feed)."""
-    return "".join(",".join(map(quoted, row)) + "\n" for row in rows)
+    return "".join(",".join(map(quote_if_needed, row)) + "\n" for row in rows)
 
 
-def quoted(cell: str) -> str:
+def quote_if_needed(cell: str) -> str:
     """Cell in quotes where it needs them."""
     return '"' + cell.replace('"', '""') + '"' if NEEDS_QUOTES.search(cell) else cell
 
@@ -78,10 +78,10 @@ def read_cells(path: Path) -> Cells:
         raw = path.read_bytes()
     except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return parse_cells(decoded(raw, path), path)
+    return parse_cells(decode_csv(raw, path), path)
 
 
-def decoded(raw: bytes, path: Path) -> str:
+def decode_csv(raw: bytes, path: Path) -> str:
     """Text of the file, or an error that names the encoding's fault."""
     if not raw.strip():
         raise TableError(f"{path}: the file is empty (write at least the header)")

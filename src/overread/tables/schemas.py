@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["SCHEMAS", "Column", "Schema", "schema_of"]
+__all__ = ["SCHEMAS", "Column", "Schema", "Type", "schema_of"]
 
 Type = Literal["id", "text", "number", "count", "flag", "ids", "any"]
 

@@ -20,12 +20,21 @@ import pyarrow.parquet as pq
 
 from overread.errors import TableError
 from overread.files.atomic import write_atomically
-from overread.tables.cell_types import DESCRIPTIONS, REMEDIES, UNREADABLE, as_series, parsed, shown
+from overread.tables.cell_types import DESCRIPTIONS, REMEDIES, UNREADABLE, as_series, parse_column, quote_cell
 from overread.tables.csv_cells import csv_text, guard_formula, read_cells, unguard_formula
 from overread.tables.problems import Problem, raise_for_errors
 from overread.tables.schemas import Schema, Type, schema_of
 
-__all__ = ["TableScan", "read_table", "scan_table", "write_table"]
+__all__ = [
+    "TableScan",
+    "duplicated_rows",
+    "parquet_bytes",
+    "read_table",
+    "scan_csv",
+    "scan_parquet",
+    "scan_table",
+    "write_table",
+]
 
 
 @dataclass(frozen=True)
@@ -89,14 +98,14 @@ def scan_csv(path: Path, schema: Schema) -> TableScan:
     texts = list(zip(*cells.rows, strict=True)) or [()] * len(header)
     for name, column in zip(header, texts, strict=True):
         type_ = schema.type_of(name)
-        values, bad = parsed(column, type_)
+        values, bad = parse_column(column, type_)
         columns[name] = as_series(values, type_)
         problems += [
             Problem(
                 str(path),
                 row + 2,
                 name,
-                f"{shown(column[row])} is not {DESCRIPTIONS[type_]}",
+                f"{quote_cell(column[row])} is not {DESCRIPTIONS[type_]}",
                 REMEDIES[type_],
             )
             for row in bad
@@ -109,12 +118,12 @@ def check_header(header: Sequence[str], schema: Schema, path: Path) -> None:
     repeated = sorted({name for name in header if header.count(name) > 1})
     if repeated:
         raise TableError(
-            f"{path}, row 1: column {', '.join(map(shown, repeated))} is there twice (rename one)"
+            f"{path}, row 1: column {', '.join(map(quote_cell, repeated))} is there twice (rename one)"
         )
     missing = [name for name in schema.required if name not in header]
     if not missing:
         return
-    hint = f"it has {', '.join(map(shown, header[:12]))}"
+    hint = f"it has {', '.join(map(quote_cell, header[:12]))}"
     if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
         hint = "its columns are not separated by commas"
     needed = f"column{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
@@ -212,7 +221,7 @@ def duplicated_rows(frame: pd.DataFrame, schema: Schema, file: str) -> Iterator[
         first.setdefault(ids, row)
     for row in map(int, rows):
         ids = tuple(frame[name].iloc[row] for name in key)
-        same = ", ".join(f"{name} {shown(value)}" for name, value in zip(key, ids, strict=True))
+        same = ", ".join(f"{name} {quote_cell(value)}" for name, value in zip(key, ids, strict=True))
         one, other = frame.iloc[first[ids]], frame.iloc[row]
         differing = [name for name in frame.columns if csv_cell(one[name]) != csv_cell(other[name])]
         message = f"{same} is already in row {first[ids] + 2}"
@@ -242,7 +251,9 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> Path:
         else:
             raise TableError(f"{target}: a table ends in .csv or .parquet, not in {target.suffix!r}")
     except UnicodeEncodeError as error:
-        raise TableError(f"{target}: {shown(str(error.object))} cannot be stored as UTF-8 text") from error
+        raise TableError(
+            f"{target}: {quote_cell(str(error.object))} cannot be stored as UTF-8 text"
+        ) from error
     return write_atomically(target, content)
 
 

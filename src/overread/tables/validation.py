@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.tables.cell_types import shown
+from overread.tables.cell_types import quote_cell
 from overread.tables.problems import Problem, Severity, raise_for_errors
 from overread.tables.schemas import schema_of
 from overread.tables.table_files import duplicated_rows
@@ -140,7 +140,8 @@ def patients_in_two_splits(images: pd.DataFrame, file: str) -> Iterator[Problem]
         if not (isinstance(patient, str) and patient and isinstance(split, str) and split):
             continue
         if split != first.setdefault(patient, split):
-            message = f"patient {shown(patient)} is in split {shown(split)} and in {shown(first[patient])}"
+            splits = f"{quote_cell(split)} and in {quote_cell(first[patient])}"
+            message = f"patient {quote_cell(patient)} is in split {splits}"
             yield Problem(file, row + 2, "split", message, "keep a patient in one split", "leakage")
 
 
@@ -158,7 +159,11 @@ def check_readings(
     unread = images.loc[absent(images["image_id"], readings["image_id"]), "image_id"]
     problems += [
         Problem(
-            file, None, "image_id", f"image {shown(image)} has 0 readings", "add them, or take the image out"
+            file,
+            None,
+            "image_id",
+            f"image {quote_cell(image)} has 0 readings",
+            "add them, or take the image out",
         )
         for image in unread.drop_duplicates()
     ]
@@ -208,14 +213,14 @@ def marks_without_reading(marks: pd.DataFrame, readings: pd.DataFrame, file: str
     drawn = pd.MultiIndex.from_frame(marks[["image_id", "reader_id"]])
     for row in np.flatnonzero(~drawn.isin(known)):
         image, reader = marks["image_id"].iloc[row], marks["reader_id"].iloc[row]
-        message = f"reader {shown(reader)} marked image {shown(image)} without a reading of it"
+        message = f"reader {quote_cell(reader)} marked image {quote_cell(image)} without a reading of it"
         yield Problem(file, int(row) + 2, "reader_id", message, "add the reading, or correct the reader")
 
 
 def unknown_images(table: pd.DataFrame, unknown: NDArray[np.bool_], file: str) -> Iterator[Problem]:
     """Rows of images that the images table does not list."""
     for row in np.flatnonzero(unknown):
-        message = f"image {shown(table['image_id'].iloc[row])} is not in the images table"
+        message = f"image {quote_cell(table['image_id'].iloc[row])} is not in the images table"
         yield Problem(file, int(row) + 2, "image_id", message, "add the image, or correct the id")
 
 

@@ -21,7 +21,7 @@ from overread.errors import FormatError, TableError, UsageError
 from overread.marks.formats import dicom_sr, dicom_sr_writer
 from overread.marks.formats.building import Spacings
 from overread.marks.mark_set import MarkSet
-from overread.marks.pixels import rescaled
+from overread.marks.pixels import rescale_ellipses
 
 COLUMNS = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
 DX = "1.2.840.10008.5.1.4.1.1.1.1"
@@ -145,7 +145,7 @@ def test_any_ellipse_comes_back_from_float32(shape, spacing, geometry):
     points = dicom_sr_writer.graphic_points(mark, image, geometry).astype(np.float32)
     region.GraphicData = points.ravel().astype(float).tolist()
     found = dicom_sr.shape_of(region, "here")
-    back = rescaled([[*found.centre, *found.semi_axes, found.angle_deg]], *spacing)[0]
+    back = rescale_ellipses([[*found.centre, *found.semi_axes, found.angle_deg]], *spacing)[0]
     np.testing.assert_allclose(
         second_moments(back), second_moments(np.array([x, y, a, a * ratio, angle])), atol=0.01
     )

@@ -15,8 +15,8 @@ from overread.errors import FormatError, InvalidInputError
 from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.marks.file_names import names_of
 from overread.marks.mark_set import MarkSet
-from overread.marks.pixels import rescaled
-from overread.tables.cell_types import shown
+from overread.marks.pixels import rescale_ellipses
+from overread.tables.cell_types import quote_cell
 from overread.tables.schemas import SCHEMAS
 from overread.tables.table_files import read_table
 from overread.tables.validation import validate_images
@@ -139,14 +139,14 @@ class MarkSetBuilder:
         for name, value in row.items():
             if value != known[name] and not (value != value and known[name] != known[name]):
                 raise FormatError(
-                    f"{self.source}: image {shown(image_id)} is there twice, with {name} {known[name]} "
+                    f"{self.source}: image {quote_cell(image_id)} is there twice, with {name} {known[name]} "
                     f"and {value} (give different images different ids)"
                 )
 
     def add_reading(self, image_id: str, reader_id: str) -> None:
         """Note that a reader read an image."""
         if not reader_id:
-            raise FormatError(f"{self.source}: a reading of image {shown(image_id)} without a reader")
+            raise FormatError(f"{self.source}: a reading of image {quote_cell(image_id)} without a reader")
         self.readings[image_id, reader_id] = None
 
     def add_mark(
@@ -164,7 +164,7 @@ class MarkSetBuilder:
         in_mm: bool = False,
     ) -> None:
         """Note a mark in pixels, or in mm; its first semi-axis points along ``angle_deg``."""
-        where = f"{self.source}{', ' + place if place else ''}: mark {shown(mark_id)}"
+        where = f"{self.source}{', ' + place if place else ''}: mark {quote_cell(mark_id)}"
         if not mark_id:
             raise FormatError(f"{self.source}, {place}: a mark without an id")
         if not all(math.isfinite(value) for value in (*centre, angle_deg)):
@@ -176,7 +176,7 @@ class MarkSetBuilder:
         known = self.images[image_id]
         scale = (1.0, 1.0) if in_mm else (known["mm_per_px_x"], known["mm_per_px_y"])
         if math.isnan(scale[0]):
-            raise FormatError(f"{self.source}: image {shown(image_id)}: {NO_SPACING}")
+            raise FormatError(f"{self.source}: image {quote_cell(image_id)}: {NO_SPACING}")
         mark = {
             "image_id": image_id,
             "reader_id": reader_id,
@@ -202,7 +202,7 @@ class MarkSetBuilder:
         """Give the marks as ellipses in mm."""
         drawn = {name: [mark[name] for mark in self.marks] for name in MARK_FIELDS}
         shapes = np.array([drawn[name] for name in ("x", "y", "a", "b", "angle")], float).T
-        ellipses = rescaled(shapes, drawn["scale_x"], drawn["scale_y"])
+        ellipses = rescale_ellipses(shapes, drawn["scale_x"], drawn["scale_y"])
         table = pd.DataFrame(
             {
                 **{
@@ -228,7 +228,7 @@ class MarkSetBuilder:
     def images_table(self) -> pd.DataFrame:
         """Images, with what the user's own images table tells of them."""
         self.refuse_shared_rows()
-        rows = [{**row, **told(self.spacings.row(name))} for name, row in self.images.items()]
+        rows = [{**row, **nonempty_cells(self.spacings.row(name))} for name, row in self.images.items()]
         names = [column.name for column in SCHEMAS["images"].columns]
         names += [name for row in rows for name in row if name not in names]
         columns = {name: [row.get(name, "") for row in rows] for name in dict.fromkeys(names)}
@@ -247,8 +247,8 @@ class MarkSetBuilder:
             name = self.spacings.listed_name(image_id)
             if name is not None and owners.setdefault(name, image_id) != image_id:
                 raise FormatError(
-                    f"{self.source}: the images {shown(owners[name])} and {shown(image_id)} both go by the id "
-                    f"{shown(name)} of the images table (give each its own row there, with its whole id)"
+                    f"{self.source}: the images {quote_cell(owners[name])} and {quote_cell(image_id)} both go by "
+                    f"the id {quote_cell(name)} of the images table (give each its own row there, with its whole id)"
                 )
 
 
@@ -269,7 +269,7 @@ MARK_FIELDS = (
 IMAGE_NUMBERS = ("mm_per_px_x", "mm_per_px_y", "width_px", "height_px")
 
 
-def told(row: Mapping[str, Any]) -> dict[str, Any]:
+def nonempty_cells(row: Mapping[str, Any]) -> dict[str, Any]:
     """Cells of a row that are not empty."""
     return {name: value for name, value in row.items() if value == value and value != ""}
 

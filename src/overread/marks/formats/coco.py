@@ -15,7 +15,7 @@ from overread.errors import FormatError, UsageError
 from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.formats.json_file import JsonNode, read_node
 from overread.marks.mark_set import MarkSet
-from overread.tables.cell_types import shown
+from overread.tables.cell_types import quote_cell
 
 __all__ = ["read"]
 
@@ -56,7 +56,7 @@ def read(
     for image in root["images"].items():
         number = image["id"].identifier()
         if number in files:
-            raise FormatError(f"{image.place}.id: {shown(number)} is there twice")
+            raise FormatError(f"{image.place}.id: {quote_cell(number)} is there twice")
         files[number] = image["file_name"].identifier()
         read_image(builder, image, [reader] if reader else readers_of(image, str(readings_key)))
     for annotation in root["annotations"].items():
@@ -77,7 +77,7 @@ def read_image(builder: MarkSetBuilder, image: JsonNode, readers: list[str]) -> 
     name = image["file_name"].identifier()
     sizes = [node.number() if (node := image.get(key)) else math.nan for key in ("width", "height")]
     if name in builder.images:
-        raise FormatError(f"{image.place}.file_name: {shown(name)} is there twice")
+        raise FormatError(f"{image.place}.file_name: {quote_cell(name)} is there twice")
     builder.add_image(name, path=name, width=sizes[0], height=sizes[1])
     for reader in readers:
         builder.add_reading(name, reader)
@@ -94,7 +94,7 @@ def read_annotation(
     """Note a box as the ellipse that fills it."""
     image = annotation["image_id"].identifier()
     if image not in files:
-        raise FormatError(f"{annotation.place}.image_id: no image {shown(image)} in this file")
+        raise FormatError(f"{annotation.place}.image_id: no image {quote_cell(image)} in this file")
     box = [node.number() for node in annotation["bbox"].items()]
     if len(box) != 4:
         raise FormatError(f"{annotation.place}.bbox: {len(box)} numbers instead of x, y, width, height")

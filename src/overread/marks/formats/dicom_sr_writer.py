@@ -30,10 +30,10 @@ from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.marks.formats.dicom_sr import CERTAINTY, read_dicom
 from overread.marks.formats.outline import PixelEllipse, outline_of_ellipse
 from overread.marks.mark_set import MarkSet
-from overread.marks.pixels import rescaled
-from overread.tables.cell_types import shown
+from overread.marks.pixels import rescale_ellipses
+from overread.tables.cell_types import quote_cell
 
-__all__ = ["write"]
+__all__ = ["header_of", "write"]
 
 LONGEST_MEANING = 64
 LONGEST_ID = 1024
@@ -72,7 +72,7 @@ def write(
     documents: dict[tuple[str, str], list[str]] = {}
     for image, reader in mark_set.readings[["image_id", "reader_id"]].itertuples(index=False, name=None):
         if image not in headers:
-            raise TableError(f"readings: image {shown(image)} is not in the images table")
+            raise TableError(f"readings: image {quote_cell(image)} is not in the images table")
         documents.setdefault((reader, str(headers[image].StudyInstanceUID)), []).append(image)
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -95,7 +95,9 @@ def header_of(image: str, row: Mapping[Any, Any], folder: Path) -> Dataset:
     for name in NEEDED:
         value = row.get(name, "")
         if value == "" or value != value:
-            raise TableError(f"images: image {shown(image)}: a structured report needs the column {name}")
+            raise TableError(
+                f"images: image {quote_cell(image)}: a structured report needs the column {name}"
+            )
     header = read_dicom(folder / str(row["path"]), headers_only=True)
     for name in ("SOPInstanceUID", "StudyInstanceUID", "Rows", "Columns"):
         if name not in header:
@@ -116,7 +118,7 @@ def group_of(
     points = graphic_points(mark, images[image], geometry)
     if points.min() < 0 or points[:, 0].max() > header.Columns or points[:, 1].max() > header.Rows:
         raise TableError(
-            f"marks: mark {shown(str(mark['mark_id']))} of image {shown(image)} reaches beyond the image, "
+            f"marks: mark {quote_cell(str(mark['mark_id']))} of image {quote_cell(image)} reaches beyond the image, "
             "which DICOM does not allow (take it out, or correct it)"
         )
     mark_id = exact_text(str(mark["mark_id"]), "mark")
@@ -133,7 +135,9 @@ def group_of(
 def graphic_points(mark: Mapping[Any, Any], image: Mapping[Any, Any], geometry: str) -> NDArray[np.float64]:
     """Points of a mark in pixels: end points of the axes, or a closed outline."""
     shape = [[mark[name] for name in ELLIPSE_COLUMNS]]
-    x, y, a, b, angle = rescaled(shape, 1 / image["mm_per_px_x"], 1 / image["mm_per_px_y"])[0].tolist()
+    x, y, a, b, angle = rescale_ellipses(shape, 1 / image["mm_per_px_x"], 1 / image["mm_per_px_y"])[
+        0
+    ].tolist()
     ellipse = PixelEllipse((x, y), (a, b), angle)
     if geometry == "polyline":
         outline = outline_of_ellipse(ellipse)
@@ -154,7 +158,7 @@ def finding_code(label: str) -> Code | None:
         return None
     if label != label.strip() or len(label) > LONGEST_MEANING or "\\" in label or not label.isprintable():
         raise TableError(
-            f"marks: the label {shown(label)} cannot be a code's meaning in DICOM (at most 64 characters)"
+            f"marks: the label {quote_cell(label)} cannot be a code's meaning in DICOM (at most 64 characters)"
         )
     digest = hashlib.sha256(label.encode()).hexdigest()[:12]
     return KNOWN_FINDINGS.get(label, Code(digest, "99OVERREAD", label))
@@ -219,7 +223,7 @@ def exact_text(text: str, what: str) -> str:
     """Text that DICOM keeps as it is: it drops trailing blanks, and readers trip over control characters."""
     if text != text.rstrip() or not text.isprintable() or len(text) > LONGEST_ID:
         raise TableError(
-            f"the {what} id {shown(text)} would not come back exactly from DICOM (choose another)"
+            f"the {what} id {quote_cell(text)} would not come back exactly from DICOM (choose another)"
         )
     return text
 

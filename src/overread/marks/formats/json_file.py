@@ -9,7 +9,7 @@ from typing import Any
 
 from overread.errors import FormatError
 from overread.files.strict_json import read_json
-from overread.tables.cell_types import shown
+from overread.tables.cell_types import quote_cell
 
 __all__ = ["JsonNode", "read_node"]
 
@@ -44,26 +44,26 @@ class JsonNode:
     def mapping(self) -> dict[str, Any]:
         """Value as an object."""
         if not isinstance(self.value, dict):
-            raise FormatError(f"{self.place}: {named(self.value)} where an object belongs")
+            raise FormatError(f"{self.place}: {name_kind(self.value)} where an object belongs")
         return self.value
 
     def items(self) -> Iterator[JsonNode]:
         """Members of an array."""
         if not isinstance(self.value, list):
-            raise FormatError(f"{self.place}: {named(self.value)} where an array belongs")
+            raise FormatError(f"{self.place}: {name_kind(self.value)} where an array belongs")
         for index, value in enumerate(self.value):
             yield JsonNode(value, f"{self.place}[{index}]")
 
     def number(self) -> float:
         """Value as a finite number; true and "1" are none."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
-            raise FormatError(f"{self.place}: {named(self.value)} where a number belongs")
+            raise FormatError(f"{self.place}: {name_kind(self.value)} where a number belongs")
         return float(self.value)
 
     def text(self) -> str:
         """Value as text."""
         if not isinstance(self.value, str):
-            raise FormatError(f"{self.place}: {named(self.value)} where text belongs")
+            raise FormatError(f"{self.place}: {name_kind(self.value)} where text belongs")
         return self.value
 
     def identifier(self) -> str:
@@ -75,7 +75,7 @@ class JsonNode:
         return self.text()
 
 
-def named(value: Any) -> str:
+def name_kind(value: Any) -> str:
     """Name a JSON value for a message."""
     if value is None:
         return "null"
@@ -83,7 +83,7 @@ def named(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, dict):
         return "an object"
-    return "an array" if isinstance(value, list) else shown(str(value))
+    return "an array" if isinstance(value, list) else quote_cell(str(value))
 
 
 def read_node(path: Path) -> JsonNode:

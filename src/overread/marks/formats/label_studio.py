@@ -28,8 +28,8 @@ from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.formats.json_file import JsonNode, read_node
 from overread.marks.mark_set import MarkSet
-from overread.marks.pixels import rescaled
-from overread.tables.cell_types import shown
+from overread.marks.pixels import rescale_ellipses
+from overread.tables.cell_types import quote_cell
 
 __all__ = ["read", "write"]
 
@@ -127,7 +127,7 @@ def add_reading(
             )
     sizes = {(region["original_width"].number(), region["original_height"].number()) for _, region in regions}
     if len(sizes) > 1:
-        raise FormatError(f"{builder.source}: image {shown(image_id)} has two sizes in one annotation")
+        raise FormatError(f"{builder.source}: image {quote_cell(image_id)} has two sizes in one annotation")
     note_image(builder, image_id, image_path.text() if image_path else "", next(iter(sizes), None))
     builder.add_reading(image_id, reader)
     for number, (value, region) in enumerate(regions):
@@ -267,9 +267,9 @@ def regions_of(marks: pd.DataFrame, image: Mapping[str, Any]) -> Iterator[dict[s
     needed = ("mm_per_px_x", "mm_per_px_y", "width_px", "height_px")
     sx, sy, width, height = (float(image.get(name, math.nan)) for name in needed)
     if not all(math.isfinite(value) for value in (sx, sy, width, height)):
-        image_id = shown(image["image_id"])
+        image_id = quote_cell(image["image_id"])
         raise TableError(f"images: image {image_id}: percent need the columns {', '.join(needed)}")
-    ellipses = rescaled(marks[list(ELLIPSE_COLUMNS)].to_numpy(np.float64), 1 / sx, 1 / sy)
+    ellipses = rescale_ellipses(marks[list(ELLIPSE_COLUMNS)].to_numpy(np.float64), 1 / sx, 1 / sy)
     for mark, (x, y, a, b, angle) in zip(records(marks), ellipses.tolist(), strict=True):
         value: dict[str, Any] = {
             "x": x * 100 / width,

@@ -47,7 +47,7 @@ def coronal_ellipse(extents: list[SliceExtent], *, mm_per_px: float, slice_mm: f
     slice_mm : float
         Distance between slices.
     """
-    rows = joined(extents)
+    rows = join_extents(extents)
     left, right = rows[:, 0] * mm_per_px, (rows[:, 1] + 1) * mm_per_px
     width, x, y = right - left, (left + right) / 2, -rows[:, 2]
     area = width * slice_mm
@@ -63,7 +63,7 @@ def coronal_ellipse(extents: list[SliceExtent], *, mm_per_px: float, slice_mm: f
     return CoronalEllipse((centre_x, centre_y), (2 * larger**0.5, 2 * smaller**0.5), angle)
 
 
-def joined(extents: list[SliceExtent]) -> NDArray[np.float64]:
+def join_extents(extents: list[SliceExtent]) -> NDArray[np.float64]:
     """Rows of first column, last column, z; extents of one slice that share a column are one row."""
     rows: list[list[float]] = []
     for extent in sorted(extents, key=lambda extent: (extent.z_mm, extent.first_column)):

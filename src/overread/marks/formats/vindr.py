@@ -16,7 +16,7 @@ from overread.files.capped import read_capped
 from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.mark_set import MarkSet
 from overread.tables.cell_types import parse_number
-from overread.tables.csv_cells import Cells, decoded, parse_cells, read_cells
+from overread.tables.csv_cells import Cells, decode_csv, parse_cells, read_cells
 
 __all__ = ["COLUMNS", "read"]
 
@@ -62,7 +62,7 @@ def read_gzipped(path: Path) -> Cells:
             )
     except (OSError, EOFError, zlib.error) as error:
         raise TableError(f"{path}: cannot be read as gzip: {error}") from error
-    return parse_cells(decoded(raw, path), path)
+    return parse_cells(decode_csv(raw, path), path)
 
 
 def add_box(

@@ -9,7 +9,7 @@ from typing import Any
 
 from overread import __version__
 from overread.errors import FormatError, StorageError
-from overread.files.atomic import write_atomically
+from overread.files.atomic import write_atomically, write_parts_atomically
 from overread.files.digests import digest_of_bytes, digest_of_file, digest_of_value
 from overread.files.strict_json import read_json
 
@@ -63,7 +63,7 @@ class RunFolder:
         """
         path = self.path(relative)
         if not isinstance(content, bytes):
-            write_atomically(path, content)
+            write_parts_atomically(path, content)
             return digest_of_file(path)
         digest = digest_of_bytes(content)
         if not (path.is_file() and digest_of_file(path) == digest):
