@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from overread.bags import Bags, ReaderBags, make_bags, reader_bags
 from overread.errors import InvalidInputError, TableError
-from overread.froc import Matching, match
+from overread.froc import Counting, Matching, match
 from overread.truth import HitRule
 
 __all__ = ["KEYS", "Cohort", "Part", "features_in_order"]
@@ -93,8 +93,7 @@ class Part:
             self.truth,
             self.images,
             scores=np.zeros(len(self.candidates)),
-            rule=self.rule,
-            single_reader=self.single_reader,
+            counting=Counting(rule=self.rule, single_reader=self.single_reader),
         )
 
     def scores(self, model: Any) -> NDArray[np.float64]:

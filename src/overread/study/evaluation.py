@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from overread.bags import Bags
 from overread.froc import (
     MEASURES,
+    Counting,
     Matching,
     bootstrap,
     calibration,
@@ -59,7 +60,7 @@ class Judged:
     def under(self, single_reader: str) -> Judged:
         """Return the same scores under a treatment of single-reader GTs."""
         parts = (self.training, self.out_of_fold, self.test)
-        return Judged(*(part.with_options(single_reader=single_reader) for part in parts))
+        return Judged(*(part.with_counting(single_reader=single_reader) for part in parts))
 
     def source(self, name: str) -> Matching:
         """Return the matching that thresholds are taken from."""
@@ -107,11 +108,10 @@ def counted(
             test.truth,
             test.images,
             scores=scores,
-            rule=test.rule,
+            counting=Counting(rule=test.rule, single_reader=treatment),  # type: ignore[arg-type]
             fp_targets=settings.evaluation.fp_targets,
             n_shifts=settings.evaluation.chance_shifts,
             seed=settings.seed,
-            single_reader=treatment,
         )
         results.append(
             Counted(

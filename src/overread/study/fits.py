@@ -14,7 +14,15 @@ from sklearn.base import clone
 
 from overread.bags import Bags, split_by_patient
 from overread.errors import InvalidInputError
-from overread.froc import LambdaChoice, choose_lambda, froc_curve, sensitivity_at
+from overread.froc import (
+    LambdaChoice,
+    LambdaRule,
+    PathModels,
+    ScoredSplit,
+    choose_lambda,
+    froc_curve,
+    sensitivity_at,
+)
 from overread.models import (
     RVMMIL,
     PathProgress,
@@ -62,21 +70,19 @@ def choose(
     paths: Mapping[str, SoftMILPath], training: Part, validation: Part, settings: Settings
 ) -> LambdaChoice:
     """Choose penalty and normalization by the paper's rule (section 6.1)."""
-    scores = [
-        np.column_stack([part.scores(path) for path in paths.values()]) for part in (training, validation)
+    scored = [
+        ScoredSplit(part.matching, np.column_stack([part.scores(path) for path in paths.values()]))
+        for part in (training, validation)
     ]
+    soft = settings.soft
+    rule = LambdaRule(
+        fp_targets=soft.choice_fp_targets, tolerance=soft.tolerance, max_gap=soft.max_gap, pick=soft.pick
+    )
     return choose_lambda(
-        training.matching,
-        validation.matching,
-        training_scores=scores[0],
-        validation_scores=scores[1],
-        lambdas=np.concatenate([path.lambdas_ for path in paths.values()]),
-        n_features=np.concatenate([path.n_features_ for path in paths.values()]),
-        normalizations=[name for name, path in paths.items() for _ in path.lambdas_],
-        fp_targets=settings.soft.choice_fp_targets,
-        tolerance=settings.soft.tolerance,
-        max_gap=settings.soft.max_gap,
-        pick=settings.soft.pick,
+        PathModels.of_paths(paths),
+        scored[0],
+        scored[1],
+        rule,
         n_bootstrap=min(settings.evaluation.n_bootstrap, 200),
         seed=settings.seed,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from dataclasses import fields, replace
+from dataclasses import fields
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +14,7 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 
 from overread.errors import InvalidInputError
-from overread.truth import HIT, STRICT_HIT, HitRule, LabelOptions, MergeOptions
+from overread.truth import HitRule, LabelOptions, MergeOptions, hit_rule_parameters, make_hit_rule
 
 __all__ = ["Settings", "parse_settings", "read_settings"]
 
@@ -93,11 +93,8 @@ class Hits(Section):
 
     def hit_rule(self) -> HitRule:
         """Return the rule by which bags are made and scores are judged."""
-        if self.rule == "distance":
-            return HitRule(kind="distance", max_distance_mm=self.max_distance_mm)
-        if self.rule == "overlap":
-            return HitRule(kind="overlap", min_overlap=self.min_overlap)
-        return replace(HIT if self.rule == "hit" else STRICT_HIT, margin_mm=self.margin_mm)
+        own = {one.name for one in hit_rule_parameters()[self.rule]}
+        return make_hit_rule(self.rule, **{name: value for name, value in dict(self).items() if name in own})
 
     @pydantic.model_validator(mode="after")
     def _complete(self) -> Hits:
