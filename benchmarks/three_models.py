@@ -20,7 +20,16 @@ import numpy as np
 import pandas as pd
 
 from overread.bags import Bags, ReaderBags, make_bags, reader_bags, split_by_patient
-from overread.froc import FP_TARGETS, Matching, bootstrap, compare, froc_curve, match, sensitivity_at
+from overread.froc import (
+    FP_TARGETS,
+    Counting,
+    Matching,
+    bootstrap,
+    compare,
+    froc_curve,
+    match,
+    sensitivity_at,
+)
 from overread.models import RVMMIL, ReaderMixture, SoftMILLogisticRegression, SoftMILPath, Tuning, tune
 from overread.models.tuning import count_features
 from overread.simulate import CandidateCohort, candidate_cohort
@@ -67,7 +76,9 @@ def make_part(cohort: CandidateCohort, truth: pd.DataFrame, image_ids: set[str])
         golden=make_bags(candidates, features, gts, labels="golden", images=images),
         readers=reader_bags(candidates, features, marks, readings, images=images),
         candidates=Bags.singletons(rows),
-        matching=match(candidates, gts, images, scores=np.zeros(len(candidates))),
+        matching=match(
+            candidates, gts, images, scores=np.zeros(len(candidates)), counting=Counting(single_reader="fp")
+        ),
     )
 
 

@@ -28,6 +28,7 @@ import pandas as pd
 from overread.bags import Bags, make_bags
 from overread.bags.splitting import balanced_parts
 from overread.froc import (
+    Counting,
     bootstrap,
     chance_level,
     compare,
@@ -38,6 +39,7 @@ from overread.froc import (
 from overread.models import SoftMILLogisticRegression, SoftMILPath
 from overread.truth import HIT, STRICT_HIT, merge_marks
 
+PAPER_COUNTING = Counting(single_reader="fp")
 TARGETS = (0.5, 1.0, 2.0)
 MOST_FEATURES = 80
 N_FOLDS = 3
@@ -70,9 +72,11 @@ class Cohort:
         features = self.features[[*KEYS, *columns]]
         return make_bags(self.candidates, features, self.truth, labels=labels, images=self.images)  # type: ignore[arg-type]
 
-    def matching(self, scores: Any, **options: Any) -> Any:
+    def matching(self, scores: Any) -> Any:
         """Candidates under some scores, against the golden objects."""
-        return match(self.candidates, self.truth, self.images, scores=np.asarray(scores), **options)
+        return match(
+            self.candidates, self.truth, self.images, scores=np.asarray(scores), counting=PAPER_COUNTING
+        )
 
 
 def work_on(task: tuple[Path, tuple[float, float], Path, int]) -> None:
@@ -242,7 +246,9 @@ def recall_rows(cohort: Cohort) -> list[dict[str, Any]]:
         line: dict[str, Any] = {"recall": rule_name}
         for n in (20, 60, 100):
             few = cohort.candidates[rank < n]
-            matching = match(few, cohort.truth, cohort.images, scores=np.zeros(len(few)), rule=rule)
+            matching = match(
+                few, cohort.truth, cohort.images, scores=np.zeros(len(few)), counting=Counting(rule=rule)
+            )
             line[f"at {n}"] = f"{100 * matching.gt_reached.mean():.1f}"
         rows.append(line)
     return rows
@@ -276,14 +282,20 @@ def main() -> None:
         row("hard labels", matchings["hard"], sizes_of(hard_models)),
         row(
             "soft, single-reader objects ignored",
-            matchings["soft"].with_options(single_reader="ignore"),
+            matchings["soft"].with_counting(single_reader="ignore"),
             soft_sizes,
         ),
     ]
     print(markdown(rows))
     print("Hit:", HIT.describe(), "\n")
     chance = chance_level(
-        cohort.candidates, cohort.truth, cohort.images, scores=soft, fp_targets=TARGETS, n_shifts=10
+        cohort.candidates,
+        cohort.truth,
+        cohort.images,
+        scores=soft,
+        counting=PAPER_COUNTING,
+        fp_targets=TARGETS,
+        n_shifts=10,
     )
     print(markdown(chance.points.round(3).to_dict("records")))
     shown = [

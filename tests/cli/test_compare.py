@@ -9,7 +9,7 @@ import pytest
 
 from overread.cli import main
 from overread.froc.merit.comparison import FigureComparison
-from overread.froc.verdict import verdict
+from overread.froc.merit.verdict import verdict
 
 QUICK = ("--n-bootstrap", "60", "--n-permutations", "60", "--fp", "0.5", "--fp", "1")
 

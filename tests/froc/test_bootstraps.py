@@ -10,11 +10,10 @@ from overread.froc import (
     Matching,
     bootstrap,
     froc_curve,
-    patient_counts,
     performance_at,
     sensitivity_at,
 )
-from overread.froc.bootstraps import SortedEvents, replicate_sensitivities
+from overread.froc.bootstraps import SortedEvents, patient_counts, replicate_sensitivities
 
 TARGETS = np.array([0.5, 3.0, 1.0])
 

@@ -167,4 +167,4 @@ def test_refusals(make_matching):
     with pytest.raises(InvalidInputError, match="n_permutations"):
         compare(m, m, n_permutations=0, n_bootstrap=1)
     with pytest.raises(InvalidInputError, match="rules or options"):
-        compare(m, replace(m, options=replace(m.options, extra_hits="fp")))
+        compare(m, replace(m, counting=replace(m.counting, extra_hits="fp")))

@@ -4,7 +4,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overread.errors import InvalidInputError
-from overread.froc import FP_TARGETS, MEASURES, Matching, froc_curve, match, performance_at, sensitivity_at
+from overread.froc import (
+    FP_TARGETS,
+    MEASURES,
+    Counting,
+    Matching,
+    froc_curve,
+    match,
+    performance_at,
+    sensitivity_at,
+)
 
 PROBLEMS = st.tuples(
     st.integers(0, 10**6),
@@ -35,7 +44,7 @@ def events(fps, gts, n_images=2):
 def test_against_the_definition(definition, make_tables, problem, single_reader, extra_hits):
     candidates, truth, images = make_tables(*problem)
     options = {"single_reader": single_reader, "extra_hits": extra_hits}
-    curve = froc_curve(match(candidates, truth, images, **options))
+    curve = froc_curve(match(candidates, truth, images, counting=Counting(**options)))
     for k, threshold in enumerate(curve.thresholds):
         expected = definition.at_threshold(candidates, truth, images, threshold, **options)
         assert curve.fp_per_image[k] * curve.n_images == pytest.approx(expected["fps"])

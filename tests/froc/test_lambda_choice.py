@@ -3,8 +3,7 @@ import pandas as pd
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.froc import choose_lambda, match
-from overread.froc.lambda_choice import ModelList, SelectionRule
+from overread.froc import LambdaRule, PathModels, ScoredSplit, choose_lambda, match
 
 LAMBDAS = [0.02, 0.04, 0.06, 0.08, 0.16]
 FEATURES = [300, 120, 67, 40, 5]
@@ -49,18 +48,16 @@ def scores(n_images, sensitivities):
     return np.stack(columns, axis=1)
 
 
-def choose(training, validation, **options):
-    train, valid = matching(100, "t"), matching(50, "v")
-    # At FP = 1.0 every candidate is shown, so the rule is judged at two values below.
-    arguments = {
-        "training_scores": scores(100, training),
-        "validation_scores": scores(50, validation),
-        "lambdas": LAMBDAS,
-        "n_features": FEATURES,
-        "fp_targets": (0.5, 0.8),
-        "n_bootstrap": 30,
-    }
-    return choose_lambda(train, valid, **(arguments | options))
+def choose(training, validation, *, n_features=FEATURES, normalizations=None, n_bootstrap=30, seed=0, **rule):
+    return choose_lambda(
+        PathModels(LAMBDAS, n_features, normalizations),
+        ScoredSplit(matching(100, "t"), scores(100, training)),
+        ScoredSplit(matching(50, "v"), scores(50, validation)),
+        # At FP = 1.0 every candidate is shown, so the rule is judged at two values below.
+        LambdaRule(**({"fp_targets": (0.5, 0.8)} | rule)),
+        n_bootstrap=n_bootstrap,
+        seed=seed,
+    )
 
 
 def test_by_hand():
@@ -95,20 +92,20 @@ def test_disjoint_intervals_warn_and_give_the_nearest():
 
 def test_intersection_over_fp_values():
     """Two FP values that accept different models: only a common one is chosen."""
-    rule = SelectionRule(0.02, 0.05, "sparsest")
-    models = ModelList.of(LAMBDAS, FEATURES, None)
+    rule = LambdaRule()
+    models = PathModels(LAMBDAS, FEATURES)
     valid = np.array([[0.50, 0.60], [0.50, 0.66], [0.49, 0.66], [0.49, 0.60], [0.30, 0.66]])[..., None]
     valid = np.repeat(valid, 2, axis=2)
     excess = rule.excess(valid, valid)
     accepted = excess <= 1e-9
     assert accepted[:, 0].tolist() == [True, True, True, True, False]
     assert accepted[:, 1].tolist() == [False, True, True, False, True]
-    assert rule.picked(excess, valid, models) == 2
-    assert SelectionRule(0.02, 0.05, "best").picked(excess, valid, models) == 1
+    assert rule.choose(excess, valid, models) == 2
+    assert LambdaRule(pick="best").choose(excess, valid, models) == 1
 
 
 def test_image_sensitivity_counts_too():
-    rule = SelectionRule(0.02, 0.05, "sparsest")
+    rule = LambdaRule()
     valid = np.array([[[0.7, 0.7]], [[0.7, 0.5]]])
     np.testing.assert_allclose(rule.excess(valid, valid)[:, 0], [-0.02, 0.18])
 
@@ -146,18 +143,21 @@ def test_refusals():
     with pytest.raises(InvalidInputError, match="normalizations"):
         choose([0.7] * 5, [0.7] * 5, normalizations=["bags"])
     train = matching(4, "t")
-    nothing = train.with_options()
     empty = match(
         pd.DataFrame({"image_id": ["x"], "x_mm": [1.0], "y_mm": [1.0], "score": [1.0]}),
-        nothing.geometry.truth.iloc[:0],
+        train.geometry.truth.iloc[:0],
         pd.DataFrame({"image_id": ["x"]}),
     )
     with pytest.raises(InvalidInputError, match="no target"):
         choose_lambda(
-            train,
-            empty,
-            training_scores=np.zeros((8, 1)),
-            validation_scores=np.zeros((1, 1)),
-            lambdas=1,
-            n_features=1,
+            PathModels(1, 1), ScoredSplit(train, np.zeros((8, 1))), ScoredSplit(empty, np.zeros((1, 1)))
         )
+
+
+def test_the_models_of_several_paths_are_listed_one_after_the_other():
+    class Path:
+        def __init__(self, lambdas, n_features):
+            self.lambdas_, self.n_features_ = np.array(lambdas), np.array(n_features)
+
+    models = PathModels.of_paths({"bags": Path([0.2, 0.1], [3, 5]), "class": Path([0.4], [2])})
+    assert models.frame().to_numpy().tolist() == [[0.2, "bags", 3], [0.1, "bags", 5], [0.4, "class", 2]]

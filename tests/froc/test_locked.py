@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 
 from overread.errors import FormatError, InvalidInputError, LeakageError
-from overread.froc import LockedOperatingPoint, Matching, lock_operating_point, match, operating_points
+from overread.froc import (
+    Counting,
+    LockedOperatingPoint,
+    Matching,
+    lock_operating_point,
+    match,
+    operating_points,
+)
 
 
 @pytest.fixture
@@ -98,7 +105,7 @@ def test_another_rule_or_option_is_refused(make_tables, make_matching, lock):
     tables = make_tables(1, 6, 40, 8, 100)
     strict = lock_operating_point(match(*tables), fp_target=1.0)
     with pytest.raises(InvalidInputError, match="locked for"):
-        strict.evaluate(match(*tables, single_reader="ignore"))
+        strict.evaluate(match(*tables, counting=Counting(single_reader="fp")))
     with pytest.raises(InvalidInputError, match="locked for"):
         lock.evaluate(match(*tables))
 

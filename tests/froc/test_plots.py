@@ -8,9 +8,10 @@ import pytest
 from matplotlib.colors import to_hex
 
 from overread.errors import StorageError, UsageError
-from overread.froc.curve import FP_TARGETS, performance_at, sensitivity_at
 from overread.froc.curve import froc_curve as curve_of
-from overread.froc.lambda_choice import choose_lambda
+from overread.froc.curve import performance_at, sensitivity_at
+from overread.froc.defaults import FP_TARGETS
+from overread.froc.lambda_choice import LambdaRule, PathModels, ScoredSplit, choose_lambda
 from overread.froc.matching import Matching, match
 from overread.froc.merit.comparison import case_ratings
 from overread.froc.merit.figures_of_merit import afroc_curve
@@ -59,14 +60,10 @@ def chosen_lambda():
         scores[:30] += 2
         sets.append((match(candidates, truth, pd.DataFrame({"image_id": ids}), scores=scores[:, 0]), scores))
     return choose_lambda(
-        sets[0][0],
-        sets[1][0],
-        training_scores=sets[0][1],
-        validation_scores=sets[1][1],
-        lambdas=lams,
-        n_features=[30, 20, 10],
-        tolerance=1,
-        max_gap=1,
+        PathModels(lams, [30, 20, 10]),
+        ScoredSplit(*sets[0]),
+        ScoredSplit(*sets[1]),
+        LambdaRule(tolerance=1, max_gap=1),
         n_bootstrap=20,
     )
 

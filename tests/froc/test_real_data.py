@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from overread.froc import bootstrap, chance_level, compare, froc_curve, match, sensitivity_by
+from overread.froc import Counting, bootstrap, chance_level, compare, froc_curve, match, sensitivity_by
 from overread.truth import merge_marks
 
 
@@ -21,7 +21,7 @@ def lidc(lidc_marks):
 
 @pytest.fixture(scope="module")
 def malignancy(lidc):
-    return match(*lidc, scores="malignancy")
+    return match(*lidc, scores="malignancy", counting=Counting(single_reader="fp"))
 
 
 def test_counts_are_those_of_the_definition(lidc, definition):
@@ -32,7 +32,7 @@ def test_counts_are_those_of_the_definition(lidc, definition):
     )
     truth = truth[truth["image_id"].isin(some["image_id"])]
     for single_reader in ("fp", "ignore", "hit"):
-        curve = froc_curve(match(candidates, truth, some, single_reader=single_reader))
+        curve = froc_curve(match(candidates, truth, some, counting=Counting(single_reader=single_reader)))
         for k, threshold in enumerate(curve.thresholds):
             expected = definition.at_threshold(
                 candidates, truth, some, threshold, single_reader=single_reader
@@ -46,7 +46,7 @@ def test_a_reader_finds_what_two_others_marked(malignancy):
     curve = froc_curve(malignancy)
     assert curve.gt_sensitivity[-1] > 0.7
     assert (curve.gt_sensitivity_reached[-1], curve.image_sensitivity_reached[-1]) == (1, 1)
-    ignoring = froc_curve(malignancy.with_options(single_reader="ignore"))
+    ignoring = froc_curve(malignancy.with_counting(single_reader="ignore"))
     assert ignoring.fp_per_image[-1] < curve.fp_per_image[-1]
 
 

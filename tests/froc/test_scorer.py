@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 
 from overread.bags import Bags, PerInstance, make_bags
 from overread.errors import InvalidInputError
-from overread.froc import FrocScorer, froc_curve, match, matching_of_bags, sensitivity_at
+from overread.froc import Counting, FrocScorer, froc_curve, match, matching_of_bags, sensitivity_at
 from overread.models import SoftMILLogisticRegression
 
 
@@ -33,7 +33,12 @@ def test_agrees_with_match(tables, single_reader):
     candidates, truth, images, features = tables
     bags = make_bags(candidates, features, truth)
     with_candidates = images[images["image_id"].isin(candidates["image_id"])]
-    full = match(candidates, truth, with_candidates, single_reader=single_reader, shared_candidates="nearest")
+    full = match(
+        candidates,
+        truth,
+        with_candidates,
+        counting=Counting(single_reader=single_reader, shared_candidates="nearest"),
+    )
     for fp_target in (0.5, 1.0, 2.0):
         expected = sensitivity_at(froc_curve(full), fp_target).iloc[0]
         for level, name in (("gt", "gt_sensitivity_reached"), ("image", "image_sensitivity_reached")):

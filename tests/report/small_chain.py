@@ -8,7 +8,16 @@ from typing import Any
 import pandas as pd
 
 from overread.bags import Bags, make_bags, score_table, split_by_patient
-from overread.froc import LambdaChoice, Matching, PerformanceTable, choose_lambda, match, performance_table
+from overread.froc import (
+    LambdaChoice,
+    Matching,
+    PathModels,
+    PerformanceTable,
+    ScoredSplit,
+    choose_lambda,
+    match,
+    performance_table,
+)
 from overread.models import SoftMILLogisticRegression, SoftMILPath
 from overread.simulate import CandidateCohort, candidate_cohort
 from overread.truth import merge_marks
@@ -46,18 +55,18 @@ def small_run(n_images: int, seed: int) -> SmallRun:
         tables = [
             table[table["image_id"].isin(inside)] for table in (cohort.candidates, truth, cohort.images)
         ]
-        return match(*tables, scores=score_table(parts[part], soft=scores), single_reader="ignore")
+        return match(*tables, scores=score_table(parts[part], soft=scores))
 
     path = SoftMILPath(n_lambdas=25, min_ratio=0.02).fit(parts["training"], parts["training"].labels)
     columns = {part: path.decision_instance_function(parts[part]) for part in ("training", "validation")}
     choice = choose_lambda(
-        *(matching(part, scores[:, 0]) for part, scores in columns.items()),
-        **{
-            f"{part}_scores": scores[parts[part].source_rows.argsort()]  # bags gather what was apart
+        PathModels(path.lambdas_, path.n_features_),
+        *(
+            # bags gather what was apart
+            ScoredSplit(matching(part, scores[:, 0]), scores[parts[part].source_rows.argsort()])
             for part, scores in columns.items()
-        },
-        lambdas=path.lambdas_,
-        n_features=path.n_features_,
+        ),
+        n_bootstrap=200,
     )
     model = path.model(choice.position).fit(parts[MERGED], parts[MERGED].labels)
     matchings = {

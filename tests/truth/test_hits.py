@@ -7,16 +7,16 @@ import pandas as pd
 import pytest
 import shapely
 
-from overread.errors import InvalidInputError, TableError
+from overread.errors import TableError
 from overread.marks import Ellipse
-from overread.truth import HIT, STRICT_HIT, HitRule, candidate_hits
+from overread.truth import HIT, STRICT_HIT, DistanceHit, EllipseHit, OverlapHit, candidate_hits
 
 RULES = [
     HIT,
     STRICT_HIT,
-    HitRule(margin_mm=3.0),
-    HitRule("distance", max_distance_mm=9.0),
-    HitRule("overlap", min_overlap=0.1),
+    EllipseHit(margin_mm=3.0),
+    DistanceHit(9.0),
+    OverlapHit(0.1),
 ]
 
 
@@ -139,23 +139,9 @@ def test_tables_that_cannot_be_used_are_refused():
         candidate_hits(candidates.assign(x_mm=candidates["x_mm"].where(candidates.index != 4)), truth)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"kind": "near"},
-        {"kind": "distance"},
-        {"kind": "overlap"},
-        {"kind": "overlap", "min_overlap": 1.0},
-        {"scale": 0.0},
-        {"margin_mm": -1.0},
-        {"min_semi_axis_mm": float("nan")},
-    ],
-)
-def test_rules_that_mean_nothing_are_refused(options):
-    with pytest.raises(InvalidInputError, match="hit rule"):
-        HitRule(**options)
-
-
-def test_every_rule_describes_itself():
-    assert len({rule.describe() for rule in RULES}) == len(RULES)
-    assert HIT.describe() == "centre in the GT's ellipse, semi-axes at least 5 mm"
+def test_a_rule_that_needs_radii_refuses_candidates_without_a_size():
+    candidates, truth = random_tables(4)
+    with pytest.raises(TableError, match="no column radius_mm"):
+        candidate_hits(candidates.drop(columns="radius_mm"), truth, OverlapHit(0.1))
+    with pytest.raises(TableError, match="above 0 for the rule overlap; row 7 has 0"):
+        candidate_hits(candidates.assign(radius_mm=np.r_[np.ones(7), np.zeros(293)]), truth, OverlapHit(0.1))

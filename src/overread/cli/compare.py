@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from overread.cli.froc_inputs import CountingOptions, ReadingOptions
+from overread.froc.defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
 
 if TYPE_CHECKING:
     from overread.cli.froc_inputs import Evaluation
@@ -22,10 +23,10 @@ def compare(
     b: Path,
     truth: Path | None = None,
     *,
-    fp: Annotated[tuple[float, ...], Parameter(negative=())] = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
-    n_bootstrap: int = 1000,
-    n_permutations: int = 1000,
-    level: float = 0.95,
+    fp: Annotated[tuple[float, ...], Parameter(negative=())] = FP_TARGETS,
+    n_bootstrap: int = N_BOOTSTRAP,
+    n_permutations: int = N_BOOTSTRAP,
+    level: float = LEVEL,
     seed: int = 0,
     figure: Path | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
@@ -62,25 +63,23 @@ def compare(
         What a hit is and how hits are counted.
     """
     from overread.cli.conventions import check_seed
-    from overread.cli.froc_inputs import check_before_work, load_evaluation
+    from overread.cli.froc_inputs import check_before_work, load_evaluation, make_counting
 
     check_seed(seed)
     check_before_work(figure)
     files, ground_truth = ((a,), b) if truth is None else ((a, b), truth)
-    evaluation = load_evaluation(
-        files, ground_truth, reading or ReadingOptions(), counting or CountingOptions()
-    )
-    check_two_models(evaluation, files)
-    report = comparison_report(evaluation, fp, n_bootstrap, n_permutations, level, seed)
+    evaluation = load_evaluation(files, ground_truth, reading or ReadingOptions(), make_counting(counting))
+    _check_two_models(evaluation, files)
+    report = _report_comparison(evaluation, fp, n_bootstrap, n_permutations, level, seed)
     if figure is not None:
-        from overread.cli.froc import draw
+        from overread.cli.froc import draw_curves
 
         matchings = {model.name: evaluation.matching(model) for model in evaluation.models}
-        draw(matchings, figure, fp, n_bootstrap, level, seed)
-    show(report, as_json=json)
+        draw_curves(matchings, figure, fp, n_bootstrap, level, seed)
+    _show(report, as_json=json)
 
 
-def check_two_models(evaluation: Evaluation, files: tuple[Path, ...]) -> None:
+def _check_two_models(evaluation: Evaluation, files: tuple[Path, ...]) -> None:
     """Refuse anything but two models with two names."""
     from overread.errors import UsageError
 
@@ -94,7 +93,7 @@ def check_two_models(evaluation: Evaluation, files: tuple[Path, ...]) -> None:
         raise UsageError(f"both models are called {names[0]!r}: rename one of the files")
 
 
-def comparison_report(
+def _report_comparison(
     evaluation: Evaluation,
     fp: tuple[float, ...],
     n_bootstrap: int,
@@ -107,10 +106,9 @@ def comparison_report(
 
     from rich.console import Console
 
-    from overread.cli.froc import summary_of
+    from overread.cli.froc import summarize
     from overread.froc.comparison import compare as compare_points
-    from overread.froc.merit.comparison import compare_figures, whole_curve_figures
-    from overread.froc.verdict import verdict
+    from overread.froc.merit import compare_figures, verdict, whole_curve_figures
 
     first, second = (evaluation.matching(model) for model in evaluation.models)
     replicates = {"n_bootstrap": n_bootstrap, "n_permutations": n_permutations, "seed": seed}
@@ -122,7 +120,7 @@ def comparison_report(
             else ()
         )
     names = [model.name for model in evaluation.models]
-    return summary_of(evaluation, first) | {
+    return summarize(evaluation, first) | {
         "first": names[0],
         "second": names[1],
         "level": level,
@@ -134,14 +132,12 @@ def comparison_report(
     }
 
 
-def show(report: dict[str, Any], *, as_json: bool) -> None:
+def _show(report: dict[str, Any], *, as_json: bool) -> None:
     """Print the report for machines or for people."""
-    from json import dumps
-
     from overread.cli.froc_output import print_comparison
-    from overread.froc.table_formats import without_nan
+    from overread.files.strict_json import json_text
 
     if as_json:
-        print(dumps(without_nan(report), ensure_ascii=False, allow_nan=False))
+        print(json_text(report))
     else:
         print_comparison(report)

@@ -9,14 +9,13 @@ from cyclopts import Parameter
 
 from overread.cli.froc_inputs import CountingOptions, ReadingOptions
 from overread.errors import UsageError
+from overread.froc.defaults import CHANCE_SHIFTS, FP_TARGETS, LEVEL, N_BOOTSTRAP
 
 if TYPE_CHECKING:
     from overread.cli.froc_inputs import Evaluation, ScoredModel
     from overread.froc.matching import Matching
 
-__all__ = ["froc"]
-
-FP_TARGETS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+__all__ = ["draw_curves", "froc", "summarize"]
 
 
 def froc(
@@ -24,10 +23,10 @@ def froc(
     truth: Path,
     *,
     fp: Annotated[tuple[float, ...] | None, Parameter(negative=())] = None,
-    n_bootstrap: int = 1000,
-    level: float = 0.95,
+    n_bootstrap: int = N_BOOTSTRAP,
+    level: float = LEVEL,
     seed: int = 0,
-    n_shifts: int = 50,
+    n_shifts: int = CHANCE_SHIFTS,
     lock: Path | None = None,
     lock_at: float = 0.5,
     locked: Path | None = None,
@@ -71,29 +70,29 @@ def froc(
         What a hit is and how hits are counted.
     """
     from overread.cli.conventions import check_seed
-    from overread.cli.froc_inputs import check_before_work, load_evaluation
+    from overread.cli.froc_inputs import check_before_work, load_evaluation, make_counting
 
     check_seed(seed)
     check_before_work(figure, n_shifts=n_shifts)
     if locked is not None and fp is not None:
         raise UsageError("--fp has no effect with --locked, whose threshold is fixed: leave it out")
     targets = fp or FP_TARGETS
-    evaluation = load_evaluation((scores,), truth, reading or ReadingOptions(), counting or CountingOptions())
+    evaluation = load_evaluation((scores,), truth, reading or ReadingOptions(), make_counting(counting))
     matchings = {model.name: evaluation.matching(model) for model in evaluation.models}
     if (lock or locked) and len(matchings) > 1:
         raise UsageError(f"--lock and --locked need one model; choose it by --score: {', '.join(matchings)}")
     if locked is not None:
-        report = locked_report(matchings, locked, n_bootstrap, level, seed)
+        report = _report_locked(matchings, locked, n_bootstrap, level, seed)
     else:
-        report = froc_report(evaluation, matchings, targets, n_bootstrap, level, seed, n_shifts)
+        report = _report_models(evaluation, matchings, targets, n_bootstrap, level, seed, n_shifts)
     if lock is not None:
-        report["locked"] = lock_threshold(matchings, lock, lock_at)
+        report["locked"] = _lock_threshold(matchings, lock, lock_at)
     if figure is not None:
-        draw(matchings, figure, targets, n_bootstrap, level, seed)
-    show(report, as_json=json)
+        draw_curves(matchings, figure, targets, n_bootstrap, level, seed)
+    _show(report, as_json=json)
 
 
-def froc_report(
+def _report_models(
     evaluation: Evaluation,
     matchings: dict[str, Matching],
     fp: tuple[float, ...],
@@ -106,21 +105,21 @@ def froc_report(
     from rich.console import Console
 
     first = next(iter(matchings.values()))
-    report: dict[str, Any] = summary_of(evaluation, first) | {"level": level, "models": []}
+    report: dict[str, Any] = summarize(evaluation, first) | {"level": level, "models": []}
     with Console(stderr=True).status("resampling patients"):
         for model in evaluation.models:
             matching = matchings[model.name]
             report["models"].append(
                 {"name": model.name, "n_reached": int(matching.gt_reached.sum())}
-                | {"points": point_records(matching, fp, n_bootstrap, level, seed)}
-                | {"single_reader_ignored": ignored_records(matching, fp, n_bootstrap, level, seed)}
-                | {"chance": chance_records(evaluation, model, fp, seed, n_shifts)}
-                | {"figures_of_merit": figure_records(matching, n_bootstrap, level, seed)}
+                | {"points": _point_records(matching, fp, n_bootstrap, level, seed)}
+                | {"other_treatment": _other_records(matching, fp, n_bootstrap, level, seed)}
+                | {"chance": _chance_records(evaluation, model, fp, seed, n_shifts)}
+                | {"figures_of_merit": _figure_records(matching, n_bootstrap, level, seed)}
             )
     return report
 
 
-def summary_of(evaluation: Evaluation, matching: Matching) -> dict[str, Any]:
+def summarize(evaluation: Evaluation, matching: Matching) -> dict[str, Any]:
     """Sizes, rule and counting: what every figure below rests on."""
     import numpy as np
 
@@ -132,21 +131,23 @@ def summary_of(evaluation: Evaluation, matching: Matching) -> dict[str, Any]:
         "n_gts": matching.n_gts,
         "n_positive_images": len(np.unique(matching.gt_images)),
         "n_single_reader_gts": len(evaluation.truth) - matching.n_gts,
-        "rule": evaluation.counting.hit_rule().describe(),
-        "counting": evaluation.counting.as_match_options(),
+        "rule": "" if evaluation.counting.rule is None else evaluation.counting.rule.describe(),
+        "counting": evaluation.counting.option_record(),
     }
 
 
-def point_records(
+def _point_records(
     matching: Matching, fp: tuple[float, ...], n_bootstrap: int, level: float, seed: int
 ) -> list[dict[str, Any]]:
     """One record per FP target, each measure with its interval."""
     from overread.froc.bootstraps import bootstrap
 
-    return records_of(bootstrap(matching, fp_targets=fp, n_bootstrap=n_bootstrap, seed=seed).intervals(level))
+    return _records_of(
+        bootstrap(matching, fp_targets=fp, n_bootstrap=n_bootstrap, seed=seed).intervals(level)
+    )
 
 
-def records_of(intervals: Any) -> list[dict[str, Any]]:
+def _records_of(intervals: Any) -> list[dict[str, Any]]:
     """Gather a frame with a row per point and measure into one record per point."""
     records: dict[Any, dict[str, Any]] = {}
     for row in intervals.itertuples():
@@ -158,17 +159,21 @@ def records_of(intervals: Any) -> list[dict[str, Any]]:
     return list(records.values())
 
 
-def ignored_records(
+OTHER_TREATMENT = {"ignore": "fp", "fp": "ignore"}
+
+
+def _other_records(
     matching: Matching, fp: tuple[float, ...], n_bootstrap: int, level: float, seed: int
-) -> list[dict[str, Any]] | None:
-    """Points without the candidates on single-reader GTs, where these count as false positives."""
-    golden = matching.require_geometry().truth_golden
-    if golden.all() or matching.options.single_reader != "fp":
+) -> dict[str, Any] | None:
+    """Points under the other treatment of candidates on single-reader GTs, where there are any."""
+    other = OTHER_TREATMENT.get(matching.counting.single_reader)
+    if matching.require_geometry().truth_golden.all() or other is None:
         return None
-    return point_records(matching.with_options(single_reader="ignore"), fp, n_bootstrap, level, seed)
+    points = _point_records(matching.with_counting(single_reader=other), fp, n_bootstrap, level, seed)
+    return {"single_reader": other, "points": points}
 
 
-def chance_records(
+def _chance_records(
     evaluation: Evaluation, model: ScoredModel, fp: tuple[float, ...], seed: int, n_shifts: int
 ) -> dict[str, Any] | None:
     """Chance level: what the same candidates find on other images; None with only one image."""
@@ -180,11 +185,10 @@ def chance_records(
         model.candidates,
         evaluation.truth,
         evaluation.images,
-        rule=evaluation.counting.hit_rule(),
         fp_targets=fp,
         n_shifts=n_shifts,
         seed=seed,
-        **evaluation.counting.as_match_options(),
+        counting=evaluation.counting,
     )
     return {
         "reached": chance.reached,
@@ -194,11 +198,11 @@ def chance_records(
     }
 
 
-def figure_records(matching: Matching, n_bootstrap: int, level: float, seed: int) -> list[dict[str, Any]]:
+def _figure_records(matching: Matching, n_bootstrap: int, level: float, seed: int) -> list[dict[str, Any]]:
     """AFROC and wAFROC; over all cases where every image has a target; nothing without targets."""
     from dataclasses import asdict
 
-    from overread.froc.merit.comparison import estimate_figures, whole_curve_figures
+    from overread.froc.merit import estimate_figures, whole_curve_figures
 
     figures = whole_curve_figures(matching)
     if not matching.n_gts:
@@ -207,7 +211,7 @@ def figure_records(matching: Matching, n_bootstrap: int, level: float, seed: int
     return [asdict(figure) for figure in found]
 
 
-def lock_threshold(matchings: dict[str, Matching], path: Path, fp_target: float) -> dict[str, Any]:
+def _lock_threshold(matchings: dict[str, Matching], path: Path, fp_target: float) -> dict[str, Any]:
     """Write a locked operating point of the one model."""
     from overread.froc.locked import lock_operating_point
 
@@ -223,7 +227,7 @@ def lock_threshold(matchings: dict[str, Matching], path: Path, fp_target: float)
     }
 
 
-def locked_report(
+def _report_locked(
     matchings: dict[str, Matching], path: Path, n_bootstrap: int, level: float, seed: int
 ) -> dict[str, Any]:
     """Test figures at a locked threshold, citing its file."""
@@ -232,7 +236,7 @@ def locked_report(
     ((name, matching),) = matchings.items()
     point = LockedOperatingPoint.read(path)
     result = point.evaluate(matching, n_bootstrap=n_bootstrap, level=level, seed=seed)
-    (record,) = records_of(result.intervals)
+    (record,) = _records_of(result.intervals)
     return {
         "model": name,
         "locked_model": point.model,
@@ -248,7 +252,7 @@ def locked_report(
     }
 
 
-def draw(
+def draw_curves(
     matchings: dict[str, Matching],
     path: Path,
     fp: tuple[float, ...],
@@ -261,19 +265,16 @@ def draw(
     from overread.plots import save_figure
 
     models = {name: (matching, None) for name, matching in matchings.items()}
-    replicates = min(n_bootstrap, 500)
-    save_figure(plot_froc(models, fp_targets=fp, n_bootstrap=replicates, level=level, seed=seed), path)
+    save_figure(plot_froc(models, fp_targets=fp, n_bootstrap=n_bootstrap, level=level, seed=seed), path)
 
 
-def show(report: dict[str, Any], *, as_json: bool) -> None:
+def _show(report: dict[str, Any], *, as_json: bool) -> None:
     """Print the report for machines or for people."""
-    from json import dumps
-
     from overread.cli.froc_output import print_froc, print_locked
-    from overread.froc.table_formats import without_nan
+    from overread.files.strict_json import json_text
 
     if as_json:
-        print(dumps(without_nan(report), ensure_ascii=False, allow_nan=False))
+        print(json_text(report))
     elif "point" in report:
         print_locked(report)
     else:

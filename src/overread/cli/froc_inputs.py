@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from cyclopts import Parameter
 
 from overread.errors import TableError, UsageError
+from overread.froc.counting import Counting
+from overread.truth.hit_rules import HIT_RULES, RuleParameter, hit_rule_parameters, make_hit_rule
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from overread.froc.foreign.detections import Detections, ForeignTruth, Spacing
+    from overread.froc.foreign import Detections, ForeignTruth, Spacing
     from overread.froc.matching import Matching
-    from overread.truth.hits import HitRule
 
 __all__ = [
     "CountingOptions",
@@ -25,9 +26,10 @@ __all__ = [
     "ScoredModel",
     "check_before_work",
     "load_evaluation",
+    "make_counting",
 ]
 
-
+# More than any study has; a slip of the keyboard would else fill the memory with names.
 MAX_IMAGES = 10_000_000
 
 
@@ -71,58 +73,61 @@ class ReadingOptions:
     category: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class CountingOptions:
-    """What a hit is and how hits are counted.
+def _counting_fields() -> list[tuple[str, Any, Any]]:
+    """Options of the commands: the rules by name, the parameters of all rules, the other choices of Counting."""
+    hints = get_type_hints(Counting)
+    rules = "; ".join(f"{name}: {rule.sentence}" for name, rule in HIT_RULES.items())
+    options: list[tuple[str, Any, Any]] = [("rule", Literal[tuple(HIT_RULES)], ("hit", f"{rules}."))]
+    for name, (rule_names, parameter) in _rule_options().items():
+        told = f"{parameter.description} Of --rule {' and '.join(rule_names)}."
+        options.append((name, float | None, (None, told)))
+    for one in fields(Counting):
+        if one.name != "rule":
+            options.append((one.name, hints[one.name], (one.default, one.metadata["description"])))
+    return [
+        (name, Annotated[kind, Parameter(help=told)], field(default=default))
+        for name, kind, (default, told) in options
+    ]
 
-    Parameters
-    ----------
-    rule
-        hit: the centre lies in the GT's ellipse, semi-axes at least 5 mm. strict: semi-axes halved, at
-        least 4 mm. distance: centres at most --max-distance-mm apart. overlap: shared area over the
-        larger one above --min-overlap.
-    max_distance_mm
-        Of the rule distance.
-    min_overlap
-        Of the rule overlap.
-    single_reader
-        Candidates that hit only GTs of one reader: false positives, nothing, or hits.
-    extra_hits
-        Further candidates on a GT that was found: nothing, or false positives.
-    shared_candidates
-        A candidate on several GTs finds all of them, or the nearest.
+
+def _rule_options() -> dict[str, tuple[list[str], RuleParameter]]:
+    """Every parameter of any rule: the rules that have it, and what it is."""
+    found: dict[str, tuple[list[str], RuleParameter]] = {}
+    for rule, parameters in hit_rule_parameters().items():
+        for parameter in parameters:
+            found.setdefault(parameter.name, ([], parameter))[0].append(rule)
+    return found
+
+
+if TYPE_CHECKING:
+
+    class CountingOptions:
+        """A rule's name, the parameters of all rules, and the choices of `Counting`."""
+
+else:
+    CountingOptions = make_dataclass("CountingOptions", _counting_fields(), frozen=True, kw_only=True)
+
+
+def make_counting(options: CountingOptions | None) -> Counting:
+    """Make the counting convention that a command line asks for.
+
+    Raises
+    ------
+    UsageError
+        For a parameter that the chosen rule does not have.
     """
-
-    rule: Literal["hit", "strict", "distance", "overlap"] = "hit"
-    max_distance_mm: float | None = None
-    min_overlap: float | None = None
-    single_reader: Literal["fp", "ignore", "hit"] = "fp"
-    extra_hits: Literal["ignore", "fp"] = "ignore"
-    shared_candidates: Literal["all", "nearest"] = "all"
-
-    def hit_rule(self) -> HitRule:
-        """Rule of what hits what."""
-        from overread.truth.hits import HIT, STRICT_HIT, HitRule
-
-        for option, value, rule in (
-            ("--max-distance-mm", self.max_distance_mm, "distance"),
-            ("--min-overlap", self.min_overlap, "overlap"),
-        ):
-            if value is not None and self.rule != rule:
-                raise UsageError(
-                    f"{option} has no effect with --rule {self.rule}; it belongs to --rule {rule}"
-                )
-        if self.rule == "hit" or self.rule == "strict":
-            return HIT if self.rule == "hit" else STRICT_HIT
-        return HitRule(kind=self.rule, max_distance_mm=self.max_distance_mm, min_overlap=self.min_overlap)
-
-    def as_match_options(self) -> dict[str, str]:
-        """Options of :func:`overread.froc.match`."""
-        return {
-            "single_reader": self.single_reader,
-            "extra_hits": self.extra_hits,
-            "shared_candidates": self.shared_candidates,
-        }
+    if options is None:
+        return Counting()
+    given = vars(options)
+    rule, parameters = given["rule"], {name: given[name] for name in _rule_options()}
+    for name, (rules, _) in _rule_options().items():
+        if parameters[name] is not None and rule not in rules:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"{option} has no effect with --rule {rule}; it belongs to --rule {' or '.join(rules)}"
+            )
+    own = {name: value for name, value in parameters.items() if rule in _rule_options()[name][0]}
+    return Counting(rule=make_hit_rule(rule, **own), **{name: given[name] for name in Counting.choices()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,19 +146,13 @@ class Evaluation:
     truth: pd.DataFrame
     images: pd.DataFrame
     images_from: str
-    counting: CountingOptions
+    counting: Counting
 
     def matching(self, model: ScoredModel) -> Matching:
         """Match one model's candidates to the truth."""
         from overread.froc.matching import match
 
-        return match(
-            model.candidates,
-            self.truth,
-            self.images,
-            rule=self.counting.hit_rule(),
-            **self.counting.as_match_options(),  # type: ignore[arg-type]
-        )
+        return match(model.candidates, self.truth, self.images, counting=self.counting)
 
 
 def check_before_work(figure: Path | None, *, n_shifts: int = 0) -> None:
@@ -167,7 +166,7 @@ def check_before_work(figure: Path | None, *, n_shifts: int = 0) -> None:
 
 
 def load_evaluation(
-    scores: tuple[Path, ...], truth: Path, reading: ReadingOptions, counting: CountingOptions
+    scores: tuple[Path, ...], truth: Path, reading: ReadingOptions, counting: Counting
 ) -> Evaluation:
     """Read detections, truth and images, and check that they speak of the same images.
 
@@ -176,35 +175,34 @@ def load_evaluation(
     UsageError
         If nothing says how many images were read.
     """
-    from overread.froc.foreign.detections import read_foreign_truth
+    from overread.froc.foreign import read_foreign_truth
 
-    counting.hit_rule()
-    check_reading(reading, scores)
-    table = None if reading.images is None else image_table(reading.images, reading.split)
+    _check_reading(reading, scores)
+    table = None if reading.images is None else _image_table(reading.images, reading.split)
     if table is None and reading.split is not None:
         raise UsageError("--split needs --images, a table with the column split")
-    spacing = reading.mm_per_px if table is None or reading.mm_per_px is not None else table_spacing(table)
+    spacing = reading.mm_per_px if table is None or reading.mm_per_px is not None else _table_spacing(table)
     found_truth = read_foreign_truth(truth, spacing=spacing, category=reading.category)
-    found = [read_scores(path, reading, spacing) for path in scores]
+    found = [_read_scores(path, reading, spacing) for path in scores]
     if reading.mm_per_px is not None and not (found_truth.in_px or any(part.in_px for part in found)):
         raise UsageError("--mm-per-px has no effect: every position is in mm; leave it out")
     models = tuple(
-        model for path, part in zip(scores, found, strict=True) for model in models_of(part, path, scores)
+        model for path, part in zip(scores, found, strict=True) for model in _models_of(part, path, scores)
     )
     for model in models:
-        warn_about_strangers(model, found_truth.truth)
-    images, images_from = listed_images(table, found_truth, found, models, reading)
+        _warn_about_strangers(model, found_truth.truth)
+    images, images_from = _list_images(table, found_truth, found, models, reading)
     kept = set(images["image_id"]) if reading.split is not None else None
     return Evaluation(
-        models=tuple(ScoredModel(model.name, rows_in(model.candidates, kept)) for model in models),
-        truth=rows_in(found_truth.truth, kept),
+        models=tuple(ScoredModel(model.name, _rows_in(model.candidates, kept)) for model in models),
+        truth=_rows_in(found_truth.truth, kept),
         images=images,
         images_from=images_from,
         counting=counting,
     )
 
 
-def warn_about_strangers(model: ScoredModel, truth: pd.DataFrame) -> None:
+def _warn_about_strangers(model: ScoredModel, truth: pd.DataFrame) -> None:
     """Say so where not one image has both a detection and a GT: most likely the ids are written differently."""
     detected, marked = model.candidates["image_id"], truth["image_id"]
     if len(detected) and len(marked) and not detected.isin(marked).any():
@@ -215,7 +213,7 @@ def warn_about_strangers(model: ScoredModel, truth: pd.DataFrame) -> None:
         )
 
 
-def check_reading(reading: ReadingOptions, scores: tuple[Path, ...]) -> None:
+def _check_reading(reading: ReadingOptions, scores: tuple[Path, ...]) -> None:
     """Refuse options of a kind of file that is not there."""
     tables = [path.suffix.lower() in (".csv", ".parquet") for path in scores]
     if reading.score and not any(tables):
@@ -229,9 +227,9 @@ def check_reading(reading: ReadingOptions, scores: tuple[Path, ...]) -> None:
             raise UsageError(f"{option} has no effect: it is for detections in JSON; leave it out")
 
 
-def read_scores(path: Path, reading: ReadingOptions, spacing: Spacing | None) -> Detections:
+def _read_scores(path: Path, reading: ReadingOptions, spacing: Spacing | None) -> Detections:
     """Read detections with their positions, from one file or from scores and candidates."""
-    from overread.froc.foreign.detections import Detections, read_detections, read_positions
+    from overread.froc.foreign import Detections, read_detections, read_positions
 
     found = read_detections(
         path,
@@ -265,7 +263,7 @@ def read_scores(path: Path, reading: ReadingOptions, spacing: Spacing | None) ->
     )
 
 
-def models_of(found: Detections, path: Path, files: tuple[Path, ...]) -> list[ScoredModel]:
+def _models_of(found: Detections, path: Path, files: tuple[Path, ...]) -> list[ScoredModel]:
     """Models of a file; a file with one model among several files is named by its file."""
     several = len(files) > 1
     names = [path.stem if len(found.models) == 1 else f"{path.stem}: {name}" for name in found.models]
@@ -277,7 +275,7 @@ def models_of(found: Detections, path: Path, files: tuple[Path, ...]) -> list[Sc
     ]
 
 
-def image_table(path: Path, split: str | None) -> pd.DataFrame:
+def _image_table(path: Path, split: str | None) -> pd.DataFrame:
     """Images table, of one split where asked; patient ids are all there or not at all."""
     from overread.tables.table_files import read_table
 
@@ -300,7 +298,7 @@ def image_table(path: Path, split: str | None) -> pd.DataFrame:
     return table
 
 
-def table_spacing(table: pd.DataFrame) -> Spacing | None:
+def _table_spacing(table: pd.DataFrame) -> Spacing | None:
     """Spacing of each image, where the images table has it."""
     if not {"mm_per_px_x", "mm_per_px_y"} <= set(table.columns):
         return None
@@ -310,7 +308,7 @@ def table_spacing(table: pd.DataFrame) -> Spacing | None:
     }
 
 
-def listed_images(
+def _list_images(
     table: pd.DataFrame | None,
     truth: ForeignTruth,
     found: list[Detections],
@@ -346,6 +344,6 @@ def listed_images(
     return pd.DataFrame({"image_id": list(listed)}), "the ground truth" if truth.images else "the detections"
 
 
-def rows_in(table: pd.DataFrame, images: set[str] | None) -> pd.DataFrame:
+def _rows_in(table: pd.DataFrame, images: set[str] | None) -> pd.DataFrame:
     """Rows of the images of a split; all rows where no split was asked for."""
     return table if images is None else table[table["image_id"].isin(images)].reset_index(drop=True)

@@ -10,15 +10,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from overread.words import difference_with_limits, percent, percent_with_limits
+
 __all__ = ["print_comparison", "print_froc", "print_locked"]
+
+TREATMENTS = {"ignore": "ignored", "fp": "counted as false positives"}
 
 
 def print_froc(report: dict[str, Any]) -> None:
     """Sizes and rule, then for each model its points, the chance level and the whole-curve figures."""
     console = Console()
-    print_summary(console, report)
+    _print_summary(console, report)
     for model in report["models"]:
-        print_points(console, report, model)
+        _print_points(console, report, model)
     if "locked" in report:
         lock = report["locked"]
         console.print(
@@ -28,7 +32,7 @@ def print_froc(report: dict[str, Any]) -> None:
         )
 
 
-def print_summary(console: Console, report: dict[str, Any]) -> None:
+def _print_summary(console: Console, report: dict[str, Any]) -> None:
     """Sizes, rule and resampling that the numbers rest on."""
     single = report["n_single_reader_gts"]
     extra = (
@@ -49,12 +53,12 @@ def print_summary(console: Console, report: dict[str, Any]) -> None:
         )
 
 
-def print_points(console: Console, report: dict[str, Any], model: dict[str, Any]) -> None:
-    """Tables of one model: as counted, and with candidates on single-reader GTs ignored where there are any."""
-    chance, ignored = model["chance"], model["single_reader_ignored"]
+def _print_points(console: Console, report: dict[str, Any], model: dict[str, Any]) -> None:
+    """Tables of one model: as counted, and under the other treatment of single-reader GTs where there are any."""
+    chance, other = model["chance"], model["other_treatment"]
     by_chance = [point["chance_gt_sensitivity"] for point in chance["points"]] if chance else None
-    table = points_table(escape(model["name"]), model["points"], by_chance)
-    table.caption, table.caption_justify = caption(report, model), "left"
+    table = _points_table(escape(model["name"]), model["points"], by_chance)
+    table.caption, table.caption_justify = _caption(report, model), "left"
     console.print(table)
     for figure in model["figures_of_merit"]:
         limits = (
@@ -63,11 +67,13 @@ def print_points(console: Console, report: dict[str, Any], model: dict[str, Any]
             else f"{figure['lower']:.3f} to {figure['upper']:.3f}"
         )
         console.print(f"{figure['figure']} {figure['estimate']:.3f} ({limits})", highlight=False)
-    if ignored:
-        console.print(points_table("The same, candidates on single-reader GTs ignored", ignored, None))
+    if other:
+        treatment = TREATMENTS[other["single_reader"]]
+        title = f"The same, candidates on single-reader GTs {treatment}"
+        console.print(_points_table(title, other["points"], None))
 
 
-def points_table(title: str, points: list[dict[str, Any]], by_chance: list[float] | None) -> Table:
+def _points_table(title: str, points: list[dict[str, Any]], by_chance: list[float] | None) -> Table:
     """One row per FP target."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name, width in (("FP/image", 8), ("threshold", 9), ("GT", 11), ("image", 11), ("GT of reached", 7)):
@@ -78,15 +84,15 @@ def points_table(title: str, points: list[dict[str, Any]], by_chance: list[float
         cells = [
             f"{point['fp_target']:g} ({point['fp_per_image']['estimate']:.2f})",
             f"{point['threshold']:.4g}" if math.isfinite(point["threshold"]) else "none",
-            with_limits(point["gt_sensitivity"]),
-            with_limits(point["image_sensitivity"]),
+            _limits(point["gt_sensitivity"]),
+            _limits(point["image_sensitivity"]),
             percent(point["gt_sensitivity_reached"]["estimate"]),
         ]
         table.add_row(*cells, *([percent(by_chance[i])] if by_chance else []))
     return table
 
 
-def caption(report: dict[str, Any], model: dict[str, Any]) -> str:
+def _caption(report: dict[str, Any], model: dict[str, Any]) -> str:
     """Small print of a model's table."""
     parts = [
         f"sensitivities in per cent with {100 * report['level']:g} % intervals; "
@@ -135,8 +141,8 @@ def print_locked(report: dict[str, Any]) -> None:
         f"{point['threshold']:.6g}",
         f"{report['locked_fp_per_image']:.3f}",
         f"{fp['estimate']:.3f} ({fp['lower']:.3f}-{fp['upper']:.3f})",
-        with_limits(point["gt_sensitivity"]),
-        with_limits(point["image_sensitivity"]),
+        _limits(point["gt_sensitivity"]),
+        _limits(point["image_sensitivity"]),
     )
     console.print(table)
 
@@ -144,7 +150,7 @@ def print_locked(report: dict[str, Any]) -> None:
 def print_comparison(report: dict[str, Any]) -> None:
     """Differences at the FP targets, of the whole curve, and what they say in words."""
     console = Console()
-    print_summary(console, report)
+    _print_summary(console, report)
     first, second = escape(report["first"]), escape(report["second"])
     table = Table(
         title=f"{second} minus {first}",
@@ -162,39 +168,25 @@ def print_comparison(report: dict[str, Any]) -> None:
             {"gt_sensitivity": "GTs", "image_sensitivity": "images"}[row["measure"]],
             percent(row["first"]),
             percent(row["second"]),
-            signed_limits(row, 100, 1),
-            p_text(row["p_permutation"]),
+            _difference(row, scale=100, digits=1),
+            _p_text(row["p_permutation"]),
         )
     for row in report["figures_of_merit"]:
         cells = ["all", row["figure"], f"{row['first']:.3f}", f"{row['second']:.3f}"]
-        table.add_row(*cells, signed_limits(row, 1, 3), p_text(row["p_permutation"]))
+        table.add_row(*cells, _difference(row, scale=1, digits=3), _p_text(row["p_permutation"]))
     console.print(table)
     for sentence in report["verdict"]:
         console.print(escape(sentence), highlight=False)
 
 
-def with_limits(measure: dict[str, float]) -> str:
-    """Per cent with its interval."""
-    if math.isnan(measure["estimate"]):
-        return "-"
-    return f"{percent(measure['estimate'])} ({percent(measure['lower'])}-{percent(measure['upper'])})"
+def _limits(measure: dict[str, float]) -> str:
+    return percent_with_limits(measure["estimate"], measure["lower"], measure["upper"])
 
 
-def signed_limits(row: dict[str, float], scale: float, digits: int) -> str:
-    """Difference with its sign and interval."""
-    if math.isnan(row["difference"]):
-        return "-"
-    if math.isnan(row["lower"]):
-        return f"{scale * row['difference']:+.{digits}f} (no interval)"
-    values = [f"{scale * row[key]:+.{digits}f}" for key in ("difference", "lower", "upper")]
-    return f"{values[0]} ({values[1]} to {values[2]})"
+def _difference(row: dict[str, float], *, scale: float, digits: int) -> str:
+    return difference_with_limits(row["difference"], row["lower"], row["upper"], scale=scale, digits=digits)
 
 
-def percent(value: float) -> str:
-    """Fraction as per cent with one digit."""
-    return "-" if math.isnan(value) else f"{100 * value:.1f}"
-
-
-def p_text(value: float) -> str:
+def _p_text(value: float) -> str:
     """P-value with three digits."""
     return "-" if math.isnan(value) else f"{value:.3f}"

@@ -87,7 +87,7 @@ def merge(
         write_table(truth, output)
     if figure is not None:
         with print_warnings():
-            save_figure(drawn(tables, truth, study, image, pixels, mm_per_px), figure)
+            save_figure(draw_images(tables, truth, study, image, pixels, mm_per_px), figure)
     report = summary(tables, truth)
     if json:
         print_json(report, truth)
@@ -102,7 +102,7 @@ def tables_of(study: Path | None) -> list[Path]:
     return [] if study is None else [study / f"{name}{ending}" for name in names for ending in endings]
 
 
-def drawn(
+def draw_images(
     tables: MarkSet,
     truth: pd.DataFrame,
     study: Path | None,

@@ -68,16 +68,14 @@ def show(
         table = read_candidates_of(candidates, image_id or image.name).head(limit)
     save_figure(overlay_figure(radiograph, found, table, title=image_id or image.name), output)
     if json:
-        from json import dumps
-
-        from overread.froc.table_formats import without_nan
+        from overread.files.strict_json import json_text
 
         report = {
             "quality": found.quality,
             "candidates": table.to_dict(orient="records"),
             "output": str(output),
         }
-        print(dumps(without_nan(report), ensure_ascii=False, allow_nan=False))
+        print(json_text(report))
     else:
         quality = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in found.quality.items())
         print(f"Wrote {output}: {len(table)} candidates; {quality}")

@@ -1,39 +1,83 @@
-"""Scores against truth: curves, operating points, intervals and comparisons."""
+"""Scores against truth: curves, operating points, intervals and comparisons.
 
-from overread.froc.bootstraps import Bootstrap, bootstrap, patient_counts
-from overread.froc.chance import ChanceLevel, chance_level
-from overread.froc.comparison import Comparison, compare
-from overread.froc.curve import FP_TARGETS, MEASURES, FrocCurve, froc_curve, performance_at, sensitivity_at
-from overread.froc.foreign.detections import Detections, ForeignTruth, read_detections, read_foreign_truth
-from overread.froc.intervals import percentile_interval, proportion_interval, rate_interval, score_interval
-from overread.froc.lambda_choice import LambdaChoice, choose_lambda
-from overread.froc.locked import LockedEvaluation, LockedOperatingPoint, lock_operating_point
-from overread.froc.matching import Matching, MatchOptions, match
-from overread.froc.merit.comparison import (
-    FigureComparison,
-    FigureEstimate,
-    case_ratings,
-    compare_figures,
-    estimate_figures,
-)
-from overread.froc.merit.figures_of_merit import (
-    AfrocCurve,
-    CaseRatings,
-    FigureOfMerit,
-    afroc_curve,
-    figure_of_merit,
-    jackknife_figures,
-)
-from overread.froc.merit.obuchowski_rockette import ReaderStudy, obuchowski_rockette
-from overread.froc.merit.planning import PairedPRange, gts_needed, paired_p_range
-from overread.froc.merit.reader_study import reader_study
-from overread.froc.operating import operating_points
-from overread.froc.reliability import Calibration, calibration, reliability_curve
-from overread.froc.scorer import FrocScorer, matching_of_bags
-from overread.froc.strata import lesion_sizes_mm, only_targets, sensitivity_by
-from overread.froc.table import PerformanceTable, performance_table
-from overread.froc.table_formats import format_table
-from overread.froc.verdict import verdict
+Names are imported when they are asked for: commands show the defaults in their help, which needs no pandas.
+Print figures are in `overread.froc.plots`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from overread.froc.counting import Counting
+from overread.froc.defaults import FP_TARGETS
+
+if TYPE_CHECKING:
+    from overread.froc.bootstraps import Bootstrap, bootstrap
+    from overread.froc.chance import ChanceLevel, chance_level
+    from overread.froc.comparison import Comparison, compare
+    from overread.froc.curve import MEASURES, FrocCurve, froc_curve, performance_at, sensitivity_at
+    from overread.froc.foreign import Detections, ForeignTruth, read_detections, read_foreign_truth
+    from overread.froc.intervals import (
+        percentile_interval,
+        proportion_interval,
+        rate_interval,
+        score_interval,
+    )
+    from overread.froc.lambda_choice import LambdaChoice, LambdaRule, PathModels, ScoredSplit, choose_lambda
+    from overread.froc.locked import LockedEvaluation, LockedOperatingPoint, lock_operating_point
+    from overread.froc.matching import Matching, match
+    from overread.froc.merit import (
+        AfrocCurve,
+        CaseRatings,
+        FigureComparison,
+        FigureEstimate,
+        FigureOfMerit,
+        PairedPRange,
+        ReaderStudy,
+        afroc_curve,
+        case_ratings,
+        compare_figures,
+        estimate_figures,
+        figure_of_merit,
+        gts_needed,
+        jackknife_figures,
+        obuchowski_rockette,
+        paired_p_range,
+        reader_study,
+        verdict,
+        whole_curve_figures,
+    )
+    from overread.froc.operating import operating_points
+    from overread.froc.reliability import Calibration, calibration, reliability_curve
+    from overread.froc.scorer import FrocScorer, matching_of_bags
+    from overread.froc.strata import lesion_sizes_mm, only_targets, sensitivity_by
+    from overread.froc.table import PerformanceTable, performance_table
+    from overread.froc.table_formats import format_table
+
+_HOMES = {
+    "bootstraps": "Bootstrap bootstrap",
+    "chance": "ChanceLevel chance_level",
+    "comparison": "Comparison compare",
+    "curve": "MEASURES FrocCurve froc_curve performance_at sensitivity_at",
+    "foreign": "Detections ForeignTruth read_detections read_foreign_truth",
+    "intervals": "percentile_interval proportion_interval rate_interval score_interval",
+    "lambda_choice": "LambdaChoice LambdaRule PathModels ScoredSplit choose_lambda",
+    "locked": "LockedEvaluation LockedOperatingPoint lock_operating_point",
+    "matching": "Matching match",
+    "merit": (
+        "AfrocCurve CaseRatings FigureComparison FigureEstimate FigureOfMerit PairedPRange ReaderStudy afroc_curve "
+        "case_ratings compare_figures estimate_figures figure_of_merit gts_needed jackknife_figures "
+        "obuchowski_rockette paired_p_range reader_study verdict whole_curve_figures"
+    ),
+    "operating": "operating_points",
+    "reliability": "Calibration calibration reliability_curve",
+    "scorer": "FrocScorer matching_of_bags",
+    "strata": "lesion_sizes_mm only_targets sensitivity_by",
+    "table": "PerformanceTable performance_table",
+    "table_formats": "format_table",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "FP_TARGETS",
@@ -44,6 +88,7 @@ __all__ = [
     "CaseRatings",
     "ChanceLevel",
     "Comparison",
+    "Counting",
     "Detections",
     "FigureComparison",
     "FigureEstimate",
@@ -52,13 +97,15 @@ __all__ = [
     "FrocCurve",
     "FrocScorer",
     "LambdaChoice",
+    "LambdaRule",
     "LockedEvaluation",
     "LockedOperatingPoint",
-    "MatchOptions",
     "Matching",
     "PairedPRange",
+    "PathModels",
     "PerformanceTable",
     "ReaderStudy",
+    "ScoredSplit",
     "afroc_curve",
     "bootstrap",
     "calibration",
@@ -81,7 +128,6 @@ __all__ = [
     "only_targets",
     "operating_points",
     "paired_p_range",
-    "patient_counts",
     "percentile_interval",
     "performance_at",
     "performance_table",
@@ -95,4 +141,11 @@ __all__ = [
     "sensitivity_at",
     "sensitivity_by",
     "verdict",
+    "whole_curve_figures",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)

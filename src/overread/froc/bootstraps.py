@@ -17,27 +17,34 @@ from numpy.typing import ArrayLike, NDArray
 from overread.errors import InvalidInputError
 from overread.froc._kernels import count_draws, sensitivity_replicates
 from overread.froc.curve import (
-    FP_TARGETS,
     MEASURES,
-    checked_targets,
+    check_targets,
     froc_curve,
     performance_at,
     sensitivity_at,
 )
+from overread.froc.defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc.intervals import percentile_interval, rate_interval, score_interval
 from overread.froc.matching import Matching
 
 __all__ = [
+    "CHUNK_DRAWS",
     "Bootstrap",
     "SortedEvents",
+    "best_false_positives",
     "bootstrap",
+    "estimates_at",
+    "needed_fps",
     "patient_counts",
+    "patients_of_measures",
     "replicate_sensitivities",
+    "stack_blocks",
 ]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+# Draws of patients held at once, 1 MB of counts; chosen by eye.
 CHUNK_DRAWS = 1_000_000
 
 
@@ -66,7 +73,7 @@ class Bootstrap:
     fp_freedom: Floats | None = None
 
     def intervals(
-        self, level: float = 0.95, *, method: Literal["score", "percentile"] = "score"
+        self, level: float = LEVEL, *, method: Literal["score", "percentile"] = "score"
     ) -> pd.DataFrame:
         """Intervals, one row per point and measure: fp_target, threshold, measure, estimate, lower, upper."""
         rows = []
@@ -80,7 +87,7 @@ class Bootstrap:
         return pd.concat(rows, ignore_index=True)
 
     def interval_of(
-        self, measure: str, level: float = 0.95, *, method: Literal["score", "percentile"] = "score"
+        self, measure: str, level: float = LEVEL, *, method: Literal["score", "percentile"] = "score"
     ) -> tuple[Floats, Floats]:
         """Lower and upper ends of one measure, one of each per point.
 
@@ -108,7 +115,7 @@ def bootstrap(
     *,
     fp_targets: ArrayLike = FP_TARGETS,
     thresholds: ArrayLike | None = None,
-    n_bootstrap: int = 1000,
+    n_bootstrap: int = N_BOOTSTRAP,
     seed: int = 0,
 ) -> Bootstrap:
     """Resample patients with replacement.
@@ -132,13 +139,13 @@ def bootstrap(
     if thresholds is not None:
         points = performance_at(matching, thresholds)
         points.insert(0, "fp_target", np.nan)
-        table = patient_table(matching, points["threshold"].to_numpy())
-        replicates = stacked([locked_replicates(counts, table) for counts in patients])
-        return Bootstrap(points, replicates, patients_of_measures(matching), variance_freedom(table))
-    targets = checked_targets(fp_targets)
+        table = _patient_table(matching, points["threshold"].to_numpy())
+        replicates = stack_blocks([_replicate_locked(counts, table) for counts in patients])
+        return Bootstrap(points, replicates, patients_of_measures(matching), _variance_freedom(table))
+    targets = check_targets(fp_targets)
     points = estimates_at(matching, targets)
     events = SortedEvents.of(matching, needed_fps(matching, targets))
-    replicates = stacked([replicate_sensitivities(events, counts, targets) for counts in patients])
+    replicates = stack_blocks([replicate_sensitivities(events, counts, targets) for counts in patients])
     return Bootstrap(points, replicates, patients_of_measures(matching))
 
 
@@ -251,10 +258,10 @@ def replicate_sensitivities(
         return replicate_sensitivities(everything, counts, fp_targets)
     restored = np.empty_like(shown)
     restored[:, order] = shown
-    return quotients(restored[..., 2], restored[..., 0], restored[..., 1], totals)
+    return _quotients(restored[..., 2], restored[..., 0], restored[..., 1], totals)
 
 
-def patient_table(matching: Matching, thresholds: Floats) -> Floats:
+def _patient_table(matching: Matching, thresholds: Floats) -> Floats:
     """Per patient: FPs, GTs and images found at each threshold, then the five totals."""
     images, image_scores = matching.image_scores()
     groups = (
@@ -275,8 +282,8 @@ def patient_table(matching: Matching, thresholds: Floats) -> Floats:
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-def variance_freedom(table: Floats) -> Floats:
-    """Degrees of freedom of the variance of FP per image, at each threshold of a :func:`patient_table`.
+def _variance_freedom(table: Floats) -> Floats:
+    """Degrees of freedom of the variance of FP per image, at each threshold of a patient table.
 
     With x the false positives of a patient minus the mean rate times its images, and k the kurtosis of x, the
     variance is known as well as from 2 n / (k - 1) + 1 normal patients (Satterthwaite): few patients with
@@ -292,14 +299,14 @@ def variance_freedom(table: Floats) -> Floats:
     return np.asarray(np.clip(2 * n_patients / np.maximum(kurtosis - 1, 1e-9), 1, max(n_patients - 1, 1)))
 
 
-def locked_replicates(counts: NDArray[np.uint8], table: Floats) -> dict[str, Floats]:
+def _replicate_locked(counts: NDArray[np.uint8], table: Floats) -> dict[str, Floats]:
     """FP per image and the four sensitivities at fixed thresholds: every count is a sum over patients."""
     sums = counts.astype(np.float64) @ table
     fps, gts, images = np.split(sums[:, :-5], 3, axis=1)
-    return quotients(fps, gts, images, sums[:, -5:])
+    return _quotients(fps, gts, images, sums[:, -5:])
 
 
-def quotients(fps: ArrayLike, gts: ArrayLike, images: ArrayLike, totals: ArrayLike) -> dict[str, Floats]:
+def _quotients(fps: ArrayLike, gts: ArrayLike, images: ArrayLike, totals: ArrayLike) -> dict[str, Floats]:
     """Divide counts by totals (GTs, images with a GT, the same reached, images); NaN for 0/0."""
     total = np.asarray(totals, dtype=np.float64).T[..., None]
     with np.errstate(invalid="ignore"):
@@ -311,7 +318,7 @@ def quotients(fps: ArrayLike, gts: ArrayLike, images: ArrayLike, totals: ArrayLi
         return {"fp_per_image": np.asarray(fps / total[4])} | ratios
 
 
-def stacked(blocks: list[dict[str, Floats]]) -> dict[str, Floats]:
+def stack_blocks(blocks: list[dict[str, Floats]]) -> dict[str, Floats]:
     """Join the replicates of all blocks."""
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 

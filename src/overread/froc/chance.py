@@ -9,18 +9,18 @@ GT is cut.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from overread.errors import InvalidInputError
-from overread.froc.curve import FP_TARGETS, performance_at
-from overread.froc.inputs import candidate_scores, checked_image_ids, image_codes
+from overread.froc.counting import Counting
+from overread.froc.curve import performance_at
+from overread.froc.defaults import CHANCE_SHIFTS, FP_TARGETS
+from overread.froc.inputs import candidate_scores, check_image_ids, image_codes
 from overread.froc.matching import Matching, match
 from overread.froc.operating import operating_points
-from overread.truth import HIT, HitRule
 
 __all__ = ["ChanceLevel", "chance_level"]
 
@@ -53,11 +53,10 @@ def chance_level(
     images: pd.DataFrame,
     *,
     scores: str | ArrayLike | pd.DataFrame = "score",
-    rule: HitRule = HIT,
+    counting: Counting | None = None,
     fp_targets: ArrayLike = FP_TARGETS,
-    n_shifts: int | None = 50,
+    n_shifts: int | None = CHANCE_SHIFTS,
     seed: int = 0,
-    **options: Any,
 ) -> ChanceLevel:
     """Compute the expected sensitivity of the same candidates on other images.
 
@@ -68,7 +67,7 @@ def chance_level(
 
     Parameters
     ----------
-    candidates, truth, images, scores, rule, **options
+    candidates, truth, images, scores, counting
         As for :func:`~overread.froc.match`.
     fp_targets
         FP per image of the real candidates, which fix the thresholds.
@@ -77,11 +76,11 @@ def chance_level(
     seed
         Of the order and of the choice of shifts.
     """
-    image_ids = checked_image_ids(images)
+    image_ids = check_image_ids(images)
     if len(image_ids) < 2:
         raise InvalidInputError("chance_level: needs at least two images")
     values = candidate_scores(scores, candidates)
-    real = match(candidates, truth, images, scores=values, rule=rule, **options)
+    real = match(candidates, truth, images, scores=values, counting=counting)
     points = operating_points(real, fp_targets=fp_targets).drop(columns="set")
     codes = image_codes("candidates", candidates, pd.Index(image_ids))
 
@@ -96,26 +95,26 @@ def chance_level(
     reached = 0.0
     for shift in shifts:
         hosts = image_ids[order[(place[codes] - shift) % len(order)]]
-        moved = match(candidates.assign(image_id=hosts), truth, images, scores=values, rule=rule, **options)
-        found += judged(moved, points["threshold"])
-        reached += reached_share(moved)
+        moved = match(candidates.assign(image_id=hosts), truth, images, scores=values, counting=counting)
+        found += _sensitivities(moved, points["threshold"])
+        reached += _reached_share(moved)
     found /= len(shifts)
     return ChanceLevel(
         points=points[["fp_target", "threshold", "gt_sensitivity", "image_sensitivity"]].assign(
             chance_gt_sensitivity=found[:, 0], chance_image_sensitivity=found[:, 1]
         ),
-        reached=reached_share(real),
+        reached=_reached_share(real),
         chance_reached=reached / len(shifts),
         n_shifts=len(shifts),
         exact=exact,
     )
 
 
-def judged(matching: Matching, thresholds: ArrayLike) -> NDArray[np.float64]:
+def _sensitivities(matching: Matching, thresholds: ArrayLike) -> NDArray[np.float64]:
     """GT and image sensitivity at each threshold."""
     return performance_at(matching, thresholds)[["gt_sensitivity", "image_sensitivity"]].to_numpy()
 
 
-def reached_share(matching: Matching) -> float:
+def _reached_share(matching: Matching) -> float:
     """Share of targets that some candidate hits; NaN without targets."""
     return float(matching.gt_reached.mean()) if matching.n_gts else float("nan")

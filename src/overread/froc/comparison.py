@@ -19,14 +19,15 @@ from overread.froc.bootstraps import (
     patient_counts,
     patients_of_measures,
     replicate_sensitivities,
-    stacked,
+    stack_blocks,
 )
-from overread.froc.curve import FP_TARGETS, MEASURES, checked_targets
+from overread.froc.curve import MEASURES, check_targets
+from overread.froc.defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc.intervals import ROUNDING, StandardInterval, standard_interval
 from overread.froc.matching import Matching
 from overread.marks.ellipse import ELLIPSE_COLUMNS
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "FrocPlaces", "PairedPlaces", "check_same_cases", "compare"]
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +56,7 @@ class Comparison:
     permuted: dict[str, Floats]
     n_units: dict[str, int]
 
-    def table(self, level: float = 0.95) -> pd.DataFrame:
+    def table(self, level: float = LEVEL) -> pd.DataFrame:
         """One row per target and measure.
 
         Columns: fp_target, measure, first, second, difference, lower, upper, p_bootstrap, p_permutation
@@ -85,7 +86,7 @@ class Comparison:
         """Second minus first, one per target."""
         return self.second[measure].to_numpy() - self.first[measure].to_numpy()
 
-    def interval_of(self, measure: str, level: float = 0.95) -> StandardInterval:
+    def interval_of(self, measure: str, level: float = LEVEL) -> StandardInterval:
         """Interval and p-value of the difference, one per target; NaN where the data cannot say."""
         differences, n_units = self.differences[measure], self.n_units[measure]
         return standard_interval(self.difference(measure), differences, n_units, level)
@@ -105,8 +106,8 @@ def compare(
     second: Matching,
     *,
     fp_targets: ArrayLike = FP_TARGETS,
-    n_bootstrap: int = 1000,
-    n_permutations: int = 1000,
+    n_bootstrap: int = N_BOOTSTRAP,
+    n_permutations: int = N_BOOTSTRAP,
     seed: int = 0,
 ) -> Comparison:
     """Compare two models' sensitivities at the same FP per image, on the same images and GTs.
@@ -129,7 +130,7 @@ def compare(
         Numbers of replicates, and the seed of both.
     """
     check_same_cases(first, second)
-    targets = checked_targets(fp_targets)
+    targets = check_targets(fp_targets)
     pair = [SortedEvents.of(model, needed_fps(model, targets)) for model in (first, second)]
     blocks = []
     for counts in patient_counts(first.n_patients, n_bootstrap, seed):
@@ -139,8 +140,8 @@ def compare(
     return Comparison(
         first=estimates_at(first, targets),
         second=estimates_at(second, targets),
-        differences=stacked(blocks),
-        permuted=permutations(first, second, targets, n_permutations, seed),
+        differences=stack_blocks(blocks),
+        permuted=_permute(first, second, targets, n_permutations, seed),
         n_units={measure: min(part[measure] for part in units) for measure in MEASURES},
     )
 
@@ -151,17 +152,17 @@ def check_same_cases(first: Matching, second: Matching) -> None:
         np.array_equal(first.image_ids, second.image_ids)
         and np.array_equal(first.patients, second.patients)
         and np.array_equal(first.gt_images, second.gt_images)
-        and same_truth(first, second)
+        and _same_truth(first, second)
     )
     if not same:
         raise InvalidInputError(
             "compare: the two models do not have the same images, patients and GTs in the same order"
         )
-    if first.rule != second.rule or first.options != second.options:
+    if first.counting != second.counting:
         raise InvalidInputError("compare: the two models were matched by different rules or options")
 
 
-def same_truth(first: Matching, second: Matching) -> bool:
+def _same_truth(first: Matching, second: Matching) -> bool:
     """Whether ids and ellipses of the GTs agree, as far as both matchings know them; all GTs, or the targets."""
     if first.geometry is not None and second.geometry is not None:
         one, two = first.geometry.truth, second.geometry.truth
@@ -173,7 +174,7 @@ def same_truth(first: Matching, second: Matching) -> bool:
     return all(np.array_equal(one[name].to_numpy(), two[name].to_numpy()) for name in known)
 
 
-def permutations(
+def _permute(
     first: Matching, second: Matching, targets: Floats, n_permutations: int, seed: int
 ) -> dict[str, Floats]:
     """Differences of GT and image sensitivity after swapping the models in random patients."""
@@ -274,15 +275,15 @@ class FrocPlaces:
         ascending = matching.fp_scores[best][::-1]
         _, image_scores = matching.image_scores()
 
-        def placed(scores: Floats) -> Floats:
+        def place(scores: Floats) -> Floats:
             above = len(ascending) - np.searchsorted(ascending, scores, side="right")
             at_or_above = len(ascending) - np.searchsorted(ascending, scores, side="left")
             places = np.where(at_or_above > above, at_or_above, above + 0.5)
             return np.where(scores > -np.inf, places, np.inf)
 
         return cls(
-            placed(ascending[::-1]),
+            place(ascending[::-1]),
             matching.fp_images[best],
-            placed(matching.gt_scores),
-            placed(image_scores),
+            place(matching.gt_scores),
+            place(image_scores),
         )

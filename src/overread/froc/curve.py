@@ -14,22 +14,19 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from overread.errors import InvalidInputError
+from overread.froc.defaults import FP_TARGETS
 from overread.froc.matching import Matching
 
 __all__ = [
-    "FP_TARGETS",
     "MEASURES",
     "FrocCurve",
-    "checked_targets",
+    "check_targets",
     "froc_curve",
     "performance_at",
     "sensitivity_at",
 ]
 
 Floats = NDArray[np.float64]
-
-FP_TARGETS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
-"""False positives per image at which the paper reports sensitivity (section 6.2, Table 1)."""
 
 MEASURES = ("gt_sensitivity", "image_sensitivity", "gt_sensitivity_reached", "image_sensitivity_reached")
 """Sensitivity of GTs and of images, over all targets and over those that some candidate reaches."""
@@ -76,7 +73,7 @@ def froc_curve(matching: Matching) -> FrocCurve:
     """Compute every operating point of one model, with both denominators.
 
     For the other treatment of single-reader GTs:
-    ``froc_curve(matching.with_options(single_reader="ignore"))``.
+    ``froc_curve(matching.with_counting(single_reader="fp"))``.
     """
     scores = np.concatenate([matching.fp_scores, matching.gt_scores[matching.gt_reached]])
     thresholds = np.concatenate([[np.inf], np.unique(scores)[::-1]])
@@ -130,7 +127,7 @@ def sensitivity_at(
         fp_target, threshold, fp_per_image, then the four :data:`MEASURES`. With ``"linear"`` the threshold
         is that of the step, since no threshold gives the interpolated point.
     """
-    targets = checked_targets(fp_targets)
+    targets = check_targets(fp_targets)
     if interpolation not in ("step", "linear"):
         raise InvalidInputError(f"interpolation={interpolation!r}: use 'step' or 'linear'")
     chosen = np.searchsorted(curve.fp_per_image, targets, side="right") - 1
@@ -154,7 +151,7 @@ def sensitivity_at(
     return pd.DataFrame(columns)
 
 
-def checked_targets(fp_targets: ArrayLike) -> Floats:
+def check_targets(fp_targets: ArrayLike) -> Floats:
     """Finite targets of FP per image, none negative."""
     targets = np.atleast_1d(np.asarray(fp_targets, dtype=np.float64))
     if targets.ndim != 1 or not len(targets) or not (np.isfinite(targets) & (targets >= 0)).all():

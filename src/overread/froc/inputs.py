@@ -12,9 +12,9 @@ from overread.errors import InvalidInputError, TableError
 
 __all__ = [
     "candidate_scores",
-    "checked_codes",
-    "checked_image_ids",
-    "checked_scores",
+    "check_codes",
+    "check_image_ids",
+    "check_scores",
     "dense_codes",
     "golden_targets",
     "image_codes",
@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-def checked_image_ids(images: pd.DataFrame) -> NDArray[np.object_]:
+def check_image_ids(images: pd.DataFrame) -> NDArray[np.object_]:
     """Ids of the images, each once; no images at all is an error."""
     require_column("images", images, "image_id")
     if images.empty:
@@ -88,13 +88,13 @@ def candidate_scores(scores: str | ArrayLike | pd.DataFrame, candidates: pd.Data
     """One finite score per candidate row, from a column, an array or a scores table."""
     if isinstance(scores, str):
         require_column("candidates", candidates, scores)
-        return checked_scores(candidates[scores], len(candidates), f"candidates, column {scores}")
+        return check_scores(candidates[scores], len(candidates), f"candidates, column {scores}")
     if isinstance(scores, pd.DataFrame):
-        return checked_scores(joined_scores(scores, candidates), len(candidates), "scores table")
-    return checked_scores(scores, len(candidates))
+        return check_scores(join_scores(scores, candidates), len(candidates), "scores table")
+    return check_scores(scores, len(candidates))
 
 
-def joined_scores(scores: pd.DataFrame, candidates: pd.DataFrame) -> pd.Series:
+def join_scores(scores: pd.DataFrame, candidates: pd.DataFrame) -> pd.Series:
     """Scores in the candidates' order, joined by image_id and candidate_id."""
     keys = ["image_id", "candidate_id"]
     for key in keys:
@@ -113,7 +113,7 @@ def joined_scores(scores: pd.DataFrame, candidates: pd.DataFrame) -> pd.Series:
     return joined[models[0]]
 
 
-def checked_scores(scores: Any, n_candidates: int | None, name: str = "scores") -> Floats:
+def check_scores(scores: Any, n_candidates: int | None, name: str = "scores") -> Floats:
     """Finite float64 scores of the expected number."""
     try:
         values = np.array(scores, dtype=np.float64)
@@ -129,7 +129,7 @@ def checked_scores(scores: Any, n_candidates: int | None, name: str = "scores") 
     return values
 
 
-def checked_codes(name: str, codes: ArrayLike, length: int, n_images: int) -> Ints:
+def check_codes(name: str, codes: ArrayLike, length: int, n_images: int) -> Ints:
     """Image codes of the expected number and range."""
     values = np.asarray(codes, dtype=np.int64).ravel()
     if len(values) != length or (length and (values.min() < 0 or values.max() >= n_images)):

@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
 from overread.errors import InvalidInputError
+from overread.froc.defaults import LEVEL
 
 __all__ = [
+    "ROUNDING",
     "StandardInterval",
     "percentile_interval",
     "proportion_interval",
@@ -24,12 +26,13 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+# Differences of shares below this are rounding, not lesions.
 ROUNDING = 1e-9
 
 
 def percentile_interval(replicates: Floats, level: float) -> tuple[Floats, Floats]:
     """Central interval of the replicates along the first axis; undefined replicates are left out."""
-    tail = (1 - checked_level(level)) / 2
+    tail = (1 - _check_level(level)) / 2
     defined = ~np.isnan(replicates).any(axis=tuple(range(1, replicates.ndim)))
     if not defined.any():
         nothing = np.full(replicates.shape[1:], np.nan)
@@ -71,7 +74,7 @@ def rate_interval(
     patients - 1). No false positive at all has the exact upper end of a Poisson number, -log((1 - level) /
     2) over the number of patients.
     """
-    tail = (1 - checked_level(level)) / 2
+    tail = (1 - _check_level(level)) / 2
     defined = replicates[~np.isnan(replicates).any(axis=1)]
     t = stdtrit(np.full(estimate.shape, max(n_units - 1.0, 1.0)) if freedom is None else freedom, 1 - tail)
     relative = np.divide(t * defined.std(axis=0), estimate, out=np.zeros_like(estimate), where=estimate > 0)
@@ -98,7 +101,7 @@ def standard_interval(estimate: Floats, replicates: Floats, n_units: int, level:
     than two patients with a target (``n_units``): interval and p-value are NaN. No difference at all, in the
     data and in every replicate, is 0 to 0 with p = 1.
     """
-    z = float(ndtri(0.5 + checked_level(level) / 2))
+    z = float(ndtri(0.5 + _check_level(level) / 2))
     defined = replicates[~np.isnan(replicates).any(axis=1)]
     error = defined.std(axis=0, ddof=1) if len(defined) > 1 else np.full(estimate.shape, np.nan)
     equal = (np.abs(estimate) <= ROUNDING) & (error <= ROUNDING)
@@ -108,7 +111,7 @@ def standard_interval(estimate: Floats, replicates: Floats, n_units: int, level:
     return StandardInterval(lower, upper, np.asarray(2 * ndtr(-distance)))
 
 
-def proportion_interval(found: ArrayLike, total: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
+def proportion_interval(found: ArrayLike, total: ArrayLike, level: float = LEVEL) -> tuple[Floats, Floats]:
     """Wilson's interval for ``found`` of ``total`` independent lesions.
 
     The paper's 46 of 104 GTs at 0.5 FP per image: 0.351 to 0.538. None of none has no interval: NaN.
@@ -119,14 +122,14 @@ def proportion_interval(found: ArrayLike, total: ArrayLike, level: float = 0.95)
         raise InvalidInputError(f"found={k}, total={n}: need 0 <= found <= total")
     n = np.where(n > 0, n, np.nan)
     p = k / n
-    z2 = float(ndtri(0.5 + checked_level(level) / 2)) ** 2
+    z2 = float(ndtri(0.5 + _check_level(level) / 2)) ** 2
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     # Exactly 0 and 1 at the ends, where the difference of two equal terms leaves rounding.
     return np.where(p == 0, 0.0, centre - half), np.where(p == 1, 1.0, centre + half)
 
 
-def checked_level(level: float) -> float:
+def _check_level(level: float) -> float:
     """Refuse a confidence level that is not between 0 and 1."""
     if not 0 < level < 1:
         raise InvalidInputError(f"level={level}: need a number between 0 and 1, such as 0.95")

@@ -14,9 +14,9 @@ V on validation and T on training, each set at its own threshold. The accepted s
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -29,17 +29,25 @@ from overread.froc.bootstraps import (
     needed_fps,
     patient_counts,
     replicate_sensitivities,
-    stacked,
+    stack_blocks,
 )
-from overread.froc.curve import checked_targets
+from overread.froc.curve import check_targets
+from overread.froc.defaults import LAMBDA_FP_TARGETS, N_BOOTSTRAP
+from overread.froc.intervals import ROUNDING
 from overread.froc.matching import Matching
 
-__all__ = ["LambdaChoice", "choose_lambda"]
+__all__ = ["LambdaChoice", "LambdaRule", "Path", "PathModels", "ScoredSplit", "choose_lambda"]
 
 Floats = NDArray[np.float64]
 
 JUDGED = ("gt_sensitivity", "image_sensitivity")
-ROUNDING = 1e-9
+
+
+class Path(Protocol):
+    """A fitted path of penalties, such as :class:`overread.models.SoftMILPath`."""
+
+    lambdas_: Any
+    n_features_: Any
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -77,143 +85,99 @@ class LambdaChoice:
     disjoint_share: float
 
 
-def choose_lambda(
-    training: Matching,
-    validation: Matching,
-    *,
-    training_scores: ArrayLike | pd.DataFrame,
-    validation_scores: ArrayLike | pd.DataFrame,
-    lambdas: ArrayLike,
-    n_features: ArrayLike,
-    normalizations: Sequence[str] | None = None,
-    fp_targets: ArrayLike = (0.5, 1.0),
-    tolerance: float = 0.02,
-    max_gap: float = 0.05,
-    pick: Literal["sparsest", "best"] = "sparsest",
-    n_bootstrap: int = 200,
-    seed: int = 0,
-) -> LambdaChoice:
-    """Choose lambda, and the normalization where several were tried, by the paper's rule.
-
-    Parameters
-    ----------
-    training, validation
-        Matched candidates of the two sets; their own scores are not used.
-    training_scores, validation_scores
-        One row per candidate of the set, one column per model.
-    lambdas, n_features, normalizations
-        Of each column: regularization parameter, number of selected features, name of the normalization.
-    fp_targets
-        FP per image at which the rule has to hold.
-    tolerance, max_gap
-        Bounds of the rule, as fractions.
-    pick
-        Among the accepted, ``"sparsest"``: fewest features, then the higher mean validation sensitivity,
-        then the larger lambda; ``"best"``: highest mean validation sensitivity, then fewest features, then
-        larger lambda.
-    n_bootstrap, seed
-        Replicates for the distribution of the choice; patients of both sets are drawn independently.
-    """
-    rule = SelectionRule(tolerance, max_gap, pick)
-    targets = checked_targets(fp_targets)
-    models = ModelList.of(lambdas, n_features, normalizations)
-    sets = [
-        models.matchings("training", training, training_scores),
-        models.matchings("validation", validation, validation_scores),
-    ]
-    train, valid = (estimates(matchings, targets) for matchings in sets)
-    if np.isnan(train).any() or np.isnan(valid).any():
-        raise InvalidInputError("choose_lambda: the training or the validation set has no target to find")
-    excess = rule.excess(train, valid)
-    position = rule.picked(excess, valid, models)
-    widening = float(excess.max(axis=1)[position])
-    intersects = widening <= ROUNDING
-    if not intersects:
-        warnings.warn(
-            "choose_lambda: the accepted intervals of lambda do not intersect; "
-            f"the choice would need both bounds {widening:.3f} wider",
-            stacklevel=2,
-        )
-    chosen, disjoint_share = bootstrap_choices(sets, targets, models, rule, n_bootstrap, seed)
-    table = models.table(targets, train, valid, excess <= ROUNDING)
-    return LambdaChoice(
-        position=position,
-        lam=float(models.lambdas[position]),
-        normalization=None if models.normalizations is None else models.normalizations[position],
-        n_features=int(models.n_features[position]),
-        intersects=intersects,
-        widening=0.0 if intersects else widening,
-        table=table,
-        intervals=accepted_intervals(table),
-        frequencies=models.frame().assign(frequency=chosen),
-        disjoint_share=disjoint_share,
-    )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class ModelList:
-    """Lambda, number of features and normalization of each column of scores."""
+class PathModels:
+    """The models to choose from: lambda, number of features and normalization of each column of scores.
+
+    Attributes
+    ----------
+    lambdas, n_features
+        Regularization parameter and number of selected features of each model.
+    normalizations
+        Name of each model's normalization, where several compete.
+    """
 
     lambdas: Floats
     n_features: NDArray[np.int64]
-    normalizations: tuple[str, ...] | None
+    normalizations: tuple[str, ...] | None = None
 
-    @classmethod
-    def of(cls, lambdas: ArrayLike, n_features: ArrayLike, normalizations: Sequence[str] | None) -> ModelList:
-        """Check that there is one of each per model."""
-        lams = np.atleast_1d(np.asarray(lambdas, dtype=np.float64))
-        counts = np.atleast_1d(np.asarray(n_features, dtype=np.int64))
-        names = None if normalizations is None else tuple(normalizations)
+    def __post_init__(self) -> None:
+        lams = np.atleast_1d(np.asarray(self.lambdas, dtype=np.float64))
+        counts = np.atleast_1d(np.asarray(self.n_features, dtype=np.int64))
         if lams.ndim != 1 or not len(lams) or counts.shape != lams.shape or not np.isfinite(lams).all():
             raise InvalidInputError(
                 "lambdas, n_features: need one finite value per model, at least one model"
             )
+        names = None if self.normalizations is None else tuple(self.normalizations)
         if names is not None and len(names) != len(lams):
             raise InvalidInputError(f"normalizations: {len(names)} for {len(lams)} models")
-        return cls(lams, counts, names)
+        for name, value in (("lambdas", lams), ("n_features", counts), ("normalizations", names)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_paths(cls, paths: Mapping[str, Path]) -> PathModels:
+        """All models of fitted paths, by the name of their normalization."""
+        return cls(
+            np.concatenate([path.lambdas_ for path in paths.values()]),
+            np.concatenate([path.n_features_ for path in paths.values()]),
+            tuple(name for name, path in paths.items() for _ in path.lambdas_),
+        )
+
+    def __len__(self) -> int:
+        return len(self.lambdas)
 
     def frame(self) -> pd.DataFrame:
         """Return one row per model."""
-        names = [None] * len(self.lambdas) if self.normalizations is None else list(self.normalizations)
+        names = [None] * len(self) if self.normalizations is None else list(self.normalizations)
         return pd.DataFrame({"lam": self.lambdas, "normalization": names, "n_features": self.n_features})
 
-    def matchings(self, name: str, matching: Matching, scores: ArrayLike | pd.DataFrame) -> list[Matching]:
-        """Return the matching of each model."""
-        columns = np.asarray(scores, dtype=np.float64)
-        if columns.ndim != 2 or columns.shape[1] != len(self.lambdas):
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredSplit:
+    """One set of images under every model.
+
+    Attributes
+    ----------
+    matching
+        Matched candidates of the set; their own scores are not used.
+    scores
+        One row per candidate, one column per model.
+    """
+
+    matching: Matching
+    scores: ArrayLike | pd.DataFrame
+
+    def matchings(self, name: str, n_models: int) -> list[Matching]:
+        """Return the matching of each model; ``name`` is that of the set, for errors."""
+        columns = np.asarray(self.scores, dtype=np.float64)
+        if columns.ndim != 2 or columns.shape[1] != n_models:
             raise InvalidInputError(
-                f"{name}_scores: shape {columns.shape}; need a row per candidate, {len(self.lambdas)} columns"
+                f"{name}_scores: shape {columns.shape}; need a row per candidate, {n_models} columns"
             )
-        return [matching.with_scores(column) for column in columns.T]
-
-    def table(
-        self, targets: Floats, train: Floats, valid: Floats, accepted: NDArray[np.bool_]
-    ) -> pd.DataFrame:
-        """Return one row per FP value and model, as Figure 3 shows them."""
-        rows = []
-        for f, target in enumerate(targets):
-            columns = self.frame()
-            columns.insert(0, "fp_target", target)
-            for k, measure in enumerate(JUDGED):
-                columns[f"training_{measure}"] = train[:, f, k]
-                columns[f"validation_{measure}"] = valid[:, f, k]
-                columns[f"{measure}_gap"] = train[:, f, k] - valid[:, f, k]
-            rows.append(columns.assign(accepted=accepted[:, f]))
-        return pd.concat(rows, ignore_index=True)
+        return [self.matching.with_scores(column) for column in columns.T]
 
 
-def estimates(matchings: Sequence[Matching], targets: Floats) -> Floats:
-    """Sensitivities (model, FP value, GT or image), each model at its own threshold."""
-    return np.stack([estimates_at(model, targets)[list(JUDGED)].to_numpy() for model in matchings])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LambdaRule:
+    """The paper's rule with its bounds.
 
+    Attributes
+    ----------
+    fp_targets
+        FP per image at which the rule has to hold.
+    tolerance, max_gap
+        Bounds, as fractions: below the best validation sensitivity, and between training and validation.
+    pick
+        Among the accepted, ``"sparsest"``: fewest features, then the higher mean validation sensitivity,
+        then the larger lambda; ``"best"``: highest mean validation sensitivity, then fewest features, then
+        larger lambda.
+    """
 
-@dataclass(frozen=True, slots=True)
-class SelectionRule:
-    """The two bounds and what to prefer among the accepted."""
-
-    tolerance: float
-    max_gap: float
-    pick: Literal["sparsest", "best"]
+    fp_targets: Sequence[float] = LAMBDA_FP_TARGETS
+    # Chosen by eye: the paper says "large" and "relatively small" and gives no numbers.
+    tolerance: float = 0.02
+    max_gap: float = 0.05
+    pick: Literal["sparsest", "best"] = "sparsest"
 
     def __post_init__(self) -> None:
         if self.pick not in ("sparsest", "best"):
@@ -227,7 +191,7 @@ class SelectionRule:
         gap = np.abs(train - valid) - self.max_gap
         return np.asarray(np.maximum(shortfall, gap).max(axis=2))
 
-    def picked(self, excess: Floats, valid: Floats, models: ModelList) -> int:
+    def choose(self, excess: Floats, valid: Floats, models: PathModels) -> int:
         """Position of the choice among the models accepted at every FP value, or nearest to it."""
         worst = excess.max(axis=1)
         eligible = np.flatnonzero(worst <= max(worst.min(), 0.0) + ROUNDING)
@@ -237,33 +201,111 @@ class SelectionRule:
         return int(eligible[np.lexsort(keys)[0]])
 
 
-def bootstrap_choices(
+def choose_lambda(
+    models: PathModels,
+    training: ScoredSplit,
+    validation: ScoredSplit,
+    rule: LambdaRule | None = None,
+    *,
+    n_bootstrap: int = N_BOOTSTRAP,
+    seed: int = 0,
+) -> LambdaChoice:
+    """Choose lambda, and the normalization where several were tried, by the paper's rule.
+
+    Parameters
+    ----------
+    models
+        What each column of scores is.
+    training, validation
+        The two sets under every model.
+    rule
+        FP values, bounds and preference; None: :class:`LambdaRule` as it is.
+    n_bootstrap, seed
+        Replicates for the distribution of the choice; patients of both sets are drawn independently.
+    """
+    rule = rule or LambdaRule()
+    targets = check_targets(rule.fp_targets)
+    sets = [
+        training.matchings("training", len(models)),
+        validation.matchings("validation", len(models)),
+    ]
+    train, valid = (_estimates(matchings, targets) for matchings in sets)
+    if np.isnan(train).any() or np.isnan(valid).any():
+        raise InvalidInputError("choose_lambda: the training or the validation set has no target to find")
+    excess = rule.excess(train, valid)
+    position = rule.choose(excess, valid, models)
+    widening = float(excess.max(axis=1)[position])
+    intersects = widening <= ROUNDING
+    if not intersects:
+        warnings.warn(
+            "choose_lambda: the accepted intervals of lambda do not intersect; "
+            f"the choice would need both bounds {widening:.3f} wider",
+            stacklevel=2,
+        )
+    frequencies, disjoint_share = _bootstrap_choices(sets, targets, models, rule, n_bootstrap, seed)
+    table = _choice_table(models, targets, train, valid, excess <= ROUNDING)
+    return LambdaChoice(
+        position=position,
+        lam=float(models.lambdas[position]),
+        normalization=None if models.normalizations is None else models.normalizations[position],
+        n_features=int(models.n_features[position]),
+        intersects=intersects,
+        widening=0.0 if intersects else widening,
+        table=table,
+        intervals=_accepted_intervals(table),
+        frequencies=models.frame().assign(frequency=frequencies),
+        disjoint_share=disjoint_share,
+    )
+
+
+def _choice_table(
+    models: PathModels, targets: Floats, train: Floats, valid: Floats, accepted: NDArray[np.bool_]
+) -> pd.DataFrame:
+    """Return one row per FP value and model, as Figure 3 shows them."""
+    rows = []
+    for f, target in enumerate(targets):
+        columns = models.frame()
+        columns.insert(0, "fp_target", target)
+        for k, measure in enumerate(JUDGED):
+            columns[f"training_{measure}"] = train[:, f, k]
+            columns[f"validation_{measure}"] = valid[:, f, k]
+            columns[f"{measure}_gap"] = train[:, f, k] - valid[:, f, k]
+        rows.append(columns.assign(accepted=accepted[:, f]))
+    return pd.concat(rows, ignore_index=True)
+
+
+def _estimates(matchings: Sequence[Matching], targets: Floats) -> Floats:
+    """Sensitivities (model, FP value, GT or image), each model at its own threshold."""
+    return np.stack([estimates_at(model, targets)[list(JUDGED)].to_numpy() for model in matchings])
+
+
+def _bootstrap_choices(
     sets: list[list[Matching]],
     targets: Floats,
-    models: ModelList,
-    rule: SelectionRule,
+    models: PathModels,
+    rule: LambdaRule,
     n_bootstrap: int,
     seed: int,
 ) -> tuple[Floats, float]:
     """Share of bootstraps that choose each model, and share in which the accepted sets do not intersect."""
     seeds = np.random.SeedSequence(seed).spawn(2)
     train, valid = (
-        replicates(matchings, targets, n_bootstrap, child)
+        _replicates(matchings, targets, n_bootstrap, child)
         for matchings, child in zip(sets, seeds, strict=True)
     )
     usable = ~(np.isnan(train).any(axis=(1, 2, 3)) | np.isnan(valid).any(axis=(1, 2, 3)))
     if not usable.any():
-        return np.full(len(models.lambdas), np.nan), np.nan
-    chosen = np.zeros(len(models.lambdas))
+        return np.full(len(models), np.nan), np.nan
+    chosen = np.zeros(len(models))
     disjoint = 0
     for one_train, one_valid in zip(train[usable], valid[usable], strict=True):
         excess = rule.excess(one_train, one_valid)
-        chosen[rule.picked(excess, one_valid, models)] += 1
+        chosen[rule.choose(excess, one_valid, models)] += 1
         disjoint += excess.max(axis=1).min() > ROUNDING
     return chosen / usable.sum(), float(disjoint / usable.sum())
 
 
-def replicates(
+def _replicates(
     matchings: list[Matching], targets: Floats, n_bootstrap: int, seed: np.random.SeedSequence
 ) -> Floats:
     """Sensitivities (replicate, model, FP value, GT or image), the same patients for every model."""
@@ -271,12 +313,12 @@ def replicates(
     for matching in matchings:
         events = SortedEvents.of(matching, needed_fps(matching, targets))
         counts = patient_counts(matching.n_patients, n_bootstrap, seed)
-        values = stacked([replicate_sensitivities(events, block, targets) for block in counts])
+        values = stack_blocks([replicate_sensitivities(events, block, targets) for block in counts])
         per_model.append(np.stack([values[measure] for measure in JUDGED], axis=2))
     return np.stack(per_model, axis=1)
 
 
-def accepted_intervals(table: pd.DataFrame) -> pd.DataFrame:
+def _accepted_intervals(table: pd.DataFrame) -> pd.DataFrame:
     """Smallest and largest accepted lambda of each FP value; NaN where none is accepted."""
     rows = []
     for target, part in table.groupby("fp_target", sort=False):

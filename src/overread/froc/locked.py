@@ -18,7 +18,8 @@ from overread.files.digests import digest_of_value
 from overread.files.sealed import Seal
 from overread.files.strict_json import parse_json
 from overread.froc.bootstraps import bootstrap
-from overread.froc.matching import Matching, rule_record
+from overread.froc.defaults import LEVEL, N_BOOTSTRAP
+from overread.froc.matching import Matching
 from overread.froc.operating import operating_points
 
 __all__ = ["LockedEvaluation", "LockedOperatingPoint", "lock_operating_point"]
@@ -85,7 +86,7 @@ class LockedOperatingPoint:
         fault = f"{path}: not a locked operating point"
         record = parse_json(Path(path).read_bytes(), fault)
         try:
-            return cls(**checked_record(record, {field.name for field in fields(cls)}))
+            return cls(**check_record(record, {field.name for field in fields(cls)}))
         except (ValueError, RecursionError) as error:
             raise FormatError(f"{fault}: {error}") from None
 
@@ -95,16 +96,17 @@ class LockedOperatingPoint:
         return digest_of_value(asdict(self))
 
     def evaluate(
-        self, test: Matching, *, n_bootstrap: int = 1000, level: float = 0.95, seed: int = 0
+        self, test: Matching, *, n_bootstrap: int = N_BOOTSTRAP, level: float = LEVEL, seed: int = 0
     ) -> LockedEvaluation:
         """Score a test set at the locked threshold, which the bootstrap keeps fixed.
 
         Refuses a test that was matched by another rule or other options, the very data of the lock, and a test with
         an image or a patient of the lock.
         """
-        if rule_record(test.rule) != self.rule or asdict(test.options) != self.options:
+        rule, options = test.counting.rule_record(), test.counting.option_record()
+        if rule != self.rule or options != self.options:
             raise InvalidInputError(
-                f"the test was matched by {rule_record(test.rule)}, {asdict(test.options)}, "
+                f"the test was matched by {rule}, {options}, "
                 f"but the operating point was locked for {self.rule}, {self.options}"
             )
         fingerprint = test.fingerprint()
@@ -122,7 +124,7 @@ class LockedOperatingPoint:
         )
 
     def _refuse_shared(self, test: Matching) -> None:
-        members = test.hashed_members()
+        members = test.hash_members()
         for kind, own, others in (
             ("images", self.image_hashes, members.images),
             ("patients", self.patient_hashes, members.patients),
@@ -155,7 +157,7 @@ def lock_operating_point(source: Matching, *, fp_target: float, model: str = "sc
     point = operating_points(source, fp_targets=[fp_target]).iloc[0]
     if not np.isfinite(point["threshold"]):
         raise InvalidInputError(f"no threshold has at most {fp_target} FP per image: the best score has more")
-    members = source.hashed_members()
+    members = source.hash_members()
     return LockedOperatingPoint(
         model=model,
         threshold=float(point["threshold"]),
@@ -163,8 +165,8 @@ def lock_operating_point(source: Matching, *, fp_target: float, model: str = "sc
         fp_per_image=float(point["fp_per_image"]),
         gt_sensitivity=none_for_nan(point["gt_sensitivity"]),
         image_sensitivity=none_for_nan(point["image_sensitivity"]),
-        rule=rule_record(source.rule),
-        options=asdict(source.options),
+        rule=source.counting.rule_record(),
+        options=source.counting.option_record(),
         data_sha256=source.fingerprint(),
         n_images=source.n_images,
         n_gts=source.n_gts,
@@ -175,7 +177,7 @@ def lock_operating_point(source: Matching, *, fp_target: float, model: str = "sc
     )
 
 
-def checked_record(document: Any, names: set[str]) -> dict[str, Any]:
+def check_record(document: Any, names: set[str]) -> dict[str, Any]:
     """Fields of a file whose schema, fields, checksum and numbers are in order, or a ValueError."""
     broken = SEAL.broken_key(document)
     if broken == "schema":

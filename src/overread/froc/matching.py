@@ -10,67 +10,34 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal, Self
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from overread.errors import InvalidInputError
+from overread.froc.counting import Counting
 from overread.froc.inputs import (
     candidate_scores,
-    checked_codes,
-    checked_image_ids,
-    checked_scores,
+    check_codes,
+    check_image_ids,
+    check_scores,
     dense_codes,
     golden_targets,
     image_codes,
     patient_codes,
 )
-from overread.truth import HIT, HitRule, candidate_hits
+from overread.truth import candidate_hits
 
-__all__ = ["Geometry", "HashedMembers", "MatchOptions", "Matching", "match"]
+__all__ = ["Geometry", "HashedMembers", "Matching", "match"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-SINGLE_READER = ("fp", "ignore", "hit")
-EXTRA_HITS = ("ignore", "fp")
-SHARED_CANDIDATES = ("all", "nearest")
 HASH_DIGITS = 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatchOptions:
-    """How matched candidates are counted (``docs/froc.md`` has an example of each choice).
-
-    Attributes
-    ----------
-    single_reader
-        A candidate that hits only GTs of one reader: ``"fp"`` counts it as a false positive (the paper read
-        literally), ``"ignore"`` as nothing, ``"hit"`` makes those GTs targets like the golden ones.
-    extra_hits
-        Of several candidates on one GT the best score counts; the others are nothing (``"ignore"``) or false
-        positives (``"fp"``). A candidate that is the best of any of its GTs is never an extra one.
-    shared_candidates
-        A candidate on several GTs finds ``"all"`` of them, or only the ``"nearest"`` (distance over size).
-    """
-
-    single_reader: Literal["fp", "ignore", "hit"] = "fp"
-    extra_hits: Literal["ignore", "fp"] = "ignore"
-    shared_candidates: Literal["all", "nearest"] = "all"
-
-    def __post_init__(self) -> None:
-        for name, allowed in (
-            ("single_reader", SINGLE_READER),
-            ("extra_hits", EXTRA_HITS),
-            ("shared_candidates", SHARED_CANDIDATES),
-        ):
-            value = getattr(self, name)
-            if value not in allowed:
-                raise InvalidInputError(f"{name}={value!r}: use one of {', '.join(map(repr, allowed))}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,9 +64,9 @@ class Geometry:
     hit_distances: Floats
     truth: pd.DataFrame
 
-    def counted_hits(self, options: MatchOptions) -> Bools:
-        """Hits that count under ``options``: all, or for each candidate its nearest GT."""
-        if options.shared_candidates == "all":
+    def hits_that_count(self, counting: Counting) -> Bools:
+        """Hits that count: all, or for each candidate its nearest GT."""
+        if counting.shared_candidates == "all":
             return np.ones(len(self.hit_candidates), dtype=np.bool_)
         order = np.lexsort((self.hit_truth, self.hit_distances, self.hit_candidates))
         first = np.ones(len(order), dtype=np.bool_)
@@ -138,7 +105,7 @@ class Matching:
         candidate hits it.
     strata
         The truth table's rows of the targets, in the same order: lesion size, number of readers, any column.
-    rule, options
+    counting
         What a hit is, and how hits are counted.
     geometry
         Hits without scores; None when the matching was made by :meth:`from_events`.
@@ -152,8 +119,7 @@ class Matching:
     gt_images: Ints
     gt_reached: Bools
     strata: pd.DataFrame
-    rule: HitRule | None
-    options: MatchOptions
+    counting: Counting
     geometry: Geometry | None = None
     candidate_scores: Floats | None = None
     patient_ids: NDArray[np.object_] | None = None
@@ -184,15 +150,20 @@ class Matching:
     def with_scores(self, scores: ArrayLike) -> Self:
         """Return the same hits under another model's scores, one per candidate row."""
         geometry = self.require_geometry()
-        checked = checked_scores(scores, len(geometry.candidate_images))
-        return replace(self, candidate_scores=checked, **events(geometry, self.options, checked))
+        checked = check_scores(scores, len(geometry.candidate_images))
+        return replace(self, candidate_scores=checked, **_events(geometry, self.counting, checked))
 
-    def with_options(self, **options: Any) -> Self:
-        """Return the same hits and scores, counted by other options (see :class:`MatchOptions`)."""
+    def with_counting(self, **options: Any) -> Self:
+        """Return the same hits and scores, counted by other options (see :class:`~overread.froc.Counting`).
+
+        The rule stays as it is: another one would have other hits.
+        """
+        if "rule" in options:
+            raise InvalidInputError("another rule has other hits: match() the candidates by it")
         geometry = self.require_geometry()
         assert self.candidate_scores is not None
-        changed = replace(self.options, **options)
-        return replace(self, options=changed, **events(geometry, changed, self.candidate_scores))
+        changed = replace(self.counting, **options)
+        return replace(self, counting=changed, **_events(geometry, changed, self.candidate_scores))
 
     def require_geometry(self) -> Geometry:
         """Return the geometry, or say that there is none."""
@@ -209,10 +180,10 @@ class Matching:
         for name in ("patients", "fp_scores", "fp_images", "gt_scores", "gt_images", "gt_reached"):
             array = np.ascontiguousarray(getattr(self, name))
             digest.update(f"{name}{array.dtype.str}{array.shape}".encode() + array.tobytes())
-        digest.update(repr((rule_record(self.rule), asdict(self.options))).encode())
+        digest.update(repr((self.counting.rule_record(), self.counting.option_record())).encode())
         return digest.hexdigest()
 
-    def hashed_members(self) -> HashedMembers:
+    def hash_members(self) -> HashedMembers:
         """Hashes of the ids of images and patients, to find out later whether another set shares any of them."""
         return HashedMembers(
             _hashes(self.image_ids if self.has_ids else ()),
@@ -238,7 +209,7 @@ class Matching:
         """
         if n_images < 1:
             raise InvalidInputError("there are no images: FP per image has no denominator")
-        fps = checked_scores(fp_scores, None)
+        fps = check_scores(fp_scores, None)
         gts = np.asarray(gt_scores, dtype=np.float64).ravel()
         if np.isnan(gts).any() or np.isposinf(gts).any():
             raise InvalidInputError("gt_scores: NaN or +inf; a missed GT has -inf, any other a finite score")
@@ -247,13 +218,12 @@ class Matching:
             has_ids=image_ids is not None,
             patients=np.arange(n_images) if patients is None else dense_codes(patients, n_images),
             fp_scores=fps,
-            fp_images=checked_codes("fp_images", fp_images, len(fps), n_images),
+            fp_images=check_codes("fp_images", fp_images, len(fps), n_images),
             gt_scores=gts,
-            gt_images=checked_codes("gt_images", gt_images, len(gts), n_images),
+            gt_images=check_codes("gt_images", gt_images, len(gts), n_images),
             gt_reached=np.isfinite(gts),
             strata=pd.DataFrame(index=range(len(gts))) if strata is None else strata.reset_index(drop=True),
-            rule=None,
-            options=MatchOptions(),
+            counting=Counting(rule=None),
         )
 
 
@@ -269,7 +239,7 @@ def _patient_ids(images: pd.DataFrame) -> NDArray[np.object_] | None:
 def _event_ids(image_ids: ArrayLike | None, n_images: int) -> NDArray[np.object_]:
     if image_ids is None:
         return np.array([str(code) for code in range(n_images)], dtype=object)
-    ids = checked_image_ids(pd.DataFrame({"image_id": pd.Series(image_ids, dtype=object)}))
+    ids = check_image_ids(pd.DataFrame({"image_id": pd.Series(image_ids, dtype=object)}))
     if len(ids) != n_images:
         raise InvalidInputError(f"{len(ids)} image_ids for {n_images} images")
     return ids
@@ -281,10 +251,7 @@ def match(
     images: pd.DataFrame,
     *,
     scores: str | ArrayLike | pd.DataFrame = "score",
-    rule: HitRule = HIT,
-    single_reader: Literal["fp", "ignore", "hit"] = "fp",
-    extra_hits: Literal["ignore", "fp"] = "ignore",
-    shared_candidates: Literal["all", "nearest"] = "all",
+    counting: Counting | None = None,
     hits: pd.DataFrame | None = None,
 ) -> Matching:
     """Match scored candidates to ground truth.
@@ -301,22 +268,20 @@ def match(
     scores
         Column of ``candidates``; or one score per row; or a table of image_id, candidate_id and one model
         column.
-    rule
-        What hits what (``overread.truth``).
-    single_reader, extra_hits, shared_candidates
-        See :class:`MatchOptions`.
+    counting
+        What a hit is and how hits are counted; None: :class:`~overread.froc.Counting` as it is.
     hits
-        The hits, where `overread.truth.candidate_hits` found them before by this rule.
+        The hits by this rule, where `overread.truth.candidate_hits` found them before.
     """
-    options = MatchOptions(
-        single_reader=single_reader, extra_hits=extra_hits, shared_candidates=shared_candidates
-    )
-    image_ids = checked_image_ids(images)
+    counting = counting or Counting()
+    if counting.rule is None:
+        raise InvalidInputError("match: needs a rule of what hits what")
+    image_ids = check_image_ids(images)
     index = pd.Index(image_ids)
     candidate_images = image_codes("candidates", candidates, index)
     truth_images = image_codes("truth", truth, index)
     values = candidate_scores(scores, candidates)
-    hits = candidate_hits(candidates, truth, rule) if hits is None else hits
+    hits = candidate_hits(candidates, truth, counting.rule) if hits is None else hits
     geometry = Geometry(
         candidate_images=candidate_images,
         truth_images=truth_images,
@@ -330,18 +295,17 @@ def match(
         image_ids=image_ids,
         patients=patient_codes(images),
         patient_ids=_patient_ids(images),
-        rule=rule,
-        options=options,
+        counting=counting,
         geometry=geometry,
         candidate_scores=values,
-        **events(geometry, options, values),
+        **_events(geometry, counting, values),
     )
 
 
-def events(geometry: Geometry, options: MatchOptions, scores: Floats) -> dict[str, Any]:
+def _events(geometry: Geometry, counting: Counting, scores: Floats) -> dict[str, Any]:
     """Fields of a :class:`Matching` that depend on scores or options."""
-    target = geometry.truth_golden | (options.single_reader == "hit")
-    counted = geometry.counted_hits(options)
+    target = geometry.truth_golden | (counting.single_reader == "hit")
+    counted = geometry.hits_that_count(counting)
     on_target = counted & target[geometry.hit_truth]
     hit_candidate, hit_gt = geometry.hit_candidates[on_target], geometry.hit_truth[on_target]
 
@@ -351,11 +315,11 @@ def events(geometry: Geometry, options: MatchOptions, scores: Floats) -> dict[st
     reached[hit_gt] = True
 
     false_positive = np.ones(len(scores), dtype=np.bool_)
-    if options.single_reader == "ignore":
+    if counting.single_reader == "ignore":
         false_positive[geometry.hit_candidates[counted]] = False
     false_positive[hit_candidate] = False
-    if options.extra_hits == "fp":
-        extra = extra_candidates(hit_candidate, hit_gt, geometry.hit_distances[on_target], scores)
+    if counting.extra_hits == "fp":
+        extra = _extra_candidates(hit_candidate, hit_gt, geometry.hit_distances[on_target], scores)
         false_positive[extra] = True
     rows = np.flatnonzero(target)
     return {
@@ -368,14 +332,9 @@ def events(geometry: Geometry, options: MatchOptions, scores: Floats) -> dict[st
     }
 
 
-def extra_candidates(candidate: Ints, gt: Ints, distance: Floats, scores: Floats) -> Ints:
+def _extra_candidates(candidate: Ints, gt: Ints, distance: Floats, scores: Floats) -> Ints:
     """Candidates that are the best of none of their targets; ties go by distance, then row."""
     order = np.lexsort((candidate, distance, -scores[candidate], gt))
     first = np.ones(len(order), dtype=np.bool_)
     first[1:] = np.diff(gt[order]) != 0
     return np.setdiff1d(candidate, candidate[order[first]])
-
-
-def rule_record(rule: HitRule | None) -> dict[str, Any] | None:
-    """Plain record of a rule, for files and hashes."""
-    return None if rule is None else {field.name: getattr(rule, field.name) for field in fields(rule)}

@@ -11,7 +11,8 @@ from __future__ import annotations
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from overread.froc.curve import FP_TARGETS, froc_curve, performance_at, sensitivity_at
+from overread.froc.curve import froc_curve, performance_at, sensitivity_at
+from overread.froc.defaults import FP_TARGETS
 from overread.froc.matching import Matching
 
 __all__ = ["operating_points"]

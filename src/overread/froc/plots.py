@@ -15,7 +15,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from overread.froc.bootstraps import bootstrap
-from overread.froc.curve import FP_TARGETS, FrocCurve, checked_targets, froc_curve
+from overread.froc.curve import FrocCurve, check_targets, froc_curve
+from overread.froc.defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc.lambda_choice import LambdaChoice
 from overread.froc.matching import Matching
 from overread.froc.merit.figures_of_merit import AfrocCurve
@@ -48,9 +49,9 @@ def plot_froc(
     *,
     fp_targets: ArrayLike = FP_TARGETS,
     max_fp: float | None = None,
-    n_bootstrap: int = 500,
+    n_bootstrap: int = N_BOOTSTRAP,
     seed: int = 0,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> Figure:
     """Draw Figure 4: GT and image sensitivity against FP per image.
 
@@ -70,7 +71,7 @@ def plot_froc(
     n_bootstrap, seed, level
         Of the bands; 0 replicates: no bands.
     """
-    targets = checked_targets(fp_targets)
+    targets = check_targets(fp_targets)
     right = float(max_fp or 1.17 * targets.max())
     figure, (top, bottom) = new_figure(6.3, 8.2, 2, 1, sharex=True)
     for axes, measure, title in (

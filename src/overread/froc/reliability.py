@@ -22,6 +22,7 @@ from scipy.special import expit, logit, xlogy
 
 from overread.errors import InvalidInputError
 from overread.froc.bootstraps import patient_counts
+from overread.froc.defaults import LEVEL, N_BOOTSTRAP
 from overread.froc.intervals import percentile_interval
 from overread.froc.merit.figures_of_merit import patient_groups
 
@@ -85,9 +86,9 @@ def calibration(
     patients: ArrayLike | None = None,
     n_bins: int = 10,
     strategy: Literal["quantile", "uniform"] = "quantile",
-    n_bootstrap: int = 500,
+    n_bootstrap: int = N_BOOTSTRAP,
     seed: int = 0,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> Calibration:
     """Assess probabilities against soft labels.
 
@@ -104,7 +105,7 @@ def calibration(
     n_bootstrap, seed, level
         Replicates (0: no intervals), their seed, and the level of the intervals.
     """
-    p, y, weight = checked_bags(probabilities, labels, sample_weight)
+    p, y, weight = check_bags(probabilities, labels, sample_weight)
     group, n_patients = patient_groups(patients, len(p))
     edges = bin_edges(p, n_bins, strategy)
     bins = np.searchsorted(edges[1:-1], p, side="left")
@@ -119,7 +120,7 @@ def calibration(
                 for count in counts
             ]
         )
-    intervals = [with_interval(value, replicates[:, i], level) for i, value in enumerate(estimate)]
+    intervals = [add_interval(value, replicates[:, i], level) for i, value in enumerate(estimate)]
     mean = float(weight @ y / weight.sum())
     brier, kl = scores(np.full_like(p, mean), y, weight)
     brier_interval, kl_interval, slope, intercept, offset = intervals[:5]
@@ -147,7 +148,7 @@ def reliability_curve(
     strategy: Literal["quantile", "uniform"] = "quantile",
 ) -> ReliabilityCurve:
     """Return the reliability curve alone, without intervals (NaN); options as for :func:`calibration`."""
-    p, y, weight = checked_bags(probabilities, labels, sample_weight)
+    p, y, weight = check_bags(probabilities, labels, sample_weight)
     edges = bin_edges(p, n_bins, strategy)
     bins = np.searchsorted(edges[1:-1], p, side="left")
     values = bin_means(y, weight, bins, len(edges) - 1)
@@ -178,7 +179,7 @@ def scores(p: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[float, flo
 
 def logistic_recalibration(p: FloatArray, y: FloatArray, weight: FloatArray, start: FloatArray) -> FloatArray:
     """Intercept and slope by Newton's method with halving; NaN where no minimum exists."""
-    design = np.column_stack([np.ones(len(p)), clipped_logit(p)])
+    design = np.column_stack([np.ones(len(p)), clip_logit(p)])
     if not labels_overlap(design[weight > 0, 1], y[weight > 0]):
         return np.full(2, np.nan)
     found = start if np.isfinite(start).all() else np.zeros(2)
@@ -189,7 +190,7 @@ def logistic_recalibration(p: FloatArray, y: FloatArray, weight: FloatArray, sta
         curvature = design.T @ (design * (weight * fitted * (1 - fitted))[:, None])
         if np.abs(gradient).max() <= 1e-10 * weight.sum():
             return found
-        found, improved = halved_step(found, np.linalg.solve(curvature, gradient), design, y, weight, loss)
+        found, improved = halve_step(found, np.linalg.solve(curvature, gradient), design, y, weight, loss)
         if improved >= loss:
             return found
         loss = improved
@@ -204,7 +205,7 @@ def labels_overlap(z: FloatArray, y: FloatArray) -> bool:
     return bool(positive.min() < negative.max() and negative.min() < positive.max())
 
 
-def halved_step(
+def halve_step(
     found: FloatArray, step: FloatArray, design: FloatArray, y: FloatArray, weight: FloatArray, loss: float
 ) -> tuple[FloatArray, float]:
     """Longest of the step, its half, its quarter, ... that does not raise the loss."""
@@ -218,7 +219,7 @@ def halved_step(
 
 def offset_in_the_large(p: FloatArray, y: FloatArray, weight: FloatArray) -> float:
     """Intercept with the slope fixed at 1, by bisection: the mean of sigma(a + logit p) rises with a."""
-    z, goal = clipped_logit(p), float(weight @ y)
+    z, goal = clip_logit(p), float(weight @ y)
     low, high = -2 * LARGEST_LOGIT, 2 * LARGEST_LOGIT
     if not 0 < goal < weight.sum():
         return np.nan
@@ -233,7 +234,7 @@ def soft_loss(z: FloatArray, y: FloatArray, weight: FloatArray) -> float:
     return float(weight @ (np.logaddexp(0, z) - y * z))
 
 
-def clipped_logit(p: FloatArray) -> FloatArray:
+def clip_logit(p: FloatArray) -> FloatArray:
     """Logit of p, no farther from 0 than a float64 probability can say."""
     return np.clip(logit(p), -LARGEST_LOGIT, LARGEST_LOGIT)
 
@@ -279,14 +280,14 @@ def curve_of(
     )
 
 
-def with_interval(value: float, replicates: FloatArray, level: float) -> Interval:
+def add_interval(value: float, replicates: FloatArray, level: float) -> Interval:
     """Estimate with the percentile interval of its finite replicates."""
     finite = replicates[np.isfinite(replicates)]
     lower, upper = percentile_interval(finite[:, None], level)
     return Interval(float(value), float(lower[0]), float(upper[0]))
 
 
-def checked_bags(
+def check_bags(
     probabilities: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Probabilities, labels and weights as floats of one length, in their ranges."""

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
+from overread.froc.counting import Counting
 from overread.froc.curve import froc_curve, sensitivity_at
-from overread.froc.matching import Matching, MatchOptions
+from overread.froc.defaults import SINGLE_READER, SingleReader
+from overread.froc.matching import Matching
 
 __all__ = ["FrocScorer", "matching_of_bags"]
 
@@ -36,17 +38,17 @@ class FrocScorer:
     level
         ``"gt"`` or ``"image"``.
     single_reader
-        What a candidate on a GT of a single reader is, as in :class:`~overread.froc.MatchOptions`.
+        What a candidate on a GT of a single reader is, as in :class:`~overread.froc.Counting`.
     """
 
     fp_target: float = 0.5
     level: Literal["gt", "image"] = "gt"
-    single_reader: Literal["fp", "ignore", "hit"] = "fp"
+    single_reader: SingleReader = SINGLE_READER
 
     def __post_init__(self) -> None:
         if self.level not in MEASURE:
             raise InvalidInputError(f"level={self.level!r}: use 'gt' or 'image'")
-        MatchOptions(single_reader=self.single_reader)
+        Counting(single_reader=self.single_reader)
         if not (np.isfinite(self.fp_target) and self.fp_target >= 0):
             raise InvalidInputError(f"fp_target={self.fp_target}: need a finite number >= 0")
 
@@ -70,7 +72,7 @@ def matching_of_bags(
     scores: NDArray[np.float64],
     y: Any = None,
     *,
-    single_reader: Literal["fp", "ignore", "hit"] = "fp",
+    single_reader: SingleReader = SINGLE_READER,
 ) -> Matching:
     """Match instances by their bags: a golden bag is a target, a negative bag a false positive.
 
@@ -86,7 +88,7 @@ def matching_of_bags(
     single_reader
         What an instance of a bag that is neither counts as.
     """
-    MatchOptions(single_reader=single_reader)
+    Counting(single_reader=single_reader)
     golden, negative = kinds(bags, y)
     target = golden | ((single_reader == "hit") & ~negative)
     false_positive = ~target & (negative | (single_reader == "fp"))

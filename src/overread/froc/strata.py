@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from overread.errors import InvalidInputError, TableError
 from overread.froc.bootstraps import bootstrap
 from overread.froc.curve import MEASURES
+from overread.froc.defaults import LEVEL, N_BOOTSTRAP
 from overread.froc.matching import Matching
 
 __all__ = ["lesion_sizes_mm", "only_targets", "sensitivity_by"]
@@ -24,8 +25,8 @@ def sensitivity_by(
     fp_target: float | None = None,
     threshold: float | None = None,
     bins: ArrayLike | None = None,
-    n_bootstrap: int = 1000,
-    level: float = 0.95,
+    n_bootstrap: int = N_BOOTSTRAP,
+    level: float = LEVEL,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Sensitivity of the targets of each stratum at one operating point.
@@ -56,7 +57,7 @@ def sensitivity_by(
         raise InvalidInputError("sensitivity_by: give either fp_target or threshold")
     labels = stratum_labels(matching, by, bins)
     rows = []
-    for label in sorted_labels(labels):
+    for label in sort_labels(labels):
         members = only_targets(matching, (labels == label).to_numpy())
         replicates = bootstrap(
             members,
@@ -120,7 +121,7 @@ def stratum_labels(matching: Matching, by: str | ArrayLike, bins: ArrayLike | No
     return cut.astype(object).where(cut.notna(), "missing")
 
 
-def sorted_labels(labels: pd.Series) -> list[object]:
+def sort_labels(labels: pd.Series) -> list[object]:
     """Sort labels: numbers and intervals by value, then text, "missing" last."""
 
     def key(label: object) -> tuple[int, float, str]:

@@ -15,11 +15,21 @@ from numpy.typing import ArrayLike
 
 from overread.errors import InvalidInputError
 from overread.froc.bootstraps import Bootstrap, bootstrap
-from overread.froc.curve import FP_TARGETS, checked_targets
+from overread.froc.curve import check_targets
+from overread.froc.defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc.matching import Matching
 from overread.froc.operating import operating_points
+from overread.words import percent
 
-__all__ = ["ModelPerformance", "PerformanceRows", "PerformanceTable", "Sensitivities", "performance_table"]
+__all__ = [
+    "ModelPerformance",
+    "PerformanceRows",
+    "PerformanceTable",
+    "Sensitivities",
+    "format_rows",
+    "fp_header",
+    "performance_table",
+]
 
 TRAINING = '"training+validation" data'
 TEST = "test data"
@@ -88,9 +98,9 @@ def performance_table(
     notes: Mapping[str, str] | None = None,
     thresholds_from: Mapping[str, Matching] | None = None,
     fp_targets: ArrayLike = FP_TARGETS,
-    n_bootstrap: int = 1000,
+    n_bootstrap: int = N_BOOTSTRAP,
     seed: int = 0,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> PerformanceTable:
     """Make Table 1 from matched scores.
 
@@ -109,7 +119,7 @@ def performance_table(
         Of the intervals: on training + validation the threshold is estimated anew in each replicate, on
         the test set it is fixed. 0 replicates: no intervals.
     """
-    targets = checked_targets(fp_targets)
+    targets = check_targets(fp_targets)
     results, first = [], None
     for name, (training, test) in models.items():
         first = first or training
@@ -117,10 +127,10 @@ def performance_table(
         thresholds = operating_points(source, fp_targets=targets)["threshold"].to_numpy()
         carried = source is not training
         rows = [
-            rows_of(training, TRAINING, targets, thresholds if carried else None, n_bootstrap, seed, level)
+            _rows_of(training, TRAINING, targets, thresholds if carried else None, n_bootstrap, seed, level)
         ]
         if test is not None:
-            rows.append(rows_of(test, TEST, targets, thresholds, n_bootstrap, seed, level))
+            rows.append(_rows_of(test, TEST, targets, thresholds, n_bootstrap, seed, level))
         results.append(
             ModelPerformance(name, tuple(rows), (notes or {}).get(name, ""), (n_features or {}).get(name))
         )
@@ -129,12 +139,12 @@ def performance_table(
     return PerformanceTable(
         models=tuple(results),
         level=level if n_bootstrap else None,
-        rule="" if first.rule is None else first.rule.describe(),
-        counting=f"candidates on single-reader GTs: {first.options.single_reader}",
+        rule="" if first.counting.rule is None else first.counting.rule.describe(),
+        counting=f"candidates on single-reader GTs: {first.counting.single_reader}",
     )
 
 
-def rows_of(
+def _rows_of(
     matching: Matching,
     set_name: str,
     targets: ArrayLike,
@@ -152,15 +162,15 @@ def rows_of(
         set_name=set_name,
         induced=thresholds is not None,
         fp_per_image=tuple(result.points["fp_per_image"].tolist()),
-        gt_sensitivity=sensitivities(result, "gt_sensitivity", level_or_none),
-        image_sensitivity=sensitivities(result, "image_sensitivity", level_or_none),
+        gt_sensitivity=_sensitivities(result, "gt_sensitivity", level_or_none),
+        image_sensitivity=_sensitivities(result, "image_sensitivity", level_or_none),
         n_images=matching.n_images,
         n_gts=matching.n_gts,
         n_positive_images=len(np.unique(matching.gt_images)),
     )
 
 
-def sensitivities(result: Bootstrap, measure: str, level: float | None) -> Sensitivities:
+def _sensitivities(result: Bootstrap, measure: str, level: float | None) -> Sensitivities:
     """One measure of a bootstrap, with limits unless ``level`` is None."""
     values = tuple(result.points[measure].tolist())
     if level is None:
@@ -170,7 +180,7 @@ def sensitivities(result: Bootstrap, measure: str, level: float | None) -> Sensi
     return Sensitivities(values, tuple(part["lower"].tolist()), tuple(part["upper"].tolist()))
 
 
-def printed_rows(rows: PerformanceRows, level: float | None) -> Sequence[tuple[str, list[str]]]:
+def format_rows(rows: PerformanceRows, level: float | None) -> Sequence[tuple[str, list[str]]]:
     """Labels and cells of the rows of one set, in per cent, as every text format prints them."""
     lines: list[tuple[str, list[str]]] = []
     for label, measure in (
@@ -185,11 +195,6 @@ def printed_rows(rows: PerformanceRows, level: float | None) -> Sequence[tuple[s
             ]
             lines.append((f"{100 * level:g} % interval", limits))
     return lines
-
-
-def percent(value: float, digits: int) -> str:
-    """Fraction as per cent; a dash where there is nothing to find."""
-    return "-" if np.isnan(value) else f"{100 * value:.{digits}f}"
 
 
 def fp_header(rows: PerformanceRows) -> str:

@@ -126,7 +126,7 @@ def reproduction_page(run: Run, rows: Sequence[NormalizationRow]) -> str:
 
 
 def paper_features(model: ModelResult) -> str:
-    """Number of features in the paper; a dash for a model that it does not have."""
+    """Return the number of features in the paper; a dash for a model that it does not have."""
     return str(PAPER_MODELS[model.name].n_features) if model.name in PAPER_MODELS else "–"
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from overread.bags import Bags, Grouping, ReaderBags, group_candidates, reader_bags
 from overread.bags.instances import InstanceMatrix
 from overread.errors import InvalidInputError
-from overread.froc import Matching, match
+from overread.froc import Counting, Matching, match
 from overread.study.store.feature_store import FeatureStore
 from overread.truth import HitRule
 
@@ -130,8 +130,7 @@ class Split:
             self.truth,
             self.images,
             scores=np.zeros(len(self.candidates)),
-            rule=self.rule,
-            single_reader=self.single_reader,
+            counting=Counting(rule=self.rule, single_reader=self.single_reader),
             hits=self.hits,
         )
 

@@ -173,7 +173,7 @@ class Runner:
         )
 
     def _pipeline_source(self) -> Source:
-        """What a detector has to do to an image to get the candidates and features that it was trained on."""
+        """Return what a detector has to do to an image to get candidates and features like those it was trained on."""
         pipeline = self._spec.build()
         key = [self._spec.plain(), pipeline.candidate_version, pipeline.feature_version]
         return Source(digest_of_value(key), lambda: pipeline)

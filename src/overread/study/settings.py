@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import tomllib
-from dataclasses import replace
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
@@ -15,10 +14,11 @@ from pydantic import Field, ValidationError, create_model, field_validator, mode
 from overread.candidates import DEFAULT_FINDER, DEFAULT_LIMIT, FINDERS
 from overread.errors import InvalidInputError
 from overread.files.capped import read_capped
-from overread.froc.curve import FP_TARGETS
+from overread.froc.defaults import CHANCE_SHIFTS, FP_TARGETS, LEVEL, N_BOOTSTRAP, SINGLE_READER, SIZE_BINS_MM
 from overread.study.models import DEFAULT_MODELS, MODELS
 from overread.study.sections import FpTargets, Positive, Section, make_section
-from overread.truth import HIT, STRICT_HIT, HitRule, LabelOptions, MergeOptions
+from overread.truth import HIT, HitRule, LabelOptions, MergeOptions
+from overread.truth.hit_rules import HIT_RULES, hit_rule_parameters, make_hit_rule
 
 __all__ = ["Settings", "parse_settings", "read_settings"]
 
@@ -89,44 +89,57 @@ class Features(Section):
     only: list[str] = Field(default_factory=list)
 
 
-class Hits(Section):
-    """When a candidate hits an object, and what a candidate on an object of one reader counts as.
+class HitsBase(Section):
+    """When a candidate hits an object, and what a candidate on an object of one reader counts as."""
 
-    Attributes
-    ----------
-    rule
-        hit (centre in the ellipse, semi-axes at least 5 mm), strict, distance or overlap.
-    max_distance_mm
-        Of the rule distance.
-    min_overlap
-        Of the rule overlap.
-    margin_mm
-        Widens the ellipse of hit and strict.
-    single_reader
-        A candidate on an object of one reader: ignore, or fp. Both are reported.
-    """
-
-    rule: Literal["hit", "strict", "distance", "overlap"] = "hit"
-    max_distance_mm: Positive | None = Field(default=None, examples=[10.0])
-    min_overlap: Annotated[float, Field(ge=0, lt=1)] | None = Field(default=None, examples=[0.2])
-    margin_mm: Annotated[float, Field(ge=0)] = 0.0
-    single_reader: Literal["fp", "ignore"] = "ignore"
+    rule: str = HIT.name
+    single_reader: Literal["fp", "ignore"] = Field(default=SINGLE_READER)
 
     def hit_rule(self) -> HitRule:
-        """Return the rule by which bags are made and scores are judged."""
-        if self.rule == "distance":
-            return HitRule(kind="distance", max_distance_mm=self.max_distance_mm)
-        if self.rule == "overlap":
-            return HitRule(kind="overlap", min_overlap=self.min_overlap)
-        return replace(HIT if self.rule == "hit" else STRICT_HIT, margin_mm=self.margin_mm)
+        """Return the rule by which bags are made and scores are judged; numbers that are not set are its own."""
+        given = dict(self).items() - {("rule", self.rule), ("single_reader", self.single_reader)}
+        return make_hit_rule(self.rule, **{name: value for name, value in given if value is not None})
 
     @model_validator(mode="after")
-    def _complete(self) -> Hits:
+    def _complete(self) -> HitsBase:
         try:
             self.hit_rule()
         except InvalidInputError as error:
             raise ValueError(str(error)) from error
         return self
+
+
+def _make_hits() -> type[HitsBase]:
+    """Make the section out of the registry of hit rules: every number of any rule is a key."""
+    numbers = {one.name: one for rule in hit_rule_parameters().values() for one in rule}
+    owners = {
+        name: [rule for rule, own in hit_rule_parameters().items() if name in {one.name for one in own}]
+        for name in numbers
+    }
+    told = [f"rule\n    {'; '.join(f'{name}: {rule.sentence}' for name, rule in HIT_RULES.items())}."]
+    told += [
+        f"{name}\n    Of the rule {' or '.join(owners[name])}: {one.description}"
+        for name, one in numbers.items()
+    ]
+    told += ["single_reader\n    A candidate on an object of one reader: ignore, or fp. Both are reported."]
+    return create_model(
+        "Hits",
+        __base__=HitsBase,
+        __doc__="\n".join([str(HitsBase.__doc__), "", "Attributes", "----------", *told]),
+        **{
+            name: (float | None, Field(default=None, examples=[1.0 if one.default is None else one.default]))
+            for name, one in numbers.items()
+        },
+    )  # type: ignore[call-overload]
+
+
+if TYPE_CHECKING:
+
+    class Hits(HitsBase):
+        """The numbers of all hit rules."""
+
+else:
+    Hits = _make_hits()
 
 
 class Models(Section):
@@ -172,12 +185,12 @@ class Evaluation(Section):
     """
 
     fp_targets: FpTargets = Field(default_factory=lambda: [*FP_TARGETS])
-    n_bootstrap: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
-    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    n_bootstrap: Annotated[int, Field(ge=1, le=1_000_000)] = N_BOOTSTRAP
+    level: Annotated[float, Field(gt=0, lt=1)] = LEVEL
     size_bins_mm: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2)] = Field(
-        default_factory=lambda: [0.0, 10.0, 15.0, 20.0, 1000.0]
+        default_factory=lambda: [*SIZE_BINS_MM]
     )
-    chance_shifts: Annotated[int, Field(ge=1, le=10_000)] = 20
+    chance_shifts: Annotated[int, Field(ge=1, le=10_000)] = CHANCE_SHIFTS
 
     @field_validator("fp_targets", "size_bins_mm")
     @classmethod

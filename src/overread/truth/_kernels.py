@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from overread.kernel import kernel
 from overread.marks._kernels import overlap_one
 
-__all__ = ["fused_groups", "near_pairs", "star_groups"]
+__all__ = ["fuse_groups", "near_pairs", "star_groups"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -87,7 +87,7 @@ def average_of_sums(sums: FloatArray, ellipse: FloatArray) -> None:
 
 
 @kernel
-def fused_groups(
+def fuse_groups(
     starts: IntArray,
     ellipses: FloatArray,
     readers: IntArray,

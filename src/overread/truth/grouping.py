@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from overread.truth._kernels import fused_groups, star_groups
+from overread.truth._kernels import fuse_groups, star_groups
 from overread.truth.options import MergeOptions
 from overread.truth.pairs import Pairs
 
@@ -74,7 +74,7 @@ def fusion(
     order = np.lexsort((np.arange(len(images)), -areas, -confidence, images))
     starts = np.searchsorted(images[order], np.arange(images.max(initial=-1) + 2))
     readers = np.full_like(readers, -1) if options.same_reader_hits else readers
-    groups, averages = fused_groups(
+    groups, averages = fuse_groups(
         starts,
         ellipses[order],
         readers[order],

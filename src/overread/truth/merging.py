@@ -68,11 +68,11 @@ def merge_marks(
 def merge_objects(marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions) -> pd.DataFrame:
     """Merge validated marks into objects without probability and weight; golden means two readers."""
     arrays = MarkArrays.from_table(marks, options)
-    groups, ellipses = grouped(arrays, options)
+    groups, ellipses = group_marks(arrays, options)
     return truth_table(arrays, groups, ellipses, readings)
 
 
-def grouped(marks: MarkArrays, options: MergeOptions) -> tuple[IntArray, FloatArray]:
+def group_marks(marks: MarkArrays, options: MergeOptions) -> tuple[IntArray, FloatArray]:
     """Group of each mark, and each group's representative ellipse."""
     readers = None if options.same_reader_hits else marks.reader
     if options.method == "fusion":
@@ -89,11 +89,11 @@ def grouped(marks: MarkArrays, options: MergeOptions) -> tuple[IntArray, FloatAr
         else:
             groups = components(pairs, len(marks))
         if options.merge_coinciding:
-            groups = without_coinciding(marks, groups, options)
+            groups = merge_coinciding_groups(marks, groups, options)
     return groups, marks.ellipses[representatives(marks, groups, options)]
 
 
-def without_coinciding(marks: MarkArrays, groups: IntArray, options: MergeOptions) -> IntArray:
+def merge_coinciding_groups(marks: MarkArrays, groups: IntArray, options: MergeOptions) -> IntArray:
     """Merge groups with representatives that hit each other, whoever drew them, until none do."""
     while True:
         chosen = representatives(marks, groups, options)

@@ -66,7 +66,7 @@ def reader_statistics(
         warnings.warn(str(problem), stacklevel=2)
     options = options or MergeOptions()
     truth = merge_objects(marks, readings, options)
-    members = marked_objects(marks, truth)
+    members = objects_of_marks(marks, truth)
     counts = pd.DataFrame({"reader_id": sorted(readings["reader_id"].unique())})
     for name, table in (("n_readings", readings), ("n_marks", marks)):
         counts[name] = table["reader_id"].value_counts().reindex(counts["reader_id"], fill_value=0).to_numpy()
@@ -80,8 +80,8 @@ def reader_statistics(
         readers=pd.concat(
             [
                 counts,
-                with_rates(found, counts["n_readings"], prefix=""),
-                with_rates(pd.DataFrame(left_out, columns=list(COUNTS)), counts["n_readings"], prefix="loo_"),
+                add_rates(found, counts["n_readings"], prefix=""),
+                add_rates(pd.DataFrame(left_out, columns=list(COUNTS)), counts["n_readings"], prefix="loo_"),
             ],
             axis=1,
         ),
@@ -92,7 +92,7 @@ def reader_statistics(
 COUNTS = ("n_golden", "n_found", "n_false")
 
 
-def with_rates(counts: pd.DataFrame, n_readings: pd.Series[int], *, prefix: str) -> pd.DataFrame:
+def add_rates(counts: pd.DataFrame, n_readings: pd.Series[int], *, prefix: str) -> pd.DataFrame:
     """Add sensitivity and false positives per image to counts; NaN where there is nothing to find."""
     golden = counts["n_golden"].to_numpy(dtype=np.float64)
     rates = pd.DataFrame(
@@ -109,7 +109,7 @@ def with_rates(counts: pd.DataFrame, n_readings: pd.Series[int], *, prefix: str)
     return rates.add_prefix(prefix)
 
 
-def marked_objects(marks: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
+def objects_of_marks(marks: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     """One row per mark: its image, reader, object and whether that is golden."""
     members = truth[["image_id", "truth_id", "golden", "mark_ids"]].explode("mark_ids")
     members = members.rename(columns={"mark_ids": "mark_id"}).astype({"mark_id": "str"})

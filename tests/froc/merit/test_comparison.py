@@ -14,7 +14,7 @@ from overread.froc.merit.comparison import (
     compare_figures,
     estimate_figures,
     mixture,
-    placed_ratings,
+    place_ratings,
     whole_curve_figures,
 )
 from overread.froc.merit.figures_of_merit import CaseRatings, figure_of_merit
@@ -55,7 +55,7 @@ def test_ratings_of_a_matching():
 def test_places_keep_the_figure(figure):
     matching = simulated(np.random.default_rng(1))
     expected = figure_of_merit(case_ratings(matching), figure)
-    assert figure_of_merit(placed_ratings(matching), figure) == pytest.approx(expected, abs=1e-12)
+    assert figure_of_merit(place_ratings(matching), figure) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_interval_is_that_of_resampled_patients():
@@ -130,7 +130,7 @@ def test_a_much_better_model_is_told_apart_and_the_order_flips_the_sign():
 
 
 def test_swapping_every_case_swaps_the_models():
-    one, two = (placed_ratings(simulated(np.random.default_rng(seed))) for seed in (7, 8))
+    one, two = (place_ratings(simulated(np.random.default_rng(seed))) for seed in (7, 8))
     swapped = mixture(one, two, np.ones(60, dtype=bool))
     assert np.array_equal(swapped.highest_fp, two.highest_fp)
     assert np.array_equal(swapped.lesion_rating, two.lesion_rating)

@@ -14,7 +14,7 @@ from overread.froc.merit.figures_of_merit import (
     afroc_curve,
     figure_of_merit,
     jackknife_figures,
-    resampled_figures,
+    resample_figures,
 )
 
 FIGURES = ["AFROC", "wAFROC", "AFROC1", "wAFROC1"]
@@ -93,7 +93,7 @@ def test_case_counts_are_copies_of_cases(figure):
     )
     counts = np.stack([np.bincount(drawn, minlength=12), np.ones(12), np.zeros(12)])
     expected = [figure_of_merit(repeated, figure), figure_of_merit(ratings, figure), np.nan]
-    np.testing.assert_allclose(resampled_figures(ratings, figure, counts), expected, atol=1e-12)
+    np.testing.assert_allclose(resample_figures(ratings, figure, counts), expected, atol=1e-12)
 
 
 def test_one_lesion_a_case_is_the_area_under_the_roc():
@@ -140,8 +140,8 @@ def one_case(fp=1.0, case=0, rating=1.0, weight=None):
         (lambda: figure_of_merit(one_case(case=[], rating=[])), "needs lesions"),
         (lambda: figure_of_merit(one_case()), "use wAFROC1"),
         (lambda: figure_of_merit(one_case(), "AUC"), "unknown figure"),
-        (lambda: resampled_figures(one_case(), "AFROC", [[-1]]), "at least 0"),
-        (lambda: resampled_figures(one_case(), "AFROC", [1]), "rows of 1"),
+        (lambda: resample_figures(one_case(), "AFROC", [[-1]]), "at least 0"),
+        (lambda: resample_figures(one_case(), "AFROC", [1]), "rows of 1"),
         (lambda: jackknife_figures(one_case(), "AFROC1"), "none"),
         (lambda: jackknife_figures(one_case(), "AFROC1", patients=["a", "b"]), "one id"),
     ],

@@ -28,7 +28,7 @@ from overread.errors import FormatError
 from overread.files.strict_json import read_json
 from overread.images.files import IMAGE_ENDINGS
 
-__all__ = ["BoxFile", "BoxMode", "JsonFormat", "read_box_file"]
+__all__ = ["Box", "BoxFile", "BoxMode", "JsonFormat", "read_box_file"]
 
 JsonFormat = Literal["coco", "monai", "nndetection"]
 BoxMode = Literal["xyxy", "xxyy", "xywh", "ccwh"]
@@ -73,7 +73,7 @@ def read_box_file(
     """
     file = Path(path)
     data = box_json(file)
-    kind = format or recognized(data, file)
+    kind = format or recognize_format(data, file)
     if kind not in get_args(JsonFormat):
         raise FormatError(f"{file}: unknown format {kind!r}; one of {', '.join(get_args(JsonFormat))}")
     if kind == "coco":
@@ -91,7 +91,7 @@ def box_json(path: Path) -> Any:
         raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def recognized(data: Any, path: Path) -> JsonFormat:
+def recognize_format(data: Any, path: Path) -> JsonFormat:
     """Format whose structure a file has."""
     first = data[0] if isinstance(data, list) and data else None
     if isinstance(first, dict) and "bbox" in first:
@@ -123,12 +123,12 @@ def coco_boxes(data: Any, path: Path) -> BoxFile:
     if isinstance(data, dict):
         images = tuple(
             plain_id(field(image, "id", f"{path}, images[{i}]"), f"{path}, images[{i}]")
-            for i, image in enumerate(listed(data.get("images"), f"{path}, images"))
+            for i, image in enumerate(require_list(data.get("images"), f"{path}, images"))
         )
         refuse_repeats(images, f"{path}, images")
     name, entries = ("annotations", data.get("annotations")) if isinstance(data, dict) else ("entry", data)
     boxes = []
-    for i, entry in enumerate(listed(entries, f"{path}, {name}")):
+    for i, entry in enumerate(require_list(entries, f"{path}, {name}")):
         place = f"{path}, {name}[{i}]"
         if field(entry, "bbox", place) and entry.get("iscrowd"):
             raise FormatError(f"{place}: a crowd region is no lesion; remove it from the file")
@@ -141,7 +141,7 @@ def coco_boxes(data: Any, path: Path) -> BoxFile:
                 place=place,
             )
         )
-    return BoxFile(path, "coco", capped(boxes, path), images)
+    return BoxFile(path, "coco", cap_boxes(boxes, path), images)
 
 
 def monai_boxes(data: Any, path: Path, box_mode: BoxMode | None) -> BoxFile:
@@ -160,14 +160,14 @@ def monai_boxes(data: Any, path: Path, box_mode: BoxMode | None) -> BoxFile:
             image_id, field(entry, "box", place), scores, entry.get("label"), box_mode, place
         )
     refuse_repeats(images, str(path))
-    return BoxFile(path, "monai", capped(boxes, path), tuple(images))
+    return BoxFile(path, "monai", cap_boxes(boxes, path), tuple(images))
 
 
 def monai_entries(data: Any, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Entries of all lists of a MONAI file, each with its place."""
     lists = data.items() if isinstance(data, dict) else [("entry", data)]
     for name, entries in lists:
-        for i, entry in enumerate(listed(entries, f"{path}, {name}")):
+        for i, entry in enumerate(require_list(entries, f"{path}, {name}")):
             yield f"{path}, {name}[{i}]", entry
 
 
@@ -192,7 +192,7 @@ def nndetection_boxes(data: Any, path: Path) -> BoxFile:
                 where = f"{place}, {key!r}"
                 one = [field(part, "box", where)], [field(part, "score", where)], [part.get("label")]
                 boxes += parallel_boxes(case, *one, None, where)
-    return BoxFile(path, "nndetection", capped(boxes, path), tuple(cases))
+    return BoxFile(path, "nndetection", cap_boxes(boxes, path), tuple(cases))
 
 
 def is_instance(part: Any) -> bool:
@@ -204,9 +204,9 @@ def parallel_boxes(
     image_id: str, boxes: Any, scores: Any, labels: Any, box_mode: BoxMode | None, place: str
 ) -> list[Box]:
     """Boxes of one image from lists of equal length; ``box_mode`` None is nnDetection's."""
-    written = listed(boxes, f"{place}, boxes")
-    rated = listed(scores, f"{place}, scores")
-    named = [""] * len(written) if labels is None else listed(labels, f"{place}, labels")
+    written = require_list(boxes, f"{place}, boxes")
+    rated = require_list(scores, f"{place}, scores")
+    named = [""] * len(written) if labels is None else require_list(labels, f"{place}, labels")
     if not len(written) == len(rated) == len(named):
         raise FormatError(f"{place}: {len(written)} boxes, {len(rated)} scores and {len(named)} labels")
     results = []
@@ -219,7 +219,7 @@ def parallel_boxes(
 
 def corners(box: Any, mode: BoxMode, place: str) -> tuple[float, float, float, float]:
     """x_min, y_min, x_max, y_max of a box written in a mode."""
-    values = [number(value, place) for value in listed(box, f"{place}, box")]
+    values = [number(value, place) for value in require_list(box, f"{place}, box")]
     if len(values) != 4:
         hint = "; boxes in 3-D cannot be compared with marks on a radiograph" if len(values) == 6 else ""
         raise FormatError(f"{place}: a box has 4 numbers, not {len(values)}{hint}")
@@ -234,12 +234,12 @@ def corners(box: Any, mode: BoxMode, place: str) -> tuple[float, float, float, f
         found = a - c / 2, b - d / 2, a + c / 2, b + d / 2
     else:
         raise FormatError(f"{place}: unknown box mode {mode!r}; one of {', '.join(get_args(BoxMode))}")
-    return ordered(found, place)
+    return require_sides(found, place)
 
 
 def array_corners(box: Any, place: str) -> tuple[float, float, float, float]:
     """Corners of an nnDetection box, without its margin and without the slice axis of a flat image."""
-    values = [number(value, place) for value in listed(box, f"{place}, box")]
+    values = [number(value, place) for value in require_list(box, f"{place}, box")]
     if len(values) == 6:
         if not -1 <= values[0] <= values[2] <= 1:
             raise FormatError(f"{place}: the box spans several slices; only images of one slice can be used")
@@ -247,10 +247,10 @@ def array_corners(box: Any, place: str) -> tuple[float, float, float, float]:
     if len(values) != 4:
         raise FormatError(f"{place}: a box has 4 numbers, or 6 in an image of one slice, not {len(values)}")
     top, left, bottom, right = values
-    return ordered((left + 1, top + 1, right, bottom), place)
+    return require_sides((left + 1, top + 1, right, bottom), place)
 
 
-def ordered(found: tuple[float, float, float, float], place: str) -> tuple[float, float, float, float]:
+def require_sides(found: tuple[float, float, float, float], place: str) -> tuple[float, float, float, float]:
     """Corners of a box with positive sides."""
     x_min, y_min, x_max, y_max = found
     if not (x_max > x_min and y_max > y_min):
@@ -267,7 +267,7 @@ def field(entry: Any, key: str, place: str) -> Any:
     return entry[key]
 
 
-def listed(value: Any, place: str) -> Sequence[Any]:
+def require_list(value: Any, place: str) -> Sequence[Any]:
     """Value that is a list."""
     if not isinstance(value, list):
         raise FormatError(f"{place}: a list is needed, not {type(value).__name__}")
@@ -302,7 +302,7 @@ def refuse_repeats(images: Sequence[str], place: str) -> None:
         raise FormatError(f"{place}: image {twice[:60]!r} is listed twice")
 
 
-def capped(boxes: list[Box], path: Path) -> tuple[Box, ...]:
+def cap_boxes(boxes: list[Box], path: Path) -> tuple[Box, ...]:
     """Boxes, unless there are more than any study has."""
     if len(boxes) > MAX_BOXES:
         raise FormatError(

@@ -142,11 +142,11 @@ def read_detections(
         return detections_of_table(read_by_schema(file, DETECTIONS), file, spacing, score_columns)
     boxes = chosen_category(read_box_file(file, format, box_mode=box_mode), category)
     written = box_frame(boxes, units)
-    frame = placed(written, str(file), spacing)
+    frame = place_in_mm(written, str(file), spacing)
     if missing := [box.place for box in boxes.boxes if box.score is None]:
         raise FormatError(f"{missing[0]}: no score; is this a file of ground truth?")
     scores = np.array([box.score for box in boxes.boxes], dtype=np.float64)
-    return assembled(frame, {model or "score": scores}, boxes.images, in_px=is_in_px(written))
+    return assemble_detections(frame, {model or "score": scores}, boxes.images, in_px=is_in_px(written))
 
 
 def read_positions(path: str | Path, *, spacing: Spacing | None = None) -> Detections:
@@ -157,7 +157,7 @@ def read_positions(path: str | Path, *, spacing: Spacing | None = None) -> Detec
     frame = read_by_schema(file, DETECTIONS)
     if position_kind(frame) is None:
         raise TableError(f"{file}: no positions; give x_mm and y_mm, x_px and y_px, or boxes")
-    return assembled(placed(frame, str(file), spacing), {}, None, in_px=is_in_px(frame))
+    return assemble_detections(place_in_mm(frame, str(file), spacing), {}, None, in_px=is_in_px(frame))
 
 
 def read_foreign_truth(
@@ -182,20 +182,20 @@ def read_foreign_truth(
     unknown = sorted({box.image_id for box in boxes.boxes} - set(boxes.images))
     if unknown:
         raise FormatError(f"{file}: image {unknown[0]!r} has annotations and is not under 'images'")
-    frame = placed(box_frame(boxes, "px"), str(file), spacing)
-    return ForeignTruth(with_ids(frame, "truth_id"), boxes.images, in_px=True)
+    frame = place_in_mm(box_frame(boxes, "px"), str(file), spacing)
+    return ForeignTruth(add_ids(frame, "truth_id"), boxes.images, in_px=True)
 
 
 def read_by_schema(path: Path, schema: Schema) -> pd.DataFrame:
     """Table whose id column may be missing: rows are then numbered."""
     scan: TableScan = scan_csv(path, schema) if path.suffix.lower() == ".csv" else scan_parquet(path, schema)
     raise_for_errors(scan.problems)
-    frame = with_ids(scan.frame, schema.key[1])
+    frame = add_ids(scan.frame, schema.key[1])
     raise_for_errors(duplicated_rows(frame, schema, str(path)))
     return frame
 
 
-def with_ids(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+def add_ids(frame: pd.DataFrame, column: str) -> pd.DataFrame:
     """Frame whose rows have an id; where the column is missing, their number."""
     if column in frame.columns:
         return frame
@@ -209,8 +209,8 @@ def detections_of_table(
     chosen = list(score_columns or default_score_columns(frame, path))
     scores = {name: score_values(frame, name, path) for name in chosen}
     if position_kind(frame) is None:
-        return assembled(frame, scores, None)
-    return assembled(placed(frame, str(path), spacing), scores, None, in_px=is_in_px(frame))
+        return assemble_detections(frame, scores, None)
+    return assemble_detections(place_in_mm(frame, str(path), spacing), scores, None, in_px=is_in_px(frame))
 
 
 def default_score_columns(frame: pd.DataFrame, path: Path) -> list[str]:
@@ -255,7 +255,7 @@ def truth_of_table(frame: pd.DataFrame, path: Path, spacing: Spacing | None) -> 
             ", ".join(names) for key, names in POSITIONS.items() if not key.startswith("point")
         )
         raise TableError(f"{path}: ground truth needs a place and a size; columns of one of: {wanted}")
-    return placed(frame, str(path), spacing)
+    return place_in_mm(frame, str(path), spacing)
 
 
 def position_kind(frame: pd.DataFrame) -> str | None:
@@ -268,7 +268,7 @@ def is_in_px(frame: pd.DataFrame) -> bool:
     return (position_kind(frame) or "").endswith("px")
 
 
-def placed(frame: pd.DataFrame, place: str, spacing: Spacing | None) -> pd.DataFrame:
+def place_in_mm(frame: pd.DataFrame, place: str, spacing: Spacing | None) -> pd.DataFrame:
     """Frame with x_mm, y_mm, radius_mm and the ellipse columns, whatever it was given with."""
     kind = position_kind(frame)
     assert kind is not None
@@ -369,7 +369,7 @@ def chosen_category(boxes: BoxFile, category: str | None) -> BoxFile:
     return BoxFile(boxes.path, boxes.format, kept, boxes.images)
 
 
-def assembled(
+def assemble_detections(
     frame: pd.DataFrame,
     scores: Mapping[str, FloatArray],
     images: tuple[str, ...] | None,
@@ -377,7 +377,7 @@ def assembled(
     in_px: bool = False,
 ) -> Detections:
     """Tables of candidates and scores with the same rows."""
-    named = with_ids(frame, "candidate_id")
+    named = add_ids(frame, "candidate_id")
     keys = named[["image_id", "candidate_id"]]
     where = [name for name in ("x_mm", "y_mm", "radius_mm") if name in named.columns]
     return Detections(

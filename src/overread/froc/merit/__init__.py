@@ -1,1 +1,44 @@
-"""Figures of merit of whole curves, and inference for readers and cases."""
+"""Figures of merit of whole curves: one model, two models, readers x modalities, and how many cases they need."""
+
+from overread.froc.merit.comparison import (
+    FigureComparison,
+    FigureEstimate,
+    case_ratings,
+    compare_figures,
+    estimate_figures,
+    whole_curve_figures,
+)
+from overread.froc.merit.figures_of_merit import (
+    AfrocCurve,
+    CaseRatings,
+    FigureOfMerit,
+    afroc_curve,
+    figure_of_merit,
+    jackknife_figures,
+)
+from overread.froc.merit.obuchowski_rockette import ReaderStudy, obuchowski_rockette
+from overread.froc.merit.planning import PairedPRange, gts_needed, paired_p_range
+from overread.froc.merit.reader_study import reader_study
+from overread.froc.merit.verdict import verdict
+
+__all__ = [
+    "AfrocCurve",
+    "CaseRatings",
+    "FigureComparison",
+    "FigureEstimate",
+    "FigureOfMerit",
+    "PairedPRange",
+    "ReaderStudy",
+    "afroc_curve",
+    "case_ratings",
+    "compare_figures",
+    "estimate_figures",
+    "figure_of_merit",
+    "gts_needed",
+    "jackknife_figures",
+    "obuchowski_rockette",
+    "paired_p_range",
+    "reader_study",
+    "verdict",
+    "whole_curve_figures",
+]

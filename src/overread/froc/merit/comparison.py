@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from overread.errors import InvalidInputError
 from overread.froc.bootstraps import patient_counts, patients_of_measures
 from overread.froc.comparison import FrocPlaces, check_same_cases
+from overread.froc.defaults import LEVEL, N_BOOTSTRAP
 from overread.froc.intervals import ROUNDING, score_interval, standard_interval
 from overread.froc.matching import Matching
 from overread.froc.merit.figures_of_merit import (
     CaseRatings,
     FigureOfMerit,
     figure_of_merit,
-    resampled_figures,
+    resample_figures,
 )
 
 __all__ = [
@@ -75,9 +76,9 @@ def estimate_figures(
     matching: Matching,
     figures: Sequence[FigureOfMerit] = ("AFROC", "wAFROC"),
     *,
-    n_bootstrap: int = 1000,
+    n_bootstrap: int = N_BOOTSTRAP,
     seed: int = 0,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> tuple[FigureEstimate, ...]:
     """Estimate figures of merit, each with an interval from resampled patients.
 
@@ -90,7 +91,7 @@ def estimate_figures(
     results = []
     for figure in figures:
         estimate = figure_of_merit(ratings, figure)
-        replicates = replicated(matching, ratings, figure, n_bootstrap, seed)[:, None]
+        replicates = replicate_figure(matching, ratings, figure, n_bootstrap, seed)[:, None]
         lower, upper = score_interval(np.array([estimate]), replicates, n_units if n_units > 1 else 0, level)
         results.append(FigureEstimate(figure, estimate, float(lower[0]), float(upper[0]), level))
     return tuple(results)
@@ -101,10 +102,10 @@ def compare_figures(
     second: Matching,
     figures: Sequence[FigureOfMerit] = ("AFROC", "wAFROC"),
     *,
-    n_bootstrap: int = 1000,
-    n_permutations: int = 1000,
+    n_bootstrap: int = N_BOOTSTRAP,
+    n_permutations: int = N_BOOTSTRAP,
     seed: int = 0,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> tuple[FigureComparison, ...]:
     """Compare two models' figures of merit on the same images and targets.
 
@@ -118,7 +119,7 @@ def compare_figures(
     results = []
     for figure in figures:
         one, two = (figure_of_merit(ratings, figure) for ratings in pair)
-        replicates = [replicated(first, ratings, figure, n_bootstrap, seed) for ratings in pair]
+        replicates = [replicate_figure(first, ratings, figure, n_bootstrap, seed) for ratings in pair]
         differences = (replicates[1] - replicates[0])[:, None]
         interval = standard_interval(np.array([two - one]), differences, n_units, level)
         results.append(
@@ -137,12 +138,12 @@ def compare_figures(
     return tuple(results)
 
 
-def replicated(
+def replicate_figure(
     matching: Matching, ratings: CaseRatings, figure: FigureOfMerit, n_bootstrap: int, seed: int
 ) -> FloatArray:
     """Figures of resampled patients; NaN where a replicate has no denominator."""
     blocks = [
-        resampled_figures(ratings, figure, counts[:, matching.patients])
+        resample_figures(ratings, figure, counts[:, matching.patients])
         for counts in patient_counts(matching.n_patients, n_bootstrap, seed)
     ]
     return np.concatenate(blocks)
@@ -157,7 +158,7 @@ def permutation_p_value(
     """
     if n_permutations < 1:
         raise InvalidInputError(f"n_permutations={n_permutations}: need at least 1")
-    one, two = placed_ratings(first), placed_ratings(second)
+    one, two = place_ratings(first), place_ratings(second)
     observed = abs(figure_of_merit(two, figure) - figure_of_merit(one, figure))
     generator = np.random.default_rng(seed)
     as_far = 1
@@ -170,7 +171,7 @@ def permutation_p_value(
     return as_far / (n_permutations + 1)
 
 
-def placed_ratings(matching: Matching) -> CaseRatings:
+def place_ratings(matching: Matching) -> CaseRatings:
     """Ratings on the scale of the model's own FROC curve: minus the place of each event."""
     places = FrocPlaces.of(matching, None)
     highest = np.full(matching.n_images, -np.inf)

@@ -36,6 +36,8 @@ __all__ = [
     "afroc_curve",
     "figure_of_merit",
     "jackknife_figures",
+    "patient_groups",
+    "resample_figures",
 ]
 
 FigureOfMerit = Literal["AFROC", "wAFROC", "AFROC1", "wAFROC1"]
@@ -76,7 +78,7 @@ class CaseRatings:
                 "give one of each for every lesion"
             )
         if self.lesion_weight is not None:
-            object.__setattr__(self, "lesion_weight", self.checked_weights(self.lesion_weight))
+            object.__setattr__(self, "lesion_weight", self.check_weights(self.lesion_weight))
 
     @property
     def n_cases(self) -> int:
@@ -94,7 +96,7 @@ class CaseRatings:
             return self.lesion_weight
         return 1.0 / self.lesions_per_case[self.lesion_case]
 
-    def checked_weights(self, weights: ArrayLike) -> FloatArray:
+    def check_weights(self, weights: ArrayLike) -> FloatArray:
         """Weights as floats, each at least 0 and summing to 1 within every case."""
         checked = np.asarray(weights, dtype=np.float64)
         if checked.shape != self.lesion_rating.shape or not np.all(checked >= 0):
@@ -138,7 +140,7 @@ def figure_of_merit(ratings: CaseRatings, figure: FigureOfMerit = "wAFROC") -> f
     return float(weight @ placements(ratings.highest_fp, fp_count, ratings.lesion_rating) / (n * total))
 
 
-def resampled_figures(ratings: CaseRatings, figure: FigureOfMerit, case_counts: ArrayLike) -> FloatArray:
+def resample_figures(ratings: CaseRatings, figure: FigureOfMerit, case_counts: ArrayLike) -> FloatArray:
     """Return theta of resampled cases, one for each row of counts.
 
     Parameters
@@ -155,7 +157,7 @@ def resampled_figures(ratings: CaseRatings, figure: FigureOfMerit, case_counts: 
         NaN where a replicate has no lesions, or no cases that give false positives.
     """
     check_figure(figure)
-    counts = checked_counts(case_counts, ratings.n_cases)
+    counts = check_counts(case_counts, ratings.n_cases)
     order = np.argsort(ratings.highest_fp, kind="stable")
     below = np.searchsorted(ratings.highest_fp[order], ratings.lesion_rating, side="left")
     up_to = np.searchsorted(ratings.highest_fp[order], ratings.lesion_rating, side="right")
@@ -289,7 +291,7 @@ def case_positions(values: ArrayLike, n_cases: int) -> IndexArray:
     return array.astype(np.intp)
 
 
-def checked_counts(values: ArrayLike, n_cases: int) -> FloatArray:
+def check_counts(values: ArrayLike, n_cases: int) -> FloatArray:
     """How often each case counts, as floats, none negative."""
     counts = np.asarray(values, dtype=np.float64)
     if counts.ndim != 2 or counts.shape[1] != n_cases or not np.all(np.isfinite(counts) & (counts >= 0)):

@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from overread.errors import InvalidInputError
+from overread.froc.defaults import LEVEL
 
 __all__ = [
     "Difference",
@@ -149,7 +150,7 @@ def obuchowski_rockette(
     readers: Sequence[str] | None = None,
     figure: str = "figure of merit",
     random: RandomEffects = "readers and cases",
-    level: float = 0.95,
+    level: float = LEVEL,
     n_cases: int | None = None,
 ) -> ReaderStudy:
     """Infer from any table of figures of merit and the covariance of its cells.
@@ -165,10 +166,10 @@ def obuchowski_rockette(
     figure, random, level, n_cases
         Carried into the result; ``random`` and ``level`` as in :func:`overread.froc.merit.reader_study`.
     """
-    theta = checked_figures(figures, random, level)
+    theta = check_figures(figures, random, level)
     mean_squares = table_mean_squares(theta)
-    errors = None if covariance is None else mean_covariances(checked_covariance(covariance, theta.shape))
-    names = checked_names(modalities, theta.shape[0], "modalities")
+    errors = None if covariance is None else mean_covariances(check_covariance(covariance, theta.shape))
+    names = check_names(modalities, theta.shape[0], "modalities")
     error_term, df2 = denominator(mean_squares, errors, theta.shape, random)
     statistic, p_value = overall_test(mean_squares.modality, error_term, theta.shape[0] - 1, df2, random)
     return ReaderStudy(
@@ -176,7 +177,7 @@ def obuchowski_rockette(
         random=random,
         level=level,
         modalities=names,
-        readers=checked_names(readers, theta.shape[1], "readers"),
+        readers=check_names(readers, theta.shape[1], "readers"),
         figures=theta,
         components=None if errors is None else variance_components(mean_squares, errors, theta.shape[0]),
         statistic=statistic,
@@ -333,7 +334,7 @@ def t_quantile(probability: float, df: float) -> float:
     return float(ndtri(probability) if np.isinf(df) else stdtrit(df, probability))
 
 
-def checked_figures(figures: ArrayLike, random: RandomEffects, level: float) -> FloatArray:
+def check_figures(figures: ArrayLike, random: RandomEffects, level: float) -> FloatArray:
     """Figures as floats, with enough modalities and readers for the question asked."""
     theta = np.asarray(figures, dtype=np.float64)
     if random not in get_args(RandomEffects):
@@ -354,7 +355,7 @@ def checked_figures(figures: ArrayLike, random: RandomEffects, level: float) -> 
     return theta
 
 
-def checked_covariance(covariance: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+def check_covariance(covariance: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     """Covariance of the cells, finite and of the right shape."""
     array = np.asarray(covariance, dtype=np.float64)
     if array.shape != shape + shape or not np.all(np.isfinite(array)):
@@ -364,7 +365,7 @@ def checked_covariance(covariance: ArrayLike, shape: tuple[int, ...]) -> FloatAr
     return array
 
 
-def checked_names(names: Sequence[str] | None, count: int, what: str) -> tuple[str, ...]:
+def check_names(names: Sequence[str] | None, count: int, what: str) -> tuple[str, ...]:
     """Names, all different, as many as there are rows or columns."""
     chosen = tuple(str(i + 1) for i in range(count)) if names is None else tuple(names)
     if len(chosen) != count or len(set(chosen)) != count:

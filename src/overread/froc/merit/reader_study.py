@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from overread.errors import InvalidInputError
+from overread.froc.defaults import LEVEL
 from overread.froc.merit.figures_of_merit import (
     CaseRatings,
     FigureOfMerit,
@@ -26,7 +27,7 @@ def reader_study(
     *,
     random: RandomEffects = "readers and cases",
     patients: ArrayLike | None = None,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> ReaderStudy:
     """Compare modalities that the same readers used on the same cases.
 
@@ -47,7 +48,7 @@ def reader_study(
     level
         Level of the intervals.
     """
-    modalities, readers = crossed_names(ratings)
+    modalities, readers = check_crossed(ratings)
     cells = [ratings[modality][reader] for modality in modalities for reader in readers]
     check_same_cases(cells, [(modality, reader) for modality in modalities for reader in readers])
     shape = (len(modalities), len(readers))
@@ -67,7 +68,7 @@ def reader_study(
     )
 
 
-def crossed_names(
+def check_crossed(
     ratings: Mapping[str, Mapping[str, CaseRatings]],
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of modalities and readers; every reader must have used every modality."""

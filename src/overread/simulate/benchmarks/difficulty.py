@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.froc import match, operating_points
+from overread.froc import Counting, match, operating_points
 from overread.truth import HIT, candidate_hits
 
 __all__ = ["Difficulty", "curvature_spots", "measure_difficulty"]
@@ -25,6 +25,7 @@ APART_MM = 2.5
 SPOTS = 100
 AT = 60
 FP_PER_IMAGE = 0.5
+COUNTING = Counting(single_reader="fp")
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def measure_difficulty(
         clean.append(named(without, image_id))
     shown = pd.concat(found, ignore_index=True)
     golden = truth[truth["golden"]].reset_index(drop=True)
-    matching = match(shown, truth, pd.DataFrame({"image_id": ids}), scores="response")
+    matching = match(shown, truth, pd.DataFrame({"image_id": ids}), scores="response", counting=COUNTING)
     points = operating_points(matching, fp_targets=[FP_PER_IMAGE])
     return Difficulty(
         len(golden),

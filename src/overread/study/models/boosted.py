@@ -32,7 +32,9 @@ class BoostedSettings(Section):
         Accepted loss of sensitivity for a setting with fewer features.
     """
 
-    n_trees: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=1)] = [50, 100, 200]
+    n_trees: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=1)] = Field(
+        default_factory=lambda: [50, 100, 200]
+    )
     learning_rate: Positive = 0.05
     max_leaves: Annotated[int, Field(ge=2, le=1000)] = 15
     min_instances: Annotated[int, Field(ge=1)] = 20

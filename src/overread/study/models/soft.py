@@ -10,7 +10,8 @@ import numpy as np
 from pydantic import Field
 
 from overread.files.records import to_json
-from overread.froc import LambdaChoice, choose_lambda
+from overread.froc import LambdaChoice, LambdaRule, PathModels, ScoredSplit, choose_lambda
+from overread.froc.defaults import LAMBDA_FP_TARGETS
 from overread.models import SoftMILLogisticRegression, SoftMILPath
 from overread.study.cohort import Split
 from overread.study.models.plug import StudyModel, Tuned, score_linearly
@@ -48,11 +49,13 @@ class SoftSettings(Section):
         Starts of the last fit.
     """
 
-    normalizations: Annotated[list[Normalization], Field(min_length=1)] = ["bags", "class"]
+    normalizations: Annotated[list[Normalization], Field(min_length=1)] = Field(
+        default_factory=lambda: ["bags", "class"]
+    )
     n_lambdas: Annotated[int, Field(ge=1, le=1000)] = 30
     min_ratio: Annotated[float, Field(gt=0, lt=1)] = 0.02
     divide_by_features: bool = False
-    choice_fp_targets: FpTargets = Field(default_factory=lambda: [0.5, 1.0])
+    choice_fp_targets: FpTargets = Field(default_factory=lambda: [*LAMBDA_FP_TARGETS])
     tolerance: Fraction = 0.02
     max_gap: Fraction = 0.05
     pick: Literal["sparsest", "best"] = "sparsest"
@@ -142,24 +145,24 @@ def choose_penalty(
     paths: Mapping[str, SoftMILPath], training: Split, validation: Split, settings: Any
 ) -> LambdaChoice:
     """Choose penalty and normalization by the paper's rule (section 6.1)."""
-    scores = [
-        np.column_stack(
-            [score_linearly(path.coefs_.T, path.intercepts_, split.features) for path in paths.values()]
+    training_scores, validation_scores = (
+        ScoredSplit(
+            split.matching,
+            np.column_stack(
+                [score_linearly(path.coefs_.T, path.intercepts_, split.features) for path in paths.values()]
+            ),
         )
         for split in (training, validation)
-    ]
+    )
+    soft = settings.soft
+    rule = LambdaRule(
+        fp_targets=soft.choice_fp_targets, tolerance=soft.tolerance, max_gap=soft.max_gap, pick=soft.pick
+    )
     return choose_lambda(
-        training.matching,
-        validation.matching,
-        training_scores=scores[0],
-        validation_scores=scores[1],
-        lambdas=np.concatenate([path.lambdas_ for path in paths.values()]),
-        n_features=np.concatenate([path.n_features_ for path in paths.values()]),
-        normalizations=[name for name, path in paths.items() for _ in path.lambdas_],
-        fp_targets=settings.soft.choice_fp_targets,
-        tolerance=settings.soft.tolerance,
-        max_gap=settings.soft.max_gap,
-        pick=settings.soft.pick,
+        PathModels.of_paths(paths),
+        training_scores,
+        validation_scores,
+        rule,
         n_bootstrap=settings.evaluation.n_bootstrap,
         seed=settings.seed,
     )

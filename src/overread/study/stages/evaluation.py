@@ -262,7 +262,7 @@ def evaluate_counting(name: str, treatment: Any, inputs: Inputs, points: pd.Data
         test=evaluate_set(matched.test, settings, SLIDER),
         locked=evaluate_locked(matched.test, own, settings),
         by_size=evaluate_by_size(matched.test, own, settings) if is_shown else pd.DataFrame(),
-        chance=evaluate_chance(inputs["cohort"].split("test"), matched.test, treatment, settings),
+        chance=evaluate_chance(inputs["cohort"].split("test"), matched.test, settings),
     )
 
 
@@ -362,7 +362,7 @@ def evaluate_by_size(test: Matching, points: pd.DataFrame, settings: Any) -> pd.
     return table
 
 
-def evaluate_chance(split: Split, test: Matching, treatment: Any, settings: Any) -> ChanceLevel | None:
+def evaluate_chance(split: Split, test: Matching, settings: Any) -> ChanceLevel | None:
     """Compare with candidates moved to other images."""
     if not test.n_gts or test.candidate_scores is None:
         return None
@@ -371,11 +371,10 @@ def evaluate_chance(split: Split, test: Matching, treatment: Any, settings: Any)
         split.truth,
         split.images,
         scores=test.candidate_scores,
-        rule=split.rule,
+        counting=test.counting,
         fp_targets=settings.evaluation.fp_targets,
         n_shifts=settings.evaluation.chance_shifts,
         seed=settings.seed,
-        single_reader=treatment,
     )
 
 

@@ -92,7 +92,8 @@ def make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
     """Bring the shards up to date; nothing is returned where nothing was to be done."""
     folder = workshop.folder
     digests = FileDigests(folder.path("file_digests.json"))
-    given = inputs["input/candidates"] if "input/candidates" in inputs else None
+    # Not inputs.get: it would hide a name that was not declared.
+    given = inputs["input/candidates"] if "input/candidates" in inputs else None  # noqa: SIM401
     jobs = make_jobs(
         inputs["input/images"],
         inputs["input/folder"],

@@ -43,7 +43,7 @@ class MatchedScores:
     def under(self, single_reader: str) -> MatchedScores:
         """Return the same scores under a treatment of single-reader GTs."""
         sets = (self.training, self.out_of_fold, self.test)
-        return MatchedScores(*(matching.with_options(single_reader=single_reader) for matching in sets))
+        return MatchedScores(*(matching.with_counting(single_reader=single_reader) for matching in sets))
 
     def source(self, name: str) -> Matching:
         """Return the matching that thresholds are taken from."""

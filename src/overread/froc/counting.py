@@ -1,0 +1,81 @@
+"""The counting convention: what a hit is, and what hits and misses count as.
+
+Functions take it, commands and study settings are made from it (``docs/froc.md`` has an example of each choice).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, get_args, get_type_hints
+
+from overread.errors import InvalidInputError
+from overread.froc.defaults import SINGLE_READER, SingleReader
+from overread.truth.hit_rules import HIT, HitRule
+
+__all__ = ["Counting"]
+
+# Fingerprints and locks hold every parameter of the first three rules, as one class had them all once.
+RECORDED_PARAMETERS = {
+    "scale": 1.0,
+    "min_semi_axis_mm": 5.0,
+    "margin_mm": 0.0,
+    "max_distance_mm": None,
+    "min_overlap": None,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting:
+    """What a hit is and how hits are counted.
+
+    Attributes
+    ----------
+    rule
+        When a candidate hits a GT; None where another tool matched them.
+    single_reader
+        A candidate that hits only GTs of one reader: ``"ignore"`` counts it as nothing, ``"fp"`` as a false
+        positive (the paper read literally), ``"hit"`` makes those GTs targets like the golden ones.
+    extra_hits
+        Of several candidates on one GT the best score counts; the others are nothing (``"ignore"``) or false
+        positives (``"fp"``). A candidate that is the best of any of its GTs is never an extra one.
+    shared_candidates
+        A candidate on several GTs finds ``"all"`` of them, or only the ``"nearest"`` (distance over size).
+    """
+
+    rule: HitRule | None = field(default=HIT, metadata={"description": "What a hit is."})
+    single_reader: SingleReader = field(
+        default=SINGLE_READER,
+        metadata={
+            "description": "Candidates that hit only GTs of one reader: false positives, nothing, or hits."
+        },
+    )
+    extra_hits: Literal["ignore", "fp"] = field(
+        default="ignore",
+        metadata={"description": "Further candidates on a GT that was found: nothing, or false positives."},
+    )
+    shared_candidates: Literal["all", "nearest"] = field(
+        default="all",
+        metadata={"description": "A candidate on several GTs finds all of them, or the nearest."},
+    )
+
+    def __post_init__(self) -> None:
+        for name, allowed in self.choices().items():
+            value = getattr(self, name)
+            if value not in allowed:
+                raise InvalidInputError(f"{name}={value!r}: use one of {', '.join(map(repr, allowed))}")
+
+    @classmethod
+    def choices(cls) -> dict[str, tuple[str, ...]]:
+        """Words that each option beside the rule may have."""
+        hints = get_type_hints(cls)
+        return {one.name: get_args(hints[one.name]) for one in fields(cls) if one.name != "rule"}
+
+    def rule_record(self) -> dict[str, Any] | None:
+        """Plain record of the rule, for files and hashes."""
+        if self.rule is None:
+            return None
+        return {"kind": self.rule.kind, **RECORDED_PARAMETERS, **asdict(self.rule)}
+
+    def option_record(self) -> dict[str, str]:
+        """Plain record of the options beside the rule, for files and hashes."""
+        return {name: getattr(self, name) for name in self.choices()}

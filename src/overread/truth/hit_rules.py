@@ -1,0 +1,266 @@
+"""What a hit is: one small class a rule, and the registry by which settings and commands name them.
+
+Only NumPy is imported here: commands show the rules in their help. `docs/how_to_add_a_hit_rule.md` adds one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.errors import InvalidInputError
+
+__all__ = [
+    "HIT",
+    "HIT_RULES",
+    "STRICT_HIT",
+    "DistanceHit",
+    "EllipseHit",
+    "HitRule",
+    "OverlapHit",
+    "RuleParameter",
+    "StrictEllipseHit",
+    "hit_rule_parameters",
+    "make_hit_rule",
+    "rule_parameter",
+]
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+# Reaches are a little more than exact, so that rounding never drops a hit on the rim.
+SLACK = 1.0 + 1e-9
+
+
+@dataclass(frozen=True)
+class RuleParameter:
+    """A number that a rule takes; ``default`` is None where it has to be given."""
+
+    name: str
+    default: float | None
+    description: str
+
+
+def rule_parameter(description: str, default: float | None = None) -> Any:
+    """Field of a rule with the sentence that settings and commands show; without a default it must be given."""
+    kept = MISSING if default is None else default
+    return field(default=kept, metadata={"description": description})
+
+
+def _require(met: object, otherwise: str) -> None:
+    if not met:
+        raise InvalidInputError(f"hit rule: {otherwise}")
+
+
+@dataclass(frozen=True)
+class HitRule(ABC):
+    """When a candidate hits a ground-truth object (GT) of the same image.
+
+    Candidates come as rows of the columns that the rule asks for, GTs as rows x, y, a, b, angle with a >= b.
+
+    Attributes
+    ----------
+    name
+        By which settings and commands call the rule.
+    kind
+        By which fingerprints and locked operating points call it; the same for rules that differ in defaults only.
+    columns
+        What the rule needs of a candidate; x_mm and y_mm come first.
+    sentence
+        What the rule says, for help and settings.
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[str]
+    columns: ClassVar[tuple[str, ...]] = ("x_mm", "y_mm")
+    sentence: ClassVar[str]
+
+    @abstractmethod
+    def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Radii around candidates and GTs; where the centres are farther apart than their sum, nothing hits."""
+
+    @abstractmethod
+    def hits(self, points: FloatArray, ellipses: FloatArray) -> BoolArray:
+        """Row by row, whether a candidate hits a GT."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Text of the rule for a caption."""
+
+
+@dataclass(frozen=True)
+class EllipseHit(HitRule):
+    """The candidate's centre lies in the GT's ellipse.
+
+    The ellipse's semi-axes are first multiplied by ``scale``, then raised to at least ``min_semi_axis_mm``, then
+    widened by ``margin_mm``.
+    """
+
+    name = "hit"
+    kind = "ellipse"
+    sentence = "the centre lies in the GT's ellipse, semi-axes at least 5 mm"
+
+    scale: float = rule_parameter("Factor of the GT's semi-axes.", 1.0)
+    # Chosen by eye; what it costs in luck is measured by `overread.froc.chance_level`.
+    min_semi_axis_mm: float = rule_parameter("Least semi-axis of the GT, after the factor.", 5.0)
+    margin_mm: float = rule_parameter("Widens the GT's semi-axes, after all else.", 0.0)
+
+    def __post_init__(self) -> None:
+        _require(self.scale > 0.0, f"scale must be above 0, not {self.scale}")
+        _require(
+            self.min_semi_axis_mm >= 0.0, f"min_semi_axis_mm must not be negative: {self.min_semi_axis_mm}"
+        )
+        _require(self.margin_mm >= 0.0, f"margin_mm must not be negative: {self.margin_mm}")
+
+    def semi_axes(self, ellipses: FloatArray) -> FloatArray:
+        """Semi-axes that are tested."""
+        return np.asarray(np.maximum(self.scale * ellipses[:, 2:4], self.min_semi_axis_mm) + self.margin_mm)
+
+    def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Nothing around a candidate, the longer semi-axis around a GT."""
+        return np.zeros(len(points)), self.semi_axes(ellipses).max(axis=1, initial=0.0) * SLACK
+
+    def hits(self, points: FloatArray, ellipses: FloatArray) -> BoolArray:
+        """Whether the centre, turned to the ellipse's axes, lies in the ellipse."""
+        dx, dy = points[:, 0] - ellipses[:, 0], points[:, 1] - ellipses[:, 1]
+        axes = self.semi_axes(ellipses)
+        angle = np.radians(ellipses[:, 4])
+        along = (dx * np.cos(angle) + dy * np.sin(angle)) / axes[:, 0]
+        across = (dy * np.cos(angle) - dx * np.sin(angle)) / axes[:, 1]
+        return np.asarray(along**2 + across**2 <= 1.0)
+
+    def describe(self) -> str:
+        """Say which semi-axes are tested."""
+        axes = "" if self.scale == 1.0 else f" times {self.scale:g}"
+        margin = "" if self.margin_mm == 0.0 else f", widened by {self.margin_mm:g} mm"
+        return f"centre in the GT's ellipse, semi-axes{axes} at least {self.min_semi_axis_mm:g} mm{margin}"
+
+
+@dataclass(frozen=True)
+class StrictEllipseHit(EllipseHit):
+    """The same with other defaults: semi-axes halved, at least 4 mm."""
+
+    name = "strict"
+    sentence = "the same with semi-axes halved, at least 4 mm"
+
+    # Chosen by eye, for a hit in the middle of the GT.
+    scale: float = rule_parameter("Factor of the GT's semi-axes.", 0.5)
+    min_semi_axis_mm: float = rule_parameter("Least semi-axis of the GT, after the factor.", 4.0)
+
+
+@dataclass(frozen=True)
+class DistanceHit(HitRule):
+    """The centres are at most ``max_distance_mm`` apart."""
+
+    name = "distance"
+    kind = "distance"
+    sentence = "the centres are at most max_distance_mm apart"
+
+    max_distance_mm: float = rule_parameter("Largest distance of the centres.")
+
+    def __post_init__(self) -> None:
+        limit = self.max_distance_mm
+        _require(
+            limit is not None and limit >= 0.0, f"kind 'distance' needs max_distance_mm >= 0, not {limit}"
+        )
+
+    def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Nothing around a candidate, the distance around a GT."""
+        return np.zeros(len(points)), np.full(len(ellipses), self.max_distance_mm * SLACK)
+
+    def hits(self, points: FloatArray, ellipses: FloatArray) -> BoolArray:
+        """Whether the centres are near enough."""
+        dx, dy = points[:, 0] - ellipses[:, 0], points[:, 1] - ellipses[:, 1]
+        return np.asarray(np.hypot(dx, dy) <= self.max_distance_mm)
+
+    def describe(self) -> str:
+        """Say how near the centres have to be."""
+        return f"centre at most {self.max_distance_mm:g} mm from the GT's centre"
+
+
+@dataclass(frozen=True)
+class OverlapHit(HitRule):
+    """S_ij / max(S_i, S_j) > ``min_overlap``: the paper's normalized intersection (section 2.1).
+
+    S_i is the candidate's disc of radius_mm, S_j the GT's ellipse, S_ij what they share.
+    """
+
+    name = "overlap"
+    kind = "overlap"
+    columns = ("x_mm", "y_mm", "radius_mm")
+    sentence = "the shared area over the larger one is above min_overlap"
+
+    min_overlap: float = rule_parameter("Share of the larger area that has to be exceeded; in [0, 1).")
+
+    def __post_init__(self) -> None:
+        least = self.min_overlap
+        _require(
+            least is not None and 0.0 <= least < 1.0,
+            f"kind 'overlap' needs min_overlap in [0, 1), not {least}",
+        )
+
+    def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Radius of the candidate, longer semi-axis of the GT."""
+        return points[:, 2] * SLACK, ellipses[:, 2] * SLACK
+
+    def hits(self, points: FloatArray, ellipses: FloatArray) -> BoolArray:
+        """Whether the shared area is large enough."""
+        from overread.marks.ellipse import overlap_areas
+
+        radius = points[:, 2]
+        discs = np.column_stack([points[:, :2], radius, radius, np.zeros_like(radius)])
+        larger = np.maximum(radius**2, ellipses[:, 2] * ellipses[:, 3]) * np.pi
+        return np.asarray(overlap_areas(discs, ellipses) > self.min_overlap * larger)
+
+    def describe(self) -> str:
+        """Say how much has to be shared."""
+        return f"overlap over the larger area above {self.min_overlap:g}"
+
+
+HIT_RULES: dict[str, type[HitRule]] = {
+    rule.name: rule for rule in (EllipseHit, StrictEllipseHit, DistanceHit, OverlapHit)
+}
+"""Every rule by its name, in the order in which help shows them."""
+
+
+def hit_rule_parameters() -> dict[str, tuple[RuleParameter, ...]]:
+    """Parameters of every rule by its name: settings and commands are made from this."""
+    return {
+        name: tuple(
+            RuleParameter(
+                one.name, None if one.default is MISSING else one.default, one.metadata["description"]
+            )
+            for one in fields(rule)
+        )
+        for name, rule in HIT_RULES.items()
+    }
+
+
+def make_hit_rule(name: str, **parameters: float | None) -> HitRule:
+    """Make a rule by its name; a parameter that is None has the rule's own default.
+
+    Raises
+    ------
+    InvalidInputError
+        For a rule that does not exist, a parameter of another rule, one that is missing, or a value out of range.
+    """
+    if name not in HIT_RULES:
+        *others, last = HIT_RULES
+        raise InvalidInputError(f"hit rule {name!r} does not exist; use {', '.join(others)} or {last}")
+    given = {key: value for key, value in parameters.items() if value is not None}
+    own = {one.name: one.default for one in hit_rule_parameters()[name]}
+    for key in given.keys() - own.keys():
+        raise InvalidInputError(f"hit rule {name!r} has no {key}; it has {', '.join(own) or 'no parameters'}")
+    rule: Any = HIT_RULES[name]
+    return rule(**(own | given))
+
+
+HIT = EllipseHit()
+"""Default: centre in the GT's ellipse, each semi-axis raised to at least 5 mm."""
+
+STRICT_HIT = StrictEllipseHit()
+"""Centre in the GT's ellipse with halved semi-axes, at least 4 mm."""

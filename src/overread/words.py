@@ -1,0 +1,62 @@
+"""Numbers in words: per cent, limits, tables of Markdown; the same in commands, reports and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import isnan
+
+__all__ = [
+    "difference_with_limits",
+    "escape_markdown",
+    "join_lines",
+    "markdown_table",
+    "percent",
+    "percent_with_limits",
+]
+
+# What has a meaning in Markdown, in a cell of a table too.
+ACTIVE = frozenset(r"\`*_{}[]<>|#")
+
+
+def percent(value: float, digits: int = 1, *, unit: str = "", undefined: str = "-") -> str:
+    """Fraction as per cent, followed by ``unit`` (say ``" %"``); ``undefined`` where it is NaN."""
+    return undefined if isnan(value) else f"{100 * value:.{digits}f}{unit}"
+
+
+def percent_with_limits(estimate: float, lower: float, upper: float, digits: int = 1) -> str:
+    """Fraction as per cent with its interval, ``44.2 (35.1-53.8)``; a dash where there is nothing to find."""
+    if isnan(estimate):
+        return "-"
+    limits = "no interval" if isnan(lower) else f"{percent(lower, digits)}-{percent(upper, digits)}"
+    return f"{percent(estimate, digits)} ({limits})"
+
+
+def difference_with_limits(
+    difference: float, lower: float, upper: float, *, scale: float = 1.0, digits: int = 3
+) -> str:
+    """Difference with its sign and interval, ``+0.120 (-0.010 to +0.250)``; ``scale`` 100 gives per cent."""
+    if isnan(difference):
+        return "-"
+    first, low, high = (f"{scale * value:+.{digits}f}" for value in (difference, lower, upper))
+    return f"{first} (no interval)" if isnan(lower) else f"{first} ({low} to {high})"
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, markup: bool = False) -> str:
+    """Table of Markdown without a line break at its end; the first column to the left, the others to the right.
+
+    Cells are escaped, unless ``markup`` says that they are Markdown already.
+    """
+    header, *others = ([cell if markup else escape_markdown(cell) for cell in row] for row in (header, *rows))
+    rule = "|---|" + "---:|" * (len(header) - 1)
+    first, *lines = (f"| {' | '.join(row)} |" for row in (header, *others))
+    return "\n".join([first, rule, *lines])
+
+
+def escape_markdown(text: str) -> str:
+    """Text without Markdown's active characters, in one line."""
+    return "".join("\\" + character if character in ACTIVE else character for character in join_lines(text))
+
+
+def join_lines(text: str) -> str:
+    """Text without line breaks and control characters."""
+    return "".join(character if character.isprintable() else " " for character in text)

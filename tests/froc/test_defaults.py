@@ -1,0 +1,50 @@
+"""Every default of functions and commands comes from one module."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+
+import pytest
+
+import overread.froc
+from overread.cli.compare import compare as compare_command
+from overread.cli.froc import froc as froc_command
+from overread.froc import defaults
+
+OWNED = {
+    "fp_targets": (defaults.FP_TARGETS, defaults.LAMBDA_FP_TARGETS),
+    "fp": (defaults.FP_TARGETS,),
+    "n_bootstrap": (defaults.N_BOOTSTRAP,),
+    "n_permutations": (defaults.N_BOOTSTRAP,),
+    "single_reader": (defaults.SINGLE_READER,),
+    "n_shifts": (defaults.CHANCE_SHIFTS,),
+}
+PLOTS = import_module("overread.froc.plots")
+FUNCTIONS = {name: getattr(overread.froc, name) for name in overread.froc.__all__} | {
+    name: getattr(PLOTS, name) for name in PLOTS.__all__
+}
+
+
+@pytest.mark.parametrize("function", [*FUNCTIONS, froc_command, compare_command], ids=str)
+def test_no_function_has_a_default_of_its_own(function):
+    function = FUNCTIONS.get(function, function) if isinstance(function, str) else function
+    if not callable(function):
+        return
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:
+        return
+    for parameter in parameters:
+        if parameter.default in (inspect.Parameter.empty, None):
+            continue
+        if parameter.name in OWNED:
+            assert parameter.default in OWNED[parameter.name]
+        if parameter.name == "level" and function is not overread.froc.gts_needed:
+            assert parameter.default in (defaults.LEVEL, "gt")
+
+
+def test_names_are_found_where_they_are_asked_for():
+    assert set(overread.froc.__all__) - {"Counting", "FP_TARGETS"} == set(overread.froc._HOME_OF)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        overread.froc.nothing  # noqa: B018

@@ -1,0 +1,61 @@
+"""Numbers in words."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from markdown_it import MarkdownIt
+
+from overread.words import (
+    difference_with_limits,
+    escape_markdown,
+    join_lines,
+    markdown_table,
+    percent,
+    percent_with_limits,
+)
+
+NAN = math.nan
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (percent(0.4423), "44.2"),
+        (percent(0.4423, 0, unit=" %"), "44 %"),
+        (percent(1.0, 2), "100.00"),
+        (percent(NAN), "-"),
+        (percent(NAN, unit=" %", undefined="–"), "–"),
+        (percent_with_limits(0.4423, 0.3514, 0.5376), "44.2 (35.1-53.8)"),
+        (percent_with_limits(0.5, NAN, NAN, 0), "50 (no interval)"),
+        (percent_with_limits(NAN, NAN, NAN), "-"),
+        (difference_with_limits(0.12, -0.01, 0.25), "+0.120 (-0.010 to +0.250)"),
+        (difference_with_limits(-0.12, -0.2, -0.04, scale=100, digits=1), "-12.0 (-20.0 to -4.0)"),
+        (difference_with_limits(0.0, NAN, NAN), "+0.000 (no interval)"),
+        (difference_with_limits(NAN, NAN, NAN), "-"),
+        (join_lines("a\nb\tc\x1b"), "a b c "),
+    ],
+)
+def test_words(text, expected):
+    assert text == expected
+
+
+def cells(text):
+    """Cells of the first table of a Markdown text, as another library reads them."""
+    tokens = MarkdownIt().enable("table").parse(text)
+    return [token.content for token in tokens if token.type == "inline"], tokens
+
+
+def test_a_table_is_read_back_by_a_markdown_reader():
+    text = markdown_table(["model", "GT"], [["a|b *c* <i>", "44.2"], ["line\nbreak", "-"]])
+    contents, tokens = cells(text)
+    plain = ["".join(part.content for part in token.children) for token in tokens if token.type == "inline"]
+    assert plain == ["model", "GT", "a|b *c* <i>", "44.2", "line break", "-"]
+    assert text.splitlines()[1] == "|---|---:|"
+    assert len(contents) == 6
+
+
+def test_cells_may_be_markdown_already():
+    assert markdown_table(["a"], [["**b**"]], markup=True).splitlines()[-1] == "| **b** |"
+    assert escape_markdown("**b**") == r"\*\*b\*\*"
