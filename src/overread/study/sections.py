@@ -36,7 +36,9 @@ def make_section(options: type[Any]) -> type[Section]:
     """Make a section out of a dataclass of options; the seed is the study's."""
     hints = get_type_hints(options)
     members: dict[str, Any] = {
-        field.name: (hints[field.name], field.default) for field in fields(options) if field.name != "seed"
+        one.name: (hints[one.name], Field(default=one.default, examples=[one.metadata.get("example")]))
+        for one in fields(options)
+        if one.name != "seed"
     }
 
     def check(section: Section) -> Section:

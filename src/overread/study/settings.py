@@ -93,7 +93,7 @@ class HitsBase(Section):
     """When a candidate hits an object, and what a candidate on an object of one reader counts as."""
 
     rule: str = HIT.name
-    single_reader: Literal["fp", "ignore"] = Field(default=SINGLE_READER)
+    single_reader: Literal["fp", "ignore"] = Field(default=SINGLE_READER)  # type: ignore[arg-type]
 
     def hit_rule(self) -> HitRule:
         """Return the rule by which bags are made and scores are judged; numbers that are not set are its own."""
@@ -111,7 +111,9 @@ class HitsBase(Section):
 
 def _make_hits() -> type[HitsBase]:
     """Make the section out of the registry of hit rules: every number of any rule is a key."""
-    numbers = {one.name: one for rule in hit_rule_parameters().values() for one in rule}
+    rules = [*hit_rule_parameters().values()]
+    # Of rules that share a number the first one's default is the example.
+    numbers = {one.name: one for rule in reversed(rules) for one in rule}
     owners = {
         name: [rule for rule, own in hit_rule_parameters().items() if name in {one.name for one in own}]
         for name in numbers
@@ -127,8 +129,7 @@ def _make_hits() -> type[HitsBase]:
         __base__=HitsBase,
         __doc__="\n".join([str(HitsBase.__doc__), "", "Attributes", "----------", *told]),
         **{
-            name: (float | None, Field(default=None, examples=[1.0 if one.default is None else one.default]))
-            for name, one in numbers.items()
+            name: (float | None, Field(default=None, examples=[one.example])) for name, one in numbers.items()
         },
     )  # type: ignore[call-overload]
 

@@ -38,17 +38,21 @@ SLACK = 1.0 + 1e-9
 
 @dataclass(frozen=True)
 class RuleParameter:
-    """A number that a rule takes; ``default`` is None where it has to be given."""
+    """A number that a rule takes; ``default`` is None where it has to be given, ``example`` is a usual value."""
 
     name: str
     default: float | None
     description: str
+    example: float
 
 
-def rule_parameter(description: str, default: float | None = None) -> Any:
+def rule_parameter(description: str, default: float | None = None, *, example: float | None = None) -> Any:
     """Field of a rule with the sentence that settings and commands show; without a default it must be given."""
     kept = MISSING if default is None else default
-    return field(default=kept, metadata={"description": description})
+    return field(
+        default=kept,
+        metadata={"description": description, "example": default if example is None else example},
+    )
 
 
 def _require(met: object, otherwise: str) -> None:
@@ -160,7 +164,7 @@ class DistanceHit(HitRule):
     kind = "distance"
     sentence = "the centres are at most max_distance_mm apart"
 
-    max_distance_mm: float = rule_parameter("Largest distance of the centres.")
+    max_distance_mm: float = rule_parameter("Largest distance of the centres.", example=10.0)
 
     def __post_init__(self) -> None:
         limit = self.max_distance_mm
@@ -194,7 +198,9 @@ class OverlapHit(HitRule):
     columns = ("x_mm", "y_mm", "radius_mm")
     sentence = "the shared area over the larger one is above min_overlap"
 
-    min_overlap: float = rule_parameter("Share of the larger area that has to be exceeded; in [0, 1).")
+    min_overlap: float = rule_parameter(
+        "Share of the larger area that has to be exceeded; in [0, 1).", example=0.2
+    )
 
     def __post_init__(self) -> None:
         least = self.min_overlap
@@ -232,7 +238,10 @@ def hit_rule_parameters() -> dict[str, tuple[RuleParameter, ...]]:
     return {
         name: tuple(
             RuleParameter(
-                one.name, None if one.default is MISSING else one.default, one.metadata["description"]
+                one.name,
+                None if one.default is MISSING else one.default,
+                one.metadata["description"],
+                one.metadata["example"],
             )
             for one in fields(rule)
         )

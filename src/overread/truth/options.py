@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
 from overread.errors import InvalidInputError
@@ -115,9 +115,9 @@ class LabelOptions:
         lesion twice twice; the probability is then cut at 1.
     """
 
-    n_min: int | None = None
-    n_max: int | None = None
-    smallest_probability: float | None = None
+    n_min: int | None = field(default=None, metadata={"example": 4})
+    n_max: int | None = field(default=None, metadata={"example": 8})
+    smallest_probability: float | None = field(default=None, metadata={"example": 0.25})
     depression: float = 0.125
     score: Score = "readers"
 

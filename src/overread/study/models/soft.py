@@ -21,7 +21,7 @@ from overread.study.stages.stage import Inputs, Stage
 __all__ = ["Soft", "choose_penalty", "fit_path"]
 
 Normalization = Literal["none", "bags", "class"]
-PATHS: tuple[Normalization, ...] = ("none", "bags", "class")
+PATHS: tuple[Normalization, ...] = ("bags", "class")
 
 
 class SoftSettings(Section):
@@ -50,7 +50,7 @@ class SoftSettings(Section):
     """
 
     normalizations: Annotated[list[Normalization], Field(min_length=1)] = Field(
-        default_factory=lambda: ["bags", "class"]
+        default_factory=lambda: list(PATHS)
     )
     n_lambdas: Annotated[int, Field(ge=1, le=1000)] = 30
     min_ratio: Annotated[float, Field(gt=0, lt=1)] = 0.02
