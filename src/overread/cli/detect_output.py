@@ -16,7 +16,7 @@ from overread.images.files import DICOM_ENDINGS, IMAGE_ENDINGS
 from overread.marks.formats.dicom_sr_writer import header_of, write
 from overread.marks.mark_set import MarkSet
 from overread.plots import save_figure
-from overread.report.overlay import detections_figure
+from overread.report import detections_figure
 from overread.study.detector import Detector, OperatingPoint
 from overread.tables import write_table
 
