@@ -1,17 +1,26 @@
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
-from overread.report.claim import CLAIM_ITEMS, claim_rows
-
-
-def test_every_item_has_a_row_and_what_is_not_filled_is_left_to_the_authors():
-    rows = claim_rows({28: "FROC"})
-    assert [int(row[0]) for row in rows] == sorted(CLAIM_ITEMS)
-    assert {int(row[0]): row[2] for row in rows}[28] == "FROC"
-    assert {row[2] for row in rows} == {"FROC", "for the authors to say"}
+from overread.report.claim import BY_THE_AUTHORS, CLAIM_ITEMS, list_claim
 
 
-def test_an_item_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match="99"):
-        claim_rows({99: "x"})
+def test_every_item_has_a_row_and_what_the_run_does_not_know_is_left_to_the_authors(results):
+    rows = list_claim(results)
+    assert [row[0] for row in rows] == sorted(CLAIM_ITEMS)
+    assert {row[0] for row in rows if row[2] == BY_THE_AUTHORS} == {7, 10, 15, 16, 34}
+    assert all(row[2] for row in rows)
+
+
+def test_models_are_told_by_their_own_titles_and_sentences(results):
+    told = {row[0]: row[2] for row in list_claim(results)}
+    assert told[22] == "Soft: The model soft & nothing else.; Noisy: The model noisy & nothing else."
+    assert told[24].startswith("Soft: zero weights")
+    assert f"lambda {results.choice.choice.lam:.3g} by" in told[26]
+
+
+def test_without_a_penalty_or_weights_nothing_is_said_of_them(results):
+    trees = replace(results, choice=None, models=results.models[1:])
+    told = {row[0]: row[2] for row in list_claim(trees)}
+    assert {told[number] for number in (24, 26, 31)} == {BY_THE_AUTHORS}
+    assert told[25] == "settings in settings.json"

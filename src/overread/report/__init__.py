@@ -1,8 +1,17 @@
-"""One self-contained HTML page: text, tables and figures, no network."""
+"""The page of a study: records of its results, and what is drawn, cut and written from them."""
 
-from overread.report.content import ModelContent, PairedComparison, StudyContent
-from overread.report.gallery import Crop, crop_around
-from overread.report.page import Page
-from overread.report.study_page import study_page
+from overread.report.figures import draw_figures
+from overread.report.overlay import detections_figure
+from overread.report.pictures import Pictures, cut_pictures
+from overread.report.render import render_study
+from overread.report.results import StudyResults, read_results
 
-__all__ = ["Crop", "ModelContent", "Page", "PairedComparison", "StudyContent", "crop_around", "study_page"]
+__all__ = [
+    "Pictures",
+    "StudyResults",
+    "cut_pictures",
+    "detections_figure",
+    "draw_figures",
+    "read_results",
+    "render_study",
+]

@@ -7,8 +7,12 @@ Intelligence 2(2):e200029. The subjects are given in our words under the checkli
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isnan
 
-__all__ = ["CLAIM_ITEMS", "claim_rows"]
+from overread.images import GRID_MM
+from overread.report.results import StudyResults
+
+__all__ = ["CLAIM_ITEMS", "list_claim"]
 
 CLAIM_ITEMS: Mapping[int, str] = {
     7: "where the data came from",
@@ -41,11 +45,63 @@ CLAIM_ITEMS: Mapping[int, str] = {
 BY_THE_AUTHORS = "for the authors to say"
 
 
-def claim_rows(filled: Mapping[int, str]) -> list[tuple[str, str, str]]:
-    """Rows of the table: number, subject, what the run says."""
-    unknown = sorted(set(filled) - set(CLAIM_ITEMS))
-    if unknown:
-        raise ValueError(f"no such items of the checklist here: {unknown}")
-    return [
-        (str(number), subject, filled.get(number, BY_THE_AUTHORS)) for number, subject in CLAIM_ITEMS.items()
-    ]
+def list_claim(results: StudyResults) -> list[tuple[int, str, str]]:
+    """Give number, subject and what the run says of every item."""
+    filled = _fill_data(results) | _fill_models(results) | _fill_evaluation(results)
+    return [(number, subject, filled.get(number, BY_THE_AUTHORS)) for number, subject in CLAIM_ITEMS.items()]
+
+
+def _fill_data(results: StudyResults) -> dict[int, str]:
+    study = results.study
+    splits = ", ".join(f"{split.name} {split.n_images}" for split in study.splits)
+    return {
+        9: "the study brings its own features"
+        if study.own_features
+        else f"pixels resampled to {GRID_MM:g} mm, brightness normalized by percentiles; no display window",
+        13: f"{len(study.quarantined)} images could not be used and were left out",
+        14: f"objects merged from readers' ellipses (T0 = {results.settings['merging']['t0']:g}); golden: marked by "
+        "two readers or more",
+        18: f"{study.n_readers} readers, {study.fewest_readings} to {study.most_readings} readings an image; "
+        "disagreement is kept as the soft label",
+        19: f"{study.n_images} images, {study.n_golden} golden objects; no sample size was computed in advance",
+        20: "by patient, balanced by golden objects with the seed above, unless the images table gives the parts",
+        21: "patient; identical pixels in two parts are refused",
+        33: f"{study.n_images} given, {len(study.quarantined)} left out; {splits}",
+    }
+
+
+def _fill_models(results: StudyResults) -> dict[int, str]:
+    study, choice = results.study, results.choice
+    own = study.own_candidates or study.own_features
+    is_linear = not any(isnan(feature.weight) for feature in results.models[0].features)
+    filled = {
+        22: "; ".join(f"{model.title}: {model.summary}" for model in results.models),
+        23: f"overread {results.version}; versions of all libraries in provenance.json",
+        25: "settings in settings.json",
+    }
+    if is_linear:
+        parts = "weights in section Features" if own else "overread explain shows each feature's part"
+        filled[31] = f"linear score: {parts}"
+    if choice is not None:
+        # The model whose penalty was chosen.
+        titles = ", ".join(model.title for model in results.models if "lam" in model.parameters)
+        filled |= {
+            24: f"{titles}: zero weights, intercept matched to the mean label",
+            25: f"{titles}: Newton steps along a path of penalties; settings in settings.json",
+            26: f"lambda {choice.choice.lam:.3g} by the two-interval rule (tolerance {choice.tolerance:g}, "
+            f"gap {choice.max_gap:g})",
+        }
+    return filled
+
+
+def _fill_evaluation(results: StudyResults) -> dict[int, str]:
+    test = results.study.splits[-1]
+    return {
+        28: "sensitivity to golden objects and to images at fixed numbers of false positives per image (FROC)",
+        29: f"{100 * results.level:g} % intervals by {results.n_bootstrap} bootstraps over patients; paired",
+        32: "none",
+        35: f"Table 1 on {test.n_images} test images with {test.n_golden} golden objects",
+        36: "intervals in Table 1",
+        37: "gallery of misses and false positives",
+        38: "section Summary",
+    }

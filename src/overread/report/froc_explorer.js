@@ -2,9 +2,8 @@
 // Moves the operating point of every FROC explorer on the page; all numbers are in its JSON.
 document.querySelectorAll(".explorer").forEach((box) => {
   const data = JSON.parse(box.querySelector("script[type='application/json']").textContent);
-  const svg = box.querySelector("svg");
-  const slider = box.querySelector("input");
-  const cursor = svg.querySelector(".cursor");
+  const slider = box.querySelector("input[type=range]");
+  const toggle = box.querySelector("input[type=checkbox]");
   const percent = (value) => (value === null ? "–" : (100 * value).toFixed(1) + " %");
   const withInterval = (part, measure, i) =>
     percent(part[measure][i]) + (part[measure + "_lower"][i] === null ? ""
@@ -14,27 +13,34 @@ document.querySelectorAll(".explorer").forEach((box) => {
     const fp = data.fp_targets[i];
     box.querySelector("output").textContent = fp.toFixed(2);
     const x = data.left + (data.right - data.left) * fp / data.max_fp;
-    cursor.setAttribute("x1", x);
-    cursor.setAttribute("x2", x);
+    box.querySelectorAll(".cursor").forEach((cursor) => {
+      cursor.setAttribute("x1", x);
+      cursor.setAttribute("x2", x);
+    });
     data.models.forEach((part, number) => {
       const cells = box.querySelectorAll("tbody tr")[number].querySelectorAll("td");
       cells[1].textContent = part.threshold[i] === null ? "none" : part.threshold[i].toPrecision(4);
-      cells[2].textContent = part.fp_per_image[i].toFixed(2);
+      cells[2].textContent = part.fp_per_image[i] === null ? "–" : part.fp_per_image[i].toFixed(2);
       cells[3].textContent = withInterval(part, "gt_sensitivity", i);
       cells[4].textContent = withInterval(part, "image_sensitivity", i);
     });
   };
   const follow = (event) => {
+    const svg = event.currentTarget;
     const at = svg.createSVGPoint();
     at.x = event.clientX;
     at.y = event.clientY;
     const x = at.matrixTransform(svg.getScreenCTM().inverse()).x;
-    const fp = Math.min(1, Math.max(0, (x - data.left) / (data.right - data.left))) * data.max_fp;
-    slider.value = String(Math.round(fp / data.max_fp * (data.fp_targets.length - 1)));
+    const fp = (x - data.left) / (data.right - data.left) * data.max_fp;
+    const distances = data.fp_targets.map((target) => Math.abs(target - fp));
+    slider.value = String(distances.indexOf(Math.min(...distances)));
     show();
   };
   slider.addEventListener("input", show);
-  svg.addEventListener("pointermove", follow);
-  svg.addEventListener("pointerdown", follow);
+  toggle.addEventListener("change", () => box.classList.toggle("test-only", !toggle.checked));
+  box.querySelectorAll("svg.panel").forEach((svg) => {
+    svg.addEventListener("pointermove", follow);
+    svg.addEventListener("pointerdown", follow);
+  });
   show();
 });

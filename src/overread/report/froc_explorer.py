@@ -1,217 +1,225 @@
-"""The FROC curves of the test set, to hover over and to choose an operating point on.
+"""The FROC curves, to hover over and to choose an operating point on (the paper's Figure 4).
 
-The picture and the first numbers stand in the page; a small script only moves the operating point. Every number
-it shows was computed here.
+Here are the places of lines and diamonds and the numbers at each step of the slider; the template
+``froc_explorer.html.j2`` draws them, and ``froc_explorer.js`` only moves the operating point.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from html import escape
-from importlib.resources import files
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from overread.froc import Bootstrap, FrocCurve, Matching, bootstrap, froc_curve
+from overread.report.results import Counted, SetResult, StudyResults
+from overread.report.words import nearest_to_one
 
-__all__ = ["froc_explorer"]
+__all__ = ["Curve", "Diamond", "Explorer", "Panel", "lay_out_explorer"]
 
-COLOURS = ("#D55E00", "#000000", "#0072B2", "#009E73", "#CC79A7")
-DASHES = ("", "7 3", "2 3", "9 3 2 3", "1 2")
-N_STEPS = 60
-LEFT, RIGHT, TOP, BOTTOM = 60.0, 680.0, 15.0, 345.0
-SHOWN = ("gt_sensitivity", "image_sensitivity")
+# Okabe and Ito's palette in the order of the paper's Figure 4: red, black, blue, then others.
+COLOURS = ("#D55E00", "#000000", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# Units of the drawing: two panels stand side by side on a desk, one above the other on a phone.
+LEFT, RIGHT, TOP, BOTTOM = 48.0, 472.0, 28.0, 288.0
+STEP, LAST_STEP = 0.05, 3.0
+N_TICKS = 8
+MEASURES = {"gt_sensitivity": "GT sensitivity", "image_sensitivity": "Image sensitivity"}
 
 
-def froc_explorer(
-    matchings: Mapping[str, Matching],
-    *,
-    max_fp: float = 3.0,
-    first_fp: float = 1.0,
-    n_bootstrap: int = 500,
-    seed: int = 0,
-    level: float = 0.95,
-) -> str:
-    """HTML of the curves, a slider, and a table that follows it.
+@dataclass(frozen=True)
+class Curve:
+    """A line of a panel: the corners of its staircase, and of the outline of its band, if it has one."""
 
-    Parameters
+    colour: str
+    is_test: bool
+    points: str
+    band: str
+
+
+@dataclass(frozen=True)
+class Diamond:
+    """A locked operating point."""
+
+    colour: str
+    is_test: bool
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One measure against false positives per image; ticks are places and labels."""
+
+    title: str
+    x_ticks: list[tuple[float, str]]
+    y_ticks: list[tuple[float, str]]
+    curves: list[Curve]
+    diamonds: list[Diamond]
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """Everything that the template and the script show.
+
+    Attributes
     ----------
-    matchings
-        Each model's scores on the test set.
-    max_fp, first_fp
-        Right end of the axis, and where the slider stands at first, in false positives per image.
-    n_bootstrap, seed, level
-        Of the intervals, over patients.
+    left, right, top, bottom
+        The axes' frame.
+    max_fp
+        False positives per image at the right end of the axes.
+    steps, start
+        False positives per image of the slider's steps, and the step at which it stands at first.
+    panels
+        GT sensitivity and image sensitivity.
+    colours
+        By title of the model.
+    models
+        For each model threshold, fp_per_image and sensitivities with limits at every step; None where a number does
+        not exist.
     """
-    targets = np.linspace(0, max_fp, N_STEPS + 1)
-    points = {
-        name: points_of(bootstrap(matching, fp_targets=targets, n_bootstrap=n_bootstrap, seed=seed), level)
-        for name, matching in matchings.items()
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+    max_fp: float
+    steps: list[float]
+    start: int
+    panels: list[Panel]
+    colours: dict[str, str]
+    models: list[dict[str, list[float | None]]]
+
+    @property
+    def cursor(self) -> float:
+        """Horizontal place of the operating point at first."""
+        return _place_fp(self.steps[self.start], self.max_fp)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Numbers for the script."""
+        return {
+            "left": self.left,
+            "right": self.right,
+            "max_fp": self.max_fp,
+            "fp_targets": self.steps,
+            "models": self.models,
+        }
+
+
+def lay_out_explorer(results: StudyResults) -> Explorer:
+    """Find places and numbers of every model under the study's own treatment of single-reader objects."""
+    counted = [model.counted[0] for model in results.models]
+    steps = _slider_steps(counted[0].test.band)
+    # A little past the largest target: on the test set the thresholds induce other FP per image.
+    max_fp = max(1.17 * max(results.fp_targets), steps[-1])
+    colours = [COLOURS[number % len(COLOURS)] for number in range(len(counted))]
+    return Explorer(
+        left=LEFT,
+        right=RIGHT,
+        top=TOP,
+        bottom=BOTTOM,
+        max_fp=max_fp,
+        steps=steps,
+        start=steps.index(nearest_to_one(steps)),
+        panels=[
+            _lay_out_panel(measure, list(zip(colours, counted, strict=True)), results.fp_targets, max_fp)
+            for measure in MEASURES
+        ],
+        colours=dict(zip((model.title for model in results.models), colours, strict=True)),
+        models=[_take_steps(one.test.band, steps) for one in counted],
+    )
+
+
+def _slider_steps(band: pd.DataFrame) -> list[float]:
+    """Take every 0.05 FP per image up to 3 from the grid of a band."""
+    grid = np.unique(band["fp_target"].to_numpy(np.float64))
+    is_step = (np.abs(grid / STEP - np.round(grid / STEP)) < 1e-6) & (grid < LAST_STEP + 1e-6)
+    return [float(fp) for fp in grid[is_step]]
+
+
+def _take_steps(band: pd.DataFrame, steps: list[float]) -> dict[str, list[float | None]]:
+    rows = {name: part.set_index("fp_target").reindex(steps) for name, part in band.groupby("measure")}
+    columns = {
+        "threshold": rows["fp_per_image"]["threshold"],
+        "fp_per_image": rows["fp_per_image"]["estimate"],
     }
-    start = int(np.argmin(np.abs(targets - first_fp)))
-    data = {
-        "left": LEFT,
-        "right": RIGHT,
-        "max_fp": max_fp,
-        "fp_targets": targets.tolist(),
-        "models": list(points.values()),
-    }
-    # "</" would end the script element early, wherever it came from.
-    text = json.dumps(data, allow_nan=False).replace("</", "<\\/")
-    script = files("overread.report").joinpath("froc_explorer.js").read_text()
-    return (
-        f'<div class="explorer"><figure>{picture(matchings, points, targets, start)}'
-        "<figcaption>Share of golden objects found against false positives per image, test set. "
-        f"Bands: {100 * level:g} % intervals over patients. "
-        "Move over the curves, or use the slider.</figcaption></figure>"
-        f"<label>False positives per image: <output>{targets[start]:.2f}</output>"
-        f'<input type="range" min="0" max="{N_STEPS}" value="{start}" aria-label="False positives per image"></label>'
-        f'<div class="scroll" tabindex="0">{table(points, start)}</div>'
-        f'<script type="application/json">{text}</script></div><script>{script}</script>'
+    for measure in MEASURES:
+        columns[measure] = rows[measure]["estimate"]
+        columns[f"{measure}_lower"] = rows[measure]["lower"]
+        columns[f"{measure}_upper"] = rows[measure]["upper"]
+    return {name: _round_numbers(column) for name, column in columns.items()}
+
+
+def _round_numbers(values: pd.Series[Any]) -> list[float | None]:
+    """Keep six figures of each number; None for what JSON cannot say."""
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values.astype("float64")]
+
+
+def _lay_out_panel(
+    measure: str, models: list[tuple[str, Counted]], fp_targets: list[float], max_fp: float
+) -> Panel:
+    """Lay out one measure of the models, which are given with their colours."""
+    tick = next(size for size in (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, np.inf) if max_fp / size <= N_TICKS)
+    curves, diamonds = [], []
+    for colour, one in models:
+        locked = one.locked[one.locked["source"] == "in_sample"]
+        for part, points in ((one.training, one.training.band), (one.test, locked)):
+            is_test = part is one.test
+            outline = _outline_band(part.band, measure, max_fp) if is_test else ""
+            curves.append(Curve(colour, is_test, _stairs(part, measure, max_fp), outline))
+            places = _place_points(points, measure, fp_targets, max_fp)
+            diamonds += [Diamond(colour, is_test, x, y) for x, y in places]
+    return Panel(
+        title=MEASURES[measure],
+        x_ticks=[(_place_fp(fp, max_fp), f"{fp:g}") for fp in np.arange(0, max_fp, tick).tolist()],
+        y_ticks=[(_place_share(share), f"{100 * share:.0f} %") for share in np.linspace(0, 1, 6).tolist()],
+        curves=curves,
+        diamonds=diamonds,
     )
 
 
-def points_of(result: Bootstrap, level: float) -> dict[str, Any]:
-    """Operating points of one model at every step of the slider; None where a number does not exist."""
-    intervals = result.intervals(level)
-    columns: dict[str, Any] = {
-        "threshold": numbers(result.points["threshold"]),
-        "fp_per_image": numbers(result.points["fp_per_image"]),
-    }
-    for measure in SHOWN:
-        part = intervals[intervals["measure"] == measure]
-        columns[measure] = numbers(result.points[measure])
-        columns[f"{measure}_lower"] = numbers(part["lower"])
-        columns[f"{measure}_upper"] = numbers(part["upper"])
-    return columns
+def _stairs(part: SetResult, measure: str, max_fp: float) -> str:
+    """Write the staircase up to the end of the axis, the corners alone."""
+    fp = part.curve["fp_per_image"].to_numpy(np.float64)
+    found = np.nan_to_num(part.curve[measure].to_numpy(np.float64))
+    x, y = 0.0, 0.0
+    corners = [(x, y)]
+    for step in np.flatnonzero((np.diff(found, prepend=0.0) != 0) & (fp <= max_fp)):
+        if fp[step] > x:
+            corners.append((float(fp[step]), y))
+        x, y = float(fp[step]), float(found[step])
+        corners.append((x, y))
+    corners.append((min(max_fp, float(fp[-1])), y))
+    return " ".join(f"{_place_fp(x, max_fp)},{_place_share(y)}" for x, y in corners)
 
 
-def numbers(values: pd.Series[Any]) -> list[float | None]:
-    """Plain numbers of six figures; None for what JSON cannot say."""
-    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]
+def _outline_band(band: pd.DataFrame, measure: str, max_fp: float) -> str:
+    """Write the outline of the pointwise interval: its upper ends, then its lower ends backwards."""
+    rows = band[(band["measure"] == measure) & (band["fp_target"] <= max_fp)]
+    rows = rows.dropna(subset=["lower", "upper"]).sort_values("fp_target")
+    x = [_place_fp(fp, max_fp) for fp in rows["fp_target"]]
+    upper, lower = ([_place_share(share) for share in rows[end]] for end in ("upper", "lower"))
+    outline = [*zip(x, upper, strict=True), *zip(x[::-1], lower[::-1], strict=True)]
+    return " ".join(f"{x},{y}" for x, y in outline)
 
 
-def picture(
-    matchings: Mapping[str, Matching], points: Mapping[str, dict[str, Any]], targets: np.ndarray, start: int
-) -> str:
-    """Curves, bands, axes and the line of the operating point, as SVG."""
-    max_fp = float(targets[-1])
-    parts = [axes(max_fp)]
-    for number, name in enumerate(matchings):
-        parts.append(band(points[name], targets, COLOURS[number % len(COLOURS)]))
-    for number, (name, matching) in enumerate(matchings.items()):
-        colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
-        line = steps(froc_curve(matching), max_fp)
-        parts.append(
-            f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>'
-        )
-        y = BOTTOM - 18 * (len(matchings) - number)
-        parts.append(
-            f'<line x1="{RIGHT - 110}" x2="{RIGHT - 80}" y1="{y - 4}" y2="{y - 4}" stroke="{colour}" stroke-width="2" '
-            f'stroke-dasharray="{dash}"/><text x="{RIGHT - 74}" y="{y}">{escape(name)}</text>'
-        )
-    x = across(float(targets[start]), max_fp)
-    parts.append(
-        f'<line class="cursor" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{BOTTOM}" stroke="#555" '
-        'stroke-dasharray="4 3"/>'
+def _place_points(
+    points: pd.DataFrame, measure: str, fp_targets: list[float], max_fp: float
+) -> list[tuple[float, float]]:
+    """Find the places of the operating points at the FP targets, at the FP per image that they have."""
+    at = points[points["fp_target"].isin(fp_targets)].pivot(
+        index="fp_target", columns="measure", values="estimate"
     )
-    return (
-        '<svg viewBox="0 0 700 400" role="img" aria-label="FROC curves of the test set" font-size="13" '
-        'font-family="system-ui, sans-serif">' + "".join(parts) + "</svg>"
-    )
-
-
-def axes(max_fp: float) -> str:
-    """Grid, ticks and labels."""
-    parts = []
-    for share in np.linspace(0, 1, 6):
-        y = upward(float(share))
-        parts.append(f'<line x1="{LEFT}" x2="{RIGHT}" y1="{y}" y2="{y}" stroke="#ddd"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{y + 4}" text-anchor="end">{100 * share:.0f} %</text>')
-    for fp in np.arange(0, max_fp + 1e-9, 0.5):
-        x = across(float(fp), max_fp)
-        parts.append(f'<text x="{x}" y="{BOTTOM + 18}" text-anchor="middle">{fp:g}</text>')
-    middle = (LEFT + RIGHT) / 2
-    parts.append(
-        f'<text x="{middle}" y="{BOTTOM + 42}" text-anchor="middle">false positives per image</text>'
-    )
-    centre = (TOP + BOTTOM) / 2
-    parts.append(
-        f'<text x="14" y="{centre}" text-anchor="middle" transform="rotate(-90 14 {centre})">'
-        "golden objects found</text>"
-    )
-    return "".join(parts)
-
-
-def band(part: dict[str, Any], targets: np.ndarray, colour: str) -> str:
-    """Pointwise interval of GT sensitivity."""
-    limits = [
-        (across(float(fp), float(targets[-1])), upward(low), upward(high))
-        for fp, low, high in zip(
-            targets, part["gt_sensitivity_lower"], part["gt_sensitivity_upper"], strict=True
-        )
-        if low is not None and high is not None
+    inside = at[(at["fp_per_image"] <= max_fp) & at[measure].notna()]
+    return [
+        (_place_fp(fp, max_fp), _place_share(share))
+        for fp, share in zip(inside["fp_per_image"], inside[measure], strict=True)
     ]
-    if not limits:
-        return ""
-    outline = [f"{x:.1f},{high:.1f}" for x, _, high in limits] + [
-        f"{x:.1f},{low:.1f}" for x, low, _ in limits[::-1]
-    ]
-    return f'<polygon points="{" ".join(outline)}" fill="{colour}" opacity="0.1"/>'
 
 
-def steps(curve: FrocCurve, max_fp: float) -> str:
-    """Points of the staircase up to the end of the axis, the corners alone."""
-    inside = curve.fp_per_image <= max_fp
-    fp, found = curve.fp_per_image[inside], np.nan_to_num(curve.gt_sensitivity[inside])
-    rises = np.flatnonzero(np.diff(found, prepend=0.0) != 0)
-    corners = [(0.0, 0.0)]
-    for index in rises:
-        if fp[index] > corners[-1][0]:
-            corners.append((float(fp[index]), corners[-1][1]))
-        corners.append((float(fp[index]), float(found[index])))
-    level = corners[-1][1]
-    corners.append((max_fp if not inside.all() else corners[-1][0], level))
-    return " ".join(f"{across(x, max_fp):.1f},{upward(y):.1f}" for x, y in corners)
+def _place_fp(fp: float, max_fp: float) -> float:
+    return round(LEFT + (RIGHT - LEFT) * fp / max_fp, 1)
 
 
-def across(fp: float, max_fp: float) -> float:
-    """Horizontal place of a number of false positives per image."""
-    return round(LEFT + (RIGHT - LEFT) * fp / max_fp, 2)
-
-
-def upward(share: float) -> float:
-    """Vertical place of a sensitivity."""
-    return round(BOTTOM - (BOTTOM - TOP) * share, 2)
-
-
-def table(points: Mapping[str, dict[str, Any]], start: int) -> str:
-    """Table of the operating point, one row a model, as it stands without the script."""
-    rows = "".join(
-        f"<tr><td>{escape(name)}</td>"
-        f"<td>{shown(part['threshold'][start], 4)}</td><td>{part['fp_per_image'][start]:.2f}</td>"
-        + "".join(f"<td>{with_interval(part, measure, start)}</td>" for measure in SHOWN)
-        + "</tr>"
-        for name, part in points.items()
-    )
-    return (
-        "<table><thead><tr><th>model</th><th>threshold</th><th>FP per image</th><th>GT sensitivity</th>"
-        f"<th>image sensitivity</th></tr></thead><tbody>{rows}</tbody></table>"
-    )
-
-
-def shown(value: float | None, figures: int) -> str:
-    """Round a number, or say that there is none."""
-    return "none" if value is None else f"{value:.{figures}g}"
-
-
-def with_interval(part: dict[str, Any], measure: str, index: int) -> str:
-    """Per cent with limits."""
-    value, low, high = (part[f"{measure}{end}"][index] for end in ("", "_lower", "_upper"))
-    if value is None:
-        return "–"
-    limits = "" if low is None or high is None else f" ({100 * low:.1f} % to {100 * high:.1f} %)"
-    return f"{100 * value:.1f} %{limits}"
+def _place_share(share: float) -> float:
+    return round(BOTTOM - (BOTTOM - TOP) * share, 1)

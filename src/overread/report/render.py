@@ -1,0 +1,137 @@
+"""The page of a study: templates over its results, escaped throughout, one file that fetches nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from math import copysign, isnan
+from typing import Any, Literal
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from overread.froc import format_table, verdict
+from overread.report.claim import list_claim
+from overread.report.froc_explorer import lay_out_explorer
+from overread.report.pictures import Pictures
+from overread.report.results import FeatureWeight, StudyResults, Table1
+from overread.report.words import (
+    find_comparisons,
+    find_mixture,
+    list_cards,
+    list_facts,
+    list_limits,
+    name_size_range,
+    name_table,
+    percent,
+    tell_gallery,
+)
+
+__all__ = ["render_study"]
+
+
+def render_study(results: StudyResults, figures: Mapping[str, str], pictures: Pictures) -> str:
+    """Write the page of a run.
+
+    Parameters
+    ----------
+    results
+        Every number on the page.
+    figures
+        SVG documents by name, as `draw_figures` gives them; one that is missing is left out.
+    pictures
+        Crops for the gallery, as `cut_pictures` gives them.
+    """
+    return (
+        _environment()
+        .get_template("study.html.j2")
+        .render(results=results, figures=figures, pictures=pictures)
+    )
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("overread.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        percent=percent,
+        number=_number,
+        points=_points,
+        interval=_interval,
+        rows=_rows,
+        size_range=name_size_range,
+        labelled=_label_svg,
+        performance=_performance,
+        signed_importance=_signed_importance,
+        importance_text=_importance_text,
+    )
+    environment.globals.update(
+        asset=_asset,
+        list_cards=list_cards,
+        list_facts=list_facts,
+        list_limits=list_limits,
+        list_claim=list_claim,
+        lay_out_explorer=lay_out_explorer,
+        name_table=name_table,
+        find_comparisons=find_comparisons,
+        find_mixture=find_mixture,
+        tell_gallery=tell_gallery,
+        verdict=verdict,
+    )
+    return environment
+
+
+def _number(value: float, digits: int = 2) -> str:
+    """Round a number; a dash where it does not exist."""
+    return "–" if pd.isna(value) else f"{value:.{digits}f}"
+
+
+def _points(value: float) -> str:
+    """Write a difference of fractions in percentage points, with its sign."""
+    return "–" if pd.isna(value) else f"{100 * value:+.1f}"
+
+
+def _interval(limits: tuple[float, float], unit: Literal["percent", "points"] = "percent") -> str:
+    """Write an interval; a dash where it does not exist."""
+    lower, upper = limits
+    write = percent if unit == "percent" else _points
+    return "–" if pd.isna(lower) else f"{write(lower)} to {write(upper)}"
+
+
+def _rows(table: pd.DataFrame) -> list[Any]:
+    """Return rows with the columns as attributes."""
+    return list(table.itertuples(index=False))
+
+
+def _signed_importance(feature: FeatureWeight) -> float:
+    """Return the importance with the sign of the weight, where the model has weights."""
+    return feature.importance if isnan(feature.weight) else copysign(feature.importance, feature.weight)
+
+
+def _importance_text(feature: FeatureWeight) -> str:
+    """Write the importance, with a sign only where it has one."""
+    sign = "" if isnan(feature.weight) else "+"
+    return f"{_signed_importance(feature):{sign}.3f}"
+
+
+def _performance(table: Table1) -> Markup:
+    """Lay out Table 1, which escapes its own names."""
+    return Markup(format_table(table.table, "html"))
+
+
+def _label_svg(document: str, caption: str) -> Markup:
+    """Make an SVG document of ours a part of the page, with a caption for those who cannot see it."""
+    drawing = document[document.index("<svg") :]
+    return Markup(drawing.replace("<svg ", f'<svg role="img" aria-label="{escape(caption)}" ', 1))
+
+
+def _asset(name: str) -> Markup:
+    """Return a file of this package that is CSS or a script already."""
+    return Markup(files("overread.report").joinpath(name).read_text(encoding="utf-8"))

@@ -1,0 +1,179 @@
+"""What a run's page says in sentences: the headline, what was run on what, what must not be concluded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite, isnan, sqrt
+
+import pandas as pd
+
+from overread.report.results import Comparison, ModelResult, StudyResults, Table1
+
+__all__ = [
+    "Card",
+    "find_comparisons",
+    "find_mixture",
+    "list_cards",
+    "list_facts",
+    "list_limits",
+    "name_size_range",
+    "name_table",
+    "nearest_to_one",
+    "percent",
+    "tell_gallery",
+]
+
+# Sizes have no end; the last edge of the default bins, 1000 mm, stands for that.
+NO_LIMIT_MM = 500.0
+# With 400 objects the interval of a share of one half is 5 points to each side.
+FEW_OBJECTS = 400
+
+
+@dataclass(frozen=True)
+class Card:
+    """A number that matters, and what it is."""
+
+    value: str
+    label: str
+
+
+def percent(value: float, digits: int = 1) -> str:
+    """Write a fraction as per cent; a dash where it does not exist."""
+    return "–" if pd.isna(value) else f"{100 * value:.{digits}f} %"
+
+
+def nearest_to_one(fp_targets: list[float]) -> float:
+    """Choose the FP target nearest to 1 per image."""
+    return min(fp_targets, key=lambda fp: abs(fp - 1.0))
+
+
+def list_cards(results: StudyResults) -> list[Card]:
+    """Give the first model's locked operating point nearest to 1 FP per image, and its size."""
+    model = results.models[0]
+    counted = model.counted[0]
+    target = nearest_to_one(results.fp_targets)
+    locked = counted.locked
+    here = locked[(locked["source"] == "out_of_fold") & (locked["fp_target"] == target)]
+    values = {
+        str(measure): tuple(float(value) for value in row)
+        for measure, *row in here[["measure", "estimate", "lower", "upper"]].itertuples(index=False)
+    }
+
+    def limits(measure: str) -> str:
+        _, lower, upper = values[measure]
+        return "" if isnan(lower) else f" ({100 * results.level:g} %: {percent(lower)} to {percent(upper)})"
+
+    return [
+        Card(
+            percent(values["gt_sensitivity"][0]),
+            f"of {counted.test.n_gts} golden objects of the test set found{limits('gt_sensitivity')}",
+        ),
+        Card(
+            percent(values["image_sensitivity"][0]),
+            f"of {counted.test.n_positive_images} images with one found{limits('image_sensitivity')}",
+        ),
+        Card(
+            f"{values['fp_per_image'][0]:.2f}",
+            f"false positives per test image, at the threshold locked for {target:g} before",
+        ),
+        Card(str(model.n_features), f"features in the model {model.title}"),
+    ]
+
+
+def list_facts(results: StudyResults) -> list[tuple[str, str]]:
+    """Say what was run on what."""
+    study = results.study
+    splits = ", ".join(f"{split.name} {split.n_images}" for split in study.splits)
+    reached = sum(split.n_golden_reached for split in study.splits)
+    golden = sum(split.n_golden for split in study.splits)
+    # A table of features names its candidates, so they are the study's own as well.
+    own_candidates = study.own_candidates or study.own_features
+    found = (
+        "the study's own" if own_candidates else f"at most {results.settings['candidates']['limit']} an image"
+    )
+    return [
+        (
+            "images",
+            f"{study.n_images} of {study.n_patients} patients{', simulated' if study.is_simulated else ''} ({splits})",
+        ),
+        (
+            "readings",
+            f"{study.n_readings} by {study.n_readers} readers, "
+            f"{study.fewest_readings} to {study.most_readings} an image",
+        ),
+        ("marks", f"{study.n_marks}, merged into {study.n_objects} objects, {study.n_golden} golden"),
+        ("candidates", f"{found}; some candidate hits {reached} of {golden} golden objects"),
+        ("features", f"{study.n_features}" + (", the study's own" if study.own_features else "")),
+        ("a hit is", results.rule),
+        ("intervals", f"{100 * results.level:g} %, {results.n_bootstrap} bootstraps over patients"),
+        ("seed", str(results.seed)),
+        ("version", f"overread {results.version}"),
+    ]
+
+
+def list_limits(results: StudyResults) -> list[str]:
+    """Say what must not be concluded."""
+    counted = results.models[0].counted[0]
+    limits = []
+    if results.study.is_simulated:
+        limits.append(
+            "The nodules and the readers are simulated: this shows that the system works, not how well it would do "
+            "on patients."
+        )
+    limits.append(
+        "The truth here is the readers' agreement, not a biopsy: an object that all readers missed counts as a false "
+        "positive where it is found."
+    )
+    n_gts = counted.test.n_gts
+    if n_gts < FEW_OBJECTS:
+        width = 100 * 1.96 * sqrt(0.25 / max(n_gts, 1))
+        limits.append(
+            f"{n_gts} golden objects in the test set: a sensitivity near one half is known to about "
+            f"\N{PLUS-MINUS SIGN}{width:.0f} points."
+        )
+    if counted.single_reader == "ignore":
+        limits.append(
+            "Candidates on objects that a single reader marked count neither as hits nor as false positives, unless a "
+            "table says otherwise."
+        )
+    unfinished = ", ".join(model.title for model in results.models if not model.converged)
+    if unfinished:
+        limits.append(f"Not converged: {unfinished}. Raise max_iter in study.toml.")
+    return limits
+
+
+def name_table(table: Table1) -> str:
+    """Say how a further version of Table 1 differs from the first, the paper's."""
+    if table.source == "out_of_fold":
+        return "The same with thresholds from out-of-fold scores, as the detector has them"
+    return "The same with candidates on single-reader objects neither right nor wrong"
+
+
+def name_size_range(stratum: str) -> str:
+    """Write a range of sizes, "[10, 15)", in words; the outermost ones are open."""
+    low, high = (float(part) for part in stratum.strip("[]()").split(","))
+    if low <= 0:
+        return f"under {high:g} mm"
+    return f"{low:g} mm and more" if high >= NO_LIMIT_MM else f"{low:g} to {high:g} mm"
+
+
+def tell_gallery(results: StudyResults) -> str:
+    """Say at which threshold the crops are sorted."""
+    gallery = results.gallery
+    at = f"At the out-of-fold threshold for {gallery.fp_target:g} false positives per image"
+    return (
+        f"{at}: a score of {gallery.threshold:.2f}."
+        if isfinite(gallery.threshold)
+        else f"{at}, which no score reaches."
+    )
+
+
+def find_comparisons(results: StudyResults) -> list[Comparison]:
+    """Return the comparisons under the study's own treatment of single-reader objects."""
+    own = results.models[0].counted[0]
+    return [pair for pair in results.comparisons if pair.single_reader == own.single_reader]
+
+
+def find_mixture(results: StudyResults) -> ModelResult | None:
+    """Return the first model that weighs readers, if there is one."""
+    return next((model for model in results.models if len(model.reader_importance)), None)

@@ -1,0 +1,313 @@
+"""Results of a small study without pixels: one fitted model, the same with noise, and a mixture by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from overread.bags import Bags, make_bags, score_table, split_by_patient
+from overread.froc import (
+    LambdaChoice,
+    Matching,
+    bootstrap,
+    calibration,
+    chance_level,
+    choose_lambda,
+    compare,
+    compare_figures,
+    estimate_figures,
+    froc_curve,
+    lesion_sizes_mm,
+    match,
+    operating_points,
+    performance_table,
+    sensitivity_by,
+)
+from overread.images import Radiograph
+from overread.images.radiograph import SpacingSource
+from overread.models import SoftMILLogisticRegression, SoftMILPath
+from overread.report.results import (
+    SCHEMA,
+    Choice,
+    Comparison,
+    Counted,
+    Example,
+    FeatureWeight,
+    Gallery,
+    ModelResult,
+    Quarantined,
+    SetResult,
+    SplitSummary,
+    StudyResults,
+    StudySummary,
+    Table1,
+)
+from overread.simulate import CandidateCohort, candidate_cohort
+from overread.truth import merge_marks, reader_statistics
+
+MERGED = "training + validation"
+FP_TARGETS = [0.5, 1.5, 3.0]
+GRID = sorted({*np.linspace(0, 3, 61).tolist(), 4.0, *FP_TARGETS})
+LEVEL, N_BOOTSTRAP, SEED = 0.9, 60, 3
+TREATMENTS = ("ignore", "fp")
+ELLIPSE = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
+RESAMPLING = {"n_bootstrap": N_BOOTSTRAP, "seed": SEED}
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Marks, truth, bags, path, choice of lambda, refit, scores."""
+
+    cohort: CandidateCohort
+    truth: pd.DataFrame
+    split: pd.Series
+    parts: dict[str, Bags]
+    choice: LambdaChoice
+    model: SoftMILLogisticRegression
+    matchings: dict[str, Matching]
+
+
+def run_chain(n_images: int) -> Chain:
+    cohort = candidate_cohort(n_images, seed=SEED)
+    truth = merge_marks(cohort.marks, cohort.readings)
+    split = split_by_patient(cohort.images, truth, random_state=SEED).set_axis(cohort.images["image_id"])
+    bags = make_bags(
+        cohort.candidates, cohort.features, truth, readings=cohort.readings, images=cohort.images
+    )
+    part_of_bag = pd.Series([bag_id[0] for bag_id in bags.bag_ids]).map(split).to_numpy()
+    parts = {part: bags[part_of_bag == part] for part in ("training", "validation", "test")}
+    parts[MERGED] = bags[part_of_bag != "test"]
+
+    def matching(part, scores):
+        inside = split.index[split.isin(part.split(" + "))]
+        tables = [
+            table[table["image_id"].isin(inside)] for table in (cohort.candidates, truth, cohort.images)
+        ]
+        return match(*tables, scores=score_table(parts[part], soft=scores), single_reader="ignore")
+
+    path = SoftMILPath(n_lambdas=25, min_ratio=0.02).fit(parts["training"], parts["training"].labels)
+    columns = {part: path.decision_instance_function(parts[part]) for part in ("training", "validation")}
+    choice = choose_lambda(
+        *(matching(part, scores[:, 0]) for part, scores in columns.items()),
+        **{
+            f"{part}_scores": scores[parts[part].source_rows.argsort()]  # bags gather what was apart
+            for part, scores in columns.items()
+        },
+        lambdas=path.lambdas_,
+        n_features=path.n_features_,
+    )
+    model = path.model(choice.position).fit(parts[MERGED], parts[MERGED].labels)
+    matchings = {
+        part: matching(part, model.decision_instance_function(parts[part])) for part in (MERGED, "test")
+    }
+    return Chain(cohort, truth, split, parts, choice, model, matchings)
+
+
+def set_result(matching: Matching) -> SetResult:
+    curve = froc_curve(matching)
+    counts = ("n_images", "n_gts", "n_gts_reached", "n_positive_images", "n_positive_images_reached")
+    return SetResult(
+        **{name: getattr(curve, name) for name in counts},
+        curve=curve.to_frame(),
+        band=bootstrap(matching, fp_targets=GRID, **RESAMPLING).intervals(LEVEL),
+        figures=estimate_figures(matching, level=LEVEL, **RESAMPLING),
+    )
+
+
+def locked_rows(training: Matching, test: Matching) -> pd.DataFrame:
+    points = operating_points(training, fp_targets=FP_TARGETS)
+    found = bootstrap(test, thresholds=points["threshold"].to_numpy(), **RESAMPLING).intervals(LEVEL)
+    found["fp_target"] = np.tile(FP_TARGETS, len(found) // len(FP_TARGETS))
+    return pd.concat([found.assign(source=source) for source in ("in_sample", "out_of_fold")])
+
+
+def counted(chain: Chain, training: Matching, test: Matching, treatment: str) -> Counted:
+    training, test = (part.with_options(single_reader=treatment) for part in (training, test))
+    inside = set(test.image_ids)
+    tables = [
+        table[table["image_id"].isin(inside)]
+        for table in (chain.cohort.candidates, chain.truth, chain.cohort.images)
+    ]
+    sizes = sensitivity_by(
+        test, lesion_sizes_mm(test), fp_target=1.5, bins=[0, 10, 20, 1e3], level=LEVEL, **RESAMPLING
+    )
+    trained = set_result(training)
+    return Counted(
+        single_reader=treatment,
+        training=trained,
+        out_of_fold=trained,
+        test=set_result(test),
+        locked=locked_rows(training, test),
+        by_size=sizes.assign(fp_target=1.5),
+        chance=chance_level(
+            *tables, scores=test.candidate_scores, fp_targets=FP_TARGETS, n_shifts=3, single_reader=treatment
+        ),
+    )
+
+
+def model_result(chain: Chain, name: str, test: Matching) -> ModelResult:
+    coefficients = chain.model.coef_[0]
+    names = np.asarray(chain.model.feature_names_in_)
+    features = [
+        FeatureWeight(str(names[i]), "a <b>made-up</b> number", coefficients[i], abs(2 * coefficients[i]))
+        for i in np.flatnonzero(coefficients)
+    ]
+    bags = chain.parts["test"]
+    return ModelResult(
+        name=name,
+        title=name.capitalize(),
+        summary=f"The model {name} & nothing else.",
+        file=f"models/{name}.json",
+        parameters={"lam": chain.choice.lam} if name == "soft" else {},
+        n_features=len(features),
+        features=features,
+        importance_is="weight per standard deviation",
+        intercept=float(chain.model.intercept_[0]),
+        converged=True,
+        certificate={},
+        tuning=pd.DataFrame({"lam": [0.1]}),
+        reader_importance=pd.DataFrame(columns=["reader_id", "importance", "low", "high"]),
+        left_out_readers={},
+        labels="soft",
+        calibration=calibration(chain.model.predict_proba(bags)[:, 1], bags.labels, n_bootstrap=30),
+        counted=[counted(chain, chain.matchings[MERGED], test, treatment) for treatment in TREATMENTS],
+    )
+
+
+def tables(chain: Chain, tests: dict[str, Matching]) -> list[Table1]:
+    def table(source, treatment):
+        pairs = {
+            name.capitalize(): tuple(
+                part.with_options(single_reader=treatment) for part in (chain.matchings[MERGED], test)
+            )
+            for name, test in tests.items()
+        }
+        made = performance_table(pairs, fp_targets=FP_TARGETS, level=LEVEL, **RESAMPLING)
+        return Table1(source, treatment, made)
+
+    return [table("in_sample", "fp"), table("in_sample", "ignore"), table("out_of_fold", "ignore")]
+
+
+def comparison(first: str, second: str, tests: dict[str, Matching], treatment: str) -> Comparison:
+    pair = [tests[name].with_options(single_reader=treatment) for name in (first, second)]
+    options = {"n_permutations": 30, **RESAMPLING}
+    return Comparison(
+        first,
+        second,
+        treatment,
+        compare(*pair, fp_targets=FP_TARGETS, **options).table(LEVEL),
+        compare_figures(*pair, level=LEVEL, **options),
+    )
+
+
+def summary(chain: Chain) -> StudySummary:
+    cohort, truth = chain.cohort, chain.truth
+    golden = truth[truth["golden"]]
+    per_image = cohort.readings["image_id"].value_counts()
+
+    def split_summary(name):
+        inside = chain.split.index[chain.split == name]
+        own, own_golden = (table[table["image_id"].isin(inside)] for table in (truth, golden))
+        return SplitSummary(
+            name, len(inside), len(inside), own_golden["image_id"].nunique(), len(own), len(own_golden), 1, 2
+        )
+
+    return StudySummary(
+        n_images=len(cohort.images),
+        n_patients=cohort.images["patient_id"].nunique(),
+        n_readers=cohort.readings["reader_id"].nunique(),
+        n_readings=len(cohort.readings),
+        n_marks=len(cohort.marks),
+        n_marked_images=cohort.marks["image_id"].nunique(),
+        n_objects=len(truth),
+        n_golden=len(golden),
+        n_features=cohort.features.shape[1] - 2,
+        fewest_readings=int(per_image.min()),
+        most_readings=int(per_image.max()),
+        is_simulated=True,
+        own_candidates=False,
+        own_features=False,
+        splits=[split_summary(name) for name in ("training", "validation", "test")],
+        quarantined=[Quarantined("i7", "unreadable", "cut short & broken")],
+    )
+
+
+def gallery(chain: Chain) -> Gallery:
+    """Ten golden GTs as hits, one miss without a candidate, and two false positives of one image."""
+    golden = chain.truth[chain.truth["golden"]].reset_index(drop=True)
+    columns = ["image_id", *ELLIPSE, "n_readers", "n_readings"]
+    place = {f"candidate_{name}": golden[name] for name in ("x_mm", "y_mm")}
+    hits = golden[columns].assign(score=np.linspace(3, 1, len(golden)), **place, candidate_radius_mm=6.0)
+    nothing = ["score", "candidate_x_mm", "candidate_y_mm", "candidate_radius_mm"]
+    misses = hits.tail(1).assign(**dict.fromkeys(nothing, np.nan))
+    wrong = pd.DataFrame(
+        {
+            "image_id": hits["image_id"].iloc[0],
+            "x_mm": [20.0, 90.0],
+            "y_mm": [30.0, 40.0],
+            "radius_mm": 5.0,
+            "score": [2.0, 1.5],
+        }
+    )
+    return Gallery("soft", 0.5, 0.75, hits.head(10), misses, wrong)
+
+
+def example(chain: Chain) -> Example:
+    image_id = chain.cohort.marks["image_id"].value_counts().index[0]
+    marks, objects = (
+        table[table["image_id"] == image_id].reset_index(drop=True)
+        for table in (chain.cohort.marks, chain.truth)
+    )
+    return Example(str(image_id), marks, objects)
+
+
+def small_results() -> StudyResults:
+    chain = run_chain(150)
+    test = chain.matchings["test"]
+    noise = np.random.default_rng(0).normal(0, 1.0, len(test.candidate_scores))
+    tests = {"soft": test, "noisy": test.with_scores(test.candidate_scores + noise)}
+    models = [model_result(chain, name, matching) for name, matching in tests.items()]
+    weights = pd.DataFrame(
+        {"reader_id": ["R1", "R2"], "importance": [0.5, 0.3], "low": [0.2, 0.1], "high": [0.8, 0.5]}
+    )
+    # As a model of trees: it has no weights.
+    trees = [replace(one, weight=np.nan) for one in models[1].features[:2]]
+    models[1] = replace(models[1], reader_importance=weights, features=trees, converged=False)
+    return StudyResults(
+        schema=SCHEMA,
+        version="1.2.3",
+        rule="the centre lies in the ellipse",
+        fp_targets=FP_TARGETS,
+        level=LEVEL,
+        n_bootstrap=N_BOOTSTRAP,
+        seed=SEED,
+        settings={"candidates": {"limit": 60}, "merging": {"t0": 0.63}},
+        study=summary(chain),
+        readers=reader_statistics(chain.cohort.marks, chain.cohort.readings),
+        examples=[example(chain)],
+        choice=Choice(chain.choice, [0.5, 1.0], 0.02, 0.05, "sparsest"),
+        models=models,
+        tables=tables(chain, tests),
+        comparisons=[
+            comparison(first, second, tests, treatment)
+            for treatment in TREATMENTS
+            for first, second in combinations(tests, 2)
+        ],
+        gallery=gallery(chain),
+    )
+
+
+def ramp(mm_per_px: float = 0.7) -> Radiograph:
+    """Make a radiograph that gets brighter to the right."""
+    rows, columns = np.mgrid[:600, :600]
+    return Radiograph(
+        pixels=(columns / 600 + 0.1 * np.sin(rows / 9)).astype(np.float32),
+        mm_per_px=mm_per_px,
+        valid=np.ones((600, 600), dtype=bool),
+        spacing_source=SpacingSource.GIVEN,
+        source_mm_per_px=(mm_per_px, mm_per_px),
+        source_shape=(600, 600),
+    )

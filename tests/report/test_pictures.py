@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from base64 import b64decode
+from dataclasses import replace
+from io import BytesIO
+
+import numpy as np
+import pytest
+from PIL import Image
+from small_results import ramp
+
+from overread.images import Radiograph
+from overread.images.radiograph import SpacingSource
+from overread.report import cut_pictures
+from overread.report.pictures import cut_crop
+
+
+def spot(row, column, shape=(120, 100), mm_per_px=0.5):
+    pixels = np.zeros(shape, dtype=np.float32)
+    pixels[row, column] = 1
+    return Radiograph(
+        pixels, mm_per_px, np.ones(shape, dtype=bool), SpacingSource.GIVEN, (mm_per_px,) * 2, shape
+    )
+
+
+def pixels_of(crop):
+    return np.asarray(Image.open(BytesIO(b64decode(crop.png))))
+
+
+@pytest.mark.parametrize(("row", "column"), [(60, 50), (0, 0), (119, 99), (3, 97)])
+def test_the_place_is_in_the_middle_and_keeps_its_millimetres(row, column):
+    radiograph = spot(row, column)
+    x, y = (column + 0.5) * 0.5, (row + 0.5) * 0.5
+    crop = cut_crop(radiograph, x, y, caption="", side_mm=20)
+    pixels = pixels_of(crop)
+    brightest = np.argwhere(pixels == pixels.max())[0]
+    assert pixels.shape == (40, 40)
+    assert np.abs(brightest - 20).max() <= 1
+    assert (brightest[1] + 0.5) * 0.5 + crop.left_mm == pytest.approx(x)
+    assert (brightest[0] + 0.5) * 0.5 + crop.top_mm == pytest.approx(y)
+
+
+def test_a_place_outside_the_image_gives_a_black_crop():
+    assert not pixels_of(cut_crop(spot(5, 5), 900, -900, caption="")).any()
+
+
+def test_a_constant_piece_is_not_divided_by_zero():
+    flat = replace(spot(5, 5), pixels=np.full((120, 100), 3.0, dtype=np.float32))
+    assert not pixels_of(cut_crop(flat, 25, 30, caption="", side_mm=10)).any()
+
+
+def test_contrast_is_stretched_from_the_1st_to_the_99th_percentile():
+    pixels = pixels_of(cut_crop(ramp(), 200, 200, caption=""))
+    assert pixels.min() == 0
+    assert pixels.max() == 255
+    assert np.mean(pixels == 255) == pytest.approx(0.01, abs=0.005)
+
+
+def test_every_image_is_opened_once_and_at_most_eight_crops_of_a_kind_are_cut(results, pictures):
+    opened = []
+
+    def open_image(image_id):
+        opened.append(image_id)
+        return ramp()
+
+    assert cut_pictures(results, open_image) == pictures
+    gallery = results.gallery
+    wanted = {
+        *gallery.hits["image_id"].head(8),
+        *gallery.misses["image_id"],
+        *gallery.false_positives["image_id"],
+    }
+    assert sorted(opened) == sorted(wanted | {results.examples[0].image_id})
+    assert [len(crops) for crops in (pictures.hits, pictures.misses, pictures.false_positives)] == [8, 1, 2]
+
+
+def test_captions_tell_score_and_readers(results, pictures):
+    first = results.gallery.hits.iloc[0]
+    assert pictures.hits[0].caption == f"score 3.00, {first.n_readers} of {first.n_readings} readers"
+    assert pictures.misses[0].caption.startswith("no candidate, ")
+    assert pictures.misses[0].circle is None
+    assert [crop.caption for crop in pictures.false_positives] == ["score 2.00", "score 1.50"]
+    assert [crop.ellipse for crop in pictures.false_positives] == [None, None]
+
+
+def test_an_image_that_cannot_be_opened_is_left_out_and_the_others_keep_their_order(results, pictures):
+    lost = results.gallery.hits["image_id"].iloc[1]
+    found = cut_pictures(results, lambda image_id: None if image_id == lost else ramp())
+    kept = [
+        crop
+        for crop, image_id in zip(pictures.hits, results.gallery.hits["image_id"], strict=False)
+        if image_id != lost
+    ]
+    assert found.hits == kept
+    assert len(kept) < len(pictures.hits)
+
+
+def test_an_example_keeps_its_pixels_to_one_grey_level(results, pictures):
+    picture = pictures.examples[results.examples[0].image_id]
+    pixels = ramp().pixels
+    expected = 255 * (pixels - pixels.min()) / np.ptp(pixels)
+    assert picture.mm_per_px == ramp().mm_per_px
+    assert np.abs(picture.pixels() - expected).max() <= 0.5 + 1e-3

@@ -1,0 +1,343 @@
+"""The study's page: what it says, that names are text, and how a real browser shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from parsed_page import parse_page
+
+from overread.files.records import from_json, to_json
+from overread.report import Pictures, StudyResults, draw_figures, render_study
+from overread.report.results import Quarantined
+
+PHONE, DESK = 390, 1400
+EVIL = "</script><script>alert(1)</script><img src=x onerror=\"alert('2')\">"
+# Short, because figures give a reader's name little room; the dollar signs would begin a formula that is none.
+EVIL_READER = "<b>$\\frac$-->"
+SECTIONS = [
+    "Summary", "Readers", "Ground truth", "Choice of lambda", "Performance on unseen patients",
+    "Can the models be told apart?", "Importance of the readers", "Features", "Calibration",
+    "Gallery of the test set", "Images that could not be used", "CLAIM checklist",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def parsed(page):
+    return parse_page(page)
+
+
+def percent(value):
+    return f"{100 * value:.1f} %"
+
+
+def test_sections_stand_in_order_and_the_menu_leads_to_each(page, parsed):
+    assert list(parsed.sections)[1:] == SECTIONS
+    menu = re.findall(r'<a href="#(s\d+)">', page)
+    assert menu == re.findall(r'<h2 id="(s\d+)">', page) == [f"s{i}" for i in range(1, len(SECTIONS) + 1)]
+
+
+def test_the_headline_is_the_first_model_s_locked_point_nearest_to_1(page, results):
+    first = results.models[0]
+    locked = first.counted[0].locked
+    here = locked[(locked["source"] == "out_of_fold") & (locked["fp_target"] == 0.5)]
+    value = here.set_index("measure")["estimate"]
+    assert re.findall(r'<div class="card"><b>(.*?)</b>', page) == [
+        percent(value["gt_sensitivity"]),
+        percent(value["image_sensitivity"]),
+        f"{value['fp_per_image']:.2f}",
+        str(first.n_features),
+    ]
+
+
+def test_every_version_of_table_1_has_the_numbers_of_the_results(parsed, results):
+    printed = [
+        table
+        for table in parsed.sections["Performance on unseen patients"].tables
+        if any(row[0] == "induced FP per image" for row in table)
+    ]
+    assert len(printed) == len(results.tables) == 3
+    for table, wanted in zip(printed, results.tables, strict=True):
+        expected = [
+            [f"{100 * value:.2f}" for value in getattr(rows, measure).values]
+            for model in wanted.table.models
+            for rows in model.rows
+            for measure in ("gt_sensitivity", "image_sensitivity")
+        ]
+        assert [row[1:] for row in table if row[0] in ("GT sensitivity", "Image sensitivity")] == expected
+
+
+def test_chance_and_sizes_are_those_of_the_first_model(parsed, results):
+    counted = results.models[0].counted[0]
+    section = parsed.sections["Performance on unseen patients"]
+    chance, sizes = section.tables[-2:]
+    assert chance[1:] == [
+        [f"{row.fp_target:g}", percent(row.gt_sensitivity), percent(row.chance_gt_sensitivity)]
+        for row in counted.chance.points.itertuples()
+    ]
+    assert sizes[0][-1] == "90 % interval"
+    assert [row[1:] for row in sizes[1:]] == [
+        [
+            str(row.n_gts),
+            percent(row.gt_sensitivity),
+            f"{percent(row.gt_sensitivity_lower)} to {percent(row.gt_sensitivity_upper)}",
+        ]
+        for row in counted.by_size.itertuples()
+    ]
+    assert "at the threshold for 1.5 FP per image" in section.text
+
+
+def test_paired_differences_are_those_of_the_study_s_own_treatment(parsed, results):
+    (pair,) = [pair for pair in results.comparisons if pair.single_reader == "ignore"]
+    points = pair.points[pair.points["measure"].isin(["gt_sensitivity", "image_sensitivity"])]
+    (table,) = parsed.sections["Can the models be told apart?"].tables
+    assert table[0][2:4] == ["Soft", "Noisy"]
+    assert table[1:] == [
+        [
+            f"{row.fp_target:g}",
+            row.measure.replace("_", " "),
+            percent(row.first),
+            percent(row.second),
+            f"{100 * row.difference:+.1f}",
+            f"{100 * row.lower:+.1f} to {100 * row.upper:+.1f}",
+            f"{row.p_bootstrap:.3f}",
+        ]
+        for row in points.sort_values(["fp_target", "measure"]).itertuples()
+    ]
+
+
+def test_features_have_their_importance_with_the_sign_of_the_weight(parsed, results):
+    linear, trees = parsed.sections["Features"].tables
+    assert [row[:2] for row in linear[1:]] == [
+        [one.name, f"{np.copysign(one.importance, one.weight):+.3f}"] for one in results.models[0].features
+    ]
+    assert [row[:2] for row in trees[1:]] == [
+        [one.name, f"{one.importance:.3f}"] for one in results.models[1].features
+    ]
+
+
+def test_pairs_of_readers_and_quarantined_images_are_listed(parsed, results):
+    (table,) = parsed.sections["Readers"].tables
+    pairs = results.readers.pairs
+    assert len(table) == 1 + len(pairs)
+    assert table[1] == [
+        f"{pairs.reader_a[0]} and {pairs.reader_b[0]}",
+        str(pairs.n_images[0]),
+        f"{pairs.positive_agreement[0]:.2f}",
+        f"{pairs.image_kappa[0]:.2f}",
+    ]
+    assert parsed.sections["Images that could not be used"].tables == [
+        [["image", "reason"], ["i7", "cut short & broken"]]
+    ]
+
+
+def test_outlines_are_drawn_in_the_crop_s_own_millimetres(page, pictures):
+    for crop in pictures.hits:
+        e, (x, y, radius) = crop.ellipse, crop.circle
+        place = f'cx="{e.x_mm - crop.left_mm:.2f}" cy="{e.y_mm - crop.top_mm:.2f}"'
+        assert f'<ellipse {place} rx="{e.semi_major_mm:.2f}" ry="{e.semi_minor_mm:.2f}"' in page
+        assert f'<circle cx="{x - crop.left_mm:.2f}" cy="{y - crop.top_mm:.2f}" r="{radius:.2f}"' in page
+    assert page.count('<image href="data:image/png;base64,') >= 8 + 1 + 2
+
+
+def test_stored_results_give_the_same_page_and_the_same_figures(results, figures, pictures, page):
+    again = from_json(StudyResults, json.loads(json.dumps(to_json(results), allow_nan=False)))
+    stored = from_json(Pictures, json.loads(json.dumps(to_json(pictures), allow_nan=False)))
+    drawn = draw_figures(again, stored)
+    assert drawn == figures
+    assert render_study(again, drawn, stored) == page
+
+
+def hostile(results):
+    """The same study with a hostile name wherever data name something."""
+    evil_pairs = results.readers.pairs.assign(reader_a=EVIL)
+    evil_readers = results.readers.readers.assign(
+        reader_id=EVIL_READER + results.readers.readers["reader_id"]
+    )
+    models = [
+        replace(
+            model,
+            title=EVIL_READER + model.title,
+            summary=EVIL,
+            importance_is=EVIL,
+            features=[replace(one, name=EVIL, meaning=EVIL) for one in model.features],
+        )
+        for model in results.models
+    ]
+    tables = [
+        replace(
+            one,
+            table=replace(one.table, models=tuple(replace(model, name=EVIL) for model in one.table.models)),
+        )
+        for one in results.tables
+    ]
+    examples = [
+        replace(
+            one,
+            image_id=EVIL_READER,
+            marks=one.marks.assign(image_id=EVIL_READER, reader_id=EVIL_READER + one.marks["reader_id"]),
+            objects=one.objects.assign(image_id=EVIL_READER),
+        )
+        for one in results.examples
+    ]
+    return replace(
+        results,
+        rule=EVIL,
+        version=EVIL,
+        readers=replace(results.readers, pairs=evil_pairs, readers=evil_readers),
+        study=replace(results.study, quarantined=[Quarantined(EVIL, "unreadable", EVIL)]),
+        models=models,
+        tables=tables,
+        examples=examples,
+    )
+
+
+def test_names_from_the_data_are_text_and_not_markup(results, pictures):
+    evil = hostile(results)
+    crops = [replace(crop, caption=EVIL) for crop in pictures.hits]
+    shown = replace(pictures, hits=crops, examples={EVIL_READER: next(iter(pictures.examples.values()))})
+    html = render_study(evil, draw_figures(evil, shown), shown)
+    parsed = parse_page(html)
+    tags = [tag for tag, _ in parsed.elements]
+    assert "img" not in tags
+    assert tags.count("b") == 4  # the cards
+    assert tags.count("script") == 2  # the explorer's numbers, and the script that shows them
+    assert not [name for _, attributes in parsed.elements for name in attributes if name.startswith("on")]
+    assert parsed.sections["Images that could not be used"].tables[0][1] == [EVIL, EVIL]
+
+
+def test_a_study_without_what_may_be_absent_has_a_page(results):
+    first = results.models[1]
+    bare = [
+        replace(one, chance=None, by_size=one.by_size.iloc[:0], locked=one.locked) for one in first.counted
+    ]
+    model = replace(first, counted=bare, features=[], reader_importance=pd.DataFrame())
+    small = replace(
+        results,
+        models=[model],
+        comparisons=[],
+        choice=None,
+        examples=[],
+        study=replace(results.study, quarantined=[]),
+        readers=replace(results.readers, pairs=results.readers.pairs.iloc[:0]),
+    )
+    parsed = parse_page(render_study(small, {}, Pictures()))
+    absent = {
+        "Choice of lambda",
+        "Can the models be told apart?",
+        "Importance of the readers",
+        "Gallery of the test set",
+    }
+    assert list(parsed.sections)[1:] == [name for name in SECTIONS if name not in absent]
+    assert (
+        "every image of the study was read and used" in parsed.sections["Images that could not be used"].text
+    )
+
+
+def test_the_level_of_the_study_stands_everywhere(page):
+    for words in ("(90 %: ", "Intervals are 90 %", "Bands: 90 % intervals", "90 % interval</th>"):
+        assert words in page
+
+
+def test_the_page_loads_nothing(parsed):
+    policy = [a["content"] for tag, a in parsed.elements if a.get("http-equiv") == "Content-Security-Policy"]
+    assert len(policy) == 1
+    assert policy[0].startswith("default-src 'none'; ")
+    links = [a[name] for _, a in parsed.elements for name in ("src", "href", "xlink:href") if name in a]
+    assert [link for link in links if not link.startswith(("#", "data:image/png;base64,"))] == []
+
+
+@pytest.fixture(scope="module")
+def address(page, tmp_path_factory):
+    path = tmp_path_factory.mktemp("study") / "index.html"
+    path.write_text(page, encoding="utf-8")
+    return path.as_uri()
+
+
+def open_page(browser, address, width):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == PHONE},
+    )
+    browser.get_log("browser")
+    browser.get(address)
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_a_browser_shows_it_without_errors_or_sideways_scrolling(browser, address, width):
+    open_page(browser, address, width)
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    sizes = browser.execute_script(
+        "return [...document.querySelectorAll('figure svg')].map(s => s.getBoundingClientRect())"
+        ".map(r => [r.width, r.height])"
+    )
+    assert len(sizes) == 5 + 2 + 8 + 1 + 2  # drawn figures, panels, crops
+    assert np.min(sizes) > 100
+    loaded = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
+    assert [name for name in loaded if not name.startswith("data:")] == []
+
+
+def test_panels_stand_side_by_side_on_a_desk_and_below_each_other_on_a_phone(browser, address):
+    tops = {}
+    for width in (PHONE, DESK):
+        open_page(browser, address, width)
+        tops[width] = browser.execute_script(
+            "return [...document.querySelectorAll('svg.panel')].map(s => s.getBoundingClientRect().top)"
+        )
+    assert tops[DESK][0] == tops[DESK][1]
+    assert tops[PHONE][1] - tops[PHONE][0] > 200
+
+
+def test_the_operating_point_follows_the_slider(browser, address, results):
+    open_page(browser, address, DESK)
+    for step in (10, 50):
+        browser.execute_script(
+            "const s = document.querySelector('.explorer input[type=range]'); s.value = arguments[0];"
+            "s.dispatchEvent(new Event('input'))",
+            step,
+        )
+        cells = browser.execute_script(
+            "return [...document.querySelectorAll('.explorer tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+        )
+        for row, model in zip(cells, results.models, strict=True):
+            band = model.counted[0].test.band
+            here = band[np.isclose(band["fp_target"], step * 0.05)].set_index("measure")
+            assert row[0] == model.title
+            assert float(row[1]) == pytest.approx(here["threshold"].iloc[0], rel=1e-3)
+            assert row[2] == f"{here['estimate']['fp_per_image']:.2f}"
+            for cell, measure in zip(row[3:], ("gt_sensitivity", "image_sensitivity"), strict=True):
+                numbers = [float(number) for number in re.findall(r"[\d.]+", cell)]
+                wanted = 100 * here.loc[measure, ["estimate", "lower", "upper"]].to_numpy(float)
+                assert numbers == pytest.approx(wanted, abs=0.051)
+
+
+def test_the_operating_point_follows_the_pointer_on_either_panel(browser, address):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+
+    open_page(browser, address, DESK)
+    for svg in browser.find_elements(By.CSS_SELECTOR, "svg.panel"):
+        seen = []
+        for offset in (-0.3, 0.2):
+            ActionChains(browser).scroll_to_element(svg).move_to_element_with_offset(
+                svg, int(offset * svg.size["width"]), 0
+            ).perform()
+            seen.append(float(browser.find_element(By.CSS_SELECTOR, ".explorer output").text))
+        assert 0.1 < seen[0] < 1.2
+        assert 1.8 < seen[1] < 3.0
+
+
+def test_training_and_validation_can_be_hidden(browser, address):
+    from selenium.webdriver.common.by import By
+
+    open_page(browser, address, DESK)
+    lines = browser.find_elements(By.CSS_SELECTOR, ".explorer polyline")
+    toggle = browser.find_element(By.CSS_SELECTOR, ".legend input")
+    assert [line.is_displayed() for line in lines] == [True] * 8
+    browser.execute_script("arguments[0].click()", toggle)
+    assert [line.is_displayed() for line in lines] == [False, True] * 4

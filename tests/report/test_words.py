@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from overread.report.words import (
+    find_comparisons,
+    find_mixture,
+    list_cards,
+    list_facts,
+    list_limits,
+    name_size_range,
+    nearest_to_one,
+    percent,
+    tell_gallery,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.1234, "12.3 %"), (1.0, "100.0 %"), (np.nan, "–"), (None, "–")]
+)
+def test_fractions_are_per_cent(value, text):
+    assert percent(value) == text
+
+
+def test_the_target_nearest_to_1_is_shown():
+    assert nearest_to_one([0.5, 2.0]) == 0.5
+    assert nearest_to_one([0.25, 1.0, 2.0]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("stratum", "words"),
+    [("[0, 10)", "under 10 mm"), ("[10, 15)", "10 to 15 mm"), ("[20, 1000)", "20 mm and more")],
+)
+def test_sizes_at_the_ends_are_open(stratum, words):
+    assert name_size_range(stratum) == words
+
+
+def test_facts_say_whose_candidates_and_features_they_are(results):
+    facts = dict(list_facts(results))
+    assert facts["candidates"].startswith("at most 60 an image; ")
+    assert facts["version"] == "overread 1.2.3"
+    assert ", simulated (" in facts["images"]
+    own = replace(results, study=replace(results.study, own_features=True, is_simulated=False))
+    facts = dict(list_facts(own))
+    assert facts["candidates"].startswith("the study's own; ")
+    assert facts["features"].endswith(", the study's own")
+    assert "simulated" not in facts["images"]
+
+
+def test_limits_follow_from_the_study(results):
+    limits = list_limits(results)
+    assert len(limits) == 5
+    assert limits[0].startswith("The nodules and the readers are simulated")
+    assert limits[-1] == "Not converged: Noisy. Raise max_iter in study.toml."
+    model = results.models[0]
+    counted = model.counted[1]
+    many = replace(counted, test=replace(counted.test, n_gts=400))
+    quiet = replace(
+        results,
+        study=replace(results.study, is_simulated=False),
+        models=[replace(model, counted=[many])],
+    )
+    (only,) = list_limits(quiet)
+    assert only.startswith("The truth here is the readers' agreement")
+
+
+def test_the_width_of_a_few_objects_is_that_of_the_normal_approximation(results):
+    n = results.models[0].counted[0].test.n_gts
+    assert f"±{196 * np.sqrt(0.25 / n):.0f} points." in " ".join(list_limits(results))
+
+
+def test_a_card_without_an_interval_tells_none(results):
+    model = results.models[0]
+    counted = model.counted[0]
+    unsure = replace(counted, locked=counted.locked.assign(lower=np.nan, upper=np.nan))
+    cards = list_cards(replace(results, models=[replace(model, counted=[unsure])]))
+    assert not any("(90 %" in card.label for card in cards)
+    assert "(90 %: " in list_cards(results)[0].label
+
+
+def test_the_gallery_tells_its_threshold_or_that_none_is_reached(results):
+    assert tell_gallery(results) == (
+        "At the out-of-fold threshold for 0.5 false positives per image: a score of 0.75."
+    )
+    for nothing in (np.nan, np.inf):
+        never = replace(results, gallery=replace(results.gallery, threshold=nothing))
+        assert tell_gallery(never).endswith("per image, which no score reaches.")
+
+
+def test_comparisons_are_those_of_the_study_s_treatment_and_the_mixture_is_the_one_with_readers(results):
+    assert [(pair.first, pair.second, pair.single_reader) for pair in find_comparisons(results)] == [
+        ("soft", "noisy", "ignore")
+    ]
+    assert find_mixture(results).name == "noisy"
+    assert find_mixture(replace(results, models=results.models[:1])) is None
