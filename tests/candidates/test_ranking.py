@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
-from overread.candidates.ranking_features import RESPONSES, find_places
 
 from overread.candidates.ranking import load_ranking, make_ranking_inputs
+from overread.candidates.ranking_features import RESPONSES, find_places
 from overread.candidates.surroundings import N_SURROUNDINGS
 from radiograph_pictures import MM, disc, ramp
 

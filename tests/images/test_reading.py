@@ -7,9 +7,9 @@ import hashlib
 import numpy as np
 import pandas as pd
 import pytest
+from dicom_files import radiograph_dataset, save
 from PIL import Image
 
-from dicom_files import radiograph_dataset, save
 from overread.errors import ImageError
 from overread.images import SpacingSource, from_array, read_image, reading
 

@@ -54,5 +54,7 @@ def test_an_image_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     study = make_study(tmp_path / "study", n_images=6, settings=SHAPES)
     decode, decoded = reading.decoded, []
     monkeypatch.setattr(reading, "decoded", lambda content: decoded.append(1) or decode(content))
-    image_pipeline(limit=5, only=["shape.area"])(ImageTask("case 000", str(study / "images/000.png"), (2.0, 2.0)))
+    image_pipeline(limit=5, only=["shape.area"])(
+        ImageTask("case 000", str(study / "images/000.png"), (2.0, 2.0))
+    )
     assert len(decoded) == 1
