@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from overread.anatomy import Quality
-from overread.anatomy.lungs import find_lungs
+from overread.anatomy.lung_pixels import COARSE_MM
+from overread.anatomy.lungs import choose_lung, enlarge_mask, find_lungs, reflect_lung
 from radiograph_pictures import MM, radiograph
 
 BOTH_FOUND = 0.95
@@ -88,3 +89,58 @@ def test_padding_is_never_lung(nih):
     valid[:, : image.shape[1] // 3] = False
     fields = find_lungs(radiograph(image.pixels, valid))
     assert not ((fields.left | fields.right) & ~valid).any()
+
+
+def ellipse(shape, row, column, height, width):
+    y, x = np.mgrid[: shape[0], : shape[1]]
+    return ((y - row) / height) ** 2 + ((x - column) / width) ** 2 <= 1
+
+
+def chance_of(mask, value=0.95):
+    return np.where(mask, value, 0.02).astype(np.float32)
+
+
+# An ellipse of 35 by 14 pixels of 3.5 mm is 188 cm^2.
+LUNG = ellipse((100, 100), 50, 30, 35, 14)
+
+
+@pytest.mark.parametrize(
+    ("chance", "expected"),
+    [
+        (chance_of(LUNG), Quality.FOUND),
+        (chance_of(LUNG, 0.7), Quality.DOUBTFUL),
+        (chance_of(ellipse((100, 100), 50, 30, 20, 7)), Quality.DOUBTFUL),
+        (chance_of(LUNG & (np.arange(100) < 24)), Quality.DOUBTFUL),
+        (chance_of(ellipse((100, 100), 50, 30, 8, 7)), Quality.FALLBACK),
+        (np.zeros((100, 100), dtype=np.float32), Quality.FALLBACK),
+    ],
+    ids=["a lung", "unsure", "small", "half a lung", "too small", "nothing"],
+)
+def test_a_lung_is_judged_by_area_and_certainty(chance, expected):
+    assert choose_lung(chance, np.zeros_like(chance))[1] is expected
+
+
+def test_the_largest_region_is_the_lung_and_its_holes_are_filled():
+    speck, hole = ellipse((100, 100), 10, 80, 4, 4), ellipse((100, 100), 50, 30, 6, 3)
+    mask, quality = choose_lung(chance_of((LUNG & ~hole) | speck), np.zeros((100, 100), dtype=np.float32))
+    assert quality is Quality.FOUND
+    assert overlap(mask, LUNG) > 0.98
+    assert mask[hole].all()
+    assert not mask[speck].any()
+
+
+def test_a_lung_is_reflected_about_the_middle_of_the_thorax():
+    """The inner edge is at column 44; the middle lies 15 mm, 4 pixels, further on."""
+    found = reflect_lung(LUNG)
+    columns = np.flatnonzero(found.any(axis=0))
+    assert (columns[0] + columns[-1]) / 2 == 2 * 48 - 30
+    assert columns[-1] - columns[0] + 1 == 29 + 2 * round(10 / COARSE_MM)
+    assert not (found & LUNG).any()
+    at_the_border = reflect_lung(ellipse((100, 100), 50, 85, 35, 14))
+    assert at_the_border.sum() * COARSE_MM**2 > 2_500
+
+
+def test_a_mask_on_a_finer_grid_has_the_same_share_of_it():
+    fine = enlarge_mask(LUNG, (500, 500))
+    assert fine.shape == (500, 500)
+    assert fine.mean() == pytest.approx(LUNG.mean(), rel=0.01)

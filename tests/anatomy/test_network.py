@@ -6,7 +6,6 @@ from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
-from overread.anatomy.lung_model import predict_probability
 from overread.anatomy.network import Network
 
 
@@ -56,11 +55,3 @@ def test_a_stored_network_is_read_as_it_was_rounded():
         part = getattr(read, name)
         assert part.dtype == np.float32
         np.testing.assert_array_equal(part, getattr(network, name).astype(np.float16))
-
-
-def test_probabilities_are_those_of_the_log_odds():
-    network = drawn(5, 3)
-    features = np.random.default_rng(1).normal(0, 100, (5, 7, 4)).astype(np.float32)
-    found = predict_probability(network, features)
-    log_odds = network.log_odds(features.reshape(5, -1)).reshape(7, 4).astype(np.float64)
-    np.testing.assert_allclose(found, 1 / (1 + np.exp(-log_odds)), atol=1e-6)

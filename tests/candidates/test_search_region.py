@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from overread.anatomy import Quality
-from overread.candidates.search_region import search_region
+from overread.candidates.search_region import fill_padding, lies_on_image, search_region
 from radiograph_pictures import MM, SHAPE, all_lung, radiograph, ramp
 
 LUNG_MM = (25, 40, 85, 180)
@@ -66,3 +66,33 @@ def test_padding_is_not_searched():
     valid = np.ones(SHAPE, dtype=bool)
     valid[:, :60] = False
     assert not search_region(radiograph(ramp(), valid), all_lung())[~valid].any()
+
+
+def test_a_dent_is_filled_and_the_lung_is_widened():
+    """A nodule of 20 mm at the border of a lung dents it; the search goes on there, and 2 mm around the lung."""
+    lung = box(*LUNG_MM)
+    dent = box(65, 100, 85, 120)
+    known = replace(all_lung(), left_lung=lung & ~dent, right_lung=np.zeros_like(lung))
+    found = search_region(radiograph(ramp()), known)
+    # A disc of 40 mm leaves some of the dent's corners.
+    assert found[dent].mean() > 0.85
+    assert found[box(24, 60, 25, 90)].all()
+    assert not found[box(0, 0, 20, 220)].any()
+    assert not found[box(92, 0, 196, 220)].any()
+
+
+def test_places_in_padding_and_beyond_the_image_are_told():
+    valid = np.ones(SHAPE, dtype=bool)
+    valid[:, :10] = False
+    x_mm = np.array([3.0, 7.1, 100.0, SHAPE[1] * MM + 0.1, 100.0])
+    y_mm = np.array([9.0, 9.0, 9.0, 9.0, SHAPE[0] * MM + 5])
+    found = lies_on_image(radiograph(ramp(), valid), x_mm, y_mm)
+    assert found.tolist() == [False, True, True, False, False]
+
+
+def test_padding_is_filled_and_the_rest_left():
+    valid = np.ones(SHAPE, dtype=bool)
+    valid[:5] = False
+    filled = fill_padding(radiograph(ramp(), valid))
+    assert not filled[:5].any()
+    np.testing.assert_array_equal(filled[5:], ramp()[5:])

@@ -18,8 +18,8 @@ from overread.candidates.pyramid import SCALES_MM, Level, blur_reflecting, choos
 
 __all__ = ["Scale", "measure_scales"]
 
-# Width of the surroundings that a curvature is compared with, and the least share of them that must be lung: inputs of
-# the shipped ranking, chosen by eye.
+# Width of the surroundings that a curvature is compared with, and the least share of lung that their mean is divided
+# by: inputs of the shipped ranking, chosen by eye.
 NEIGHBOURHOOD_MM = 15.0
 LEAST_SHARE = 0.05
 

@@ -12,7 +12,7 @@ import pandas as pd
 from overread.errors import OverreadError
 from overread.files.records import from_json, to_json
 from overread.images import Radiograph, read_image
-from overread.report.results import StudyResults
+from overread.report import Pictures, StudyResults, cut_pictures, draw_figures, render_study
 from overread.study.detector import make_detector
 from overread.study.stages.stage import Inputs, Stage
 

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import numpy as np
+
+from overread.anatomy.lung_model import LungModel, load_lung_model, mirror, predict_probability
+from overread.anatomy.lung_pixels import describe_appearance, describe_context
+from overread.anatomy.network import Network
+
+IMAGE = np.random.default_rng(0).random((40, 36)).astype(np.float32)
+
+
+def test_the_shipped_weights_fit_what_the_networks_see():
+    model = load_lung_model()
+    look = describe_appearance(IMAGE)
+    assert len(model.first.weights) == len(look)
+    assert len(model.second.weights) == len(look) + len(describe_context(IMAGE, IMAGE))
+    for network in (model.first, model.second):
+        assert all(np.isfinite(part).all() for part in (network.weights, network.offsets, network.output))
+    assert load_lung_model() is model
+
+
+def test_a_mirrored_image_has_its_lungs_exchanged():
+    left, right = load_lung_model().probabilities(IMAGE)
+    other_left, other_right = load_lung_model().probabilities(mirror(IMAGE))
+    np.testing.assert_allclose(mirror(other_right), left, atol=1e-6)
+    np.testing.assert_allclose(mirror(other_left), right, atol=1e-6)
+
+
+def test_the_second_look_sees_the_first_guess_of_both_lungs():
+    """A second network that only repeats the guess of its own lung gives the first network's answer again."""
+    look, context = describe_appearance(IMAGE), describe_context(IMAGE, IMAGE)
+    random = np.random.default_rng(1)
+    first = Network(
+        random.normal(0, 0.3, (len(look), 3)).astype(np.float32),
+        np.zeros(3, dtype=np.float32),
+        np.ones(4, dtype=np.float32),
+    )
+    weights = np.zeros((len(look) + len(context), 1), dtype=np.float32)
+    weights[len(look)] = 1
+    second = Network(weights, np.zeros(1, dtype=np.float32), np.array([1, 0], dtype=np.float32))
+    left, right = LungModel(first, second).probabilities(IMAGE)
+    guess = predict_probability(first, look)
+    np.testing.assert_allclose(left, 1 / (1 + np.exp(-guess)), atol=1e-6)
+    there = predict_probability(first, describe_appearance(mirror(IMAGE)))
+    np.testing.assert_allclose(right, mirror(1 / (1 + np.exp(-there))), atol=1e-6)
+
+
+def test_probabilities_are_those_of_the_log_odds():
+    random = np.random.default_rng(0)
+    shapes = (5, 3), (3,), (4,)
+    network = Network(*(random.normal(0, 1, shape).astype(np.float32) for shape in shapes))
+    features = random.normal(0, 100, (5, 7, 4)).astype(np.float32)
+    found = predict_probability(network, features)
+    log_odds = network.log_odds(features.reshape(5, -1)).reshape(7, 4).astype(np.float64)
+    np.testing.assert_allclose(found, 1 / (1 + np.exp(-log_odds)), atol=1e-6)
