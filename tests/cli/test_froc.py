@@ -44,16 +44,9 @@ def run_json(capsys, *arguments):
 
 
 def test_numbers_of_a_csv_study(study, capsys):
-    report = run_json(
-        capsys,
-        "froc",
-        study / "found.csv",
-        study / "truth.csv",
-        "--images",
-        study / "images.csv",
-        "--n-bootstrap",
-        "40",
-    )
+    arguments = ("froc", study / "found.csv", study / "truth.csv", "--images", study / "images.csv")
+    arguments = (*arguments, "--n-bootstrap", "40", "--n-shifts", "50")
+    report = run_json(capsys, *arguments)
     assert (report["n_images"], report["n_patients"], report["resampled"]) == (32, 16, "patients")
     assert (report["n_gts"], report["n_positive_images"], report["n_single_reader_gts"]) == (8, 8, 4)
     (model,) = report["models"]
@@ -67,11 +60,16 @@ def test_numbers_of_a_csv_study(study, capsys):
     # Every lesion lies at one place, where 11 of the 31 other images have a candidate.
     assert model["chance"]["chance_reached"] == pytest.approx(11 / 31)
     assert [figure["figure"] for figure in model["figures_of_merit"]] == ["AFROC", "wAFROC"]
-    ignored = model["single_reader_ignored"]
+    # Candidates on single-reader GTs count as nothing; as false positives they leave less to be found.
+    assert report["counting"]["single_reader"] == "ignore"
+    other = model["other_treatment"]
+    assert other["single_reader"] == "fp"
     assert all(
-        b["gt_sensitivity"]["estimate"] >= a["gt_sensitivity"]["estimate"]
-        for a, b in zip(model["points"], ignored, strict=True)
+        b["gt_sensitivity"]["estimate"] <= a["gt_sensitivity"]["estimate"]
+        for a, b in zip(model["points"], other["points"], strict=True)
     )
+    paper = run_json(capsys, *arguments, "--single-reader", "fp")["models"][0]
+    assert (paper["points"], paper["other_treatment"]["points"]) == (other["points"], model["points"])
 
 
 def test_counts_by_hand(tmp_path, capsys):
@@ -104,6 +102,7 @@ def test_the_tables_for_people(study, capsys):
     assert "No patient ids: images are resampled" in text
     assert "GT by chance" in text
     assert "wAFROC" in text
+    assert "The same, candidates on single-reader GTs counted as false positives" in text
 
 
 def test_the_number_of_images_is_never_guessed(study, capsys):
@@ -247,6 +246,7 @@ def test_figure(study, capsys):
         (("--figure", "froc.docx"), 2, ".png, .svg or .pdf"),
         (("--rule", "overlap", "--min-overlap", "0.1"), 4, "candidates need radius_mm above 0"),
         (("--max-distance-mm", "5"), 2, "--max-distance-mm has no effect with --rule hit"),
+        (("--rule", "distance", "--margin-mm", "5"), 2, "it belongs to --rule hit or strict"),
         (("--rule", "distance", "--max-distance-mm", "5", "--min-overlap", "0"), 2, "--min-overlap has no"),
         (("--mm-per-px", "0.2"), 2, "--mm-per-px has no effect"),
         (("--format", "coco"), 2, "--format has no effect"),

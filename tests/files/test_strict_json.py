@@ -6,7 +6,7 @@ import pytest
 
 from overread.errors import FormatError, ModelFileError
 from overread.files import strict_json
-from overread.files.strict_json import parse_json, read_json
+from overread.files.strict_json import json_text, parse_json, read_json
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,11 @@ def test_good_json_is_read(tmp_path):
     assert read_json(path) == {"a": [1, 2.5, None]}
     path.write_bytes(rb'["\ud83d\ude00", "\\ud800", 9007199254740993]')
     assert read_json(path) == ["\U0001f600", "\\ud800", 2**53 + 1]
+
+
+def test_printed_json_is_read_back_and_has_null_for_what_is_no_number():
+    value = {"a": (1, float("nan")), "b": [{"c": float("-inf")}], "ä": 0.1}
+    text = json_text(value)
+    assert parse_json(text.encode(), "here") == {"a": [1, None], "b": [{"c": None}], "ä": 0.1}
+    assert "ä" in text
+    assert json_text([1], indent=2) == "[\n  1\n]"

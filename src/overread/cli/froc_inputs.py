@@ -44,7 +44,7 @@ class ReadingOptions:
     n_images
         Number of images that were read, instead of a table of them.
     split
-        Keep only the images whose column split of the images table has this value.
+        Keep only the images whose column split of the images table has this value; repeat for more.
     candidates
         Table of positions, where the scores have only image_id and candidate_id.
     mm_per_px
@@ -63,7 +63,7 @@ class ReadingOptions:
 
     images: Path | None = None
     n_images: int | None = None
-    split: str | None = None
+    split: Annotated[tuple[str, ...], Parameter(negative=())] = ()
     candidates: Path | None = None
     mm_per_px: float | None = None
     score: Annotated[tuple[str, ...], Parameter(negative=())] = ()
@@ -105,7 +105,14 @@ if TYPE_CHECKING:
         """A rule's name, the parameters of all rules, and the choices of `Counting`."""
 
 else:
-    CountingOptions = make_dataclass("CountingOptions", _counting_fields(), frozen=True, kw_only=True)
+    # Without a module of its own it would pass for a built-in type, whose fields are not shown.
+    CountingOptions = make_dataclass(
+        "CountingOptions",
+        _counting_fields(),
+        frozen=True,
+        kw_only=True,
+        namespace={"__module__": __name__},
+    )
 
 
 def make_counting(options: CountingOptions | None) -> Counting:
@@ -179,7 +186,7 @@ def load_evaluation(
 
     _check_reading(reading, scores)
     table = None if reading.images is None else _image_table(reading.images, reading.split)
-    if table is None and reading.split is not None:
+    if table is None and reading.split:
         raise UsageError("--split needs --images, a table with the column split")
     spacing = reading.mm_per_px if table is None or reading.mm_per_px is not None else _table_spacing(table)
     found_truth = read_foreign_truth(truth, spacing=spacing, category=reading.category)
@@ -192,7 +199,7 @@ def load_evaluation(
     for model in models:
         _warn_about_strangers(model, found_truth.truth)
     images, images_from = _list_images(table, found_truth, found, models, reading)
-    kept = set(images["image_id"]) if reading.split is not None else None
+    kept = set(images["image_id"]) if reading.split else None
     return Evaluation(
         models=tuple(ScoredModel(model.name, _rows_in(model.candidates, kept)) for model in models),
         truth=_rows_in(found_truth.truth, kept),
@@ -275,17 +282,20 @@ def _models_of(found: Detections, path: Path, files: tuple[Path, ...]) -> list[S
     ]
 
 
-def _image_table(path: Path, split: str | None) -> pd.DataFrame:
-    """Images table, of one split where asked; patient ids are all there or not at all."""
+def _image_table(path: Path, splits: tuple[str, ...]) -> pd.DataFrame:
+    """Images table, of some splits where asked; patient ids are all there or not at all."""
     from overread.tables.table_files import read_table
 
     table = read_table(path, "images")
-    if split is not None:
+    if splits:
         if "split" not in table.columns:
             raise TableError(f"{path}: no column split, which --split needs")
-        if split not in set(table["split"]):
-            raise TableError(f"{path}: no image has split {split!r}; there are {sorted(set(table['split']))}")
-        table = table[table["split"] == split].reset_index(drop=True)
+        for split in splits:
+            if split not in set(table["split"]):
+                raise TableError(
+                    f"{path}: no image has split {split!r}; there are {sorted(set(table['split']))}"
+                )
+        table = table[table["split"].isin(splits)].reset_index(drop=True)
     if "patient_id" in table.columns:
         empty = (table["patient_id"] == "").to_numpy()
         if empty.all():
