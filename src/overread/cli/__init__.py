@@ -62,6 +62,11 @@ app.command(
     help_epilogue="Example: overread run my_study",
 )
 app.command(
+    "overread.cli.report:report",
+    help="Write the page of a finished run again, from its results.",
+    help_epilogue="Example: overread report my_study/runs/main --figures figures",
+)
+app.command(
     "overread.cli.froc:froc",
     help="Show how good a detector is: sensitivity against false positives per image, with intervals.",
     help_epilogue="Example: overread froc detections.csv truth.csv --n-images 300 --figure froc.png",
