@@ -16,4 +16,4 @@ def test_page():
     with pd.option_context("display.width", 120, "display.max_columns", 20):
         runner.run(example)
     assert runner.summarize(verbose=False).failed == 0
-    assert len(blocks) == 4
+    assert len(blocks) == 5

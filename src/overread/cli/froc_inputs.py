@@ -25,6 +25,7 @@ __all__ = [
     "ReadingOptions",
     "ScoredModel",
     "check_before_work",
+    "counting_fields",
     "load_evaluation",
     "make_counting",
 ]
@@ -73,7 +74,7 @@ class ReadingOptions:
     category: str | None = None
 
 
-def _counting_fields() -> list[tuple[str, Any, Any]]:
+def counting_fields() -> list[tuple[str, Any, Any]]:
     """Options of the commands: the rules by name, the parameters of all rules, the other choices of Counting."""
     hints = get_type_hints(Counting)
     rules = "; ".join(f"{name}: {rule.sentence}" for name, rule in HIT_RULES.items())
@@ -108,7 +109,7 @@ else:
     # Without a module of its own it would pass for a built-in type, whose fields are not shown.
     CountingOptions = make_dataclass(
         "CountingOptions",
-        _counting_fields(),
+        counting_fields(),
         frozen=True,
         kw_only=True,
         namespace={"__module__": __name__},

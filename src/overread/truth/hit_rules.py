@@ -17,6 +17,7 @@ from overread.errors import InvalidInputError
 __all__ = [
     "HIT",
     "HIT_RULES",
+    "SLACK",
     "STRICT_HIT",
     "DistanceHit",
     "EllipseHit",
