@@ -28,7 +28,7 @@ from overread.simulate import phantom
 from overread.simulate.backgrounds import phantom_background
 from overread.simulate.benchmarks.frozen import frozen_cohort
 from overread.simulate.benchmarks.nih import nih_background, nih_files
-from overread.simulate.cases import Background, draw_case, inserted_pixels
+from overread.simulate.cases import Background, draw_case, pixels_with_nodules
 from overread.simulate.nodules import Nodule
 from overread.simulate.readers import draw_readings
 from overread.simulate.tables import mark_rows, nodule_rows, nodules_by_image
@@ -135,10 +135,10 @@ def find_in(case: Insertions) -> list[tuple[pd.DataFrame, pd.DataFrame]]:
     """Candidates of every image of one background, and those of the clean one under the same image id."""
     cv2.setNumThreads(1)
     background = case.background()
-    clean = candidates_of(inserted_pixels(background, []), background.mm_per_px)
+    clean = candidates_of(pixels_with_nodules(background, []), background.mm_per_px)
     return [
         (
-            candidates_of(inserted_pixels(background, nodules), background.mm_per_px).assign(
+            candidates_of(pixels_with_nodules(background, nodules), background.mm_per_px).assign(
                 image_id=image_id
             ),
             clean.assign(image_id=image_id),

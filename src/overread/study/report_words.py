@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from overread import __version__
+from overread.files.study_layout import SIMULATION_FILE
 from overread.images import GRID_MM
-from overread.simulate.study_folder import SIMULATION_FILE
 from overread.study.finished import FinishedRun
 from overread.study.settings import Settings
 
