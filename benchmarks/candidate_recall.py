@@ -28,7 +28,7 @@ from overread.simulate import phantom
 from overread.simulate.backgrounds import phantom_background
 from overread.simulate.benchmarks.frozen import frozen_cohort
 from overread.simulate.benchmarks.nih import nih_background, nih_files
-from overread.simulate.cases import Background, draw_case, inserted_pixels
+from overread.simulate.cases import Background, draw_case, pixels_with_nodules
 from overread.simulate.nodules import Nodule
 from overread.simulate.readers import draw_readings
 from overread.simulate.tables import mark_rows, nodule_rows, nodules_by_image
@@ -139,10 +139,10 @@ def find_in(finder: str, case: Insertions) -> list[tuple[pd.DataFrame, pd.DataFr
     cv2.setNumThreads(1)
     background = case.background()
     found_in = partial(candidates_of, mm_per_px=background.mm_per_px, finder=finder)
-    clean = found_in(inserted_pixels(background, []))
+    clean = found_in(pixels_with_nodules(background, []))
     return [
         (
-            found_in(inserted_pixels(background, nodules)).assign(image_id=image_id),
+            found_in(pixels_with_nodules(background, nodules)).assign(image_id=image_id),
             clean.assign(image_id=image_id),
         )
         for image_id, nodules in case.nodules.items()

@@ -27,7 +27,7 @@ from overread.simulate.backgrounds import BackgroundFile
 from overread.simulate.benchmarks.difficulty import curvature_spots, measure_difficulty
 from overread.simulate.benchmarks.frozen import manifest_row
 from overread.simulate.benchmarks.nih import NIH_GRID_MM, nih_background
-from overread.simulate.cases import CaseLaw, draw_case, inserted_pixels
+from overread.simulate.cases import CaseLaw, draw_case, pixels_with_nodules
 from overread.simulate.nodules import NoduleLaw
 from overread.simulate.readers import ReaderModel, draw_readings, panel
 from overread.simulate.tables import distractor_rows, mark_rows, nodule_rows
@@ -71,13 +71,13 @@ def draw_background(number: int, file: BackgroundFile, drawn: Drawn) -> None:
     pixels = nih_background(file).pixels
     fields = find_lungs(from_array(pixels.astype(np.float32), NIH_GRID_MM))
     background = nih_background(file, fields.left | fields.right)
-    clean = curvature_spots(inserted_pixels(background, []), background.lungs, NIH_GRID_MM)
+    clean = curvature_spots(pixels_with_nodules(background, []), background.lungs, NIH_GRID_MM)
     for insertion in range(1, INSERTIONS + 1):
         image_id = f"nih-{number:03d}-{insertion}"
         random = np.random.default_rng([SEED, number, insertion])
         readings = draw_readings([image_id], LAW.readers, random)
         case = draw_case(background, list(readings["reader_id"]), LAW, random)
-        image = inserted_pixels(background, case.nodules)
+        image = pixels_with_nodules(background, case.nodules)
         drawn.images.append(manifest_row(image_id, file.path.name, image))
         drawn.nodules += nodule_rows(image_id, case.nodules)
         drawn.distractors += distractor_rows(image_id, case)

@@ -27,7 +27,7 @@ import scipy
 from overread import __version__
 from overread.simulate.backgrounds import phantom_background
 from overread.simulate.benchmarks.frozen import TABLES, manifest_row
-from overread.simulate.cases import Background, draw_case, inserted_pixels
+from overread.simulate.cases import Background, draw_case, pixels_with_nodules
 from overread.simulate.phantom import phantom
 from overread.simulate.reader_fit import PAPER_COUNTS, Counts, law_with, nodule_counts
 from overread.simulate.readers import draw_readings
@@ -47,7 +47,7 @@ def drawn_images(number: int) -> list[Rows]:
     """Rows of all tables of one phantom, a draw each."""
     seed = int(np.random.SeedSequence([SEED, 3, number]).generate_state(1)[0])
     background = phantom_background(phantom(seed=seed, mm_per_px=PHANTOM_GRID_MM))
-    without = manifest_row(image_id(number), f"{PHANTOM_NAME}{seed}", inserted_pixels(background, []))
+    without = manifest_row(image_id(number), f"{PHANTOM_NAME}{seed}", pixels_with_nodules(background, []))
     return [drawn_image(number, draw, background, without) for draw in range(1, DRAWS + 1)]
 
 
@@ -64,7 +64,7 @@ def drawn_image(number: int, draw: int, background: Background, without: dict[st
     case = draw_case(background, list(readings["reader_id"]), LAW, random, n_nodules=n_nodules)
     row = without
     if case.nodules:
-        row = manifest_row(name, without["background"], inserted_pixels(background, case.nodules))
+        row = manifest_row(name, without["background"], pixels_with_nodules(background, case.nodules))
     return {
         "images": [row],
         "nodules": nodule_rows(name, case.nodules),

@@ -14,9 +14,9 @@ import numpy as np
 from benchmarks.rows import Row
 from overread.images import write_dicom, write_png16
 from overread.simulate.backgrounds import phantom_background
-from overread.simulate.cases import draw_case, inserted_pixels
+from overread.simulate.cases import draw_case, pixels_with_nodules
 from overread.simulate.phantom import phantom
-from overread.simulate.reader_fit import PAPER_LAW, simulated_counts
+from overread.simulate.reader_fit import PAPER_LAW, simulate_counts
 
 READERS = ["R1", "R3", "R5", "R8"]
 # a child process, because the peak of a process never falls
@@ -40,7 +40,7 @@ def run(*, quick: bool) -> list[Row]:
         Row(what, median(seconds), None, None, "s", "0.7 mm, one core") for what, seconds in steps.items()
     ]
     start = time.process_time()
-    simulated_counts(PAPER_LAW, 1978, 0)
+    simulate_counts(PAPER_LAW, 1978, 0)
     rows.append(
         Row(
             "readers of 1,978 images, marks merged, no pixels",
@@ -75,7 +75,7 @@ def one_image(seed: int, steps: dict[str, list[float]]) -> None:
         "draw two nodules, distractors and marks",
         lambda: draw_case(background, READERS, PAPER_LAW, random, n_nodules=2),
     )
-    pixels = timed("insert two nodules", lambda: inserted_pixels(background, case.nodules))
+    pixels = timed("insert two nodules", lambda: pixels_with_nodules(background, case.nodules))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         timed("write PNG", lambda: write_png16(path / "a.png", pixels))

@@ -36,7 +36,7 @@ from overread.files.atomic import write_atomically
 from overread.images import from_array
 from overread.simulate.backgrounds import BackgroundFile
 from overread.simulate.benchmarks.nih import NIH_GRID_MM, nih_background
-from overread.simulate.cases import Case, draw_case, inserted_pixels
+from overread.simulate.cases import Case, draw_case, pixels_with_nodules
 from overread.simulate.readers import draw_readings
 
 STRENGTH = [RESPONSES.index(name) for name in ("curvature_over_image", "curvature_over_neighbourhood")]
@@ -118,7 +118,7 @@ def examples_in(number: int, file: BackgroundFile) -> list[Examples]:
         random = np.random.default_rng([SEED, number, insertion])
         readers = list(draw_readings(["image"], LAW.readers, random)["reader_id"])
         case = draw_case(background, readers, LAW, random)
-        image = inserted_pixels(background, case.nodules)
+        image = pixels_with_nodules(background, case.nodules)
         radiograph = from_array(image.astype(np.float32), NIH_GRID_MM)
         region = search_region(radiograph, None)
         places = find_places(radiograph.pixels, region, radiograph.mm_per_px, per_scale=PLACES_PER_SCALE)

@@ -78,7 +78,7 @@ def read_radiographs(folder: Path) -> list[Pixels]:
 def phantom_pixels(seed: int) -> Pixels:
     """Make a phantom as the system uses it, in 8 bits."""
     made = phantom(seed=seed)
-    return Pixels(made.quantized(8).astype(np.float32), (made.mm_per_px, made.mm_per_px))
+    return Pixels(made.quantize(8).astype(np.float32), (made.mm_per_px, made.mm_per_px))
 
 
 def measure(image: Pixels) -> Measured:
@@ -146,7 +146,7 @@ def _band(axes, x, values, colour, name) -> None:
 def draw_sheet(made: list[Phantom], *, columns: int = 4, side: int = 256) -> None:
     """Contact sheet, every phantom squeezed to a square."""
     tiles = [
-        cv2.resize(p.quantized(8).astype(np.uint8), (side, side), interpolation=cv2.INTER_AREA) for p in made
+        cv2.resize(p.quantize(8).astype(np.uint8), (side, side), interpolation=cv2.INTER_AREA) for p in made
     ]
     rows = [np.hstack(tiles[k : k + columns]) for k in range(0, len(tiles), columns)]
     cv2.imwrite(str(FIGURES / "phantom_sheet.png"), np.vstack(rows), [cv2.IMWRITE_PNG_COMPRESSION, 9])

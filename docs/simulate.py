@@ -11,9 +11,9 @@ import numpy as np
 
 from overread.plots import empty_figure, save_figure
 from overread.simulate.backgrounds import phantom_background
-from overread.simulate.cases import draw_case, inserted_pixels
+from overread.simulate.cases import draw_case, pixels_with_nodules
 from overread.simulate.phantom import phantom
-from overread.simulate.reader_fit import PAPER_COUNTS, PAPER_LAW, simulated_counts
+from overread.simulate.reader_fit import PAPER_COUNTS, PAPER_LAW, simulate_counts
 
 FIGURES = Path(__file__).parent / "figures"
 CROP_MM = 60.0
@@ -31,7 +31,7 @@ def nodules_figure(n: int = 10):
         reach = int(CROP_MM / 2 / mm)
         row, place = int(nodule.y_mm / mm), int(nodule.x_mm / mm)
         crops = [
-            np.pad(inserted_pixels(background, nodules), reach, mode="edge")[
+            np.pad(pixels_with_nodules(background, nodules), reach, mode="edge")[
                 row : row + 2 * reach, place : place + 2 * reach
             ]
             for nodules in ([], case.nodules)
@@ -51,7 +51,7 @@ def readers_figure(seeds: range = range(300, 312)):
     """Plot counts of unseen seeds over the paper's."""
     figure = empty_figure(5.5, 2.4)
     axis = figure.subplots()
-    drawn = [simulated_counts(PAPER_LAW, PAPER_COUNTS.n_images, seed) for seed in seeds]
+    drawn = [simulate_counts(PAPER_LAW, PAPER_COUNTS.n_images, seed) for seed in seeds]
     for place, (name, colour) in enumerate((("golden", GREEN), ("marked_images", ORANGE), ("marks", BLUE))):
         values = np.array([getattr(counts, name) for counts in drawn]) / getattr(PAPER_COUNTS, name)
         axis.plot(

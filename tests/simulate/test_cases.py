@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from overread.errors import TableError
-from overread.simulate.cases import Background, CaseLaw, draw_case, inserted_pixels
+from overread.simulate.cases import Background, CaseLaw, draw_case, pixels_with_nodules
 from overread.simulate.distractors import strongest_blobs
 from overread.simulate.nodules import NoduleLaw
 from overread.simulate.tables import mark_rows, nodule_rows, nodules_by_image
@@ -62,7 +62,7 @@ def test_nodules_stay_in_the_lung_or_the_heart(background):
 
 
 def test_pixels_without_nodules_are_the_background(background):
-    pixels = inserted_pixels(background, [])
+    pixels = pixels_with_nodules(background, [])
     assert pixels.dtype == np.uint16
     assert np.abs(pixels / 257 - background.pixels).max() <= 0.5 / 257 + 1e-9
 

@@ -15,13 +15,13 @@ from overread.simulate.reader_fit import (
     law_for_readers,
     mean_counts,
     nodule_counts,
-    simulated_counts,
+    simulate_counts,
 )
 
 
 @pytest.mark.parametrize("seed", [300, 301, 302])
 def test_the_papers_counts_on_seeds_it_was_not_fitted_on(seed):
-    counts = simulated_counts(PAPER_LAW, PAPER_COUNTS.n_images, seed)
+    counts = simulate_counts(PAPER_LAW, PAPER_COUNTS.n_images, seed)
     assert counts.marks == pytest.approx(PAPER_COUNTS.marks, rel=0.10)
     assert counts.marked_images == pytest.approx(PAPER_COUNTS.marked_images, rel=0.10)
     assert counts.golden == pytest.approx(PAPER_COUNTS.golden, rel=0.10)
@@ -47,7 +47,7 @@ def test_the_fit_has_the_distractors_of_phantoms():
 
 
 def test_counts_are_the_same_for_the_same_seed():
-    assert simulated_counts(PAPER_LAW, 60, 5) == simulated_counts(PAPER_LAW, 60, 5)
+    assert simulate_counts(PAPER_LAW, 60, 5) == simulate_counts(PAPER_LAW, 60, 5)
 
 
 def test_a_fit_moves_towards_its_counts():

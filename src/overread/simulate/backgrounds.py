@@ -59,15 +59,15 @@ def background_files(
     if not root.is_dir():
         raise InvalidInputError(f"{root}: there is no such folder of backgrounds")
     if images_csv is not None:
-        files = listed_files(root, Path(images_csv))
-        return coded(files) if code_patients else files
+        files = files_of_table(root, Path(images_csv))
+        return pseudonymize(files) if code_patients else files
     paths = sorted(p for p in root.iterdir() if p.suffix.lower() in IMAGE_ENDINGS and p.is_file())
     if not paths:
         raise InvalidInputError(f"{root}: no image file ({', '.join(IMAGE_ENDINGS)}) to use as a background")
     return [BackgroundFile(path, f"B{i + 1:05d}") for i, path in enumerate(paths)]
 
 
-def listed_files(root: Path, table: Path) -> list[BackgroundFile]:
+def files_of_table(root: Path, table: Path) -> list[BackgroundFile]:
     """Files that a table names."""
     cells = read_cells(table)
     frame = pd.DataFrame(cells.rows, columns=cells.header, dtype=object)
@@ -85,7 +85,7 @@ def listed_files(root: Path, table: Path) -> list[BackgroundFile]:
     return files
 
 
-def coded(files: Sequence[BackgroundFile]) -> list[BackgroundFile]:
+def pseudonymize(files: Sequence[BackgroundFile]) -> list[BackgroundFile]:
     """Files with codes for their patients' ids, in the order of first appearance."""
     codes: dict[str | int, str] = {}
     result = []

@@ -17,6 +17,7 @@ from overread.simulate.readers import ReaderModel, SeenObject, draw_readings, ma
 
 __all__ = ["CandidateCohort", "candidate_cohort"]
 
+# A cohort of the demo's size with enough golden objects to fit and test on; chosen, not measured.
 SIZE_MM = 350.0
 LESIONS_PER_IMAGE = 0.6
 LOOKALIKES_PER_IMAGE = 0.6

@@ -15,9 +15,11 @@ from overread.simulate.insertion import image_blur_mm, insert_nodules, with_cons
 from overread.simulate.nodules import Nodule, NoduleLaw, draw_nodules
 from overread.simulate.readers import DrawnMark, ReaderModel, SeenObject, marks_of_image, panel
 
-__all__ = ["Background", "Case", "CaseLaw", "draw_case", "inserted_pixels"]
+__all__ = ["Background", "Case", "CaseLaw", "draw_case", "pixels_with_nodules"]
 
+# Bright spots of an image that may distract; the law says how many do.
 BLOBS = 15
+# Noise and distractors keep this far from the border of the lung (docs/simulate.md, frozen benchmarks).
 BORDER_MM = 4.0
 LEVELS = 65535
 
@@ -102,7 +104,7 @@ def draw_case(
     blur, heart = background.blur_mm, background.heart
     drawn = draw_nodules(n_nodules, lungs, mm, law=law.nodules, blur_mm=blur, random=random, heart=heart)
     nodules = [with_conspicuity(n, pixels, background.quiet, mm, white=background.white) for n in drawn]
-    distractors = drawn_distractors(background, nodules, law, random)
+    distractors = draw_distractors(background, nodules, law, random)
     model = law.readers
     seen = [
         SeenObject(
@@ -124,7 +126,7 @@ def draw_case(
     return Case(tuple(nodules), tuple(distractors), tuple(marks))
 
 
-def drawn_distractors(
+def draw_distractors(
     background: Background, nodules: Sequence[Nodule], law: CaseLaw, random: np.random.Generator
 ) -> list[SeenObject]:
     """Poisson number of the strongest blobs of the clean image, none on a nodule, none twice."""
@@ -141,13 +143,13 @@ def drawn_distractors(
             round(blob.x_mm, 3),
             round(blob.y_mm, 3),
             round(blob.diameter_mm, 3),
-            round(law.readers.drawn_distractor_level(random), 4),
+            round(law.readers.draw_distractor_level(random), 4),
         )
         for i, blob in enumerate(chosen)
     ]
 
 
-def inserted_pixels(background: Background, nodules: Sequence[Nodule]) -> NDArray[np.uint16]:
+def pixels_with_nodules(background: Background, nodules: Sequence[Nodule]) -> NDArray[np.uint16]:
     """Pixels with the nodules, 16 bits: black is 0, white is 65535."""
     pixels = insert_nodules(background.pixels, nodules, background.mm_per_px, white=background.white)
     scaled = (pixels - background.black) * (LEVELS / (background.white - background.black))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 __all__ = ["Blob", "strongest_blobs"]
 
+# Spots of 7 to 20 mm (2 sqrt(2) s); chosen by eye.
 SCALES_MM = (2.5, 3.5, 5.0, 7.0)
 APART_MM = 8.0
 

@@ -26,10 +26,13 @@ __all__ = ["image_blur_mm", "insert_nodules", "mean_contrast", "ring_noise", "wi
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
+# Part of the definition of conspicuity, in radii; with fewer pixels its deviation says nothing.
 RING = (1.1, 2.5)
 FEWEST_RING_PIXELS = 30
 LARGEST_CONTRAST = 0.85
+# Without this smoothing a classifier tells inserted nodules (docs/simulate.md: AUC 0.63 against 0.52).
 SMOOTHING_MM = 1.0
+# What is measured is clipped to it; chosen by eye.
 BLUR_RANGE_MM = (0.4, 1.5)
 
 
@@ -53,11 +56,13 @@ def insert_nodules(
     for nodule in nodules:
         window = window_around(nodule.x_mm, nodule.y_mm, nodule.reach_mm, result.shape, mm_per_px)
         part = result[window.rows, window.columns]
-        part += added_by(nodule, part, window, mm_per_px, white)
+        part += nodule_contribution(nodule, part, window, mm_per_px, white)
     return result
 
 
-def added_by(nodule: Nodule, part: FloatArray, window: Window, mm_per_px: float, white: float) -> FloatArray:
+def nodule_contribution(
+    nodule: Nodule, part: FloatArray, window: Window, mm_per_px: float, white: float
+) -> FloatArray:
     """Give what a nodule adds to the pixels of a window that holds its reach."""
     transmitted = np.maximum(white - gaussian_filter(part, SMOOTHING_MM / mm_per_px), 0.0)
     return np.asarray(nodule.contrast * contrast_field(nodule, window, mm_per_px) * transmitted)
@@ -79,7 +84,7 @@ def mean_contrast(nodule: Nodule, pixels: FloatArray, mm_per_px: float, *, white
     window = window_around(nodule.x_mm, nodule.y_mm, nodule.reach_mm, shape, mm_per_px)
     x, y = window.mm(mm_per_px)
     inside = relative_radius(nodule, x, y)[0] < 1.0
-    added = added_by(nodule, pixels[window.rows, window.columns], window, mm_per_px, white)
+    added = nodule_contribution(nodule, pixels[window.rows, window.columns], window, mm_per_px, white)
     return float(added[inside].mean())
 
 

@@ -18,12 +18,23 @@ from numpy.typing import NDArray
 
 from overread.errors import InvalidInputError
 
-__all__ = ["Nodule", "NoduleLaw", "Window", "contrast_field", "draw_nodules", "nodule_mask", "window_around"]
+__all__ = [
+    "Nodule",
+    "NoduleLaw",
+    "Window",
+    "contrast_field",
+    "draw_nodules",
+    "nodule_mask",
+    "relative_radius",
+    "window_around",
+]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
+# Directions in which the outline is tabulated: half a degree.
 DIRECTIONS = 720
+# Waves that make the texture, none shorter than 2 mm, which the blur of a radiograph would hide. Chosen by eye.
 TEXTURE_WAVES = 24
 FINEST_WAVE_MM = 2.0
 PLACING_TRIES = 200
@@ -251,7 +262,7 @@ def draw_nodules(
         places = in_heart if hidden else in_lungs
         place = free_place(diameter / 2, places, lungs.shape[1], mm_per_px, drawn, random)
         if place is not None:
-            drawn.append(shaped(place, diameter, law, blur_mm, random))
+            drawn.append(draw_shape(place, diameter, law, blur_mm, random))
     return drawn
 
 
@@ -272,7 +283,7 @@ def free_place(
     return None
 
 
-def shaped(
+def draw_shape(
     place: tuple[float, float], diameter: float, law: NoduleLaw, blur_mm: float, random: np.random.Generator
 ) -> Nodule:
     """Nodule at a place with everything but its contrast; numbers as a table with five digits keeps them."""

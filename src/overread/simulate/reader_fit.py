@@ -27,9 +27,10 @@ __all__ = [
     "fit_law",
     "law_for_readers",
     "nodule_counts",
-    "simulated_counts",
+    "simulate_counts",
 ]
 
+# The fit draws no pixels: a coarse grid of 360 mm is enough to place objects in the lungs.
 MM_PER_PX = 4.0
 SIZE_PX = 90
 # deciles of the diameters of what distracts readers in 200 phantoms, measured through `Background.blobs`
@@ -93,7 +94,7 @@ def lung_ellipses() -> NDArray[np.bool_]:
     return np.asarray(np.minimum(((x - 110) / 55) ** 2, ((x - 250) / 55) ** 2) + ((y - 170) / 110) ** 2 < 1)
 
 
-def simulated_counts(law: CaseLaw, n_images: int, seed: int) -> Counts:
+def simulate_counts(law: CaseLaw, n_images: int, seed: int) -> Counts:
     """Draw a cohort without pixels and count it."""
     random = np.random.default_rng([seed, 2])
     ids = [f"i{i}" for i in range(n_images)]
@@ -125,7 +126,7 @@ def seen_objects(law: CaseLaw, n_nodules: int, random: np.random.Generator) -> l
     ]
     for _ in range(random.poisson(law.distractors)):
         x, y = lung_place(random)
-        seen.append(SeenObject("D", x, y, distractor_mm(random), model.drawn_distractor_level(random)))
+        seen.append(SeenObject("D", x, y, distractor_mm(random), model.draw_distractor_level(random)))
     return seen
 
 
@@ -143,7 +144,7 @@ def lung_place(random: np.random.Generator) -> tuple[float, float]:
 
 def mean_counts(law: CaseLaw, n_images: int, seeds: Sequence[int]) -> Counts:
     """Means over seeds."""
-    drawn = [simulated_counts(law, n_images, seed) for seed in seeds]
+    drawn = [simulate_counts(law, n_images, seed) for seed in seeds]
     return Counts(
         n_images,
         *(float(np.mean([getattr(c, k) for c in drawn])) for k in ("marks", "marked_images", "golden")),

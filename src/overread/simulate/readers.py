@@ -26,6 +26,7 @@ __all__ = ["DrawnMark", "Reader", "ReaderModel", "SeenObject", "draw_readings", 
 
 Place = Callable[[np.random.Generator], tuple[float, float]]
 
+# Diameters of private false marks, uniform; chosen: the paper tells no sizes.
 FALSE_MARK_MM = (8.0, 25.0)
 
 
@@ -102,7 +103,7 @@ class ReaderModel:
         size = self.size_slope * np.log(diameter_mm / self.size_half_mm)
         return float(shared + size + random.normal(0, self.nodule_spread))
 
-    def drawn_distractor_level(self, random: np.random.Generator) -> float:
+    def draw_distractor_level(self, random: np.random.Generator) -> float:
         """Level of a distractor, drawn."""
         return float(self.distractor_level + random.normal(0, self.distractor_spread))
 
@@ -202,24 +203,24 @@ def marks_of_image(
         reader = by_id[reader_id]
         for seen in objects:
             if random.random() < ndtr(seen.level + reader.skill - reader.threshold):
-                marks += drawn_object(seen, reader, model, random)
+                marks += draw_object(seen, reader, model, random)
         for _ in range(random.poisson(model.false_marks * np.exp(-reader.threshold) * suspicious)):
             x, y = place(random)
             diameter = float(np.exp(random.uniform(*np.log(FALSE_MARK_MM))))
-            marks.append(drawn_ellipse(SeenObject("", x, y, diameter, 0.0), reader, model, random))
+            marks.append(draw_ellipse(SeenObject("", x, y, diameter, 0.0), reader, model, random))
     return marks
 
 
-def drawn_object(
+def draw_object(
     seen: SeenObject, reader: Reader, model: ReaderModel, random: np.random.Generator
 ) -> list[DrawnMark]:
     """One ellipse around an object, or two or three small ones that share it."""
     if seen.diameter_mm < model.split_from_mm or random.random() >= reader.splits:
-        return [drawn_ellipse(seen, reader, model, random)]
+        return [draw_ellipse(seen, reader, model, random)]
     n, turn = int(random.integers(2, 4)), random.uniform(0, 2 * np.pi)
     angles: NDArray[np.float64] = turn + np.arange(n) * 2 * np.pi / n
     return [
-        drawn_ellipse(
+        draw_ellipse(
             SeenObject(
                 seen.object_id,
                 seen.x_mm + 0.27 * seen.diameter_mm * float(np.cos(angle)),
@@ -235,7 +236,7 @@ def drawn_object(
     ]
 
 
-def drawn_ellipse(
+def draw_ellipse(
     seen: SeenObject, reader: Reader, model: ReaderModel, random: np.random.Generator
 ) -> DrawnMark:
     """Ellipse around an object with the reader's error in place, size, shape and angle."""

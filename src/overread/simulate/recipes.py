@@ -19,7 +19,7 @@ from overread.images import GRID_MM
 from overread.simulate.backgrounds import BackgroundFile, file_background, phantom_background
 from overread.simulate.benchmarks.frozen import FrozenCohort, frozen_cohort
 from overread.simulate.benchmarks.nih import nih_background, nih_files
-from overread.simulate.cases import Background, CaseLaw, draw_case, inserted_pixels
+from overread.simulate.cases import Background, CaseLaw, draw_case, pixels_with_nodules
 from overread.simulate.nodules import Nodule, nodule_mask
 from overread.simulate.phantom import Phantom, phantom
 from overread.simulate.reader_fit import nodule_counts
@@ -28,6 +28,7 @@ from overread.simulate.tables import distractor_rows, mark_rows, nodule_rows, no
 
 __all__ = ["FileRecipe", "FrozenPhantomRecipe", "MadeImage", "NihRecipe", "PhantomRecipe", "Recipe"]
 
+# From the lowest bit on, as docs/simulate.md tells.
 ANATOMY_BITS = ("left_lung", "right_lung", "ribs", "clavicles", "heart", "mediastinum")
 PHANTOM_NAME = "phantom "
 PHANTOM_GRID_MM = 0.7
@@ -103,7 +104,7 @@ class PhantomRecipe:
         image = phantom(seed=int(state[0]), mm_per_px=self.grid_mm)
         name = f"case{number + 1:05d}"
         background = phantom_background(image)
-        return drawn_image(
+        return draw_image(
             name,
             f"P{number + 1:05d}",
             f"{PHANTOM_NAME}{int(state[0])}",
@@ -140,7 +141,7 @@ class FileRecipe:
         file = self.files[number % len(self.files)]
         name = f"case{number + 1:05d}"
         background = file_background(file, grid_mm=self.grid_mm)
-        return drawn_image(name, file.patient_id, file.path.name, background, self, number, None)
+        return draw_image(name, file.patient_id, file.path.name, background, self, number, None)
 
 
 class FrozenRecipe:
@@ -177,7 +178,7 @@ class NihRecipe(FrozenRecipe):
         cohort = self.cohort
         name = cohort.images["background"].iloc[number]
         file = nih_files(cohort, self.folder, self.images_csv)[name]
-        return frozen_image(cohort, number, file.patient_id, nih_background(file), None)
+        return build_frozen_image(cohort, number, file.patient_id, nih_background(file), None)
 
 
 @dataclass(frozen=True)
@@ -191,10 +192,12 @@ class FrozenPhantomRecipe(FrozenRecipe):
         seed = int(self.cohort.images["background"].iloc[number].removeprefix(PHANTOM_NAME))
         image = phantom(seed=seed, mm_per_px=PHANTOM_GRID_MM)
         patient_id = f"P{number + 1:05d}"
-        return frozen_image(self.cohort, number, patient_id, phantom_background(image), anatomy_bits(image))
+        return build_frozen_image(
+            self.cohort, number, patient_id, phantom_background(image), anatomy_bits(image)
+        )
 
 
-def frozen_image(
+def build_frozen_image(
     cohort: FrozenCohort,
     number: int,
     patient_id: str,
@@ -209,7 +212,7 @@ def frozen_image(
         image_id,
         patient_id,
         str(row["background"]),
-        inserted_pixels(background, nodules),
+        pixels_with_nodules(background, nodules),
         background.mm_per_px,
         labels(nodules, background.pixels.shape, background.mm_per_px),
         anatomy,
@@ -218,7 +221,7 @@ def frozen_image(
     )
 
 
-def drawn_image(
+def draw_image(
     image_id: str,
     patient_id: str,
     name: str,
@@ -237,7 +240,7 @@ def drawn_image(
         image_id,
         patient_id,
         name,
-        inserted_pixels(background, case.nodules),
+        pixels_with_nodules(background, case.nodules),
         background.mm_per_px,
         labels(case.nodules, background.pixels.shape, background.mm_per_px),
         anatomy,

@@ -26,16 +26,17 @@ from overread.files.atomic import write_atomically
 from overread.files.digests import digest_of_file
 from overread.files.journal import Journal
 from overread.files.lock import folder_lock
+from overread.files.study_layout import SIMULATION_FILE
 from overread.images import write_dicom, write_png16
 from overread.simulate.folder_tables import write_tables
 from overread.simulate.recipes import MadeImage, Recipe
 
-__all__ = ["SIMULATION_FILE", "Progress", "write_study"]
+__all__ = ["Format", "Progress", "write_study"]
 
 Progress = Callable[[int, int], None]
 Format = Literal["dicom", "png"]
-SIMULATION_FILE = "known/simulation.json"
 JOURNAL = "known/journal.jsonl"
+# Images under way for each worker: enough that none waits, few enough that memory does not grow with the cohort.
 WAITING_PER_WORKER = 4
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from overread.simulate.phantom import DistractorKind, draw_patient
-from overread.simulate.phantom.body import make_body
+from overread.simulate.phantom.render import make_body
 
 DRAWN = {
     DistractorKind.NIPPLE,

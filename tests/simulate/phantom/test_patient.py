@@ -7,6 +7,7 @@ from dataclasses import fields
 import numpy as np
 
 from overread.simulate.phantom import Sex, draw_patient
+from overread.simulate.phantom.patient import stream
 
 
 def test_same_seed_same_patient():
@@ -25,3 +26,11 @@ def test_a_cohort_varies_in_everything():
     assert all(0 <= patient.inspiration <= 1 and 0.37 <= patient.heart_ratio <= 0.58 for patient in cohort)
     men = [patient.size for patient in cohort if patient.sex is Sex.MALE]
     assert np.mean(men) > np.mean([patient.size for patient in women])
+
+
+def test_streams_of_one_seed_do_not_share_numbers():
+    draws = {
+        (seed, name): tuple(stream(seed, name).random(3)) for seed in (0, 1) for name in ("ribs", "spine")
+    }
+    assert len(set(draws.values())) == 4
+    assert draws[0, "ribs"] == tuple(stream(0, "ribs").random(3))

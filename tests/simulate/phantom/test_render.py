@@ -20,7 +20,7 @@ MASKS = (*LUNGS, "ribs", "posterior_ribs", "anterior_ribs", "clavicles", "valid"
 
 
 def digest(made) -> str:
-    parts = [made.quantized().tobytes(), *(getattr(made, name).tobytes() for name in MASKS)]
+    parts = [made.quantize().tobytes(), *(getattr(made, name).tobytes() for name in MASKS)]
     parts.append(made.distractors.to_csv().encode())
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
@@ -53,11 +53,11 @@ def test_types_and_ranges(phantoms):
 def test_quantized_spans_the_bits(phantoms):
     made = phantoms[0]
     for bits in (8, 12, 16):
-        levels = made.quantized(bits)
+        levels = made.quantize(bits)
         assert levels.max() <= 2**bits - 1
         assert np.abs(levels / (2**bits - 1) - made.pixels).max() <= 0.5001 / (2**bits - 1) + 1e-6
     with pytest.raises(UsageError, match="bits=17"):
-        made.quantized(17)
+        made.quantize(17)
 
 
 def test_fields_do_not_overlap_and_fill_the_thorax_above_the_diaphragm(phantoms):

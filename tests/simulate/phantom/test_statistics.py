@@ -9,7 +9,8 @@ import pytest
 from scipy import signal
 
 from overread.simulate.phantom import phantom
-from overread.simulate.phantom.detector import power_law_noise
+from overread.simulate.phantom.exposure import power_law_noise
+from overread.simulate.phantom.patient import stream
 from overread.simulate.phantom.statistics import (
     dark_fields,
     edge_strengths,
@@ -17,7 +18,6 @@ from overread.simulate.phantom.statistics import (
     power_law_exponent,
     texture_spectrum,
 )
-from overread.simulate.phantom.streams import stream
 
 REAL_RANGE = (2.9, 3.5)
 

@@ -20,6 +20,7 @@ from overread.truth import HIT, candidate_hits
 
 __all__ = ["Difficulty", "curvature_spots", "measure_difficulty"]
 
+# The definition of the measure: changing one number makes difficulties incomparable.
 SCALES_MM = (2.0, 3.0, 4.5, 6.5, 9.0)
 APART_MM = 2.5
 SPOTS = 100
@@ -96,8 +97,8 @@ def measure_difficulty(
     ids, found, clean = [], [], []
     for image_id, with_nodules, without in spots:
         ids.append(image_id)
-        found.append(named(with_nodules, image_id))
-        clean.append(named(without, image_id))
+        found.append(add_image_id(with_nodules, image_id))
+        clean.append(add_image_id(without, image_id))
     shown = pd.concat(found, ignore_index=True)
     golden = truth[truth["golden"]].reset_index(drop=True)
     matching = match(shown, truth, pd.DataFrame({"image_id": ids}), scores="response", counting=COUNTING)
@@ -105,18 +106,18 @@ def measure_difficulty(
     return Difficulty(
         len(golden),
         float(points["gt_sensitivity"].iloc[0]),
-        reached(shown, golden),
-        reached(pd.concat(clean, ignore_index=True), golden),
+        share_reached(shown, golden),
+        share_reached(pd.concat(clean, ignore_index=True), golden),
     )
 
 
-def named(spots: pd.DataFrame, image_id: str) -> pd.DataFrame:
+def add_image_id(spots: pd.DataFrame, image_id: str) -> pd.DataFrame:
     """Spots with ids."""
     ids = [f"{image_id}-{i}" for i in range(len(spots))]
     return spots.assign(image_id=image_id, candidate_id=ids, rank=range(len(spots)))
 
 
-def reached(spots: pd.DataFrame, golden: pd.DataFrame) -> float:
+def share_reached(spots: pd.DataFrame, golden: pd.DataFrame) -> float:
     """Share of the golden objects hit by one of the 60 strongest spots of their image."""
     strongest = spots[spots["rank"] < AT].reset_index(drop=True)
     return float(candidate_hits(strongest, golden, HIT)["truth_row"].nunique() / max(len(golden), 1))

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.simulate.phantom.patient import Patient
-from overread.simulate.phantom.streams import stream
+from overread.simulate.phantom.patient import Patient, stream
 
-__all__ = ["Cage", "RibCurve", "make_cage"]
+__all__ = ["APEX_Y_MM", "BASE_Y_MM", "N_RIBS", "SPINE_Z_MM", "Cage", "RibCurve", "make_cage"]
 
 Points = NDArray[np.float64]
 AnyFloats = NDArray[np.floating]
 
 N_RIBS = 12
+# All lengths of the cage were set by eye against NIH radiographs; see docs/phantom.md.
 SPINE_Z_MM = 62.0
 APEX_Y_MM = -10.0
 BASE_Y_MM = 205.0
-VERTEBRAL_PITCH_MM = 20.0 + 0.75 * np.arange(1, 20)
+# How far each rib falls from the spine to its end, and how far from the midline it ends.
 RIB_DROP_MM = np.array([46, 76, 98, 114, 124, 130, 134, 132, 124, 110, 75, 50], dtype=np.float64)
 RIB_END_MM = np.array([30, 38, 46, 54, 62, 72, 86, 98, 108, 116, 124, 95], dtype=np.float64)
 

@@ -11,11 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.simulate.phantom.cage import Cage
-from overread.simulate.phantom.canvas import Canvas
+from overread.simulate.phantom.canvas import SOFT_ABSORPTION, Canvas
 from overread.simulate.phantom.lungs import Lungs
-from overread.simulate.phantom.patient import Patient
+from overread.simulate.phantom.patient import Patient, stream
 from overread.simulate.phantom.skeleton import Skeleton
-from overread.simulate.phantom.streams import stream
 from overread.simulate.phantom.view import View
 
 __all__ = ["DistractorKind", "Distractors", "draw_distractors"]
@@ -24,9 +23,10 @@ Floats = NDArray[np.float32]
 Masks = NDArray[np.bool_]
 Points = NDArray[np.float64]
 
-SOFT_ABSORPTION = 0.0185
+# A mm, set by eye: calcium near the cortex of bone, metal so that a lead is nearly white.
 CALCIUM_ABSORPTION = 0.07
 METAL_ABSORPTION = 0.35
+# The area of a disc of 7 mm; smaller crossings are not listed. Chosen by eye.
 SMALLEST_CROSSING_MM2 = 40.0
 
 

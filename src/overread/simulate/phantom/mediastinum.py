@@ -10,18 +10,17 @@ from scipy.interpolate import PchipInterpolator
 from scipy.ndimage import gaussian_filter1d
 
 from overread.simulate.phantom._kernels import chord_between
-from overread.simulate.phantom.bands import by_bands
 from overread.simulate.phantom.cage import Cage
 from overread.simulate.phantom.canvas import chord, columns_within, fourth_power
-from overread.simulate.phantom.patient import Patient
-from overread.simulate.phantom.streams import stream
-from overread.simulate.phantom.view import View
+from overread.simulate.phantom.patient import Patient, stream
+from overread.simulate.phantom.view import View, by_bands
 
 __all__ = ["Mediastinum", "make_mediastinum"]
 
 Floats = NDArray[np.float32]
 Masks = NDArray[np.bool_]
 
+# Set by eye against NIH radiographs; see docs/phantom.md.
 HEART_Z_MM = -30.0
 HEART_TOP_MM = 88.0
 BORDER_SMOOTHING_MM = 5.0

@@ -1,17 +1,22 @@
-"""Who is on the radiograph: the numbers that differ between patients and exposures."""
+"""Who is on the radiograph: the numbers that differ between patients and exposures, and what they are drawn from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from zlib import crc32
 
 import numpy as np
 
-from overread.simulate.phantom.streams import stream
+__all__ = ["Patient", "Sex", "draw_patient", "stream"]
 
-__all__ = ["Patient", "Sex", "draw_patient"]
 
 FILMS_MM = ((350.0, 427.0), (427.0, 427.0), (427.0, 350.0))
+
+
+def stream(seed: int, part: str) -> np.random.Generator:
+    """Give one part its generator: a further draw in one part leaves all others as they were."""
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, crc32(part.encode())])))
 
 
 class Sex(StrEnum):

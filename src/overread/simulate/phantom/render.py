@@ -1,4 +1,4 @@
-"""The whole phantom: anatomy added up as line integrals, then exposed."""
+"""The whole phantom: all structures of one patient added up along the beam, then exposed."""
 
 from __future__ import annotations
 
@@ -9,20 +9,97 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.errors import UsageError
-from overread.simulate.phantom.body import Body, make_body
-from overread.simulate.phantom.detector import detected, processed
-from overread.simulate.phantom.field import collimate, side_marker
-from overread.simulate.phantom.patient import Patient, draw_patient
-from overread.simulate.phantom.streams import stream
+from overread.simulate.phantom.cage import make_cage
+from overread.simulate.phantom.canvas import SOFT_ABSORPTION
+from overread.simulate.phantom.distractors import Distractors, draw_distractors
+from overread.simulate.phantom.exposure import collimate, expose, power_law_noise, process, side_marker
+from overread.simulate.phantom.lungs import Lungs, draw_vessels, hilar_haze, make_diaphragm, make_lungs
+from overread.simulate.phantom.mediastinum import Mediastinum, make_mediastinum
+from overread.simulate.phantom.patient import Patient, draw_patient, stream
+from overread.simulate.phantom.skeleton import Skeleton, draw_skeleton
+from overread.simulate.phantom.trunk import abdominal_gas, make_arms, soft_tissue
+from overread.simulate.phantom.view import View, by_bands, make_view
 
-__all__ = ["Phantom", "phantom"]
+__all__ = ["Body", "Phantom", "make_body", "phantom"]
 
 Floats = NDArray[np.float32]
 Masks = NDArray[np.bool_]
 
+# Relative to soft tissue; inflated lung weighs about 0.26 g / cm3.
+LUNG_DENSITY = 0.27
+# Of drawn vessels, relative to soft tissue; set by eye.
+VESSEL_CONTRAST = 2.6
+# Deviation of the fine texture in mm of tissue, and the exponent of its power spectrum: set so that power and slope in
+# the lungs come near those of NIH radiographs (table in docs/phantom.md).
+TEXTURE_MM = 5.8
+TEXTURE_EXPONENT = 3.7
+LONGEST_TEXTURE_MM = 60.0
+# Line integral of the letter: nearly all radiation is stopped.
 LEAD_MARKER = np.float32(4.0)
 MM_PER_PX_LIMITS = (0.1, 3.0)
 SIDE_LIMITS_MM = (50.0, 600.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """Line integrals of a patient and the structures they come from."""
+
+    view: View
+    integral: Floats
+    outline: Masks
+    lungs: Lungs
+    mediastinum: Mediastinum
+    skeleton: Skeleton
+    distractors: Distractors
+
+
+def make_body(patient: Patient, *, seed: int, shape: tuple[int, int], mm_per_px: float) -> Body:
+    """Place every structure and add up what it absorbs."""
+    view = make_view(patient, seed=seed, shape=shape, mm_per_px=mm_per_px)
+    cage = make_cage(patient, seed=seed)
+    diaphragm = make_diaphragm(patient, seed=seed)
+    mediastinum = make_mediastinum(view, patient, cage, dome_y=diaphragm.dome_y_mm[1], seed=seed)
+    lungs = make_lungs(view, cage, diaphragm, mediastinum)
+    arms = make_arms(patient, seed=seed)
+    tissue = soft_tissue(view, patient, cage, arms, seed=seed)
+    skeleton = draw_skeleton(view, patient, cage, arms, seed=seed)
+    distractors = draw_distractors(view, patient, cage, lungs, skeleton, seed=seed)
+    vessels = draw_vessels(view, lungs, seed=seed)
+    haze = hilar_haze(view, seed=seed)
+    gas = abdominal_gas(view, diaphragm, seed=seed)
+    texture = power_law_noise(
+        shape, TEXTURE_EXPONENT, stream(seed, "texture"), longest_px=LONGEST_TEXTURE_MM / mm_per_px
+    )
+    air = gas + mediastinum.airway_mm
+    integral = by_bands(
+        _line_integral,
+        tissue,
+        lungs.lung_mm,
+        air,
+        vessels,
+        haze,
+        texture,
+        skeleton.amount,
+        distractors.amount,
+    )
+    return Body(view, integral, tissue > 20, lungs, mediastinum, skeleton, distractors)
+
+
+def _line_integral(
+    tissue: Floats,
+    lung: Floats,
+    other_air: Floats,
+    vessels: Floats,
+    haze: Floats,
+    texture: Floats,
+    bone: Floats,
+    distractors: Floats,
+) -> Floats:
+    """Add up what is along each beam; all but the last two in mm."""
+    in_lung = (VESSEL_CONTRAST * vessels + haze * (1 + 0.6 * texture)) * np.minimum(lung / 20, 1)
+    air = (1 - LUNG_DENSITY) * lung + other_air - in_lung + TEXTURE_MM * texture * np.where(lung > 0, 1, 0.8)
+    inside = tissue > 0
+    return SOFT_ABSORPTION * np.maximum(tissue - air, 0) * inside + bone * inside + distractors
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +171,7 @@ class Phantom:
         rows, columns = self.pixels.shape
         return rows, columns
 
-    def quantized(self, bits: int = 12) -> NDArray[np.uint16]:
+    def quantize(self, bits: int = 12) -> NDArray[np.uint16]:
         """Pixels as whole numbers from 0 to 2^bits - 1; what to hash and to store."""
         if not 8 <= bits <= 16:
             raise UsageError(f"bits={bits}: a radiograph has 8 to 16 bits")
@@ -139,14 +216,14 @@ def phantom(
     body = make_body(who, seed=seed, shape=shape, mm_per_px=mm_per_px)
     field = collimate(shape, mm_per_px, seed=seed)
     lead = LEAD_MARKER * side_marker(shape, mm_per_px, seed=seed)
-    signal = detected(body.integral + lead, field.open, who, mm_per_px, stream(seed, "quanta"))
-    pixels = processed(signal, who, mm_per_px, body.outline & field.valid)
+    signal = expose(body.integral + lead, field.open, who, mm_per_px, stream(seed, "quanta"))
+    pixels = process(signal, who, mm_per_px, body.outline & field.valid)
     if field.blackened:
         pixels *= field.valid
-    return _assembled(pixels, field.valid, mm_per_px, body, who, seed)
+    return _assemble(pixels, field.valid, mm_per_px, body, who, seed)
 
 
-def _assembled(
+def _assemble(
     pixels: Floats, valid: Masks, mm_per_px: float, body: Body, patient: Patient, seed: int
 ) -> Phantom:
     lungs, skeleton = body.lungs, body.skeleton

@@ -1,20 +1,27 @@
-"""Bones: ribs, clavicles, breastbone; shoulders and spine have files of their own."""
+"""Bones: ribs, clavicles, breastbone, spine, shoulder blades, arm bones."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 
-from overread.simulate.phantom.arms import Arms
-from overread.simulate.phantom.cage import N_RIBS, Cage, RibCurve
-from overread.simulate.phantom.canvas import CORTEX, MARROW, Canvas
-from overread.simulate.phantom.patient import Patient
-from overread.simulate.phantom.shoulders import draw_shoulders
-from overread.simulate.phantom.spine import spine_amount
-from overread.simulate.phantom.streams import stream
-from overread.simulate.phantom.view import View
+from overread.simulate.phantom.cage import N_RIBS, SPINE_Z_MM, Cage, RibCurve
+from overread.simulate.phantom.canvas import (
+    CORTEX,
+    MARROW,
+    Canvas,
+    chord,
+    columns_within,
+    fourth_power,
+    smooth_step,
+)
+from overread.simulate.phantom.patient import Patient, stream
+from overread.simulate.phantom.trunk import ARM_Z_MM, Arms
+from overread.simulate.phantom.view import View, by_bands
 
 __all__ = ["Ribs", "Skeleton", "draw_clavicles", "draw_ribs", "draw_skeleton"]
 
@@ -22,10 +29,21 @@ Floats = NDArray[np.float32]
 Masks = NDArray[np.bool_]
 Points = NDArray[np.float64]
 
+# Shapes and amounts of bone were set by eye against NIH radiographs; see docs/phantom.md.
 RIB_HALF_HEIGHT_MM = 7.2
 RIB_HALF_THICKNESS_MM = 3.6
 RIB_DEPTH_MM = 7.0
 THIN_RIBS = {1: 0.75, 10: 0.8, 11: 0.6, 12: 0.5}
+# Line integrals through the middle of each part of a vertebra, above soft tissue.
+VERTEBRAL_BODY = 0.30
+ENDPLATE = 0.06
+PEDICLE = 0.06
+SPINOUS = 0.18
+TRANSVERSE = 0.08
+SPINE_REACH_MM = 90.0
+SCAPULA_Z_MM = 70.0
+BLADE_MM = 1.6
+N_ALONG = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +75,9 @@ def draw_skeleton(view: View, patient: Patient, cage: Cage, arms: Arms, *, seed:
     ribs = draw_ribs(Canvas(view), cage, stream(seed, "ribs"))
     canvas = Canvas(view)
     clavicles = draw_clavicles(canvas, patient, stream(seed, "clavicles"))
-    draw_shoulders(canvas, patient, arms, stream(seed, "shoulders"))
+    _draw_shoulders(canvas, patient, arms, stream(seed, "shoulders"))
     _breastbone(canvas)
-    amount = ribs.amount + canvas.amount + spine_amount(view, cage, stream(seed, "spine"))
+    amount = ribs.amount + canvas.amount + _spine(view, cage, stream(seed, "spine"))
     return Skeleton(amount * patient.bone_contrast, ribs.posterior, ribs.anterior, clavicles)
 
 
@@ -127,4 +145,107 @@ def _breastbone(canvas: Canvas) -> None:
         shell=0.5 * CORTEX,
         core=0.5 * MARROW,
         wall=0.08,
+    )
+
+
+def _spine(view: View, cage: Cage, rng: np.random.Generator) -> Floats:
+    """Line integral that the spine adds to soft tissue.
+
+    Each pixel gets the vertebra it is nearest to and two coordinates on it: across, 1 at the side of the body;
+    along, -1 and 1 at the discs' middles.
+    """
+    x, y = view.at(SPINE_Z_MM)
+    middle = columns_within(x, SPINE_REACH_MM)
+    total = np.zeros(view.shape, dtype=np.float32)
+    bow, start = rng.normal(0, 2.5), rng.uniform(0, 6)
+    total[:, middle] = by_bands(
+        lambda x, y: _vertebrae(x - bow * np.sin(y / 90 + start), y, cage), x[:, middle], y[:, middle]
+    )
+    return total
+
+
+def _vertebrae(x: Floats, y: Floats, cage: Cage) -> Floats:
+    numbers = np.arange(-7, 21)
+    level = np.interp(y, cage.vertebra_y(numbers), numbers).astype(np.float32)
+    number = np.rint(level)
+    along = (level - number) * 2
+    half = 12.5 + np.clip(number + 5, 0, 25) * 0.58
+    across = x / (half * (0.9 + 0.1 * along * along))
+    inside = 1 - fourth_power(across) - fourth_power((along / 0.86) ** 2)
+    rim = smooth_step(inside, 0.0, 0.12) * (1 - smooth_step(inside, 0.12, 0.5))
+    side = np.abs(across)
+    pedicle = _ellipse(side - 0.62, along + 0.25, 0.2, 0.33)
+    ring = np.exp(-(((pedicle - 1) / 0.55) ** 2))
+    process = chord(1 - _ellipse(across, along - 0.45, 0.16, 0.4))
+    wings = chord(1 - _ellipse(side - 1.25, along + 0.3, 0.55, 0.3))
+    return (
+        VERTEBRAL_BODY * chord(inside)
+        + ENDPLATE * rim
+        + PEDICLE * ring
+        + SPINOUS * process
+        + TRANSVERSE * wings
+    )
+
+
+def _ellipse(u: Floats, v: Floats, a: float, b: float) -> Floats:
+    return (u / a) ** 2 + (v / b) ** 2
+
+
+def _draw_shoulders(canvas: Canvas, patient: Patient, arms: Arms, rng: np.random.Generator) -> None:
+    """Draw both shoulder blades and both arm bones."""
+    for side in (-1, 1):
+        _scapula(canvas, side, patient.scapula_mm + rng.normal(0, 3), rng)
+        _humerus(canvas, side, arms)
+
+
+def _curve(side: int, shift: float, *knots: tuple[float, float]) -> Points:
+    """Smooth curve through knots given for the image's right side."""
+    t = np.linspace(0, 1, len(knots))
+    xy = CubicSpline(t, np.array(knots, dtype=np.float64))(np.linspace(0, 1, N_ALONG))
+    return np.column_stack([side * (xy[:, 0] + shift), xy[:, 1], np.full(N_ALONG, SCAPULA_Z_MM)])
+
+
+def _scapula(canvas: Canvas, side: int, shift: float, rng: np.random.Generator) -> None:
+    tip_x, tip_y = 116 + rng.normal(0, 5), 152 + rng.normal(0, 8)
+    top_x = 94 + rng.normal(0, 3)
+    lateral = _curve(side, shift, (136, 46), (131, 74), (124 + rng.normal(0, 2), 112), (tip_x, tip_y))
+    medial = _curve(side, shift, (tip_x, tip_y), (97 + rng.normal(0, 2), 116), (88, 64), (top_x, 26))
+    upper = _curve(side, shift, (top_x, 26), (112, 20), (126, 28), (138, 40))
+    spine = _curve(side, shift, (90, 56), (104, 37), (128, 18), (150, 8))
+    slim = np.linspace(3.4, 1.2, N_ALONG)
+    for line, radius, depth in (
+        (lateral, slim, 5.5),
+        (medial, 1.4, 1.6),
+        (upper, 1.4, 1.6),
+        (spine, 3.8, 3.0),
+    ):
+        canvas.tube(line, radius_mm=radius, depth_mm=depth, shell=0.7 * CORTEX, core=MARROW, wall=0.5)
+    acromion = _curve(side, shift, (142, 12), (154, 7), (165, 12), (168, 20))
+    coracoid = _curve(side, shift, (124, 36), (122, 28), (130, 24), (136, 28))
+    glenoid = _curve(side, shift, (138, 34), (135, 45), (136, 57), (132, 66))
+    for line, radius, depth, wall in (
+        (acromion, 6.5, 6.0, 0.2),
+        (coracoid, 5.0, 8.0, 0.3),
+        (glenoid, 3.6, 11.0, 0.35),
+    ):
+        canvas.tube(line, radius_mm=radius, depth_mm=depth, shell=0.7 * CORTEX, core=MARROW, wall=wall)
+    _blade(canvas, np.vstack([lateral, medial[1:], upper[1:]]))
+
+
+def _blade(canvas: Canvas, outline: Points) -> None:
+    """Fill the outline with a thin plate."""
+    where = canvas.view.project(outline[:, 0], outline[:, 1], outline[:, 2])
+    plate = np.zeros(canvas.view.shape, dtype=np.uint8)
+    corners = np.round(np.column_stack([where.columns, where.rows]) * 16).astype(np.int32)
+    cv2.fillPoly(plate, [corners], 255, lineType=cv2.LINE_AA, shift=4)
+    canvas.amount += plate.astype(np.float32) * (BLADE_MM * 0.6 * CORTEX / 255)
+
+
+def _humerus(canvas: Canvas, side: int, arms: Arms) -> None:
+    y = np.linspace(36, 430, 80)
+    x = arms.axis(y, side) + 5 - 12 * np.exp(-(((y - 44) / 24) ** 2))
+    points = np.column_stack([side * x, y, np.full(80, ARM_Z_MM)])
+    radius = 11.5 + 11 * np.exp(-(((y - 44) / 26) ** 2))
+    canvas.tube(
+        points, radius_mm=radius, depth_mm=1.8 * radius, shell=0.5 * CORTEX, core=0.3 * MARROW, wall=0.22
     )

@@ -8,25 +8,34 @@ import numpy as np
 import pytest
 
 from overread.simulate.phantom import draw_patient
-from overread.simulate.phantom.detector import blur, detected, power_law_noise, processed
-from overread.simulate.phantom.streams import stream
+from overread.simulate.phantom.exposure import (
+    COLLIMATED_SHARE,
+    blur,
+    collimate,
+    expose,
+    power_law_noise,
+    process,
+    side_marker,
+)
+from overread.simulate.phantom.patient import stream
 
 SHAPE = (160, 200)
 OPEN = np.ones(SHAPE, dtype=np.float32)
+PLATE = (120, 100)
 PATIENT = draw_patient(0)
 
 
 def test_without_scatter_and_noise_the_signal_is_the_line_integral():
     thickness = np.full(SHAPE, 2.5, dtype=np.float32)
     clean = replace(PATIENT, scatter_ratio=0.0, quanta=1e12)
-    np.testing.assert_allclose(detected(thickness, OPEN, clean, 0.7, stream(0, "q")), 2.5, atol=1e-3)
+    np.testing.assert_allclose(expose(thickness, OPEN, clean, 0.7, stream(0, "q")), 2.5, atol=1e-3)
 
 
 def test_scatter_lowers_the_contrast():
     step = np.full(SHAPE, 2.0, dtype=np.float32)
     step[:, 100:] = 3.0
     signals = [
-        detected(step, OPEN, replace(PATIENT, scatter_ratio=ratio, quanta=1e12), 0.7, stream(0, "q"))
+        expose(step, OPEN, replace(PATIENT, scatter_ratio=ratio, quanta=1e12), 0.7, stream(0, "q"))
         for ratio in (0.0, 1.0)
     ]
     contrasts = [s[:, 150].mean() - s[:, 50].mean() for s in signals]
@@ -36,7 +45,7 @@ def test_scatter_lowers_the_contrast():
 
 def test_noise_is_that_of_the_quanta():
     flat = np.full(SHAPE, 2.0, dtype=np.float32)
-    noisy = detected(flat, OPEN, replace(PATIENT, scatter_ratio=0.0, quanta=4e5), 0.7, stream(1, "q"))
+    noisy = expose(flat, OPEN, replace(PATIENT, scatter_ratio=0.0, quanta=4e5), 0.7, stream(1, "q"))
     assert noisy.std() == pytest.approx(1 / np.sqrt(4e5 * 0.49 * np.exp(-2)), rel=0.03)
 
 
@@ -63,7 +72,26 @@ def test_power_law_noise_has_its_exponent(exponent):
 
 def test_tone_curve_keeps_order_and_range():
     ramp = np.linspace(0, 5, 200, dtype=np.float32)[None, :].repeat(160, axis=0)
-    grey = processed(ramp, replace(PATIENT, compression=0.0, sharpening=0.0), 0.7, ramp > 1)
+    grey = process(ramp, replace(PATIENT, compression=0.0, sharpening=0.0), 0.7, ramp > 1)
     assert grey.min() >= 0
     assert grey.max() <= 1
     assert (np.diff(grey[0]) >= 0).all()
+
+
+def test_most_plates_are_open_and_none_is_closed_far():
+    fields = [collimate(PLATE, 3.5, seed=seed) for seed in range(200)]
+    closed = [not field.valid.all() for field in fields]
+    assert COLLIMATED_SHARE - 0.12 < np.mean(closed) < COLLIMATED_SHARE + 0.1
+    for field in fields:
+        assert field.valid[8:-8, 8:-8].all()
+        assert 0 <= field.open.min() <= field.open.max() <= 1
+
+
+def test_the_marker_is_a_small_thing_at_the_upper_right():
+    markers = [side_marker(PLATE, 3.5, seed=seed) for seed in range(60)]
+    seen = [marker for marker in markers if marker.any()]
+    assert 30 < len(seen) < 58
+    for marker in seen:
+        rows, columns = np.nonzero(marker)
+        assert rows.max() < 60
+        assert columns.min() > 70

@@ -1,0 +1,8 @@
+"""Names of files in a study's folder that both who writes them and who looks for them must know."""
+
+from __future__ import annotations
+
+__all__ = ["SIMULATION_FILE"]
+
+# Settings of a simulated study; a folder that has this file is one.
+SIMULATION_FILE = "known/simulation.json"
