@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import pandas as pd
@@ -13,7 +12,7 @@ import pandas as pd
 from overread import __version__
 from overread.bags import refuse_leakage
 from overread.candidates import CANDIDATE_VERSION
-from overread.errors import InvalidInputError, MissingExtraError
+from overread.errors import InvalidInputError
 from overread.features import CATALOGUE, FEATURE_VERSION
 from overread.files.digests import FileDigests, digest_of_bytes, digest_of_value
 from overread.files.strict_json import read_json
@@ -66,8 +65,6 @@ class Stages:
     """
 
     def __init__(self, inputs: StudyInputs, settings: Settings, folder: RunFolder) -> None:
-        if find_spec("matplotlib") is None:
-            raise MissingExtraError("the report needs: pip install overread[figures]")
         self._inputs, self._settings, self._folder = inputs, settings, folder
         self._image_digests: dict[str, str] = {}
         self._manifest: Manifest | None = None
