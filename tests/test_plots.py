@@ -1,16 +1,33 @@
-"""Figures begin only where matplotlib is installed."""
+"""Figures belong to no window, and the same figure is the same file."""
 
 from __future__ import annotations
 
-import sys
+from pathlib import Path
 
 import pytest
 
-from overread.errors import MissingExtraError
-from overread.plots import empty_figure
+from overread.errors import UsageError
+from overread.plots import empty_figure, figure_kind, save_figure
 
 
-def test_a_missing_matplotlib_is_said(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"overread\[figures\]"):
-        empty_figure(1, 1)
+def test_a_figure_has_the_size_asked_for():
+    figure = empty_figure(3, 2)
+    assert figure.get_size_inches().tolist() == [3, 2]
+    assert figure.canvas.manager is None
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_the_same_figure_is_the_same_file(tmp_path, kind):
+    written = []
+    for name in ("a", "b"):
+        figure = empty_figure(2, 2)
+        figure.add_subplot().plot([0, 1], [1, 0])
+        written.append(save_figure(figure, tmp_path / f"{name}.{kind}").read_bytes())
+    assert written[0] == written[1]
+    assert written[0].startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind])
+
+
+def test_other_endings_are_refused():
+    assert figure_kind(Path("a.PNG")) == "png"
+    with pytest.raises(UsageError, match=r"ends in \.png, \.svg or \.pdf"):
+        figure_kind(Path("a.gif"))

@@ -1,6 +1,6 @@
 """The one way to begin a matplotlib figure and to write it to a file.
 
-matplotlib is an optional extra: ``pip install overread[figures]``.
+matplotlib is imported where a figure begins: most commands draw none, and it takes half a second.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overread.errors import MissingExtraError, UsageError
+from overread.errors import UsageError
 from overread.files.atomic import write_atomically
 
 if TYPE_CHECKING:
@@ -19,17 +19,9 @@ __all__ = ["empty_figure", "figure_kind", "save_figure"]
 
 
 def empty_figure(width: float, height: float) -> Figure:
-    """Figure of a size in inches that belongs to no window.
+    """Return a figure of a size in inches that belongs to no window."""
+    from matplotlib.figure import Figure
 
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("figures need matplotlib: pip install overread[figures]") from error
     return Figure(figsize=(width, height), layout="constrained")
 
 

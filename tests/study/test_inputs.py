@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from overread.cli import main
-from overread.errors import InvalidInputError, LeakageError, MissingExtraError, TableError, UsageError
+from overread.errors import InvalidInputError, LeakageError, TableError, UsageError
 from overread.report import Page
 from overread.study import open_run, read_settings, run_study
 from overread.study.inputs import read_inputs
@@ -254,10 +254,3 @@ def test_a_mixture_without_readers_is_refused_before_anything_is_fitted(light: P
     with pytest.raises(InvalidInputError, match=r"\[b2\] min_positives.*\[models\] wanted"):
         run_study(light, pipeline=spec(), name="other")
     assert not list((light / "runs/other/models").iterdir())
-
-
-def test_matplotlib_is_missed_at_the_start(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("overread.study.stages.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match="figures"):
-        run_study(fresh, pipeline=spec())
-    assert not list((fresh / "runs/main/tables").iterdir())

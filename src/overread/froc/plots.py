@@ -2,7 +2,7 @@
 
 Every function returns a matplotlib ``Figure`` that belongs to no window; `overread.plots.save_figure` writes it.
 Colours are those of Okabe and Ito, told apart by colour-blind readers; line style and marker carry the
-same distinctions. matplotlib is an optional extra: ``pip install overread[figures]``.
+same distinctions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The paper's Figure 5: the weights of the readers in the mixture.
 
-Needs matplotlib (the extra `figures`). The function returns a `matplotlib.figure.Figure`; save it with `savefig`.
+The function returns a `matplotlib.figure.Figure`; save it with `savefig`.
 """
 
 from __future__ import annotations

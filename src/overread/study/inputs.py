@@ -11,6 +11,7 @@ import pandas as pd
 
 from overread.errors import InvalidInputError, TableError
 from overread.files.digests import digest_of_file, digest_of_value
+from overread.files.study_layout import SIMULATION_FILE
 from overread.marks.mark_set import find_table, read_folder
 from overread.study.settings import Settings
 from overread.study.stages.stage import Source
@@ -22,8 +23,6 @@ from overread.tables.table_files import read_table, scan_csv, write_table
 __all__ = ["CODES_FILE", "StudyInputs", "code_marks", "code_patients", "read_inputs"]
 
 CODES_FILE = "reader_codes.csv"
-# Written by `overread.simulate` into the folders it makes.
-SIMULATION_FILE = "known/simulation.json"
 CODES = Schema("reader codes", (Column("reader_id", "id"), Column("code", "id")), key=("reader_id",))
 PARTS = ("training", "validation", "test")
 

@@ -133,11 +133,11 @@ class LabelOptions:
 
 def check_choices(options: MergeOptions | LabelOptions, types: dict[str, object]) -> None:
     """Refuse a word that is not one of the choices of its option."""
-    for field in fields(options):
-        choices = get_args(types.get(str(field.type)))
-        value = getattr(options, field.name)
+    for option in fields(options):
+        choices = get_args(types.get(str(option.type)))
+        value = getattr(options, option.name)
         if choices and value not in choices:
-            raise InvalidInputError(f"{field.name} {value!r} does not exist; use {' or '.join(choices)}")
+            raise InvalidInputError(f"{option.name} {value!r} does not exist; use {' or '.join(choices)}")
 
 
 def check_range(name: str, value: float, low: float, high: float) -> None:

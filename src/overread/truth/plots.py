@@ -1,6 +1,6 @@
 """The paper's pictures of annotation: marks beside merged objects (Figure 1), reader statistics (Figure 2).
 
-Needs matplotlib (the extra `figures`). Functions return a `matplotlib.figure.Figure`; save it with
+Functions return a `matplotlib.figure.Figure`; save it with
 `overread.plots.save_figure`.
 """
 

@@ -1,0 +1,107 @@
+"""A plain installation has everything that the package imports; extras are asked for by name.
+
+The imports are read from the sources, those inside functions too: a test run in an environment that has every
+package would not miss one.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+DISTRIBUTIONS = packages_distributions()
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted((ROOT / "src" / "overread").rglob("*.py"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+# Declared, but found by other packages and not imported by name: decoders that pylibjpeg loads as plugins.
+PLUGINS = {"pylibjpeg", "pylibjpeg-libjpeg", "pylibjpeg-openjpeg", "pylibjpeg-rle"}
+# The templates of the report, which come with the rebuilt page.
+EXPECTED = {"jinja2"}
+
+
+def normalized(requirement: str) -> str:
+    return re.split(r"[<>=!~;\[ ]", requirement)[0].lower().replace("_", "-")
+
+
+CORE = {normalized(requirement) for requirement in PROJECT["dependencies"]}
+EXTRAS = {
+    normalized(requirement): extra
+    for extra, requirements in PROJECT["optional-dependencies"].items()
+    for requirement in requirements
+}
+
+
+class Import(NamedTuple):
+    path: Path
+    line: int
+    package: str
+    for_types_only: bool
+    in_function: bool
+
+
+def imports_of(path: Path) -> Iterator[Import]:
+    def visit(node: ast.AST, *, types: bool, inside: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            names = []
+            if isinstance(child, ast.Import):
+                names = [alias.name for alias in child.names]
+            elif isinstance(child, ast.ImportFrom) and child.level == 0:
+                names = [child.module or ""]
+            for name in names:
+                yield Import(path, child.lineno, name.split(".")[0], types, inside)
+            guarded = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+            function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+            yield from visit(child, types=types or guarded, inside=inside or function)
+
+    yield from visit(ast.parse(path.read_text(encoding="utf-8")), types=False, inside=False)
+
+
+def third_party() -> list[Import]:
+    own = {*sys.stdlib_module_names, "overread"}
+    return [found for path in SOURCES for found in imports_of(path) if found.package not in own]
+
+
+def distributions_of(package: str) -> set[str]:
+    return {normalized(name) for name in DISTRIBUTIONS.get(package, [package])}
+
+
+def place(found: Import) -> str:
+    return f"{found.path.relative_to(ROOT)}:{found.line} imports {found.package}"
+
+
+def test_what_is_imported_is_declared():
+    strangers = [place(i) for i in third_party() if not distributions_of(i.package) & {*CORE, *EXTRAS}]
+    assert not strangers
+
+
+def test_an_extra_is_imported_late_and_asked_for_by_name():
+    wrong = []
+    for found in third_party():
+        if found.for_types_only or distributions_of(found.package) & CORE:
+            continue
+        extras = {EXTRAS[name] for name in distributions_of(found.package) if name in EXTRAS}
+        text = found.path.read_text(encoding="utf-8")
+        asked = "raise MissingExtraError" in text and any(f"overread[{extra}]" in text for extra in extras)
+        if not (found.in_function and asked):
+            wrong.append(place(found))
+    assert not wrong
+
+
+def test_what_is_declared_is_imported():
+    used = set().union(*(distributions_of(found.package) for found in third_party()))
+    assert CORE - used - PLUGINS - EXPECTED == set()
+
+
+@pytest.mark.parametrize("package", ["matplotlib", "jinja2", "numba", "sklearn"])
+def test_a_plain_installation_has_what_every_run_needs(package):
+    """The demo draws its report: matplotlib is no extra."""
+    assert distributions_of(package) & CORE
