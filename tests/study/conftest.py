@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from overread.study import run_study
+from study_chain import ALL_MODELS, PAGE, Chain, leave_out, run_chain
 from study_stand_in import FAST, LIGHT, make_study, spec
 from study_trees import copied
 
@@ -49,3 +50,51 @@ def light(light_original: Path, tmp_path: Path) -> Path:
 def fresh(light_original: Path, tmp_path: Path) -> Path:
     """Copy of the same study, never run."""
     return copied(light_original, tmp_path / "fresh", run=False)
+
+
+@pytest.fixture(scope="session")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Chain:
+    """All stages from truth to results of a study with all four models; not to be changed."""
+    return run_chain(make_study(tmp_path_factory.mktemp("studies") / "chain", settings=ALL_MODELS))
+
+
+def run_without_page(folder: Path, settings: str) -> Path:
+    """Make a study of 36 images and run it once, up to its results."""
+    make_study(folder, settings=settings)
+    with pytest.MonkeyPatch.context() as patch:
+        leave_out(patch, PAGE)
+        run_study(folder, pipeline=spec())
+    return folder
+
+
+@pytest.fixture(scope="session")
+def numbers_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of three models with a run that has no page; not to be changed."""
+    return run_without_page(tmp_path_factory.mktemp("studies") / "numbers", FAST)
+
+
+@pytest.fixture(scope="session")
+def light_numbers_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of the soft model alone with a run that has no page; not to be changed."""
+    return run_without_page(tmp_path_factory.mktemp("studies") / "light numbers", LIGHT)
+
+
+@pytest.fixture
+def numbers(numbers_original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Copy of a study of three models, run up to its results; further runs make no page either."""
+    leave_out(monkeypatch, PAGE)
+    return copied(numbers_original, tmp_path / "numbers", run=True)
+
+
+@pytest.fixture
+def light_numbers(light_numbers_original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Copy of a study of the soft model alone, run up to its results; further runs make no page either."""
+    leave_out(monkeypatch, PAGE)
+    return copied(light_numbers_original, tmp_path / "light numbers", run=True)
+
+
+@pytest.fixture
+def fresh_numbers(light_numbers_original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Copy of the same study, never run; its runs make no page."""
+    leave_out(monkeypatch, PAGE)
+    return copied(light_numbers_original, tmp_path / "fresh numbers", run=False)

@@ -197,8 +197,11 @@ class Workspace:
         }
 
     def _forget(self, written: Iterable[str]) -> None:
-        """Drop what was loaded of files that were written anew, and of every view: it may be made of them."""
-        for name in (*written, *self._views):
+        """Drop what was loaded of files that were written anew, and every view that is made of them."""
+        stale = set(written)
+        while more := {view.name for view in self._views.values() if stale & {*view.reads}} - stale:
+            stale |= more
+        for name in stale:
             self._values.pop(name, None)
             self._digests.pop(name, None)
 

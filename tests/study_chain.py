@@ -1,0 +1,97 @@
+"""The stages of a small study up to its results, done once; and a way to call one stage alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from overread.study import run
+from overread.study.inputs import StudyInputs, read_inputs
+from overread.study.settings import Settings, read_settings
+from overread.study.stages.images import Workshop
+from overread.study.stages.plan import list_views, plan_stages
+from overread.study.stages.stage import Inputs, Stage, View, Workspace, select_settings
+from overread.study.store.run_folder import RunFolder
+from overread.study.workers.executors import SerialExecutor
+from study_stand_in import FAST, spec
+
+PAGE = ("detector", "pictures", "figures", "report")
+# All models of the registry, and fewer draws than FAST: nobody looks at the width of intervals here.
+ALL_MODELS = (
+    FAST.replace("[models]", '[models]\nwanted = ["soft", "b1", "b2", "boosted"]')
+    .replace("n_bootstrap = 20", "n_bootstrap = 5")
+    .replace("chance_shifts = 3", "chance_shifts = 1")
+) + "[boosted]\nn_trees = [5, 10]\n"
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A study, the stages of its run without the page, and the workspace they were done in."""
+
+    study: Path
+    inputs: StudyInputs
+    settings: Settings
+    folder: RunFolder
+    stages: dict[str, Stage]
+    workspace: Workspace
+    done: list[str]
+
+    def load(self, name: str) -> Any:
+        """Return a source, a file or a view."""
+        return self.workspace.load(name)
+
+    def values(self, stage: Stage | View) -> dict[str, Any]:
+        """Return what a stage declares, as a plain dict."""
+        return {name: self.load(name) for name in stage.reads}
+
+    def call(self, name: str, **changes: Any) -> Mapping[str, Any]:
+        """Call one stage alone, with some of its inputs changed."""
+        stage = self.stages[name]
+        assert changes.keys() <= set(stage.reads)
+        return call_alone(stage, self.values(stage) | changes, self.settings)
+
+
+def call_alone(reader: Stage | View, values: Mapping[str, Any], settings: Settings) -> Any:
+    """Call a stage or view with a plain dict of what it reads: no folder, no run."""
+    chosen = select_settings(settings, reader.settings)
+    return reader.make(Inputs(reader.name, reader.reads, values.__getitem__, chosen))
+
+
+def make_workshop(folder: RunFolder, **options: Any) -> Workshop:
+    """Return a workshop of this process with the pipeline of `study_stand_in`."""
+    pipeline = spec(**options)
+    return Workshop(folder, pipeline, lambda: SerialExecutor(pipeline), lambda n: None, lambda text: None)
+
+
+def open_chain(study: Path, name: str = "chain") -> Chain:
+    """Plan the stages of a study; nothing is done yet."""
+    settings = read_settings(study / "study.toml")
+    inputs = read_inputs(study, settings)
+    folder = RunFolder(study / "runs" / name)
+    folder.prepare()
+    stages = plan_stages(inputs, settings, make_workshop(folder))
+    views = list_views(inputs, settings, folder)
+    workspace = Workspace(folder, settings, inputs.sources(), views)
+    kept = {stage.name: stage for stage in stages if stage.name not in PAGE}
+    return Chain(study, inputs, settings, folder, kept, workspace, [])
+
+
+def run_chain(study: Path, name: str = "chain") -> Chain:
+    """Do every stage from truth to results."""
+    chain = open_chain(study, name)
+    for stage in chain.stages.values():
+        if chain.workspace.run(stage):
+            chain.done.append(stage.name)
+    return chain
+
+
+def leave_out(monkeypatch: pytest.MonkeyPatch, names: Collection[str]) -> None:
+    """Let runs do without some stages, which other tests look at."""
+    plan: Callable[..., list[Stage]] = plan_stages
+    monkeypatch.setattr(
+        run, "plan_stages", lambda *args: [stage for stage in plan(*args) if stage.name not in names]
+    )
