@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from overread.froc.operating import operating_points
     from overread.froc.reliability import Calibration, calibration, reliability_curve
     from overread.froc.scorer import FrocScorer, matching_of_bags
+    from overread.froc.setting_choice import SettingChoice, choose_setting
     from overread.froc.strata import lesion_sizes_mm, only_targets, sensitivity_by
     from overread.froc.table import PerformanceTable, performance_table
     from overread.froc.table_formats import format_table
@@ -73,6 +74,7 @@ _HOMES = {
     "operating": "operating_points",
     "reliability": "Calibration calibration reliability_curve",
     "scorer": "FrocScorer matching_of_bags",
+    "setting_choice": "SettingChoice choose_setting",
     "strata": "lesion_sizes_mm only_targets sensitivity_by",
     "table": "PerformanceTable performance_table",
     "table_formats": "format_table",
@@ -106,12 +108,14 @@ __all__ = [
     "PerformanceTable",
     "ReaderStudy",
     "ScoredSplit",
+    "SettingChoice",
     "afroc_curve",
     "bootstrap",
     "calibration",
     "case_ratings",
     "chance_level",
     "choose_lambda",
+    "choose_setting",
     "compare",
     "compare_figures",
     "estimate_figures",

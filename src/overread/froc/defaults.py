@@ -6,10 +6,12 @@ from typing import Final, Literal
 
 __all__ = [
     "CHANCE_SHIFTS",
+    "CHOICE_FP_TARGETS",
     "FP_TARGETS",
     "LAMBDA_FP_TARGETS",
     "LEVEL",
     "N_BOOTSTRAP",
+    "N_CHOICE_BOOTSTRAP",
     "SINGLE_READER",
     "SIZE_BINS_MM",
     "SingleReader",
@@ -22,6 +24,12 @@ FP_TARGETS: Final = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 
 LAMBDA_FP_TARGETS: Final = (0.5, 1.0)
 """False positives per image at which the paper's rule for lambda has to hold (section 6.1, Figure 3)."""
+
+CHOICE_FP_TARGETS: Final = (0.5, 1.0, 2.0)
+"""False positives per image over which settings of a model are judged: the range in which detectors are used."""
+
+N_CHOICE_BOOTSTRAP: Final = 200
+"""Resamplings for a standard error, which is then known to 5 % (1 / sqrt(2 * 200))."""
 
 N_BOOTSTRAP: Final = 1000
 """Resamplings of patients, and permutations: the ends of a 95 % interval then rest on 25 replicates each."""

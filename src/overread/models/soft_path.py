@@ -38,6 +38,9 @@ from overread.models.solver.path import lambda_grid
 
 __all__ = ["PathProgress", "SoftMILPath"]
 
+# Smallest penalty of a path, as a share of the largest that matters; the solver's benchmarks end there too.
+MIN_RATIO = 0.02
+
 Floats = NDArray[np.float64]
 
 
@@ -108,7 +111,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         lambdas: Any = None,
         *,
         n_lambdas: int = 30,
-        min_ratio: float = 0.01,
+        min_ratio: float = MIN_RATIO,
         penalty: str | Penalty = "l1",
         normalization: NormalizationName = "bags",
         divide_by_features: bool = False,
@@ -206,6 +209,11 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values >= 0)).all():
             raise InvalidInputError("lambdas must be a sequence of at least one finite number >= 0")
         return np.sort(values)[::-1]
+
+    def make_grid(self, X: Any, y: Any, *, bags: Any = None) -> Floats:
+        """Return the penalties that `fit` would take, without fitting: to try the same ones on parts of the data."""
+        problem = prepare_for(self, read_bags(self, X, bags, reset=True), y, None, None)
+        return self._grid(problem.lambda_max)
 
     def decision_function(self, X: Any, bags: Any = None) -> Floats:
         """Log-odds of each bag for each penalty, (n_bags, L)."""

@@ -15,19 +15,26 @@ import pandas as pd
 from overread.errors import FormatError
 from overread.files.records import from_json
 from overread.files.strict_json import read_json
-from overread.froc import Calibration, ChanceLevel, FigureComparison, LambdaChoice, PerformanceTable
+from overread.froc import (
+    Calibration,
+    ChanceLevel,
+    FigureComparison,
+    LambdaChoice,
+    PerformanceTable,
+    SettingChoice,
+)
 from overread.froc.merit.comparison import FigureEstimate
 from overread.truth import ReaderStatistics
 
 __all__ = [
     "SCHEMA",
-    "Choice",
     "Comparison",
     "Counted",
     "Example",
     "FeatureWeight",
     "Gallery",
     "ModelResult",
+    "PaperChoice",
     "Quarantined",
     "SetResult",
     "SplitSummary",
@@ -105,8 +112,8 @@ class Example:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
-    """The choice of lambda and normalization, and the rule it was made by."""
+class PaperChoice:
+    """What the paper's rule would choose for the soft model, and the bounds of the rule."""
 
     choice: LambdaChoice
     fp_targets: list[float]
@@ -210,8 +217,8 @@ class ModelResult:
         NaN in a model that has none.
     converged, certificate
         Whether the fit did what was asked, and its report.
-    tuning
-        One row a setting that was tried.
+    choice
+        How its settings were chosen by cross-validation; what differs between them stands first in the table.
     reader_importance, left_out_readers
         Of a mixture of readers: weights of the readers with intervals (Figure 5); readers with too few marks.
     labels, calibration
@@ -231,7 +238,7 @@ class ModelResult:
     intercept: float
     converged: bool
     certificate: dict[str, Any]
-    tuning: pd.DataFrame
+    choice: SettingChoice
     reader_importance: pd.DataFrame
     left_out_readers: dict[str, str]
     labels: str
@@ -319,7 +326,7 @@ class StudyResults:
     study: StudySummary
     readers: ReaderStatistics
     examples: list[Example]
-    choice: Choice | None
+    paper_choice: PaperChoice | None
     models: list[ModelResult]
     tables: list[Table1]
     comparisons: list[Comparison]

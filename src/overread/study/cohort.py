@@ -134,6 +134,24 @@ class Split:
             hits=self.hits,
         )
 
+    def of_images(self, image_ids: Iterable[str]) -> Split:
+        """Return some images, in their order."""
+        chosen = set(image_ids)
+        inside = {
+            name: getattr(self, name)["image_id"].isin(chosen).to_numpy()
+            for name in ("images", "readings", "marks", "truth", "candidates")
+        }
+        tables = {name: getattr(self, name)[rows].reset_index(drop=True) for name, rows in inside.items()}
+        return Split(
+            **tables,
+            features=self.features.of_candidates(inside["candidates"]),
+            hits=select_hits(self.hits, inside["candidates"], inside["truth"]),
+            rule=self.rule,
+            n_max=self.n_max,
+            single_reader=self.single_reader,
+            parent=self,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Cohort(Split):
@@ -152,24 +170,6 @@ class Cohort(Split):
                 raise InvalidInputError(f"the {' and '.join(names)} images have no candidates at all")
             self._splits[names] = split
         return self._splits[names]
-
-    def of_images(self, image_ids: Iterable[str]) -> Split:
-        """Return some images, in the cohort's order."""
-        chosen = set(image_ids)
-        inside = {
-            name: getattr(self, name)["image_id"].isin(chosen).to_numpy()
-            for name in ("images", "readings", "marks", "truth", "candidates")
-        }
-        tables = {name: getattr(self, name)[rows].reset_index(drop=True) for name, rows in inside.items()}
-        return Split(
-            **tables,
-            features=self.features.of_candidates(inside["candidates"]),
-            hits=select_hits(self.hits, inside["candidates"], inside["truth"]),
-            rule=self.rule,
-            n_max=self.n_max,
-            single_reader=self.single_reader,
-            parent=self,
-        )
 
 
 def select_hits(hits: pd.DataFrame, candidates: NDArray[np.bool_], truth: NDArray[np.bool_]) -> pd.DataFrame:

@@ -14,7 +14,15 @@ from pydantic import Field, ValidationError, create_model, field_validator, mode
 from overread.candidates import DEFAULT_FINDER, DEFAULT_LIMIT, FINDERS
 from overread.errors import InvalidInputError
 from overread.files.capped import read_capped
-from overread.froc.defaults import CHANCE_SHIFTS, FP_TARGETS, LEVEL, N_BOOTSTRAP, SINGLE_READER, SIZE_BINS_MM
+from overread.froc.defaults import (
+    CHANCE_SHIFTS,
+    CHOICE_FP_TARGETS,
+    FP_TARGETS,
+    LEVEL,
+    N_BOOTSTRAP,
+    SINGLE_READER,
+    SIZE_BINS_MM,
+)
 from overread.study.models import DEFAULT_MODELS, MODELS
 from overread.study.sections import FpTargets, Positive, Section, make_section
 from overread.truth import HIT, HitRule, LabelOptions, MergeOptions
@@ -151,11 +159,17 @@ class Models(Section):
     wanted
         Any of the models below, by the names of their sections; the detector is the first of them.
     folds
-        Folds of the out-of-fold scores.
+        Folds of the cross-validation by which settings are chosen and thresholds locked.
+    choice_fp_targets
+        False positives per image over which the sensitivity of a setting is averaged.
+    standard_errors
+        Accepted shortfall of a sparser setting against the best one, in standard errors of their difference.
     """
 
     wanted: Annotated[list[str], Field(min_length=1)] = Field(default_factory=lambda: [*DEFAULT_MODELS])
     folds: Annotated[int, Field(ge=2, le=100)] = 5
+    choice_fp_targets: FpTargets = Field(default_factory=lambda: [*CHOICE_FP_TARGETS])
+    standard_errors: Annotated[float, Field(ge=0, le=10)] = 1.0
 
     @field_validator("wanted")
     @classmethod

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from overread.models import RVMMIL
-from overread.study.models.plug import GridTuned
-from overread.study.sections import Fraction, Positive, Section
+from overread.study.cohort import Split
+from overread.study.models.plug import StudyModel
+from overread.study.sections import Positive, Section
 
 __all__ = ["B1", "BaselineSettings", "rvm_grid"]
 
@@ -26,8 +27,6 @@ class BaselineSettings(Section):
         Prior precision to start from.
     screen
         Let only so many features enter; not set: all.
-    tolerance
-        Accepted loss of sensitivity for a sparser setting.
     max_iter
         Rounds allowed.
     """
@@ -37,23 +36,22 @@ class BaselineSettings(Section):
     )
     alpha_inits: Annotated[list[Positive], Field(min_length=1)] = Field(default_factory=lambda: [1.0])
     screen: Annotated[int, Field(ge=1)] | None = Field(default=None, examples=[400])
-    tolerance: Fraction = 0.01
     max_iter: Annotated[int, Field(ge=1)] = 1000
 
 
-class B1(GridTuned):
+class B1(StudyModel):
     """The binary classifier."""
 
     name = "b1"
     title = "B1"
     summary = "Relevance vector machine on bags (RVMMIL), trained on golden objects against everything else."
     settings = BaselineSettings
-    tune_settings = ("b1", "soft.choice_fp_targets")
+    grid_settings = ("b1.prune_bounds", "b1.alpha_inits")
     build_settings = ("b1.screen", "b1.max_iter")
 
-    def grid(self, own: Any) -> list[dict[str, Any]]:
+    def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
         """Every prune bound with every start."""
-        return rvm_grid(own)
+        return rvm_grid(settings.b1)
 
     def build(self, parameters: Mapping[str, Any], settings: Any) -> RVMMIL:
         """Make the model of a prune bound and a start."""
@@ -61,7 +59,7 @@ class B1(GridTuned):
         return RVMMIL(**parameters, screen=own.screen, max_iter=own.max_iter)
 
 
-def rvm_grid(own: BaselineSettings) -> list[dict[str, Any]]:
+def rvm_grid(own: Any) -> list[dict[str, Any]]:
     """Every prune bound with every start of a relevance vector machine."""
     return [
         {"prune_bound": bound, "alpha_init": alpha}

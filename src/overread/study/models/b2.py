@@ -15,7 +15,7 @@ from overread.errors import InvalidInputError
 from overread.models import ReaderMixture
 from overread.study.cohort import Split
 from overread.study.models.b1 import BaselineSettings, rvm_grid
-from overread.study.models.plug import Fold, GridTuned
+from overread.study.models.plug import Fold, StudyModel
 
 __all__ = ["B2"]
 
@@ -38,24 +38,25 @@ class MixtureSettings(BaselineSettings):
     n_bootstrap: Annotated[int, Field(ge=0, le=100_000)] = 200
 
 
-class B2(GridTuned):
+class B2(StudyModel):
     """The mixture of readers."""
 
     name = "b2"
     title = "B2"
     summary = "A mixture of one RVMMIL per reader; features are those of all readers together."
     settings = MixtureSettings
-    _common = ("models.folds", "evaluation.level", "seed")
-    tune_settings = ("b2", "soft.choice_fp_targets", *_common)
+    grid_settings = ("b2.prune_bounds", "b2.alpha_inits")
     build_settings = (
         *(f"b2.{key}" for key in ("screen", "max_iter", "scores", "min_positives", "n_bootstrap")),
-        *_common,
+        "models.folds",
+        "evaluation.level",
+        "seed",
     )
     check_settings = ("b2.min_positives",)
 
-    def grid(self, own: Any) -> list[dict[str, Any]]:
+    def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
         """Every prune bound with every start."""
-        return rvm_grid(own)
+        return rvm_grid(settings.b2)
 
     def build(self, parameters: Mapping[str, Any], settings: Any) -> ReaderMixture:
         """Make the model of a prune bound and a start."""

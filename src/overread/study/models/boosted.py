@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from overread.models import BoostedBags
-from overread.study.cohort import Features
-from overread.study.models.plug import GridTuned
-from overread.study.sections import Fraction, Positive, Section
+from overread.study.cohort import Features, Split
+from overread.study.models.plug import StudyModel
+from overread.study.sections import Positive, Section
 
 __all__ = ["Boosted"]
 
@@ -28,8 +28,6 @@ class BoostedSettings(Section):
         Most leaves of a tree.
     min_instances
         Fewest candidates of a leaf.
-    tolerance
-        Accepted loss of sensitivity for a setting with fewer features.
     """
 
     n_trees: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=1)] = Field(
@@ -38,10 +36,9 @@ class BoostedSettings(Section):
     learning_rate: Positive = 0.05
     max_leaves: Annotated[int, Field(ge=2, le=1000)] = 15
     min_instances: Annotated[int, Field(ge=1)] = 20
-    tolerance: Fraction = 0.01
 
 
-class Boosted(GridTuned):
+class Boosted(StudyModel):
     """scikit-learn's histogram gradient boosting on instances, bags by noisy-or."""
 
     name = "boosted"
@@ -51,15 +48,15 @@ class Boosted(GridTuned):
     settings = BoostedSettings
     labels = "soft"
     importance_is = "share of the gain"
-    tune_settings = ("boosted", "soft.choice_fp_targets", "seed")
+    grid_settings = ("boosted.n_trees",)
     build_settings = (
         *(f"boosted.{key}" for key in ("learning_rate", "max_leaves", "min_instances")),
         "seed",
     )
 
-    def grid(self, own: BoostedSettings) -> list[dict[str, Any]]:
+    def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
         """Every number of trees."""
-        return [{"n_trees": n_trees} for n_trees in own.n_trees]
+        return [{"n_trees": n_trees} for n_trees in settings.boosted.n_trees]
 
     def build(self, parameters: Mapping[str, Any], settings: Any) -> BoostedBags:
         """Make the model of a number of trees."""

@@ -12,39 +12,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from overread.files.records import to_json
-from overread.froc import froc_curve, sensitivity_at
-from overread.models import tune
 from overread.models.prediction import linear_scores
+from overread.models.tuning import count_features
 from overread.study.cohort import Features, Split
 from overread.study.sections import Section
-from overread.study.stages.stage import Inputs, Stage
 
-__all__ = ["Fold", "GridTuned", "StudyModel", "Tuned", "score_linearly"]
+__all__ = ["Fold", "StudyModel", "Trial", "score_linearly"]
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """What tuning chose.
-
-    Attributes
-    ----------
-    parameters
-        Plain values that `StudyModel.build` makes the model of.
-    table
-        One row a setting that was tried, with what it was judged by.
-    details
-        Anything else that the report shows of the choice; plain values.
-    """
-
-    parameters: Mapping[str, Any]
-    table: pd.DataFrame
-    details: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +30,14 @@ class Fold:
 
     held_out: Split
     rest: Split
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """All settings of a model tried on one fold: scores (candidates, settings), and features of each setting."""
+
+    scores: Floats
+    n_features: list[int]
 
 
 class StudyModel(ABC):
@@ -72,8 +57,8 @@ class StudyModel(ABC):
         Labels of the bags that it learns from.
     importance_is
         What the importance of a feature means in this model.
-    tune_settings, build_settings, check_settings
-        Settings that tuning, building and checking depend on; they see no others.
+    grid_settings, build_settings, check_settings
+        Settings that the grid, building and checking depend on; they see no others.
     """
 
     name: ClassVar[str]
@@ -83,17 +68,20 @@ class StudyModel(ABC):
     settings: ClassVar[type[Section]]
     labels: ClassVar[Literal["soft", "golden"]] = "golden"
     importance_is: ClassVar[str] = "weight per standard deviation"
-    tune_settings: ClassVar[tuple[str, ...]]
+    grid_settings: ClassVar[tuple[str, ...]]
     build_settings: ClassVar[tuple[str, ...]]
     check_settings: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
-    def tune(self, training: Split, validation: Split, settings: Any) -> Tuned:
-        """Choose the settings by what they give on validation."""
+    def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
+        """Return the settings to choose from: plain values that `build` makes a model of.
+
+        The split is all that models will be fitted to.
+        """
 
     @abstractmethod
     def build(self, parameters: Mapping[str, Any], settings: Any) -> Any:
-        """Make the unfitted model of what tuning chose."""
+        """Make the unfitted model of one setting."""
 
     def fit(self, model: Any, split: Split) -> None:
         """Fit a model to a split."""
@@ -103,6 +91,16 @@ class StudyModel(ABC):
     def score(self, model: Any, features: Features) -> Floats:
         """Score candidates by a fitted model; only columns that it looks at are read."""
         return np.asarray(model.score_used(features.store.take(features.rows, model.used_columns_)))
+
+    def try_settings(self, grid: Sequence[Mapping[str, Any]], fold: Fold, settings: Any) -> Trial:
+        """Fit every setting to the rest of a fold, and score what is held out."""
+        columns, counts = [], []
+        for parameters in grid:
+            model = self.prepare_for_folds(self.build(parameters, settings))
+            self.fit(model, fold.rest)
+            columns.append(self.score(model, fold.held_out.features))
+            counts.append(count_features(model))
+        return Trial(np.column_stack(columns), counts)
 
     def check(self, training: Split, folds: Sequence[Fold], settings: Any) -> None:
         """Refuse a study that the model cannot be fitted to, before others take their time."""
@@ -124,58 +122,6 @@ class StudyModel(ABC):
     def prepare_for_folds(self, model: Any) -> Any:
         """Return the model as it is fitted to each fold."""
         return model
-
-    def stages(self, settings: Any) -> list[Stage]:
-        """Stages that tune the model; the last one writes ``tuning/NAME.json``."""
-        return [
-            Stage(
-                f"tuning_{self.name}",
-                reads=("cohort",),
-                writes=(f"tuning/{self.name}.json",),
-                settings=self.tune_settings,
-                make=self._tune_stage,
-            )
-        ]
-
-    def _tune_stage(self, inputs: Inputs) -> Mapping[str, Any]:
-        cohort = inputs["cohort"]
-        tuned = self.tune(cohort.split("training"), cohort.split("validation"), inputs.settings)
-        return self.write_tuned(tuned)
-
-    def write_tuned(self, tuned: Tuned) -> Mapping[str, Any]:
-        """Give the file that the last tuning stage writes."""
-        return {f"tuning/{self.name}.json": to_json(tuned)}
-
-
-class GridTuned(StudyModel):
-    """A model that is tuned over a list of settings: the sparsest within tolerance of the best is taken.
-
-    Its section has the key ``tolerance``.
-    """
-
-    @abstractmethod
-    def grid(self, own: Any) -> list[dict[str, Any]]:
-        """Return parameters of all settings, from the model's own section."""
-
-    def tune(self, training: Split, validation: Split, settings: Any) -> Tuned:
-        """Judge every setting by its mean GT sensitivity on validation."""
-        own = getattr(settings, self.name)
-        grid = self.grid(own)
-
-        def judge(model: Any, split: Split) -> float:
-            matching = split.matching.with_scores(self.score(model, split.features))
-            found = sensitivity_at(froc_curve(matching), settings.soft.choice_fp_targets)
-            return float(found["gt_sensitivity"].mean())
-
-        chosen = tune(
-            [self.build(parameters, settings) for parameters in grid],
-            training=training,
-            validation=validation,
-            tolerance=own.tolerance,
-            fit=self.fit,
-            score=judge,
-        )
-        return Tuned(grid[chosen.position], chosen.table)
 
 
 def score_linearly(coefficients: Floats, intercept: Floats | float, features: Features) -> Floats:

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from overread.files.records import to_json
 from overread.froc import LambdaChoice, LambdaRule, PathModels, ScoredSplit, choose_lambda
 from overread.froc.defaults import LAMBDA_FP_TARGETS
 from overread.models import SoftMILLogisticRegression, SoftMILPath
+from overread.models.soft_path import MIN_RATIO
 from overread.study.cohort import Split
-from overread.study.models.plug import StudyModel, Tuned, score_linearly
+from overread.study.models.plug import Fold, StudyModel, Trial, score_linearly
 from overread.study.sections import FpTargets, Fraction, Section
-from overread.study.stages.stage import Inputs, Stage
 
-__all__ = ["Soft", "choose_penalty", "fit_path"]
+__all__ = ["Soft", "choose_by_paper"]
 
 Normalization = Literal["none", "bags", "class"]
-PATHS: tuple[Normalization, ...] = ("bags", "class")
+NORMALIZATIONS: tuple[Normalization, ...] = ("bags", "class")
 
 
 class SoftSettings(Section):
-    """The soft model: its path of penalties, and the rule that chooses one (paper, section 6.1).
+    """The soft model: its path of penalties, and the paper's rule, which the report shows beside our choice.
 
     Attributes
     ----------
     normalizations
-        Any of none, bags, class; the rule chooses.
+        Any of none, bags, class; the choice is among the penalties of all of them.
     n_lambdas
         Penalties on the path.
     min_ratio
@@ -38,28 +37,31 @@ class SoftSettings(Section):
     divide_by_features
         Whether the penalty is divided by the number of features.
     choice_fp_targets
-        False positives per image at which the settings of every model are judged.
+        Of the paper's rule (section 6.1): false positives per image at which it has to hold.
     tolerance
-        Accepted loss of sensitivity against the best penalty.
+        Of the paper's rule: accepted loss of sensitivity against the best penalty.
     max_gap
-        Accepted difference between training and validation.
+        Of the paper's rule: accepted difference between training and validation.
     pick
-        Among the accepted: sparsest or best.
+        Of the paper's rule: among the accepted, sparsest or best.
     n_init
         Starts of the last fit.
+    rule
+        cross_validation, or paper: take what the paper's rule chooses.
     """
 
     normalizations: Annotated[list[Normalization], Field(min_length=1)] = Field(
-        default_factory=lambda: list(PATHS)
+        default_factory=lambda: list(NORMALIZATIONS)
     )
     n_lambdas: Annotated[int, Field(ge=1, le=1000)] = 30
-    min_ratio: Annotated[float, Field(gt=0, lt=1)] = 0.02
+    min_ratio: Annotated[float, Field(gt=0, lt=1)] = MIN_RATIO
     divide_by_features: bool = False
     choice_fp_targets: FpTargets = Field(default_factory=lambda: [*LAMBDA_FP_TARGETS])
     tolerance: Fraction = 0.02
     max_gap: Fraction = 0.05
     pick: Literal["sparsest", "best"] = "sparsest"
     n_init: Annotated[int, Field(ge=1, le=100)] = 1
+    rule: Literal["cross_validation", "paper"] = "cross_validation"
 
 
 class Soft(StudyModel):
@@ -70,37 +72,25 @@ class Soft(StudyModel):
     summary = "Logistic regression on bags of candidates with an L1 penalty, trained on the soft labels."
     settings = SoftSettings
     labels = "soft"
-    tune_settings = ("soft", "seed", "evaluation.n_bootstrap")
+    grid_settings = ("soft", "seed", "evaluation.n_bootstrap")
     build_settings = ("soft.divide_by_features", "soft.n_init", "seed")
 
-    def stages(self, settings: Any) -> list[Stage]:
-        """Fit a path for each normalization, then choose."""
-        names = settings.soft.normalizations
-        grid = ("soft.n_lambdas", "soft.min_ratio", "soft.divide_by_features", "seed")
-        paths = [
-            Stage(
-                f"path_{name}",
-                reads=("cohort",),
-                writes=(f"models/path_{name}.json",),
-                settings=grid,
-                make=partial(_fit_path_stage, normalization=name),
+    def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
+        """Penalties of each normalization, from the largest that matters to a share of it; or the paper's choice."""
+        soft = settings.soft
+        if soft.rule == "paper":
+            choice = choose_by_paper(split.parent, settings)
+            return [{"lam": choice.lam, "normalization": choice.normalization}]
+        bags = split.bags("soft")
+        lambdas = {
+            name: make_path(settings, name, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio).make_grid(
+                bags, bags.labels
             )
-            for name in names
+            for name in soft.normalizations
+        }
+        return [
+            {"lam": float(lam), "normalization": name} for name, values in lambdas.items() for lam in values
         ]
-        choice = Stage(
-            "tuning_soft",
-            reads=("cohort", *(f"models/path_{name}.json" for name in names)),
-            writes=("tuning/soft.json",),
-            settings=self.tune_settings,
-            make=self._choose_stage,
-        )
-        return [*paths, choice]
-
-    def tune(self, training: Split, validation: Split, settings: Any) -> Tuned:
-        """Fit the paths and choose."""
-        names = settings.soft.normalizations
-        paths = {name: fit_path(training, settings, name) for name in names}
-        return self._tuned(choose_penalty(paths, training, validation, settings))
 
     def build(self, parameters: Mapping[str, Any], settings: Any) -> SoftMILLogisticRegression:
         """Make the model of a penalty and a normalization."""
@@ -112,39 +102,39 @@ class Soft(StudyModel):
             random_state=settings.seed,
         )
 
-    def _choose_stage(self, inputs: Inputs) -> Mapping[str, Any]:
-        cohort, names = inputs["cohort"], inputs.settings.soft.normalizations
-        paths = {name: inputs[f"models/path_{name}.json"] for name in names}
-        choice = choose_penalty(paths, cohort.split("training"), cohort.split("validation"), inputs.settings)
-        return self.write_tuned(self._tuned(choice))
-
-    def _tuned(self, choice: LambdaChoice) -> Tuned:
-        parameters = {"lam": choice.lam, "normalization": choice.normalization}
-        return Tuned(parameters, choice.table, to_json(choice))
-
-
-def _fit_path_stage(inputs: Inputs, *, normalization: Normalization) -> Mapping[str, Any]:
-    path = fit_path(inputs["cohort"].split("training"), inputs.settings, normalization)
-    return {f"models/path_{normalization}.json": path}
+    def try_settings(self, grid: Sequence[Mapping[str, Any]], fold: Fold, settings: Any) -> Trial:
+        """Fit one path a normalization, on the common penalties."""
+        bags = fold.rest.bags("soft")
+        columns, counts = [], []
+        for name, group in groupby(grid, key=lambda one: one["normalization"]):
+            path = make_path(settings, name, lambdas=[one["lam"] for one in group])
+            path.fit(bags, bags.labels)
+            columns.append(score_linearly(path.coefs_.T, path.intercepts_, fold.held_out.features))
+            counts += path.n_features_.tolist()
+        return Trial(np.column_stack(columns), counts)
 
 
-def fit_path(training: Split, settings: Any, normalization: Any) -> SoftMILPath:
-    """Fit the soft model for every penalty of the grid, on training."""
-    bags = training.bags("soft")
-    path = SoftMILPath(
-        n_lambdas=settings.soft.n_lambdas,
-        min_ratio=settings.soft.min_ratio,
+def make_path(settings: Any, normalization: Any, **grid: Any) -> SoftMILPath:
+    """Make the unfitted path of a normalization."""
+    return SoftMILPath(
+        **grid,
         normalization=normalization,
         divide_by_features=settings.soft.divide_by_features,
         random_state=settings.seed,
     )
-    return path.fit(bags, bags.labels)
 
 
-def choose_penalty(
-    paths: Mapping[str, SoftMILPath], training: Split, validation: Split, settings: Any
-) -> LambdaChoice:
-    """Choose penalty and normalization by the paper's rule (section 6.1)."""
+def choose_by_paper(cohort: Any, settings: Any, normalizations: Sequence[str] | None = None) -> LambdaChoice:
+    """Choose penalty and normalization by the paper's rule (section 6.1): paths on training, judged on validation."""
+    soft = settings.soft
+    training, validation = cohort.split("training"), cohort.split("validation")
+    bags = training.bags("soft")
+    paths = {
+        name: make_path(settings, name, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio).fit(
+            bags, bags.labels
+        )
+        for name in normalizations or soft.normalizations
+    }
     training_scores, validation_scores = (
         ScoredSplit(
             split.matching,
@@ -154,7 +144,6 @@ def choose_penalty(
         )
         for split in (training, validation)
     )
-    soft = settings.soft
     rule = LambdaRule(
         fp_targets=soft.choice_fp_targets, tolerance=soft.tolerance, max_gap=soft.max_gap, pick=soft.pick
     )

@@ -17,6 +17,7 @@ from overread.froc import (
     ChanceLevel,
     LambdaChoice,
     Matching,
+    SettingChoice,
     bootstrap,
     calibration,
     chance_level,
@@ -32,12 +33,12 @@ from overread.froc.merit.comparison import FigureEstimate, whole_curve_figures
 from overread.models.tuning import count_features
 from overread.report.results import (
     SCHEMA,
-    Choice,
     Comparison,
     Counted,
     Example,
     FeatureWeight,
     ModelResult,
+    PaperChoice,
     Quarantined,
     SetResult,
     SplitSummary,
@@ -78,6 +79,7 @@ def results_stage(wanted: Sequence[str]) -> Stage:
             *(f"tables/{name}.parquet" for name in ("images", "readings", "marks", "truth")),
             *(f"tables/{name}.parquet" for name in ("readings_per_image", "readers", "reader_pairs")),
             *(f"{place}/{name}.json" for name in wanted for place in ("models", "tuning")),
+            *(["tuning/paper.json"] if "soft" in wanted else []),
             "input/is_simulated",
         ),
         writes=("results.json",),
@@ -106,7 +108,9 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
             *(inputs[f"tables/{name}.parquet"] for name in ("readings_per_image", "readers", "reader_pairs"))
         ),
         examples=choose_examples(inputs["tables/marks.parquet"], inputs["tables/truth.parquet"]),
-        choice=describe_choice(inputs["tuning/soft.json"], settings) if "soft" in matched else None,
+        paper_choice=describe_paper_choice(inputs["tuning/paper.json"], settings)
+        if "soft" in matched
+        else None,
         models=[evaluate_model(MODELS[name], inputs, points[points["model"] == name]) for name in matched],
         tables=tabulate_performance(matched, inputs),
         comparisons=compare_models(matched, settings),
@@ -185,16 +189,17 @@ def choose_examples(marks: pd.DataFrame, truth: pd.DataFrame) -> list[Example]:
     ]
 
 
-def describe_choice(tuning: dict[str, Any], settings: Any) -> Choice:
-    """Return the choice of lambda with the rule it was made by."""
+def describe_paper_choice(record: dict[str, Any], settings: Any) -> PaperChoice:
+    """Return the choice of lambda by the paper's rule with its bounds."""
     soft = settings.soft
-    choice = from_json(LambdaChoice, tuning["details"], "tuning/soft.json")
-    return Choice(choice, soft.choice_fp_targets, soft.tolerance, soft.max_gap, soft.pick)
+    choice = from_json(LambdaChoice, record, "tuning/paper.json")
+    return PaperChoice(choice, soft.choice_fp_targets, soft.tolerance, soft.max_gap, soft.pick)
 
 
 def evaluate_model(plug: StudyModel, inputs: Inputs, points: pd.DataFrame) -> ModelResult:
     """Gather all that is known of one model."""
     cohort, model = inputs["cohort"], inputs[f"models/{plug.name}.json"]
+    place = f"tuning/{plug.name}.json"
     report = getattr(model, "fit_report_", None)
     importance = getattr(model, "reader_importance_", pd.DataFrame())
     return ModelResult(
@@ -209,7 +214,7 @@ def evaluate_model(plug: StudyModel, inputs: Inputs, points: pd.DataFrame) -> Mo
         intercept=float(model.intercept_[0]) if hasattr(model, "intercept_") else float("nan"),
         converged=bool(getattr(model, "converged_", True) if report is None else report.converged),
         certificate={} if report is None else to_json(report),
-        tuning=pd.DataFrame(inputs[f"tuning/{plug.name}.json"]["table"]),
+        choice=from_json(SettingChoice, inputs[place]["choice"], place),
         reader_importance=importance,
         left_out_readers=getattr(model, "left_out_readers_", {}),
         labels=plug.labels,

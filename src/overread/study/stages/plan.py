@@ -7,12 +7,13 @@ from overread.study.models import MODELS
 from overread.study.settings import Settings
 from overread.study.stages.cohort import COHORT, FOLDS, chosen_view
 from overread.study.stages.evaluation import results_stage
-from overread.study.stages.fits import check_stage, fit_stage, out_of_fold_stage
+from overread.study.stages.fits import check_stage, fit_stage
 from overread.study.stages.images import QUARANTINED, Workshop, gather_stage, images_stage, shards_view
 from overread.study.stages.pages import FIGURES, REPORT, detector_stage, pictures_stage
 from overread.study.stages.scores import MATCHED, OPERATING_POINTS, scores_stage
 from overread.study.stages.stage import Stage, View
 from overread.study.stages.truth import SPLIT, TRUTH
+from overread.study.stages.tuning import PAPER_CHOICE, tuning_stages
 from overread.study.store.run_folder import RunFolder
 
 __all__ = ["list_views", "plan_stages"]
@@ -42,9 +43,9 @@ def plan_stages(inputs: StudyInputs, settings: Settings, workshop: Workshop) -> 
         *([images_stage(workshop, own_candidates=own_candidates)] if has_images else []),
         gather_stage(own_features=not has_images),
         *(check_stage(model) for model in models if model.check_settings),
-        *(stage for model in models for stage in model.stages(settings)),
+        *([PAPER_CHOICE] if "soft" in wanted else []),
+        *(stage for model in models for stage in tuning_stages(model, settings.models.folds)),
         *(fit_stage(model) for model in models),
-        *(out_of_fold_stage(model) for model in models),
         scores_stage(wanted),
         OPERATING_POINTS,
         results_stage(wanted),
