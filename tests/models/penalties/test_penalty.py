@@ -121,5 +121,8 @@ def test_it_is_its_fields(penalty):
         assert again == penalty
         assert hash(again) == hash(penalty)
     assert repr(penalty).startswith(type(penalty).__name__ + "(")
-    penalty.check(7)
-    assert penalty.on(np.arange(3)) == penalty
+    penalty.check(3)
+    w = np.array([0.5, 0.0, -2.0])
+    assert penalty.on(np.arange(3)).value(w) == penalty.value(w)
+    parts = [penalty.on(one(j)).value(w[[j]]) for j in range(3)]
+    assert sum(parts) == pytest.approx(penalty.value(w), rel=1e-15)
