@@ -83,7 +83,7 @@ app.command(
 )
 app.command(
     "overread.cli.features:features",
-    help="List and explain the 1150 features; compute them for candidates.",
+    help="List and explain the features; compute them for candidates.",
 )
 app.command(
     "overread.cli.simulate:simulate",

@@ -27,7 +27,7 @@ NOTATION = (
 
 features = App(
     name="features",
-    help="List and explain the 1150 features; compute them for candidates.",
+    help="List and explain the features; compute them for candidates.",
     help_format="plaintext",
     help_epilogue="Example: overread features --family convergence",
 )
@@ -40,7 +40,7 @@ def list_features(
     search: str | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """List the 1150 features.
+    """List the features.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def explain(name: str, *, json: Annotated[bool, Parameter(negative=())] = False)
 
     from overread.features import CATALOGUE
 
-    feature = CATALOGUE[CATALOGUE.checked([name])[0]]
+    feature = CATALOGUE[CATALOGUE.check_names([name])[0]]
     if json:
         print_json([feature])
         return
@@ -119,7 +119,7 @@ def extract(
     output
         Write the features here, Parquet or CSV by the ending.
     feature
-        A feature to compute; repeat for more. All 1150 without it.
+        A feature to compute; repeat for more. All without it.
     mm_per_px
         Size of a pixel, X or X,Y, where neither the file nor the study states it.
     threads
@@ -135,7 +135,7 @@ def extract(
     if output.suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"{output}: a table ends in .csv or .parquet")
     refuse_to_overwrite([candidates, folder / f"images{output.suffix}"], [output])
-    names = CATALOGUE.checked(feature) or tuple(CATALOGUE)
+    names = CATALOGUE.check_names(feature) or tuple(CATALOGUE)
     table = read_table(candidates, "candidates")
     images = with_candidates(images_of(folder, mm_per_px=spacing(mm_per_px)), table, candidates)
     frames, problems = extracted(images, table, names, threads)
