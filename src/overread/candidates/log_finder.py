@@ -29,7 +29,7 @@ from overread.candidates.search_region import fill_padding, lies_on_image, searc
 from overread.candidates.table import candidate_table
 from overread.images import Radiograph
 
-__all__ = ["LogFinder", "measure_log"]
+__all__ = ["BLOB_SCALES_MM", "LogFinder", "keep_apart", "measure_log"]
 
 FloatArray = NDArray[np.float64]
 

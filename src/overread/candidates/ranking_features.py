@@ -19,7 +19,7 @@ from overread.candidates.surroundings import (
     sample_rings,
 )
 
-__all__ = ["RESPONSES", "Places", "find_places"]
+__all__ = ["RESPONSES", "Places", "correlate_template", "find_places", "measure_harmonics"]
 
 FloatArray = NDArray[np.float64]
 
