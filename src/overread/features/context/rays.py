@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.candidates.segmentation._kernels import sample
+from overread.candidates._outlines import sample
 from overread.kernel import kernel
 
 __all__ = [
