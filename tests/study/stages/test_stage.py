@@ -199,7 +199,9 @@ class TestWhenAStageIsDone:
         assert workspace(settings=parse_settings(changes)).run(stage) is expected
 
     def test_the_same_content_leaves_readers_alone(self, workspace: Any) -> None:
-        absolute = replace(DOUBLE, make=lambda given: {"double.json": [abs(n) for n in given["input/numbers"]]})
+        absolute = replace(
+            DOUBLE, make=lambda given: {"double.json": [abs(n) for n in given["input/numbers"]]}
+        )
         reader = Stage("reader", ("double.json",), ("a.json",), partial_write("a.json"))
         for stage in (absolute, reader):
             workspace(numbers=[1]).run(stage)
@@ -248,7 +250,9 @@ class TestWhatAStageWrites:
 
     def test_tables_and_text(self, workspace: Any) -> None:
         table = pd.DataFrame({"image_id": pd.Series(["a", "b"], dtype="str"), "n": [1, 2]})
-        stage = Stage("s", (), ("tables/t.parquet", "p.html"), lambda given: {"tables/t.parquet": table, "p.html": "ü"})
+        stage = Stage(
+            "s", (), ("tables/t.parquet", "p.html"), lambda given: {"tables/t.parquet": table, "p.html": "ü"}
+        )
         space = workspace()
         space.run(stage)
         pd.testing.assert_frame_equal(space.load("tables/t.parquet"), table)
