@@ -3,7 +3,7 @@
 Run by ``.venv-peers/bin/python -m benchmarks.golden_texture``; writes ``tests/golden/texture.json``.
 Random masked regions are quantized once, by ``tests/golden/texture_problems.py``, and the peers are given the
 levels: pyradiomics with a bin width of 1 in forced 2D, nyxus with ``ibsi=True`` and a GLCM offset of 1.
-``tests/features/texture/test_against_peers.py`` makes the same regions from the seed and compares. What differs
+``tests/features/ibsi/test_against_peers.py`` makes the same regions from the seed and compares. What differs
 by definition is listed there, with the reason.
 """
 

@@ -15,7 +15,7 @@ from overread.study.settings import Settings, read_settings
 from overread.study.stages.images import Workshop
 from overread.study.stages.plan import list_views, plan_stages
 from overread.study.stages.stage import Inputs, Stage, View, Workspace, select_settings
-from overread.study.store.run_folder import RunFolder
+from overread.study.store.run_folder import RunFolder, json_bytes
 from overread.study.workers.executors import SerialExecutor
 from study_stand_in import FAST, spec
 
@@ -83,6 +83,7 @@ def open_chain(study: Path, name: str = "chain") -> Chain:
 def run_chain(study: Path, name: str = "chain") -> Chain:
     """Do every stage from truth to results."""
     chain = open_chain(study, name)
+    chain.folder.write("settings.json", json_bytes(run.plain_settings(chain.settings)))
     for stage in chain.stages.values():
         if chain.workspace.run(stage):
             chain.done.append(stage.name)

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Circle
 
-from overread.candidates.plots import ORANGE, RIB_OPACITY, overlay_figure, tint_ribs
+from overread.candidates.plots import overlay_figure, tint_ribs
 from radiograph_pictures import MM, SHAPE, all_lung, radiograph, ramp
 
 FOUND = pd.DataFrame(
@@ -32,6 +32,6 @@ def test_the_image_has_its_upper_left_corner_at_0_and_its_size_in_mm():
 
 def test_ribs_are_as_opaque_as_they_are_likely():
     ribs = np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4)
-    layer = tint_ribs(ribs, ORANGE)
-    np.testing.assert_allclose(layer[..., 3], RIB_OPACITY * ribs)
-    np.testing.assert_allclose(layer[1, 2, :3], to_rgb(ORANGE), atol=1e-6)
+    layer = tint_ribs(ribs, "orange")
+    np.testing.assert_allclose(layer[..., 3], 0.4 * ribs)
+    np.testing.assert_allclose(layer[1, 2, :3], to_rgb("orange"), atol=1e-6)

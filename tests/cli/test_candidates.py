@@ -1,4 +1,4 @@
-"""`overread candidates` and `overread show` on folders."""
+"""`overread candidates` on folders."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overread.candidates import DEFAULT_LIMIT
 from overread.images import write_png16
 from overread.tables.table_files import read_table
 
@@ -56,6 +57,7 @@ def test_a_study_names_its_images(run, folder):
         (["--mm-per-px", "-1", "-o", "x.csv"], 2, "--mm-per-px"),
         (["--limit", "0", "-o", "x.csv"], 2, "--limit"),
         (["-o", "x.txt"], 2, ".csv or .parquet"),
+        ([], 2, "needs --output or -o"),
     ],
 )
 def test_mistakes_get_one_line(run, folder, capsys, arguments, exit_code, words):
@@ -63,49 +65,14 @@ def test_mistakes_get_one_line(run, folder, capsys, arguments, exit_code, words)
     assert words in capsys.readouterr().err
 
 
-def test_show_draws_a_picture(run, folder, capsys):
-    output = folder / "overlay.png"
-    assert (
-        run(["show", str(folder / "a.png"), "-o", str(output), "--mm-per-px", "0.8,0.8", "--limit", "5"]) == 0
-    )
-    assert output.read_bytes().startswith(b"\x89PNG")
-    assert "5 candidates" in capsys.readouterr().out
-
-
-def test_show_draws_the_candidates_of_a_table(run, folder, capsys):
-    table = folder / "mine.csv"
-    pd.DataFrame(
-        {
-            "image_id": ["z"],
-            "candidate_id": ["1"],
-            "x_mm": [50.0],
-            "y_mm": [60.0],
-            "radius_mm": [5.0],
-            "response": [2.0],
-        }
-    ).to_csv(table, index=False)
-    words = [
-        "show",
-        str(folder / "a.png"),
-        "-o",
-        str(folder / "o.png"),
-        "--mm-per-px",
-        "0.8",
-        "--candidates",
-        str(table),
-    ]
-    assert run([*words, "--image-id", "z", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["candidates"][0]["x_mm"] == 50.0
-    assert run(words) == 2
-    assert "a.png" in capsys.readouterr().err
-
-
-def test_show_takes_a_table_without_responses_and_never_overwrites_its_image(run, folder, capsys):
-    image, table = folder / "a.png", folder / "mine.csv"
-    table.write_text("image_id,candidate_id,x_mm,y_mm,radius_mm\na.png,1,50,60,5\n")
-    words = ["show", str(image), "--mm-per-px", "0.8", "--candidates", str(table), "--json", "-o"]
-    assert run([*words, str(folder / "o.png")]) == 0
-    assert json.loads(capsys.readouterr().out)["candidates"][0]["response"] == 0
-    before = image.read_bytes()
-    assert run([*words, str(image)]) == 2
-    assert image.read_bytes() == before
+def test_the_default_limit_is_that_of_the_package_and_finders_are_named(run, folder, capsys):
+    (folder / "c.png").unlink()
+    output = folder.parent / "found.csv"
+    words = ["candidates", str(folder), "-o", str(output), "--mm-per-px", "0.8"]
+    assert run(words) == 0
+    by_curvature = read_table(output, "candidates")
+    assert by_curvature.groupby("image_id").size().tolist() == [DEFAULT_LIMIT] * 2
+    assert run([*words, "--finder", "log"]) == 0
+    assert not read_table(output, "candidates").equals(by_curvature)
+    assert run([*words, "--finder", "none"]) == 2
+    assert "no candidate finder 'none'; there are curvature, log" in capsys.readouterr().err

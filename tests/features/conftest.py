@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from overread.anatomy.structures import Anatomy
-from overread.features.feature import Context
+from overread.features.context import Context, ImageMaps
 from overread.images.radiograph import Radiograph, SpacingSource
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -34,7 +34,8 @@ def make_context() -> MakeContext:
         if outline is None:
             y, x = np.mgrid[-20:21, -20:21]
             outline = np.repeat((y**2 + x**2 <= radius**2)[None], len(row), axis=0)
-        return Context(radiograph, anatomy, column, row, np.full(len(row), radius), outline)
+        maps = ImageMaps(radiograph, anatomy)
+        return Context(maps, column, row, np.full(len(row), radius), outline)
 
     return make
 

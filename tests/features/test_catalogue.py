@@ -8,8 +8,7 @@ import keyword
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.features import CATALOGUE
-from overread.features.catalogue import FAMILIES, Catalogue
+from overread.features import CATALOGUE, FAMILIES, Catalogue
 
 COUNTS = {
     "shape": 20,
@@ -70,4 +69,4 @@ def test_a_name_twice_is_refused():
     with pytest.raises(InvalidInputError, match="two features"):
         Catalogue([FAMILIES[0], FAMILIES[0]])
     with pytest.raises(InvalidInputError, match="twice"):
-        CATALOGUE.checked(["shape.area", "shape.area"])
+        CATALOGUE.check_names(["shape.area", "shape.area"])

@@ -91,12 +91,12 @@ def test_masked_pixels_have_no_influence():
     values = random.normal(size=(50, 50)).astype(np.float32)
     valid = random.random((50, 50)) > 0.2
     resample = Resampler((50, 50), (0.3, 0.3), 0.7)
-    first, reached = resample.masked(values, valid)
-    second, again = resample.masked(np.where(valid, values, np.float32(1e6)), valid)
+    first, reached = resample.resample_masked(values, valid)
+    second, again = resample.resample_masked(np.where(valid, values, np.float32(1e6)), valid)
     np.testing.assert_array_equal(first, second)
     np.testing.assert_array_equal(reached, again)
     with pytest.raises(ImageError, match="padding"):
-        resample.masked(values, np.zeros((50, 50), bool))
+        resample.resample_masked(values, np.zeros((50, 50), bool))
 
 
 def test_an_enlargement_beyond_the_cap_is_refused():

@@ -16,7 +16,16 @@ from overread.anatomy.filters import blur, magnitude
 from overread.anatomy.structures import Map, Mask, Quality
 from overread.images import Radiograph
 
-__all__ = ["RIB_GRID_MM", "Ribs", "Ridges", "find_ribs", "find_ridges", "shrink_to_grid"]
+__all__ = [
+    "RIB_GRID_MM",
+    "RIB_SIGMA_MM",
+    "Ribs",
+    "Ridges",
+    "enlarge_directions",
+    "find_ribs",
+    "find_ridges",
+    "shrink_to_grid",
+]
 
 # Chosen by eye on NIH radiographs, as all of this module: no outlines of ribs were at hand.
 RIB_GRID_MM = 2.1

@@ -19,7 +19,7 @@ from overread.candidates.pyramid import SCALES_MM, Level, blur_reflecting, choos
 __all__ = ["Scale", "measure_scales"]
 
 # Width of the surroundings that a curvature is compared with, and the least share of lung that their mean is divided
-# by: inputs of the shipped ranking, chosen by eye.
+# by: inputs of the shipped ranking. No measurement behind them is on record.
 NEIGHBOURHOOD_MM = 15.0
 LEAST_SHARE = 0.05
 

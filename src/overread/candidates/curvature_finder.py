@@ -17,13 +17,16 @@ from overread.images import Radiograph
 
 __all__ = ["PLACES_PER_SCALE", "CurvatureFinder"]
 
-# All tuned on nih-240x3 by the recall at 60 and 100 candidates in docs/candidates.md, which is not blind to them.
+# Chosen by the recall on nih-240x3 in docs/candidates.md, which is not blind to them: the number of places (120 at
+# first), the width and size of the penalty, and the reach of the centring.
 PLACES_PER_SCALE = 180
-SAME_MM = 4.0
 NEAR_MM = 12.0
 PENALTY = 0.7
-N_FINED = 60
 CENTRED_PER_SIGMA = 2.0
+# The least semi-axis of a strict hit: two centres so close hit the same.
+SAME_MM = 4.0
+# The number of candidates whose recall was asked for first.
+N_FINED = 60
 
 
 class CurvatureFinder:

@@ -24,7 +24,7 @@ from overread.images import Radiograph
 
 __all__ = ["at_least_two", "draw_outlines", "patch_side", "segment"]
 
-# Chosen by eye.
+# No measurement behind it is on record.
 SMOOTHING_MM = 1.0
 LARGEST_OUTLINE = LAST_NODE / STEPS_PER_RADIUS
 

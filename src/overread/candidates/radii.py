@@ -18,7 +18,7 @@ __all__ = ["measure_radii"]
 
 FloatArray = NDArray[np.float64]
 
-# Discs and rings were chosen by eye; only `NODULE_PER_DISC` was fitted, as said above.
+# Only `NODULE_PER_DISC` was fitted, as said above; no measurement behind discs and rings is on record.
 DISCS_MM = np.geomspace(1.5, 22.0, 24)
 RING = (1.1, 1.8)
 LARGEST_DISC_MM = 12.0

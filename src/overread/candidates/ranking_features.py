@@ -19,12 +19,12 @@ from overread.candidates.surroundings import (
     sample_rings,
 )
 
-__all__ = ["RESPONSES", "Places", "find_places"]
+__all__ = ["RESPONSES", "Places", "correlate_template", "find_places", "measure_harmonics"]
 
 FloatArray = NDArray[np.float64]
 
-# Inputs of the shipped ranking, chosen by eye: none may change without `benchmarks.train_ranking` run anew. Radii are
-# in units of 2.4 sigma.
+# Inputs of the shipped ranking: none may change without `benchmarks.train_ranking` run anew. No measurement behind them
+# is on record. Radii are in units of 2.4 sigma.
 RADII = (0.3, 0.6, 0.9, 1.2, 1.6)
 PRESMOOTHING = 0.5
 BAND_RADII = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -32,8 +32,9 @@ BAND = 3
 DEEP_MM = 15.0
 # Curvature that counts as nothing, in units of the normalized image.
 FLOOR = 1e-3
-# Tuned on nih-240x3 by the recall in docs/candidates.md, as the widths of `search_region`.
+# A peak below it is noise on a flat image; no measurement behind it is on record.
 LEAST_STRENGTH = 0.05
+# Chosen by the recall on nih-240x3, as the widths of `search_region` (docs/candidates.md).
 OUTSIDE_PER_SIGMA = 1.2
 
 RESPONSES = (

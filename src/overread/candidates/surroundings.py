@@ -15,7 +15,8 @@ __all__ = ["N_DIRECTIONS", "N_SURROUNDINGS", "RADIUS_PER_SIGMA", "describe_surro
 
 FloatArray = NDArray[np.float64]
 
-# Inputs of the shipped ranking, chosen by eye: none may change without `benchmarks.train_ranking` run anew.
+# Inputs of the shipped ranking: none may change without `benchmarks.train_ranking` run anew. No measurement behind them
+# is on record.
 N_DIRECTIONS = 16
 RADIUS_PER_SIGMA = 2.4
 RINGS = (0.15, 0.35, 0.55, 0.75, 0.95, 1.15, 1.4, 1.7, 2.1, 2.6)

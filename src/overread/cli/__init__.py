@@ -103,7 +103,7 @@ app.command(
 app.command(
     "overread.cli.candidates:candidates",
     help="Find the suspicious regions of every image of a folder.",
-    help_epilogue="Example: overread candidates my_study -o candidates.csv --limit 60",
+    help_epilogue="Example: overread candidates my_study -o candidates.csv --limit 100",
 )
 app.command(
     "overread.cli.show:show",

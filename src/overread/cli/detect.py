@@ -79,9 +79,7 @@ def detect(
     refuse_to_overwrite(paths, [table, *pictures.values()])
     if sr:
         refuse_other_than_dicom(paths)
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{out}: is a file; --out is a folder for the results")
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     summary = Summary(model.name, point, table)
     tables, reports = [], []
     for found in detect_each(model, files, fp, summary, with_report=sr):
@@ -142,6 +140,13 @@ def detect_each(
         summary.n_images += 1
         summary.n_shown += len(shown)
         yield Found(file.path, radiograph, candidates, report)
+
+
+def make_folder(out: Path) -> None:
+    """Make the folder for the results."""
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out}: is a file; --out is a folder for the results")
+    out.mkdir(parents=True, exist_ok=True)
 
 
 def gather_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None, out: Path) -> list[ImageFile]:

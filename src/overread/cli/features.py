@@ -27,7 +27,7 @@ NOTATION = (
 
 features = App(
     name="features",
-    help="List and explain the 1150 features; compute them for candidates.",
+    help="List and explain the features; compute them for candidates.",
     help_format="plaintext",
     help_epilogue="Example: overread features --family convergence",
 )
@@ -40,7 +40,7 @@ def list_features(
     search: str | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """List the 1150 features.
+    """List the features.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def explain(name: str, *, json: Annotated[bool, Parameter(negative=())] = False)
 
     from overread.features import CATALOGUE
 
-    feature = CATALOGUE[CATALOGUE.checked([name])[0]]
+    feature = CATALOGUE[CATALOGUE.check_names([name])[0]]
     if json:
         print_json([feature])
         return
@@ -112,7 +112,7 @@ def extract(
     candidates
         Table of candidates: image_id, candidate_id, x_mm, y_mm, radius_mm.
     feature
-        A feature to compute; repeat for more. All 1150 without it.
+        A feature to compute; repeat for more. All without it.
     threads
         Threads; all processors by default.
     """
@@ -121,7 +121,7 @@ def extract(
     from overread.tables.table_files import read_table
 
     options.check_output([candidates])
-    names = CATALOGUE.checked(feature) or tuple(CATALOGUE)
+    names = CATALOGUE.check_names(feature) or tuple(CATALOGUE)
     table = read_table(candidates, "candidates")
     images = keep_with_candidates(options.list_images(), table, candidates)
     groups = dict(tuple(table.groupby("image_id", sort=False)))

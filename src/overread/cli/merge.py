@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["merge"]
 
 DRAWN_MM = 0.35
-"""Side of the square pixels under the marks."""
+"""Side of the square pixels under the marks: 1000 of them across a chest, more than a page shows."""
 WORDS = {"golden": "golden objects (marked by two readers or more)"}
 
 
@@ -196,10 +196,9 @@ def summary(tables: MarkSet, truth: pd.DataFrame) -> dict[str, int]:
 
 def print_json(report: dict[str, int], truth: pd.DataFrame) -> None:
     """Print the summary and the truth table as one JSON object."""
-    from json import dumps
+    from overread.files.strict_json import json_text
 
-    records = truth.assign(mark_ids=truth["mark_ids"].map(list)).to_dict(orient="records")
-    print(dumps({"summary": report, "truth": records}, ensure_ascii=False))
+    print(json_text({"summary": report, "truth": truth.to_dict(orient="records")}))
 
 
 def print_tables(report: dict[str, int], truth: pd.DataFrame, written: list[Path]) -> None:

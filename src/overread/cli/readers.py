@@ -86,16 +86,9 @@ def readers(
 
 def print_json(statistics: ReaderStatistics) -> None:
     """Print the three tables as one JSON object; a rate of nothing is null."""
-    from json import dumps
+    from overread.files.strict_json import json_text
 
-    tables = {
-        name: [
-            {key: None if value != value else value for key, value in row.items()}
-            for row in table.to_dict("records")
-        ]
-        for name, table in vars(statistics).items()
-    }
-    print(dumps(tables, ensure_ascii=False))
+    print(json_text({name: table.to_dict("records") for name, table in vars(statistics).items()}))
 
 
 def print_tables(statistics: ReaderStatistics) -> None:

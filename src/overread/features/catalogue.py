@@ -1,19 +1,15 @@
-"""All 1150 features by name: what each is, its unit, its formula, where it was published."""
+"""All features by name: what each is, its unit, its formula, where it was published."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal
 
 from overread.errors import InvalidInputError
-from overread.features.feature import Family, Feature
-from overread.features.specific import SPECIFIC_FAMILIES
-from overread.features.texture_families import TEXTURE_FAMILIES
+from overread.features.families import FAMILIES
+from overread.features.family import Family, Feature, Kind
 
-__all__ = ["CATALOGUE", "FAMILIES", "Catalogue"]
-
-FAMILIES: tuple[Family, ...] = (*SPECIFIC_FAMILIES, *TEXTURE_FAMILIES)
+__all__ = ["CATALOGUE", "Catalogue"]
 
 
 class Catalogue(Mapping[str, Feature]):
@@ -29,8 +25,9 @@ class Catalogue(Mapping[str, Feature]):
     """
 
     def __init__(self, families: Iterable[Family]) -> None:
+        self._families = tuple(families)
         self._features: dict[str, Feature] = {}
-        for family in families:
+        for family in self._families:
             for feature in family.features:
                 if feature.name in self._features:
                     raise InvalidInputError(f"two features are named {feature.name!r}")
@@ -60,7 +57,7 @@ class Catalogue(Mapping[str, Feature]):
             raise InvalidInputError(f"no family {name!r}; there are {', '.join(self.families)}")
         return found
 
-    def kind(self, kind: Literal["specific", "texture"]) -> tuple[Feature, ...]:
+    def kind(self, kind: Kind) -> tuple[Feature, ...]:
         """Give the specific features, or those of texture and intensity."""
         return tuple(feature for feature in self.values() if feature.kind == kind)
 
@@ -73,7 +70,16 @@ class Catalogue(Mapping[str, Feature]):
             if all(word in f"{feature.name} {feature.formula} {feature.reference}".lower() for word in words)
         )
 
-    def checked(self, names: Iterable[str]) -> tuple[str, ...]:
+    def families_with(self, names: Iterable[str]) -> list[Family]:
+        """Give the families that compute at least one of the features, in the order of the columns."""
+        wanted = set(names)
+        return [
+            family
+            for family in self._families
+            if not wanted.isdisjoint(feature.name for feature in family.features)
+        ]
+
+    def check_names(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the names, after a look that each is a feature and none comes twice."""
         wanted = tuple(names)
         for name in wanted:

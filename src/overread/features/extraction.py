@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from overread.anatomy import Anatomy, find_anatomy
 from overread.candidates.outlines import draw_outlines, patch_side
 from overread.errors import InvalidInputError, TableError
-from overread.features.catalogue import CATALOGUE, FAMILIES
-from overread.features.feature import Family
-from overread.features.specific.maps import ImageMaps
-from overread.features.specific.measurements import Measurements
+from overread.features.catalogue import CATALOGUE, Catalogue
+from overread.features.context import Context, ImageMaps
+from overread.features.family import Family
 from overread.images import Radiograph
 
 __all__ = ["FEATURE_VERSION", "extract"]
@@ -27,8 +26,10 @@ __all__ = ["FEATURE_VERSION", "extract"]
 # Raised whenever any feature's value may change for the same image and candidate.
 FEATURE_VERSION = "1"
 
-# Candidates computed together: always the same batches, so that threads do not change a bit of the result.
+# Candidates computed together: always the same batches, so that threads do not change a bit of the result. Chosen by
+# eye: the patches and levels of a batch take 10 MB.
 BATCH = 50
+# A nodule is up to 30 mm across, a mass may be more; below 2 pixels there is no shape. Chosen by eye.
 RADIUS_LIMITS_MM = (1.5, 40.0)
 
 
@@ -39,6 +40,7 @@ def extract(
     *,
     features: Iterable[str] | None = None,
     n_threads: int | None = None,
+    catalogue: Catalogue = CATALOGUE,
 ) -> pd.DataFrame:
     """Compute the features of candidates (the paper's section 5).
 
@@ -52,10 +54,12 @@ def extract(
     anatomy
         Anatomy of the radiograph; found here if not given.
     features
-        Names of the features wanted, in the order wanted; all 1150 by default. Only the families they belong to
-        are computed.
+        Names of the features wanted, in the order wanted; all of the catalogue by default. Only the families they
+        belong to are computed.
     n_threads
         Threads; all processors by default. The result does not depend on it.
+    catalogue
+        Where the features are from; one of your own may have more families.
 
     Returns
     -------
@@ -68,14 +72,14 @@ def extract(
     InvalidInputError
         If a name is no feature.
     """
-    wanted = CATALOGUE.checked(CATALOGUE if features is None else features)
-    places = checked_places(radiograph, candidates)
-    families = families_of(wanted)
+    wanted = catalogue.check_names(catalogue if features is None else features)
+    places = find_places(radiograph, candidates)
+    families = catalogue.families_with(wanted)
     anatomy = find_anatomy(radiograph) if anatomy is None else anatomy
     maps = ImageMaps(radiograph, anatomy)
     batches = [places[:, start : start + BATCH] for start in range(0, places.shape[1], BATCH)]
-    with ThreadPoolExecutor(thread_count(n_threads)) as pool:
-        blocks = list(pool.map(lambda batch: computed(families, measurements_of(maps, batch)), batches))
+    with ThreadPoolExecutor(count_threads(n_threads)) as pool:
+        blocks = list(pool.map(lambda batch: compute_families(families, look_at(maps, batch)), batches))
     names = [feature.name for family in families for feature in family.features]
     values = np.concatenate(blocks) if blocks else np.empty((0, len(names)), dtype=np.float32)
     positions = {name: position for position, name in enumerate(names)}
@@ -84,21 +88,13 @@ def extract(
     return table
 
 
-def thread_count(n_threads: int | None) -> int:
-    """Threads to use."""
+def count_threads(n_threads: int | None) -> int:
+    """Count the threads to use."""
     if n_threads is None:
         return os.cpu_count() or 1
     if n_threads < 1:
         raise InvalidInputError(f"n_threads is {n_threads}; it must be at least 1")
     return n_threads
-
-
-def families_of(names: Sequence[str]) -> list[Family]:
-    """Families that hold at least one of the features."""
-    wanted = set(names)
-    return [
-        family for family in FAMILIES if not wanted.isdisjoint(feature.name for feature in family.features)
-    ]
 
 
 def candidate_ids(candidates: pd.DataFrame) -> list[str]:
@@ -108,8 +104,8 @@ def candidate_ids(candidates: pd.DataFrame) -> list[str]:
     return [str(number) for number in range(len(candidates))]
 
 
-def checked_places(radiograph: Radiograph, candidates: pd.DataFrame) -> NDArray[np.float64]:
-    """Column, row and radius of each candidate in pixels: (3, candidates)."""
+def find_places(radiograph: Radiograph, candidates: pd.DataFrame) -> NDArray[np.float64]:
+    """Give column, row and radius of each candidate in pixels, (3, candidates), or say which is wrong."""
     for name in ("x_mm", "y_mm", "radius_mm"):
         if name not in candidates:
             raise TableError(f"candidates have no column {name}; they need x_mm, y_mm and radius_mm")
@@ -140,22 +136,15 @@ def checked_places(radiograph: Radiograph, candidates: pd.DataFrame) -> NDArray[
     return np.stack([column, row, np.clip(radius, *RADIUS_LIMITS_MM) / radiograph.mm_per_px])
 
 
-def measurements_of(maps: ImageMaps, places: NDArray[np.float64]) -> Measurements:
-    """Outline one batch of candidates; the measurements share the radiograph's maps."""
+def look_at(maps: ImageMaps, places: NDArray[np.float64]) -> Context:
+    """Outline one batch of candidates; the batches share the radiograph's maps."""
     column, row, radius = (np.ascontiguousarray(part) for part in places)
-    return Measurements(
-        radiograph=maps.radiograph,
-        anatomy=maps.anatomy,
-        column=column,
-        row=row,
-        radius_px=radius,
-        outline=draw_outlines(maps.base, maps.lungs, column, row, radius, side=patch_side(radius)),
-        maps=maps,
-    )
+    outline = draw_outlines(maps.base, maps.lungs, column, row, radius, side=patch_side(radius))
+    return Context(maps, column, row, radius, outline)
 
 
-def computed(families: Sequence[Family], context: Measurements) -> NDArray[np.float32]:
-    """All columns of one batch."""
+def compute_families(families: Sequence[Family], context: Context) -> NDArray[np.float32]:
+    """Compute all columns of one batch."""
     blocks = [family.compute(context) for family in families]
     if not blocks:
         return np.empty((context.n_candidates, 0), dtype=np.float32)

@@ -211,6 +211,7 @@ class SortedEvents:
 
 def needed_fps(matching: Matching, fp_targets: Floats) -> int:
     """Return how many of the best false positives nearly every replicate gets along with."""
+    # Replicates scatter around the data's number; a fifth and 1000 more leave few that fall back on all.
     return int(1.2 * fp_targets.max() * matching.n_images) + 1000
 
 

@@ -37,6 +37,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+# 64 bits: two of a million ids share a hash with a chance of 3e-8.
 HASH_DIGITS = 16
 
 

@@ -32,6 +32,7 @@ FloatArray = NDArray[np.float64]
 
 # Beyond this logit a float64 probability is 0 or 1.
 LARGEST_LOGIT = 36.7
+# Far more than Newton's method needs where there is a minimum; chosen by eye.
 NEWTON_STEPS = 60
 
 

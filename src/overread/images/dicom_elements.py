@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from overread.errors import ImageError
 
-__all__ = ["Element", "Encoding", "first_item", "fragments", "read_elements"]
+__all__ = ["PIXEL_DATA", "Element", "Encoding", "first_item", "fragments", "read_elements"]
 
 MAX_ELEMENTS = 100_000
 MAX_NESTING = 64

@@ -129,14 +129,14 @@ def read_dicom(content: bytes) -> SourceImage:
         If the file is cut, too large, of several frames, in colour, or of a transfer syntax that is not read.
     """
     syntax, attributes = read_attributes(content)
-    photometric = checked_photometric(attributes)
+    photometric = read_photometric(attributes)
     layout = pixel_layout(attributes)
-    stored = stored_pixels(attributes, syntax, layout, photometric)
+    stored = read_stored_pixels(attributes, syntax, layout, photometric)
     low = -(1 << (layout.bits_stored - 1)) if layout.signed else 0
     return SourceImage(
         stored,
         (float(low), float(low + (1 << layout.bits_stored) - 1)),
-        valid=not_padding(attributes, stored, signed=layout.signed),
+        valid=find_valid(attributes, stored, signed=layout.signed),
         modality=modality(attributes, signed=layout.signed),
         inverted=photometric == "MONOCHROME1" or attributes.text("PresentationLUTShape") == "INVERSE",
         voi=voi(attributes, signed=layout.signed),
@@ -162,7 +162,7 @@ def dataset_of(content: bytes) -> tuple[str, memoryview, Encoding]:
     meta, start = read_elements(view, start, Encoding(), [TRANSFER_SYNTAX], group=0x0002)
     syntax = plain_text(meta.get(TRANSFER_SYNTAX), "the transfer syntax")
     if syntax == uid.DeflatedExplicitVRLittleEndian:
-        view, start = memoryview(inflated(view[start:])), 0
+        view, start = memoryview(inflate(view[start:])), 0
     elif syntax not in (*COMPRESSED, *uid.UncompressedTransferSyntaxes):
         raise ImageError("the transfer syntax is missing, or not one that is read")
     encoding = Encoding(
@@ -171,7 +171,7 @@ def dataset_of(content: bytes) -> tuple[str, memoryview, Encoding]:
     return syntax, view[start:], encoding
 
 
-def inflated(data: memoryview) -> bytes:
+def inflate(data: memoryview) -> bytes:
     """Inflate up to the cap."""
     engine = zlib.decompressobj(-zlib.MAX_WBITS)
     content = engine.decompress(data, MAX_BYTES + 1)
@@ -182,7 +182,7 @@ def inflated(data: memoryview) -> bytes:
     return content
 
 
-def checked_photometric(attributes: Attributes) -> str:
+def read_photometric(attributes: Attributes) -> str:
     """MONOCHROME1 or MONOCHROME2, of one frame and one channel."""
     if attributes.number("NumberOfFrames", 1) != 1:
         raise ImageError("the file holds several frames; a radiograph is one")
@@ -211,7 +211,9 @@ def pixel_layout(attributes: Attributes) -> PixelLayout:
     return PixelLayout(rows, columns, allocated, stored, high_bit, representation == 1)
 
 
-def stored_pixels(attributes: Attributes, syntax: str, layout: PixelLayout, photometric: str) -> NDArray[Any]:
+def read_stored_pixels(
+    attributes: Attributes, syntax: str, layout: PixelLayout, photometric: str
+) -> NDArray[Any]:
     """Decode the stored numbers and remove unused bits."""
     pixel_data = attributes.element("PixelData")
     if pixel_data is None:
@@ -219,10 +221,10 @@ def stored_pixels(attributes: Attributes, syntax: str, layout: PixelLayout, phot
     if pixel_data.encapsulated != (syntax in COMPRESSED):
         raise ImageError("the pixel data are not written as the transfer syntax says")
     if syntax == uid.RLELossless:
-        return used_bits(decode(fragments(pixel_data), syntax, layout, photometric), layout)
+        return cut_to_used_bits(decode(fragments(pixel_data), syntax, layout, photometric), layout)
     if syntax in COMPRESSED:
         return within_bits(decode(fragments(pixel_data), syntax, layout, photometric), layout)
-    return used_bits(native_pixels(pixel_data, attributes.encoding, layout), layout)
+    return cut_to_used_bits(native_pixels(pixel_data, attributes.encoding, layout), layout)
 
 
 def native_pixels(pixel_data: Element, encoding: Encoding, layout: PixelLayout) -> NDArray[Any]:
@@ -239,7 +241,7 @@ def native_pixels(pixel_data: Element, encoding: Encoding, layout: PixelLayout) 
     return pixels.astype(f"=u{n_bytes}", copy=False).reshape(layout.rows, layout.columns)
 
 
-def used_bits(pixels: NDArray[Any], layout: PixelLayout) -> NDArray[Any]:
+def cut_to_used_bits(pixels: NDArray[Any], layout: PixelLayout) -> NDArray[Any]:
     """Bits HighBit - BitsStored + 1 to HighBit as a number; the others may hold an overlay."""
     size = layout.bits_allocated // 8
     bits = pixels.view(f"u{size}")
@@ -265,7 +267,7 @@ def within_bits(pixels: NDArray[Any], layout: PixelLayout) -> NDArray[Any]:
     return pixels
 
 
-def not_padding(attributes: Attributes, stored: NDArray[Any], *, signed: bool) -> NDArray[np.bool_] | None:
+def find_valid(attributes: Attributes, stored: NDArray[Any], *, signed: bool) -> NDArray[np.bool_] | None:
     """Mask, False from PixelPaddingValue to PixelPaddingRangeLimit; None where nothing is padding."""
     value = attributes.words("PixelPaddingValue", signed=signed)
     if value.size == 0:

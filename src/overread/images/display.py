@@ -19,14 +19,14 @@ def rendered(source: SourceImage) -> NDArray[np.float32]:
     if isinstance(source.voi, LookupTable):
         grey = source.voi(values) / np.float32((1 << source.voi.bits) - 1)
     else:
-        grey = windowed(values, source.voi or percentile_window(values, source.valid))
+        grey = apply_window(values, source.voi or percentile_window(values, source.valid))
     np.clip(grey, 0.0, 1.0, out=grey)
     if source.inverted:
         grey = np.float32(1.0) - grey
     return grey if source.valid is None else np.where(source.valid, grey, np.float32(0.0))
 
 
-def windowed(values: NDArray[np.float32], window: Window) -> NDArray[np.float32]:
+def apply_window(values: NDArray[np.float32], window: Window) -> NDArray[np.float32]:
     """Apply a window (PS3.3 C.11.2.1.2 and C.11.2.1.3); what lies outside is clipped later.
 
     LINEAR: (v - (c - 1/2)) / (w - 1) + 1/2. LINEAR_EXACT: (v - c) / w + 1/2. SIGMOID: 1 / (1 + exp(-4 (v - c) / w)).

@@ -46,8 +46,8 @@ def from_array(
     InvalidInputError
         If shape, type, values or sizes cannot be used; as `ImageError` if there is nothing to normalize by.
     """
-    array = checked_array(pixels)
-    mask = None if valid is None else checked_mask(valid, array)
+    array = read_array(pixels)
+    mask = None if valid is None else read_mask(valid, array)
     inside = array if mask is None else array[mask]
     if array.dtype.kind == "f" and not np.isfinite(inside).all():
         raise InvalidInputError("pixels must be finite where they are valid")
@@ -57,7 +57,7 @@ def from_array(
     return radiograph(source, given_spacing(mm_per_px), grid_mm=grid_mm)
 
 
-def checked_array(pixels: ArrayLike) -> NDArray[Any]:
+def read_array(pixels: ArrayLike) -> NDArray[Any]:
     """2-D array of real numbers within the caps."""
     array = np.asarray(pixels)
     if array.dtype.kind not in "biuf":
@@ -68,7 +68,7 @@ def checked_array(pixels: ArrayLike) -> NDArray[Any]:
     return array.astype(np.uint8) if array.dtype.kind == "b" else array
 
 
-def checked_mask(valid: ArrayLike, array: NDArray[Any]) -> NDArray[np.bool_]:
+def read_mask(valid: ArrayLike, array: NDArray[Any]) -> NDArray[np.bool_]:
     """Mask of the array's shape."""
     mask = np.asarray(valid)
     if mask.dtype != np.bool_ or mask.shape != array.shape:
@@ -84,9 +84,9 @@ def radiograph(source: SourceImage, spacing: Spacing, *, grid_mm: float = GRID_M
         values = resample(source.measured())
         valid = np.ones(resample.shape, np.bool_)
     else:
-        values, valid = resample.masked(source.measured(), source.valid)
+        values, valid = resample.resample_masked(source.measured(), source.valid)
     return Radiograph(
-        pixels=normalized(values, valid),
+        pixels=normalize(values, valid),
         mm_per_px=grid_mm,
         valid=valid,
         spacing_source=spacing.source,
@@ -102,7 +102,7 @@ def checked_grid(grid_mm: float) -> float:
     return float(grid_mm)
 
 
-def normalized(values: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float32]:
+def normalize(values: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float32]:
     """(v - p1) / (p99 - p1) over valid pixels, 0 elsewhere.
 
     If both percentiles are equal (a few bright pixels on a constant), the extremes take their place.

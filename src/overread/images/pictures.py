@@ -54,7 +54,7 @@ def read_picture(content: bytes, kind: str) -> SourceImage:
             pixels = wide_colour(content, kind, picture)
             if pixels is None:
                 pixels = grey_values(picture)
-    if kind == "TIFF" and inverted_by_us(picture):
+    if kind == "TIFF" and must_invert(picture):
         pixels = np.iinfo(pixels.dtype).max - pixels
     return SourceImage(np.ascontiguousarray(pixels), (0.0, float(np.iinfo(pixels.dtype).max)))
 
@@ -120,7 +120,7 @@ def equal_channels(pixels: NDArray[Any]) -> NDArray[Any]:
     return first
 
 
-def inverted_by_us(picture: Image.Image) -> bool:
+def must_invert(picture: Image.Image) -> bool:
     """Whether a TIFF says that white is 0 and Pillow has left it so: it turns 8 bits over, but not 16."""
     tags = picture.tag_v2
     return picture.mode != "L" and tags.get(PHOTOMETRIC) == WHITE_IS_ZERO

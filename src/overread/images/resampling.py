@@ -38,7 +38,7 @@ class Resampler:
         lines = self._down @ values
         return np.ascontiguousarray((self._across @ lines.T).T)
 
-    def masked(
+    def resample_masked(
         self, values: NDArray[np.float32], valid: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Resample over valid pixels only; a target is valid if at least half of its weight is."""
@@ -64,7 +64,7 @@ def area_weights(n_source: int, n_target: int, scale: float) -> sparse.csr_array
     reach = int(np.ceil(scale)) + 1
     source = first[:, None] + np.arange(reach)
     overlap = np.minimum(source + 1, edges[1:, None]) - np.maximum(source, edges[:-1, None])
-    return normalized(np.maximum(overlap, 0.0), source, n_source)
+    return normalize_rows(np.maximum(overlap, 0.0), source, n_source)
 
 
 def cubic_weights(n_source: int, n_target: int, scale: float) -> sparse.csr_array:
@@ -74,10 +74,10 @@ def cubic_weights(n_source: int, n_target: int, scale: float) -> sparse.csr_arra
     t = np.abs(centre[:, None] - source)
     near = (1.5 * t - 2.5) * t * t + 1.0
     far = ((-0.5 * t + 2.5) * t - 4.0) * t + 2.0
-    return normalized(np.where(t <= 1.0, near, far), source, n_source)
+    return normalize_rows(np.where(t <= 1.0, near, far), source, n_source)
 
 
-def normalized(weight: NDArray[np.float64], source: NDArray[np.int64], n_source: int) -> sparse.csr_array:
+def normalize_rows(weight: NDArray[np.float64], source: NDArray[np.int64], n_source: int) -> sparse.csr_array:
     """Sparse matrix of the weights, indices outside moved to the border."""
     n_target, reach = weight.shape
     weight = weight / weight.sum(axis=1, keepdims=True)

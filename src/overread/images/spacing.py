@@ -16,8 +16,19 @@ import numpy as np
 from overread.errors import ImageError, InvalidInputError
 from overread.images.radiograph import SpacingSource
 
-__all__ = ["FileSpacing", "Spacing", "choose_spacing", "file_spacing", "given_spacing"]
+__all__ = [
+    "AGREEMENT",
+    "LARGEST_MM",
+    "SMALLEST_MM",
+    "FileSpacing",
+    "Spacing",
+    "choose_spacing",
+    "decimal",
+    "file_spacing",
+    "given_spacing",
+]
 
+# Beyond any radiograph, within a slip of the unit (cm, m, dpi) to either side. Chosen by eye, as the two below.
 SMALLEST_MM, LARGEST_MM = 0.01, 10.0
 LARGEST_ASPECT = 5.0
 LARGEST_MAGNIFICATION = 3.0

@@ -40,7 +40,7 @@ def write_png16(path: str | Path, pixels: ArrayLike) -> Path:
     pixels
         Rows x columns, uint16.
     """
-    array = checked_pixels(pixels)
+    array = read_pixels(pixels)
     buffer = io.BytesIO()
     Image.fromarray(array).save(buffer, format="PNG", compress_level=6)
     return write_atomically(path, buffer.getvalue())
@@ -83,7 +83,7 @@ def write_dicom(
     InvalidInputError
         If an argument cannot be written as it is.
     """
-    array = checked_pixels(pixels)
+    array = read_pixels(pixels)
     spacing = given_spacing(mm_per_px)
     if view not in VIEWS:
         raise InvalidInputError(f"view must be one of {', '.join(VIEWS)}")
@@ -101,7 +101,7 @@ def write_dicom(
     return write_atomically(path, buffer.getvalue())
 
 
-def checked_pixels(pixels: ArrayLike) -> NDArray[np.uint16]:
+def read_pixels(pixels: ArrayLike) -> NDArray[np.uint16]:
     """2-D uint16 array within the caps, in the machine's byte order."""
     array = np.asarray(pixels)
     if array.ndim != 2 or array.dtype.kind != "u" or array.dtype.itemsize != 2:
@@ -120,7 +120,7 @@ def check_id(name: str, value: str) -> None:
         raise InvalidInputError(f"{name} has a backslash, a control character, or a space at an end")
 
 
-def hashed_uid(*parts: str) -> UID:
+def hash_uid(*parts: str) -> UID:
     """UID 2.25.<128 bits of the parts' SHA-256>."""
     digest = hashlib.sha256(json.dumps(parts).encode()).digest()
     return UID(f"2.25.{int.from_bytes(digest[:16], 'big')}")
@@ -130,9 +130,9 @@ def header(patient_id: str, image_id: str) -> FileDataset:
     """File meta information, patient and study; what must be there but is not known stays empty."""
     meta = FileMetaDataset()
     meta.MediaStorageSOPClassUID = DigitalXRayImageStorageForPresentation
-    meta.MediaStorageSOPInstanceUID = hashed_uid("instance", patient_id, image_id)
+    meta.MediaStorageSOPInstanceUID = hash_uid("instance", patient_id, image_id)
     meta.TransferSyntaxUID = ExplicitVRLittleEndian
-    meta.ImplementationClassUID = hashed_uid("implementation", "overread.images")
+    meta.ImplementationClassUID = hash_uid("implementation", "overread.images")
     meta.ImplementationVersionName = "OVERREAD"
     dataset = FileDataset(None, {}, file_meta=meta, preamble=b"\0" * 128)
     dataset.SpecificCharacterSet = "ISO_IR 192"
@@ -143,14 +143,14 @@ def header(patient_id: str, image_id: str) -> FileDataset:
         setattr(dataset, keyword, "")
     for keyword in ("AccessionNumber", "ReferringPhysicianName", "ContentDate", "ContentTime"):
         setattr(dataset, keyword, "")
-    dataset.StudyInstanceUID = hashed_uid("study", patient_id, image_id)
+    dataset.StudyInstanceUID = hash_uid("study", patient_id, image_id)
     dataset.StudyID = image_id[:16].strip()
     return dataset
 
 
 def add_series(dataset: Dataset, patient_id: str, image_id: str, view: str) -> None:
     """Series, equipment and what the view shows."""
-    dataset.SeriesInstanceUID = hashed_uid("series", patient_id, image_id)
+    dataset.SeriesInstanceUID = hash_uid("series", patient_id, image_id)
     dataset.Modality = "DX"
     dataset.PresentationIntentType = "FOR PRESENTATION"
     dataset.SeriesNumber = 1
@@ -161,16 +161,16 @@ def add_series(dataset: Dataset, patient_id: str, image_id: str, view: str) -> N
     dataset.SoftwareVersions = "1"
     dataset.BodyPartExamined = "CHEST"
     dataset.ImageLaterality = "U"
-    dataset.AnatomicRegionSequence = [coded("51185008", "SCT", "Chest")]
+    dataset.AnatomicRegionSequence = [code_item("51185008", "SCT", "Chest")]
     dataset.ViewPosition = view
-    dataset.ViewCodeSequence = [coded(*VIEWS[view])]
+    dataset.ViewCodeSequence = [code_item(*VIEWS[view])]
     dataset.ViewCodeSequence[0].ViewModifierCodeSequence = []
     dataset.PositionerType = ""
     dataset.PatientOrientation = ["L", "F"]
     dataset.AcquisitionContextSequence = []
 
 
-def coded(value: str, scheme: str, meaning: str) -> Dataset:
+def code_item(value: str, scheme: str, meaning: str) -> Dataset:
     """Item of a code sequence."""
     item = Dataset()
     item.CodeValue, item.CodingSchemeDesignator, item.CodeMeaning = value, scheme, meaning

@@ -86,7 +86,7 @@ class _Scalar:
 
     def decode(self, data: Any, place: Place) -> Any:
         if type(data) is not self.type_:
-            raise place.fail(f"is {_shown(data)}; it must be of type {self.type_.__name__}")
+            raise place.fail(f"is {_show(data)}; it must be of type {self.type_.__name__}")
         return data
 
 
@@ -137,7 +137,7 @@ class _Array:
         if not shape:
             return self.item.decode(data, place)
         if not isinstance(data, list):
-            raise place.fail(f"is {_shown(data)}; it must be a list")
+            raise place.fail(f"is {_show(data)}; it must be a list")
         place.check_length(len(data), shape[0])
         return [self._items(part, shape[1:], place.at(i)) for i, part in enumerate(data)]
 
@@ -285,7 +285,7 @@ class Records:
 def check_keys(data: Any, wanted: Mapping[str, Any] | set[str], place: Place) -> dict[str, Any]:
     """Return a JSON object that has exactly the wanted keys."""
     if not isinstance(data, dict):
-        raise place.fail(f"is {_shown(data)}; it must be an object")
+        raise place.fail(f"is {_show(data)}; it must be an object")
     missing, extra = sorted(set(wanted) - set(data)), sorted(set(data) - set(wanted))
     if missing or extra:
         problems = [f"lacks {missing[:5]}"] * bool(missing) + [f"has the unknown {extra[:5]}"] * bool(extra)
@@ -334,6 +334,6 @@ def _decode_penalty(data: dict[str, Any], place: Place) -> Penalty:
         raise place.fail(f"is no penalty: {error}") from error
 
 
-def _shown(data: Any) -> str:
+def _show(data: Any) -> str:
     shown = repr(data)
     return shown if len(shown) <= 40 else shown[:37] + "..."

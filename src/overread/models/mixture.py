@@ -188,7 +188,9 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         scores = experts.scores(bags.instances)
         self.score_means_, self.score_deviations_ = scores.mean(axis=0), _deviations(scores)
         learned = (
-            _standardized(scores, bags, None) if folds is None else _standardized(fold_scores, bags, folds)
+            _standardize_scores(scores, bags, None)
+            if folds is None
+            else _standardize_scores(fold_scores, bags, folds)
         )
         self._fit_mixture(bags.with_instances(learned), target)
         self._combine(experts)
@@ -344,7 +346,7 @@ def _deviations(scores: Floats) -> Floats:
     return deviation
 
 
-def _standardized(scores: Floats, bags: Bags, folds: NDArray[np.int64] | None) -> Floats:
+def _standardize_scores(scores: Floats, bags: Bags, folds: NDArray[np.int64] | None) -> Floats:
     """Scores with mean 0 and deviation 1, within each fold where there are folds: every fold has its own model."""
     fold = np.zeros(bags.n_instances, dtype=np.int64) if folds is None else folds[bags.bag_of_instance]
     result = np.empty_like(scores)

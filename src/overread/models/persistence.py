@@ -125,7 +125,7 @@ def to_document(model: SavedModel) -> dict[str, Any]:
 def from_document(document: Any, name: str) -> Any:
     """Read a model from the JSON object of its file; ``name`` is the place for messages."""
     try:
-        return _restore(_checked_payload(document, None))
+        return _restore(_check_payload(document, None))
     except RecursionError as error:
         raise ModelFileError(f"{name}: is nested too deeply to be a saved model") from error
     except ModelFileError as error:
@@ -145,7 +145,7 @@ def load(path: str | Path) -> Any:
     content = _read(Path(path))
     document = parse_json(content, str(path), error=ModelFileError)
     try:
-        return _restore(_checked_payload(document, content))
+        return _restore(_check_payload(document, content))
     except RecursionError as error:
         raise ModelFileError(f"{path}: is nested too deeply to be a saved model") from error
     except ModelFileError as error:
@@ -187,7 +187,7 @@ def _read(path: Path) -> bytes:
         raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _checked_payload(document: Any, content: bytes | None) -> dict[str, Any]:
+def _check_payload(document: Any, content: bytes | None) -> dict[str, Any]:
     place = Place("the file", {})
     broken = SEAL.broken_key(document)
     if broken == "format":

@@ -18,6 +18,7 @@ __all__ = ["BagClassifier", "LinearBagClassifier", "bags_to_score", "linear_scor
 
 Floats = NDArray[np.float64]
 
+# Rows turned to float64 at once; chosen by eye.
 ROWS_PER_BLOCK = 8192
 INSTANCE_METHODS = ("predict_instance_proba", "decision_instance_function")
 

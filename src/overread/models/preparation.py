@@ -22,10 +22,11 @@ from overread.models.scaling import Design, make_design
 from overread.models.solver.newton import NewtonSolver, Solution
 from overread.models.solver.path import null_intercept
 
-__all__ = ["Effort", "Problem", "check_number", "effort_of", "prepare", "prepare_for"]
+__all__ = ["Effort", "Problem", "check_number", "effort_of", "prepare", "prepare_for", "seed_of"]
 
 Floats = NDArray[np.float64]
 
+# Mean loss below which hard labels count as separated; chosen by eye.
 PERFECT = 1e-6
 
 

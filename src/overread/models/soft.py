@@ -24,6 +24,7 @@ __all__ = ["SoftMILLogisticRegression"]
 
 Floats = NDArray[np.float64]
 
+# Of lambda_max: a model of some features on most data; chosen by eye, to be tuned by the user.
 DEFAULT_FRACTION = 0.1
 
 

@@ -23,7 +23,7 @@ from sklearn.base import clone
 from overread.bags import Bags, soft_kl_scorer
 from overread.errors import InvalidInputError
 
-__all__ = ["Tuning", "tune"]
+__all__ = ["Tuning", "count_features", "tune"]
 
 Model = TypeVar("Model")
 

@@ -79,8 +79,10 @@ class MergeOptions:
     pair_representative: PairRepresentative = "random"
     merge_coinciding: bool = True
     labels: Labels = "separate"
+    # Half an overlap, and two marks as for a golden GT; chosen by eye.
     dbscan_eps: float = 0.5
     dbscan_min_marks: int = 2
+    # The default of weighted boxes fusion (Solovyev et al., 2021).
     fusion_iou: float = 0.55
     seed: int = 0
 

@@ -11,7 +11,7 @@ from overread.marks.ellipse import equal_area_diameters, overlap_areas
 from overread.truth.hits import pairs_within_reach
 from overread.truth.options import MergeOptions
 
-__all__ = ["Pairs", "hitting_pairs", "mark_sizes", "overlapping_pairs"]
+__all__ = ["Pairs", "hitting_pairs", "mark_sizes", "overlapping_pairs", "thresholds"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -29,6 +29,7 @@ READER_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E
 """Okabe and Ito's palette, safe for colour-blind readers."""
 READER_DASHES = ("-", "--", ":", "-.")
 GOLDEN, SINGLE = "#D55E00", "#0072B2"
+# Shows what surrounds the marks; chosen by eye.
 MARGIN_MM = 15.0
 
 

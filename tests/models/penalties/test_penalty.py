@@ -26,6 +26,13 @@ def one(value):
     return np.array([value])
 
 
+def derivatives(penalty, w):
+    """S' and S'' at one number: 0 where the penalty says that it has no smooth part."""
+    slope, curvature = penalty.slope(one(w)), penalty.curvature(one(w))
+    assert (slope is None) == (curvature is None)
+    return (0.0, 0.0) if slope is None else (slope[0], curvature[0])
+
+
 def smooth_part(penalty, w):
     return penalty.value(one(w)) - float(penalty.kink) * abs(w)
 
@@ -33,9 +40,11 @@ def smooth_part(penalty, w):
 def coordinate_step(penalty, w, gradient, curvature, lam):
     """Where the solver's compiled loop moves one column, from the penalty's parts."""
     step, slope = np.empty(1), np.empty(1)
-    H = np.array([[curvature + lam * penalty.curvature(one(w))[0]]])
-    slopes = gradient + lam * penalty.slope(one(w))
-    coordinate_descent(H, slopes, one(w), one(lam * float(penalty.kink)), step, slope, 0.0, 100)
+    bent, bend = derivatives(penalty, w)
+    H = np.array([[curvature + lam * bend]])
+    coordinate_descent(
+        H, one(gradient + lam * bent), one(w), one(lam * float(penalty.kink)), step, slope, 0.0, 100
+    )
     return w + step[0]
 
 
@@ -44,15 +53,16 @@ def coordinate_step(penalty, w, gradient, curvature, lam):
 def test_slope_and_curvature_are_derivatives_of_the_smooth_part(penalty, w):
     h = 1e-4
     below, here, above = (smooth_part(penalty, w + shift) for shift in (-h, 0.0, h))
-    assert penalty.slope(one(w))[0] == pytest.approx((above - below) / (2 * h), abs=1e-8)
-    assert penalty.curvature(one(w))[0] == pytest.approx((above - 2 * here + below) / h**2, abs=1e-6)
-    assert penalty.curvature(one(w))[0] >= 0
+    slope, curvature = derivatives(penalty, w)
+    assert slope == pytest.approx((above - below) / (2 * h), abs=1e-8)
+    assert curvature == pytest.approx((above - 2 * here + below) / h**2, abs=1e-6)
+    assert curvature >= 0
 
 
 @every_penalty
 def test_zero_costs_nothing_and_is_the_only_kink(penalty):
     assert penalty.value(np.zeros(3)) == 0
-    assert penalty.slope(np.zeros(3)).tolist() == [0, 0, 0]
+    assert derivatives(penalty, 0.0)[0] == 0
     h = 1e-7
     assert (penalty.value(one(h)) - penalty.value(one(0.0))) / h == pytest.approx(
         float(penalty.kink), rel=1e-5
@@ -111,5 +121,8 @@ def test_it_is_its_fields(penalty):
         assert again == penalty
         assert hash(again) == hash(penalty)
     assert repr(penalty).startswith(type(penalty).__name__ + "(")
-    penalty.check(7)
-    assert penalty.on(np.arange(3)) == penalty
+    penalty.check(3)
+    w = np.array([0.5, 0.0, -2.0])
+    assert penalty.on(np.arange(3)).value(w) == penalty.value(w)
+    parts = [penalty.on(one(j)).value(w[[j]]) for j in range(3)]
+    assert sum(parts) == pytest.approx(penalty.value(w), rel=1e-15)

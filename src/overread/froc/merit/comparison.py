@@ -27,6 +27,8 @@ __all__ = [
     "case_ratings",
     "compare_figures",
     "estimate_figures",
+    "mixture",
+    "place_ratings",
     "whole_curve_figures",
 ]
 

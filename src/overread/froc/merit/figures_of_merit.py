@@ -44,6 +44,7 @@ FigureOfMerit = Literal["AFROC", "wAFROC", "AFROC1", "wAFROC1"]
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.intp]
 
+# Weights that were written with six decimals still sum to 1.
 WEIGHT_SUM_TOLERANCE = 1e-6
 
 

@@ -13,10 +13,9 @@ from math import ceil, isfinite, sqrt
 from scipy.special import bdtr, ndtri
 
 from overread.errors import InvalidInputError
+from overread.froc.intervals import ROUNDING
 
-__all__ = ["PairedPRange", "gts_needed", "paired_p_range"]
-
-ROUNDING = 1e-9
+__all__ = ["PairedPRange", "gts_needed", "mcnemar_p", "paired_p_range"]
 
 
 @dataclass(frozen=True, slots=True)

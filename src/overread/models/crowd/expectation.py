@@ -132,14 +132,20 @@ def expect(matrix: Floats, skills: Skills, log_p: Floats, log_q: Floats) -> Expe
     """Posteriors for these skills, in log space; log_p and log_q are log p_i and log(1 - p_i)."""
     yes, no = matrix == 1, matrix == 0
     with np.errstate(divide="ignore"):
-        if_one = log_p + _summed(yes, np.log(skills.sensitivity)) + _summed(no, np.log1p(-skills.sensitivity))
+        if_one = (
+            log_p
+            + _sum_logarithms(yes, np.log(skills.sensitivity))
+            + _sum_logarithms(no, np.log1p(-skills.sensitivity))
+        )
         if_zero = (
-            log_q + _summed(no, np.log(skills.specificity)) + _summed(yes, np.log1p(-skills.specificity))
+            log_q
+            + _sum_logarithms(no, np.log(skills.specificity))
+            + _sum_logarithms(yes, np.log1p(-skills.specificity))
         )
     both = np.logaddexp(if_one, if_zero)
     return Expectation(np.exp(if_one - both), float(both.sum()))
 
 
-def _summed(chosen: NDArray[np.bool_], logarithms: Floats) -> Floats:
+def _sum_logarithms(chosen: NDArray[np.bool_], logarithms: Floats) -> Floats:
     # A product with a 0/1 matrix would make 0 * -inf = NaN of a reader who never errs.
     return np.where(chosen, logarithms, 0.0).sum(axis=1)

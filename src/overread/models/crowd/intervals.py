@@ -38,6 +38,7 @@ Floats = NDArray[np.float64]
 LEVEL = 0.95
 # Shares below: no information is left in that direction. A skill with less than TINY has none to begin with.
 SMALLEST_SHARE, TINY = 1e-9, 1e-9
+# Smallest share for which skills count as determined by the votes; chosen by eye.
 NOT_DETERMINED = 1e-5
 
 

@@ -40,7 +40,8 @@ def label_part(model: SoftMILLogisticRegression, bags: Bags, posterior: Floats) 
     loss = BagLoss.build(bags.offsets, posterior, np.ones(len(bags)), pooling)
     information = _positive_information(X, z, loss, fit_intercept=model.fit_intercept)
     bend = find_penalty(model.penalty).on(used).curvature(model.coef_[0, used] * scale)
-    information[np.diag_indices(len(used))] += len(bags) * model.lam_ * bend
+    if bend is not None:
+        information[np.diag_indices(len(used))] += len(bags) * model.lam_ * bend
     return LabelPart(difference, information)
 
 

@@ -43,7 +43,7 @@ def read_votes(votes: Any) -> Votes:
     if isinstance(votes, Votes):
         table = pd.DataFrame(votes.matrix, index=votes.bag_ids, columns=votes.reader_ids)
     elif isinstance(votes, pd.DataFrame) and set(LONG_COLUMNS) <= set(votes.columns):
-        table = _widened(votes)
+        table = _widen(votes)
     else:
         table = pd.DataFrame(votes) if isinstance(votes, pd.DataFrame) else pd.DataFrame(_two_axes(votes))
     for name, ids in (("bag", table.index), ("reader", table.columns)):
@@ -121,7 +121,7 @@ def _require(table: pd.DataFrame, name: str, columns: list[str]) -> None:
             raise TableError(f"{name}: no column {column}; it has {', '.join(map(str, table.columns[:20]))}")
 
 
-def _widened(table: pd.DataFrame) -> pd.DataFrame:
+def _widen(table: pd.DataFrame) -> pd.DataFrame:
     if table[["bag_id", "reader_id"]].isna().to_numpy().any():
         raise InvalidInputError("votes: bag_id and reader_id must not be missing")
     twice = table.duplicated(["bag_id", "reader_id"])

@@ -101,7 +101,7 @@ class SoftMILObjective:
         self.penalty = find_penalty(penalty)
         self.penalty.check(bags.n_features)
         self.strength = lam / bags.n_features if divide_by_features else lam
-        self.entropy = float(self.weights @ entropies(probability))
+        self.entropy = float(self.weights @ _entropies(probability))
         self._loss = BagLoss.build(bags.offsets, probability, self.weights, find_pooling(pooling))
         self._X = np.ascontiguousarray(bags.instances[self._loss.order], dtype=np.float64)
 
@@ -124,7 +124,7 @@ class SoftMILObjective:
         """Gradient of D: the appendix's g^new = sum_mu a_mu g^new_mu, then dD/db."""
         residual = np.empty(self._loss.n_rows)
         self._loss.value(self._scores(w, b), residual)
-        return self._transposed(residual)
+        return self._multiply_transposed(residual)
 
     def hessian(self, w: ArrayLike, b: float = 0.0) -> Floats:
         """Second derivative of D: the appendix's H^new = sum_mu a_mu H^new_mu, bordered by that in b."""
@@ -145,7 +145,7 @@ class SoftMILObjective:
         bent[:n] = loss.plain_curvature(z)[:, None] * change[:n]
         if len(loss.weight):
             bent[n:] = loss.bag_curvature(z).times(change[n:], loss.offsets)
-        return self._transposed(bent).reshape(vector.shape)
+        return self._multiply_transposed(bent).reshape(vector.shape)
 
     def minimum_norm_subgradient(self, w: ArrayLike, b: float = 0.0) -> Floats:
         """Smallest subgradient of F; (w, b) is a stationary point if and only if it is 0.
@@ -165,11 +165,11 @@ class SoftMILObjective:
     def _scores(self, w: ArrayLike, b: float) -> Floats:
         return self._X @ self._check(w) + b
 
-    def _transposed(self, rows: Floats) -> Floats:
+    def _multiply_transposed(self, rows: Floats) -> Floats:
         return np.concatenate([self._X.T @ rows, rows.sum(axis=0)[None]])
 
 
-def entropies(p: Floats) -> Floats:
+def _entropies(p: Floats) -> Floats:
     """-p log p - (1 - p) log(1 - p), with 0 log 0 = 0."""
     inner = np.where((p > 0) & (p < 1), p, 0.5)
     entropy: Floats = np.where(

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from overread.errors import InvalidInputError
 from overread.models.loss import _kernels
 
-__all__ = ["POOLINGS", "Pooling", "PoolingName", "pool"]
+__all__ = ["POOLINGS", "Pooling", "PoolingName", "find_pooling", "pool"]
 
 PoolingName = Literal["noisy_or", "noisy_or_mean", "log_sum_exp", "mean"]
 

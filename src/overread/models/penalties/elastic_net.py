@@ -7,11 +7,14 @@ from numbers import Real
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from overread.errors import InvalidInputError
-from overread.models.penalties.penalty import Floats, Penalty
+from overread.models.penalties.penalty import Penalty
 
 __all__ = ["ElasticNet"]
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from overread.models.penalties.penalty import Floats, Penalty
+from overread.models.penalties.penalty import Penalty
 
 __all__ = ["L1"]
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -52,13 +52,13 @@ class Penalty(ABC):
     def value(self, w: Floats) -> float:
         """R(w)."""
 
-    def slope(self, w: Floats) -> Floats:
-        """S', the slope of each column's smooth part; 0 at w = 0."""
-        return np.zeros_like(w)
+    def slope(self, w: Floats) -> Floats | None:
+        """S', the slope of each column's smooth part, 0 at w = 0; None if there is no smooth part."""
+        return None
 
-    def curvature(self, w: Floats) -> Floats:
-        """S'', at least 0."""
-        return np.zeros_like(w)
+    def curvature(self, w: Floats) -> Floats | None:
+        """S'', at least 0; None if there is no smooth part."""
+        return None
 
     def on(self, columns: Ints) -> Self:
         """Return the penalty of some columns; itself where all columns are treated alike."""
@@ -72,9 +72,11 @@ class Penalty(ABC):
 
         gradient + lam (S' + kink sign(w)) where w is not 0, else what of the gradient exceeds lam kink.
         """
-        kink = lam * self.kink
-        at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - kink, 0.0)
-        elsewhere = gradient + (lam * self.slope(w) + kink * np.sign(w))
+        kink, slope = lam * self.kink, self.slope(w)
+        at_zero = gradient - np.minimum(np.maximum(gradient, -kink), kink)
+        elsewhere = gradient + kink * np.sign(w)
+        if slope is not None:
+            elsewhere += lam * slope
         subgradient: Floats = np.where(w != 0, elsewhere, at_zero)
         return subgradient
 

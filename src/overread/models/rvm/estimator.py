@@ -22,7 +22,7 @@ from overread.models.preparation import Problem, check_number, prepare
 from overread.models.rvm.evidence import SMALLEST_ALPHA, UPDATES, Rounds, UpdateName, maximize_evidence
 from overread.models.rvm.posterior import PosteriorSearch
 from overread.models.rvm.report import RVMReport
-from overread.models.rvm.screening import left_out_gain, screened_features
+from overread.models.rvm.screening import left_out_gain, screen_features
 
 __all__ = ["RVMMIL"]
 
@@ -207,7 +207,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         usable = np.flatnonzero(problem.design.scale > 0)
         if problem.labels.is_constant:
             usable = usable[:0]
-        entered = screened_features(problem.design.Xt, loss, problem.null, usable, self.screen)
+        entered = screen_features(problem.design.Xt, loss, problem.null, usable, self.screen)
         return PosteriorSearch(
             problem.design.Xt, loss, entered, problem.null, fit_intercept=self.fit_intercept
         )

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from overread.models.rvm.posterior import Posterior, PosteriorSearch
 
-__all__ = ["Rounds", "UpdateName", "maximize_evidence", "updated_alpha"]
+__all__ = ["SMALLEST_ALPHA", "UPDATES", "Rounds", "UpdateName", "maximize_evidence", "update_alpha"]
 
 Floats = NDArray[np.float64]
 
@@ -35,9 +35,11 @@ UPDATES = ("mackay", "em", "fixed")
 
 # Deviations of 1000 on standardized features: beyond, a coefficient has no bound that data could give it.
 SMALLEST_ALPHA = 1e-6
-# Rounds on the way may reuse second derivatives and stop early; the rounds that decide on convergence may not.
+# Rounds on the way may reuse second derivatives and stop early; the rounds that decide on convergence may not. Both
+# are chosen by eye.
 ROUND_TOL = 1e-4
 FINAL_TOL = 1e-10
+# Of MacKay's steps, see above; chosen by eye.
 LARGEST_PACE = 16.0
 
 
@@ -65,7 +67,7 @@ class Rounds:
         return 0.5 * float(np.abs(misfit[~self.held]).max(initial=0.0))
 
 
-def updated_alpha(alpha: Floats, posterior: Posterior, update: UpdateName) -> Floats:
+def update_alpha(alpha: Floats, posterior: Posterior, update: UpdateName) -> Floats:
     """One update of every alpha that is not held, above the floor; infinite where a weight is 0."""
     squares = posterior.w**2
     gamma = 1.0 - alpha * posterior.variance
@@ -77,14 +79,14 @@ def updated_alpha(alpha: Floats, posterior: Posterior, update: UpdateName) -> Fl
 
 
 @dataclass
-class Pace:
+class _Pace:
     """Multiple of its step that each log alpha moves by, from the directions of the last two rounds."""
 
     direction: Floats
     factor: Floats
 
     @classmethod
-    def start(cls, n_features: int) -> Pace:
+    def start(cls, n_features: int) -> _Pace:
         """Plain steps."""
         return cls(np.zeros(n_features), np.ones(n_features))
 
@@ -119,14 +121,14 @@ def maximize_evidence(
     alpha = np.full(len(search.kept), alpha_init)
     evidence: list[float] = []
     n_kept: list[float] = []
-    pace = Pace.start(len(alpha))
+    pace = _Pace.start(len(alpha))
     change, settled, steps, exact = 0.0, update == "fixed", 0, False
     for _ in range(0 if settled else max_rounds):
         posterior = search.minimize(alpha, tol=FINAL_TOL if exact else ROUND_TOL, fresh=exact)
         steps += posterior.n_steps
         evidence.append(posterior.log_evidence(alpha, fit_intercept=search.fit_intercept))
         n_kept.append(float(len(alpha)))
-        growth = np.log(updated_alpha(alpha, posterior, update) / alpha)
+        growth = np.log(update_alpha(alpha, posterior, update) / alpha)
         step = pace.lengthened(growth) if update == "mackay" else growth
         new = np.maximum(alpha * np.exp(step), SMALLEST_ALPHA)
         stays = new <= prune_bound

@@ -17,6 +17,7 @@ __all__ = ["features_per_block", "information_diagonal", "information_matrix"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+# Rows of one product; chosen by eye.
 ROWS_PER_BLOCK = 8192
 # A float64 block and its square: 16 MB.
 CELLS_PER_BLOCK = 2**20

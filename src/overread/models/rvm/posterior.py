@@ -17,13 +17,17 @@ from overread.models.loss.bag_loss import BagLoss
 from overread.models.rvm.information import information_matrix
 from overread.models.solver._kernels import add_columns, dot_columns
 
-__all__ = ["Posterior", "PosteriorSearch"]
+__all__ = ["TINY_PRECISION", "Posterior", "PosteriorSearch"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+# Share of the promised decrease that a step must keep: Nocedal and Wright, Numerical Optimization, section 3.1.
 ARMIJO = 1e-4
+# Objectives closer than this are equal up to rounding: some 50 units in the last place.
 ROUNDING = 1e-14
+# The ridges, relative to the diagonal, grow from hardly any to one that leaves nothing but the gradient. All four are
+# bounds against endless loops, chosen by eye.
 MAX_HALVINGS = 30
 FIRST_RIDGE = 1e-6
 LARGEST_RIDGE = 1e12

@@ -16,7 +16,7 @@ from overread.models.rvm.information import features_per_block, information_diag
 from overread.models.rvm.posterior import TINY_PRECISION, PosteriorSearch
 from overread.models.solver._kernels import dot_columns
 
-__all__ = ["left_out_gain", "score_statistics", "screened_features"]
+__all__ = ["left_out_gain", "score_statistics", "screen_features"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,7 +36,7 @@ def score_statistics(Xt: NDArray[np.floating], loss: BagLoss, null: float) -> Fl
     return np.divide(gradient**2, information, out=np.zeros(len(Xt)), where=information > 0)
 
 
-def screened_features(
+def screen_features(
     Xt: NDArray[np.floating], loss: BagLoss, null: float, usable: Ints, limit: int | None
 ) -> Ints:
     """Return the features that enter, in ascending order: all usable ones, or the `limit` with the largest t_j."""

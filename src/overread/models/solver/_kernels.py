@@ -10,7 +10,8 @@ import numpy as np
 from overread.kernel import kernel
 from overread.models.loss._kernels import bag_terms, plain_terms
 
-# Rows x columns of one block: small enough that its second use, for the gradient, finds it in the cache.
+# Rows x columns of one block: small enough (256 or 512 kB) that its second use, for the gradient, finds it in the
+# second-level cache. The bounds on its rows are chosen by eye.
 BLOCK_CELLS = 65536
 
 

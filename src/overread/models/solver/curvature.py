@@ -41,7 +41,7 @@ ROUNDING_RIDGE = 1e-10
 
 
 @dataclass(frozen=True)
-class SecantPair:
+class _SecantPair:
     """A step on some columns (intercept last) and the change it made in the exact gradient."""
 
     columns: Ints
@@ -71,7 +71,7 @@ class Curvature:
         self.is_fresh = False
         self.generosity = 1
         self._position = np.full(len(Xt), -1, dtype=np.int64)
-        self._ridge = np.zeros(len(Xt))
+        self._ridge: Floats | None = None
 
     @property
     def sample_size(self) -> int:
@@ -82,21 +82,21 @@ class Curvature:
         """Hessian with the ridge on the given columns (all of them known here) and the intercept."""
         index = self._index(columns)
         H = np.ascontiguousarray(self._hessian[np.ix_(index, index)])
-        H[np.diag_indices(len(columns))] += self._ridge[columns]
+        if self._ridge is not None:
+            H[np.diag_indices(len(columns))] += self._ridge[columns]
         return H
 
     def set_ridge(self, ridge: Floats) -> None:
         """Take the penalty's curvature, one number a column; where it fell, see to it that the sum stays positive."""
-        fell = self.is_built and bool((ridge < self._ridge)[self.columns].any())
-        self._ridge = ridge
-        if fell:
+        before, self._ridge = self._ridge, ridge
+        if self.is_built and before is not None and (ridge < before)[self.columns].any():
             self._settle()
             self._apply_pairs()
 
     def refresh(self, z: Floats, columns: Ints) -> None:
         """Build the matrix anew at scores z."""
         self._set_columns(columns)
-        self._pairs: deque[SecantPair] = deque(maxlen=MAX_PAIRS)
+        self._pairs: deque[_SecantPair] = deque(maxlen=MAX_PAIRS)
         self._sample = RowSample.draw(self.loss, z, self.sample_size, self.Xt.dtype, self.random)
         self._block = self._sample.block(self.Xt, columns)
         self._safe = 0.0
@@ -122,7 +122,7 @@ class Curvature:
 
     def correct(self, columns: Ints, step: Floats, change: Floats) -> None:
         """Learn from a step (intercept last) and the change it made in the exact gradient."""
-        pair = SecantPair(columns, step, change)
+        pair = _SecantPair(columns, step, change)
         if self._apply(pair):
             self._pairs.append(pair)
 
@@ -130,14 +130,15 @@ class Curvature:
         for pair in self._pairs:
             self._apply(pair)
 
-    def _apply(self, pair: SecantPair) -> bool:
+    def _apply(self, pair: _SecantPair) -> bool:
         """BFGS update of loss and ridge together; skipped where the pair shows no positive curvature."""
         index = self._index(pair.columns)
         step = np.zeros(len(self._hessian))
         step[index] = pair.step
-        ridge = np.append(self._ridge[self.columns], 0.0)
-        images = self._hessian @ step + ridge * step
-        seen = pair.change + ridge[index] * pair.step
+        images, seen = self._hessian @ step, pair.change
+        if self._ridge is not None:
+            ridge = self._known_ridge()
+            images, seen = images + ridge * step, seen + ridge[index] * pair.step
         inner, bend = float(pair.step @ seen), float(step @ images)
         if inner <= SMALLEST_BEND * np.linalg.norm(pair.step) * np.linalg.norm(seen) or bend <= 0:
             return False
@@ -145,6 +146,13 @@ class Curvature:
         change[index] = seen
         self._hessian += np.stack([change / inner, images / -bend], axis=1) @ np.stack([change, images])
         return True
+
+    def _known_ridge(self) -> Floats:
+        """Ridge on the known columns, and 0 for the intercept."""
+        ridge = np.zeros(len(self.columns) + 1)
+        if self._ridge is not None:
+            ridge[:-1] = self._ridge[self.columns]
+        return ridge
 
     def _index(self, columns: Ints) -> Ints:
         return np.append(self._position[columns], len(self.columns))
@@ -163,7 +171,7 @@ class Curvature:
         """Take the Gram matrix for the Hessian, made safer until it is positive definite."""
         if self._sample.factors(self._safe) is not None:
             for safe in BLENDS[BLENDS.index(self._safe) + 1 :]:
-                if _is_positive_definite(self._gram, np.append(self._ridge[self.columns], 0.0)):
+                if _is_positive_definite(self._gram, self._known_ridge()):
                     break
                 self._safe = safe
                 self._gram = self._product(self._block, self._block)

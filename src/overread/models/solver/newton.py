@@ -24,18 +24,23 @@ __all__ = ["Counters", "NewtonSolver", "Point", "Solution"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+# Share of the promised decrease that a step must keep: Nocedal and Wright, Numerical Optimization, section 3.1.
 ARMIJO = 1e-4
+# Bounds against endless loops, chosen by eye.
 MAX_HALVINGS = 40
 MAX_SWEEPS = 1000
+# The next four change the way, and not the answer within tol; no record of trials is kept: taken as chosen by eye.
 # A step that leaves more than this part of the violation asks for fresh curvature.
 SLOW = 0.6
-# A column joins the working set when its extrapolated gradient reaches this part of lambda.
+# A column joins the working set when its extrapolated gradient reaches this part of its kink.
 EXPECTED = 0.95
-# The model is solved until its violation is this part of the current one.
+# The model is solved until its violation is this part of the current one, or this part of what is tolerated.
 INNER = 0.02
-# Objectives closer than this are equal up to rounding.
+INNER_OF_TOLERANCE = 0.2
+# Objectives closer than this are equal up to rounding: some 50 units in the last place.
 ROUNDING = 1e-14
-# Gradients (of features of size 1, by weights that sum to 1) are not told from 0 below tol times this.
+# Gradients (of features of size 1, by weights that sum to 1) are not told from 0 below tol times this: at the default
+# tol 1e-16, the rounding of a double.
 SMALLEST_SCALE = 1e-10
 
 
@@ -121,7 +126,6 @@ class NewtonSolver:
         self.counters = Counters()
         self.curvature = Curvature(Xt, loss, np.random.default_rng(seed))
         self._all = np.arange(len(Xt), dtype=np.int64)
-        self._kinks = np.broadcast_to(np.asarray(penalty.kink, dtype=np.float64), len(Xt))
         self._gradient_before: Floats | None = None
         self._smallest_scale = SMALLEST_SCALE * max(1.0, norms.max(initial=0.0) / np.sqrt(loss.n_rows))
 
@@ -157,15 +161,14 @@ class NewtonSolver:
         bound above rounding where the kink is smaller still; max_iter bounds the Newton steps.
         """
         point = self.point
-        kinks = lam * self._kinks
         largest = np.abs(point.gradient).max(initial=0.0)
-        scale = max(kinks.min(initial=np.inf) if lam > 0 else largest, self._smallest_scale)
+        scale = max(lam * np.min(self.penalty.kink) if lam > 0 else largest, self._smallest_scale)
         before = point.gradient.copy()
-        working = self._working_set(kinks)
+        working = self._working_set(lam * self.penalty.kink)
         spent = 0
         while True:
             spent += self._descend(working, lam, tol * scale, max_iter - spent)
-            outside = self._violators(working, kinks, tol * scale)
+            outside = self._violators(working, lam, tol * scale)
             if not len(outside) or spent >= max_iter:
                 break
             working = np.union1d(working, outside)
@@ -181,7 +184,7 @@ class NewtonSolver:
             n_iter=spent,
         )
 
-    def _working_set(self, kinks: Floats) -> Ints:
+    def _working_set(self, kinks: float | Floats) -> Ints:
         """Columns that are active, violate now, or are expected to: gradients extrapolated one lambda ahead."""
         point = self.point
         chosen = (point.w != 0) | (np.abs(point.gradient) >= kinks)
@@ -197,11 +200,13 @@ class NewtonSolver:
             if violation <= tolerance:
                 return step
             free = self._free(working, lam)
-            self.curvature.set_ridge(lam * self.penalty.curvature(self.point.w))
+            bend = self.penalty.curvature(self.point.w)
+            if bend is not None:
+                self.curvature.set_ridge(lam * bend)
             if not self.curvature.is_built:
                 self._refresh(free)
             self.curvature.extend(free)
-            if self._step(working, free, lam, max(INNER * violation, 0.2 * tolerance)):
+            if self._step(working, free, lam, max(INNER * violation, INNER_OF_TOLERANCE * tolerance)):
                 after = self._violation(working, lam)
                 if after > SLOW * violation:
                     self._refresh_after_slow_step(self._free(working, lam))
@@ -216,10 +221,8 @@ class NewtonSolver:
 
     def _free(self, working: Ints, lam: float) -> Ints:
         """Columns of the working set that a step may move."""
-        point = self.point
-        return working[
-            (point.w[working] != 0) | (np.abs(point.gradient[working]) >= lam * self._kinks[working])
-        ]
+        point, kinks = self.point, lam * self.penalty.on(working).kink
+        return working[(point.w[working] != 0) | (np.abs(point.gradient[working]) >= kinks)]
 
     def _refresh_after_slow_step(self, free: Ints) -> None:
         """Build the curvature anew; if it was fresh and the step slow all the same, from more rows from now on."""
@@ -236,8 +239,9 @@ class NewtonSolver:
         point = self.point
         penalty, w = self.penalty.on(free), point.w[free]
         gradient = self._gradient(free)
-        slopes = gradient + np.append(lam * penalty.slope(w), 0.0)
-        kinks = np.append(lam * self._kinks[free], 0.0)
+        kinks = np.append(np.full(len(free), lam * penalty.kink), 0.0)
+        smooth = penalty.slope(w)
+        slopes = gradient if smooth is None else gradient + np.append(lam * smooth, 0.0)
         H = self.curvature.matrix(free)
         if not self.fit_intercept:
             H[-1, -1] = 0.0
@@ -245,7 +249,7 @@ class NewtonSolver:
         self.counters.sweeps += coordinate_descent(
             H, slopes, np.append(w, point.b), kinks, step, slope, inner_tolerance, MAX_SWEEPS
         )
-        growth = lam * (self._kinks[free] * (np.abs(w + step[:-1]) - np.abs(w))).sum()
+        growth = lam * (penalty.kink * (np.abs(w + step[:-1]) - np.abs(w))).sum()
         decrease = float(slopes @ step + growth)
         size = self._line_search(working, free, step, decrease, lam) if decrease < 0 else 0.0
         if size == 0.0:
@@ -309,7 +313,7 @@ class NewtonSolver:
         self.point.gradient[columns] = out
         self.counters.columns_checked += len(columns)
 
-    def _violators(self, working: Ints, kinks: Floats, tolerance: float) -> Ints:
+    def _violators(self, working: Ints, lam: float, tolerance: float) -> Ints:
         """Columns outside the working set whose exact gradient exceeds the kink by more than tolerance.
 
         |g_j| can have grown by at most ||x_j|| ||r - r'|| since it was last computed at residuals r', so columns
@@ -319,13 +323,15 @@ class NewtonSolver:
         point.drift += float(np.linalg.norm(point.residual - point.residual_seen))
         point.residual_seen[:] = point.residual
         point.seen_at[working] = point.drift
-        possible = np.abs(point.gradient) + self.norms * (point.drift - point.seen_at) >= kinks
+        possible = (
+            np.abs(point.gradient) + self.norms * (point.drift - point.seen_at) >= lam * self.penalty.kink
+        )
         possible[working] = False
         columns = np.flatnonzero(possible)
         self._read_gradient(columns)
         point.seen_at[columns] = point.drift
         self.counters.columns_skipped += len(point.w) - len(working) - len(columns)
-        return columns[np.abs(point.gradient[columns]) > kinks[columns] + tolerance]
+        return columns[np.abs(point.gradient[columns]) > lam * self.penalty.on(columns).kink + tolerance]
 
     def _violation(self, columns: Ints, lam: float) -> float:
         """Largest violation of the optimality conditions over columns and intercept."""

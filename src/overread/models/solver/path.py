@@ -17,8 +17,9 @@ Floats = NDArray[np.float64]
 
 # Where labels push b to infinity: beyond this score what is left of the gradient is below rounding.
 CAP = 50.0
+# Beyond it exp underflows altogether: exp(-745) is the smallest double.
 BRACKET = 740.0
-# The way to a single lambda ends here at the latest, times lambda_max.
+# The way to a single lambda ends here at the latest, times lambda_max; chosen by eye.
 LOWEST = 1e-4
 
 

@@ -19,7 +19,9 @@ __all__ = ["RowSample", "sample_by_size", "sample_size", "worth_sampling"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Below this many rows the exact Gram matrix is cheap.
+# Below this many rows the exact Gram matrix is cheap. The three numbers are the prototype's, measured at
+# 60,000 x 1150 with 30 lambdas: sampling made the path 1.3 times as fast, 2.2 times with bags. A step that is slow all
+# the same doubles the sample, so that they bear on time alone.
 ROWS_WORTH_SAMPLING = 10_000
 MIN_SAMPLED_ROWS = 4_000
 SAMPLED_ROWS_PER_COLUMN = 15
@@ -88,7 +90,7 @@ class RowSample:
             none = np.empty(0)
             return cls(rows, root, rows[:0], rows[:0], none, none, none)
         exact, safe = loss.bag_curvature(z), loss.bag_curvature(z, safe=1.0)
-        bags, repetition = choose_bags(loss, exact, size, random)
+        bags, repetition = _choose_bags(loss, exact, size, random)
         sizes = np.diff(loss.offsets)[bags]
         starts = (np.cumsum(sizes) - sizes).astype(np.int64)
         local = np.repeat(loss.offsets[:-1][bags] - starts, sizes) + np.arange(sizes.sum())
@@ -98,8 +100,8 @@ class RowSample:
             loss.n_plain + local,
             starts,
             exact.direction[local],
-            coupled_factors(exact, local, bags, np.repeat(repetition, sizes), repetition),
-            coupled_factors(safe, local, bags, np.repeat(repetition, sizes), repetition),
+            _weigh_coupled(exact, local, bags, np.repeat(repetition, sizes), repetition),
+            _weigh_coupled(safe, local, bags, np.repeat(repetition, sizes), repetition),
         )
 
     def block(self, Xt: NDArray[np.floating], columns: Ints) -> NDArray[np.floating]:
@@ -124,7 +126,7 @@ class RowSample:
         return np.concatenate([np.ones(len(self.plain_rows)), tail]).astype(self.root.dtype)
 
 
-def choose_bags(
+def _choose_bags(
     loss: BagLoss, exact: BagCurvature, size: int, random: np.random.Generator
 ) -> tuple[Ints, Floats]:
     """Coupled bags to use, and how often each counts."""
@@ -138,7 +140,7 @@ def choose_bags(
     return bags, weights / np.maximum(bulk[bags], np.finfo(float).tiny)
 
 
-def coupled_factors(
+def _weigh_coupled(
     curvature: BagCurvature, rows: Ints, bags: Ints, row_repetition: Floats, bag_repetition: Floats
 ) -> Floats:
     """Diagonal of the chosen rows, then strength of the chosen bags, each as often as it counts."""

@@ -1,0 +1,77 @@
+"""First-order statistics of a patch and its channels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.features.context import Context
+from overread.features.context.channels import CHANNELS
+from overread.features.family import Family, Feature, to_columns
+from overread.features.ibsi.first_order import FIRST_ORDER, RANKED_SHARES
+
+__all__ = ["FIRST_ORDER_OF_CHANNELS", "UNITS", "bound_ratios", "bounded_formula"]
+
+# Ratios with a mean below are not bounded on a wavelet channel, whose mean is near 0; these are.
+BOUNDED = {
+    "coefficient_of_variation": "s / (|m| + s), 0 where s is",
+    "quartile_coefficient_of_dispersion": "(P75 - P25) / (|P75| + |P25|), 0 where P75 = P25",
+}
+UNITS = dict.fromkeys(FIRST_ORDER, "grey") | {
+    "variance": "grey^2",
+    "energy": "grey^2",
+    "skewness": "1",
+    "kurtosis": "1",
+    "coefficient_of_variation": "1",
+    "quartile_coefficient_of_dispersion": "1",
+}
+COLUMN = {name: column for column, name in enumerate(FIRST_ORDER)}
+P25, P75 = (list(RANKED_SHARES).index(share) for share in (0.25, 0.75))
+
+
+def bounded_formula(name: str) -> str:
+    """Give the formula of a first-order statistic as it is used on channels."""
+    return BOUNDED.get(name, FIRST_ORDER[name])
+
+
+def describe_statistic(channel: str, name: str) -> Feature:
+    """Describe one statistic of a channel."""
+    return Feature(
+        name=f"first_order_{name}.{channel}",
+        kind="texture",
+        family="first_order",
+        unit=UNITS[name],
+        formula=f"{bounded_formula(name)}; x: {channel}",
+        reference="Image Biomarker Standardisation Initiative 2020, section 3.3",
+    )
+
+
+def bound_ratios(statistics: NDArray[np.float64], percentiles: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Replace the two ratios that have no bound where a mean is near 0 by those of `BOUNDED`.
+
+    The last axis of ``statistics`` is that of `FIRST_ORDER`, of ``percentiles`` that of `RANKED_SHARES`.
+    """
+    bounded = statistics.copy()
+    deviation = np.sqrt(statistics[..., COLUMN["variance"]])
+    quartiles = statistics[..., COLUMN["interquartile_range"]]
+    for name, part, scale in (
+        ("coefficient_of_variation", deviation, np.abs(statistics[..., COLUMN["mean"]]) + deviation),
+        (
+            "quartile_coefficient_of_dispersion",
+            quartiles,
+            np.abs(percentiles[..., P25]) + np.abs(percentiles[..., P75]),
+        ),
+    ):
+        bounded[..., COLUMN[name]] = np.divide(part, scale, out=np.zeros_like(scale), where=scale > 0.0)
+    return bounded
+
+
+def compute(context: Context) -> NDArray[np.float32]:
+    """Statistics channel by channel."""
+    bounded = bound_ratios(context.channels.statistics, context.channels.percentiles)
+    return to_columns(bounded)
+
+
+FIRST_ORDER_OF_CHANNELS = Family(
+    tuple(describe_statistic(channel, name) for channel in CHANNELS for name in FIRST_ORDER), compute
+)

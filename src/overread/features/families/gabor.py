@@ -1,0 +1,185 @@
+"""Magnitudes of Gabor filters at four wavelengths and directions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.features.context import Context
+from overread.features.context.channels import approximate
+from overread.features.context.patches import CUT, SIDE
+from overread.features.family import Family, Feature, to_columns
+from overread.kernel import kernel
+
+__all__ = ["GABOR"]
+
+# The filter of 4 points is used on approximations 0 to 3, sampled every 1, 2, 4 and 8 points.
+WAVE = 4
+N_SCALES = 4
+ANGLES = (0, 45, 90, 135)
+STATISTICS = {"mean": "mean", "sd": "standard deviation"}
+# Taps reach 2.5 standard deviations of the bell, which has WAVE / 2.
+GABOR_HALF = 5
+GABOR_TAPS = 2 * GABOR_HALF + 1
+
+
+def list_features() -> Iterator[Feature]:
+    """Yield mean and standard deviation of each magnitude."""
+    for wave in (WAVE << scale for scale in range(N_SCALES)):
+        for angle in ANGLES:
+            for name, statistic in STATISTICS.items():
+                yield Feature(
+                    name=f"gabor_{name}.w{wave}.a{angle}",
+                    kind="texture",
+                    family="gabor",
+                    unit="grey",
+                    formula=f"{statistic} of |x * exp(-r^2 / (2 s^2)) (exp(2 pi i u / {wave}) - c)|, u along "
+                    f"{angle} degrees (counter-clockwise), s = {wave // 2}, c: no response to a constant",
+                    reference="Manjunath, Ma 1996",
+                )
+
+
+def compute(context: Context) -> NDArray[np.float32]:
+    """Magnitudes of each candidate, wavelength by wavelength."""
+    out = np.zeros((len(context.row), N_SCALES, len(ANGLES), len(STATISTICS)))
+    describe_patches(context.patches, out)
+    return to_columns(out)
+
+
+@kernel
+def gabor_taps(wave: float, carrier: NDArray[np.float32]) -> None:
+    """Rows of 1D taps: Gaussian, then cosine and sine at the full frequency and at the diagonal's component."""
+    total = 0.0
+    for k in range(GABOR_TAPS):
+        total += math.exp(-((k - GABOR_HALF) ** 2) / (0.5 * wave * wave))
+    for k in range(GABOR_TAPS):
+        t = k - GABOR_HALF
+        bell = math.exp(-(t**2) / (0.5 * wave * wave)) / total
+        carrier[0, k] = bell
+        for c in range(2):
+            phase = 2.0 * math.pi * t / wave * (math.sqrt(0.5) if c == 1 else 1.0)
+            carrier[1 + 2 * c, k] = bell * math.cos(phase)
+            carrier[2 + 2 * c, k] = bell * math.sin(phase)
+
+
+@kernel
+def filter_rows(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    """Weighted sum of `GABOR_TAPS` neighbours of each row; out is narrower. The fixed number unrolls."""
+    for y in range(np.uintp(out.shape[0])):
+        for x in range(np.uintp(out.shape[1])):
+            total = np.float32(0.0)
+            for t in range(np.uintp(GABOR_TAPS)):
+                total += taps[t] * source[y, x + t]
+            out[y, x] = total
+
+
+@kernel
+def filter_columns(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    """Weighted sum of `GABOR_TAPS` neighbours of each column; out is lower."""
+    for y in range(np.uintp(out.shape[0])):
+        for x in range(np.uintp(out.shape[1])):
+            total = np.float32(0.0)
+            for t in range(np.uintp(GABOR_TAPS)):
+                total += taps[t] * source[y + t, x]
+            out[y, x] = total
+
+
+@kernel
+def summarize_magnitude(
+    even: NDArray[np.float32], odd: NDArray[np.float32], plain: NDArray[np.float32], bias: float
+) -> tuple[float, float]:
+    """Mean and standard deviation of |even - bias plain + i odd|."""
+    total = square = 0.0
+    b = np.float32(bias)
+    n = even.size
+    even, odd, plain = even.ravel(), odd.ravel(), plain.ravel()
+    for i in range(n):
+        e = even[i] - b * plain[i]
+        power = e * e + odd[i] * odd[i]
+        total += float(np.sqrt(power))
+        square += float(power)
+    mean = total / n
+    return mean, math.sqrt(max(0.0, square / n - mean * mean))
+
+
+@kernel
+def turn(a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
+    """Replace a and b by a + b and a - b."""
+    first, second = a.ravel(), b.ravel()
+    for i in range(first.size):
+        total = first[i] + second[i]
+        second[i] = first[i] - second[i]
+        first[i] = total
+
+
+@kernel
+def gabor_magnitudes(
+    samples: NDArray[np.float32], carrier: NDArray[np.float32], out: NDArray[np.float64]
+) -> None:
+    """Mean and standard deviation of the magnitude of 4 Gabor filters on samples, in the order of `ANGLES`.
+
+    An isotropic Gabor filter is separable: its diagonal directions are sums of products of 1D filters. The
+    response to a constant, which the sampled cosine leaves, is subtracted.
+    """
+    side = samples.shape[0] - 2 * GABOR_HALF
+    rows = np.empty((5, samples.shape[0], side), np.float32)
+    for c in range(5):
+        filter_rows(samples, carrier[c], rows[c])
+    part = np.empty((5, side, side), np.float32)
+    straight = carrier[1].sum()
+    diagonal = carrier[3].sum() ** 2
+    plain = part[4]
+    filter_columns(rows[0], carrier[0], plain)
+    filter_columns(rows[1], carrier[0], part[0])
+    filter_columns(rows[2], carrier[0], part[1])
+    out[0, 0], out[0, 1] = summarize_magnitude(part[0], part[1], plain, straight)
+    filter_columns(rows[0], carrier[1], part[0])
+    filter_columns(rows[0], carrier[2], part[1])
+    out[2, 0], out[2, 1] = summarize_magnitude(part[0], part[1], plain, straight)
+    filter_columns(rows[3], carrier[3], part[0])
+    filter_columns(rows[4], carrier[4], part[1])
+    filter_columns(rows[3], carrier[4], part[2])
+    filter_columns(rows[4], carrier[3], part[3])
+    # Rows are counted downwards: the direction that rises to the right has opposite signs.
+    turn(part[0], part[1])
+    turn(part[3], part[2])
+    out[1, 0], out[1, 1] = summarize_magnitude(part[0], part[2], plain, diagonal)
+    out[3, 0], out[3, 1] = summarize_magnitude(part[1], part[3], plain, diagonal)
+
+
+@kernel
+def sample_centred(source: NDArray[np.float32], stride: int, half: int, samples: NDArray[np.float32]) -> None:
+    """Every stride-th pixel around the middle, 2 half + 1 of them a side, replicated beyond the source."""
+    middle = source.shape[0] // 2
+    reach = middle // stride
+    for i in range(2 * half + 1):
+        y = middle + stride * min(max(i - half, -reach), reach)
+        for j in range(2 * half + 1):
+            x = middle + stride * min(max(j - half, -reach), reach)
+            samples[i, j] = source[y, x]
+
+
+@kernel
+def describe_patches(patches: NDArray[np.float32], out: NDArray[np.float64]) -> None:
+    """Fill the magnitudes of each patch: (patch, scale, direction, statistic)."""
+    level1 = np.empty((CUT - 4, CUT - 4), np.float32)
+    level2 = np.empty((CUT - 12, CUT - 12), np.float32)
+    level3 = np.empty((CUT - 28, CUT - 28), np.float32)
+    level4 = np.empty((SIDE, SIDE), np.float32)
+    samples = np.empty((SIDE + 2 * GABOR_HALF) ** 2, np.float32)
+    carrier = np.empty((5, GABOR_TAPS), np.float32)
+    gabor_taps(float(WAVE), carrier)
+    for k in range(len(patches)):
+        approximate(patches[k], level1, level2, level3, level4)
+        for scale in range(N_SCALES):
+            half = ((SIDE // 2) >> scale) + GABOR_HALF
+            part = samples[: (2 * half + 1) ** 2].reshape(2 * half + 1, 2 * half + 1)
+            source = patches[k] if scale == 0 else level1 if scale == 1 else level2 if scale == 2 else level3
+            sample_centred(source, 1 << scale, half, part)
+            gabor_magnitudes(part, carrier, out[k, scale])
+
+
+GABOR = Family(tuple(list_features()), compute)

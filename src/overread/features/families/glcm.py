@@ -1,0 +1,112 @@
+"""Haralick's 13 features of co-occurrence on a patch and its wavelet channels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.features.context import Context
+from overread.features.context.channels import APPROXIMATIONS, DETAILS, N_BINS, QUANTIZED
+from overread.features.context.patches import SIDE
+from overread.features.family import Family, Feature, to_columns
+from overread.features.ibsi.counts import average_directions, n_log_n_table
+from overread.features.ibsi.glcm import GLCM, pair_features
+from overread.kernel import kernel
+
+__all__ = ["COOCCURRENCE"]
+
+# In the order of Haralick, Shanmugam and Dinstein 1973, without the last, the maximal correlation coefficient.
+HARALICK = (
+    "angular_second_moment",
+    "contrast",
+    "correlation",
+    "joint_variance",
+    "inverse_difference_moment",
+    "sum_average",
+    "sum_variance",
+    "sum_entropy",
+    "joint_entropy",
+    "difference_variance",
+    "difference_entropy",
+    "information_correlation_1",
+    "information_correlation_2",
+)
+N_GLCM = len(GLCM)
+HARALICK_COLUMNS = np.array([list(GLCM).index(name) for name in HARALICK])
+# Channel and distance of the pairs, in points. An approximation holds nothing finer than its level, so its distances
+# double with it.
+PAIRS = (
+    *(("original", distance) for distance in (1, 2, 4, 8, 16, 24)),
+    *((name, step << level) for level, name in enumerate(APPROXIMATIONS, start=1) for step in (1, 2, 4)),
+    *((name, 1 << (index // 3)) for index, name in enumerate(DETAILS)),
+)
+CHANNEL_OF_PAIR = np.array([QUANTIZED.index(channel) for channel, _ in PAIRS])
+DISTANCE_OF_PAIR = np.array([distance for _, distance in PAIRS])
+
+
+def statistics_of(channel: str) -> tuple[str, ...]:
+    """Name the statistics over the 4 directions that a channel is described by."""
+    return ("mean", "range") if channel == "original" else ("mean",)
+
+
+def list_features() -> Iterator[Feature]:
+    """Yield Haralick's 13 features of each pair and statistic."""
+    for channel, distance in PAIRS:
+        for statistic in statistics_of(channel):
+            for name in HARALICK:
+                yield Feature(
+                    name=f"glcm_{name}.{channel}.d{distance}.{statistic}",
+                    kind="texture",
+                    family="glcm",
+                    unit="1",
+                    formula=f"{statistic} over 4 directions of {GLCM[name]}; {channel}, {N_BINS} levels, "
+                    f"pairs {distance} points apart",
+                    reference="Haralick, Shanmugam, Dinstein 1973; Wei et al. 1997",
+                )
+
+
+def compute(context: Context) -> NDArray[np.float32]:
+    """Mean and range over the directions, pair by pair."""
+    found = {name: np.zeros((len(context.row), len(PAIRS), len(HARALICK))) for name in ("mean", "range")}
+    describe_pairs(context.channels.levels, found["mean"], found["range"])
+    columns = [
+        found[statistic][:, pair]
+        for pair, (channel, _) in enumerate(PAIRS)
+        for statistic in statistics_of(channel)
+    ]
+    return to_columns(np.concatenate(columns, axis=1))
+
+
+@kernel
+def haralick(
+    levels: NDArray[np.uint16],
+    distance: int,
+    table: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    spread: NDArray[np.float64],
+) -> None:
+    """Mean and range over 4 directions of the features of `HARALICK` at one distance."""
+    found = np.zeros((4, N_GLCM))
+    chosen = np.zeros((4, HARALICK_COLUMNS.size))
+    pair_features(levels, N_BINS, distance, table, found)
+    for f in range(HARALICK_COLUMNS.size):
+        for direction in range(4):
+            chosen[direction, f] = found[direction, HARALICK_COLUMNS[f]]
+        spread[f] = chosen[:, f].max() - chosen[:, f].min()
+    average_directions(chosen, mean)
+
+
+@kernel
+def describe_pairs(
+    levels: NDArray[np.uint16], mean: NDArray[np.float64], spread: NDArray[np.float64]
+) -> None:
+    """Fill mean and range of the pairs of each candidate: (candidate, pair, feature)."""
+    table = n_log_n_table(2 * SIDE * SIDE + 1)
+    for k in range(len(levels)):
+        for p in range(CHANNEL_OF_PAIR.size):
+            haralick(levels[k, CHANNEL_OF_PAIR[p]], DISTANCE_OF_PAIR[p], table, mean[k, p], spread[k, p])
+
+
+COOCCURRENCE = Family(tuple(list_features()), compute)

@@ -1,0 +1,97 @@
+"""Place in the lung (12 features).
+
+A candidate belongs to the lung field it lies in, else to the one on its side of the midline. The lung's frame is
+the box of its field; where a field is missing, the thorax's half, then the image's half, stands in.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.features.context import Context
+from overread.features.context.maps import at_nearest_pixel
+from overread.features.context.rays import area_mean
+from overread.features.family import Family, describe_features, stack_columns
+
+__all__ = ["LUNG"]
+
+# The hilum lies at the medial border, a little above half of the lung's height. These places are chosen by eye.
+HILUM_HEIGHT = 0.45
+# Nipples: about three quarters down, a little lateral of the middle.
+NIPPLE_HEIGHT = 0.75
+NIPPLE_SIDE = 0.55
+NIPPLE_SPREAD = 0.15
+POSITION_LIMITS = (-0.5, 1.5)
+
+FEATURES = describe_features(
+    "lung",
+    "Shiraishi et al. 2006, doi:10.1118/1.2208739 (position in the lung); van Ginneken et al. 2001, "
+    "doi:10.1109/42.974918 (anatomy in chest radiographs)",
+    [
+        ("inside", "1", "share of the outline inside the lung fields"),
+        ("depth", "mm", "distance to the lungs' border, positive inside, -60..60"),
+        ("relative_depth", "1", "depth / sqrt(area of the lung / pi)"),
+        ("height", "1", "0 at the lung's top, 1 at its bottom, cut to -0.5..1.5"),
+        ("laterality", "1", "0 at the lung's medial side, 1 at its lateral side, cut to -0.5..1.5"),
+        ("side", "1", "-1 in the left lung field of the image, +1 in the right one"),
+        ("mediastinum_distance", "mm", "distance to the mediastinum, negative inside, -60..60"),
+        (
+            "hilum_distance",
+            "1",
+            "distance to the point at 0.45 of the lung's height on its medial side / height",
+        ),
+        ("apex_distance", "mm", "rows below the lung's top"),
+        ("base_distance", "mm", "rows above the lung's bottom"),
+        ("midline_distance", "mm", "columns from the midline between the lungs"),
+        (
+            "nipple_zone",
+            "1",
+            "exp(-((height - 0.75)^2 + (laterality - 0.55)^2) / (2 * 0.15^2)), where nipples project",
+        ),
+    ],
+)
+
+
+def compute(context: Context) -> NDArray[np.float32]:
+    """Place of each candidate."""
+    maps, mm = context.maps, context.mm
+    column, row = context.column, context.row
+    right = in_right_lung(context)
+    frame = {
+        name: np.where(right, getattr(maps.lung_frames[1], name), getattr(maps.lung_frames[0], name))
+        for name in ("top", "bottom", "medial", "lateral", "area", "height", "width")
+    }
+    depth = -maps.lung_border.signed_distance(column, row, mm_per_px=mm)
+    height = np.clip((row - frame["top"]) / frame["height"], *POSITION_LIMITS)
+    outwards = np.where(right, 1.0, -1.0)
+    laterality = np.clip((column - frame["medial"]) * outwards / frame["width"], *POSITION_LIMITS)
+    hilum_row = frame["top"] + HILUM_HEIGHT * frame["height"]
+    off_nipple = (height - NIPPLE_HEIGHT) ** 2 + (laterality - NIPPLE_SIDE) ** 2
+    values = {
+        "inside": area_mean(context.in_lung.astype(np.float32), context.inside),
+        "depth": depth,
+        "relative_depth": depth / (np.sqrt(frame["area"] / np.pi) * mm),
+        "height": height,
+        "laterality": laterality,
+        "side": outwards,
+        "mediastinum_distance": maps.mediastinum_border.signed_distance(column, row, mm_per_px=mm),
+        "hilum_distance": np.hypot(column - frame["medial"], row - hilum_row) / frame["height"],
+        "apex_distance": (row - frame["top"]) * mm,
+        "base_distance": (frame["bottom"] - row) * mm,
+        "midline_distance": np.abs(column - maps.midline) * mm,
+        "nipple_zone": np.exp(-off_nipple / (2.0 * NIPPLE_SPREAD**2)),
+    }
+    return stack_columns(FEATURES, values, context.n_candidates)
+
+
+def in_right_lung(context: Context) -> NDArray[np.bool_]:
+    """Whether a candidate belongs to the lung field on the right of the image."""
+    anatomy, column, row = context.anatomy, context.column, context.row
+    left = at_nearest_pixel(anatomy.left_lung, column, row)
+    right = at_nearest_pixel(anatomy.right_lung, column, row)
+    decided: NDArray[np.bool_] = np.where(left == right, column > context.maps.midline, right)
+    return decided
+
+
+LUNG = Family(FEATURES, compute)

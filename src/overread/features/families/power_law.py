@@ -1,0 +1,159 @@
+"""The power law of a patch's spectrum."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.features.context import Context
+from overread.features.context.patches import SIDE, copy_centre
+from overread.features.family import Family, Feature, to_columns
+from overread.images.radiograph import GRID_MM
+from overread.kernel import kernel
+
+__all__ = ["POWER_FLOOR", "POWER_LAW", "fit_line"]
+
+FFT_SIDE = 64
+# Rings of the spectrum that are fitted: the first ones hold the window, the last ones corners only.
+FIRST_RING = 2
+N_RINGS = 30
+# Added to what a logarithm is taken of; grey levels run from about 0 to 1.
+POWER_FLOOR = 1e-12
+FORMULAS = {
+    "exponent": f"b of P(f) = c f^-b, least squares in log-log over {N_RINGS} radial bins",
+    "level": "log10 of c f^-b at f = 0.1 cycles/mm",
+    "residual": "root mean square of log10 P(f) - log10 c f^-b",
+}
+
+
+def compute(context: Context) -> NDArray[np.float32]:
+    """Power law of each candidate's patch."""
+    out = np.zeros((len(context.row), len(FORMULAS)))
+    describe_patches(context.patches, 1.0 / GRID_MM, out)
+    return to_columns(out)
+
+
+@kernel
+def transform_columns(
+    real: NDArray[np.float64],
+    imaginary: NDArray[np.float64],
+    cosine: NDArray[np.float64],
+    sine: NDArray[np.float64],
+) -> None:
+    """Radix-2 Fourier transform of every column of a 64-row array, in place."""
+    n = FFT_SIDE
+    j = 0
+    for i in range(1, n):
+        bit = n >> 1
+        while j & bit:
+            j ^= bit
+            bit >>= 1
+        j |= bit
+        if i < j:
+            for x in range(n):
+                real[i, x], real[j, x] = real[j, x], real[i, x]
+                imaginary[i, x], imaginary[j, x] = imaginary[j, x], imaginary[i, x]
+    length = 2
+    while length <= n:
+        half = length // 2
+        for start in range(0, n, length):
+            for k in range(half):
+                c = cosine[k * (n // length)]
+                s = sine[k * (n // length)]
+                upper, lower = start + k, start + k + half
+                for x in range(n):
+                    turned = c * real[lower, x] + s * imaginary[lower, x]
+                    other = c * imaginary[lower, x] - s * real[lower, x]
+                    real[lower, x] = real[upper, x] - turned
+                    imaginary[lower, x] = imaginary[upper, x] - other
+                    real[upper, x] += turned
+                    imaginary[upper, x] += other
+        length *= 2
+
+
+@kernel
+def fit_line(x: NDArray[np.float64], y: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """Least-squares slope, intercept and root mean square residual."""
+    n = x.size
+    mean_x = x.sum() / n
+    mean_y = y.sum() / n
+    xx = xy = 0.0
+    for i in range(n):
+        xx += (x[i] - mean_x) ** 2
+        xy += (x[i] - mean_x) * (y[i] - mean_y)
+    out[0] = xy / xx
+    out[1] = mean_y - out[0] * mean_x
+    square = 0.0
+    for i in range(n):
+        square += (y[i] - out[1] - out[0] * x[i]) ** 2
+    out[2] = math.sqrt(square / n)
+
+
+@kernel
+def power_law(source: NDArray[np.float32], cycles_per_mm: float, out: NDArray[np.float64]) -> None:
+    """Exponent, level at 0.1 cycles/mm and residual of the power law that fits the radial power spectrum."""
+    n = FFT_SIDE
+    cosine = np.cos(2.0 * np.pi * np.arange(n // 2) / n)
+    sine = np.sin(2.0 * np.pi * np.arange(n // 2) / n)
+    window = 0.5 - 0.5 * np.cos(2.0 * np.pi * (np.arange(SIDE) + 1.0) / (SIDE + 1.0))
+    total = 0.0
+    for y in range(SIDE):
+        for x in range(SIDE):
+            total += source[y, x]
+    mean = total / (SIDE * SIDE)
+    real = np.zeros((n, n))
+    imaginary = np.zeros((n, n))
+    for y in range(SIDE):
+        for x in range(SIDE):
+            real[y, x] = (source[y, x] - mean) * window[y] * window[x]
+    transform_columns(real, imaginary, cosine, sine)
+    real = real.T.copy()
+    imaginary = imaginary.T.copy()
+    transform_columns(real, imaginary, cosine, sine)
+    power = np.zeros(n)
+    counts = np.zeros(n)
+    for y in range(n):
+        v = y if y < n // 2 else y - n
+        for x in range(n):
+            u = x if x < n // 2 else x - n
+            ring = int(math.sqrt(float(u * u + v * v)) + 0.5)
+            power[ring] += real[y, x] ** 2 + imaginary[y, x] ** 2
+            counts[ring] += 1.0
+    log_frequency = np.empty(N_RINGS)
+    log_power = np.empty(N_RINGS)
+    for k in range(N_RINGS):
+        ring = k + FIRST_RING
+        log_frequency[k] = math.log10(ring * cycles_per_mm / n)
+        log_power[k] = math.log10(power[ring] / counts[ring] + POWER_FLOOR)
+    found = np.empty(3)
+    fit_line(log_frequency, log_power, found)
+    out[0] = -found[0]
+    out[1] = found[1] - found[0]
+    out[2] = found[2]
+
+
+@kernel
+def describe_patches(patches: NDArray[np.float32], cycles_per_mm: float, out: NDArray[np.float64]) -> None:
+    """Fill exponent, level and residual of each patch."""
+    source = np.empty((SIDE, SIDE), np.float32)
+    for k in range(len(patches)):
+        copy_centre(patches[k], source)
+        power_law(source, cycles_per_mm, out[k])
+
+
+POWER_LAW = Family(
+    tuple(
+        Feature(
+            f"power_law_{name}",
+            "texture",
+            "power_law",
+            "1",
+            formula,
+            "Burgess, Jacobson, Judy 2001; Båth et al. 2005",
+        )
+        for name, formula in FORMULAS.items()
+    ),
+    compute,
+)

@@ -1,0 +1,214 @@
+"""Spiculation (24 features): angles of the gradient, ridges along rays, gratings in angle, the margin's band.
+
+Zones: core rho < 0.7, margin 0.7..1.3, surround 1.3..2.5, with rho in units of the outline's radius along each ray.
+phi: angle between the gradient, at 1 mm smoothing, and the inward ray; each point weighs |g| times its area.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from overread.features.context import Context
+from overread.features.context.rays import N_ANGLES, RHO, SECOND_RHO, SECOND_STEP_MM, band_mean
+from overread.features.family import EPSILON, Family, describe_features, ratio, stack_columns
+from overread.kernel import kernel
+
+__all__ = ["SPICULATION"]
+
+ZONES = ("core", "margin", "surround")
+ZONE_BORDERS = np.array([0.0, 0.7, 1.3, 2.5])
+ANNULI = {"a1": (1.0, 1.25), "a2": (1.5, 1.75), "a3": (2.0, 2.5)}
+ORDERS = {"low": (3, 5), "middle": (6, 9), "high": (10, 16)}
+# Columns of the gradient's sums: bins of phi, then its parts along and across the ray.
+BINS = 12
+NORMAL, TANGENTIAL = BINS, BINS + 1
+# Sums of the gradient below this are rounding.
+WEIGHTLESS = 1e-9
+# Energies below this are not told from none, as in family blob.
+ENERGY_FLOOR = 1e-3
+
+FEATURES = describe_features(
+    "spiculation",
+    "Huo et al. 1995, doi:10.1118/1.597626 (angles of the gradient); Sampat, Whitman, Markey and Bovik "
+    "2006 (spiculation filters); Sahiner et al. 1998, doi:10.1118/1.598228 (rubber band)",
+    [
+        *[
+            row
+            for zone in ZONES
+            for row in (
+                (f"radial.{zone}", "1", f"share of the weight with |phi| < 30 deg, {zone}"),
+                (f"tangential.{zone}", "1", f"share of the weight with 60 <= |phi| < 120 deg, {zone}"),
+                (f"angle_spread.{zone}", "1", f"1 - |weighted mean of exp(i phi)|, phi in 12 bins, {zone}"),
+                (
+                    f"angle_entropy.{zone}",
+                    "1",
+                    f"entropy of the weighted histogram of phi in 12 bins / ln 12, {zone}",
+                ),
+            )
+        ],
+        *[
+            row
+            for annulus, (start, end) in ANNULI.items()
+            for row in (
+                (
+                    f"ridge_energy.{annulus}",
+                    "1",
+                    f"mean over rays of max(e_k, 0) / s, {start} to {end} R",
+                ),
+                (f"ridge_peak.{annulus}", "1", f"largest e_k / (mean |e_k| + 0.001), {start} to {end} R"),
+            )
+        ],
+        *[
+            (
+                f"grating_{name}",
+                "1",
+                f"sqrt(sum over n = {first}..{last} of |A_n|^2) / s, A_n the n-th Fourier coefficient "
+                "in angle of the mean grey level from 1 to 2 R, by area",
+            )
+            for name, (first, last) in ORDERS.items()
+        ],
+        (
+            "rubber_band_depth",
+            "1",
+            "1 - mean over rays of the outline's radius / its largest radius within 5 rays",
+        ),
+        (
+            "rubber_band_turns",
+            "1",
+            "share of rays at which the outline's radius changes its slope by more than R / 10 a ray",
+        ),
+        ("rubber_band_ratio", "1", "mean |dg/dt| / (mean |dg/dr| + mean |dg/dt|) in the margin, by area"),
+    ],
+    symbols={
+        "phi": "phi: angle between the gradient g, at 1 mm smoothing, and the inward ray",
+        "weight": "weight: |g| times area",
+        "weighted": "weight: |g| times area",
+        "core": "core: within 0.7 outline radii",
+        "margin": "margin: 0.7 to 1.3 outline radii",
+        "surround": "surround: 1.3 to 2.5 outline radii",
+        "e_k": "e_k = E_k - median of E over rays, E_k the mean of -d2g/dt2 (1.4 mm)^2 along ray k between these radii",
+        "s": "s: noise of the ring, as in family profile",
+    },
+)
+
+
+@kernel
+def angle_sums(
+    along: NDArray[np.float32],
+    across: NDArray[np.float32],
+    ray_radius: NDArray[np.float64],
+    rho: NDArray[np.float64],
+    borders: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Sum gradient times area over zones: |g| in 12 bins of phi, then |along| and |across|.
+
+    Bin b < 6 holds phi from 30 b to 30 (b + 1) degrees, bin 11 - b the same below 0. A zone reaches from one border
+    to the next, in units of the outline's radius along the ray.
+    """
+    out = np.zeros((along.shape[0], borders.size - 1, TANGENTIAL + 1))
+    tops = np.cos(np.arange(1, 6) * np.pi / 6.0)
+    for c in range(along.shape[0]):
+        for k in range(along.shape[1]):
+            zone = 0
+            for j in range(along.shape[2]):
+                while zone < borders.size - 1 and rho[j] >= borders[zone + 1] * ray_radius[c, k]:
+                    zone += 1
+                if zone == borders.size - 1:
+                    break
+                inwards, sideways = -along[c, k, j], across[c, k, j]
+                magnitude = np.sqrt(inwards * inwards + sideways * sideways)
+                b = 0
+                for top in tops:
+                    b += int(inwards < top * magnitude)
+                if sideways < 0.0:
+                    b = 11 - b
+                out[c, zone, b] += magnitude * rho[j]
+                out[c, zone, NORMAL] += abs(inwards) * rho[j]
+                out[c, zone, TANGENTIAL] += abs(sideways) * rho[j]
+    return out
+
+
+def compute(context: Context) -> NDArray[np.float32]:
+    """Spiculation of each candidate."""
+    sums = gradient_sums(context)
+    values = gradient_angles(sums) | ridges(context) | gratings(context)
+    return stack_columns(FEATURES, values | rubber_band(context, sums), context.n_candidates)
+
+
+def gradient_sums(context: Context) -> NDArray[np.float64]:
+    """Gradient by zone and angle: (candidate, zone, column); see the kernel."""
+    along, across = context.fine_gradient
+    return angle_sums(along, across, context.outlines.ray_radius, RHO, ZONE_BORDERS)
+
+
+def gradient_angles(sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """How the gradient's angles to the inward ray are spread in each zone.
+
+    Without any gradient the shares are 0, the spread and the entropy 1.
+    """
+    middles = np.exp(1j * np.pi / 6.0 * (np.arange(BINS) + 0.5))
+    values: dict[str, NDArray[np.float64]] = {}
+    for index, zone in enumerate(ZONES):
+        bins = sums[:, index, :BINS]
+        total = bins.sum(axis=1)
+        values[f"radial.{zone}"] = share(bins[:, 0] + bins[:, 11], total)
+        values[f"tangential.{zone}"] = share(bins[:, [2, 3, 8, 9]].sum(axis=1), total)
+        values[f"angle_spread.{zone}"] = 1.0 - share(np.abs((bins * middles).sum(axis=1)), total)
+        values[f"angle_entropy.{zone}"] = entropy(bins, total)
+    return values
+
+
+def share(part: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Share of a weight; 0 where there is next to none."""
+    return np.where(total > WEIGHTLESS, part / np.maximum(total, WEIGHTLESS), 0.0)
+
+
+def entropy(histogram: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Entropy of each row over that of equal bins; 1 for an empty row."""
+    p = histogram / np.maximum(total, WEIGHTLESS)[:, None]
+    found = -(p * np.log(np.maximum(p, 1e-300))).sum(axis=1) / np.log(BINS)
+    return np.where(total > WEIGHTLESS, found, 1.0)
+
+
+def ridges(context: Context) -> dict[str, NDArray[np.float64]]:
+    """Bright lines along rays, ring by ring outwards."""
+    ridge = -context.curvature[1] * np.float32(SECOND_STEP_MM**2)
+    noise = context.trend.noise_scale
+    values: dict[str, NDArray[np.float64]] = {}
+    for annulus, (start, end) in ANNULI.items():
+        annulus_rho = slice(np.searchsorted(SECOND_RHO, start), np.searchsorted(SECOND_RHO, end) + 1)
+        energy = ridge[:, :, annulus_rho].mean(axis=2).astype(np.float64)
+        energy -= np.median(energy, axis=1, keepdims=True)
+        values[f"ridge_energy.{annulus}"] = np.maximum(energy, 0.0).mean(axis=1) / noise
+        values[f"ridge_peak.{annulus}"] = energy.max(axis=1) / (np.abs(energy).mean(axis=1) + ENERGY_FLOOR)
+    return values
+
+
+def gratings(context: Context) -> dict[str, NDArray[np.float64]]:
+    """Strength of patterns that repeat n times around the candidate."""
+    ring = band_mean(context.grey, 1.0, 2.0)
+    power = np.abs(np.fft.rfft(ring, axis=1) / N_ANGLES) ** 2
+    noise = context.trend.noise_scale
+    return {
+        f"grating_{name}": np.sqrt(power[:, first : last + 1].sum(axis=1)) / noise
+        for name, (first, last) in ORDERS.items()
+    }
+
+
+def rubber_band(context: Context, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """Look at the outline and its margin, unrolled."""
+    radius = context.outlines.ray_radius
+    widest = ndimage.maximum_filter1d(radius, 11, axis=1, mode="wrap")
+    turn = np.roll(radius, -1, axis=1) - 2.0 * radius + np.roll(radius, 1, axis=1)
+    margin = sums[:, ZONES.index("margin")]
+    normal, tangential = margin[:, NORMAL], margin[:, TANGENTIAL]
+    return {
+        "rubber_band_depth": 1.0 - (radius / widest).mean(axis=1),
+        "rubber_band_turns": (np.abs(turn) > 0.1 + EPSILON).mean(axis=1),
+        "rubber_band_ratio": ratio(tangential, normal + tangential),
+    }
+
+
+SPICULATION = Family(FEATURES, compute)

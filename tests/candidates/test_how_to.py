@@ -1,0 +1,54 @@
+"""The page on adding a finder runs, block after block, and what it adds is found by name."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+from overread.candidates import FINDERS, find_candidates, load_finder
+from radiograph_pictures import all_lung, disc, radiograph, ramp
+
+PAGE = Path(__file__).parents[2] / "docs" / "how_to_add_a_candidate_finder.md"
+
+
+@pytest.fixture(scope="module")
+def page():
+    """The names that the page's blocks define."""
+    module = ModuleType("overread.candidates.tophat_finder")
+    text = PAGE.read_text(encoding="utf-8")
+    blocks = list(re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    assert len(blocks) == 3
+    for block in blocks:
+        line = text.count("\n", 0, block.start(1))
+        exec(compile("\n" * line + block.group(1), str(PAGE), "exec"), vars(module))
+    return module
+
+
+def test_the_page_finds_candidates(page):
+    assert len(page.candidates) == 20
+    assert page.candidates["response"].is_monotonic_decreasing
+
+
+def test_the_finder_of_the_page_is_found_by_its_name(page, monkeypatch):
+    monkeypatch.setitem(sys.modules, page.__name__, page)
+    monkeypatch.setitem(FINDERS, page.entry.name, page.entry)
+    assert load_finder("tophat").version == "1"
+    found = find_candidates(page.radiograph, finder="tophat", limit=20)
+    pd.testing.assert_frame_equal(found, page.candidates)
+
+
+def test_the_finder_of_the_page_finds_a_disc(page):
+    image = radiograph(ramp() + disc(90, 120, 6))
+    first = find_candidates(image, anatomy=all_lung(), finder=page.TopHatFinder()).iloc[0]
+    assert (first["x_mm"], first["y_mm"]) == pytest.approx((90, 120), abs=1)
+
+
+def test_the_page_names_all_finders(page):
+    text = (PAGE.parent / "candidates.md").read_text(encoding="utf-8")
+    for name, entry in FINDERS.items():
+        assert f"| `{name}` | {entry.description} |" in text

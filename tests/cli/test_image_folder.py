@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from overread.cli.image_folder import ImageFile, list_images, parse_spacing
+from overread.errors import TableError, UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [(None, None), ("0.7", (0.7, 0.7)), ("0.143,0.168", (0.143, 0.168))]
+)
+def test_a_spacing_is_one_number_or_two(text, expected):
+    assert parse_spacing(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "nan", "inf", "1,2,3", "a,b", "0.7,"])
+def test_other_spacings_are_refused(text):
+    with pytest.raises(UsageError, match="--mm-per-px is one number above 0 or two with a comma"):
+        parse_spacing(text)
+
+
+def test_files_of_a_folder_have_their_paths_as_ids(tmp_path):
+    (tmp_path / "deep").mkdir()
+    for name in ("b.png", "deep/a.tif"):
+        (tmp_path / name).write_bytes(b"")
+    assert list_images(tmp_path, mm_per_px=0.5) == [
+        ImageFile("b.png", tmp_path / "b.png", (0.5, 0.5)),
+        ImageFile("deep/a.tif", tmp_path / "deep/a.tif", (0.5, 0.5)),
+    ]
+
+
+def test_a_table_of_images_names_them_and_wins_with_its_spacing(tmp_path):
+    rows = "image_id,path,mm_per_px_x,mm_per_px_y\n007,x/a.png,0.1,0.2\n008,b.png,,\n"
+    (tmp_path / "images.csv").write_text(rows)
+    assert list_images(tmp_path, mm_per_px=(0.5, 0.6)) == [
+        ImageFile("007", tmp_path / "x/a.png", (0.1, 0.2)),
+        ImageFile("008", tmp_path / "b.png", (0.5, 0.6)),
+    ]
+
+
+def test_what_cannot_be_listed_is_said(tmp_path):
+    with pytest.raises(UsageError, match="nowhere"):
+        list_images(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="no image in this folder"):
+        list_images(tmp_path)
+    (tmp_path / "images.csv").write_text("image_id\n1\n")
+    with pytest.raises(TableError, match="no column path"):
+        list_images(tmp_path)
+    (tmp_path / "images.csv").write_text("image_id,path\n1,\n")
+    with pytest.raises(TableError, match="has no path"):
+        list_images(tmp_path)

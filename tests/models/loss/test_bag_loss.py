@@ -1,0 +1,61 @@
+"""The loss in the scores: its order of rows, its derivatives by finite differences, its safe curvature."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from overread.models.loss.bag_loss import BagLoss
+from overread.models.loss.pooling import POOLINGS
+
+OFFSETS = np.array([0, 1, 4, 6, 9])
+LABELS = np.array([0.25, 0.5, 0.0, 1.0])
+WEIGHTS = np.array([1.0, 2.0, 0.5, 1.5])
+
+every_pooling = pytest.mark.parametrize("pooling", list(POOLINGS))
+
+
+def build(pooling):
+    return BagLoss.build(OFFSETS, LABELS, WEIGHTS, POOLINGS[pooling])
+
+
+def slopes(loss, z):
+    residual = np.empty(loss.n_rows)
+    loss.value(z, residual)
+    return residual
+
+
+@every_pooling
+def test_rows_that_stand_alone_come_first(pooling):
+    loss = build(pooling)
+    alone = [0, 4, 5] if pooling.startswith("noisy_or") else [0]
+    assert loss.order[: loss.n_plain].tolist() == alone
+    assert sorted(loss.order.tolist()) == list(range(9))
+    assert np.diff(loss.offsets).tolist() == ([3, 3] if len(alone) == 3 else [3, 2, 3])
+    assert loss.is_convex == (pooling == "mean")
+
+
+@every_pooling
+def test_residual_and_curvature_by_finite_differences(pooling):
+    loss, h = build(pooling), 1e-5
+    z = np.random.default_rng(0).normal(size=9)
+    units = np.eye(9) * h
+    value = np.array([loss.value(z + e, np.empty(9)) - loss.value(z - e, np.empty(9)) for e in units]) / (
+        2 * h
+    )
+    np.testing.assert_allclose(slopes(loss, z), value, atol=1e-8)
+    numeric = np.array([slopes(loss, z + e) - slopes(loss, z - e) for e in units]) / (2 * h)
+    n = loss.n_plain
+    found = np.zeros((9, 9))
+    found[range(n), range(n)] = loss.plain_curvature(z)
+    found[n:, n:] = loss.bag_curvature(z).times(np.eye(9 - n), loss.offsets)
+    np.testing.assert_allclose(found, numeric, atol=1e-8)
+
+
+@every_pooling
+def test_the_safe_curvature_is_positive_semidefinite(pooling):
+    loss = build(pooling)
+    for seed in range(20):
+        z = 3 * np.random.default_rng(seed).normal(size=9)
+        safe = loss.bag_curvature(z, safe=1.0).times(np.eye(9 - loss.n_plain), loss.offsets)
+        assert np.linalg.eigvalsh(safe).min() >= -1e-12

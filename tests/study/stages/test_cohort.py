@@ -1,0 +1,86 @@
+"""The shared cohort, its folds without shared patients, and views that hide how a choice was made."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.study.settings import parse_settings
+from overread.study.stages.cohort import COHORT, FOLDS, chosen_view
+from overread.truth import candidate_hits
+from study_chain import Chain, call_alone
+
+
+def test_images_that_were_given_up_are_in_no_table(chain: Chain) -> None:
+    facts = chain.load("tables/image_facts.parquet").query("image_id != 'case 007'")
+    values = chain.values(COHORT) | {"tables/image_facts.parquet": facts}
+    candidates = values["tables/candidates.parquet"]
+    values["tables/candidates.parquet"] = candidates[candidates["image_id"] != "case 007"]
+    cohort = call_alone(COHORT, values, chain.settings)
+    for name in ("images", "readings", "marks", "truth", "candidates"):
+        assert "case 007" not in set(getattr(cohort, name)["image_id"])
+        assert set(getattr(cohort, name)["image_id"]) <= set(facts["image_id"])
+    assert len(cohort.images) == 35
+
+
+def test_the_reading_range_is_that_of_the_whole_study(chain: Chain) -> None:
+    readings = chain.load("tables/readings.parquet")
+    per_image = readings.groupby("image_id").size()
+    most = per_image[per_image == per_image.max()].index
+    facts = chain.load("tables/image_facts.parquet")
+    values = chain.values(COHORT)
+    values["tables/image_facts.parquet"] = facts[~facts["image_id"].isin(most)]
+    assert call_alone(COHORT, values, chain.settings).n_max == per_image.max()
+
+
+def test_hits_are_those_of_the_rule(chain: Chain) -> None:
+    for hits in ({}, {"rule": "distance", "max_distance_mm": 3.0}):
+        settings = parse_settings({"hits": hits})
+        cohort = call_alone(COHORT, chain.values(COHORT), settings)
+        expected = candidate_hits(cohort.candidates, cohort.truth, settings.hits.hit_rule())
+        pd.testing.assert_frame_equal(cohort.hits, expected)
+        assert cohort.rule == settings.hits.hit_rule()
+
+
+def test_folds_are_a_partition_and_share_no_patient(chain: Chain) -> None:
+    folds = chain.load("folds")
+    merged = chain.load("cohort").split("training", "validation")
+    own = chain.inputs.images.set_index("image_id")["patient_id"]
+    held_out = [fold.held_out.images["image_id"] for fold in folds]
+    assert len(folds) == chain.settings.models.folds
+    assert sorted(np.concatenate(held_out)) == sorted(merged.images["image_id"])
+    for fold in folds:
+        assert set(own[fold.held_out.images["image_id"]]).isdisjoint(own[fold.rest.images["image_id"]])
+        both = {*fold.held_out.images["image_id"], *fold.rest.images["image_id"]}
+        assert both == set(merged.images["image_id"])
+    patients = [set(own[ids]) for ids in held_out]
+    assert all(one.isdisjoint(other) for one, other in combinations(patients, 2))
+
+
+def test_no_test_image_is_in_a_fold(chain: Chain) -> None:
+    test = set(chain.load("cohort").split("test").images["image_id"])
+    for fold in chain.load("folds"):
+        for split in (fold.held_out, fold.rest):
+            for name in ("images", "readings", "marks", "truth", "candidates"):
+                assert test.isdisjoint(getattr(split, name)["image_id"])
+
+
+def test_there_are_no_more_folds_than_patients(chain: Chain) -> None:
+    merged = chain.load("cohort").split("training", "validation")
+    settings = parse_settings({"models": {"folds": 100}, "seed": 3})
+    folds = call_alone(FOLDS, {"cohort": chain.load("cohort")}, settings)
+    assert len(folds) == merged.images["patient_id"].nunique()
+    assert {fold.held_out.images["patient_id"].nunique() for fold in folds} == {1}
+
+
+@pytest.mark.parametrize("model", ["soft", "b1"])
+def test_how_a_setting_was_chosen_does_not_matter_to_its_readers(chain: Chain, model: str) -> None:
+    view, tuned = chosen_view(model), chain.load(f"tuning/{model}.json")
+    parameters = call_alone(view, {f"tuning/{model}.json": tuned}, chain.settings)
+    other = call_alone(view, {f"tuning/{model}.json": {**tuned, "table": {}}}, chain.settings)
+    assert parameters == other == tuned["parameters"]
+    assert view.key is not None
+    assert view.key(parameters) == view.key(other)

@@ -1,0 +1,189 @@
+"""Images become shards, shards become tables; what was done is not done again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.errors import InvalidInputError, LeakageError, TableError
+from overread.study.stages.images import (
+    COLUMNS_AT_ONCE,
+    QUARANTINED,
+    Shards,
+    gather_stage,
+    images_stage,
+    join_columns,
+    refuse_shared_pixels,
+    shards_view,
+)
+from overread.study.store.manifest import shard_file
+from overread.study.store.run_folder import RunFolder
+from overread.study.store.shard import Shard, decode_shard
+from overread.tables.column_table import open_columns
+from study_chain import Chain, call_alone, make_workshop
+from study_stand_in import FEATURES
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    made = RunFolder(tmp_path / "run")
+    made.prepare()
+    return made
+
+
+def first_images(chain: Chain, n_images: int) -> dict[str, object]:
+    """What the stage of the images reads, of a smaller study."""
+    return {
+        "input/images": chain.inputs.images.head(n_images),
+        "input/folder": chain.study,
+        "tables/images.parquet": chain.load("tables/images.parquet").head(n_images),
+    }
+
+
+class TestWorkOnImages:
+    def test_it_is_done_once(self, chain: Chain, folder: RunFolder, tmp_path: Path) -> None:
+        calls = tmp_path / "calls"
+        stage = images_stage(make_workshop(folder, calls=str(calls)), own_candidates=False)
+        values = first_images(chain, 4)
+        assert call_alone(stage, values, chain.settings)
+        assert not call_alone(stage, values, chain.settings)
+        assert len(calls.read_text().splitlines()) == 2 * 4
+        assert call_alone(stage, first_images(chain, 5), chain.settings)
+        assert len(calls.read_text().splitlines()) == 2 * 5
+        assert len(list(folder.path("shards").iterdir())) == 5
+
+    def test_own_candidates_are_not_looked_for(self, chain: Chain, folder: RunFolder, tmp_path: Path) -> None:
+        calls = tmp_path / "calls"
+        stage = images_stage(make_workshop(folder, calls=str(calls)), own_candidates=True)
+        own = chain.load("tables/candidates.parquet")
+        own = own[own["image_id"] != "case 001"]
+        call_alone(stage, first_images(chain, 3) | {"input/candidates": own}, chain.settings)
+        assert {line.split()[0] for line in calls.read_text().splitlines()} == {"features"}
+        for image_id in ("case 000", "case 001", "case 002"):
+            shard = decode_shard(folder.path(shard_file(image_id)).read_bytes())
+            expected = own.loc[own["image_id"] == image_id, "candidate_id"].tolist()
+            assert shard.candidates["candidate_id"].tolist() == expected
+
+    def test_a_bad_image_is_quarantined(self, chain: Chain, folder: RunFolder, tmp_path: Path) -> None:
+        study = tmp_path / "study"
+        (study / "images").mkdir(parents=True)
+        for number in (0, 1):
+            name = f"images/{number:03d}.png"
+            (study / name).write_bytes((chain.study / name).read_bytes() if number else b"nothing")
+        stage = images_stage(make_workshop(folder), own_candidates=False)
+        call_alone(stage, first_images(chain, 2) | {"input/folder": study}, chain.settings)
+        manifest = {"manifest.json": pd.read_json(folder.path("manifest.json"), typ="series").to_dict()}
+        (lost,) = call_alone(QUARANTINED, manifest, chain.settings)
+        assert (lost["image_id"], lost["kind"]) == ("case 000", "image")
+        assert "000.png" not in lost["reason"]
+        shards = call_alone(shards_view(folder), manifest, chain.settings)
+        assert [image_id for image_id, _ in shards] == ["case 001"]
+        (study / "images/001.png").write_bytes(b"nothing either")
+        with pytest.raises(InvalidInputError, match="not one of 2 images"):
+            call_alone(stage, first_images(chain, 2) | {"input/folder": study}, chain.settings)
+
+    def test_the_same_file_in_two_splits_is_refused_before_any_work(
+        self, chain: Chain, folder: RunFolder, tmp_path: Path
+    ) -> None:
+        calls = tmp_path / "calls"
+        values = first_images(chain, 3)
+        values["input/images"] = chain.inputs.images.head(3).assign(path="images/000.png")
+        values["tables/images.parquet"] = (
+            chain.load("tables/images.parquet")
+            .head(3)
+            .assign(patient_id=["P1", "P2", "P3"], split=["training", "test", "test"])
+        )
+        stage = images_stage(make_workshop(folder, calls=str(calls)), own_candidates=False)
+        with pytest.raises(LeakageError, match="identical pixels"):
+            call_alone(stage, values, chain.settings)
+        assert not calls.exists()
+
+
+class TestGathering:
+    def test_rows_are_those_of_the_shards(self, chain: Chain) -> None:
+        candidates, store = chain.load("tables/candidates.parquet"), chain.load("features.npy")
+        assert chain.load("feature_names.json") == list(FEATURES)
+        matrix = np.load(chain.folder.path("features.npy"))
+        assert matrix.dtype == np.float32
+        assert store.shape == matrix.shape == (len(candidates), len(FEATURES))
+        row = 0
+        for image_id in chain.inputs.images["image_id"]:
+            shard = decode_shard(chain.folder.path(shard_file(image_id)).read_bytes())
+            rows = slice(row, row + len(shard.candidates))
+            assert np.array_equal(matrix[rows], shard.features)
+            assert candidates.iloc[rows]["candidate_id"].tolist() == shard.candidates["candidate_id"].tolist()
+            assert set(candidates.iloc[rows]["image_id"]) <= {image_id}
+            row = rows.stop
+        assert row == len(candidates)
+
+    def test_an_image_with_other_features(self, chain: Chain) -> None:
+        shards = list(chain.load("shards"))[:2]
+        other = Shard(shards[1][1].candidates, shards[1][1].features, FEATURES[::-1], shards[1][1].facts)
+        with pytest.raises(InvalidInputError, match="'case 001' has other features"):
+            chain.call("candidates", shards=[shards[0], ("case 001", other)])
+
+    def test_the_same_pixels_in_two_splits(self, chain: Chain) -> None:
+        images = chain.load("tables/images.parquet")
+        part = images.groupby("split")["image_id"].first()
+        hashes = dict.fromkeys(images["image_id"]) | {part["training"]: "same", part["test"]: "same"}
+        with pytest.raises(LeakageError, match="identical pixels"):
+            refuse_shared_pixels(images, hashes)
+        refuse_shared_pixels(images, {name: name for name in images["image_id"]})
+
+    def test_shards_change_with_their_bytes(self, chain: Chain) -> None:
+        view = shards_view(chain.folder)
+        one, two = (Shards(chain.folder, {"a": digest}) for digest in ("x", "y"))
+        assert view.key is not None
+        assert view.key(one) != view.key(two)
+
+    @pytest.mark.parametrize("n_columns", [1, COLUMNS_AT_ONCE, COLUMNS_AT_ONCE + 3])
+    def test_columns_of_blocks(self, n_columns: int) -> None:
+        random = np.random.default_rng(0)
+        blocks = [random.normal(size=(n_rows, n_columns)).astype(np.float32) for n_rows in (3, 0, 5)]
+        found = np.column_stack(list(join_columns(blocks, n_columns)))
+        assert np.array_equal(found, np.concatenate(blocks))
+
+
+class TestOwnTables:
+    @pytest.fixture
+    def own(self, tmp_path: Path) -> dict[str, object]:
+        random = np.random.default_rng(1)
+        keys = pd.DataFrame({"image_id": ["a", "a", "b"], "candidate_id": ["1", "2", "1"]}, dtype="str")
+        features = pd.concat(
+            [keys, pd.DataFrame(random.normal(size=(3, 2)), columns=["f", "g"])], axis=1
+        ).iloc[[2, 0, 1]]
+        features.to_parquet(tmp_path / "own.parquet", index=False)
+        return {
+            "input/candidates": keys.assign(x_mm=1.0, y_mm=1.0, radius_mm=1.0, response=0.0),
+            "input/features": open_columns(tmp_path / "own.parquet", "features"),
+            "tables/images.parquet": pd.DataFrame({"image_id": ["a", "b"]}, dtype="str"),
+            "frame": features,
+        }
+
+    def call(self, own: dict[str, object], chain: Chain) -> dict[str, object]:
+        made = dict(call_alone(gather_stage(own_features=True), own, chain.settings))
+        made["features.npy"] = b"".join(made["features.npy"])
+        return made
+
+    def test_rows_are_put_into_the_order_of_the_candidates(self, own, chain, tmp_path) -> None:
+        made = self.call(own, chain)
+        (tmp_path / "f.npy").write_bytes(made["features.npy"])
+        matrix = np.load(tmp_path / "f.npy")
+        expected = own["input/candidates"].merge(own["frame"], on=["image_id", "candidate_id"])[["f", "g"]]
+        assert matrix.dtype == np.float64
+        assert np.array_equal(matrix, expected)
+        assert made["feature_names.json"] == ["f", "g"]
+
+    def test_rows_without_a_candidate_are_left_out(self, own, chain, tmp_path) -> None:
+        own["input/candidates"] = own["input/candidates"].iloc[[2]]
+        (tmp_path / "f.npy").write_bytes(self.call(own, chain)["features.npy"])
+        assert np.array_equal(np.load(tmp_path / "f.npy"), own["frame"].iloc[[0]][["f", "g"]])
+
+    def test_a_candidate_without_a_row(self, own, chain) -> None:
+        stranger = own["input/candidates"].iloc[[0]].assign(candidate_id="9")
+        own["input/candidates"] = pd.concat([own["input/candidates"], stranger], ignore_index=True)
+        with pytest.raises(TableError, match="no row for candidate '9' of image 'a'"):
+            self.call(own, chain)

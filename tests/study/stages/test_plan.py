@@ -1,0 +1,93 @@
+"""Which stages a run has, and that they share what they read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from overread.study.inputs import read_inputs
+from overread.study.models import DEFAULT_MODELS
+from overread.study.pipeline import PipelineSpec
+from overread.study.settings import Settings, parse_settings
+from overread.study.stages.images import Workshop
+from overread.study.stages.plan import list_views, plan_stages
+from overread.study.stages.stage import Workspace
+from overread.study.store.run_folder import RunFolder
+from overread.study.workers.executors import SerialExecutor
+from study_chain import Chain, make_workshop, open_chain
+from study_stand_in import spec
+from study_trees import copied
+
+
+def names(chain: Chain, settings: Settings, *, own: bool = False, **brought: object) -> list[str]:
+    inputs = replace(chain.inputs, **brought)
+    pipeline = PipelineSpec() if own else spec()
+    workshop = Workshop(
+        chain.folder, pipeline, lambda: SerialExecutor(pipeline), lambda n: None, lambda text: None
+    )
+    return [stage.name for stage in plan_stages(inputs, settings, workshop)]
+
+
+def test_the_default_run(chain: Chain) -> None:
+    found = names(chain, Settings(), own=True)
+    assert DEFAULT_MODELS == ("soft", "b1", "b2")
+    assert found == [
+        "truth", "split", "images", "candidates",
+        "check_b2", "path_bags", "path_class", "tuning_soft", "tuning_b1", "tuning_b2",
+        "soft", "b1", "b2", "out_of_fold_soft", "out_of_fold_b1", "out_of_fold_b2",
+        "scores", "operating_points", "results", "detector", "pictures", "figures", "report",
+    ]  # fmt: skip
+
+
+def test_one_model_has_its_stages_alone(chain: Chain) -> None:
+    found = names(chain, parse_settings({"models": {"wanted": ["boosted"]}}))
+    assert found == [
+        "truth", "split", "images", "candidates", "tuning_boosted", "boosted", "out_of_fold_boosted",
+        "scores", "operating_points", "results", "pictures", "figures", "report",
+    ]  # fmt: skip
+
+
+def test_a_study_with_own_features_opens_no_image(chain: Chain) -> None:
+    candidates = chain.load("tables/candidates.parquet")
+    found = names(chain, Settings(), own=True, candidates=candidates, features=object())
+    assert "images" not in found
+    assert "candidates" in found
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_detector_needs_the_package_s_own_candidates(chain: Chain, own: bool) -> None:
+    assert ("detector" in names(chain, Settings(), own=own)) is own
+    candidates = chain.load("tables/candidates.parquet")
+    assert "detector" not in names(chain, Settings(), own=own, candidates=candidates)
+
+
+def test_everything_that_is_read_has_a_giver(chain: Chain) -> None:
+    stages = plan_stages(chain.inputs, chain.settings, make_workshop(chain.folder))
+    views = list_views(chain.inputs, chain.settings, chain.folder)
+    given = {*chain.inputs.sources(), "pipeline", *(view.name for view in views)}
+    given |= {name for stage in stages for name in stage.writes}
+    for reader in (*stages, *views):
+        assert set(reader.reads) <= given, reader.name
+
+
+def test_what_is_shared_is_made_once(chain: Chain, tmp_path: Path) -> None:
+    """With all models fitted anew, cohort and folds are still put together once."""
+    study = copied(chain.study, tmp_path / "study", run=True)
+    for record in study.glob("runs/chain/stages/*.json"):
+        if record.stem not in ("truth", "split", "candidates", "results"):
+            record.unlink()
+    again = open_chain(study)
+    made: Counter[str] = Counter()
+
+    def count(view):
+        return replace(view, make=lambda inputs: (made.update([view.name]), view.make(inputs))[1])
+
+    folder = RunFolder(study / "runs/chain")
+    views = [count(view) for view in list_views(again.inputs, again.settings, folder)]
+    workspace = Workspace(folder, again.settings, read_inputs(study, again.settings).sources(), views)
+    done = [stage.name for stage in again.stages.values() if workspace.run(stage)]
+    assert len(done) > 12
+    assert made["cohort"] == made["folds"] == made["matched"] == 1

@@ -1,0 +1,108 @@
+"""Marks become ground truth behind codes, and no patient is in two splits."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.errors import LeakageError, TableError
+from overread.study.settings import parse_settings
+from overread.study.stages.truth import SPLIT, TRUTH, sort_by_code
+from overread.truth import LabelOptions, MergeOptions, merge_marks
+from study_chain import Chain, call_alone
+
+NAMES = ("Smith", "Jones", "Meier", "Weber", "Rossi")
+
+
+@pytest.fixture(scope="module")
+def tables(chain: Chain) -> dict[str, pd.DataFrame]:
+    return {name.split("/")[1].split(".")[0]: table for name, table in chain.call("truth").items()}
+
+
+def test_objects_are_those_of_merging_alone(chain: Chain, tables: dict[str, pd.DataFrame]) -> None:
+    options = MergeOptions(seed=chain.settings.seed)
+    alone = merge_marks(chain.inputs.marks, chain.inputs.readings, options=options, labels=LabelOptions())
+    pd.testing.assert_frame_equal(tables["truth"].drop(columns="mark_ids"), alone.drop(columns="mark_ids"))
+    for coded, own in zip(tables["truth"]["mark_ids"], alone["mark_ids"], strict=True):
+        assert len(coded) == len(own)
+
+
+def test_a_coded_mark_is_where_its_reader_put_it(chain: Chain, tables: dict[str, pd.DataFrame]) -> None:
+    place = ["image_id", "reader_id", "x_mm", "y_mm", "semi_major_mm"]
+    own = chain.inputs.marks.assign(reader_id=chain.inputs.marks["reader_id"].map(chain.inputs.reader_codes))
+    expected = own[place].sort_values(place, ignore_index=True)
+    found = tables["marks"][place].sort_values(place, ignore_index=True)
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+    for row in tables["marks"].itertuples():
+        assert row.mark_id.startswith(f"{row.reader_id}.")
+
+
+def test_members_of_an_object_lie_at_it(tables: dict[str, pd.DataFrame]) -> None:
+    place = tables["marks"].set_index(["image_id", "mark_id"])[["x_mm", "y_mm"]]
+    for row in tables["truth"].itertuples():
+        centre = np.mean([place.loc[(row.image_id, mark)] for mark in row.mark_ids], axis=0)
+        assert np.hypot(*(centre - [row.x_mm, row.y_mm])) < row.semi_major_mm
+
+
+def test_no_name_of_a_reader_is_in_any_table(tables: dict[str, pd.DataFrame]) -> None:
+    for name, table in tables.items():
+        text = table.to_csv()
+        assert not any(reader in text for reader in NAMES), name
+
+
+def test_the_seed_is_the_study_s(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def spy(marks, readings, *, options, labels):
+        seen.append(options.seed)
+        return merge_marks(marks, readings, options=options, labels=labels)
+
+    monkeypatch.setattr("overread.study.stages.truth.merge_marks", spy)
+    call_alone(TRUTH, chain.values(TRUTH), parse_settings({"seed": 77}))
+    assert seen == [77]
+
+
+def test_without_two_readers_of_one_mind_there_is_nothing_to_learn(chain: Chain) -> None:
+    marks = chain.inputs.marks
+    with pytest.raises(TableError, match="no two readers marked the same object"):
+        chain.call("truth", **{"input/marks": marks[marks["reader_id"] == "Smith"]})
+
+
+def test_codes_are_sorted_by_number() -> None:
+    table = pd.DataFrame({"reader_id": ["R10", "R2", "R1"], "n": [1, 2, 3]})
+    assert sort_by_code(table, "reader_id")["n"].tolist() == [3, 2, 1]
+
+
+def test_splits_share_no_patient(chain: Chain) -> None:
+    (images,) = chain.call("split").values()
+    own = chain.inputs.images.set_index("image_id")["patient_id"]
+    patients = [set(own[rows["image_id"]]) for _, rows in images.groupby("split")]
+    assert len(patients) == 3
+    assert all(one.isdisjoint(other) for one, other in combinations(patients, 2))
+    assert images["image_id"].tolist() == chain.inputs.images["image_id"].tolist()
+    assert not images["patient_id"].str.contains("patient").any()
+    assert images["patient_id"].nunique() == own.nunique()
+
+
+def test_the_study_s_own_split_is_kept_and_the_truth_not_looked_at(chain: Chain) -> None:
+    parts = [("training", "validation", "test")[number // 2 % 3] for number in range(36)]
+    given = {"input/images": chain.inputs.images.assign(split=parts)}
+    (images,) = call_alone(SPLIT, given, chain.settings).values()
+    assert images["split"].tolist() == parts
+
+
+def test_a_patient_in_two_splits_is_refused(chain: Chain) -> None:
+    parts = [("training", "validation", "test")[number % 3] for number in range(36)]
+    with pytest.raises(LeakageError):
+        chain.call("split", **{"input/images": chain.inputs.images.assign(split=parts)})
+
+
+def test_another_seed_gives_another_split(chain: Chain) -> None:
+    first, second = (
+        call_alone(SPLIT, chain.values(SPLIT), parse_settings({"seed": seed}))["tables/images.parquet"]
+        for seed in (1, 2)
+    )
+    assert first["split"].tolist() != second["split"].tolist()
