@@ -23,6 +23,7 @@ from overread.froc.merit.figures_of_merit import AfrocCurve
 from overread.froc.merit.obuchowski_rockette import ReaderStudy
 from overread.froc.operating import operating_points
 from overread.froc.reliability import Calibration
+from overread.froc.setting_choice import SettingChoice
 from overread.plots import empty_figure
 
 if TYPE_CHECKING:
@@ -203,6 +204,46 @@ def plot_lambda_choice(choice: LambdaChoice) -> Figure:
         figure, f"Chosen: lambda = {choice.lam:.4g}{normalization}, {choice.n_features} features; {accepted}."
     )
     return figure
+
+
+def plot_setting_choices(choices: Mapping[str, SettingChoice]) -> Figure:
+    """Draw Figure 3 for our rule: out-of-fold sensitivity of every setting against its number of features.
+
+    A bar is one standard error of the paired difference to the best setting. Filled settings are accepted; the diamond
+    is the chosen one, the sparsest of them.
+    """
+    figure, axes_row = new_figure(3.6 * len(choices) + 0.6, 3.6, 1, len(choices), sharey=True, squeeze=False)
+    for axes, (name, choice) in zip(axes_row[0], choices.items(), strict=True):
+        _draw_choice(axes, choice)
+        finish_axes(axes, "features (mean of folds)", "", percent=True)
+        axes.set_title(name, fontsize=10)
+    targets = ", ".join(f"{fp:g}" for fp in next(iter(choices.values())).fp_targets)
+    axes_row[0][0].set_ylabel(f"GT sensitivity, mean over\n{targets} FP per image")
+    caption(
+        figure, "Filled: not told from the best by one standard error (bars). Diamond: chosen, the sparsest."
+    )
+    return figure
+
+
+def _draw_choice(axes: Axes, choice: SettingChoice) -> None:
+    table = choice.table
+    groups = table.groupby("normalization", sort=False) if "normalization" in table else [("", table)]
+    for (name, rows), colour in zip(groups, (RED, BLUE, BLACK), strict=False):
+        part = rows.sort_values("n_features")
+        x, y = part["n_features"], part["sensitivity"]
+        axes.plot(x, y, color=colour, linewidth=0.8, alpha=0.5)
+        axes.errorbar(
+            x, y, yerr=part["difference_error"], fmt="none", ecolor=colour, elinewidth=0.7, alpha=0.4
+        )
+        fill = [colour if accepted else "white" for accepted in part["accepted"]]
+        axes.scatter(
+            x, y, s=18, facecolors=fill, edgecolors=colour, linewidths=0.9, label=str(name), zorder=3
+        )
+    chosen = table.iloc[choice.position]
+    place = [chosen["n_features"]], [chosen["sensitivity"]]
+    axes.scatter(*place, s=90, marker="D", facecolors="none", edgecolors=BLACK, zorder=4)
+    if "normalization" in table:
+        axes.legend(frameon=False, fontsize=8, title="normalization", title_fontsize=8)
 
 
 def log_lambda_axis(axes: Axes) -> None:

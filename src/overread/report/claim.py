@@ -71,7 +71,7 @@ def _fill_data(results: StudyResults) -> dict[int, str]:
 
 
 def _fill_models(results: StudyResults) -> dict[int, str]:
-    study, choice = results.study, results.choice
+    study = results.study
     own = study.own_candidates or study.own_features
     is_linear = not any(isnan(feature.weight) for feature in results.models[0].features)
     filled = {
@@ -82,15 +82,17 @@ def _fill_models(results: StudyResults) -> dict[int, str]:
     if is_linear:
         parts = "weights in section Features" if own else "overread explain shows each feature's part"
         filled[31] = f"linear score: {parts}"
-    if choice is not None:
-        # The model whose penalty was chosen.
-        titles = ", ".join(model.title for model in results.models if "lam" in model.parameters)
+    penalized = [model for model in results.models if "lam" in model.parameters]
+    if penalized:
+        titles = ", ".join(model.title for model in penalized)
         filled |= {
             24: f"{titles}: zero weights, intercept matched to the mean label",
             25: f"{titles}: Newton steps along a path of penalties; settings in settings.json",
-            26: f"lambda {choice.choice.lam:.3g} by the two-interval rule (tolerance {choice.tolerance:g}, "
-            f"gap {choice.max_gap:g})",
         }
+    filled[26] = (
+        "settings of every model by cross-validation over patients of training + validation: the sparsest "
+        f"within {results.models[0].choice.n_standard_errors:g} standard error of the best"
+    )
     return filled
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from overread.froc.plots import plot_calibration, plot_lambda_choice
+from overread.froc.plots import plot_calibration, plot_lambda_choice, plot_setting_choices
 from overread.models.plots import reader_importance_figure
 from overread.report.pictures import Pictures
 from overread.report.results import StudyResults
@@ -27,14 +27,16 @@ def draw_figures(results: StudyResults, pictures: Pictures) -> dict[str, str]:
     Returns
     -------
     dict
-        SVG documents by name: "readers", "marks", "choice", "importance", "calibration".
+        SVG documents by name: "readers", "marks", "choice", "paper_choice", "importance", "calibration".
     """
     drawn = {"readers": _write_svg("readers", lambda: readers_figure(results.readers))}
     if results.examples:
         drawn["marks"] = _write_svg("marks", lambda: _draw_marks(results, pictures))
-    if results.choice is not None:
-        choice = results.choice.choice
-        drawn["choice"] = _write_svg("choice", lambda: plot_lambda_choice(choice))
+    choices = {model.title: model.choice for model in results.models}
+    drawn["choice"] = _write_svg("choice", lambda: plot_setting_choices(choices))
+    if results.paper_choice is not None:
+        paper = results.paper_choice.choice
+        drawn["paper_choice"] = _write_svg("paper_choice", lambda: plot_lambda_choice(paper))
     mixture = find_mixture(results)
     if mixture is not None:
         weights = mixture.reader_importance

@@ -14,7 +14,7 @@ from overread.report.results import Counted, ModelResult
 from overread.reproduce.paper import PAPER_COUNTS, PAPER_LAMBDA, PAPER_MODELS, PaperSet
 from overread.study.cohort import Split
 from overread.study.models import MODELS
-from overread.study.models.soft import choose_penalty
+from overread.study.models.soft import choose_by_paper, fit_path
 from overread.study.run_reader import Run
 from overread.study.settings import Settings
 
@@ -62,12 +62,11 @@ def normalization_rows(run: Run) -> list[NormalizationRow]:
     they are.
     """
     cohort, settings = run.cohort, run.settings
-    training, validation = cohort.split("training"), cohort.split("validation")
     merged = cohort.split("training", "validation")
     rows = []
     for name in settings.soft.normalizations:
-        path = run.model(f"path_{name}")
-        choice = choose_penalty({name: path}, training, validation, settings)
+        path = fit_path(cohort.split("training"), settings, name)
+        choice = choose_by_paper(cohort, settings, {name: path})
         n_features = count_selected(merged, choice.lam, name, settings)
         at_end, end = int(path.n_features_[-1]), float(path.lambdas_[-1])
         for divide, d in ((False, 1), (True, path.n_features_in_)):

@@ -17,7 +17,7 @@ from overread.study.cohort import Split
 from overread.study.models.plug import Fold, StudyModel, Trial, score_linearly
 from overread.study.sections import FpTargets, Fraction, Section
 
-__all__ = ["Soft", "choose_by_paper"]
+__all__ = ["Soft", "choose_by_paper", "fit_path"]
 
 Normalization = Literal["none", "bags", "class"]
 NORMALIZATIONS: tuple[Normalization, ...] = ("bags", "class")
@@ -124,17 +124,20 @@ def make_path(settings: Any, normalization: Any, **grid: Any) -> SoftMILPath:
     )
 
 
-def choose_by_paper(cohort: Any, settings: Any, normalizations: Sequence[str] | None = None) -> LambdaChoice:
+def fit_path(split: Split, settings: Any, normalization: Any) -> SoftMILPath:
+    """Fit a path of the settings' penalties to a split."""
+    soft, bags = settings.soft, split.bags("soft")
+    path = make_path(settings, normalization, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio)
+    return path.fit(bags, bags.labels)
+
+
+def choose_by_paper(
+    cohort: Any, settings: Any, paths: Mapping[str, SoftMILPath] | None = None
+) -> LambdaChoice:
     """Choose penalty and normalization by the paper's rule (section 6.1): paths on training, judged on validation."""
     soft = settings.soft
     training, validation = cohort.split("training"), cohort.split("validation")
-    bags = training.bags("soft")
-    paths = {
-        name: make_path(settings, name, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio).fit(
-            bags, bags.labels
-        )
-        for name in normalizations or soft.normalizations
-    }
+    paths = paths or {name: fit_path(training, settings, name) for name in soft.normalizations}
     training_scores, validation_scores = (
         ScoredSplit(
             split.matching,
