@@ -33,9 +33,8 @@ def test_ratios_are_between_0_and_1():
     percentiles = np.percentile(x, 100 * RANKED_SHARES, axis=1).T
     found = bound_ratios(statistics, percentiles)
     variation = found[:, COLUMN["coefficient_of_variation"]]
-    np.testing.assert_allclose(
-        variation[1:], (x.std(axis=1) / (np.abs(x.mean(axis=1)) + x.std(axis=1)))[1:], rtol=1e-9
-    )
+    expected = 1 / (1 + np.abs(x[1:].mean(axis=1)) / x[1:].std(axis=1))
+    np.testing.assert_allclose(variation[1:], expected, rtol=1e-9)
     assert variation[0] == found[0, COLUMN["quartile_coefficient_of_dispersion"]] == 0.0
     dispersion = found[:, COLUMN["quartile_coefficient_of_dispersion"]]
     assert ((dispersion >= 0) & (dispersion <= 1)).all()
