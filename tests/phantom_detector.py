@@ -16,7 +16,7 @@ from overread.images import GRID_MM, read_image, write_dicom, write_png16
 from overread.models import SoftMILLogisticRegression
 from overread.simulate import CaseLaw
 from overread.simulate.backgrounds import phantom_background
-from overread.simulate.cases import draw_case, inserted_pixels
+from overread.simulate.cases import draw_case, pixels_with_nodules
 from overread.simulate.phantom import phantom
 from overread.study.detector import Detector, OperatingPoint
 
@@ -41,7 +41,7 @@ def train(folder: Path) -> Trained:
     for number in range(3):
         background = phantom_background(phantom(seed=number, mm_per_px=GRID_MM))
         case = draw_case(background, [], CaseLaw(), np.random.default_rng(number), n_nodules=2)
-        pixels = inserted_pixels(background, case.nodules)
+        pixels = pixels_with_nodules(background, case.nodules)
         png.append(write_png16(folder / f"case{number}.png", pixels))
         dicom.append(
             write_dicom(
