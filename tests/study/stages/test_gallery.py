@@ -27,7 +27,7 @@ def test_everything_is_somewhere(chain: Chain, share: float) -> None:
     assert len(gallery.hits) + len(gallery.misses) == golden.sum()
     on_any = np.isin(np.arange(len(scores)), test.hits["candidate_row"])
     assert len(gallery.false_positives) == ((scores >= threshold) & ~on_any).sum()
-    best = {row: -math.inf for row in np.flatnonzero(golden)}
+    best = dict.fromkeys(np.flatnonzero(golden), -math.inf)
     for candidate, gt in zip(test.hits["candidate_row"], test.hits["truth_row"], strict=True):
         if gt in best:
             best[gt] = max(best[gt], scores[candidate])
