@@ -16,6 +16,7 @@ from overread.errors import InvalidInputError
 from overread.models import BoostedBags
 from overread.models.persistence import load, model_bytes, save
 
+
 @pytest.fixture(autouse=True, scope="module")
 def one_thread():
     """Threads that wait for each other make small trees slow where the machine is busy."""
