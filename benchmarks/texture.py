@@ -94,7 +94,7 @@ def ask(process: subprocess.Popen[str], path: Path) -> dict[str, object]:
 
 
 def candidates(n: int, repeats: int) -> Iterator[Row]:
-    """Time the texture features a candidate on an image of the default grid, by family; what they share is apart."""
+    """Time the texture features a candidate on an image of the default grid, by family and what they share."""
     for family in TEXTURE_FAMILIES:
         family.compute(make_context(n))
     before = forget_peak()

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.gap import duality_gap, objective, relative_gap
 from benchmarks.problem import generate, lambda_path
 from benchmarks.reference import solve_path
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
 
 def by_hand(lam):
@@ -39,6 +39,24 @@ def test_gap_is_at_least_the_distance_to_the_minimum():
         gap = duality_gap(X, p, omega, np.array([0.1]), W + dw, b + db)
         assert gap.dual[0] <= best * (1 + 1e-14) <= gap.primal[0]
         assert gap.relative[0] >= relative_gap(gap.primal, np.array([best]))[0] - 1e-14 > 0
+
+
+def test_gap_of_the_elastic_net_on_one_feature():
+    """The minimum over w alone (b = 0 by symmetry) by search; the gap vanishes there and bounds the rest from above."""
+    X, p, omega, _, b = by_hand(0.1)
+    lam, l1_ratio = np.array([0.1]), 0.6
+
+    def value(w):
+        z = X[:, 0] * w
+        return omega @ (np.logaddexp(0, z) - p * z) + 0.1 * (l1_ratio * abs(w) + (1 - l1_ratio) / 2 * w**2)
+
+    best = minimize_scalar(value, bounds=(0.0, 3.0), method="bounded", options={"xatol": 1e-12})
+    gap = duality_gap(X, p, omega, lam, np.array([[best.x]]), b, l1_ratio=l1_ratio)
+    assert gap.primal[0] == pytest.approx(best.fun, rel=1e-14)
+    assert abs(gap.relative[0]) < 1e-12
+    for dw, db in [(0.3, 0.0), (-0.2, 0.1), (0.0, -0.4)]:
+        gap = duality_gap(X, p, omega, lam, np.array([[best.x + dw]]), b + db, l1_ratio=l1_ratio)
+        assert gap.dual[0] <= best.fun * (1 + 1e-14) <= gap.primal[0]
 
 
 def test_reference_is_certified_and_agrees_with_a_general_minimizer():

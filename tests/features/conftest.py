@@ -50,3 +50,11 @@ def texture() -> np.ndarray:
     noise = np.fft.ifft2(np.fft.fft2(rng.normal(size=(200, 220))) / frequency**1.5).real
     # Steps of 2^-12: sums and differences of a few of them are exact in float32.
     return np.round((noise - noise.min()) / np.ptp(noise) * 4096) / 4096
+
+
+@pytest.fixture(scope="session")
+def original(make_context, texture) -> dict[str, float]:
+    """Texture features by name of one candidate on `texture`."""
+    from texture_scenes import CENTRE, NAMES, compute
+
+    return dict(zip(NAMES, compute(make_context(texture, *CENTRE))[0], strict=True))

@@ -90,6 +90,12 @@ def no_anatomy(shape=(SIDE, SIDE)):
     return Anatomy(no, no, no, no, zero, zero, no, {})
 
 
+def region(seed, shape=(23, 31), sigma=1.0):
+    """Smooth noise and a mask with holes, for texture on any array."""
+    rng = np.random.default_rng(seed)
+    return ndimage.gaussian_filter(rng.normal(size=shape), sigma), rng.random(shape) > 0.2
+
+
 @dataclass(frozen=True, eq=False)
 class Scene:
     """What to draw, the anatomy it lies in, and where the candidate is."""

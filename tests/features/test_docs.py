@@ -35,8 +35,5 @@ def test_families_and_their_sizes_are_those_of_the_page():
 
 def test_sizes_of_texture_are_those_of_the_page():
     page = (DOCS / "texture.md").read_text(encoding="utf-8")
-    total = sum(
-        int(size)
-        for size in re.findall(r"\| (\d+) \|$", page.partition("Features of a candidate")[2], re.MULTILINE)
-    )
-    assert total == len(CATALOGUE.kind("texture"))
+    sizes = re.findall(r"\| (\d+) \|$", page.partition("Features of a candidate")[2], re.MULTILINE)
+    assert sum(int(size) for size in sizes) == len(CATALOGUE.kind("texture"))

@@ -91,18 +91,6 @@ def test_wrong_names_and_options(tmp_path):
         write_marks(found, tmp_path / "x", speed=3)
 
 
-def test_plain_tables_are_put_in_order_and_nothing_else(tmp_path):
-    (tmp_path / "marks.csv").write_text(MARKS + "i,r,m,1.5,2.5,3,4,170,n\n")
-    (tmp_path / "readings.csv").write_text("image_id,reader_id,when\ni,r,2020\ni,s,2021\n")
-    for path in (tmp_path, tmp_path / "marks.csv"):
-        found = read_marks(path)
-        assert found.marks.iloc[0].tolist() == ["i", "r", "m", 1.5, 2.5, 4.0, 3.0, 80.0, "n"]
-        assert found.readings["when"].tolist() == ["2020", "2021"]
-        assert found.images["image_id"].tolist() == ["i"]
-    with pytest.raises(FormatError, match="give the folder"):
-        read_marks(tmp_path / "readings.csv", "plain")
-
-
 def test_an_images_table_gives_spacings_and_what_else_is_known(tmp_path):
     path, images = tmp_path / "train.csv", tmp_path / "images.csv"
     path.write_text(VINDR + "a,Mass,8,R2,0,0,10,10\nb,Mass,8,R2,0,0,10,10\n")

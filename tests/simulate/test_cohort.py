@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.errors import InvalidInputError, TableError, UsageError
+from overread.errors import InvalidInputError, UsageError
 from overread.images import read_image, read_source
-from overread.simulate import benchmark, cohort, phantom
-from overread.simulate.backgrounds import background_files, phantom_background
+from overread.simulate import benchmark, cohort
 from overread.simulate.reader_fit import PAPER_LAW
 from overread.simulate.recipes import ANATOMY_BITS, PhantomRecipe
 
@@ -44,16 +43,6 @@ def test_a_phantoms_anatomy_is_known(study):
     assert all(share > 0 for share in shares)
 
 
-def test_a_phantom_becomes_a_background():
-    image = phantom(seed=2, mm_per_px=GRID)
-    background = phantom_background(image)
-    assert background.heart is not None
-    assert not (background.heart & background.lungs).any()
-    assert background.white == 1.0
-    for blob in background.known_blobs:
-        assert image.lungs[int(blob.y_mm / GRID), int(blob.x_mm / GRID)]
-
-
 def test_orders_without_meaning_are_refused(tmp_path):
     with pytest.raises(InvalidInputError):
         cohort(tmp_path / "s", n_images=0)
@@ -64,26 +53,3 @@ def test_orders_without_meaning_are_refused(tmp_path):
     with pytest.raises(UsageError, match="spacings"):
         benchmark("nih-240x3", tmp_path / "s")
     assert not (tmp_path / "s").exists()
-
-
-def test_folders_of_backgrounds_are_checked(tmp_path):
-    with pytest.raises(InvalidInputError, match="no such folder"):
-        background_files(tmp_path / "nowhere")
-    with pytest.raises(InvalidInputError, match="no image file"):
-        background_files(tmp_path)
-    table = tmp_path / "t.csv"
-    table.write_text("name\na.png\n")
-    with pytest.raises(TableError, match="path"):
-        background_files(tmp_path, table)
-    table.write_text("path\na.png\n")
-    with pytest.raises(TableError, match="row 2"):
-        background_files(tmp_path, table)
-    (tmp_path / "a.png").touch()
-    table.write_text("path,mm_per_px_x,mm_per_px_y\na.png,1,one\n")
-    with pytest.raises(TableError, match="numbers above 0"):
-        background_files(tmp_path, table)
-    table.write_text("path,patient_id,mm_per_px_x,mm_per_px_y\na.png,007,0.5,0.6\n")
-    # The patient of a real radiograph is a code, not what the table calls him.
-    assert background_files(tmp_path, table)[0].patient_id == "P00001"
-    assert background_files(tmp_path, table)[0].mm_per_px == (0.5, 0.6)
-    assert background_files(tmp_path)[0].mm_per_px is None

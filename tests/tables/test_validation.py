@@ -9,7 +9,7 @@ import pytest
 from overread.errors import LeakageError, TableError
 from overread.images import spacing
 from overread.tables import validation
-from overread.tables.problems import Problem, raise_for_errors
+from overread.tables.problems import Problem
 from overread.tables.validation import (
     check_images,
     check_marks,
@@ -193,13 +193,6 @@ def test_one_error_names_the_first_few_and_counts_the_others():
     with pytest.raises(TableError, match="and 15 more") as caught:
         validate_marks(many.reset_index(drop=True))
     assert str(caught.value).count("\n") == 5
-
-
-def test_a_problem_reads_as_a_sentence():
-    problem = Problem("marks.csv", 7, "x_mm", "0 is wrong", "give another")
-    assert str(problem) == "marks.csv, row 7, column x_mm: 0 is wrong (give another)"
-    assert str(Problem("marks.csv", None, None, "bad", "mend it")) == "marks.csv: bad (mend it)"
-    assert raise_for_errors([]) == []
 
 
 def test_spacings_that_no_radiograph_has_are_warned_of():

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from overread.errors import UsageError
-
-if TYPE_CHECKING:
-    from overread.simulate.study_folder import Progress
 
 __all__ = ["simulate"]
 
@@ -61,6 +58,7 @@ def simulate(
     """
     from overread import simulate as simulation
     from overread.cli.conventions import check_seed
+    from overread.cli.simulated_run import simulation_progress
 
     if workers < 1 or readers < 1 or (n_images is not None and n_images < 1):
         raise UsageError("--workers, --readers and --n-images are whole numbers from 1")
@@ -69,7 +67,7 @@ def simulate(
             "a frozen --benchmark has its own images, readers, grid and seed: leave those options out"
         )
     where: dict[str, Any] = {"backgrounds": backgrounds, "images_csv": images_csv}
-    with shown_progress() as progress:
+    with simulation_progress() as progress:
         how: dict[str, Any] = {"format": format, "workers": workers, "progress": progress}
         if benchmark is not None:
             simulation.benchmark(benchmark, out, **where, **how)
@@ -77,23 +75,6 @@ def simulate(
             numbers: dict[str, Any] = {"n_readers": readers, "seed": check_seed(seed), "grid_mm": grid_mm}
             simulation.cohort(out, n_images=100 if n_images is None else n_images, **numbers, **where, **how)
     report(out, benchmark, json=json)
-
-
-class shown_progress:  # noqa: N801
-    """Bar on standard error that a call with (done, all) moves."""
-
-    def __enter__(self) -> Progress:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (TextColumn("images"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task("images", total=None)
-        self._bar.start()
-        return lambda done, total: self._bar.update(self._task, completed=done, total=total)
-
-    def __exit__(self, *exception: object) -> None:
-        self._bar.stop()
 
 
 def report(out: Path, benchmark: str | None, *, json: bool) -> None:

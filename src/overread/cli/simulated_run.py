@@ -1,4 +1,4 @@
-"""A simulated study made and run in one go: what ``demo`` and ``reproduce`` share."""
+"""What the commands that simulate share: a bar while images are made, and a study made and run in one go."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from overread.simulate.study_folder import Progress
     from overread.study import RunReport
 
-__all__ = ["run_simulated"]
+__all__ = ["run_simulated", "simulation_progress"]
 
 
 def run_simulated(

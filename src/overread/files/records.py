@@ -80,7 +80,7 @@ def _read(kind: Any, value: Any, place: str) -> Any:
     if origin in (dict, Mapping):
         items = value.items() if isinstance(value, dict) else _refuse(value, "an object", place)
         return {
-            _read_key(arguments[0], name): _read(arguments[1], item, f"{place}.{name}")
+            _read_key(arguments[0], name, f"{place}.{name}"): _read(arguments[1], item, f"{place}.{name}")
             for name, item in items
         }
     return _read_plain(kind, value, place)
@@ -147,8 +147,11 @@ def _read_sequence(origin: Any, arguments: tuple[Any, ...], value: Any, place: s
     return tuple(items) if origin is tuple else items
 
 
-def _read_key(kind: Any, name: str) -> Any:
-    return int(name) if kind is int else name
+def _read_key(kind: Any, name: str, place: str) -> Any:
+    try:
+        return int(name) if kind is int else name
+    except ValueError:
+        return _refuse(name, "a whole number", place)
 
 
 def _read_plain(kind: Any, value: Any, place: str) -> Any:

@@ -44,4 +44,4 @@ CHANCE_SHIFTS: Final = 20
 """Ways to give every image the candidates of another one. Chosen by eye."""
 
 SIZE_BINS_MM: Final = (0.0, 10.0, 15.0, 20.0, 1000.0)
-"""Edges of the strata by lesion size; chosen by eye, 10 and 20 mm being the usual steps of follow-up rules."""
+"""Edges of the strata by lesion size, the last open-ended in practice; chosen by eye."""

@@ -197,5 +197,7 @@ def _weigh_instances(
     instances = np.concatenate([bags.instances, bags.instances[twice]]) if len(twice) else bags.instances
     hard = np.concatenate([soft > 0, np.zeros(len(twice), dtype=bool)]).astype(np.int64)
     weights = np.concatenate([np.where(soft > 0, soft, 1.0) * share, (1.0 - soft[twice]) * share[twice]])
-    # scikit-learn's minimal leaf and penalty are meant for weights of about 1.
+    # scikit-learn's minimal leaf and penalty are meant for weights of about 1. Equal weights become exactly 1, by
+    # way of the largest: splits of equal gain are common, and the last bit of a weight would decide between them.
+    weights /= weights.max()
     return instances, hard, weights * (len(weights) / weights.sum())

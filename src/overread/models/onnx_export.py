@@ -27,7 +27,7 @@ from overread.models.prediction import LinearBagClassifier
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-__all__ = ["export_onnx", "onnx_graph"]
+__all__ = ["export_onnx"]
 
 # Old enough for runtimes of 2022, new enough for every operator used here in float64.
 OPSET = 17
@@ -56,10 +56,10 @@ def export_onnx(model: LinearBagClassifier, path: str | Path) -> Path:
     MissingExtraError
         If the package `onnx` is not installed.
     """
-    return write_atomically(path, onnx_graph(model).SerializeToString(deterministic=True))
+    return write_atomically(path, _make_graph(model).SerializeToString(deterministic=True))
 
 
-def onnx_graph(model: LinearBagClassifier) -> ModelProto:
+def _make_graph(model: LinearBagClassifier) -> ModelProto:
     """Return the instance scorer of a fitted model as an ONNX model."""
     onnx = _import_onnx()
     check_is_fitted(model)

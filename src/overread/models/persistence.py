@@ -41,7 +41,7 @@ from overread.models.fields import (
     encode_parameter,
 )
 
-__all__ = ["SCHEMA", "SavedModel", "from_document", "load", "model_bytes", "save", "to_document"]
+__all__ = ["SavedModel", "from_document", "load", "model_bytes", "save", "to_document"]
 
 SCHEMA = 1
 SEAL = Seal({"format": "overread-model", "schema": SCHEMA})

@@ -22,9 +22,9 @@ class FitReport:
     objective, loss
         F(w) with penalty, and its divergence part.
     kkt_residual
-        Largest violation of the optimality conditions, relative to lam (times l1_ratio for the elastic
-        net; for lam = 0, to the largest gradient at w = 0), but to no less than
-        1e-10 of the sum of the weights, where rounding begins.
+        Largest violation of the optimality conditions, relative to lam (times l1_ratio for the elastic net; for
+        lam = 0, to the largest gradient at w = 0), but to no less than 1e-10 of the sum of the weights, where
+        rounding begins.
     tol, converged
         What was asked, and whether it was reached.
     n_features

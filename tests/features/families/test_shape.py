@@ -1,16 +1,32 @@
-"""Shape features against scikit-image, on outlines that the segmentation could draw and on others."""
+"""Shape features against scikit-image, on outlines that the segmentation could draw and on others; responses."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from feature_scenes import MM, anatomy, radiograph
+from response_scenes import left_out, without_response
 from skimage import draw, measure
 
 from overread.features.context import Context, ImageMaps
 from overread.features.families.shape import SHAPE
 
 SIDE = 61
+
+RESPONSES = [
+    (
+        "large",
+        "small",
+        "shape.area shape.equivalent_diameter shape.perimeter shape.major_axis shape.minor_axis "
+        "shape.largest_width shape.smallest_width shape.candidate_radius",
+    ),
+    ("oblong", "disc", "shape.eccentricity shape.elongation shape.hu1 shape.hu2_root shape.radius_variation"),
+    ("disc", "lobed", "shape.compactness shape.solidity shape.convexity"),
+    ("three_lobes", "disc", "shape.hu3_root"),
+    ("pear", "disc", "shape.hu4_root"),
+    ("lobed", "disc", "shape.roughness"),
+    ("wide", "narrow", "shape.radius_ratio"),
+]
 
 
 def outline_of(seed):
@@ -84,3 +100,12 @@ def test_smallest_outline_is_a_pixel():
     found = shape_of([pixel])
     assert found["area"][0] == pytest.approx(MM**2)
     assert all(np.isfinite(value).all() for value in found.values())
+
+
+@pytest.mark.parametrize(("more", "less", "names"), RESPONSES)
+def test_feature_responds(more, less, names):
+    assert not without_response(more, less, names)
+
+
+def test_every_feature_has_a_response():
+    assert not left_out("shape", RESPONSES)

@@ -6,7 +6,7 @@ from overread.models.penalties.registry import PENALTIES, find_penalty
 
 
 def test_every_penalty_is_there_under_its_name():
-    assert list(PENALTIES) == ["l1", "elastic_net"]
+    assert {"l1": L1, "elastic_net": ElasticNet}.items() <= PENALTIES.items()
     assert [penalty.name for penalty in PENALTIES.values()] == list(PENALTIES)
 
 
@@ -19,5 +19,5 @@ def test_a_penalty_by_name_or_as_it_is():
 
 @pytest.mark.parametrize("given", ["l2", None, 1.0, L1, ["l1"]])
 def test_what_is_no_penalty(given):
-    with pytest.raises(InvalidInputError, match="choose one of l1, elastic_net, or pass a Penalty"):
+    with pytest.raises(InvalidInputError, match=r"choose one of l1, elastic_net.*, or pass a Penalty"):
         SoftMILLogisticRegression(penalty=given).fit([[0.0], [1.0]], [0, 1])

@@ -17,7 +17,7 @@ from overread.candidates.outlines import at_least_two
 from overread.images import Radiograph
 from overread.kernel import kernel
 
-__all__ = ["BASE_MM", "SCALES_MM", "Border", "ImageMaps", "LungFrame", "at_nearest_pixel"]
+__all__ = ["BASE_MM", "SCALES_MM", "ImageMaps", "at_nearest_pixel"]
 
 T = TypeVar("T")
 

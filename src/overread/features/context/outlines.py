@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from overread.kernel import kernel
 
-__all__ = ["NUMBERS", "Outlines", "ray_lengths", "shape_numbers"]
+__all__ = ["Outlines", "ray_lengths", "shape_numbers"]
 
 # What is measured of each outline: pixels, centroid, central moments (xxy: sum of x^2 y), Crofton perimeter; area,
 # perimeter, largest and smallest width of the convex hull.

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from overread.errors import InputTypeError, InvalidInputError
 from overread.kernel import kernel
 
-__all__ = ["MAX_LEVELS", "add_border", "check_bins", "check_region", "quantize", "quantize_into"]
+__all__ = ["add_border", "check_bins", "check_region", "quantize", "quantize_into"]
 
 # The levels of a 12-bit image; chosen by eye.
 MAX_LEVELS = 4096

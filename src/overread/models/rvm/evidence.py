@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from overread.models.rvm.posterior import Posterior, PosteriorSearch
 
-__all__ = ["SMALLEST_ALPHA", "UPDATES", "Rounds", "UpdateName", "maximize_evidence", "update_alpha"]
+__all__ = ["SMALLEST_ALPHA", "UPDATES", "Rounds", "UpdateName", "maximize_evidence"]
 
 Floats = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ class Rounds:
         return 0.5 * float(np.abs(misfit[~self.held]).max(initial=0.0))
 
 
-def update_alpha(alpha: Floats, posterior: Posterior, update: UpdateName) -> Floats:
+def _update_alpha(alpha: Floats, posterior: Posterior, update: UpdateName) -> Floats:
     """One update of every alpha that is not held, above the floor; infinite where a weight is 0."""
     squares = posterior.w**2
     gamma = 1.0 - alpha * posterior.variance
@@ -128,7 +128,7 @@ def maximize_evidence(
         steps += posterior.n_steps
         evidence.append(posterior.log_evidence(alpha, fit_intercept=search.fit_intercept))
         n_kept.append(float(len(alpha)))
-        growth = np.log(update_alpha(alpha, posterior, update) / alpha)
+        growth = np.log(_update_alpha(alpha, posterior, update) / alpha)
         step = pace.lengthened(growth) if update == "mackay" else growth
         new = np.maximum(alpha * np.exp(step), SMALLEST_ALPHA)
         stays = new <= prune_bound

@@ -126,6 +126,7 @@ class NewtonSolver:
         self.counters = Counters()
         self.curvature = Curvature(Xt, loss, np.random.default_rng(seed))
         self._all = np.arange(len(Xt), dtype=np.int64)
+        self._least_kink = float(np.min(penalty.kink))
         self._gradient_before: Floats | None = None
         self._smallest_scale = SMALLEST_SCALE * max(1.0, norms.max(initial=0.0) / np.sqrt(loss.n_rows))
 
@@ -161,8 +162,7 @@ class NewtonSolver:
         bound above rounding where the kink is smaller still; max_iter bounds the Newton steps.
         """
         point = self.point
-        largest = np.abs(point.gradient).max(initial=0.0)
-        scale = max(lam * np.min(self.penalty.kink) if lam > 0 else largest, self._smallest_scale)
+        scale = self._scale(lam)
         before = point.gradient.copy()
         working = self._working_set(lam * self.penalty.kink)
         spent = 0
@@ -183,6 +183,12 @@ class NewtonSolver:
             converged=bool(violation <= tol * scale),
             n_iter=spent,
         )
+
+    def _scale(self, lam: float) -> float:
+        """Size of a gradient that violations are relative to."""
+        if lam > 0:
+            return max(lam * self._least_kink, self._smallest_scale)
+        return max(float(np.abs(self.point.gradient).max(initial=0.0)), self._smallest_scale)
 
     def _working_set(self, kinks: float | Floats) -> Ints:
         """Columns that are active, violate now, or are expected to: gradients extrapolated one lambda ahead."""

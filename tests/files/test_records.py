@@ -1,0 +1,231 @@
+"""A record that is typed once comes back from JSON, and what does not fit is named with its place."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal, get_args, get_type_hints
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from overread.errors import FormatError
+from overread.files.records import from_json, to_json
+from overread.report.results import StudyResults
+
+
+def through_text(record):
+    """Write a record as strict JSON text and read it back."""
+    return from_json(type(record), json.loads(json.dumps(to_json(record), allow_nan=False)))
+
+
+def same(one, two):
+    """Whether two values are equal, NaN being equal to itself."""
+    if is_dataclass(one):
+        return type(one) is type(two) and all(
+            same(getattr(one, f.name), getattr(two, f.name)) for f in fields(one)
+        )
+    if isinstance(one, pd.DataFrame):
+        return list(one.columns) == list(two.columns) and all(
+            same(one[name].tolist(), two[name].tolist()) for name in one.columns
+        )
+    if isinstance(one, np.ndarray):
+        return one.dtype == two.dtype and np.array_equal(one, two, equal_nan=True)
+    if isinstance(one, dict):
+        return list(one) == list(two) and all(same(one[key], two[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return type(one) is type(two) and len(one) == len(two) and all(map(same, one, two))
+    if isinstance(one, float) and math.isnan(one):
+        return isinstance(two, float) and math.isnan(two)
+    return one == two and type(one) is type(two)
+
+
+@dataclass(frozen=True)
+class Inner:
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Everything:
+    """One field of every type that records of results have."""
+
+    text: str
+    number: float
+    count: int
+    is_so: bool
+    choice: Literal["fp", "ignore"]
+    maybe: Inner | None
+    inner: Inner
+    inners: list[Inner]
+    several: tuple[Inner, ...]
+    pair: tuple[float, str]
+    numbers: Sequence[float]
+    array: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    by_name: dict[str, float]
+    by_number: Mapping[int, Inner]
+    anything: dict[str, Any]
+    table: pd.DataFrame
+
+
+numbers = st.floats(allow_nan=True, allow_infinity=False)
+inners = st.builds(Inner, st.text(), numbers)
+tables = st.integers(0, 5).flatmap(
+    lambda n: st.fixed_dictionaries(
+        {
+            "name": st.lists(st.text(), min_size=n, max_size=n),
+            "x": st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=n, max_size=n),
+            "n": st.lists(st.integers(-(2**53), 2**53), min_size=n, max_size=n),
+            "is": st.lists(st.booleans(), min_size=n, max_size=n),
+        }
+    ).map(pd.DataFrame)
+)
+records = st.builds(
+    Everything,
+    text=st.text(),
+    number=numbers,
+    count=st.integers(-(2**53), 2**53),
+    is_so=st.booleans(),
+    choice=st.sampled_from(["fp", "ignore"]),
+    maybe=st.none() | inners,
+    inner=inners,
+    inners=st.lists(inners, max_size=3),
+    several=st.lists(inners, max_size=3).map(tuple),
+    pair=st.tuples(numbers, st.text()),
+    numbers=st.lists(numbers, max_size=4),
+    array=st.lists(numbers, max_size=4).map(lambda values: np.array(values, dtype=np.float64)),
+    counts=st.lists(st.integers(-(2**53), 2**53), max_size=4).map(
+        lambda values: np.array(values, dtype=np.int64)
+    ),
+    by_name=st.dictionaries(st.text(), numbers, max_size=3),
+    by_number=st.dictionaries(st.integers(0, 99), inners, max_size=3),
+    anything=st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text(), max_size=3),
+    table=tables,
+)
+
+
+@given(records)
+def test_every_type_comes_back(record):
+    assert same(record, through_text(record))
+
+
+@given(records)
+def test_once_written_it_is_written_the_same_again(record):
+    assert to_json(through_text(record)) == json.loads(json.dumps(to_json(record)))
+
+
+def kinds_of(kind):
+    """All types that are reached from the fields of a dataclass."""
+    found, waiting = set(), [kind]
+    while waiting:
+        one = waiting.pop()
+        if one in found or one is Any:
+            continue
+        found.add(one)
+        if is_dataclass(one):
+            waiting += get_type_hints(one).values()
+        waiting += [
+            argument for argument in get_args(one) if not isinstance(argument, str) and argument is not ...
+        ]
+    return found
+
+
+def test_results_have_no_other_types_than_those_tried_here():
+    def shape(kind):
+        origin = getattr(kind, "__origin__", None) or type(kind)
+        return kind if kind in (str, float, int, bool, pd.DataFrame) else origin
+
+    plain = {shape(kind) for kind in kinds_of(StudyResults) if not is_dataclass(kind)}
+    tried = {shape(kind) for kind in kinds_of(Everything) if not is_dataclass(kind)}
+    assert plain <= tried
+
+
+def plain(**changes):
+    record = Everything(
+        "t", 1.5, 2, True, "fp", None, Inner("a", 1.0), [Inner("b", 2.0)], (), (1.0, "x"), [1.0],
+        np.array([1.0, np.nan]), np.array([1]), {"a": 1.0}, {3: Inner("c", 3.0)}, {}, pd.DataFrame({"x": [1.0]}),
+    )  # fmt: skip
+    return to_json(record) | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"text": 3}, r"f\.json\.text: 3 is not of type str"),
+        ({"number": "3"}, r"f\.json\.number: '3' is not of type float"),
+        ({"number": True}, r"f\.json\.number: True is not of type float"),
+        ({"count": 2.0}, r"f\.json\.count: 2\.0 is not of type int"),
+        ({"count": True}, r"f\.json\.count: True is not of type int"),
+        ({"count": None}, r"f\.json\.count: None is not of type int"),
+        ({"is_so": 1}, r"f\.json\.is_so: 1 is not of type bool"),
+        ({"choice": "tp"}, r"f\.json\.choice: 'tp' is not one of \('fp', 'ignore'\)"),
+        ({"choice": ["fp"]}, r"f\.json\.choice: "),
+        ({"maybe": 3}, r"f\.json\.maybe: 3 is not an object"),
+        ({"inner": {"name": "a"}}, r"f\.json\.inner\.value: is missing"),
+        ({"inner": {"name": "a", "value": 1, "more": 1}}, r"f\.json\.inner\.more: is not known"),
+        (
+            {"inners": [{"name": "a", "value": 1}, {"name": 2, "value": 1}]},
+            r"f\.json\.inners\[1\]\.name: 2 is not",
+        ),
+        ({"inners": {}}, r"f\.json\.inners: \{\} is not a list"),
+        ({"pair": [1.0]}, r"f\.json\.pair: \[1\.0\] is not a list of 2"),
+        ({"pair": [1.0, 2.0]}, r"f\.json\.pair\[1\]: 2\.0 is not of type str"),
+        ({"array": 3}, r"f\.json\.array: 3 is not a list of numbers"),
+        ({"array": ["x"]}, r"f\.json\.array: \['x'\] is not a list of numbers"),
+        ({"array": [[1.0], 2.0]}, r"f\.json\.array: .* is not a list of numbers"),
+        ({"by_name": []}, r"f\.json\.by_name: \[\] is not an object"),
+        ({"by_name": {"a": "b"}}, r"f\.json\.by_name\.a: 'b' is not of type float"),
+        (
+            {"by_number": {"x": {"name": "a", "value": 1}}},
+            r"f\.json\.by_number\.x: 'x' is not a whole number",
+        ),
+        ({"table": [1]}, r"f\.json\.table: \[1\] is not an object of columns"),
+        ({"table": {"x": 1}}, r"f\.json\.table: .* is not an object of columns"),
+        ({"table": {"x": [1], "y": []}}, r"f\.json\.table: its columns differ in length"),
+    ],
+)
+def test_what_does_not_fit_is_named_with_its_place(changes, told):
+    with pytest.raises(FormatError, match=f"^{told}"):
+        from_json(Everything, plain(**changes), "f.json")
+
+
+def test_a_missing_and_an_unknown_field():
+    record = plain()
+    del record["count"]
+    with pytest.raises(FormatError, match=r"^count: is missing"):
+        from_json(Everything, record)
+    with pytest.raises(FormatError, match=r"^other: is not known"):
+        from_json(Everything, plain(other=1))
+    with pytest.raises(FormatError, match=r"^\[\] is not an object|^: \[\] is not an object"):
+        from_json(Everything, [])
+
+
+def test_numbers_that_json_has_not_become_null_and_nan():
+    assert to_json([math.nan, math.inf, np.float32(1.5), np.int64(3), np.bool_(True), pd.NA]) == [
+        None, None, 1.5, 3, True, None,
+    ]  # fmt: skip
+    assert math.isnan(from_json(Inner, {"name": "a", "value": None}).value)
+
+
+def test_a_column_of_nothing_but_nulls_is_of_missing_numbers():
+    @dataclass(frozen=True, eq=False)
+    class Kept:
+        table: pd.DataFrame
+
+    globals()["Kept"] = Kept
+    back = through_text(Kept(pd.DataFrame({"x": [math.nan, math.nan], "t": ["a", None]})))
+    assert back.table["x"].dtype == np.float64
+    assert back.table["x"].isna().all()
+    assert back.table["t"].tolist()[0] == "a"
+
+
+def test_a_whole_number_is_a_number():
+    value = from_json(Inner, {"name": "a", "value": 3}).value
+    assert (value, type(value)) == (3.0, float)

@@ -1,0 +1,211 @@
+"""A model is a plug: one class, and its stages run, are tuned, fitted, scored and weighed like any other's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pydantic
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from overread.bags import Bags
+from overread.models.fields import Classes, Field, Flag, FloatArray, Length, Names
+from overread.models.persistence import SavedModel
+from overread.models.prediction import LinearBagClassifier, read_bags
+from overread.report.results import read_results
+from overread.study.inputs import read_inputs
+from overread.study.models import DEFAULT_MODELS, MODELS
+from overread.study.models.plug import GridTuned, score_linearly
+from overread.study.sections import Fraction, Section
+from overread.study.settings import Settings
+from overread.study.stages.plan import list_views, plan_stages
+from overread.study.stages.stage import Workspace
+from overread.study.store.run_folder import RunFolder
+from study_chain import PAGE, Chain, make_workshop
+from study_trees import copied
+
+
+class PlainSettings(Section):
+    """Logistic regression on single candidates.
+
+    Attributes
+    ----------
+    strengths
+        Inverse penalties to try.
+    tolerance
+        Accepted loss of sensitivity.
+    """
+
+    strengths: list[float] = pydantic.Field(default_factory=lambda: [0.01, 1.0])
+    tolerance: Fraction = 0.0
+
+
+class PlainModel(SavedModel, LinearBagClassifier, kind="PlainOfATest"):
+    """scikit-learn's logistic regression on standardized instances, kept as weights."""
+
+    saved_fields: ClassVar[Mapping[str, Field]] = {
+        "n_features_in_": Length("d"),
+        "feature_names_in_": Names("d", optional=True),
+        "classes_": Classes(),
+        "fitted_with_bags_": Flag(),
+        "coef_": FloatArray(1, "d"),
+        "intercept_": FloatArray(1),
+    }
+
+    def __init__(self, strength: float = 1.0, pooling: str = "noisy_or") -> None:
+        self.strength, self.pooling = strength, pooling
+
+    def fit(self, X: Bags, y: Any) -> PlainModel:
+        bags = read_bags(self, X, None, reset=True)
+        scaler = StandardScaler().fit(bags.instances.astype(np.float64))
+        logistic = LogisticRegression(C=self.strength)
+        logistic.fit(scaler.transform(bags.instances), np.repeat(np.asarray(y) > 0, bags.sizes))
+        self.classes_, self.fitted_with_bags_ = np.array([0, 1]), True
+        self.coef_ = logistic.coef_ / scaler.scale_
+        self.intercept_ = logistic.intercept_ - self.coef_ @ scaler.mean_
+        return self
+
+
+class Plain(GridTuned):
+    """A model of a user, in one class."""
+
+    name = "plain"
+    title = "Plain"
+    summary = "Logistic regression on single candidates."
+    settings = PlainSettings
+    tune_settings = ("plain", "soft.choice_fp_targets")
+    build_settings = ()
+
+    def grid(self, own: Any) -> list[dict[str, Any]]:
+        return [{"strength": strength} for strength in own.strengths]
+
+    def build(self, parameters: Any, settings: Any) -> PlainModel:
+        return PlainModel(**parameters)
+
+
+class WithPlain(Settings):
+    """Settings as they are made of a registry that has this model."""
+
+    plain: PlainSettings = PlainSettings()
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> Plain:
+    model = Plain()
+    monkeypatch.setitem(MODELS, "plain", model)
+    return model
+
+
+def test_one_class_gives_a_whole_run(registered: Plain, chain: Chain, tmp_path: Path) -> None:
+    study = copied(chain.study, tmp_path / "study", run=False)
+    wanted = {"models": {"wanted": ["plain", "b1"], "folds": 2}}
+    settings = WithPlain.model_validate(chain.settings.to_plain() | wanted)
+    folder = RunFolder(study / "runs/main")
+    folder.prepare()
+    inputs = read_inputs(study, settings)
+    workspace = Workspace(folder, settings, inputs.sources(), list_views(inputs, settings, folder))
+    done = [
+        stage.name
+        for stage in plan_stages(inputs, settings, make_workshop(folder))
+        if stage.name not in PAGE and workspace.run(stage)
+    ]
+    assert [name for name in done if "plain" in name] == ["tuning_plain", "plain", "out_of_fold_plain"]
+
+    results = read_results(folder.path("results.json"))
+    told = results.model("plain")
+    assert (told.title, told.summary) == ("Plain", Plain.summary)
+    assert told.parameters["strength"] in (0.01, 1.0)
+    assert told.tuning["strength"].tolist() == [0.01, 1.0]
+    assert results.gallery.model == "plain"
+    assert {(one.first, one.second) for one in results.comparisons} == {("plain", "b1")}
+
+    model, matrix = workspace.load("models/plain.json"), np.load(folder.path("features.npy"))
+    scores = workspace.load("tables/scores.parquet")
+    expected = matrix.astype(np.float64) @ model.coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(scores["plain"], expected, rtol=0, atol=1e-9)
+    points = workspace.load("operating_points.json")
+    assert {point["model"] for point in points} == {"plain", "b1"}
+
+
+def test_importance_is_weight_times_deviation(registered: Plain, chain: Chain) -> None:
+    merged = chain.load("cohort").split("training", "validation")
+    bags = merged.bags("golden")
+    model = PlainModel(1.0).fit(bags, bags.labels)
+    features = merged.features.read(merged.features.names).astype(np.float64)
+    told = registered.weigh_features(model, merged.features)
+    assert [name for name, _, _ in told] == list(features.columns)
+    assert [weight for _, weight, _ in told] == pytest.approx(model.coef_[0])
+    assert [value for _, _, value in told] == pytest.approx(model.coef_[0] * features.std(ddof=0).to_numpy())
+
+
+def test_the_sparsest_within_tolerance_is_taken(registered: Plain, chain: Chain) -> None:
+    cohort = chain.load("cohort")
+    for tolerance, expected in ((0.0, "best"), (1.0, "sparsest")):
+        own = PlainSettings(strengths=[0.001, 10.0], tolerance=tolerance)
+        settings = WithPlain(plain=own)
+        tuned = registered.tune(cohort.split("training"), cohort.split("validation"), settings)
+        table = tuned.table
+        (chosen,) = np.flatnonzero(table["chosen"])
+        assert tuned.parameters == registered.grid(own)[chosen]
+        if expected == "best":
+            assert table["validation_score"][chosen] == table["validation_score"].max()
+        else:
+            assert table["n_features"][chosen] == table["n_features"].min()
+
+
+class TestTheRegistry:
+    def test_every_model_says_what_it_is(self) -> None:
+        for name, model in MODELS.items():
+            assert model.name == name
+            assert model.title
+            assert model.summary.endswith(".")
+            assert isinstance(getattr(Settings(), name), model.settings)
+            assert model.labels in ("soft", "golden")
+
+    def test_three_are_fitted_by_default(self) -> None:
+        assert DEFAULT_MODELS == ("soft", "b1", "b2")
+        assert Settings().models.wanted == list(DEFAULT_MODELS)
+
+    def test_declared_settings_exist(self) -> None:
+        for model in MODELS.values():
+            for name in (*model.tune_settings, *model.build_settings, *model.check_settings):
+                value: Any = Settings()
+                for part in name.split("."):
+                    value = getattr(value, part)
+
+    def test_the_last_tuning_stage_writes_the_choice(self) -> None:
+        for name, model in MODELS.items():
+            assert model.stages(Settings())[-1].writes == (f"tuning/{name}.json",)
+
+
+def test_scores_of_a_path_are_a_column_each(chain: Chain) -> None:
+    features = chain.load("cohort").split("test").features
+    random = np.random.default_rng(0)
+    coefficients, intercepts = random.normal(size=(len(features.names), 3)), random.normal(size=3)
+    coefficients[2:5] = 0.0
+    matrix = features.read(features.names).to_numpy(np.float64)
+    found = score_linearly(coefficients, intercepts, features)
+    np.testing.assert_allclose(found, matrix @ coefficients + intercepts, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(score_linearly(coefficients[:, 0], intercepts[0], features), found[:, 0])
+
+
+def test_columns_without_a_coefficient_are_not_read(chain: Chain) -> None:
+    features = chain.load("cohort").features
+    asked: list[int] = []
+
+    class Spy:
+        dtype, shape = features.store.dtype, features.store.shape
+
+        def take(self, rows: Any, columns: Any) -> Any:
+            asked.extend(columns)
+            return features.store.take(rows, columns)
+
+    coefficients = np.zeros(len(features.names))
+    coefficients[[1, 4]] = 1.0
+    score_linearly(coefficients, 0.0, replace(features, store=Spy()))
+    assert asked == [1, 4]

@@ -1,0 +1,116 @@
+"""The files of a run are whole or absent, and records say what they were made from."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from overread.errors import StorageError
+from overread.files.digests import digest_of_bytes
+from overread.study.store import run_folder
+from overread.study.store.run_folder import RunFolder, json_bytes
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = RunFolder(tmp_path / "run")
+    made.prepare()
+    return made
+
+
+def do(folder, *, needs=None, gives=("a.json",), made=None, name="s"):
+    calls = []
+
+    def make():
+        calls.append(1)
+        return {"a.json": b"1"} if made is None else made
+
+    assert folder.stage(name, needs=needs or {"x": 1}, gives=gives, make=make) is bool(calls)
+    return bool(calls)
+
+
+def test_a_stage_is_done_once(folder):
+    assert [do(folder), do(folder), do(folder, needs={"x": 2}), do(folder, needs={"x": 2})] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+
+
+def test_another_version_of_the_package_does_it_again(folder, monkeypatch):
+    do(folder)
+    monkeypatch.setattr(run_folder, "__version__", "0.0.0")
+    assert do(folder)
+
+
+def test_other_files_do_it_again(folder):
+    do(folder)
+    assert do(folder, gives=("b.json",), made={"b.json": b"2"})
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"key": 1}'])
+def test_a_damaged_record_does_it_again(folder, content):
+    do(folder)
+    folder.path("stages/s.json").write_bytes(content)
+    assert do(folder)
+
+
+def test_a_stage_without_files_is_done_once_too(folder):
+    assert do(folder, gives=(), made={})
+    assert not do(folder, gives=(), made={})
+
+
+def test_a_file_with_the_same_bytes_is_not_written_again(folder):
+    folder.write("a.json", b"same")
+    os.utime(folder.path("a.json"), ns=(1, 1))
+    assert folder.write("a.json", b"same") == digest_of_bytes(b"same") == folder.digest("a.json")
+    assert folder.path("a.json").stat().st_mtime_ns == 1
+    folder.write("a.json", b"other")
+    assert folder.path("a.json").read_bytes() == b"other"
+
+
+def test_blocks_are_one_file(folder):
+    assert folder.write("a.bin", iter([b"one", b"", b"two"])) == digest_of_bytes(b"onetwo")
+    assert folder.path("a.bin").read_bytes() == b"onetwo"
+
+
+def test_blocks_that_fail_leave_the_old_file(folder):
+    folder.write("a.bin", b"old")
+
+    def blocks():
+        yield b"new"
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        folder.write("a.bin", blocks())
+    assert folder.path("a.bin").read_bytes() == b"old"
+    assert not list(folder.root.rglob("*.part"))
+
+
+def test_what_a_killed_run_left_is_taken_away(folder):
+    parts = [
+        folder.path(name)
+        for name in (".overread-1.part", "tables/.overread-2.part", "tuning/.overread-3.part")
+    ]
+    others = [folder.path(name) for name in ("a.part", "tables/t.parquet")]
+    for path in (*parts, *others):
+        path.touch()
+    folder.clean()
+    assert not any(path.exists() for path in parts)
+    assert all(path.exists() for path in others)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="cannot write here"):
+        RunFolder(tmp_path / "file" / "run").prepare()
+
+
+def test_json_has_no_nan_and_keeps_the_order():
+    assert json_bytes({"b": "ü", "a": 1}) == '{\n "b": "ü",\n "a": 1\n}\n'.encode()
+    assert json.loads(json_bytes([0.1 + 0.2])) == [0.1 + 0.2]
+    with pytest.raises(ValueError, match="JSON"):
+        json_bytes(float("inf"))

@@ -1,0 +1,103 @@
+"""CSV as exact text, against the standard library and back."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overread.errors import TableError
+from overread.tables.csv_cells import (
+    csv_text,
+    decode_csv,
+    guard_formula,
+    parse_cells,
+    read_cells,
+    unguard_formula,
+)
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+
+
+@given(st.text())
+@settings(deadline=None, max_examples=200, derandomize=True)
+def test_guarding_against_formulas_is_reversible(text):
+    assert unguard_formula(guard_formula(text)) == text
+    assert not guard_formula(text).startswith(("=", "+", "-", "@", "\t", "\r"))
+
+
+@given(st.lists(st.lists(texts, min_size=2, max_size=2), min_size=1, max_size=5))
+@settings(deadline=None, derandomize=True)
+def test_what_is_written_is_what_the_standard_library_reads(rows):
+    text = csv_text([["a", "b"], *rows])
+    assert list(csv.reader(io.StringIO(text, newline=""))) == [["a", "b"], *rows]
+    assert parse_cells(text, "f").rows == rows
+
+
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        ("plain", "plain"),
+        ("a,b", '"a,b"'),
+        ('say "x"', '"say ""x"""'),
+        (" x", '" x"'),
+        ("a\nb", '"a\nb"'),
+        ("", ""),
+    ],
+)
+def test_cells_get_quotes_only_where_they_need_them(cell, written):
+    assert csv_text([[cell, "z"]]) == f"{written},z\n"
+
+
+@pytest.mark.parametrize(
+    ("cell", "guarded"), [("=1", "'=1"), ("'=1", "''=1"), ("'x", "'x"), ("-5", "'-5"), ("x=1", "x=1")]
+)
+def test_only_what_a_spreadsheet_would_run_is_guarded(cell, guarded):
+    assert guard_formula(cell) == guarded
+
+
+def test_a_column_by_its_name():
+    cells = parse_cells("a,b\n1,2\n3,4\n", "f")
+    assert cells.column("b") == ["2", "4"]
+    with pytest.raises(ValueError):
+        cells.column("c")
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"", "empty"),
+        (b" \n", "empty"),
+        (b"\xff\xfea\0", "UTF-16"),
+        (b"a\nb\n\xe9\n", "row 3: not UTF-8"),
+    ],
+)
+def test_what_is_no_text_is_named_with_its_row(raw, words):
+    with pytest.raises(TableError, match=words):
+        decode_csv(raw, "f")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b\n1,2", "row 2: the last line has no line end"),
+        ("a,b\n1\n", "row 2: 1 cells where the header has 2"),
+        ('a,b\n"1,2\n', "not CSV"),
+        ("\n\n", "empty"),
+    ],
+)
+def test_what_is_no_table_is_named_with_its_row(text, words):
+    with pytest.raises(TableError, match=words):
+        parse_cells(text, "f")
+
+
+def test_a_byte_order_mark_and_empty_last_lines_are_no_cells(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"\xef\xbb\xbfa,b\n1,2\n\n\n")
+    assert read_cells(path).header == ["a", "b"]
+    assert read_cells(path).rows == [["1", "2"]]
+    with pytest.raises(TableError, match="cannot be read: No such file"):
+        read_cells(tmp_path / "absent.csv")

@@ -1,0 +1,51 @@
+"""Problems are told with place and remedy; the worst kind decides what is raised."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from overread.errors import LeakageError, TableError
+from overread.tables.problems import SHOWN, Problem, raise_for_errors, raise_or_warn
+
+ERROR = Problem("f.csv", 2, "x_mm", "is bad", "mend it")
+WARNING = replace(ERROR, severity="warning")
+LEAK = replace(ERROR, severity="leakage")
+
+
+def test_a_problem_reads_as_a_sentence():
+    problem = Problem("marks.csv", 7, "x_mm", "0 is wrong", "give another")
+    assert str(problem) == "marks.csv, row 7, column x_mm: 0 is wrong (give another)"
+    assert str(Problem("marks.csv", None, None, "bad", "mend it")) == "marks.csv: bad (mend it)"
+    assert raise_for_errors([]) == []
+
+
+def test_an_error_outweighs_leakage_and_leakage_a_warning():
+    with pytest.raises(TableError):
+        raise_for_errors([WARNING, LEAK, ERROR])
+    with pytest.raises(LeakageError):
+        raise_for_errors([WARNING, LEAK])
+    assert raise_for_errors([WARNING]) == [WARNING]
+    assert raise_for_errors([]) == []
+
+
+def test_the_first_few_are_named_and_the_others_counted():
+    many = [replace(ERROR, row=row) for row in range(2, 2 + SHOWN + 3)]
+    with pytest.raises(TableError) as raised:
+        raise_for_errors(many)
+    lines = str(raised.value).splitlines()
+    assert lines[:SHOWN] == [str(problem) for problem in many[:SHOWN]]
+    assert lines[SHOWN:] == ["... and 3 more; `overread check` lists them all"]
+
+
+def test_warnings_are_given_as_one():
+    with pytest.warns(UserWarning, match="f.csv, row 2, column x_mm: is bad") as caught:
+        raise_or_warn([WARNING, WARNING])
+    assert len(caught) == 1
+    raise_or_warn([])
+
+
+def test_a_problem_goes_into_json_as_it_is():
+    assert Problem(**json.loads(json.dumps(ERROR.as_dict()))) == ERROR

@@ -1,0 +1,47 @@
+"""The tables' columns are those of the design."""
+
+from __future__ import annotations
+
+import pytest
+
+from overread.tables.schemas import SCHEMAS, schema_of
+
+
+def test_schemas_have_the_designs_columns():
+    assert set(SCHEMAS) == {"images", "readings", "marks", "truth", "candidates", "features", "scores"}
+    assert schema_of("marks").required == (
+        "image_id",
+        "reader_id",
+        "mark_id",
+        "x_mm",
+        "y_mm",
+        "semi_major_mm",
+        "semi_minor_mm",
+        "angle_deg",
+    )
+
+
+def test_every_key_is_required_and_every_name_is_there_once():
+    for kind, schema in SCHEMAS.items():
+        names = [column.name for column in schema.columns]
+        assert schema.kind == kind
+        assert len(set(names)) == len(names)
+        assert set(schema.key) <= set(schema.required)
+        assert all(schema.type_of(name) == "id" for name in schema.key)
+
+
+def test_a_length_says_its_unit():
+    for schema in SCHEMAS.values():
+        for column in schema.columns:
+            if column.name.startswith(("x_", "y_", "semi_", "radius_", "mm_")):
+                assert "mm" in column.name.split("_")
+
+
+def test_other_columns_have_the_type_of_the_kind():
+    assert schema_of("marks").type_of("site") == "text"
+    assert schema_of("features").type_of("glcm_contrast") == "number"
+
+
+def test_an_unknown_kind_is_refused_with_those_that_are_there():
+    with pytest.raises(ValueError, match="no table of kind 'excel'; there are images, readings"):
+        schema_of("excel")
