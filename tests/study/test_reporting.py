@@ -6,10 +6,10 @@ import json
 import re
 
 import pytest
-
-from overread.report import study_page
 from overread.study.finished import open_run
 from overread.study.reporting import study_content
+
+from overread.report import study_page
 
 
 @pytest.fixture(scope="module")
