@@ -16,6 +16,7 @@ from overread.errors import InvalidInputError
 from overread.models import BoostedBags
 from overread.models.persistence import load, model_bytes, save
 
+
 @pytest.fixture(autouse=True, scope="module")
 def one_thread():
     """Threads that wait for each other make small trees slow where the machine is busy."""
@@ -107,7 +108,7 @@ def test_bags_with_missing_values_are_refused(table):
     X, y = table
     X = X.copy()
     X[3, 2] = np.nan
-    with pytest.raises(InvalidInputError, match="NaN|finite"):
+    with pytest.raises(InvalidInputError, match=r"NaN|finite"):
         BoostedBags().fit(X, y)
 
 
