@@ -11,13 +11,14 @@ import pytest
 
 from overread.study import run
 from overread.study.inputs import StudyInputs, read_inputs
+from overread.study.pipeline import ImageTask
 from overread.study.settings import Settings, read_settings
 from overread.study.stages.images import Workshop
 from overread.study.stages.plan import list_views, plan_stages
 from overread.study.stages.stage import Inputs, Stage, View, Workspace, select_settings
 from overread.study.store.run_folder import RunFolder, json_bytes
 from overread.study.workers.executors import SerialExecutor
-from study_stand_in import FAST, spec
+from study_stand_in import FAST, MM_PER_PX, spec
 
 PAGE = ("detector", "pictures", "figures", "report")
 # All models of the registry, and fewer draws than FAST: nobody looks at the width of intervals here.
@@ -96,3 +97,11 @@ def leave_out(monkeypatch: pytest.MonkeyPatch, names: Collection[str]) -> None:
     monkeypatch.setattr(
         run, "plan_stages", lambda *args: [stage for stage in plan(*args) if stage.name not in names]
     )
+
+
+def tasks(study: Path, n_images: int = 6) -> list[ImageTask]:
+    """Return the first images of a study of `study_stand_in` as tasks."""
+    return [
+        ImageTask(f"case {number:03d}", str(study / f"images/{number:03d}.png"), (MM_PER_PX, MM_PER_PX))
+        for number in range(n_images)
+    ]

@@ -44,3 +44,28 @@ def test_an_existing_file_is_kept_on_request(tmp_path):
         write_atomically(path, b"new", exclusive=True)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_content_in_blocks_is_made_while_it_is_written(tmp_path):
+    seen = []
+
+    def blocks():
+        for block in (b"one", b"", b"two"):
+            seen.append((tmp_path / "a.bin").exists())
+            yield block
+
+    assert write_atomically(tmp_path / "a.bin", blocks()).read_bytes() == b"onetwo"
+    assert seen == [False] * 3
+
+
+def test_blocks_that_end_in_an_error_leave_the_old_file_and_no_rest(tmp_path):
+    path = write_atomically(tmp_path / "a.bin", b"old")
+
+    def blocks():
+        yield b"new"
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_atomically(path, blocks())
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ from overread.study.detector import SEAL as DETECTOR_SEAL
 
 # Written by Overread 0.1.0 before there was one seal for all three.
 WRITTEN = Path(__file__).parent / "sealed"
+# Since then detectors say who finds their candidates: schema 3.
+OLD_DETECTOR_SEAL = replace(DETECTOR_SEAL, head={**DETECTOR_SEAL.head, "schema": 2})
 NESTED = Seal({"format": "thing", "schema": 1})
 FLAT = Seal({"schema": "thing/1"}, digest_key="checksum", payload_key=None, indent=2)
 
@@ -32,13 +35,17 @@ json_values = st.recursive(
 
 @pytest.mark.parametrize(
     ("name", "seal"),
-    [("model", MODEL_SEAL), ("detector", DETECTOR_SEAL), ("operating_point", LOCK_SEAL)],
+    [("model", MODEL_SEAL), ("detector", OLD_DETECTOR_SEAL), ("operating_point", LOCK_SEAL)],
 )
 def test_files_written_before_are_read_and_written_byte_by_byte(name, seal):
     path = WRITTEN / f"{name}.json"
     document = read_json(path)
     assert seal.broken_key(document) is None
     assert seal.spell(seal.close(seal.payload(document))) == path.read_bytes()
+
+
+def test_a_detector_of_another_schema_is_noticed():
+    assert DETECTOR_SEAL.broken_key(read_json(WRITTEN / "detector.json")) == "schema"
 
 
 def test_a_model_and_a_locked_point_written_before_still_load():

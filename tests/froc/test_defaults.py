@@ -26,7 +26,11 @@ FUNCTIONS = {name: getattr(overread.froc, name) for name in overread.froc.__all_
 }
 
 
-@pytest.mark.parametrize("function", [*FUNCTIONS, froc_command, compare_command], ids=str)
+@pytest.mark.parametrize(
+    "function",
+    [*FUNCTIONS, froc_command, compare_command],
+    ids=lambda one: one if isinstance(one, str) else f"command {one.__name__}",
+)
 def test_no_function_has_a_default_of_its_own(function):
     function = FUNCTIONS.get(function, function) if isinstance(function, str) else function
     if not callable(function):

@@ -108,7 +108,7 @@ def test_bags_with_missing_values_are_refused(table):
     X, y = table
     X = X.copy()
     X[3, 2] = np.nan
-    with pytest.raises(InvalidInputError, match="NaN|finite"):
+    with pytest.raises(InvalidInputError, match=r"NaN|finite"):
         BoostedBags().fit(X, y)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -13,10 +14,10 @@ import pytest
 
 from overread.cli import main
 from overread.errors import InvalidInputError, LeakageError, TableError, UsageError
-from overread.report import Page
 from overread.study import open_run, read_settings, run_study
 from overread.study.inputs import read_inputs
 from overread.tables import read_table, write_table
+from study_chain import PAGE, leave_out
 from study_stand_in import FAST, LIGHT, spec
 from study_trees import content
 
@@ -31,53 +32,62 @@ def bring(study: Path, source: Path, *kinds: str) -> None:
     (study / "study.toml").write_text(LIGHT + "\n[inputs]\n" + "\n".join(lines))
 
 
-def test_own_candidates_get_features(fresh: Path, light_original: Path) -> None:
-    bring(fresh, light_original, "candidates")
-    calls = fresh / "calls"
-    run_study(fresh, pipeline=spec(calls=str(calls)))
+def numbers_of(results: bytes) -> dict[str, Any]:
+    """Results without what they say of where candidates and features came from."""
+    record = json.loads(results)
+    del record["settings"]["inputs"], record["study"]["own_candidates"], record["study"]["own_features"]
+    return record
+
+
+def test_own_candidates_get_features(fresh_numbers: Path, light_numbers_original: Path) -> None:
+    bring(fresh_numbers, light_numbers_original, "candidates")
+    calls = fresh_numbers / "calls"
+    run_study(fresh_numbers, pipeline=spec(calls=str(calls)))
     assert {line.split()[0] for line in calls.read_text().splitlines()} == {"features"}
-    own, found = (content(folder / "runs/main") for folder in (fresh, light_original))
+    own, found = (content(folder / "runs/main") for folder in (fresh_numbers, light_numbers_original))
     assert own["tables/scores.parquet"] == found["tables/scores.parquet"]
-    assert own["results.json"] == found["results.json"]
+    assert numbers_of(own["results.json"]) == numbers_of(found["results.json"])
 
 
-def test_own_candidates_and_features_need_no_image(fresh: Path, light_original: Path) -> None:
-    bring(fresh, light_original, "candidates", "features")
-    shutil.rmtree(fresh / "images")
-    images = read_table(fresh / "images.csv", "images").drop(columns=["path", "mm_per_px_x", "mm_per_px_y"])
-    write_table(images, fresh / "images.csv")
-    report = run_study(fresh, pipeline=spec())
+def test_own_candidates_and_features_need_no_image(fresh_numbers: Path, light_numbers_original: Path) -> None:
+    bring(fresh_numbers, light_numbers_original, "candidates", "features")
+    shutil.rmtree(fresh_numbers / "images")
+    images = read_table(fresh_numbers / "images.csv", "images").drop(
+        columns=["path", "mm_per_px_x", "mm_per_px_y"]
+    )
+    write_table(images, fresh_numbers / "images.csv")
+    report = run_study(fresh_numbers, pipeline=spec())
     assert "images" not in report.done
-    own, found = (content(folder / "runs/main") for folder in (fresh, light_original))
-    assert own["results.json"] == found["results.json"]
-    assert run_study(fresh, pipeline=spec()).done == []
-    features = pd.read_parquet(fresh / "own features.parquet")
+    own, found = (content(folder / "runs/main") for folder in (fresh_numbers, light_numbers_original))
+    assert numbers_of(own["results.json"]) == numbers_of(found["results.json"])
+    assert run_study(fresh_numbers, pipeline=spec()).done == []
+    features = pd.read_parquet(fresh_numbers / "own features.parquet")
     features["noise_a"] += 1.0
-    write_table(features, fresh / "own features.parquet")
-    assert "path_bags" in run_study(fresh, pipeline=spec()).done
+    write_table(features, fresh_numbers / "own features.parquet")
+    assert "path_bags" in run_study(fresh_numbers, pipeline=spec()).done
 
 
-def test_own_features_alone(fresh: Path, light_original: Path) -> None:
-    bring(fresh, light_original, "features")
+def test_own_features_alone(fresh_numbers: Path, light_numbers_original: Path) -> None:
+    bring(fresh_numbers, light_numbers_original, "features")
     with pytest.raises(InvalidInputError, match="give candidates"):
-        run_study(fresh, pipeline=spec())
+        run_study(fresh_numbers, pipeline=spec())
 
 
-def test_features_without_a_candidate_of_theirs(fresh: Path, light_original: Path) -> None:
-    bring(fresh, light_original, "candidates", "features")
-    features = pd.read_parquet(fresh / "own features.parquet")
-    write_table(features.iloc[:-1], fresh / "own features.parquet")
+def test_features_without_a_candidate_of_theirs(fresh_numbers: Path, light_numbers_original: Path) -> None:
+    bring(fresh_numbers, light_numbers_original, "candidates", "features")
+    features = pd.read_parquet(fresh_numbers / "own features.parquet")
+    write_table(features.iloc[:-1], fresh_numbers / "own features.parquet")
     with pytest.raises(TableError, match="no row for candidate"):
-        run_study(fresh, pipeline=spec())
+        run_study(fresh_numbers, pipeline=spec())
 
 
-def test_candidates_of_a_strange_image(fresh: Path, light_original: Path) -> None:
-    bring(fresh, light_original, "candidates")
-    table = read_table(fresh / "own candidates.csv", "candidates")
+def test_candidates_of_a_strange_image(fresh_numbers: Path, light_numbers_original: Path) -> None:
+    bring(fresh_numbers, light_numbers_original, "candidates")
+    table = read_table(fresh_numbers / "own candidates.csv", "candidates")
     table.loc[4, "image_id"] = "nobody"
-    write_table(table, fresh / "own candidates.csv")
+    write_table(table, fresh_numbers / "own candidates.csv")
     with pytest.raises(TableError, match="row 6, column image_id: 'nobody' is not in the images"):
-        run_study(fresh, pipeline=spec())
+        run_study(fresh_numbers, pipeline=spec())
 
 
 def with_split(study: Path, split: list[str]) -> None:
@@ -86,89 +96,89 @@ def with_split(study: Path, split: list[str]) -> None:
     write_table(images, study / "images.csv")
 
 
-def test_the_studys_own_split(fresh: Path) -> None:
+def test_the_studys_own_split(fresh_numbers: Path) -> None:
     split = [("training", "validation", "test")[(number // 2) % 3] for number in range(36)]
-    with_split(fresh, split)
-    report = run_study(fresh, pipeline=spec())
+    with_split(fresh_numbers, split)
+    report = run_study(fresh_numbers, pipeline=spec())
     assert pd.read_parquet(report.folder / "tables/images.parquet")["split"].tolist() == split
 
 
-def test_a_patient_in_two_splits(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_patient_in_two_splits(fresh_numbers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     split = [("training", "validation", "test")[number % 3] for number in range(36)]
-    with_split(fresh, split)
+    with_split(fresh_numbers, split)
     with pytest.raises(LeakageError):
-        run_study(fresh, pipeline=spec())
-    assert main(["run", str(fresh)]) == 7
+        run_study(fresh_numbers, pipeline=spec())
+    assert main(["run", str(fresh_numbers)]) == 7
     assert "Traceback" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("reencoded", [False, True])
-def test_identical_pixels_in_two_splits(fresh: Path, reencoded: bool) -> None:
+def test_identical_pixels_in_two_splits(fresh_numbers: Path, reencoded: bool) -> None:
     split = [("training", "validation", "test")[(number // 2) % 3] for number in range(36)]
-    with_split(fresh, split)
-    pixels = cv2.imread(str(fresh / "images/000.png"), cv2.IMREAD_GRAYSCALE)
+    with_split(fresh_numbers, split)
+    pixels = cv2.imread(str(fresh_numbers / "images/000.png"), cv2.IMREAD_GRAYSCALE)
     options = [cv2.IMWRITE_PNG_COMPRESSION, 0] if reencoded else []
-    cv2.imwrite(str(fresh / "images/002.png"), pixels, options)
-    same_bytes = (fresh / "images/000.png").read_bytes() == (fresh / "images/002.png").read_bytes()
+    cv2.imwrite(str(fresh_numbers / "images/002.png"), pixels, options)
+    same_bytes = (fresh_numbers / "images/000.png").read_bytes() == (
+        fresh_numbers / "images/002.png"
+    ).read_bytes()
     assert same_bytes != reencoded
     with pytest.raises(LeakageError, match="identical pixels"):
-        run_study(fresh, pipeline=spec())
+        run_study(fresh_numbers, pipeline=spec())
 
 
-def test_a_split_that_does_not_exist(fresh: Path) -> None:
-    with_split(fresh, ["train"] * 36)
+def test_a_split_that_does_not_exist(fresh_numbers: Path) -> None:
+    with_split(fresh_numbers, ["train"] * 36)
     with pytest.raises(TableError, match="row 2, column split: 'train'"):
-        run_study(fresh, pipeline=spec())
+        run_study(fresh_numbers, pipeline=spec())
 
 
-def test_images_without_a_path(fresh: Path) -> None:
-    images = read_table(fresh / "images.csv", "images")
+def test_images_without_a_path(fresh_numbers: Path) -> None:
+    images = read_table(fresh_numbers / "images.csv", "images")
     images.loc[3, "path"] = ""
-    write_table(images, fresh / "images.csv")
+    write_table(images, fresh_numbers / "images.csv")
     with pytest.raises(TableError, match="row 5, column path"):
-        run_study(fresh, pipeline=spec())
+        run_study(fresh_numbers, pipeline=spec())
 
 
-def test_no_two_readers_agree(fresh: Path) -> None:
-    marks = read_table(fresh / "marks.csv", "marks")
-    write_table(marks[marks["reader_id"] == "Smith"], fresh / "marks.csv")
+def test_no_two_readers_agree(fresh_numbers: Path) -> None:
+    marks = read_table(fresh_numbers / "marks.csv", "marks")
+    write_table(marks[marks["reader_id"] == "Smith"], fresh_numbers / "marks.csv")
     with pytest.raises(TableError, match="no two readers"):
-        run_study(fresh, pipeline=spec())
+        run_study(fresh_numbers, pipeline=spec())
 
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "a\0b"])
-def test_a_run_with_a_name_that_is_no_name(light: Path, name: str) -> None:
+def test_a_run_with_a_name_that_is_no_name(light_numbers: Path, name: str) -> None:
     with pytest.raises(UsageError, match="--name"):
-        run_study(light, name=name, pipeline=spec())
+        run_study(light_numbers, name=name, pipeline=spec())
 
 
 @pytest.mark.parametrize(
     "hostile", ["NA", "00123", " x ", "../../etc/passwd", "=1+1", "a" * 5000, "ü∂", "None"]
 )
 def test_hostile_image_ids_are_kept_exactly(
-    fresh: Path, hostile: str, monkeypatch: pytest.MonkeyPatch
+    fresh_numbers: Path, hostile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("overread.study.stages.study_results", lambda *_: {"made": True})
-    monkeypatch.setattr("overread.study.stages.study_content", lambda *_: None)
-    monkeypatch.setattr("overread.study.stages.study_page", lambda _: Page("none", "none"))
+    leave_out(monkeypatch, ["results", *PAGE])
     for kind in ("images", "readings", "marks"):
-        table = read_table(fresh / f"{kind}.csv", kind)
+        table = read_table(fresh_numbers / f"{kind}.csv", kind)
         table["image_id"] = table["image_id"].replace({"case 001": hostile}).astype("str")
-        write_table(table, fresh / f"{kind}.csv")
-    report = run_study(fresh, pipeline=spec())
+        write_table(table, fresh_numbers / f"{kind}.csv")
+    report = run_study(fresh_numbers, pipeline=spec())
     assert report.n_quarantined == 0
     for name in ("images", "candidates", "scores", "truth"):
         assert hostile in set(pd.read_parquet(report.folder / f"tables/{name}.parquet")["image_id"])
     assert all(len(path.name) < 60 for path in report.folder.rglob("*"))
 
 
-def test_a_new_reader_leaves_the_codes_of_the_others(light: Path) -> None:
-    codes = pd.read_csv(light / "reader_codes.csv").set_index("reader_id")["code"]
-    readings = read_table(light / "readings.csv", "readings")
+def test_a_new_reader_leaves_the_codes_of_the_others(light_numbers: Path) -> None:
+    codes = pd.read_csv(light_numbers / "reader_codes.csv").set_index("reader_id")["code"]
+    readings = read_table(light_numbers / "readings.csv", "readings")
     added = pd.DataFrame({"image_id": ["case 000"], "reader_id": ["Adams"]})
-    write_table(pd.concat([readings, added], ignore_index=True), light / "readings.csv")
-    run_study(light, pipeline=spec())
-    after = pd.read_csv(light / "reader_codes.csv").set_index("reader_id")["code"]
+    write_table(pd.concat([readings, added], ignore_index=True), light_numbers / "readings.csv")
+    run_study(light_numbers, pipeline=spec())
+    after = pd.read_csv(light_numbers / "reader_codes.csv").set_index("reader_id")["code"]
     assert after[codes.index].equals(codes)
     assert after["Adams"] == f"R{len(codes) + 1}"
 
@@ -176,16 +186,16 @@ def test_a_new_reader_leaves_the_codes_of_the_others(light: Path) -> None:
 NAMES = ("Smith", "Jones", "Meier", "Weber", "Rossi")
 
 
-def test_names_of_readers_and_patients_and_files_stay_in_the_study_folder(finished: Path) -> None:
-    images = read_table(finished / "images.csv", "images")
+def test_names_of_readers_and_patients_and_files_stay_in_the_study_folder(numbers: Path) -> None:
+    images = read_table(numbers / "images.csv", "images")
     images["patient_id"] = [f"Mustermann^Erika {number // 2}" for number in range(36)]
-    (finished / "images/004.png").rename(finished / "images/Mustermann Erika.png")
+    (numbers / "images/004.png").rename(numbers / "images/Mustermann Erika.png")
     images.loc[4, "path"] = "images/Mustermann Erika.png"
-    (finished / "images/005.png").rename(finished / "images/Mustermann Max.png")
-    (finished / "images/Mustermann Max.png").write_bytes(b"broken")
+    (numbers / "images/005.png").rename(numbers / "images/Mustermann Max.png")
+    (numbers / "images/Mustermann Max.png").write_bytes(b"broken")
     images.loc[5, "path"] = "images/Mustermann Max.png"
-    write_table(images, finished / "images.csv")
-    report = run_study(finished, pipeline=spec())
+    write_table(images, numbers / "images.csv")
+    report = run_study(numbers, pipeline=spec())
     assert report.n_quarantined == 1
     for path in report.folder.rglob("*"):
         assert not any(name in path.name for name in (*NAMES, "Mustermann"))
@@ -198,9 +208,9 @@ def test_names_of_readers_and_patients_and_files_stay_in_the_study_folder(finish
                 assert not any(name in str(text) for text in texts for name in (*NAMES, "Mustermann"))
 
 
-def test_marks_are_found_again_behind_their_codes(light: Path) -> None:
-    run = open_run(light / "runs/main")
-    original = read_table(light / "marks.csv", "marks")
+def test_marks_are_found_again_behind_their_codes(light_numbers: Path) -> None:
+    run = open_run(light_numbers / "runs/main")
+    original = read_table(light_numbers / "marks.csv", "marks")
     marks, truth = run.table("marks"), run.table("truth")
     assert len(marks) == len(original)
     known = set(zip(marks["image_id"], marks["mark_id"], strict=True))
@@ -211,46 +221,48 @@ def test_marks_are_found_again_behind_their_codes(light: Path) -> None:
     assert place == pytest.approx(np.sort(original[["x_mm", "y_mm"]].to_numpy(), axis=0))
 
 
-def test_provenance_tells_the_run(light: Path) -> None:
-    record = json.loads((light / "runs/main/provenance.json").read_text())
+def test_provenance_tells_the_run(light_numbers: Path) -> None:
+    record = json.loads((light_numbers / "runs/main/provenance.json").read_text())
     assert record["executor"] == "serial"
     assert "numpy" in record["libraries"]
     assert set(record["seconds"]) >= {"truth", "images", "results"}
-    log = (light / "runs/main/run.log").read_text()
+    log = (light_numbers / "runs/main/run.log").read_text()
     assert "run begins" in log
     assert "results: done" in log
 
 
-def test_own_features_in_another_order(fresh: Path, light_original: Path) -> None:
-    bring(fresh, light_original, "candidates", "features")
-    features = pd.read_parquet(fresh / "own features.parquet")
-    write_table(features.iloc[::-1], fresh / "own features.parquet")
-    run_study(fresh, pipeline=spec())
-    pd.testing.assert_frame_equal(open_run(fresh / "runs/main").features(), features)
+def test_own_features_in_another_order(fresh_numbers: Path, light_numbers_original: Path) -> None:
+    bring(fresh_numbers, light_numbers_original, "candidates", "features")
+    features = pd.read_parquet(fresh_numbers / "own features.parquet")
+    write_table(features.iloc[::-1], fresh_numbers / "own features.parquet")
+    run_study(fresh_numbers, pipeline=spec())
+    pd.testing.assert_frame_equal(open_run(fresh_numbers / "runs/main").features(), features)
 
 
-def test_own_candidates_without_a_response(fresh: Path, light_original: Path) -> None:
-    bring(fresh, light_original, "candidates")
-    path = fresh / "own candidates.csv"
+def test_own_candidates_without_a_response(fresh_numbers: Path, light_numbers_original: Path) -> None:
+    bring(fresh_numbers, light_numbers_original, "candidates")
+    path = fresh_numbers / "own candidates.csv"
     candidates = read_table(path, "candidates")
     write_table(candidates.assign(response=candidates["response"].where(candidates.index != 3)), path)
     with pytest.raises(TableError, match="row 5, column response: is empty"):
-        run_study(fresh, pipeline=spec())
+        run_study(fresh_numbers, pipeline=spec())
     write_table(candidates.drop(columns="response"), path)
-    assert (read_inputs(fresh, read_settings(fresh / "study.toml")).candidates["response"] == 0).all()
+    assert (
+        read_inputs(fresh_numbers, read_settings(fresh_numbers / "study.toml")).candidates["response"] == 0
+    ).all()
 
 
 @pytest.mark.parametrize("code", ["R1", "Smith"])
-def test_codes_of_readers_that_are_none(light: Path, code: str) -> None:
-    codes = pd.read_csv(light / "reader_codes.csv")
+def test_codes_of_readers_that_are_none(light_numbers: Path, code: str) -> None:
+    codes = pd.read_csv(light_numbers / "reader_codes.csv")
     codes.loc[1, "code"] = code
-    codes.to_csv(light / "reader_codes.csv", index=False)
+    codes.to_csv(light_numbers / "reader_codes.csv", index=False)
     with pytest.raises(TableError, match=rf"reader_codes.csv, row 3, column code: '{code}'"):
-        run_study(light, pipeline=spec())
+        run_study(light_numbers, pipeline=spec())
 
 
-def test_a_mixture_without_readers_is_refused_before_anything_is_fitted(light: Path) -> None:
-    (light / "study.toml").write_text(FAST.replace("min_positives = 2", "min_positives = 500"))
+def test_a_mixture_without_readers_is_refused_before_anything_is_fitted(light_numbers: Path) -> None:
+    (light_numbers / "study.toml").write_text(FAST.replace("min_positives = 2", "min_positives = 500"))
     with pytest.raises(InvalidInputError, match=r"\[b2\] min_positives.*\[models\] wanted"):
-        run_study(light, pipeline=spec(), name="other")
-    assert not list((light / "runs/other/models").iterdir())
+        run_study(light_numbers, pipeline=spec(), name="other")
+    assert not list((light_numbers / "runs/other/models").iterdir())

@@ -5,39 +5,42 @@ from pathlib import Path
 
 import pytest
 
+from overread.candidates import DEFAULT_FINDER, DEFAULT_LIMIT
 from overread.errors import InvalidInputError
+from overread.froc.curve import FP_TARGETS
+from overread.study.models import DEFAULT_MODELS, MODELS
 from overread.study.settings import Settings, parse_settings, read_settings
-from overread.study.template import COMMENTS, settings_template
-from overread.truth import (
-    HIT,
-    STRICT_HIT,
-    DistanceHit,
-    EllipseHit,
-    HitRule,
-    LabelOptions,
-    MergeOptions,
-    OverlapHit,
-)
+from overread.truth import HIT, STRICT_HIT, HitRule, LabelOptions, MergeOptions
 
 
 def test_no_key_means_the_defaults_of_the_stages() -> None:
     settings = parse_settings({})
-    assert settings.merge_options() == MergeOptions()
-    assert settings.label_options() == LabelOptions()
+    assert MergeOptions(**dict(settings.merging)) == MergeOptions()
+    assert LabelOptions(**dict(settings.labels)) == LabelOptions()
     assert settings.hits.hit_rule() == HIT
+    assert settings.evaluation.fp_targets == list(FP_TARGETS)
+    assert (settings.candidates.finder, settings.candidates.limit) == (DEFAULT_FINDER, DEFAULT_LIMIT)
+    assert settings.models.wanted == list(DEFAULT_MODELS)
 
 
-def test_the_seed_is_the_seed_of_the_merging_too() -> None:
-    assert parse_settings({"seed": 7}).merge_options().seed == 7
+def test_every_model_has_its_section() -> None:
+    assert set(MODELS) <= set(Settings.model_fields)
+    for name, model in MODELS.items():
+        assert getattr(Settings(), name) == model.settings()
+
+
+def test_plain_values_mean_the_same_settings() -> None:
+    settings = parse_settings({"seed": 3, "hits": {"rule": "distance", "max_distance_mm": 8.0}})
+    assert parse_settings(settings.to_plain()) == settings
 
 
 @pytest.mark.parametrize(
     ("hits", "rule"),
     [
         ({"rule": "strict"}, STRICT_HIT),
-        ({"rule": "hit", "margin_mm": 2.0}, EllipseHit(margin_mm=2.0)),
-        ({"rule": "distance", "max_distance_mm": 8.0}, DistanceHit(8.0)),
-        ({"rule": "overlap", "min_overlap": 0.2}, OverlapHit(0.2)),
+        ({"rule": "hit", "margin_mm": 2.0}, HitRule(margin_mm=2.0)),
+        ({"rule": "distance", "max_distance_mm": 8.0}, HitRule(kind="distance", max_distance_mm=8.0)),
+        ({"rule": "overlap", "min_overlap": 0.2}, HitRule(kind="overlap", min_overlap=0.2)),
     ],
 )
 def test_hit_rules(hits: dict[str, object], rule: HitRule) -> None:
@@ -62,7 +65,10 @@ HOSTILE = [
     ({"evaluation": {"fp_targets": [math.nan]}}, "fp_targets[0] = nan"),
     ({"evaluation": {"level": math.inf}}, "[evaluation] level = inf"),
     ({"evaluation": {"n_bootstrap": 0}}, "[evaluation] n_bootstrap"),
-    ({"models": {"wanted": ["soft", "b3"]}}, "wanted[1] = 'b3'"),
+    ({"models": {"wanted": ["soft", "b3"]}}, "there is no model 'b3'; use any of soft, b1, b2, boosted"),
+    ({"candidates": {"finder": "eyes"}}, "[candidates] finder = 'eyes'"),
+    ({"boosted": {"n_trees": []}}, "[boosted] n_trees"),
+    ({"boosted": {"trees": [5]}}, "did you mean n_trees?"),
     ({"models": {"wanted": ["b1", "b1"]}}, "twice"),
     ({"models": 3}, "models = 3"),
     ({"limits": {"memory_mb": 1}}, "[limits] memory_mb"),
@@ -100,28 +106,3 @@ def test_a_file_that_is_no_settings_file(tmp_path: Path, content: bytes, told: s
 def test_no_file_names_the_command_that_makes_one(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="overread init"):
         read_settings(tmp_path / "study.toml")
-
-
-def test_the_template_means_the_defaults(tmp_path: Path) -> None:
-    path = tmp_path / "study.toml"
-    path.write_text(settings_template())
-    assert read_settings(path) == Settings()
-    assert read_settings(path, seed=9).seed == 9
-
-
-def test_every_key_of_the_template_can_be_switched_on(tmp_path: Path) -> None:
-    lines = settings_template().splitlines()
-    path = tmp_path / "study.toml"
-    on = [
-        line.removeprefix("# ") if " = " in line and not line.endswith((".", ":")) else line for line in lines
-    ]
-    path.write_text("\n".join(on))
-    settings = read_settings(path)
-    defaults, shown = Settings().plain(), settings.plain()
-    for section, values in defaults.items():
-        if section == "seed":
-            continue
-        for key, value in values.items():
-            assert shown[section][key] == value or value is None, (section, key)
-            assert shown[section][key] is not None
-            assert f"{section}.{key}" in COMMENTS or f"b1.{key}" in COMMENTS

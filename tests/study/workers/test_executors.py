@@ -5,90 +5,27 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import threading
 from pathlib import Path
 
 import pytest
 
 from overread.cli import main
 from overread.cli.conventions import WITH_BAD_IMAGES
-from overread.errors import MissingExtraError, OverreadError, StorageError, UsageError
+from overread.errors import OverreadError, StorageError
 from overread.study import PipelineSpec, read_results, run_study
-from overread.study.pipeline import ImageTask
-from overread.study.workers import isolation
-from overread.study.workers.executors import ProcessExecutor, SerialExecutor, processors
-from overread.study.workers.isolation import IsolatedWorker, WorkLimits
+from overread.study.workers.executors import ProcessExecutor, SerialExecutor, count_processors
+from overread.study.workers.isolation import WorkLimits
+from study_chain import PAGE, leave_out, tasks
 from study_stand_in import LIGHT, make_study, spec
 from study_trees import content, same
 
 
-def tasks(study: Path, n_images: int = 6) -> list[ImageTask]:
-    return [
-        ImageTask(f"case {number:03d}", str(study / f"images/{number:03d}.png"), (2.0, 2.0))
-        for number in range(n_images)
-    ]
-
-
-@pytest.fixture(scope="module")
-def cluster_address():
-    """A real cluster of two worker processes on this machine."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        silence_logs=50,
-    ) as cluster:
-        yield cluster.scheduler_address
-
-
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_processes_and_dask_give_the_bytes_of_the_serial_run(
-    fresh: Path, light_original: Path, cluster_address: str
-) -> None:
-    run_study(fresh, name="processes", pipeline=spec(), execution={"executor": "processes", "workers": 2})
-    dask = {"executor": "dask", "scheduler": cluster_address, "batch": 5}
-    run_study(fresh, name="dask", pipeline=spec(), execution=dask)
-    for name in ("processes", "dask"):
-        assert same(fresh / "runs" / name, light_original / "runs/main")
-
-
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_dask_survives_what_local_processes_survive(fresh: Path, cluster_address: str) -> None:
-    from overread.study.workers.dask_cluster import DaskExecutor
-
-    limits = WorkLimits(seconds_per_image=5.0)
-    executor = DaskExecutor(spec(kill=("case 001",), hang=("case 004",)), limits, cluster_address, batch=3)
-    try:
-        outcomes = {outcome.image_id: outcome for outcome in executor.work(tasks(fresh))}
-        again = list(executor.work(tasks(fresh, 2), alone=True))
-    finally:
-        executor.close()
-    kinds = {name: one.fault.kind for name, one in outcomes.items() if one.fault}
-    assert kinds == {"case 001": "death", "case 004": "timeout"}
-    assert [one.image_id for one in again] == ["case 000", "case 001"]
-
-
-def test_no_cluster_there(fresh: Path) -> None:
-    pytest.importorskip("distributed")
-    with pytest.raises(UsageError, match="--scheduler"):
-        run_study(fresh, pipeline=spec(), execution={"executor": "dask"})
-
-
-def test_no_dask_there(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
-    with pytest.raises(MissingExtraError, match="overread\\[dask\\]"):
-        run_study(fresh, pipeline=spec(), execution={"executor": "dask", "scheduler": "tcp://127.0.0.1:1"})
-
-
-def test_a_worker_that_dies_hangs_or_starves(fresh: Path) -> None:
+def test_a_worker_that_dies_hangs_or_starves(fresh_numbers: Path) -> None:
     limits = WorkLimits(seconds_per_image=4.0, memory_mb=2000)
     bad = {"kill": ["case 001"], "hang": ["case 002"], "exhaust": ["case 003"]}
     executor = ProcessExecutor(spec(**bad), limits, 2)
     try:
-        outcomes = {outcome.image_id: outcome for outcome in executor.work(tasks(fresh))}
+        outcomes = {outcome.image_id: outcome for outcome in executor.work(tasks(fresh_numbers))}
     finally:
         executor.close()
     faults = {name: one.fault for name, one in outcomes.items() if one.fault}
@@ -99,55 +36,22 @@ def test_a_worker_that_dies_hangs_or_starves(fresh: Path) -> None:
     }
     assert "SIGKILL" in faults["case 001"].reason
     assert "4 s" in faults["case 002"].reason
-    serial = {one.image_id: one.shard for one in SerialExecutor(spec()).work(tasks(fresh))}
+    serial = {one.image_id: one.shard for one in SerialExecutor(spec()).work(tasks(fresh_numbers))}
     for name, outcome in outcomes.items():
         if outcome.shard is not None:
             assert outcome.shard == serial[name]
 
 
-def test_a_pipeline_that_cannot_be_built_is_a_fault_of_the_run(fresh: Path) -> None:
+def test_a_pipeline_that_cannot_be_built_is_a_fault_of_the_run(fresh_numbers: Path) -> None:
     executor = ProcessExecutor(PipelineSpec("study_stand_in:no_such_thing"), WorkLimits(), 1)
     with pytest.raises(OverreadError, match="could not build"):
-        list(executor.work(tasks(fresh)))
+        list(executor.work(tasks(fresh_numbers)))
     executor.close()
 
 
-def test_a_cold_worker_has_time_to_compile(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolation, "COMPILE_SECONDS", 60.0)
-    worker = IsolatedWorker(spec(seconds=0.5), WorkLimits(seconds_per_image=0.1))
-    first, second = (worker.work(task) for task in tasks(fresh)[:2])
-    worker.close()
-    assert first.fault is None
-    assert second.fault is not None
-    assert second.fault.kind == "timeout"
-
-
-def test_a_worker_that_compiled_beside_the_first_is_not_overdue_at_once(fresh: Path) -> None:
-    warm = threading.Event()
-    worker = IsolatedWorker(spec(seconds=3.5), WorkLimits(seconds_per_image=2.0), warm)
-    first, second = tasks(fresh)[:2]
-    assert worker.work(first).fault is None
-    warm.clear()
-    another = threading.Timer(2.2, warm.set)
-    another.start()
-    assert worker.work(second).fault is None
-    another.join()
-    worker.close()
-
-
-def test_a_pipeline_that_always_fails_stops_early(fresh: Path) -> None:
+def test_a_pipeline_that_always_fails_stops_early(fresh_numbers: Path) -> None:
     with pytest.raises(OverreadError, match="the first 10 images all failed, the last with: TypeError"):
-        run_study(fresh, pipeline=spec(seconds="no number"))
-
-
-def test_a_worker_that_was_closed_starts_again(fresh: Path) -> None:
-    worker = IsolatedWorker(spec(), WorkLimits())
-    one = tasks(fresh)[0]
-    first = worker.work(one)
-    worker.close()
-    worker.close()
-    assert worker.work(one) == first
-    worker.close()
+        run_study(fresh_numbers, pipeline=spec(seconds="no number"))
 
 
 def poisoned(folder: Path, n_images: int, poison: list[int]) -> Path:
@@ -170,14 +74,15 @@ def poisoned(folder: Path, n_images: int, poison: list[int]) -> Path:
 
 def check_poisoned(study: Path, poison: list[int], executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the command, twice: the second finds everything done, and has as much to complain of."""
-    monkeypatch.setattr("overread.study.run.PipelineSpec", lambda options: spec())
+    monkeypatch.setattr(PipelineSpec, "own", staticmethod(lambda settings: spec()))
+    leave_out(monkeypatch, PAGE)
     command = ["run", str(study), "--quiet", "--executor", executor, "--workers", "2"]
     assert main(command) == WITH_BAD_IMAGES
     run = study / "runs/main"
     results = read_results(run / "results.json")
     assert [one.image_id for one in results.study.quarantined] == [f"case {number:03d}" for number in poison]
     assert all(one.kind == "image" and ".png" not in one.reason for one in results.study.quarantined)
-    assert sum(part.n_images for part in results.study.parts) == results.study.n_images - len(poison)
+    assert sum(part.n_images for part in results.study.splits) == results.study.n_images - len(poison)
     before = content(run)
     assert main(command) == WITH_BAD_IMAGES
     assert content(run) == before
@@ -194,18 +99,20 @@ def test_five_poison_images_in_two_hundred(tmp_path: Path, monkeypatch: pytest.M
     check_poisoned(poisoned(tmp_path / "study", 200, poison), poison, "processes", monkeypatch)
 
 
-def test_a_fault_of_the_machine_gets_another_chance(fresh: Path, light_original: Path) -> None:
+def test_a_fault_of_the_machine_gets_another_chance(
+    fresh_numbers: Path, light_numbers_original: Path
+) -> None:
     processes = {"executor": "processes", "workers": 2}
-    report = run_study(fresh, pipeline=spec(kill=["case 007"]), execution=processes)
+    report = run_study(fresh_numbers, pipeline=spec(kill=["case 007"]), execution=processes)
     assert report.n_quarantined == 1
     manifest = json.loads((report.folder / "manifest.json").read_text())
     entry = next(one for one in manifest["images"] if one["image_id"] == "case 007")
     assert entry["fault_kind"] == "death"
-    assert run_study(fresh, pipeline=spec()).n_quarantined == 0
-    assert same(report.folder, light_original / "runs/main")
+    assert run_study(fresh_numbers, pipeline=spec()).n_quarantined == 0
+    assert same(report.folder, light_numbers_original / "runs/main")
 
 
-def test_not_one_image(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_not_one_image(tmp_path: Path) -> None:
     study = make_study(tmp_path / "study", n_images=6, settings=LIGHT)
     for path in (study / "images").iterdir():
         path.write_bytes(b"")
@@ -214,33 +121,33 @@ def test_not_one_image(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_the_command_says_what_was_quarantined(
-    light: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    light_numbers: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("overread.study.run.PipelineSpec", lambda options: spec())
-    (light / "images/003.png").write_bytes(b"nothing")
-    assert main(["run", str(light), "--quiet"]) == 3
+    monkeypatch.setattr(PipelineSpec, "own", staticmethod(lambda settings: spec()))
+    (light_numbers / "images/003.png").write_bytes(b"nothing")
+    assert main(["run", str(light_numbers), "--quiet"]) == 3
     said = capsys.readouterr().out
     assert "case 003: the image: is not an image" in said
     assert "Soft" in said
-    assert main(["run", str(light), "--json"]) == 3
+    assert main(["run", str(light_numbers), "--json"]) == 3
     assert json.loads(capsys.readouterr().out)["study"]["n_images"] == 36
 
 
 def test_no_space_and_no_scheduler_have_their_exit_codes(
-    fresh: Path, capsys: pytest.CaptureFixture[str]
+    fresh_numbers: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("distributed")
-    shutil.rmtree(fresh / "runs", ignore_errors=True)
-    (fresh / "runs").write_text("")
-    assert main(["run", str(fresh)]) == StorageError.exit_code
+    shutil.rmtree(fresh_numbers / "runs", ignore_errors=True)
+    (fresh_numbers / "runs").write_text("")
+    assert main(["run", str(fresh_numbers)]) == StorageError.exit_code
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_no_workers_is_a_mistake_of_the_user(light: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", str(light), "--workers", "0"]) == 2
+def test_no_workers_is_a_mistake_of_the_user(light_numbers: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(light_numbers), "--workers", "0"]) == 2
     assert "--workers 0" in capsys.readouterr().err
 
 
 def test_processors_are_counted_where_the_system_knows_no_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_getaffinity")
-    assert processors() == os.cpu_count()
+    assert count_processors() == os.cpu_count()

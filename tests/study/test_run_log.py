@@ -1,0 +1,60 @@
+"""The log of a run: one line an event, appended, with the time."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from overread.errors import StorageError
+from overread.study.run_log import RunLog
+
+
+def test_lines_are_appended_with_their_time(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    for text in ("first", "second\nand\tmore   words"):
+        with RunLog(path) as log:
+            log.write(text)
+    lines = path.read_text().splitlines()
+    assert [line.split(" ", 1)[1] for line in lines] == ["first", "second and more words"]
+    assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00 ", line) for line in lines)
+
+
+def test_any_text_can_be_written(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "run.log") as log:
+        log.write("half a pair \ud800, ü")
+    assert (tmp_path / "run.log").read_text(encoding="utf-8").endswith("half a pair \\ud800, ü\n")
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="not written"), RunLog(tmp_path / "absent" / "run.log"):
+        pass
+
+
+def test_a_full_disk_does_not_stop_a_run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int, content: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    with RunLog(tmp_path / "run.log") as log:
+        monkeypatch.setattr(os, "write", full)
+        log.write("lost")
+        monkeypatch.undo()
+        log.write("kept")
+    assert "lost" not in (tmp_path / "run.log").read_text()
+    assert "kept" in (tmp_path / "run.log").read_text()
+
+
+def test_after_its_end_nothing_is_written(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "run.log") as log:
+        pass
+    log.write("late")
+    assert (tmp_path / "run.log").read_bytes() == b""
+
+
+def test_how_long_a_stage_took(tmp_path: Path) -> None:
+    log = RunLog(tmp_path / "run.log")
+    log.timed("truth", time.monotonic() - 1.5)
+    assert log.seconds["truth"] == pytest.approx(1.5, abs=0.2)

@@ -1,0 +1,85 @@
+"""A run is read back as its stages read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.errors import FormatError, InvalidInputError
+from overread.report.results import read_results
+from overread.study import Run, open_run
+from overread.study.cohort import KEYS
+from study_chain import Chain
+
+
+@pytest.fixture(scope="module")
+def run(chain: Chain) -> Run:
+    return open_run(chain.folder.root)
+
+
+def test_a_folder_without_results_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"holds no results\.json"):
+        open_run(tmp_path)
+
+
+def test_tables_are_the_files(run: Run, chain: Chain) -> None:
+    pd.testing.assert_frame_equal(run.table("truth"), chain.load("tables/truth.parquet"))
+    with pytest.raises(
+        InvalidInputError, match="has no table 'nothing'; it has candidates, image_facts, images"
+    ):
+        run.table("nothing")
+
+
+def test_features_stand_beside_their_candidates(run: Run, chain: Chain) -> None:
+    features = run.features()
+    assert features[KEYS].equals(run.table("candidates")[KEYS])
+    assert np.array_equal(features.drop(columns=KEYS), np.load(chain.folder.path("features.npy")))
+
+
+def test_settings_are_those_of_the_run(run: Run, chain: Chain) -> None:
+    ours, theirs = run.settings.to_plain(), chain.settings.to_plain()
+    for name in ours.keys() - {"execution", "limits"}:
+        assert ours[name] == theirs[name]
+
+
+def test_models_and_matched_scores(run: Run, chain: Chain) -> None:
+    assert np.array_equal(run.model("soft").coef_, chain.load("models/soft.json").coef_)
+    assert run.matched("b1").test.fingerprint() == chain.load("matched")["b1"].test.fingerprint()
+    assert run.cohort is run.cohort
+
+
+def test_thresholds_are_those_of_the_operating_points(run: Run, chain: Chain) -> None:
+    for point in chain.load("operating_points.json"):
+        if point["single_reader"] == "ignore":
+            found = run.threshold(point["model"], point["fp_target"], source=point["source"])
+            assert found == point["threshold"]
+    with pytest.raises(InvalidInputError, match=r"no operating point of soft at 0\.7"):
+        run.threshold("soft", 0.7)
+
+
+def test_the_gallery_of_the_results_is_given_again(run: Run) -> None:
+    told = run.results.gallery
+    found = run.gallery(told.model, told.threshold)
+    assert found.hits["truth_id"].tolist() == told.hits["truth_id"].tolist()
+    assert found.false_positives["candidate_id"].tolist() == told.false_positives["candidate_id"].tolist()
+
+
+def test_images_are_where_the_study_says(run: Run, chain: Chain) -> None:
+    assert run.image_path("case 003") == chain.study.resolve() / "images/003.png"
+    assert run.mm_per_px("case 003") == (2.0, 2.0)
+    with pytest.raises(InvalidInputError, match="no file of image 'nobody'"):
+        run.image_path("nobody")
+
+
+def test_results_of_another_layout_are_refused(chain: Chain, tmp_path: Path) -> None:
+    text = chain.folder.path("results.json").read_text()
+    path = tmp_path / "results.json"
+    path.write_text(text.replace("overread.results/2", "overread.results/1"))
+    with pytest.raises(FormatError, match="run the study again"):
+        read_results(path)
+    path.write_text(text.replace('"level": 0.95', '"level": "high"'))
+    with pytest.raises(FormatError, match=r"results\.json\.level: 'high' is not of type float"):
+        read_results(path)

@@ -1,0 +1,98 @@
+"""A real Dask cluster on this machine does what local processes do."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from overread.errors import MissingExtraError, StorageError, UsageError
+from overread.study import run_study
+from overread.study.workers.dask_cluster import DaskExecutor, outcomes, work_in_isolation
+from overread.study.workers.executors import SerialExecutor
+from overread.study.workers.isolation import WorkLimits
+from overread.study.workers.messages import told_task
+from study_chain import Chain, tasks
+from study_stand_in import spec
+from study_trees import same
+
+
+@pytest.fixture(scope="module")
+def cluster_address():
+    """A real cluster of two worker processes on this machine."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        silence_logs=50,
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_processes_and_dask_give_the_bytes_of_the_serial_run(
+    fresh_numbers: Path, light_numbers_original: Path, cluster_address: str
+) -> None:
+    run_study(
+        fresh_numbers, name="processes", pipeline=spec(), execution={"executor": "processes", "workers": 2}
+    )
+    dask = {"executor": "dask", "scheduler": cluster_address, "batch": 5}
+    run_study(fresh_numbers, name="dask", pipeline=spec(), execution=dask)
+    for name in ("processes", "dask"):
+        assert same(fresh_numbers / "runs" / name, light_numbers_original / "runs/main")
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_dask_survives_what_local_processes_survive(fresh_numbers: Path, cluster_address: str) -> None:
+    limits = WorkLimits(seconds_per_image=5.0)
+    executor = DaskExecutor(spec(kill=("case 001",), hang=("case 004",)), limits, cluster_address, batch=3)
+    try:
+        outcomes = {outcome.image_id: outcome for outcome in executor.work(tasks(fresh_numbers))}
+        again = list(executor.work(tasks(fresh_numbers, 2), alone=True))
+    finally:
+        executor.close()
+    kinds = {name: one.fault.kind for name, one in outcomes.items() if one.fault}
+    assert kinds == {"case 001": "death", "case 004": "timeout"}
+    assert [one.image_id for one in again] == ["case 000", "case 001"]
+
+
+def test_no_cluster_there(fresh_numbers: Path) -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(UsageError, match="--scheduler"):
+        run_study(fresh_numbers, pipeline=spec(), execution={"executor": "dask"})
+
+
+def test_no_dask_there(fresh_numbers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingExtraError, match="overread\\[dask\\]"):
+        run_study(
+            fresh_numbers, pipeline=spec(), execution={"executor": "dask", "scheduler": "tcp://127.0.0.1:1"}
+        )
+
+
+def test_an_address_that_is_none() -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(StorageError, match="no Dask scheduler answers there"):
+        DaskExecutor(spec(), WorkLimits(), "nonsense://127.0.0.1:1")
+
+
+def test_a_batch_is_worked_on_in_a_process_of_its_own(chain: Chain) -> None:
+    batch = tasks(chain.study, 2)
+    found = work_in_isolation(spec().plain(), WorkLimits(), [told_task(task) for task in batch])
+    assert [one.shard for one in found] == [one.shard for one in SerialExecutor(spec()).work(batch)]
+
+
+def test_a_batch_that_the_cluster_lost_is_a_fault_of_each_image(chain: Chain) -> None:
+    class Lost:
+        def result(self) -> None:
+            raise ConnectionError("the address and name of a machine")
+
+    found = outcomes(Lost(), tasks(chain.study, 2))
+    assert [one.image_id for one in found] == ["case 000", "case 001"]
+    assert {(one.fault.kind, one.fault.reason) for one in found if one.fault} == {
+        ("death", "the cluster lost it: ConnectionError")
+    }

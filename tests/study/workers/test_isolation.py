@@ -1,0 +1,105 @@
+"""A worker process may die, hang or starve; the run is told, and goes on with another."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+
+from overread.errors import OverreadError
+from overread.study import PipelineSpec
+from overread.study.workers import isolation
+from overread.study.workers.executors import SerialExecutor
+from overread.study.workers.isolation import IsolatedWorker, WorkLimits, signal_name
+from study_chain import Chain, tasks
+from study_stand_in import spec
+
+
+def test_a_cold_worker_has_time_to_compile(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolation, "COMPILE_SECONDS", 60.0)
+    worker = IsolatedWorker(spec(seconds=0.5), WorkLimits(seconds_per_image=0.1))
+    first, second = (worker.work(task) for task in tasks(chain.study)[:2])
+    worker.close()
+    assert first.fault is None
+    assert second.fault is not None
+    assert second.fault.kind == "timeout"
+
+
+def test_a_worker_that_compiled_beside_the_first_is_not_overdue_at_once(chain: Chain) -> None:
+    warm = threading.Event()
+    worker = IsolatedWorker(spec(seconds=3.5), WorkLimits(seconds_per_image=2.0), warm)
+    first, second = tasks(chain.study)[:2]
+    assert worker.work(first).fault is None
+    warm.clear()
+    another = threading.Timer(2.2, warm.set)
+    another.start()
+    assert worker.work(second).fault is None
+    another.join()
+    worker.close()
+
+
+def test_a_worker_that_was_closed_starts_again(chain: Chain) -> None:
+    worker = IsolatedWorker(spec(), WorkLimits())
+    one = tasks(chain.study)[0]
+    first = worker.work(one)
+    worker.close()
+    worker.close()
+    assert worker.work(one) == first
+    worker.close()
+
+
+def test_it_gives_the_bytes_of_this_process(chain: Chain) -> None:
+    worker = IsolatedWorker(spec(), WorkLimits())
+    try:
+        found = [worker.work(task) for task in tasks(chain.study, 3)]
+    finally:
+        worker.close()
+    assert found == list(SerialExecutor(spec()).work(tasks(chain.study, 3)))
+
+
+def test_after_a_death_the_next_image_has_a_new_worker(chain: Chain) -> None:
+    worker = IsolatedWorker(spec(kill=("case 000",)), WorkLimits())
+    try:
+        first, second = (worker.work(task) for task in tasks(chain.study, 2))
+    finally:
+        worker.close()
+    assert first.fault is not None
+    assert (first.fault.kind, first.fault.reason) == ("death", "the worker was ended by SIGKILL")
+    assert second.fault is None
+
+
+def test_memory_of_a_worker_has_its_limit(chain: Chain) -> None:
+    worker = IsolatedWorker(spec(exhaust=("case 000",)), WorkLimits(memory_mb=2000))
+    try:
+        first, second = (worker.work(task) for task in tasks(chain.study, 2))
+    finally:
+        worker.close()
+    assert first.fault is not None
+    assert first.fault.kind == "memory"
+    assert second.fault is None
+
+
+def test_an_interrupt_from_another_thread_is_a_fault(chain: Chain) -> None:
+    worker = IsolatedWorker(spec(hang=("case 001",)), WorkLimits())
+    first, second = tasks(chain.study, 2)
+    assert worker.work(first).fault is None
+    another = threading.Timer(0.3, worker.interrupt)
+    another.start()
+    outcome = worker.work(second)
+    another.join()
+    worker.close()
+    assert outcome.fault is not None
+    assert outcome.fault.kind == "death"
+
+
+def test_a_pipeline_that_cannot_be_built(chain: Chain) -> None:
+    worker = IsolatedWorker(PipelineSpec("study_stand_in:nothing"), WorkLimits())
+    with pytest.raises(OverreadError, match="could not build the pipeline: AttributeError"):
+        worker.work(tasks(chain.study, 1)[0])
+    worker.close()
+
+
+def test_signals_have_names() -> None:
+    assert signal_name(signal.SIGSEGV) == "SIGSEGV"
+    assert signal_name(4000) == "signal 4000"

@@ -1,0 +1,54 @@
+"""Messages come out as they went in, however the pipe cuts them; a cut message is none."""
+
+from __future__ import annotations
+
+import io
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overread.study.pipeline import ImageTask
+from overread.study.workers.messages import Frame, encode_frame, read_frame, task_of, told_task
+
+headers = st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text(), max_size=4)
+frames = st.builds(Frame, headers, st.binary(max_size=200))
+
+
+@given(st.lists(frames, max_size=4))
+def test_messages_come_one_after_the_other(sent):
+    pipe = io.BytesIO(b"".join(encode_frame(frame) for frame in sent))
+    found = []
+    while (frame := read_frame(pipe.read)) is not None:
+        found.append(frame)
+    assert found == sent
+
+
+@given(frames, st.data())
+def test_a_message_that_was_cut_is_none(frame, data):
+    content = encode_frame(frame)
+    cut = data.draw(st.integers(0, len(content) - 1))
+    assert read_frame(io.BytesIO(content[:cut]).read) is None
+
+
+@pytest.mark.parametrize("mm_per_px", [None, (0.1, 0.3)])
+def test_a_task_without_candidates(mm_per_px):
+    task = ImageTask("ü", "/a b/c.png", mm_per_px)
+    assert task_of(told_task(task)) == task
+    assert task_of(told_task(task)).candidates is None
+
+
+@pytest.mark.parametrize("n_rows", [0, 3])
+def test_candidates_keep_values_and_types(n_rows):
+    known = pd.DataFrame(
+        {
+            "candidate_id": pd.Series([f"0{row}" for row in range(n_rows)], dtype="str"),
+            "x_mm": pd.Series([0.1 * row for row in range(n_rows)], dtype="float64"),
+        }
+    )
+    frame = Frame(told_task(ImageTask("a", "b", None, known)))
+    back = read_frame(io.BytesIO(encode_frame(frame)).read)
+    again = task_of(back.header).candidates
+    assert again["candidate_id"].dtype == "str"
+    assert again.to_dict(orient="list") == known.to_dict(orient="list")

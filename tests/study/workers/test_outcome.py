@@ -1,0 +1,102 @@
+"""Whatever an image does to the work on it, there is an outcome, and it quotes neither path nor header."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from overread.errors import FormatError, InvalidInputError, OverreadError
+from overread.study.pipeline import ImageTask
+from overread.study.store.shard import decode_shard
+from overread.study.workers.outcome import place_of, without_path, work_on
+from study_chain import Chain, tasks
+from study_stand_in import spec
+
+TASK = ImageTask("case 1", "/data/Mustermann Erika.dcm")
+
+
+def failing(error):
+    def pipeline(task):
+        raise error
+
+    return pipeline
+
+
+def test_good_work_is_a_shard(chain: Chain) -> None:
+    outcome = work_on(spec().build(), tasks(chain.study, 1)[0])
+    assert outcome.fault is None
+    assert len(decode_shard(outcome.shard).candidates)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (InvalidInputError("/data/Mustermann Erika.dcm: is no image"), "image"),
+        (FormatError("Mustermann Erika.dcm: is no image"), "image"),
+        (OverreadError("Mustermann Erika is no image"), "failure"),
+        (MemoryError(), "memory"),
+        (ValueError("PatientName Mustermann^Erika"), "failure"),
+        (RecursionError("Mustermann"), "failure"),
+        (BaseException("Mustermann"), "failure"),
+    ],
+)
+def test_a_fault_has_its_kind_and_names_nobody(error: BaseException, kind: str) -> None:
+    outcome = work_on(failing(error), TASK)
+    assert outcome.shard is None
+    assert outcome.fault.kind == kind
+    assert "Mustermann" not in outcome.fault.reason
+    assert "/data" not in outcome.fault.reason
+    assert "\n" not in outcome.fault.reason
+
+
+def test_an_error_that_memory_caused_is_one_of_memory() -> None:
+    def pipeline(task):
+        try:
+            raise MemoryError
+        except MemoryError:
+            raise InvalidInputError("the image is broken")  # noqa: B904
+
+    assert work_on(pipeline, TASK).fault.kind == "memory"
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
+def test_an_end_from_outside_is_let_through(end: type[BaseException]) -> None:
+    with pytest.raises(end):
+        work_on(failing(end()), TASK)
+
+
+def test_warnings_that_quote_headers_are_not_shown(recwarn, chain: Chain) -> None:
+    own = spec().build()
+
+    def pipeline(task):
+        warnings.warn("PatientName Mustermann", stacklevel=1)
+        return own(task)
+
+    assert work_on(pipeline, tasks(chain.study, 1)[0]).fault is None
+    assert not list(recwarn)
+
+
+def test_the_place_of_an_error_is_file_and_line() -> None:
+    with pytest.raises(KeyError) as caught:
+        failing(KeyError("Mustermann"))(TASK)
+    assert place_of(caught.value).startswith("KeyError in test_outcome.py, line ")
+    assert place_of(ValueError("x")) == "ValueError"
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("/a/b/scan.png: bad", "the image: bad"),
+        ("scan.png: bad\nsecond line", "the image: bad"),
+        ("scan is bad", "the image is bad"),
+        ("", ""),
+        ("x" * 1000, "x" * 300),
+    ],
+)
+def test_paths_are_taken_out(message: str, expected: str) -> None:
+    assert without_path(message, "/a/b/scan.png") == expected
+
+
+def test_short_names_are_no_names() -> None:
+    assert without_path("a bad a", "a") == "a bad a"

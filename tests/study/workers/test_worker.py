@@ -1,0 +1,105 @@
+"""The worker process itself: answers on its output, silence elsewhere, and an end when its input ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from overread.study.pipeline import PipelineSpec
+from overread.study.workers.messages import Frame, encode_frame, read_frame, told_task
+from overread.study.workers.outcome import Fault, Outcome
+from overread.study.workers.worker import answer
+from study_chain import Chain, tasks
+from study_stand_in import spec
+
+NOISY = """
+import sys
+import study_stand_in
+
+def pipeline():
+    own = study_stand_in.pipeline()
+
+    def work(task):
+        print("PatientName Mustermann")
+        print("PatientName Mustermann", file=sys.stderr)
+        return own(task)
+
+    return work
+"""
+
+
+def talk(*frames: Frame, path: str | None = None) -> tuple[list[Frame], subprocess.CompletedProcess[bytes]]:
+    """Send messages to a worker, then end its input."""
+    paths = [*([path] if path else []), *filter(None, sys.path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "overread.study.workers.worker"],
+        input=b"".join(encode_frame(frame) for frame in frames),
+        capture_output=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
+    answers, rest = [], memoryview(done.stdout)
+
+    def read(size: int) -> bytes:
+        nonlocal rest
+        part, rest = bytes(rest[:size]), rest[size:]
+        return part
+
+    while (frame := read_frame(read)) is not None:
+        answers.append(frame)
+    return answers, done
+
+
+def hello(pipeline: PipelineSpec, memory_mb: int | None = None) -> Frame:
+    return Frame({"pipeline": pipeline.plain(), "memory_mb": memory_mb})
+
+
+def test_one_answer_a_task_then_a_quiet_end(chain: Chain) -> None:
+    answers, done = talk(hello(spec()), *(Frame(told_task(task)) for task in tasks(chain.study, 2)))
+    assert [frame.header["status"] for frame in answers] == ["ready", "done", "done"]
+    assert all(frame.body for frame in answers[1:])
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_pipeline_that_cannot_be_built_is_told_without_a_traceback() -> None:
+    answers, done = talk(hello(PipelineSpec("study_stand_in:nothing")))
+    assert answers[0].header["status"] == "unable"
+    assert answers[0].header["reason"].startswith("AttributeError")
+    assert done.stderr == b""
+
+
+def test_nothing_to_do() -> None:
+    answers, done = talk()
+    assert (answers, done.returncode) == ([], 0)
+
+
+def test_what_libraries_print_goes_nowhere(chain: Chain, tmp_path) -> None:
+    (tmp_path / "noisy_pipeline.py").write_text(NOISY)
+    task = Frame(told_task(tasks(chain.study, 1)[0]))
+    answers, done = talk(hello(PipelineSpec("noisy_pipeline:pipeline")), task, path=str(tmp_path))
+    assert [frame.header["status"] for frame in answers] == ["ready", "done"]
+    assert b"Mustermann" not in done.stdout + done.stderr
+
+
+def test_a_worker_without_memory_answers_and_ends(chain: Chain) -> None:
+    first, second = (Frame(told_task(task)) for task in tasks(chain.study, 2))
+    answers, _ = talk(hello(spec(exhaust=["case 000"]), 2000), first, second)
+    assert [frame.header.get("kind") for frame in answers] == [None, "memory"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (Outcome("a", shard=b"x"), Frame({"status": "done"}, b"x")),
+        (
+            Outcome("a", fault=Fault("image", "why")),
+            Frame({"status": "fault", "kind": "image", "reason": "why"}),
+        ),
+    ],
+)
+def test_answers(outcome: Outcome, expected: Frame) -> None:
+    assert answer(outcome) == expected
