@@ -17,7 +17,10 @@ def test_the_default_is_that_of_a_study():
         "single_reader": "ignore",
         "extra_hits": "ignore",
         "shared_candidates": "all",
+        "repeats": "suppress",
     }
+    # Fingerprints and locks of the time before repeats were suppressed stay as they were.
+    assert "repeats" not in Counting(repeats="count").option_record()
 
 
 @pytest.mark.parametrize(

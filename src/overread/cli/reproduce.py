@@ -25,6 +25,7 @@ limit = 60
 
 [hits]
 single_reader = "fp"
+repeats = "count"
 
 [soft]
 normalizations = ["none", "bags", "class"]

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from overread.froc.scorer import FrocScorer, matching_of_bags
     from overread.froc.setting_choice import SettingChoice, choose_setting
     from overread.froc.strata import lesion_sizes_mm, only_targets, sensitivity_by
+    from overread.froc.suppression import find_strongest
     from overread.froc.table import PerformanceTable, performance_table
     from overread.froc.table_formats import format_table
 
@@ -76,6 +77,7 @@ _HOMES = {
     "scorer": "FrocScorer matching_of_bags",
     "setting_choice": "SettingChoice choose_setting",
     "strata": "lesion_sizes_mm only_targets sensitivity_by",
+    "suppression": "find_strongest",
     "table": "PerformanceTable performance_table",
     "table_formats": "format_table",
 }
@@ -120,6 +122,7 @@ __all__ = [
     "compare_figures",
     "estimate_figures",
     "figure_of_merit",
+    "find_strongest",
     "format_table",
     "froc_curve",
     "gts_needed",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from overread.kernel import kernel
 
-__all__ = ["count_draws", "permuted_differences", "sensitivity_replicates"]
+__all__ = ["count_draws", "mark_strongest", "permuted_differences", "sensitivity_replicates"]
 
 Bytes = NDArray[np.uint8]
 Ints32 = NDArray[np.int32]
@@ -162,3 +162,27 @@ def permuted_differences(
                 found = int(second < limits[1, t]) - int(first < limits[0, t])
                 out[permutation, t, item_is_image[item]] += found
     return exhausted
+
+
+@kernel
+def mark_strongest(places: Floats, order: Ints, starts: Ints) -> NDArray[np.bool_]:
+    """Whether each detection lies on no stronger one that is shown.
+
+    ``places`` are x, y and radius; ``order`` lists the detections image by image, the strongest first, and image m
+    has ``order[starts[m] : starts[m + 1]]``.
+    """
+    shown = np.zeros(len(places), dtype=np.bool_)
+    for m in range(len(starts) - 1):
+        for i in range(starts[m], starts[m + 1]):
+            one = order[i]
+            alone = True
+            for k in range(starts[m], i):
+                other = order[k]
+                if shown[other]:
+                    dx, dy = places[one, 0] - places[other, 0], places[one, 1] - places[other, 1]
+                    reach = max(places[one, 2], places[other, 2])
+                    if dx * dx + dy * dy < reach * reach:
+                        alone = False
+                        break
+            shown[one] = alone
+    return shown

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args, get_type_hints
 
 from overread.errors import InvalidInputError
-from overread.froc.defaults import SINGLE_READER, SingleReader
+from overread.froc.defaults import REPEATS, SINGLE_READER, SingleReader
 from overread.truth.hit_rules import HIT, HitRule
 
 __all__ = ["Counting"]
@@ -40,6 +40,10 @@ class Counting:
         positives (``"fp"``). A candidate that is the best of any of its GTs is never an extra one.
     shared_candidates
         A candidate on several GTs finds ``"all"`` of them, or only the ``"nearest"`` (distance over size).
+    repeats
+        A candidate that lies on a stronger one (`overread.froc.find_strongest`) is not shown, so that it neither hits
+        nor is a false positive (``"suppress"``), or counts like any other (``"count"``, as in the paper). Candidates
+        without radius_mm have no size to lie on: none is suppressed.
     """
 
     rule: HitRule | None = field(default=HIT, metadata={"description": "What a hit is."})
@@ -56,6 +60,11 @@ class Counting:
     shared_candidates: Literal["all", "nearest"] = field(
         default="all",
         metadata={"description": "A candidate on several GTs finds all of them, or the nearest."},
+    )
+
+    repeats: Literal["suppress", "count"] = field(
+        default=REPEATS,
+        metadata={"description": "A detection that lies on a stronger one: not shown, or counted."},
     )
 
     def __post_init__(self) -> None:
@@ -78,4 +87,6 @@ class Counting:
 
     def option_record(self) -> dict[str, str]:
         """Plain record of the options beside the rule, for files and hashes."""
-        return {name: getattr(self, name) for name in self.choices()}
+        # Fingerprints and locks from before repeats were suppressed do not name the option.
+        named = {name: getattr(self, name) for name in self.choices()}
+        return {name: value for name, value in named.items() if (name, value) != ("repeats", "count")}

@@ -12,6 +12,7 @@ __all__ = [
     "LEVEL",
     "N_BOOTSTRAP",
     "N_CHOICE_BOOTSTRAP",
+    "REPEATS",
     "SINGLE_READER",
     "SIZE_BINS_MM",
     "SingleReader",
@@ -39,6 +40,9 @@ LEVEL: Final = 0.95
 
 SINGLE_READER: Final[SingleReader] = "ignore"
 """What a candidate on a GT of one reader counts as: nothing, as LUNA16 and MONAI do; the paper's own is "fp"."""
+
+REPEATS: Final[Literal["suppress", "count"]] = "suppress"
+"""Whether a detection on a stronger one is shown: nobody wants five circles on one nodule; the paper counts them."""
 
 CHANCE_SHIFTS: Final = 20
 """Ways to give every image the candidates of another one. Chosen by eye."""

@@ -29,6 +29,7 @@ from overread.froc.inputs import (
     image_codes,
     patient_codes,
 )
+from overread.froc.suppression import find_strongest
 from overread.truth import candidate_hits
 
 __all__ = ["Geometry", "HashedMembers", "Matching", "match"]
@@ -55,6 +56,8 @@ class Geometry:
         One entry per hit: row of the candidate, row of the GT, distance over size.
     truth
         The truth table itself, for strata.
+    places
+        x, y and radius of each candidate; None where the radius is not known.
     """
 
     candidate_images: Ints
@@ -64,6 +67,14 @@ class Geometry:
     hit_truth: Ints
     hit_distances: Floats
     truth: pd.DataFrame
+    places: Floats | None = None
+
+    def find_shown(self, counting: Counting, scores: Floats) -> Bools:
+        """Candidates that are shown: all, or those that lie on no stronger one."""
+        if counting.repeats == "count" or self.places is None:
+            return np.ones(len(scores), dtype=np.bool_)
+        x_mm, y_mm, radius_mm = self.places.T
+        return find_strongest(self.candidate_images, x_mm, y_mm, radius_mm, scores)
 
     def hits_that_count(self, counting: Counting) -> Bools:
         """Hits that count: all, or for each candidate its nearest GT."""
@@ -291,6 +302,7 @@ def match(
         hit_truth=hits["truth_row"].to_numpy(np.int64),
         hit_distances=hits["distance"].to_numpy(np.float64),
         truth=truth.reset_index(drop=True),
+        places=_read_places(candidates),
     )
     return Matching(
         image_ids=image_ids,
@@ -307,15 +319,14 @@ def _events(geometry: Geometry, counting: Counting, scores: Floats) -> dict[str,
     """Fields of a :class:`Matching` that depend on scores or options."""
     target = geometry.truth_golden | (counting.single_reader == "hit")
     counted = geometry.hits_that_count(counting)
-    on_target = counted & target[geometry.hit_truth]
-    hit_candidate, hit_gt = geometry.hit_candidates[on_target], geometry.hit_truth[on_target]
+    reached = np.zeros(len(target), dtype=np.bool_)
+    reached[geometry.hit_truth[counted & target[geometry.hit_truth]]] = True
 
+    false_positive = geometry.find_shown(counting, scores)
+    on_target = counted & target[geometry.hit_truth] & false_positive[geometry.hit_candidates]
+    hit_candidate, hit_gt = geometry.hit_candidates[on_target], geometry.hit_truth[on_target]
     best = np.full(len(target), -np.inf)
     np.maximum.at(best, hit_gt, scores[hit_candidate])
-    reached = np.zeros(len(target), dtype=np.bool_)
-    reached[hit_gt] = True
-
-    false_positive = np.ones(len(scores), dtype=np.bool_)
     if counting.single_reader == "ignore":
         false_positive[geometry.hit_candidates[counted]] = False
     false_positive[hit_candidate] = False
@@ -331,6 +342,14 @@ def _events(geometry: Geometry, counting: Counting, scores: Floats) -> dict[str,
         "gt_reached": reached[rows],
         "strata": geometry.truth.iloc[rows].reset_index(drop=True),
     }
+
+
+def _read_places(candidates: pd.DataFrame) -> Floats | None:
+    """Places and sizes; None where a size is missing or no size."""
+    if not {"x_mm", "y_mm", "radius_mm"} <= set(candidates.columns):
+        return None
+    places = candidates[["x_mm", "y_mm", "radius_mm"]].to_numpy(dtype=np.float64)
+    return places if np.isfinite(places).all() else None
 
 
 def _extra_candidates(candidate: Ints, gt: Ints, distance: Floats, scores: Floats) -> Ints:

@@ -79,8 +79,10 @@ class Split:
         Of the candidates.
     hits
         Which candidate hits which GT (`overread.truth.candidate_hits`).
-    rule, n_max, single_reader
-        How hits are found, weights computed, and candidates on GTs of one reader counted.
+    counting
+        What a hit is, and how hits and repeats are counted.
+    n_max
+        Most readings of an image, by which readers' weights are divided.
     parent
         What it is a part of; None for the whole.
     """
@@ -92,10 +94,15 @@ class Split:
     candidates: pd.DataFrame
     features: Features
     hits: pd.DataFrame
-    rule: HitRule
+    counting: Counting
     n_max: int
-    single_reader: Any
     parent: Split | None = None
+
+    @property
+    def rule(self) -> HitRule:
+        """What a hit is."""
+        assert self.counting.rule is not None
+        return self.counting.rule
 
     @cached_property
     def grouping(self) -> Grouping:
@@ -130,7 +137,7 @@ class Split:
             self.truth,
             self.images,
             scores=np.zeros(len(self.candidates)),
-            counting=Counting(rule=self.rule, single_reader=self.single_reader),
+            counting=self.counting,
             hits=self.hits,
         )
 
@@ -146,9 +153,8 @@ class Split:
             **tables,
             features=self.features.of_candidates(inside["candidates"]),
             hits=select_hits(self.hits, inside["candidates"], inside["truth"]),
-            rule=self.rule,
+            counting=self.counting,
             n_max=self.n_max,
-            single_reader=self.single_reader,
             parent=self,
         )
 

@@ -28,6 +28,7 @@ from overread.files.atomic import write_atomically
 from overread.files.capped import read_capped
 from overread.files.sealed import Seal
 from overread.files.strict_json import parse_json
+from overread.froc import find_strongest
 from overread.images import Radiograph
 from overread.images.radiograph import GRID_MM
 from overread.models.persistence import from_document, to_document
@@ -88,6 +89,9 @@ class Detector:
         Grid on which the features were computed.
     feature_version
         Version of the features it was fitted on; another version is refused.
+    repeats
+        "suppress": of detections that lie on each other the strongest is shown; thresholds were locked so. "count":
+        all are.
     trained_on
         What it was trained on, in words without names.
 
@@ -105,6 +109,7 @@ class Detector:
     limit: int
     grid_mm: float
     feature_version: str
+    repeats: str
     trained_on: str
 
     def __post_init__(self) -> None:
@@ -121,6 +126,8 @@ class Detector:
                     f"the detector was trained on {kind} of version {own}, these are {ours}: train it again, or use "
                     "the version of overread that made it"
                 )
+        if self.repeats not in ("suppress", "count"):
+            raise ModelFileError(f"repeats is {self.repeats!r}: neither suppress nor count")
         numbers = [
             self.grid_mm,
             *(part for point in self.operating_points for part in asdict(point).values()),
@@ -157,8 +164,12 @@ class Detector:
         )
 
     def shown(self, detections: pd.DataFrame, fp: float) -> NDArray[np.bool_]:
-        """Whether each detection is shown at the operating point."""
-        return np.asarray(detections["score"] >= self.operating_point(fp).threshold)
+        """Whether each detection of one image is shown at the operating point, and lies on no stronger one."""
+        strong = np.asarray(detections["score"] >= self.operating_point(fp).threshold)
+        if self.repeats == "count":
+            return strong
+        x_mm, y_mm, radius_mm = detections[list(CANDIDATE_COLUMNS)].to_numpy().T
+        return strong & find_strongest(np.zeros(len(detections)), x_mm, y_mm, radius_mm, detections["score"])
 
     def detect(
         self,
@@ -287,6 +298,7 @@ class Detector:
             "limit": self.limit,
             "grid_mm": self.grid_mm,
             "feature_version": self.feature_version,
+            "repeats": self.repeats,
             "trained_on": self.trained_on,
         }
         return SEAL.spell(SEAL.close(payload))
@@ -321,6 +333,7 @@ class Detector:
                 limit=payload["limit"],
                 grid_mm=payload["grid_mm"],
                 feature_version=payload["feature_version"],
+                repeats=payload["repeats"],
                 trained_on=payload["trained_on"],
             )
         except (KeyError, TypeError) as error:
@@ -344,7 +357,7 @@ def content_of(path: Path) -> bytes:
 
 
 def make_detector(
-    name: str, model: Any, points: Sequence[Mapping[str, Any]], pipeline: OwnPipeline, single_reader: str
+    name: str, model: Any, points: Sequence[Mapping[str, Any]], pipeline: OwnPipeline, counting: Any
 ) -> Detector:
     """Make the detector of a model, with its out-of-fold operating points.
 
@@ -356,10 +369,10 @@ def make_detector(
         Locked operating points of a run.
     pipeline
         What gave the candidates and features that the model was fitted to.
-    single_reader
-        Treatment of single-reader GTs under which the points were locked.
+    counting
+        Under which the points were locked: ``single_reader`` and ``repeats``.
     """
-    wanted = (name, "out_of_fold", single_reader)
+    wanted = (name, "out_of_fold", counting.single_reader)
     own = [
         OperatingPoint(point["fp_target"], point["threshold"])
         for point in points
@@ -375,5 +388,6 @@ def make_detector(
         limit=pipeline.limit,
         grid_mm=GRID_MM,
         feature_version=FEATURE_VERSION,
+        repeats=counting.repeats,
         trained_on="training and validation images of one study, out-of-fold thresholds",
     )

@@ -20,6 +20,7 @@ from overread.froc.defaults import (
     FP_TARGETS,
     LEVEL,
     N_BOOTSTRAP,
+    REPEATS,
     SINGLE_READER,
     SIZE_BINS_MM,
 )
@@ -102,11 +103,14 @@ class HitsBase(Section):
 
     rule: str = HIT.name
     single_reader: Literal["fp", "ignore"] = Field(default=SINGLE_READER)  # type: ignore[arg-type]
+    repeats: Literal["suppress", "count"] = REPEATS
 
     def hit_rule(self) -> HitRule:
         """Return the rule by which bags are made and scores are judged; numbers that are not set are its own."""
-        given = dict(self).items() - {("rule", self.rule), ("single_reader", self.single_reader)}
-        return make_hit_rule(self.rule, **{name: value for name, value in given if value is not None})
+        numbers = {name: value for name, value in dict(self).items() if name not in HitsBase.model_fields}
+        return make_hit_rule(
+            self.rule, **{name: value for name, value in numbers.items() if value is not None}
+        )
 
     @model_validator(mode="after")
     def _complete(self) -> HitsBase:
@@ -131,7 +135,10 @@ def _make_hits() -> type[HitsBase]:
         f"{name}\n    Of the rule {' or '.join(owners[name])}: {one.description}"
         for name, one in numbers.items()
     ]
-    told += ["single_reader\n    A candidate on an object of one reader: ignore, or fp. Both are reported."]
+    told += [
+        "single_reader\n    A candidate on an object of one reader: ignore, or fp. Both are reported.",
+        "repeats\n    A candidate that lies on a stronger one: suppress (not shown), or count, as in the paper.",
+    ]
     return create_model(
         "Hits",
         __base__=HitsBase,

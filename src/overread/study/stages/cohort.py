@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from overread.bags import split_by_patient
+from overread.froc import Counting
 from overread.study.cohort import KEYS, Cohort, Features, Split
 from overread.study.models.plug import Fold
 from overread.study.stages.stage import Inputs, View
@@ -35,9 +36,10 @@ def assemble_cohort(inputs: Inputs) -> Cohort:
         **tables,
         features=Features(tuple(inputs["feature_names.json"]), store, np.arange(store.shape[0]), keys),
         hits=candidate_hits(candidates, tables["truth"], rule),
-        rule=rule,
+        counting=Counting(
+            rule=rule, single_reader=settings.hits.single_reader, repeats=settings.hits.repeats
+        ),
         n_max=limits.n_max,
-        single_reader=settings.hits.single_reader,
     )
 
 

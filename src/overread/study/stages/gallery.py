@@ -42,7 +42,8 @@ def sort_gallery(
     fp_target, threshold = point
     candidates = test.candidates.merge(scores[[*KEYS, model]], on=KEYS).rename(columns={model: "score"})
     on_any = candidates.index.isin(test.hits["candidate_row"])
-    wrong = candidates[(candidates["score"] >= threshold) & ~on_any]
+    shown = test.matching.require_geometry().find_shown(test.counting, candidates["score"].to_numpy())
+    wrong = candidates[(candidates["score"] >= threshold) & shown & ~on_any]
     golden = objects[objects["golden"] & (objects["split"] == "test")]
     golden = golden.rename(columns={f"{model}_score": "score", f"{model}_candidate": "candidate_id"})
     found = (golden["score"] >= threshold).to_numpy()

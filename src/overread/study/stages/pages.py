@@ -69,7 +69,7 @@ def detector_stage(name: str) -> Stage:
             inputs[f"models/{name}.json"],
             inputs["operating_points.json"],
             inputs["pipeline"],
-            inputs.settings.hits.single_reader,
+            inputs.settings.hits,
         )
         return {"detector.json": detector.to_bytes()}
 
@@ -77,7 +77,7 @@ def detector_stage(name: str) -> Stage:
         "detector",
         reads=(f"models/{name}.json", "operating_points.json", "pipeline"),
         writes=("detector.json",),
-        settings=("hits.single_reader",),
+        settings=("hits.single_reader", "hits.repeats"),
         make=make,
     )
 

@@ -82,18 +82,20 @@ def score_candidates(inputs: Inputs) -> Mapping[str, Any]:
 
 
 def tabulate_objects(cohort: Cohort, scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
-    """GTs with their split, and for each model the best candidate on each and its score.
+    """GTs with their split, and for each model the best candidate that is shown on each and its score.
 
     ``reached`` says whether any candidate hits the GT. For a GT that none hits, candidate and score are missing.
     """
-    candidate = cohort.hits["candidate_row"].to_numpy()
-    gt = cohort.hits["truth_row"].to_numpy()
+    reached = np.unique(cohort.hits["truth_row"])
     split = cohort.images.set_index("image_id")["split"]
     table = cohort.truth.assign(split=cohort.truth["image_id"].map(split).astype("str"))
-    table["reached"] = np.isin(np.arange(len(table)), gt)
+    table["reached"] = np.isin(np.arange(len(table)), reached)
     names = cohort.candidates["candidate_id"].to_numpy(object)
     for model in models:
         values = scores[model].to_numpy()
+        shown = cohort.matching.require_geometry().find_shown(cohort.counting, values)
+        hits = cohort.hits[shown[cohort.hits["candidate_row"]]]
+        candidate, gt = hits["candidate_row"].to_numpy(), hits["truth_row"].to_numpy()
         order = np.lexsort((candidate, -values[candidate], gt))
         first = np.ones(len(order), dtype=bool)
         first[1:] = np.diff(gt[order]) != 0
