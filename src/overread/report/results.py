@@ -221,8 +221,10 @@ class ModelResult:
         How its settings were chosen by cross-validation; what differs between them stands first in the table.
     reader_importance, left_out_readers
         Of a mixture of readers: weights of the readers with intervals (Figure 5); readers with too few marks.
-    labels, calibration
-        Calibration on the test set's bags, against the labels the model learns from: "soft" or "golden".
+    score_map
+        How scores become probabilities: "none", "sigmoid", "isotonic" or "rank" (too little to calibrate with).
+    calibration, uncalibrated
+        Of the probabilities of the test set's bags against their soft labels, with the map and without it.
     counted
         Performance under each treatment of single-reader GTs; the study's own choice comes first.
     """
@@ -241,8 +243,9 @@ class ModelResult:
     choice: SettingChoice
     reader_importance: pd.DataFrame
     left_out_readers: dict[str, str]
-    labels: str
+    score_map: str
     calibration: Calibration
+    uncalibrated: Calibration
     counted: list[Counted]
 
 
@@ -308,6 +311,9 @@ class StudyResults:
         Of the evaluation.
     settings
         All settings that the results depend on.
+    supported, support
+        Name of the model that out-of-fold scores support, which the detector is: the most compact that cannot be told
+        from the best; and the comparison.
     tables
         Table 1 as in the paper (in-sample thresholds, "fp"), with "ignore", and with the out-of-fold thresholds that
         the detector has under the study's own treatment.
@@ -328,6 +334,8 @@ class StudyResults:
     examples: list[Example]
     paper_choice: PaperChoice | None
     models: list[ModelResult]
+    supported: str
+    support: SettingChoice
     tables: list[Table1]
     comparisons: list[Comparison]
     gallery: Gallery

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from overread.anatomy import Anatomy
 from overread.candidates import FINDERS, load_finder
-from overread.errors import InvalidInputError, ModelFileError, UsageError
+from overread.errors import FormatError, InvalidInputError, ModelFileError, UsageError
 from overread.features import CATALOGUE, FEATURE_VERSION
 from overread.files.atomic import write_atomically
 from overread.files.capped import read_capped
+from overread.files.records import from_json, to_json
 from overread.files.sealed import Seal
 from overread.files.strict_json import parse_json
 from overread.froc import find_strongest
@@ -35,6 +36,7 @@ from overread.models.persistence import from_document, to_document
 from overread.models.prediction import BagClassifier, LinearBagClassifier
 from overread.study.models import MODELS
 from overread.study.pipeline import OwnPipeline, measure_image
+from overread.study.score_map import ScoreMap
 
 __all__ = ["Detector", "Explanation", "OperatingPoint", "make_detector"]
 
@@ -79,6 +81,8 @@ class Detector:
         Of the model: "Soft", "B1", ...
     model
         A model of bags, fitted on features of this package.
+    score_map
+        From its scores to probabilities, fitted out of fold.
     operating_points
         By rising number of false positives.
     finder, candidate_version
@@ -103,6 +107,7 @@ class Detector:
 
     name: str
     model: BagClassifier
+    score_map: ScoreMap
     operating_points: tuple[OperatingPoint, ...]
     finder: str
     candidate_version: str
@@ -280,7 +285,7 @@ class Detector:
         """Candidates with score and probability, in their order."""
         score = self.model.score_used(values.to_numpy(np.float64))
         return candidates[["candidate_id", *CANDIDATE_COLUMNS]].assign(
-            score=score, probability=1 / (1 + np.exp(-np.clip(score, -700, 700)))
+            score=score, probability=self.score_map.apply(score)
         )
 
     def write(self, path: Path) -> Path:
@@ -292,6 +297,7 @@ class Detector:
         payload = {
             "name": self.name,
             "model": to_document(self.model),
+            "score_map": to_json(self.score_map),
             "operating_points": [asdict(point) for point in self.operating_points],
             "finder": self.finder,
             "candidate_version": self.candidate_version,
@@ -327,6 +333,7 @@ class Detector:
             return cls(
                 name=payload["name"],
                 model=from_document(payload["model"], str(path)),
+                score_map=from_json(ScoreMap, payload["score_map"], "score_map"),
                 operating_points=tuple(OperatingPoint(**point) for point in payload["operating_points"]),
                 finder=payload["finder"],
                 candidate_version=payload["candidate_version"],
@@ -336,7 +343,7 @@ class Detector:
                 repeats=payload["repeats"],
                 trained_on=payload["trained_on"],
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, FormatError) as error:
             raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
         except ModelFileError as error:
             raise ModelFileError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
@@ -357,14 +364,19 @@ def content_of(path: Path) -> bytes:
 
 
 def make_detector(
-    name: str, model: Any, points: Sequence[Mapping[str, Any]], pipeline: OwnPipeline, counting: Any
+    name: str,
+    model: Any,
+    score_map: ScoreMap,
+    points: Sequence[Mapping[str, Any]],
+    pipeline: OwnPipeline,
+    counting: Any,
 ) -> Detector:
     """Make the detector of a model, with its out-of-fold operating points.
 
     Parameters
     ----------
-    name, model
-        Name in the registry of models, and the fitted model.
+    name, model, score_map
+        Name in the registry of models, the fitted model, and the map from its scores to probabilities.
     points
         Locked operating points of a run.
     pipeline
@@ -382,6 +394,7 @@ def make_detector(
     return Detector(
         name=MODELS[name].title,
         model=model,
+        score_map=score_map,
         operating_points=tuple(sorted(own, key=lambda point: point.fp_target)),
         finder=pipeline.finder.name,
         candidate_version=pipeline.finder.version,

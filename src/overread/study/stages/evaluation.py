@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from overread import __version__
 from overread.features import CATALOGUE
 from overread.files.records import from_json, to_json
 from overread.froc import (
     MEASURES,
+    Calibration,
     ChanceLevel,
     LambdaChoice,
     Matching,
@@ -48,6 +50,8 @@ from overread.report.results import (
 )
 from overread.study.cohort import Cohort, Split
 from overread.study.models import MODELS, StudyModel
+from overread.study.score_map import ScoreMap
+from overread.study.stages.calibration import score_bags
 from overread.study.stages.gallery import sort_gallery
 from overread.study.stages.scores import SOURCES, TREATMENTS, MatchedScores
 from overread.study.stages.stage import Inputs, Stage
@@ -79,6 +83,8 @@ def results_stage(wanted: Sequence[str]) -> Stage:
             *(f"tables/{name}.parquet" for name in ("images", "readings", "marks", "truth")),
             *(f"tables/{name}.parquet" for name in ("readings_per_image", "readers", "reader_pairs")),
             *(f"{place}/{name}.json" for name in wanted for place in ("models", "tuning")),
+            *(f"tuning/{name}_map.json" for name in wanted),
+            "supported.json",
             *(["tuning/paper.json"] if "soft" in wanted else []),
             "input/is_simulated",
         ),
@@ -94,6 +100,7 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
     options = settings.evaluation
     cohort: Cohort = inputs["cohort"]
     points = pd.DataFrame(inputs["operating_points.json"])
+    supported = inputs["supported.json"]["model"]
     results = StudyResults(
         schema=SCHEMA,
         version=__version__,
@@ -112,14 +119,16 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
         if "soft" in matched
         else None,
         models=[evaluate_model(MODELS[name], inputs, points[points["model"] == name]) for name in matched],
+        supported=supported,
+        support=from_json(SettingChoice, inputs["supported.json"]["choice"], "supported.json"),
         tables=tabulate_performance(matched, inputs),
         comparisons=compare_models(matched, settings),
         gallery=sort_gallery(
-            next(iter(matched)),
+            supported,
             cohort.split("test"),
             inputs["tables/scores.parquet"],
             inputs["tables/objects.parquet"],
-            shown_point(points, next(iter(matched)), settings),
+            shown_point(points, supported, settings),
         ),
     )
     return {"results.json": to_json(results)}
@@ -200,6 +209,7 @@ def evaluate_model(plug: StudyModel, inputs: Inputs, points: pd.DataFrame) -> Mo
     """Gather all that is known of one model."""
     cohort, model = inputs["cohort"], inputs[f"models/{plug.name}.json"]
     place = f"tuning/{plug.name}.json"
+    score_map = from_json(ScoreMap, inputs[f"tuning/{plug.name}_map.json"], f"tuning/{plug.name}_map.json")
     report = getattr(model, "fit_report_", None)
     importance = getattr(model, "reader_importance_", pd.DataFrame())
     return ModelResult(
@@ -217,8 +227,9 @@ def evaluate_model(plug: StudyModel, inputs: Inputs, points: pd.DataFrame) -> Mo
         choice=from_json(SettingChoice, inputs[place]["choice"], place),
         reader_importance=importance,
         left_out_readers=getattr(model, "left_out_readers_", {}),
-        labels=plug.labels,
-        calibration=assess_calibration(plug, model, cohort.split("test"), inputs.settings),
+        score_map=score_map.method,
+        calibration=assess_calibration(inputs, plug.name, score_map),
+        uncalibrated=assess_calibration(inputs, plug.name, None),
         counted=[
             evaluate_counting(plug.name, treatment, inputs, points)
             for treatment in sorted(TREATMENTS, key=lambda name: name != inputs.settings.hits.single_reader)
@@ -241,11 +252,13 @@ def explain_feature(name: str) -> str:
     return feature.formula if feature.unit == "1" else f"{feature.formula} [{feature.unit}]"
 
 
-def assess_calibration(plug: StudyModel, model: Any, test: Split, settings: Any) -> Any:
-    """Assess the probabilities of bags of the test set."""
-    bags = test.bags(plug.labels)
+def assess_calibration(inputs: Inputs, name: str, score_map: ScoreMap | None) -> Calibration:
+    """Assess the probabilities of bags of the test set, through the score map or as they come."""
+    settings = inputs.settings
+    scores = inputs["matched"][name].test.candidate_scores
+    bags, decision = score_bags(inputs["cohort"].split("test"), scores)
     return calibration(
-        np.clip(model.predict_proba(bags)[:, 1], 0.0, 1.0),
+        expit(decision) if score_map is None else score_map.apply(decision),
         bags.labels,  # type: ignore[arg-type]
         patients=bags.groups,
         n_bootstrap=settings.evaluation.n_bootstrap,

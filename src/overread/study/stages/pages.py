@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from overread.files.records import from_json, to_json
 from overread.images import Radiograph, read_image
 from overread.report import Pictures, StudyResults, cut_pictures, draw_figures, render_study
 from overread.study.detector import make_detector
+from overread.study.score_map import ScoreMap
 from overread.study.stages.stage import Inputs, Stage
 
 __all__ = ["FIGURES", "REPORT", "detector_stage", "pictures_stage"]
@@ -60,13 +61,15 @@ def render(inputs: Inputs) -> Mapping[str, Any]:
     return {"report.html": page}
 
 
-def detector_stage(name: str) -> Stage:
-    """Return the stage that makes the detector of a model, which finds candidates as the run's pipeline did."""
+def detector_stage(wanted: Sequence[str]) -> Stage:
+    """Return the stage that makes the supported model's detector; it finds candidates as the run's pipeline did."""
 
     def make(inputs: Inputs) -> Mapping[str, Any]:
+        name = inputs["supported.json"]["model"]
         detector = make_detector(
             name,
             inputs[f"models/{name}.json"],
+            from_json(ScoreMap, inputs[f"tuning/{name}_map.json"], f"tuning/{name}_map.json"),
             inputs["operating_points.json"],
             inputs["pipeline"],
             inputs.settings.hits,
@@ -75,7 +78,13 @@ def detector_stage(name: str) -> Stage:
 
     return Stage(
         "detector",
-        reads=(f"models/{name}.json", "operating_points.json", "pipeline"),
+        reads=(
+            "supported.json",
+            *(f"models/{name}.json" for name in wanted),
+            *(f"tuning/{name}_map.json" for name in wanted),
+            "operating_points.json",
+            "pipeline",
+        ),
         writes=("detector.json",),
         settings=("hits.single_reader", "hits.repeats"),
         make=make,

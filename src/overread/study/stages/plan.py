@@ -5,6 +5,7 @@ from __future__ import annotations
 from overread.study.inputs import StudyInputs
 from overread.study.models import MODELS
 from overread.study.settings import Settings
+from overread.study.stages.calibration import calibration_stage, supported_stage
 from overread.study.stages.cohort import COHORT, FOLDS, chosen_view
 from overread.study.stages.evaluation import results_stage
 from overread.study.stages.fits import check_stage, fit_stage
@@ -46,11 +47,13 @@ def plan_stages(inputs: StudyInputs, settings: Settings, workshop: Workshop) -> 
         *([PAPER_CHOICE] if "soft" in wanted else []),
         *(stage for model in models for stage in tuning_stages(model, settings.models.folds)),
         *(fit_stage(model) for model in models),
+        *(calibration_stage(name) for name in wanted),
+        supported_stage(wanted),
         scores_stage(wanted),
         OPERATING_POINTS,
         results_stage(wanted),
         # A detector finds its own candidates as this package does, so it cannot be trained on others.
-        *([] if own_candidates or not workshop.pipeline.is_own else [detector_stage(wanted[0])]),
+        *([] if own_candidates or not workshop.pipeline.is_own else [detector_stage(wanted)]),
         pictures_stage(has_images=has_images),
         FIGURES,
         REPORT,

@@ -1,0 +1,113 @@
+"""From a model's score to a probability that can be read as one.
+
+A model is fitted to tell candidates apart, under a penalty and on patients it has seen; its own probabilities are
+therefore often too timid or too sure. The map is fitted to out-of-fold scores and soft labels: the probability that a
+reader would mark the place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from overread.bags import SoftCalibrator, mean_soft_kl
+from overread.errors import ModelFileError
+
+__all__ = ["ScoreMap", "fit_score_map"]
+
+Floats = NDArray[np.float64]
+Method = Literal["none", "sigmoid", "isotonic", "rank"]
+
+# Ten events for each of the two parameters of a sigmoid, the usual rule of thumb (Peduzzi et al. 1996).
+FEWEST_POSITIVES = 20.0
+# A monotone map has flat steps of 0 and 1 that no finite sample can vouch for.
+SMALLEST = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreMap:
+    """A map from scores (log-odds) to probabilities.
+
+    Attributes
+    ----------
+    method
+        "none": the model's own probability. "sigmoid": sigma(slope score + intercept). "isotonic": a rising line
+        through the points. "rank": there was too little to calibrate with; the values put places in order and are no
+        probabilities.
+    slope, intercept
+        Of the sigmoid.
+    scores, probabilities
+        Points of the isotonic map.
+    held_out_kl
+        Mean Kullback-Leibler divergence on held-out patients of each method that was tried.
+    """
+
+    method: Method
+    slope: float
+    intercept: float
+    scores: list[float]
+    probabilities: list[float]
+    held_out_kl: dict[str, float]
+
+    def __post_init__(self) -> None:
+        if self.method not in ("none", "sigmoid", "isotonic", "rank"):
+            raise ModelFileError(f"score map {self.method!r} is not known")
+        points = np.asarray([self.scores, self.probabilities], dtype=np.float64)
+        if not np.isfinite([self.slope, self.intercept]).all() or not np.isfinite(points).all():
+            raise ModelFileError("score map: a number is not finite")
+
+    def apply(self, scores: Any) -> Floats:
+        """Return the probability of each score; of a "rank" map the model's own, which only orders."""
+        values = np.clip(np.asarray(scores, dtype=np.float64), -700, 700)
+        if self.method == "sigmoid":
+            return np.asarray(expit(np.clip(self.slope * values + self.intercept, -700, 700)))
+        if self.method == "isotonic":
+            return np.interp(values, self.scores, self.probabilities)
+        return np.asarray(expit(values))
+
+
+def fit_score_map(scores: Floats, labels: Floats, weights: Floats, folds: NDArray[np.intp]) -> ScoreMap:
+    """Fit the map that held-out patients support best; of equally good ones the simplest.
+
+    Parameters
+    ----------
+    scores
+        Out-of-fold log-odds of bags.
+    labels, weights
+        Soft labels of the bags, and their readers' weights.
+    folds
+        Number of the fold of each bag; patients are whole.
+    """
+    if float(weights @ labels) < FEWEST_POSITIVES:
+        return ScoreMap("rank", 1.0, 0.0, [], [], {})
+    losses = {
+        method: _judge(method, scores, labels, weights, folds) for method in ("none", "sigmoid", "isotonic")
+    }
+    best = min(losses, key=lambda method: losses[method])
+    return _fit(best, scores, labels, weights, losses)
+
+
+def _judge(method: str, scores: Floats, labels: Floats, weights: Floats, folds: NDArray[np.intp]) -> float:
+    """Mean divergence of folds from maps that were fitted to the others."""
+    predicted = np.empty_like(scores)
+    for fold in np.unique(folds):
+        inside = folds == fold
+        fitted = _fit(method, scores[~inside], labels[~inside], weights[~inside], {})
+        predicted[inside] = fitted.apply(scores[inside])
+    safe = np.clip(predicted, SMALLEST, 1 - SMALLEST)
+    return float(mean_soft_kl(labels, np.column_stack([1 - safe, safe]), sample_weight=weights))
+
+
+def _fit(method: Any, scores: Floats, labels: Floats, weights: Floats, losses: dict[str, float]) -> ScoreMap:
+    if method == "none":
+        return ScoreMap("none", 1.0, 0.0, [], [], losses)
+    fitted = SoftCalibrator(method).fit(scores, labels, sample_weight=weights)
+    if method == "sigmoid":
+        return ScoreMap("sigmoid", fitted.slope_, fitted.intercept_, [], [], losses)
+    points = fitted.isotonic_
+    rising = np.clip(points.y_thresholds_, SMALLEST, 1 - SMALLEST)
+    return ScoreMap("isotonic", 1.0, 0.0, points.X_thresholds_.tolist(), rising.tolist(), losses)
