@@ -18,7 +18,7 @@ seed = {seed}
 limit = 30
 
 [models]
-folds = 2
+folds = 5
 
 [soft]
 normalizations = ["class"]

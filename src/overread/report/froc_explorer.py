@@ -15,7 +15,7 @@ import pandas as pd
 from overread.report.results import Counted, SetResult, StudyResults
 from overread.report.words import nearest_to_one
 
-__all__ = ["Curve", "Diamond", "Explorer", "Panel", "lay_out_explorer"]
+__all__ = ["Curve", "Diamond", "Explorer", "Panel", "ReaderPoint", "lay_out_explorer"]
 
 # Okabe and Ito's palette in the order of the paper's Figure 4: red, black, blue, then others.
 COLOURS = ("#D55E00", "#000000", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -47,6 +47,15 @@ class Diamond:
 
 
 @dataclass(frozen=True)
+class ReaderPoint:
+    """A reader's own operating point, judged by the others."""
+
+    name: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
 class Panel:
     """One measure against false positives per image; ticks are places and labels."""
 
@@ -55,6 +64,7 @@ class Panel:
     y_ticks: list[tuple[float, str]]
     curves: list[Curve]
     diamonds: list[Diamond]
+    readers: list[ReaderPoint]
 
 
 @dataclass(frozen=True)
@@ -122,7 +132,13 @@ def lay_out_explorer(results: StudyResults) -> Explorer:
         steps=steps,
         start=steps.index(nearest_to_one(steps)),
         panels=[
-            _lay_out_panel(measure, list(zip(colours, counted, strict=True)), results.fp_targets, max_fp)
+            _lay_out_panel(
+                measure,
+                list(zip(colours, counted, strict=True)),
+                results.fp_targets,
+                max_fp,
+                _place_readers(results.readers.readers, max_fp) if measure == "gt_sensitivity" else [],
+            )
             for measure in MEASURES
         ],
         colours=dict(zip((model.title for model in results.models), colours, strict=True)),
@@ -156,7 +172,11 @@ def _round_numbers(values: pd.Series[Any]) -> list[float | None]:
 
 
 def _lay_out_panel(
-    measure: str, models: list[tuple[str, Counted]], fp_targets: list[float], max_fp: float
+    measure: str,
+    models: list[tuple[str, Counted]],
+    fp_targets: list[float],
+    max_fp: float,
+    readers: list[ReaderPoint],
 ) -> Panel:
     """Lay out one measure of the models, which are given with their colours."""
     tick = next(size for size in (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, np.inf) if max_fp / size <= N_TICKS)
@@ -175,7 +195,19 @@ def _lay_out_panel(
         y_ticks=[(_place_share(share), f"{100 * share:.0f} %") for share in np.linspace(0, 1, 6).tolist()],
         curves=curves,
         diamonds=diamonds,
+        readers=readers,
     )
+
+
+def _place_readers(readers: pd.DataFrame, max_fp: float) -> list[ReaderPoint]:
+    """Find the places of the readers' own operating points; one beyond the axis is left out."""
+    judged = readers.dropna(subset=["loo_sensitivity", "loo_fp_per_image"])
+    inside = judged[judged["loo_fp_per_image"] <= max_fp]
+    columns = (inside[name] for name in ("reader_id", "loo_fp_per_image", "loo_sensitivity"))
+    return [
+        ReaderPoint(str(name), _place_fp(fp, max_fp), _place_share(share))
+        for name, fp, share in zip(*columns, strict=True)
+    ]
 
 
 def _stairs(part: SetResult, measure: str, max_fp: float) -> str:

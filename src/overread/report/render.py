@@ -27,6 +27,7 @@ from overread.report.words import (
     name_table,
     percent,
     tell_gallery,
+    tell_verdict,
 )
 
 __all__ = ["render_study"]
@@ -75,6 +76,7 @@ def _environment() -> Environment:
     environment.globals.update(
         asset=_asset,
         list_cards=list_cards,
+        tell_verdict=tell_verdict,
         list_facts=list_facts,
         list_limits=list_limits,
         list_claim=list_claim,

@@ -41,6 +41,7 @@ __all__ = [
     "StudyResults",
     "StudySummary",
     "Table1",
+    "Verdict",
     "read_results",
 ]
 
@@ -273,6 +274,45 @@ class Comparison:
 
 
 @dataclass(frozen=True, eq=False)
+class Verdict:
+    """What the page says first.
+
+    Attributes
+    ----------
+    model, fp_target
+        The supported model, and its operating point: locked out of fold at the FP target nearest to 1.
+    sensitivity, lower, upper, fp_per_image, chance
+        GT sensitivity there on the test set with its interval, the induced FP per image, and the sensitivity of
+        candidates moved to other images.
+    reader_sensitivities, reader_fp_per_image, at_reader_fp
+        Of the readers, each judged by the others: sensitivities, and their median of false marks per image; and the
+        model's sensitivity at that many.
+    grade
+        "too small", "chance", "below readers" or "among readers".
+    wanted_half_width, objects_needed, images_needed
+        Golden objects in the test set, and images like these, for an interval of this half-width.
+    better_on_test
+        A model that is better than the supported one on the test set, if there is any.
+    """
+
+    model: str
+    fp_target: float
+    sensitivity: float
+    lower: float
+    upper: float
+    fp_per_image: float
+    chance: float
+    reader_sensitivities: list[float]
+    reader_fp_per_image: float
+    at_reader_fp: float
+    grade: str
+    wanted_half_width: float
+    objects_needed: int
+    images_needed: int
+    better_on_test: str | None
+
+
+@dataclass(frozen=True, eq=False)
 class Gallery:
     """Candidates and golden GTs of the test set at one operating point of one model, sorted.
 
@@ -311,6 +351,8 @@ class StudyResults:
         Of the evaluation.
     settings
         All settings that the results depend on.
+    verdict
+        What the page says first.
     supported, support
         Name of the model that out-of-fold scores support, which the detector is: the most compact that cannot be told
         from the best; and the comparison.
@@ -334,6 +376,7 @@ class StudyResults:
     examples: list[Example]
     paper_choice: PaperChoice | None
     models: list[ModelResult]
+    verdict: Verdict
     supported: str
     support: SettingChoice
     tables: list[Table1]

@@ -21,12 +21,23 @@ __all__ = [
     "nearest_to_one",
     "percent",
     "tell_gallery",
+    "tell_verdict",
 ]
 
 # Sizes have no end; the last edge of the default bins, 1000 mm, stands for that.
 NO_LIMIT_MM = 500.0
 # With 400 objects the interval of a share of one half is 5 points to each side.
 FEW_OBJECTS = 400
+
+
+USES = {
+    "too small": "This study is too small to say what the detector may be used for: take every number as a first look.",
+    "chance": "On unseen patients it is not better than chance: do not use it.",
+    "below readers": "It finds fewer than the readers do at their own rate of false marks: it may point to places for "
+    "a second look, and replaces no reader.",
+    "among readers": "At the readers' own rate of false marks it stands among them: worth a study in which readers use "
+    "it; it has not been tried on patients with known outcome.",
+}
 
 
 @dataclass(frozen=True)
@@ -48,8 +59,8 @@ def nearest_to_one(fp_targets: list[float]) -> float:
 
 
 def list_cards(results: StudyResults) -> list[Card]:
-    """Give the first model's locked operating point nearest to 1 FP per image, and its size."""
-    model = results.models[0]
+    """Give the supported model's locked operating point nearest to 1 FP per image, and its size."""
+    model = results.model(results.supported)
     counted = model.counted[0]
     target = nearest_to_one(results.fp_targets)
     locked = counted.locked
@@ -78,6 +89,39 @@ def list_cards(results: StudyResults) -> list[Card]:
         ),
         Card(str(model.n_features), f"features in the model {model.title}"),
     ]
+
+
+def tell_verdict(results: StudyResults) -> list[str]:
+    """Say how good the detector is, against the readers, what it may be used for, and what to do next."""
+    verdict = results.verdict
+    model = results.model(verdict.model)
+    share, low, high = (f"{100 * value:.0f}" for value in (verdict.sensitivity, verdict.lower, verdict.upper))
+    said = [
+        f"The detector is {model.title}, with {model.n_features} features. In unseen patients it finds {share} % of "
+        f"the golden objects ({100 * results.level:g} %: {low} to {high}) at {verdict.fp_per_image:.1f} false positives "
+        f"per image; by chance it would be {percent(verdict.chance, 0)}."
+    ]
+    if verdict.reader_sensitivities:
+        fewest, most = (100 * verdict.reader_sensitivities[end] for end in (0, -1))
+        said.append(
+            f"The readers, each judged by the others, find {fewest:.0f} to {most:.0f} % with "
+            f"{verdict.reader_fp_per_image:.2f} false marks per image (median); at that many the detector finds "
+            f"{percent(verdict.at_reader_fp, 0)}."
+        )
+    said.append(USES[verdict.grade])
+    if verdict.better_on_test is not None:
+        said.append(
+            f"{results.model(verdict.better_on_test).title} does better on this test set; out of fold, where the "
+            "choice is made, it could not be told from the detector or was worse. Name it alone in [models] wanted to "
+            "take it."
+        )
+    if verdict.objects_needed > results.model(verdict.model).counted[0].test.n_gts:
+        said.append(
+            f"Next: to know the sensitivity to \N{PLUS-MINUS SIGN}{100 * verdict.wanted_half_width:.0f} points takes "
+            f"about {verdict.objects_needed:,} golden objects in the test set, that is {verdict.images_needed:,} images "
+            "like these (overread plan)."
+        )
+    return said
 
 
 def list_facts(results: StudyResults) -> list[tuple[str, str]]:
@@ -143,10 +187,13 @@ def list_limits(results: StudyResults) -> list[str]:
 
 
 def name_table(table: Table1) -> str:
-    """Say how a further version of Table 1 differs from the first, the paper's."""
-    if table.source == "out_of_fold":
-        return "The same with thresholds from out-of-fold scores, as the detector has them"
-    return "The same with candidates on single-reader objects neither right nor wrong"
+    """Say how a version of Table 1 differs from that of the detector."""
+    if table.single_reader == "fp":
+        return (
+            "As in the paper: thresholds from the scores of the images that the models were fitted to, and candidates "
+            "on objects of a single reader count as false positives"
+        )
+    return "With thresholds from the scores of the images that the models were fitted to"
 
 
 def name_size_range(stratum: str) -> str:

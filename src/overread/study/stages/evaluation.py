@@ -55,6 +55,7 @@ from overread.study.stages.calibration import score_bags
 from overread.study.stages.gallery import sort_gallery
 from overread.study.stages.scores import SOURCES, TREATMENTS, MatchedScores
 from overread.study.stages.stage import Inputs, Stage
+from overread.study.stages.verdict import reach_verdict
 from overread.truth import ReaderStatistics
 
 __all__ = ["evaluate", "results_stage"]
@@ -101,6 +102,8 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
     cohort: Cohort = inputs["cohort"]
     points = pd.DataFrame(inputs["operating_points.json"])
     supported = inputs["supported.json"]["model"]
+    models = [evaluate_model(MODELS[name], inputs, points[points["model"] == name]) for name in matched]
+    comparisons = compare_models(matched, settings)
     results = StudyResults(
         schema=SCHEMA,
         version=__version__,
@@ -118,11 +121,18 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
         paper_choice=describe_paper_choice(inputs["tuning/paper.json"], settings)
         if "soft" in matched
         else None,
-        models=[evaluate_model(MODELS[name], inputs, points[points["model"] == name]) for name in matched],
+        models=models,
+        verdict=reach_verdict(
+            next(model for model in models if model.name == supported),
+            inputs["tables/readers.parquet"],
+            comparisons,
+            nearest_target(options.fp_targets),
+            settings.hits.single_reader,
+        ),
         supported=supported,
         support=from_json(SettingChoice, inputs["supported.json"]["choice"], "supported.json"),
         tables=tabulate_performance(matched, inputs),
-        comparisons=compare_models(matched, settings),
+        comparisons=comparisons,
         gallery=sort_gallery(
             supported,
             cohort.split("test"),

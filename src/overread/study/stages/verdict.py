@@ -1,0 +1,129 @@
+"""What a person wants to know first: how good, against the readers, good for what, and what next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, isfinite
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from overread.report.results import Comparison, Counted, ModelResult, Verdict
+
+__all__ = ["reach_verdict"]
+
+# An interval of 30 points says little about a detector; below so many objects even its width is not known.
+WIDEST_HALF_WIDTH = 0.15
+FEWEST_OBJECTS = 30
+# The precision that the page's advice is about.
+WANTED_HALF_WIDTH = 0.05
+# Of the test by which another model is called better on the test set.
+SIGNIFICANT = 0.05
+
+
+def reach_verdict(
+    model: ModelResult,
+    readers: pd.DataFrame,
+    comparisons: Sequence[Comparison],
+    fp_target: float,
+    single_reader: str,
+) -> Verdict:
+    """Judge the supported model at its locked operating point.
+
+    Parameters
+    ----------
+    model
+        The model that the detector is.
+    readers
+        Statistics of the readers; each is judged by the others (``loo_...``).
+    comparisons
+        Of all pairs of models.
+    fp_target
+        Of the operating point.
+    single_reader
+        The study's treatment of single-reader GTs.
+    """
+    counted = model.counted[0]
+    at: Any = counted.locked[
+        (counted.locked["source"] == "out_of_fold") & (counted.locked["fp_target"] == fp_target)
+    ].set_index("measure")
+    sensitivity, lower, upper = (
+        float(at.loc["gt_sensitivity", end]) for end in ("estimate", "lower", "upper")
+    )
+    half_width = (upper - lower) / 2
+    judged = readers.dropna(subset=["loo_sensitivity", "loo_fp_per_image"])
+    reader_fp = float(judged["loo_fp_per_image"].median())
+    own_at_readers = find_sensitivity(counted, reader_fp)
+    needed = _objects_needed(counted.test.n_gts, half_width)
+    images_per_object = counted.test.n_images / max(counted.test.n_gts, 1)
+    return Verdict(
+        model=model.name,
+        fp_target=fp_target,
+        sensitivity=sensitivity,
+        lower=lower,
+        upper=upper,
+        fp_per_image=float(at.loc["fp_per_image", "estimate"]),
+        chance=find_chance(counted, fp_target),
+        reader_sensitivities=sorted(judged["loo_sensitivity"].astype(float)),
+        reader_fp_per_image=reader_fp,
+        at_reader_fp=own_at_readers,
+        grade=_grade(counted, lower, upper, fp_target, judged["loo_sensitivity"], own_at_readers),
+        wanted_half_width=WANTED_HALF_WIDTH,
+        objects_needed=needed,
+        images_needed=ceil(needed * images_per_object) if needed else 0,
+        better_on_test=find_better(model.name, comparisons, single_reader),
+    )
+
+
+def find_sensitivity(counted: Counted, fp_per_image: float) -> float:
+    """Sensitivity on the test set's curve at a number of false positives per image; NaN without a number."""
+    curve = counted.test.curve
+    inside = curve[curve["fp_per_image"] <= fp_per_image]
+    return float(inside["gt_sensitivity"].max()) if len(inside) and isfinite(fp_per_image) else float("nan")
+
+
+def find_chance(counted: Counted, fp_target: float) -> float:
+    """Sensitivity of candidates moved to other images at the target; NaN where it was not computed."""
+    if counted.chance is None:
+        return float("nan")
+    points = counted.chance.points
+    return float(points.loc[points["fp_target"] == fp_target, "chance_gt_sensitivity"].iloc[0])
+
+
+def find_better(name: str, comparisons: Sequence[Comparison], single_reader: str) -> str | None:
+    """Name a model that is better than this one on the test set by the weighted whole-curve figure."""
+    for pair in comparisons:
+        if pair.single_reader != single_reader or name not in (pair.first, pair.second) or not pair.figures:
+            continue
+        figure = pair.figures[-1]
+        gain = figure.difference if name == pair.first else -figure.difference
+        if gain > 0 and figure.p_permutation < SIGNIFICANT:
+            return pair.second if name == pair.first else pair.first
+    return None
+
+
+def _objects_needed(n_gts: int, half_width: float) -> int:
+    """Golden objects for the wanted half-width: the width falls with the root of their number."""
+    if not isfinite(half_width) or n_gts == 0:
+        return 0
+    return max(n_gts, ceil(n_gts * (half_width / WANTED_HALF_WIDTH) ** 2))
+
+
+def _grade(
+    counted: Counted,
+    lower: float,
+    upper: float,
+    fp_target: float,
+    readers: pd.Series[float],
+    own_at_readers: float,
+) -> str:
+    """Say in one word what the test set allows to say."""
+    half_width = (upper - lower) / 2
+    if counted.test.n_gts < FEWEST_OBJECTS or not half_width <= WIDEST_HALF_WIDTH:
+        return "too small"
+    if lower <= find_chance(counted, fp_target):
+        return "chance"
+    if len(readers) and np.isfinite(own_at_readers) and own_at_readers + half_width >= readers.min():
+        return "among readers"
+    return "below readers"
