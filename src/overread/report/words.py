@@ -98,8 +98,8 @@ def tell_verdict(results: StudyResults) -> list[str]:
     share, low, high = (f"{100 * value:.0f}" for value in (verdict.sensitivity, verdict.lower, verdict.upper))
     said = [
         f"The detector is {model.title}, with {model.n_features} features. In unseen patients it finds {share} % of "
-        f"the golden objects ({100 * results.level:g} %: {low} to {high}) at {verdict.fp_per_image:.1f} false positives "
-        f"per image; by chance it would be {percent(verdict.chance, 0)}."
+        f"the golden objects ({100 * results.level:g} %: {low} to {high}) at {verdict.fp_per_image:.1f} false "
+        f"positives per image; by chance it would be {percent(verdict.chance, 0)}."
     ]
     if verdict.reader_sensitivities:
         fewest, most = (100 * verdict.reader_sensitivities[end] for end in (0, -1))
@@ -118,8 +118,8 @@ def tell_verdict(results: StudyResults) -> list[str]:
     if verdict.objects_needed > results.model(verdict.model).counted[0].test.n_gts:
         said.append(
             f"Next: to know the sensitivity to \N{PLUS-MINUS SIGN}{100 * verdict.wanted_half_width:.0f} points takes "
-            f"about {verdict.objects_needed:,} golden objects in the test set, that is {verdict.images_needed:,} images "
-            "like these (overread plan)."
+            f"about {verdict.objects_needed:,} golden objects in the test set, that is {verdict.images_needed:,} "
+            "images like these (overread plan)."
         )
     return said
 
