@@ -53,6 +53,11 @@ def percent(value: float, digits: int = 1) -> str:
     return "–" if pd.isna(value) else f"{100 * value:.{digits}f} %"
 
 
+def count(number: int, thing: str) -> str:
+    """Write a number of things."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def nearest_to_one(fp_targets: list[float]) -> float:
     """Choose the FP target nearest to 1 per image."""
     return min(fp_targets, key=lambda fp: abs(fp - 1.0))
@@ -87,7 +92,10 @@ def list_cards(results: StudyResults) -> list[Card]:
             f"{values['fp_per_image'][0]:.2f}",
             f"false positives per test image, at the threshold locked for {target:g} before",
         ),
-        Card(str(model.n_features), f"features in the model {model.title}"),
+        Card(
+            str(model.n_features),
+            f"{'feature' if model.n_features == 1 else 'features'} in the model {model.title}",
+        ),
     ]
 
 
@@ -97,7 +105,7 @@ def tell_verdict(results: StudyResults) -> list[str]:
     model = results.model(verdict.model)
     share, low, high = (f"{100 * value:.0f}" for value in (verdict.sensitivity, verdict.lower, verdict.upper))
     said = [
-        f"The detector is {model.title}, with {model.n_features} features. In unseen patients it finds {share} % of "
+        f"The detector is {model.title}, with {count(model.n_features, 'feature')}. In unseen patients it finds {share} % of "
         f"the golden objects ({100 * results.level:g} %: {low} to {high}) at {verdict.fp_per_image:.1f} false "
         f"positives per image; by chance it would be {percent(verdict.chance, 0)}."
     ]
