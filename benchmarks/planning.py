@@ -106,10 +106,15 @@ class PowerOutcome:
 def plan_and_compare(
     scenario: Scenario, n_studies: int, *, shift: float = 0.4, power: float = 0.8, n_bootstrap: int = 300
 ) -> PowerOutcome:
-    """Plan comparisons of a model with a weaker one from a large pilot, run them, and count the findings."""
+    """Plan comparisons of a model with a weaker one from a large pilot, run them, and count the findings.
+
+    The difference that they are planned for is that of the populations, known from a formula.
+    """
+    threshold, weaker = scenario.threshold([FP_TARGET]), replace(scenario, shift=scenario.shift - shift)
+    difference = float((weaker.gt_sensitivity(threshold) - scenario.gt_sensitivity(threshold))[0])
     large = make_weaker(replace(scenario, seed=scenario.seed + 300, n_patients=LARGE).draw(0), shift)
     pilot = pilot_difference(*large, fp_target=FP_TARGET, n_bootstrap=1000)
-    size = pilot.size_for_power(pilot.difference, power=power)
+    size = pilot.size_for_power(difference, power=power)
     found, widths = [], []
     for number in range(n_studies):
         drawn = replace(scenario, seed=scenario.seed + 400, n_patients=size.patients).draw(number)

@@ -13,8 +13,8 @@ from overread.words import percent
 
 __all__ = ["print_plan"]
 
-# Below it the size that a pilot asks for scatters by more than a third (docs/plan.md).
-FEW_PATIENTS = 30
+# With so few the size that a pilot asks for has a standard deviation of 30 % (docs/plan.md).
+FEW_PATIENTS = 20
 
 THINGS = {"gt_sensitivity": "golden objects", "image_sensitivity": "images with a golden object"}
 SPOKEN_OF = {
