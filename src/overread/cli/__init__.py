@@ -77,6 +77,11 @@ app.command(
     help_epilogue="Example: overread compare ours.json theirs.json truth_coco.json --mm-per-px 0.143",
 )
 app.command(
+    "overread.cli.plan:plan",
+    help="Say how many images and golden objects a wanted width or power needs.",
+    help_epilogue="Example: overread plan my_study/runs/main --half-width 0.05",
+)
+app.command(
     "overread.cli.detect:detect",
     help="Run a trained detector on new radiographs.",
     help_epilogue="Example: overread detect my_study/runs/main new_images/ -o found --overlay",

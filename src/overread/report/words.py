@@ -106,8 +106,8 @@ def tell_verdict(results: StudyResults) -> list[str]:
     share, low, high = (f"{100 * value:.0f}" for value in (verdict.sensitivity, verdict.lower, verdict.upper))
     said = [
         f"The detector is {model.title}, with {count(model.n_features, 'feature')}. In unseen patients it finds "
-        f"{share} % of the golden objects ({100 * results.level:g} %: {low} to {high}) at {verdict.fp_per_image:.1f} false "
-        f"positives per image; by chance it would be {percent(verdict.chance, 0)}."
+        f"{share} % of the golden objects ({100 * results.level:g} %: {low} to {high}) at {verdict.fp_per_image:.1f} "
+        f"false positives per image; by chance it would be {percent(verdict.chance, 0)}."
     ]
     if verdict.reader_sensitivities:
         fewest, most = (100 * verdict.reader_sensitivities[end] for end in (0, -1))

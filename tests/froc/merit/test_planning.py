@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest, norm
 
 from overread.errors import InvalidInputError
-from overread.froc import gts_needed, paired_p_range
+from overread.froc import gts_for_half_width, gts_needed, paired_p_range, proportion_interval
 from overread.froc.merit.planning import mcnemar_p
 
 TEST_GTS = 104
@@ -53,6 +55,40 @@ def test_more_agreement_needs_fewer_lesions():
     assert sizes == sorted(sizes)
     assert gts_needed(0.44, 0.47) > 4000
     assert gts_needed(0.44, 0.54, design_effect=2) == pytest.approx(2 * gts_needed(0.44, 0.54), abs=1)
+
+
+@given(st.floats(0, 1), st.floats(0.005, 0.45), st.floats(0.5, 0.99))
+def test_the_half_width_is_that_of_wilsons_interval(sensitivity, half_width, level):
+    n = gts_for_half_width(sensitivity, half_width, level=level)
+
+    def reached(lesions):
+        lower, upper = proportion_interval(sensitivity * lesions, lesions, level)
+        return (upper - lower) / 2
+
+    assert reached(n) <= half_width + 1e-9
+    if n > 1:
+        assert reached(n - 1) > half_width - 1e-9
+
+
+def test_the_textbooks_number_of_lesions():
+    """Zhou, Obuchowski, McClish 2011, section 6.1: z^2 p (1 - p) / h^2, and a factor 1 + (s - 1) r for clusters."""
+    textbook = norm.isf(0.025) ** 2 * 0.7 * 0.3 / 0.05**2
+    assert gts_for_half_width(0.7, 0.05) == pytest.approx(textbook, rel=0.02)
+    clustered = gts_for_half_width(0.7, 0.05, design_effect=1 + (1.25 - 1) * 0.5)
+    assert clustered == pytest.approx(1.125 * textbook, rel=0.02)
+    assert gts_for_half_width(0.97, 0.03) > norm.isf(0.025) ** 2 * 0.97 * 0.03 / 0.03**2
+
+
+def test_refusals_of_half_widths():
+    for arguments, options in [
+        ((1.2, 0.05), {}),
+        ((0.5, 0.0), {}),
+        ((0.5, 5.0), {}),
+        ((0.5, 0.05), {"level": 1.0}),
+        ((0.5, 0.05), {"design_effect": 0.0}),
+    ]:
+        with pytest.raises(InvalidInputError):
+            gts_for_half_width(*arguments, **options)
 
 
 def test_refusals():

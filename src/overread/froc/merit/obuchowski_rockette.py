@@ -39,6 +39,7 @@ __all__ = [
     "ReaderStudy",
     "VarianceComponents",
     "obuchowski_rockette",
+    "t_quantile",
 ]
 
 FloatArray = NDArray[np.float64]

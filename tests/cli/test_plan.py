@@ -1,0 +1,248 @@
+"""`overread plan`: every kind of plan, as people and as programs see it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from benchmarks.coverage import SCENARIOS
+
+import overread.study
+from overread.froc import (
+    Matching,
+    gts_for_half_width,
+    gts_needed,
+    operating_points,
+    pilot_difference,
+    pilot_readers,
+    pilot_sensitivity,
+    read_reader_study,
+    reader_study,
+)
+
+CLUSTERED = SCENARIOS[2]
+# VanDyke study, jackknife: documentation of the R package MRMCaov 0.3.0.
+VAN_DYKE = {
+    "pilot-cases": "114",
+    "var": "0.0008022883",
+    "cov1": "0.0003466137",
+    "cov2": "0.0003440748",
+    "cov3": "0.0002390284",
+    "var-tr": "0.000200401702",
+}
+COMPONENTS = [word for name, value in VAN_DYKE.items() for word in (f"--{name}", value)]
+
+
+def with_patients(matching: Matching) -> Matching:
+    return replace(
+        matching, patient_ids=np.array([f"p{i}" for i in range(matching.n_patients)], dtype=object)
+    )
+
+
+@pytest.fixture(scope="module")
+def models():
+    soft, b1 = map(with_patients, CLUSTERED.draw(3))
+    return {"soft": soft, "b1": b1}
+
+
+@pytest.fixture
+def plan(run, models, monkeypatch, capsys):
+    """Run the command on a run folder that holds two models; return what it prints."""
+
+    def open_run(folder):
+        assert str(folder) == "folder"
+        sets = {name: SimpleNamespace(test=one, out_of_fold=one) for name, one in models.items()}
+        results = SimpleNamespace(models=[SimpleNamespace(name=name) for name in models])
+        return SimpleNamespace(results=results, matched=sets.__getitem__)
+
+    monkeypatch.setattr(overread.study, "open_run", open_run)
+
+    def plan(*arguments: str, code: int = 0) -> str:
+        assert run(["plan", *arguments]) == code
+        captured = capsys.readouterr()
+        return captured.err if code else captured.out
+
+    return plan
+
+
+def in_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_without_options_it_says_where_the_run_is_and_what_more_would_give(plan, models):
+    told = in_one_line(plan("folder"))
+    pilot = pilot_sensitivity(models["soft"], fp_target=1.0)
+    assert f"soft finds {100 * pilot.estimate:.1f} % of the golden objects at 1 FP per image" in told
+    assert f"half-width {100 * pilot.half_width():.3g} points" in told
+    for width in (0.1, 0.075, 0.05, 0.03):
+        size = pilot.size_for(width)
+        assert f"{100 * width:g} points {size.gts:,} {size.images:,} {size.patients:,}" in told
+    cautious = pilot.cautious_size_for(0.05)
+    assert f"a half-width of 5 points takes {cautious.gts:,} golden objects" in told
+    assert "first guess" not in told
+
+
+def test_json_has_the_same_numbers(plan, models):
+    told = json.loads(plan("folder", "--model", "b1", "--half-width", "0.04", "--fp", "2", "--json"))
+    pilot = pilot_sensitivity(models["b1"], fp_target=2.0)
+    size = pilot.size_for(0.04)
+    assert told["plan"] == "sensitivity"
+    assert told["model"] == "b1"
+    assert told["pilot"]["design_effect"] == pytest.approx(pilot.design_effect)
+    (one,) = told["plans"]
+    assert one["size"] == {"patients": size.patients, "images": size.images, "gts": size.gts}
+
+
+def test_a_locked_threshold_for_images(plan, models):
+    told = json.loads(
+        plan("folder", "--locked", "--of", "image", "--half-width", "0.05", "--images", "900", "--json")
+    )
+    (threshold,) = operating_points(models["soft"], fp_targets=[1.0])["threshold"]
+    pilot = pilot_sensitivity(models["soft"], threshold=threshold, measure="image_sensitivity")
+    assert told["threshold"] == threshold
+    assert told["planned"]["half_width"] == pytest.approx(pilot.half_width(images=900))
+    assert told["planned"]["size"]["images"] == 900
+    spoken = plan("folder", "--locked", "--of", "image", "--half-width", "0.05", "--images", "900")
+    assert "images with a golden object at the threshold" in spoken
+    assert "900 images" in spoken
+
+
+def test_two_models(plan, models):
+    pilot = pilot_difference(models["soft"], models["b1"], fp_target=1.0)
+    size = pilot.size_for_power(0.05, power=0.9)
+    told = in_one_line(
+        plan("folder", "--compare", "soft", "b1", "--difference", "0.05", "--power", "0.9", "--images", "500")
+    )
+    assert (
+        f"To find a difference of 5 points with a power of 0.9 takes {size.gts:,} golden objects "
+        f"in {size.images:,} images of {size.patients:,} patients." in told
+    )
+    assert f"powers: {pilot.power(0.05, images=500):.2f} for 5 points" in told
+    table = in_one_line(plan("folder", "--compare", "soft", "b1"))
+    for width in (0.1, 0.075, 0.05, 0.03):
+        size = pilot.size_for(width)
+        assert f"{100 * width:g} points {size.gts:,} {size.images:,} {size.patients:,}" in table
+    assert "difference, power 0.8" in table
+    width = json.loads(plan("folder", "--compare", "soft", "b1", "--half-width", "0.02", "--json"))
+    assert width["powers"] == []
+    assert width["widths"][0]["size"]["gts"] == pilot.size_for(0.02).gts
+
+
+def test_a_small_pilot_is_called_one(plan, models, monkeypatch):
+    tiny = replace(CLUSTERED, n_patients=8).draw(0)[0]
+    monkeypatch.setitem(models, "soft", tiny)
+    told = plan("folder")
+    assert "take the sizes as a first guess" in told
+    assert "patients  " not in told  # no patient ids: images stand for them
+
+
+def test_without_a_run(plan):
+    told = in_one_line(
+        plan(
+            "--sensitivity",
+            "0.7",
+            "--golden-per-image",
+            "0.3",
+            "--half-width",
+            "0.05",
+            "--design-effect",
+            "1.3",
+        )
+    )
+    n = gts_for_half_width(0.7, 0.05, design_effect=1.3)
+    assert f"5 points takes {n} golden objects in {-(-n * 10 // 3):,} images" in told
+    told = json.loads(plan("--sensitivity", "0.7", "--difference", "0.05", "--disagree", "0.2", "--json"))
+    assert told["powers"] == [
+        {"difference": 0.05, "gts": gts_needed(0.7, 0.75, discordant=0.2), "images": None}
+    ]
+    assert len(json.loads(plan("--sensitivity", "0.7", "--json"))["widths"]) == 4
+
+
+def test_a_reader_study_from_components(plan):
+    """RJafroc's answer for the VanDyke study: 6 readers need 251 cases."""
+    told = in_one_line(plan("--readers", "6", *COMPONENTS, "--difference", "0.043800322", "--cases", "111"))
+    assert "with a power of 0.8 takes 251 cases" in told
+    assert "powers: 0.55 for 0.0438" in told
+    table = in_one_line(plan("--readers", "5", *COMPONENTS))
+    assert "a difference of 0.03 with a power of 0.8 takes more readers" in table
+
+
+def test_a_reader_study_from_tables(plan, tmp_path):
+    rng = np.random.default_rng(2)
+    lines = ["modality,reader,case_id,lesion_id,rating"]
+    effect = rng.normal(size=60)
+    for modality, gain in (("without", 1.0), ("with", 1.5)):
+        for reader in range(4):
+            for case in range(60):
+                rating = effect[case] + rng.normal() + gain * (case >= 30)
+                if rating > 0:
+                    lines.append(f"{modality},r{reader},c{case},{'a' if case >= 30 else ''},{rating:.3f}")
+    cases = ["case_id,lesion_id", *(f"c{case},{'a' if case >= 30 else ''}" for case in range(60))]
+    ratings, lesions = tmp_path / "ratings.csv", tmp_path / "cases.csv"
+    ratings.write_text("\n".join(lines) + "\n")
+    lesions.write_text("\n".join(cases) + "\n")
+    tables = ["--ratings", str(ratings), "--lesions", str(lesions)]
+    told = json.loads(plan("--readers", "8", *tables, "--difference", "0.06", "--random", "cases", "--json"))
+    pilot = pilot_readers(reader_study(read_reader_study(ratings, lesions), "wAFROC"))
+    assert told["pilot"]["n_cases"] == 60
+    assert told["modalities"] == ["without", "with"]
+    assert told["powers"][0]["cases"] == pilot.cases_for_power(8, 0.06, random="cases")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "code"),
+    [
+        ([], "given: none", 2),
+        (["folder", "--sensitivity", "0.7"], "given: RUN, --sensitivity", 2),
+        (["folder", "--design-effect", "2"], "--design-effect goes with --sensitivity", 2),
+        (["folder", "--cases", "20"], "--cases goes with --readers", 2),
+        (["folder", "--model", "x"], "no model 'x'; it has soft, b1", 2),
+        (["folder", "--difference", "0.05"], "--difference does not go with one model", 2),
+        (["folder", "--compare", "soft", "soft"], "both models are 'soft'", 2),
+        (["folder", "--compare", "soft", "b1", "--locked"], "--locked does not go with --compare", 2),
+        (["folder", "--half-width", "5"], "half_width=5.0", 4),
+        (["folder", "--images", "-3"], "images=-3", 4),
+        (["--sensitivity", "0.7", "--images", "30"], "--images needs a run", 2),
+        (["--sensitivity", "0.7", "--golden-per-image", "0"], "golden_per_image=0.0", 4),
+        (["--sensitivity", "1.7"], "sensitivity=1.7", 4),
+        (["--readers", "5"], "--readers needs the pilot", 2),
+        (["--readers", "5", *COMPONENTS[:4]], "--readers needs the pilot", 2),
+        (["--readers", "5", *COMPONENTS, "--images", "30"], "planned by --cases", 2),
+        (["--readers", "1", *COMPONENTS], "plan at least two", 4),
+        (["folder", "--seed", "-1"], "--seed -1", 2),
+    ],
+)
+def test_mistakes_get_one_line(plan, arguments, said, code):
+    assert said in plan(*arguments, code=code)
+
+
+def test_the_page_shows_what_is_printed(plan):
+    """Commands of docs/plan.md that need no run."""
+    page = (Path(__file__).parents[2] / "docs" / "plan.md").read_text(encoding="utf-8")
+    shown = re.findall(r"```\noverread plan (--[^\n]*)\n```\n\n```text\n(.*?)```", page, flags=re.DOTALL)
+    assert len(shown) == 3
+    for arguments, output in shown:
+        assert plan(*arguments.split()) == output
+
+
+def test_no_run_there(run, tmp_path, capsys):
+    assert run(["plan", str(tmp_path)]) == 4
+    assert "holds no results.json" in capsys.readouterr().err
+
+
+def test_help_is_light():
+    code = (
+        "import sys; from overread.cli import main; main(['plan', '--help'])\n"
+        "print([m for m in ('pandas', 'numba', 'sklearn', 'scipy', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout.strip().endswith("[]")
