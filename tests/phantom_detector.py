@@ -20,6 +20,7 @@ from overread.simulate.backgrounds import phantom_background
 from overread.simulate.cases import draw_case, pixels_with_nodules
 from overread.simulate.phantom import phantom
 from overread.study.detector import Detector, OperatingPoint
+from overread.study.score_map import ScoreMap
 
 FAMILIES = ("profile", "blob", "lung")
 LIMIT = 12
@@ -61,6 +62,16 @@ def train(folder: Path) -> Trained:
     scores = np.sort(model.decision_instance_function(bags))
     points = tuple(OperatingPoint(fp, float(scores[-k])) for fp, k in ((0.5, 6), (1.0, 12), (2.0, 20)))
     detector = Detector(
-        "Soft", model, points, LIMIT, GRID_MM, FEATURE_VERSION, CurvatureFinder.version, "three phantoms"
+        name="Soft",
+        model=model,
+        score_map=ScoreMap("sigmoid", 1.5, -0.25, [], [], {}),
+        operating_points=points,
+        finder=CurvatureFinder.name,
+        candidate_version=CurvatureFinder.version,
+        limit=LIMIT,
+        grid_mm=GRID_MM,
+        feature_version=FEATURE_VERSION,
+        repeats="suppress",
+        trained_on="three phantoms",
     )
     return Trained(detector, tuple(dicom), tuple(png), tables)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from overread.study import run
@@ -89,6 +92,22 @@ def run_chain(study: Path, name: str = "chain") -> Chain:
         if chain.workspace.run(stage):
             chain.done.append(stage.name)
     return chain
+
+
+def show_by_hand(candidates: pd.DataFrame, scores: Sequence[float]) -> np.ndarray:
+    """Whether each candidate is shown: from strong to weak, those on none that is shown already."""
+    rows = candidates.reset_index(drop=True)
+    shown: dict[str, list[int]] = {}
+    for row in sorted(range(len(rows)), key=lambda one: (-scores[one], one)):
+        kept = shown.setdefault(rows.loc[row, "image_id"], [])
+        here = rows.loc[row]
+        if all(
+            math.hypot(here["x_mm"] - rows.loc[other, "x_mm"], here["y_mm"] - rows.loc[other, "y_mm"])
+            >= max(here["radius_mm"], rows.loc[other, "radius_mm"])
+            for other in kept
+        ):
+            kept.append(row)
+    return np.isin(np.arange(len(rows)), [row for kept in shown.values() for row in kept])
 
 
 def leave_out(monkeypatch: pytest.MonkeyPatch, names: Collection[str]) -> None:

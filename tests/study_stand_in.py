@@ -202,7 +202,8 @@ class BlobPipeline:
                 "candidate_id": [f"c{number}" for number in range(len(order))],
                 "x_mm": (columns[order] + 0.5) * mm_per_px,
                 "y_mm": (rows[order] + 0.5) * mm_per_px,
-                "radius_mm": 6.0,
+                # Larger than the distance of two peaks at times: some candidates lie on a stronger one.
+                "radius_mm": 12.0,
                 "response": smooth[rows, columns][order].astype(np.float64),
             }
         )

@@ -92,8 +92,7 @@ def test_matching_is_that_of_the_tables_alone(cohort: Cohort) -> None:
         split.truth,
         split.images,
         scores=scores,
-        rule=split.rule,
-        single_reader=split.single_reader,
+        counting=split.counting,
     )
     found = split.matching.with_scores(scores)
     assert found.fingerprint() == alone.fingerprint()

@@ -64,7 +64,7 @@ def test_own_candidates_and_features_need_no_image(fresh_numbers: Path, light_nu
     features = pd.read_parquet(fresh_numbers / "own features.parquet")
     features["noise_a"] += 1.0
     write_table(features, fresh_numbers / "own features.parquet")
-    assert "path_bags" in run_study(fresh_numbers, pipeline=spec()).done
+    assert "grid_soft" in run_study(fresh_numbers, pipeline=spec()).done
 
 
 def test_own_features_alone(fresh_numbers: Path, light_numbers_original: Path) -> None:

@@ -10,7 +10,16 @@ from overread.errors import InvalidInputError
 from overread.froc.curve import FP_TARGETS
 from overread.study.models import DEFAULT_MODELS, MODELS
 from overread.study.settings import Settings, parse_settings, read_settings
-from overread.truth import HIT, STRICT_HIT, HitRule, LabelOptions, MergeOptions
+from overread.truth import (
+    HIT,
+    STRICT_HIT,
+    DistanceHit,
+    EllipseHit,
+    HitRule,
+    LabelOptions,
+    MergeOptions,
+    OverlapHit,
+)
 
 
 def test_no_key_means_the_defaults_of_the_stages() -> None:
@@ -38,9 +47,9 @@ def test_plain_values_mean_the_same_settings() -> None:
     ("hits", "rule"),
     [
         ({"rule": "strict"}, STRICT_HIT),
-        ({"rule": "hit", "margin_mm": 2.0}, HitRule(margin_mm=2.0)),
-        ({"rule": "distance", "max_distance_mm": 8.0}, HitRule(kind="distance", max_distance_mm=8.0)),
-        ({"rule": "overlap", "min_overlap": 0.2}, HitRule(kind="overlap", min_overlap=0.2)),
+        ({"rule": "hit", "margin_mm": 2.0}, EllipseHit(margin_mm=2.0)),
+        ({"rule": "distance", "max_distance_mm": 8.0}, DistanceHit(8.0)),
+        ({"rule": "overlap", "min_overlap": 0.2}, OverlapHit(0.2)),
     ],
 )
 def test_hit_rules(hits: dict[str, object], rule: HitRule) -> None:

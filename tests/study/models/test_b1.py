@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
 from overread.models import RVMMIL
 from overread.study.models import MODELS
 from overread.study.models.b1 import BaselineSettings, rvm_grid
@@ -33,7 +31,10 @@ def test_it_learns_from_golden_objects(chain: Chain) -> None:
     assert 0 < sum(bags.labels) <= golden.sum()
 
 
-def test_its_tuning_is_a_row_a_setting(chain: Chain) -> None:
+def test_its_choice_is_a_row_a_setting(chain: Chain) -> None:
     tuned = chain.load("tuning/b1.json")
-    assert len(pd.DataFrame(tuned["table"])) == 2
-    assert tuned["parameters"]["prune_bound"] in chain.settings.b1.prune_bounds
+    # What is the same in all settings is not told.
+    assert tuned["choice"]["table"]["prune_bound"] == chain.settings.b1.prune_bounds == [100.0, 10000.0]
+    assert "alpha_init" not in tuned["choice"]["table"]
+    assert tuned["parameters"] == {"prune_bound": tuned["parameters"]["prune_bound"], "alpha_init": 1.0}
+    assert tuned["parameters"] == chain.load("tuning/b1_grid.json")[tuned["choice"]["position"]]

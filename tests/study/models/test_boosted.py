@@ -23,7 +23,7 @@ def test_it_is_fitted_only_if_asked_for() -> None:
 def test_what_is_built() -> None:
     own = {"learning_rate": 0.3, "max_leaves": 5, "min_instances": 7, "n_trees": [3, 9]}
     settings = parse_settings({"seed": 8, "boosted": own})
-    assert BOOSTED.grid(settings.boosted) == [{"n_trees": 3}, {"n_trees": 9}]
+    assert BOOSTED.grid(None, settings) == [{"n_trees": 3}, {"n_trees": 9}]
     model = BOOSTED.build({"n_trees": 9}, settings)
     assert isinstance(model, BoostedBags)
     assert (model.n_trees, model.learning_rate, model.max_leaves, model.min_instances) == (9, 0.3, 5, 7)

@@ -20,11 +20,12 @@ from overread.models.prediction import LinearBagClassifier, read_bags
 from overread.report.results import read_results
 from overread.study.inputs import read_inputs
 from overread.study.models import DEFAULT_MODELS, MODELS
-from overread.study.models.plug import GridTuned, score_linearly
-from overread.study.sections import Fraction, Section
+from overread.study.models.plug import StudyModel, score_linearly
+from overread.study.sections import Section
 from overread.study.settings import Settings
 from overread.study.stages.plan import list_views, plan_stages
 from overread.study.stages.stage import Workspace
+from overread.study.stages.tuning import tuning_stages
 from overread.study.store.run_folder import RunFolder
 from study_chain import PAGE, Chain, make_workshop
 from study_trees import copied
@@ -37,12 +38,9 @@ class PlainSettings(Section):
     ----------
     strengths
         Inverse penalties to try.
-    tolerance
-        Accepted loss of sensitivity.
     """
 
     strengths: list[float] = pydantic.Field(default_factory=lambda: [0.01, 1.0])
-    tolerance: Fraction = 0.0
 
 
 class PlainModel(SavedModel, LinearBagClassifier, kind="PlainOfATest"):
@@ -71,18 +69,18 @@ class PlainModel(SavedModel, LinearBagClassifier, kind="PlainOfATest"):
         return self
 
 
-class Plain(GridTuned):
+class Plain(StudyModel):
     """A model of a user, in one class."""
 
     name = "plain"
     title = "Plain"
     summary = "Logistic regression on single candidates."
     settings = PlainSettings
-    tune_settings = ("plain", "soft.choice_fp_targets")
+    grid_settings = ("plain",)
     build_settings = ()
 
-    def grid(self, own: Any) -> list[dict[str, Any]]:
-        return [{"strength": strength} for strength in own.strengths]
+    def grid(self, split: Any, settings: Any) -> list[dict[str, Any]]:
+        return [{"strength": strength} for strength in settings.plain.strengths]
 
     def build(self, parameters: Any, settings: Any) -> PlainModel:
         return PlainModel(**parameters)
@@ -114,14 +112,17 @@ def test_one_class_gives_a_whole_run(registered: Plain, chain: Chain, tmp_path: 
         for stage in plan_stages(inputs, settings, make_workshop(folder))
         if stage.name not in PAGE and workspace.run(stage)
     ]
-    assert [name for name in done if "plain" in name] == ["tuning_plain", "plain", "out_of_fold_plain"]
+    assert [name for name in done if "plain" in name] == [
+        "grid_plain", "fold_1_plain", "fold_2_plain", "tuning_plain", "plain", "calibration_plain",
+    ]  # fmt: skip
 
     results = read_results(folder.path("results.json"))
     told = results.model("plain")
     assert (told.title, told.summary) == ("Plain", Plain.summary)
     assert told.parameters["strength"] in (0.01, 1.0)
-    assert told.tuning["strength"].tolist() == [0.01, 1.0]
-    assert results.gallery.model == "plain"
+    assert told.choice.table["strength"].tolist() == [0.01, 1.0]
+    assert results.gallery.model == results.supported
+    assert results.supported in ("plain", "b1")
     assert {(one.first, one.second) for one in results.comparisons} == {("plain", "b1")}
 
     model, matrix = workspace.load("models/plain.json"), np.load(folder.path("features.npy"))
@@ -143,19 +144,20 @@ def test_importance_is_weight_times_deviation(registered: Plain, chain: Chain) -
     assert [value for _, _, value in told] == pytest.approx(model.coef_[0] * features.std(ddof=0).to_numpy())
 
 
-def test_the_sparsest_within_tolerance_is_taken(registered: Plain, chain: Chain) -> None:
-    cohort = chain.load("cohort")
-    for tolerance, expected in ((0.0, "best"), (1.0, "sparsest")):
-        own = PlainSettings(strengths=[0.001, 10.0], tolerance=tolerance)
-        settings = WithPlain(plain=own)
-        tuned = registered.tune(cohort.split("training"), cohort.split("validation"), settings)
-        table = tuned.table
-        (chosen,) = np.flatnonzero(table["chosen"])
-        assert tuned.parameters == registered.grid(own)[chosen]
-        if expected == "best":
-            assert table["validation_score"][chosen] == table["validation_score"].max()
-        else:
-            assert table["n_features"][chosen] == table["n_features"].min()
+def test_every_setting_is_fitted_to_the_rest_and_scores_what_is_held_out(
+    registered: Plain, chain: Chain
+) -> None:
+    fold = chain.load("folds")[1]
+    settings = WithPlain(plain=PlainSettings(strengths=[0.001, 10.0]))
+    trial = registered.try_settings(registered.grid(fold.rest, settings), fold, settings)
+    assert trial.scores.shape == (len(fold.held_out.candidates), 2)
+    bags, features = fold.rest.bags("golden"), fold.held_out.features
+    matrix = features.read(features.names).to_numpy(np.float64)
+    for column, strength in enumerate((0.001, 10.0)):
+        model = PlainModel(strength).fit(bags, bags.labels)
+        expected = matrix @ model.coef_[0] + model.intercept_[0]
+        np.testing.assert_allclose(trial.scores[:, column], expected, rtol=0, atol=1e-9)
+        assert trial.n_features[column] == np.count_nonzero(model.coef_)
 
 
 class TestTheRegistry:
@@ -173,14 +175,14 @@ class TestTheRegistry:
 
     def test_declared_settings_exist(self) -> None:
         for model in MODELS.values():
-            for name in (*model.tune_settings, *model.build_settings, *model.check_settings):
+            for name in (*model.grid_settings, *model.build_settings, *model.check_settings):
                 value: Any = Settings()
                 for part in name.split("."):
                     value = getattr(value, part)
 
     def test_the_last_tuning_stage_writes_the_choice(self) -> None:
         for name, model in MODELS.items():
-            assert model.stages(Settings())[-1].writes == (f"tuning/{name}.json",)
+            assert f"tuning/{name}.json" in tuning_stages(model, 5)[-1].writes
 
 
 def test_scores_of_a_path_are_a_column_each(chain: Chain) -> None:

@@ -1,25 +1,50 @@
-"""The soft model of a study: paths, then a choice by the paper's rule."""
+"""The soft model of a study: penalties common to all folds, and the paper's rule beside them."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from overread.models import SoftMILLogisticRegression
 from overread.study.models import MODELS
-from overread.study.models.soft import choose_penalty, fit_path
+from overread.study.models.soft import choose_by_paper, fit_path
 from overread.study.settings import parse_settings
 from study_chain import Chain
 
 SOFT = MODELS["soft"]
 
 
-def test_a_path_for_each_normalization_then_a_choice(chain: Chain) -> None:
-    settings = parse_settings({"soft": {"normalizations": ["class", "none"]}})
-    stages = SOFT.stages(settings)
-    assert [stage.name for stage in stages] == ["path_class", "path_none", "tuning_soft"]
-    assert stages[-1].reads == ("cohort", "models/path_class.json", "models/path_none.json")
+def test_the_grid_is_the_path_of_each_normalization(chain: Chain) -> None:
+    merged = chain.load("cohort").split("training", "validation")
+    grid = SOFT.grid(merged, chain.settings)
+    assert grid == chain.load("tuning/soft_grid.json")
+    n_lambdas = chain.settings.soft.n_lambdas
+    assert [one["normalization"] for one in grid] == ["bags"] * n_lambdas + ["class"] * n_lambdas
+    for name in ("bags", "class"):
+        path = fit_path(merged, chain.settings, name)
+        assert [one["lam"] for one in grid if one["normalization"] == name] == path.lambdas_.tolist()
+
+
+def test_a_fold_tries_the_common_penalties(chain: Chain) -> None:
+    """Each column is the model of that penalty alone, fitted to the rest of the fold."""
+    fold, grid = chain.load("folds")[0], chain.load("tuning/soft_grid.json")
+    trial = SOFT.try_settings(grid, fold, chain.settings)
+    assert trial.scores.shape == (len(fold.held_out.candidates), len(grid))
+    bags, features = fold.rest.bags("soft"), fold.held_out.features
+    for column in (1, 4, 7):
+        alone = SOFT.build(grid[column], chain.settings).fit(bags, bags.labels)
+        expected = alone.decision_instance_function(features.read(features.names))
+        np.testing.assert_allclose(trial.scores[:, column], expected, atol=1e-4)
+        assert trial.n_features[column] == np.count_nonzero(alone.coef_)
+
+
+def test_the_paper_s_rule_leaves_one_setting(chain: Chain) -> None:
+    merged = chain.load("cohort").split("training", "validation")
+    changed = chain.settings.to_plain()
+    changed["soft"]["rule"] = "paper"
+    settings = parse_settings(changed)
+    choice = choose_by_paper(chain.load("cohort"), settings)
+    assert SOFT.grid(merged, settings) == [{"lam": choice.lam, "normalization": choice.normalization}]
 
 
 def test_a_path_holds_the_fits_of_its_penalties(chain: Chain) -> None:
@@ -31,39 +56,30 @@ def test_a_path_holds_the_fits_of_its_penalties(chain: Chain) -> None:
         np.testing.assert_allclose(path.coefs_[place], alone.coef_[0], atol=1e-5)
 
 
-def test_tuning_at_once_is_tuning_in_stages(chain: Chain) -> None:
-    cohort = chain.load("cohort")
-    tuned = SOFT.tune(cohort.split("training"), cohort.split("validation"), chain.settings)
-    assert tuned.parameters == chain.load("chosen/soft")
-    stored = chain.load("tuning/soft.json")
-    assert list(stored["table"]) == list(tuned.table.columns)
-    assert stored["table"]["n_features"] == tuned.table["n_features"].tolist()
-
-
 def test_the_choice_is_one_of_the_settings_tried(chain: Chain) -> None:
-    tuned = chain.load("tuning/soft.json")
-    table = pd.DataFrame(tuned["table"])
-    soft = chain.settings.soft
-    assert len(table) == len(soft.normalizations) * soft.n_lambdas * len(soft.choice_fp_targets)
-    chosen = tuned["parameters"]
-    assert chosen["lam"] in chain.load(f"models/path_{chosen['normalization']}.json").lambdas_
-    rows = table[(table["lam"] == chosen["lam"]) & (table["normalization"] == chosen["normalization"])]
-    assert rows["accepted"].any()
+    tuned, grid = chain.load("tuning/soft.json"), chain.load("tuning/soft_grid.json")
+    table = pd.DataFrame(tuned["choice"]["table"])
+    assert table[["lam", "normalization"]].to_dict("records") == grid
+    assert tuned["parameters"] == grid[tuned["choice"]["position"]]
+    chosen = table.iloc[tuned["choice"]["position"]]
+    assert chosen["accepted"]
+    assert table.loc[table["accepted"], "n_features"].min() == chosen["n_features"]
 
 
-@pytest.mark.parametrize("pick", ["sparsest", "best"])
-def test_sparsest_or_best(chain: Chain, pick: str) -> None:
-    cohort = chain.load("cohort")
-    settings = parse_settings(
-        {"soft": {"tolerance": 1.0, "max_gap": 1.0, "pick": pick, "normalizations": ["bags"]}}
-        | {"evaluation": {"n_bootstrap": 5}}
-    )
-    path = chain.load("models/path_bags.json")
-    choice = choose_penalty({"bags": path}, cohort.split("training"), cohort.split("validation"), settings)
-    place = int(np.flatnonzero(path.lambdas_ == choice.lam)[0])
-    # All are accepted within a tolerance of 1: the sparsest has the fewest features of all.
-    if pick == "sparsest":
-        assert path.n_features_[place] == path.n_features_.min()
+def test_the_paper_s_choice_is_told_beside(chain: Chain) -> None:
+    told, soft = chain.load("tuning/paper.json"), chain.settings.soft
+    assert told["lam"] in fit_path(chain.load("cohort").split("training"), chain.settings, told["normalization"]).lambdas_
+    assert len(told["table"]["lam"]) == len(soft.normalizations) * soft.n_lambdas * len(soft.choice_fp_targets)
+
+
+def test_sparsest_has_the_fewest_features(chain: Chain) -> None:
+    """Within a tolerance of 1 all are accepted: the sparsest has the fewest features of all."""
+    bounds = {"tolerance": 1.0, "max_gap": 1.0, "pick": "sparsest", "normalizations": ["bags"], "n_lambdas": 5}
+    settings = parse_settings({"soft": bounds, "evaluation": {"n_bootstrap": 5}})
+    path = fit_path(chain.load("cohort").split("training"), settings, "bags")
+    choice = choose_by_paper(chain.load("cohort"), settings, {"bags": path})
+    assert choice.intersects
+    assert choice.n_features == path.n_features_.min()
 
 
 def test_what_is_built_has_what_was_chosen(chain: Chain) -> None:

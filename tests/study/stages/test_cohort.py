@@ -42,7 +42,8 @@ def test_hits_are_those_of_the_rule(chain: Chain) -> None:
         cohort = call_alone(COHORT, chain.values(COHORT), settings)
         expected = candidate_hits(cohort.candidates, cohort.truth, settings.hits.hit_rule())
         pd.testing.assert_frame_equal(cohort.hits, expected)
-        assert cohort.rule == settings.hits.hit_rule()
+        assert cohort.rule == cohort.counting.rule == settings.hits.hit_rule()
+        assert (cohort.counting.single_reader, cohort.counting.repeats) == ("ignore", "suppress")
 
 
 def test_folds_are_a_partition_and_share_no_patient(chain: Chain) -> None:
@@ -80,7 +81,7 @@ def test_there_are_no_more_folds_than_patients(chain: Chain) -> None:
 def test_how_a_setting_was_chosen_does_not_matter_to_its_readers(chain: Chain, model: str) -> None:
     view, tuned = chosen_view(model), chain.load(f"tuning/{model}.json")
     parameters = call_alone(view, {f"tuning/{model}.json": tuned}, chain.settings)
-    other = call_alone(view, {f"tuning/{model}.json": {**tuned, "table": {}}}, chain.settings)
+    other = call_alone(view, {f"tuning/{model}.json": {**tuned, "choice": {}}}, chain.settings)
     assert parameters == other == tuned["parameters"]
     assert view.key is not None
     assert view.key(parameters) == view.key(other)

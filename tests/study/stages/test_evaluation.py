@@ -17,7 +17,7 @@ from overread.report.results import StudyResults
 from overread.study import Run, open_run
 from overread.study.stages.evaluation import choose_examples, keep_corners, nearest_target, shown_point
 from overread.study.store.run_folder import json_bytes
-from study_chain import Chain
+from study_chain import Chain, show_by_hand
 
 MODELS = ["soft", "b1", "b2", "boosted"]
 
@@ -39,13 +39,17 @@ class Recount:
         images = run.table("images")
         self.images = [row.image_id for row in images.itertuples() if row.split in parts]
         candidates = run.table("candidates").merge(run.table("scores"), on=["image_id", "candidate_id"])
+        candidates = candidates[candidates["image_id"].isin(self.images)].reset_index(drop=True)
+        shown = show_by_hand(candidates, candidates[column].tolist())
+        assert 0 < shown.sum() < len(shown)
+        reached = set()
         self.false_scores: list[float] = []
         self.best: dict[tuple[str, str], float] = {}
         truths, found = defaultdict(list), defaultdict(list)
         for row in run.table("truth").itertuples():
             truths[row.image_id].append(row)
-        for row in candidates.to_dict("records"):
-            found[row["image_id"]].append(row)
+        for row, is_shown in zip(candidates.to_dict("records"), shown, strict=True):
+            found[row["image_id"]].append({**row, "is_shown": is_shown})
         for image in self.images:
             for truth in truths[image]:
                 if truth.golden:
@@ -53,11 +57,15 @@ class Recount:
             for candidate in found[image]:
                 hits = [truth for truth in truths[image] if self.is_hit(candidate, truth)]
                 golden = [truth for truth in hits if truth.golden]
+                reached |= {(image, truth.truth_id) for truth in golden}
+                if not candidate["is_shown"]:
+                    continue
                 for truth in golden:
                     key = (image, truth.truth_id)
                     self.best[key] = max(self.best[key], candidate[column])
                 if not golden and not (hits and single_reader == "ignore"):
                     self.false_scores.append(candidate[column])
+        self.reached = reached
 
     @staticmethod
     def is_hit(candidate: dict, truth) -> bool:
@@ -73,7 +81,7 @@ class Recount:
 
     def sensitivities(self, threshold: float) -> dict[str, float]:
         found = {key for key, score in self.best.items() if score >= threshold}
-        reached = {key for key, score in self.best.items() if score > -math.inf}
+        reached = self.reached
         n_images = len({image for image, _ in self.best})
         n_images_reached = len({image for image, _ in reached})
         n_found_images = len({image for image, _ in found})

@@ -36,16 +36,20 @@ def test_the_default_run(chain: Chain) -> None:
     assert DEFAULT_MODELS == ("soft", "b1", "b2")
     assert found == [
         "truth", "split", "images", "candidates",
-        "check_b2", "path_bags", "path_class", "tuning_soft", "tuning_b1", "tuning_b2",
-        "soft", "b1", "b2", "out_of_fold_soft", "out_of_fold_b1", "out_of_fold_b2",
+        "check_b2", "paper_choice",
+        "grid_soft", *(f"fold_{k}_soft" for k in range(1, 6)), "tuning_soft",
+        "grid_b1", *(f"fold_{k}_b1" for k in range(1, 6)), "tuning_b1",
+        "grid_b2", *(f"fold_{k}_b2" for k in range(1, 6)), "tuning_b2",
+        "soft", "b1", "b2", "calibration_soft", "calibration_b1", "calibration_b2", "supported",
         "scores", "operating_points", "results", "detector", "pictures", "figures", "report",
     ]  # fmt: skip
 
 
 def test_one_model_has_its_stages_alone(chain: Chain) -> None:
-    found = names(chain, parse_settings({"models": {"wanted": ["boosted"]}}))
+    found = names(chain, parse_settings({"models": {"wanted": ["boosted"], "folds": 2}}))
     assert found == [
-        "truth", "split", "images", "candidates", "tuning_boosted", "boosted", "out_of_fold_boosted",
+        "truth", "split", "images", "candidates",
+        "grid_boosted", "fold_1_boosted", "fold_2_boosted", "tuning_boosted", "boosted", "calibration_boosted", "supported",
         "scores", "operating_points", "results", "pictures", "figures", "report",
     ]  # fmt: skip
 

@@ -8,7 +8,7 @@ import pytest
 
 from overread.study.cohort import KEYS
 from overread.study.stages.scores import SOURCES, TREATMENTS, MatchedScores, tabulate_objects
-from study_chain import Chain
+from study_chain import Chain, show_by_hand
 
 MODELS = ("soft", "b1", "b2", "boosted")
 
@@ -37,9 +37,11 @@ def test_out_of_fold_scores_are_of_training_and_validation(chain: Chain, name: s
 def test_the_best_candidate_of_each_object(chain: Chain, name: str) -> None:
     objects, cohort = chain.load("tables/objects.parquet"), chain.load("cohort")
     scores = chain.load("tables/scores.parquet")[name]
+    shown = show_by_hand(cohort.candidates, scores.tolist())
     for row, told in enumerate(objects.to_dict("records")):
         on_it = cohort.hits.loc[cohort.hits["truth_row"] == row, "candidate_row"]
         assert told["reached"] == (len(on_it) > 0)
+        on_it = on_it[shown[on_it]]
         if len(on_it) == 0:
             assert np.isnan(told[f"{name}_score"])
             assert pd.isna(told[f"{name}_candidate"])
@@ -55,7 +57,9 @@ def test_equal_scores_give_the_first_candidate(chain: Chain) -> None:
     cohort = chain.load("cohort")
     scores = chain.load("tables/scores.parquet").assign(soft=0.0)
     objects = tabulate_objects(cohort, scores, ["soft"])
-    first = cohort.hits.sort_values(["truth_row", "candidate_row"]).groupby("truth_row").first()
+    shown = show_by_hand(cohort.candidates, scores["soft"].tolist())
+    hits = cohort.hits[shown[cohort.hits["candidate_row"]]]
+    first = hits.sort_values(["truth_row", "candidate_row"]).groupby("truth_row").first()
     names = cohort.candidates["candidate_id"].to_numpy()[first["candidate_row"]]
     assert objects.loc[first.index, "soft_candidate"].tolist() == names.tolist()
 
@@ -74,6 +78,7 @@ def test_a_threshold_is_the_lowest_score_within_the_target(chain: Chain, name: s
     )
     on_any = np.isin(np.arange(len(scores)), cohort.hits["candidate_row"])
     points = pd.DataFrame(chain.load("operating_points.json"))
+    inside[inside] = show_by_hand(cohort.candidates[inside], scores[inside].tolist())
     for treatment in TREATMENTS:
         is_false = inside & (~on_any if treatment == "ignore" else ~on_golden)
         counted = is_false | (inside & on_golden)
