@@ -14,7 +14,7 @@ from overread.study.image_jobs import ImageJob, make_jobs, work_on_images
 from overread.study.pipeline import ImageTask
 from overread.study.store.run_folder import RunFolder
 from overread.study.store.shard import encode_shard
-from overread.study.workers.outcome import Fault, Outcome
+from overread.study.workers.result import Fault, Outcome
 from study_chain import Chain
 from study_stand_in import spec
 

@@ -36,6 +36,7 @@ __all__ = [
     "plot_froc",
     "plot_lambda_choice",
     "plot_reader_study",
+    "plot_setting_choices",
 ]
 
 RED, BLACK, BLUE = "#D55E00", "#000000", "#0072B2"

@@ -19,7 +19,7 @@ __all__ = ["Design", "make_design"]
 
 Floats = NDArray[np.float64]
 
-# Rows copied at once: a block of 1150 float64 columns is 9 MB. Chosen by eye.
+# Rows copied at once: a block of a thousand float64 columns is 8 MB. Chosen by eye.
 ROWS_PER_BLOCK = 1024
 # The curvature is formed in float32 where rows are sampled: squares of this, summed over rows, still fit.
 LARGEST_UNSCALED = 1e15

@@ -36,7 +36,7 @@ from overread.models.report import FitReport
 from overread.models.soft import SoftMILLogisticRegression
 from overread.models.solver.path import lambda_grid
 
-__all__ = ["PathProgress", "SoftMILPath"]
+__all__ = ["MIN_RATIO", "PathProgress", "SoftMILPath"]
 
 # Smallest penalty of a path, as a share of the largest that matters; the solver's benchmarks end there too.
 MIN_RATIO = 0.02

@@ -15,7 +15,7 @@ from overread.study.store.manifest import Entry, Manifest, shard_file
 from overread.study.store.run_folder import RunFolder
 from overread.study.store.shard import CANDIDATE_COLUMNS, decode_shard
 from overread.study.workers.executors import Executor
-from overread.study.workers.outcome import Fault, Outcome, without_path
+from overread.study.workers.result import Fault, Outcome, without_path
 
 __all__ = ["ImageJob", "WorkedImages", "make_jobs", "work_on_images"]
 

@@ -29,7 +29,7 @@ from overread.study.sections import FpTargets, Positive, Section, make_section
 from overread.truth import HIT, HitRule, LabelOptions, MergeOptions
 from overread.truth.hit_rules import HIT_RULES, hit_rule_parameters, make_hit_rule
 
-__all__ = ["Settings", "parse_settings", "read_settings"]
+__all__ = ["Execution", "Settings", "parse_settings", "read_settings"]
 
 LARGEST_SEED = 2**32 - 1
 LARGEST_FILE = 1 << 20

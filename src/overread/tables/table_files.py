@@ -26,7 +26,9 @@ from overread.tables.problems import Problem, raise_for_errors
 from overread.tables.schemas import Schema, Type, schema_of
 
 __all__ = [
+    "STORED",
     "TableScan",
+    "check_header",
     "duplicated_rows",
     "parquet_bytes",
     "read_table",

@@ -70,9 +70,6 @@ def test_the_paper_s_choice_is_told_beside(chain: Chain) -> None:
     told, soft = chain.load("tuning/paper.json"), chain.settings.soft
     path = fit_path(chain.load("cohort").split("training"), chain.settings, told["normalization"])
     assert told["lam"] in path.lambdas_
-        told["lam"]
-        in fit_path(chain.load("cohort").split("training"), chain.settings, told["normalization"]).lambdas_
-    )
     assert len(told["table"]["lam"]) == len(soft.normalizations) * soft.n_lambdas * len(
         soft.choice_fp_targets
     )

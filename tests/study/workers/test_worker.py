@@ -10,7 +10,7 @@ import pytest
 
 from overread.study.pipeline import PipelineSpec
 from overread.study.workers.messages import Frame, encode_frame, read_frame, told_task
-from overread.study.workers.outcome import Fault, Outcome
+from overread.study.workers.result import Fault, Outcome
 from overread.study.workers.worker import answer
 from study_chain import Chain, tasks
 from study_stand_in import spec

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # Below this many rows the exact Gram matrix is cheap. The three numbers are the prototype's, measured at
-# 60,000 x 1150 with 30 lambdas: sampling made the path 1.3 times as fast, 2.2 times with bags. A step that is slow all
+# 60,000 rows with 30 lambdas: sampling made the path 1.3 times as fast, 2.2 times with bags. A step that is slow all
 # the same doubles the sample, so that they bear on time alone.
 ROWS_WORTH_SAMPLING = 10_000
 MIN_SAMPLED_ROWS = 4_000

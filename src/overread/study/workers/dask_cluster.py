@@ -14,7 +14,7 @@ from overread.errors import MissingExtraError, StorageError
 from overread.study.pipeline import ImageTask, PipelineSpec
 from overread.study.workers.isolation import IsolatedWorker, WorkLimits
 from overread.study.workers.messages import task_of, told_task
-from overread.study.workers.outcome import Fault, Outcome
+from overread.study.workers.result import Fault, Outcome
 
 __all__ = ["DaskExecutor"]
 

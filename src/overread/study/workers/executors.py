@@ -11,7 +11,7 @@ from typing import Protocol
 
 from overread.study.pipeline import ImageTask, Pipeline, PipelineSpec
 from overread.study.workers.isolation import IsolatedWorker, WorkLimits
-from overread.study.workers.outcome import Outcome, work_on
+from overread.study.workers.result import Outcome, work_on
 
 __all__ = ["Executor", "ProcessExecutor", "SerialExecutor", "count_processors"]
 

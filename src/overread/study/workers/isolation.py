@@ -16,7 +16,7 @@ from typing import Any
 from overread.errors import OverreadError
 from overread.study.pipeline import ImageTask, PipelineSpec
 from overread.study.workers.messages import Frame, encode_frame, read_frame, told_task
-from overread.study.workers.outcome import Fault, Outcome
+from overread.study.workers.result import Fault, Outcome
 
 __all__ = ["IsolatedWorker", "WorkLimits"]
 

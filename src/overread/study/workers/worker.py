@@ -10,7 +10,7 @@ from typing import Any
 
 from overread.study.pipeline import PipelineSpec
 from overread.study.workers.messages import Frame, encode_frame, read_frame, task_of
-from overread.study.workers.outcome import Outcome, place_of, work_on
+from overread.study.workers.result import Outcome, place_of, work_on
 
 __all__ = ["main"]
 

@@ -12,7 +12,7 @@ from overread.errors import InvalidInputError, OverreadError
 from overread.study.pipeline import ImageTask, Pipeline
 from overread.study.store.shard import encode_shard
 
-__all__ = ["Fault", "FaultKind", "Outcome", "work_on"]
+__all__ = ["Fault", "FaultKind", "Outcome", "place_of", "without_path", "work_on"]
 
 FaultKind = Literal["image", "failure", "death", "timeout", "memory"]
 

@@ -9,7 +9,7 @@ import pytest
 from overread.errors import FormatError, InvalidInputError, OverreadError
 from overread.study.pipeline import ImageTask
 from overread.study.store.shard import decode_shard
-from overread.study.workers.outcome import place_of, without_path, work_on
+from overread.study.workers.result import place_of, without_path, work_on
 from study_chain import Chain, tasks
 from study_stand_in import spec
 

@@ -1,0 +1,74 @@
+"""Pictures, figures, page and detector of a run, each made alone of what the stages before them wrote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.files.records import from_json
+from overread.images import read_image
+from overread.report import Pictures, read_results
+from overread.study.stages.pages import FIGURES, REPORT, detector_stage, open_image, pictures_stage
+
+
+@pytest.fixture(scope="module")
+def folder(light_original: Path) -> Path:
+    return light_original / "runs/main"
+
+
+def plain(folder: Path, *names: str) -> dict[str, object]:
+    return {name: json.loads((folder / name).read_text()) for name in names}
+
+
+def test_the_page_is_made_of_results_pictures_and_figures_alone(folder: Path) -> None:
+    inputs = plain(folder, "results.json", "pictures.json", "figures.json")
+    assert REPORT.make(inputs)["report.html"] == (folder / "report.html").read_text()  # type: ignore[arg-type]
+    assert set(REPORT.reads) == set(inputs)
+
+
+def test_figures_are_the_same_bytes_again(folder: Path) -> None:
+    drawn = FIGURES.make(plain(folder, "results.json", "pictures.json"))["figures.json"]  # type: ignore[arg-type]
+    assert drawn == json.loads((folder / "figures.json").read_text())
+
+
+def test_crops_are_cut_from_the_study_s_images(folder: Path) -> None:
+    pictures = from_json(Pictures, json.loads((folder / "pictures.json").read_text()))
+    results = read_results(folder / "results.json")
+    assert len(pictures.hits) == min(len(results.gallery.hits), 8)
+    assert set(pictures.examples) == {example.image_id for example in results.examples}
+
+
+def test_an_image_that_cannot_be_opened_gives_no_picture(light_original: Path, tmp_path: Path) -> None:
+    images = pd.DataFrame(
+        {
+            "image_id": ["good", "gone", "none"],
+            "path": ["images/003.png", "images/none.png", ""],
+            "mm_per_px_x": [2.0, 2.0, np.nan],
+            "mm_per_px_y": [2.0, 2.0, np.nan],
+        }
+    ).set_index("image_id")
+    found = open_image(images, light_original, "good")
+    assert found is not None
+    wanted = read_image(light_original / "images/003.png", mm_per_px=(2.0, 2.0))
+    assert np.array_equal(found.pixels, wanted.pixels)
+    assert open_image(images, light_original, "gone") is None
+    assert open_image(images, light_original, "none") is None
+
+
+def test_stages_without_images_do_not_read_shards() -> None:
+    assert "shards" in pictures_stage(has_images=True).reads
+    assert "shards" not in pictures_stage(has_images=False).reads
+
+
+def test_the_detector_depends_on_the_pipeline() -> None:
+    stage = detector_stage(["soft", "b1"])
+    assert {"pipeline", "supported.json", "models/b1.json", "tuning/soft_map.json"} <= set(stage.reads)
+
+
+def test_a_foreign_pipeline_makes_no_detector(folder: Path) -> None:
+    """The stand-in finds other candidates than the package does: a detector of it would score something else."""
+    assert not (folder / "detector.json").exists()

@@ -1,0 +1,93 @@
+"""The first screen's judgement, recomputed by hand, for good, bad and small studies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.froc import ChanceLevel, FigureComparison
+from overread.report.results import Comparison, Counted, SetResult
+from overread.study.stages.verdict import find_better, find_sensitivity, reach_verdict
+
+READERS = pd.DataFrame({"loo_sensitivity": [0.6, 0.7, 0.9], "loo_fp_per_image": [0.1, 0.3, 0.5]})
+
+
+class Model:
+    """What the verdict looks at of a model's results."""
+
+    def __init__(self, counted: Counted) -> None:
+        self.name, self.counted = "soft", [counted]
+
+
+def counted(sensitivity: float, half_width: float, *, n_gts: int = 200, chance: float = 0.05) -> Counted:
+    curve = pd.DataFrame(
+        {"fp_per_image": [0.0, 0.2, 1.0], "gt_sensitivity": [0.0, sensitivity - 0.1, sensitivity]}
+    )
+    rows = [
+        ("gt_sensitivity", sensitivity, sensitivity - half_width, sensitivity + half_width),
+        ("fp_per_image", 1.1, 0.9, 1.3),
+    ]
+    locked = pd.DataFrame(rows, columns=["measure", "estimate", "lower", "upper"])
+    locked = pd.concat(
+        [locked.assign(source=source, fp_target=1.0) for source in ("in_sample", "out_of_fold")]
+    )
+    points = pd.DataFrame({"fp_target": [1.0], "chance_gt_sensitivity": [chance]})
+    empty = pd.DataFrame()
+    part = SetResult(400, n_gts, n_gts, 150, 150, curve, empty, ())
+    level = ChanceLevel(points=points, reached=1.0, chance_reached=0.2, n_shifts=5, exact=False)
+    return Counted("ignore", part, part, part, locked.reset_index(drop=True), empty, level)
+
+
+def judge(one: Counted, comparisons: tuple[Comparison, ...] = ()) -> Any:
+    return reach_verdict(Model(one), READERS, comparisons, 1.0, "ignore")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("one", "grade"),
+    [
+        (counted(0.8, 0.05), "among readers"),
+        (counted(0.4, 0.05), "below readers"),
+        (counted(0.1, 0.06), "chance"),
+        (counted(0.8, 0.2), "too small"),
+        (counted(0.8, 0.05, n_gts=19), "too small"),
+        (counted(0.8, float("nan")), "too small"),
+    ],
+)
+def test_the_grade_fits_the_study(one: Counted, grade: str) -> None:
+    assert judge(one).grade == grade
+
+
+def test_numbers_are_those_of_the_operating_point() -> None:
+    verdict = judge(counted(0.8, 0.1))
+    assert (verdict.sensitivity, verdict.fp_per_image, verdict.chance) == (0.8, 1.1, 0.05)
+    assert (verdict.lower, verdict.upper) == pytest.approx((0.7, 0.9))
+    # Half of the width takes four times the objects; 400 images hold 200.
+    assert (verdict.objects_needed, verdict.images_needed) == (800, 1600)
+    assert verdict.reader_sensitivities == [0.6, 0.7, 0.9]
+    assert verdict.reader_fp_per_image == 0.3
+    assert verdict.at_reader_fp == pytest.approx(0.7)
+
+
+def test_a_precise_study_needs_no_more() -> None:
+    assert judge(counted(0.8, 0.03)).objects_needed == 200
+
+
+def test_sensitivity_between_steps_is_that_of_the_step_before() -> None:
+    one = counted(0.8, 0.1)
+    assert [find_sensitivity(one, fp) for fp in (0.1, 0.2, 0.9, 5.0)] == pytest.approx([0.0, 0.7, 0.7, 0.8])
+    assert np.isnan(find_sensitivity(one, float("nan")))
+
+
+def test_a_better_model_is_named_only_if_it_is() -> None:
+    figure = FigureComparison("wAFROC", 0.6, 0.7, 0.1, 0.02, 0.18, 0.95, 0.01, 0.01)
+    pair = Comparison("soft", "b1", "ignore", pd.DataFrame(), (figure,))
+    assert judge(counted(0.8, 0.05), (pair,)).better_on_test == "b1"
+    assert find_better("b1", [pair], "ignore") is None
+    assert find_better("soft", [replace(pair, single_reader="fp")], "ignore") is None
+    unsure = replace(pair, figures=(replace(figure, p_permutation=0.2),))
+    assert find_better("soft", [unsure], "ignore") is None
+    assert find_better("soft", [replace(pair, first="b1", second="soft")], "ignore") is None

@@ -1,0 +1,51 @@
+"""What surrounds the stages of a run: options of the call, the run's name, versions, and what is written down."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from overread.errors import UsageError
+from overread.study.run import check_name, find_versions, merge_execution, plain_settings
+from overread.study.settings import Execution, Settings
+
+
+def test_options_of_the_call_take_the_place_of_the_study_s() -> None:
+    own = Execution(executor="serial", batch=3)
+    assert merge_execution(own, {"workers": 2}) == Execution(executor="serial", batch=3, workers=2)
+    with pytest.raises(UsageError, match=r"--workers 0"):
+        merge_execution(own, {"workers": 0})
+
+
+@pytest.mark.parametrize("name", ["main", "a-b_c.2", "ünder"])
+def test_plain_names_are_taken(name: str) -> None:
+    assert check_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["", ".hidden", "a/b", "a b"])
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="--name"):
+        check_name(name)
+
+
+def test_versions_are_of_what_is_there() -> None:
+    found = find_versions(["numpy", "no-such-package"])
+    assert list(found) == ["numpy"]
+
+
+def test_settings_without_how_they_are_executed() -> None:
+    kept = plain_settings(Settings())
+    assert "execution" not in kept
+    assert "limits" not in kept
+    assert kept["seed"] == 0
+
+
+def test_a_run_writes_down_what_it_did(light_numbers: Path) -> None:
+    record = json.loads((light_numbers / "runs/main/provenance.json").read_text())
+    assert record["stages_done"][:2] == ["truth", "split"]
+    assert set(record["seconds"]) == {*record["stages_done"], *record["stages_still_valid"]}
+    log = (light_numbers / "runs/main/run.log").read_text()
+    assert "truth: done" in log
+    assert "run ends: 0 of 36 images quarantined" in log
