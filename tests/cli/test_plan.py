@@ -26,6 +26,8 @@ from overread.froc import (
     read_reader_study,
     reader_study,
 )
+from study_chain import run_chain
+from study_stand_in import LIGHT, make_study
 
 CLUSTERED = SCENARIOS[2]
 # VanDyke study, jackknife: documentation of the R package MRMCaov 0.3.0.
@@ -229,6 +231,18 @@ def test_a_reader_study_from_tables(plan, tmp_path):
 )
 def test_mistakes_get_one_line(plan, arguments, said, code):
     assert said in plan(*arguments, code=code)
+
+
+@pytest.mark.slow
+def test_a_run_of_a_study(run, tmp_path, capsys):
+    """A real folder, read back: the command sees the test set that the run's own results count."""
+    folder = run_chain(make_study(tmp_path / "study", settings=LIGHT)).folder.root
+    assert run(["plan", str(folder), "--half-width", "0.1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    test = overread.study.open_run(folder).matched("soft").test
+    assert told["model"] == "soft"
+    assert told["pilot"]["size"] == {"patients": test.n_patients, "images": test.n_images, "gts": test.n_gts}
+    assert told["has_patients"]
 
 
 def test_the_page_shows_what_is_printed(plan):
