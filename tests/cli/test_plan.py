@@ -26,6 +26,8 @@ from overread.froc import (
     read_reader_study,
     reader_study,
 )
+from study_chain import run_chain
+from study_stand_in import LIGHT, make_study
 
 CLUSTERED = SCENARIOS[2]
 # VanDyke study, jackknife: documentation of the R package MRMCaov 0.3.0.
@@ -209,18 +211,38 @@ def test_a_reader_study_from_tables(plan, tmp_path):
         (["folder", "--compare", "soft", "b1", "--locked"], "--locked does not go with --compare", 2),
         (["folder", "--half-width", "5"], "half_width=5.0", 4),
         (["folder", "--images", "-3"], "images=-3", 4),
-        (["--sensitivity", "0.7", "--images", "30"], "--images needs a run", 2),
+        (
+            ["--sensitivity", "0.7", "--images", "30"],
+            "--images (a reader study has --cases) does not go with",
+            2,
+        ),
         (["--sensitivity", "0.7", "--golden-per-image", "0"], "golden_per_image=0.0", 4),
         (["--sensitivity", "1.7"], "sensitivity=1.7", 4),
         (["--readers", "5"], "--readers needs the pilot", 2),
         (["--readers", "5", *COMPONENTS[:4]], "--readers needs the pilot", 2),
-        (["--readers", "5", *COMPONENTS, "--images", "30"], "planned by --cases", 2),
+        (
+            ["--readers", "5", *COMPONENTS, "--compare", "soft", "b1"],
+            "--compare does not go with a plan without RUN",
+            2,
+        ),
         (["--readers", "1", *COMPONENTS], "plan at least two", 4),
         (["folder", "--seed", "-1"], "--seed -1", 2),
     ],
 )
 def test_mistakes_get_one_line(plan, arguments, said, code):
     assert said in plan(*arguments, code=code)
+
+
+@pytest.mark.slow
+def test_a_run_of_a_study(run, tmp_path, capsys):
+    """A real folder, read back: the command sees the test set that the run's own results count."""
+    folder = run_chain(make_study(tmp_path / "study", settings=LIGHT)).folder.root
+    assert run(["plan", str(folder), "--half-width", "0.1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    test = overread.study.open_run(folder).matched("soft").test
+    assert told["model"] == "soft"
+    assert told["pilot"]["size"] == {"patients": test.n_patients, "images": test.n_images, "gts": test.n_gts}
+    assert told["has_patients"]
 
 
 def test_the_page_shows_what_is_printed(plan):

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from overread.froc.defaults import LEVEL, N_BOOTSTRAP
 
 if TYPE_CHECKING:
-    from overread.cli.plan_reports import Wanted
+    from overread.cli.plan_reports import Question
 
 __all__ = ["AssumedStudy", "PilotReaders", "plan"]
 
@@ -52,7 +52,7 @@ class PilotReaders:
         Ratings of the pilot: modality, reader, case_id, lesion_id (empty: false positive), rating.
     lesions
         Cases of the pilot: case_id, lesion_id (empty where a case has none).
-    figure
+    merit
         Figure of merit of the pilot's tables.
     random
         What the study shall speak of: other readers and cases, other readers, or other cases.
@@ -74,7 +74,7 @@ class PilotReaders:
     cases: int | None = None
     ratings: Path | None = None
     lesions: Path | None = None
-    figure: Literal["AFROC", "wAFROC", "AFROC1", "wAFROC1"] = "wAFROC"
+    merit: Literal["AFROC", "wAFROC", "AFROC1", "wAFROC1"] = "wAFROC"
     random: Literal["readers and cases", "readers", "cases"] = "readers and cases"
     pilot_cases: int | None = None
     var: float | None = None
@@ -144,16 +144,23 @@ def plan(
     """
     from overread.cli.conventions import check_seed
     from overread.cli.plan_output import print_plan
-    from overread.cli.plan_reports import Resampling, Wanted
+    from overread.cli.plan_reports import Question
     from overread.files.strict_json import json_text
 
     check_seed(seed)
-    wanted = Wanted(half_width=half_width, difference=difference, power=power, images=images, level=level)
-    where = {"fp": fp, "locked": locked, "measure": f"{of}_sensitivity"}
-    resampling = Resampling(n_bootstrap=n_bootstrap, seed=seed)
-    report = _report_plan(
-        run, model, compare, where, wanted, resampling, assumed or AssumedStudy(), reading or PilotReaders()
+    question = Question(
+        fp=fp,
+        locked=locked,
+        measure=f"{of}_sensitivity",
+        half_width=half_width,
+        difference=difference,
+        power=power,
+        images=images,
+        level=level,
+        n_bootstrap=n_bootstrap,
+        seed=seed,
     )
+    report = _report_plan(run, model, compare, question, assumed or AssumedStudy(), reading or PilotReaders())
     if json:
         print(json_text(report))
     else:
@@ -164,9 +171,7 @@ def _report_plan(
     run: Path | None,
     model: str | None,
     compare: tuple[str, str] | None,
-    where: dict[str, Any],
-    wanted: Wanted,
-    resampling: Any,
+    question: Question,
     assumed: AssumedStudy,
     reading: PilotReaders,
 ) -> dict[str, Any]:
@@ -174,16 +179,24 @@ def _report_plan(
     from overread.cli import plan_reports
 
     _check_one_kind(run, assumed, reading)
-    if reading.readers is not None:
-        return plan_reports.report_readers(reading, wanted)
-    if assumed.sensitivity is not None:
-        return plan_reports.report_assumed(assumed, wanted)
-    assert run is not None
+    if run is None:
+        _refuse(
+            "a plan without RUN",
+            {
+                "--model": model is not None,
+                "--compare": compare is not None,
+                "--locked": question.locked,
+                "--images (a reader study has --cases)": question.images is not None,
+            },
+        )
+        if assumed.sensitivity is not None:
+            return plan_reports.report_assumed(assumed, question)
+        return plan_reports.report_readers(reading, question)
     if compare is not None:
-        _refuse("--compare", {"--model": model is not None, "--locked": where["locked"]})
-        return plan_reports.report_difference(run, compare, where, wanted, resampling)
-    _refuse("one model (for two: --compare A B)", {"--difference": wanted.difference is not None})
-    return plan_reports.report_sensitivity(run, model, where, wanted, resampling)
+        _refuse("--compare", {"--model": model is not None, "--locked": question.locked})
+        return plan_reports.report_difference(run, compare, question)
+    _refuse("one model (for two: --compare A B)", {"--difference": question.difference is not None})
+    return plan_reports.report_sensitivity(run, model, question)
 
 
 def _check_one_kind(run: Path | None, assumed: AssumedStudy, reading: PilotReaders) -> None:

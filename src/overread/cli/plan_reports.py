@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from overread.study import Run
 
 __all__ = [
-    "Resampling",
-    "Wanted",
+    "Question",
     "report_assumed",
     "report_difference",
     "report_readers",
@@ -38,14 +37,29 @@ TABLE = (0.1, 0.075, 0.05, 0.03)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What the study to come shall reach."""
+class Question:
+    """What the study to come shall reach, and where.
 
+    Attributes
+    ----------
+    fp, locked, measure
+        Operating point, whether its threshold is fixed beforehand, and the sensitivity that is meant.
+    half_width, difference, power, images
+        What is wanted, or how many images are planned; None where it is not asked for.
+    level, n_bootstrap, seed
+        Of the intervals.
+    """
+
+    fp: float
+    locked: bool
+    measure: str
     half_width: float | None
     difference: float | None
     power: float
     images: int | None
     level: float
+    n_bootstrap: int
+    seed: int
 
     @property
     def half_widths(self) -> tuple[float, ...]:
@@ -62,33 +76,33 @@ class Wanted:
         return TABLE if self.half_width is None else ()
 
     @property
-    def is_table(self) -> bool:
-        """Whether nothing was asked for, so that a table is shown."""
-        return self.half_width is None and self.difference is None
+    def resampling(self) -> dict[str, int]:
+        """How patients are resampled."""
+        return {"n_bootstrap": self.n_bootstrap, "seed": self.seed}
+
+    def record(self, kind: str, run: Path) -> dict[str, Any]:
+        """Return what every plan from a run repeats of the question."""
+        asked = {"fp_target": self.fp, "measure": self.measure, "level": self.level}
+        return {"plan": kind, "run": str(run), **asked, **self.resampling}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Resampling:
-    """How patients are resampled."""
-
-    n_bootstrap: int
-    seed: int
-
-
-def report_sensitivity(
-    folder: Path, model: str | None, where: dict[str, Any], wanted: Wanted, resampling: Resampling
-) -> dict[str, Any]:
+def report_sensitivity(folder: Path, model: str | None, wanted: Question) -> dict[str, Any]:
     """Plan the sensitivity of one model of a run."""
     run = _open(folder)
     name = _known_model(run, model)
     matched = run.matched(name)
-    point = {"fp_target": where["fp"]}
-    if where["locked"]:
+    point: dict[str, float] = {"fp_target": wanted.fp}
+    if wanted.locked:
         from overread.froc import lock_operating_point
 
-        point = {"threshold": lock_operating_point(matched.out_of_fold, fp_target=where["fp"]).threshold}
+        point = {"threshold": lock_operating_point(matched.out_of_fold, fp_target=wanted.fp).threshold}
     pilot = pilot_sensitivity(
-        matched.test, measure=where["measure"], level=wanted.level, **point, **asdict(resampling)
+        matched.test,
+        fp_target=point.get("fp_target"),
+        threshold=point.get("threshold"),
+        measure=wanted.measure,
+        level=wanted.level,
+        **wanted.resampling,
     )
     plans = [
         {
@@ -98,7 +112,7 @@ def report_sensitivity(
         }
         for width in wanted.half_widths
     ]
-    report = _common("sensitivity", folder, where, wanted, resampling) | {
+    report = wanted.record("sensitivity", folder) | {
         "model": name,
         "threshold": point.get("threshold"),
         "has_patients": matched.test.patient_ids is not None,
@@ -113,19 +127,15 @@ def report_sensitivity(
     return report
 
 
-def report_difference(
-    folder: Path, names: tuple[str, str], where: dict[str, Any], wanted: Wanted, resampling: Resampling
-) -> dict[str, Any]:
+def report_difference(folder: Path, names: tuple[str, str], wanted: Question) -> dict[str, Any]:
     """Plan the comparison of two models of a run."""
     run = _open(folder)
     if names[0] == names[1]:
         raise UsageError(f"--compare: both models are {names[0]!r}")
     first, second = (run.matched(_known_model(run, name)).test for name in names)
-    pilot = pilot_difference(
-        first, second, fp_target=where["fp"], measure=where["measure"], **asdict(resampling)
-    )
+    pilot = pilot_difference(first, second, fp_target=wanted.fp, measure=wanted.measure, **wanted.resampling)
     level = wanted.level
-    report = _common("difference", folder, where, wanted, resampling) | {
+    report = wanted.record("difference", folder) | {
         "first": names[0],
         "second": names[1],
         "has_patients": first.patient_ids is not None,
@@ -152,14 +162,12 @@ def report_difference(
     return report
 
 
-def report_assumed(assumed: AssumedStudy, wanted: Wanted) -> dict[str, Any]:
+def report_assumed(assumed: AssumedStudy, wanted: Question) -> dict[str, Any]:
     """Plan from a sensitivity that is expected, without data."""
     assert assumed.sensitivity is not None
     per_image = assumed.golden_per_image
     if per_image is not None and not 0 < per_image < float("inf"):
         raise InvalidInputError(f"golden_per_image={per_image}: need a number above 0")
-    if wanted.images is not None:
-        raise UsageError("--images needs a run, whose mix of images and golden objects it grows")
 
     def size(gts: int) -> dict[str, int | None]:
         return {"gts": gts, "images": None if per_image is None else ceil(gts / per_image)}
@@ -182,7 +190,7 @@ def report_assumed(assumed: AssumedStudy, wanted: Wanted) -> dict[str, Any]:
                 design_effect=design_effect,
             )
         )
-        for d in ([] if wanted.is_table else wanted.differences)
+        for d in (() if wanted.difference is None else wanted.differences)
     ]
     return {
         "plan": "assumed",
@@ -194,15 +202,12 @@ def report_assumed(assumed: AssumedStudy, wanted: Wanted) -> dict[str, Any]:
     }
 
 
-def report_readers(reading: PilotReaders, wanted: Wanted) -> dict[str, Any]:
+def report_readers(reading: PilotReaders, wanted: Question) -> dict[str, Any]:
     """Plan a reader study from a pilot one."""
-    if wanted.images is not None:
-        raise UsageError("--images: a reader study is planned by --cases")
     pilot, figure, modalities = _pilot_of(reading)
     options: dict[str, Any] = {"random": reading.random, "level": wanted.level}
     readers = reading.readers
     assert readers is not None
-
     report = {
         "plan": "readers",
         "readers": readers,
@@ -234,42 +239,18 @@ def report_readers(reading: PilotReaders, wanted: Wanted) -> dict[str, Any]:
 
 def _pilot_of(reading: PilotReaders) -> tuple[ReaderPilot, str | None, list[str] | None]:
     """Pilot, figure of merit and modalities, as far as known."""
-    components = {
-        "var": reading.var,
-        "cov1": reading.cov1,
-        "cov2": reading.cov2,
-        "cov3": reading.cov3,
-        "var_tr": reading.var_tr,
-        "pilot_cases": reading.pilot_cases,
-    }
-    given = [name for name, value in components.items() if value is not None]
-    tables = [table for table in (reading.ratings, reading.lesions) if table is not None]
-    if len(tables) == 2 and not given:
-        assert reading.ratings is not None
-        assert reading.lesions is not None
-        study = reader_study(read_reader_study(reading.ratings, reading.lesions), reading.figure)
-        return pilot_readers(study), reading.figure, list(study.modalities)
-    if len(given) == len(components) and not tables:
-        known = {name: value for name, value in components.items() if value is not None}
-        return (
-            ReaderPilot(
-                VarianceComponents(
-                    reader=float("nan"),
-                    modality_reader=known["var_tr"],
-                    error=known["var"],
-                    cov1=known["cov1"],
-                    cov2=known["cov2"],
-                    cov3=known["cov3"],
-                ),
-                int(known["pilot_cases"]),
-            ),
-            None,
-            None,
+    numbers = (reading.var_tr, reading.var, reading.cov1, reading.cov2, reading.cov3)
+    known = [number for number in numbers if number is not None]
+    if reading.ratings and reading.lesions and not known and reading.pilot_cases is None:
+        study = reader_study(read_reader_study(reading.ratings, reading.lesions), reading.merit)
+        return pilot_readers(study), reading.merit, list(study.modalities)
+    if reading.ratings or reading.lesions or len(known) < len(numbers) or reading.pilot_cases is None:
+        raise UsageError(
+            "--readers needs the pilot: --ratings and --lesions, or all of --pilot-cases, --var, --cov1, --cov2, "
+            "--cov3 and --var-tr"
         )
-    raise UsageError(
-        "--readers needs the pilot: --ratings and --lesions, or all of --pilot-cases, --var, --cov1, --cov2, "
-        "--cov3 and --var-tr"
-    )
+    # The variance of the readers themselves cancels in differences.
+    return ReaderPilot(VarianceComponents(float("nan"), *known), reading.pilot_cases), None, None
 
 
 def _open(folder: Path) -> Run:
@@ -284,16 +265,3 @@ def _known_model(run: Run, name: str | None) -> str:
     if name is not None and name not in known:
         raise UsageError(f"the run has no model {name!r}; it has {', '.join(known)}")
     return name or known[0]
-
-
-def _common(
-    kind: str, folder: Path, where: dict[str, Any], wanted: Wanted, resampling: Resampling
-) -> dict[str, Any]:
-    return {
-        "plan": kind,
-        "run": str(folder),
-        "fp_target": where["fp"],
-        "measure": where["measure"],
-        "level": wanted.level,
-        **asdict(resampling),
-    }
