@@ -12,10 +12,14 @@ from overread.bags import Bags, make_bags, score_table, split_by_patient
 from overread.froc import (
     LambdaChoice,
     Matching,
+    PathModels,
+    ScoredSplit,
+    SettingChoice,
     bootstrap,
     calibration,
     chance_level,
     choose_lambda,
+    choose_setting,
     compare,
     compare_figures,
     estimate_figures,
@@ -31,13 +35,13 @@ from overread.images.radiograph import SpacingSource
 from overread.models import SoftMILLogisticRegression, SoftMILPath
 from overread.report.results import (
     SCHEMA,
-    Choice,
     Comparison,
     Counted,
     Example,
     FeatureWeight,
     Gallery,
     ModelResult,
+    PaperChoice,
     Quarantined,
     SetResult,
     SplitSummary,
@@ -65,7 +69,8 @@ class Chain:
     truth: pd.DataFrame
     split: pd.Series
     parts: dict[str, Bags]
-    choice: LambdaChoice
+    paper_choice: LambdaChoice
+    choice: SettingChoice
     model: SoftMILLogisticRegression
     matchings: dict[str, Matching]
 
@@ -86,24 +91,26 @@ def run_chain(n_images: int) -> Chain:
         tables = [
             table[table["image_id"].isin(inside)] for table in (cohort.candidates, truth, cohort.images)
         ]
-        return match(*tables, scores=score_table(parts[part], soft=scores), single_reader="ignore")
+        return match(*tables, scores=score_table(parts[part], soft=scores))
 
     path = SoftMILPath(n_lambdas=25, min_ratio=0.02).fit(parts["training"], parts["training"].labels)
     columns = {part: path.decision_instance_function(parts[part]) for part in ("training", "validation")}
-    choice = choose_lambda(
-        *(matching(part, scores[:, 0]) for part, scores in columns.items()),
-        **{
-            f"{part}_scores": scores[parts[part].source_rows.argsort()]  # bags gather what was apart
-            for part, scores in columns.items()
-        },
-        lambdas=path.lambdas_,
-        n_features=path.n_features_,
+    scored = [
+        # Bags gather what was apart.
+        ScoredSplit(matching(part, scores[:, 0]), scores[parts[part].source_rows.argsort()])
+        for part, scores in columns.items()
+    ]
+    paper_choice = choose_lambda(PathModels(path.lambdas_, path.n_features_), *scored, **RESAMPLING)
+    # One fold is enough for a table: fitted to training, judged on validation.
+    choice = choose_setting(
+        scored[1].matching, scored[1].scores, path.n_features_, fp_targets=FP_TARGETS, **RESAMPLING
     )
+    choice = replace(choice, table=pd.concat([pd.DataFrame({"lam": path.lambdas_}), choice.table], axis=1))
     model = path.model(choice.position).fit(parts[MERGED], parts[MERGED].labels)
     matchings = {
         part: matching(part, model.decision_instance_function(parts[part])) for part in (MERGED, "test")
     }
-    return Chain(cohort, truth, split, parts, choice, model, matchings)
+    return Chain(cohort, truth, split, parts, paper_choice, choice, model, matchings)
 
 
 def set_result(matching: Matching) -> SetResult:
@@ -125,7 +132,7 @@ def locked_rows(training: Matching, test: Matching) -> pd.DataFrame:
 
 
 def counted(chain: Chain, training: Matching, test: Matching, treatment: str) -> Counted:
-    training, test = (part.with_options(single_reader=treatment) for part in (training, test))
+    training, test = (part.with_counting(single_reader=treatment) for part in (training, test))
     inside = set(test.image_ids)
     tables = [
         table[table["image_id"].isin(inside)]
@@ -143,7 +150,7 @@ def counted(chain: Chain, training: Matching, test: Matching, treatment: str) ->
         locked=locked_rows(training, test),
         by_size=sizes.assign(fp_target=1.5),
         chance=chance_level(
-            *tables, scores=test.candidate_scores, fp_targets=FP_TARGETS, n_shifts=3, single_reader=treatment
+            *tables, scores=test.candidate_scores, fp_targets=FP_TARGETS, n_shifts=3, counting=test.counting
         ),
     )
 
@@ -156,23 +163,25 @@ def model_result(chain: Chain, name: str, test: Matching) -> ModelResult:
         for i in np.flatnonzero(coefficients)
     ]
     bags = chain.parts["test"]
+    probabilities = chain.model.predict_proba(bags)[:, 1]
     return ModelResult(
         name=name,
         title=name.capitalize(),
         summary=f"The model {name} & nothing else.",
         file=f"models/{name}.json",
-        parameters={"lam": chain.choice.lam} if name == "soft" else {},
+        parameters={"lam": chain.model.lam} if name == "soft" else {},
         n_features=len(features),
         features=features,
         importance_is="weight per standard deviation",
         intercept=float(chain.model.intercept_[0]),
         converged=True,
         certificate={},
-        tuning=pd.DataFrame({"lam": [0.1]}),
+        choice=chain.choice,
         reader_importance=pd.DataFrame(columns=["reader_id", "importance", "low", "high"]),
         left_out_readers={},
-        labels="soft",
-        calibration=calibration(chain.model.predict_proba(bags)[:, 1], bags.labels, n_bootstrap=30),
+        score_map="sigmoid",
+        calibration=calibration(probabilities, bags.labels, n_bootstrap=30),
+        uncalibrated=calibration(probabilities**2, bags.labels, n_bootstrap=30),
         counted=[counted(chain, chain.matchings[MERGED], test, treatment) for treatment in TREATMENTS],
     )
 
@@ -181,7 +190,7 @@ def tables(chain: Chain, tests: dict[str, Matching]) -> list[Table1]:
     def table(source, treatment):
         pairs = {
             name.capitalize(): tuple(
-                part.with_options(single_reader=treatment) for part in (chain.matchings[MERGED], test)
+                part.with_counting(single_reader=treatment) for part in (chain.matchings[MERGED], test)
             )
             for name, test in tests.items()
         }
@@ -192,7 +201,7 @@ def tables(chain: Chain, tests: dict[str, Matching]) -> list[Table1]:
 
 
 def comparison(first: str, second: str, tests: dict[str, Matching], treatment: str) -> Comparison:
-    pair = [tests[name].with_options(single_reader=treatment) for name in (first, second)]
+    pair = [tests[name].with_counting(single_reader=treatment) for name in (first, second)]
     options = {"n_permutations": 30, **RESAMPLING}
     return Comparison(
         first,
@@ -264,6 +273,15 @@ def example(chain: Chain) -> Example:
     return Example(str(image_id), marks, objects)
 
 
+def support(tests: dict[str, Matching], models: list[ModelResult]) -> SettingChoice:
+    """Compare the models as settings are."""
+    columns = np.column_stack([one.candidate_scores for one in tests.values()])
+    choice = choose_setting(
+        next(iter(tests.values())), columns, [one.n_features for one in models], **RESAMPLING
+    )
+    return replace(choice, table=choice.table.assign(model=list(tests)))
+
+
 def small_results() -> StudyResults:
     chain = run_chain(150)
     test = chain.matchings["test"]
@@ -288,8 +306,10 @@ def small_results() -> StudyResults:
         study=summary(chain),
         readers=reader_statistics(chain.cohort.marks, chain.cohort.readings),
         examples=[example(chain)],
-        choice=Choice(chain.choice, [0.5, 1.0], 0.02, 0.05, "sparsest"),
+        paper_choice=PaperChoice(chain.paper_choice, [0.5, 1.0], 0.02, 0.05, "sparsest"),
         models=models,
+        supported="soft",
+        support=support(tests, models),
         tables=tables(chain, tests),
         comparisons=[
             comparison(first, second, tests, treatment)

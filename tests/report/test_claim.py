@@ -16,11 +16,11 @@ def test_models_are_told_by_their_own_titles_and_sentences(results):
     told = {row[0]: row[2] for row in list_claim(results)}
     assert told[22] == "Soft: The model soft & nothing else.; Noisy: The model noisy & nothing else."
     assert told[24].startswith("Soft: zero weights")
-    assert f"lambda {results.choice.choice.lam:.3g} by" in told[26]
+    assert told[26].endswith("the sparsest within 1 standard error of the best")
 
 
 def test_without_a_penalty_or_weights_nothing_is_said_of_them(results):
-    trees = replace(results, choice=None, models=results.models[1:])
+    trees = replace(results, paper_choice=None, models=results.models[1:])
     told = {row[0]: row[2] for row in list_claim(trees)}
-    assert {told[number] for number in (24, 26, 31)} == {BY_THE_AUTHORS}
+    assert {told[number] for number in (24, 31)} == {BY_THE_AUTHORS}
     assert told[25] == "settings in settings.json"

@@ -20,7 +20,7 @@ EVIL = "</script><script>alert(1)</script><img src=x onerror=\"alert('2')\">"
 # Short, because figures give a reader's name little room; the dollar signs would begin a formula that is none.
 EVIL_READER = "<b>$\\frac$-->"
 SECTIONS = [
-    "Summary", "Readers", "Ground truth", "Choice of lambda", "Performance on unseen patients",
+    "Summary", "Readers", "Ground truth", "Choice of settings", "Performance on unseen patients",
     "Can the models be told apart?", "Importance of the readers", "Features", "Calibration",
     "Gallery of the test set", "Images that could not be used", "CLAIM checklist",
 ]  # fmt: skip
@@ -220,14 +220,13 @@ def test_a_study_without_what_may_be_absent_has_a_page(results):
         results,
         models=[model],
         comparisons=[],
-        choice=None,
+        paper_choice=None,
         examples=[],
         study=replace(results.study, quarantined=[]),
         readers=replace(results.readers, pairs=results.readers.pairs.iloc[:0]),
     )
     parsed = parse_page(render_study(small, {}, Pictures()))
     absent = {
-        "Choice of lambda",
         "Can the models be told apart?",
         "Importance of the readers",
         "Gallery of the test set",
@@ -276,7 +275,7 @@ def test_a_browser_shows_it_without_errors_or_sideways_scrolling(browser, addres
         "return [...document.querySelectorAll('figure svg')].map(s => s.getBoundingClientRect())"
         ".map(r => [r.width, r.height])"
     )
-    assert len(sizes) == 5 + 2 + 8 + 1 + 2  # drawn figures, panels, crops
+    assert len(sizes) == 6 + 2 + 8 + 1 + 2  # drawn figures, panels, crops
     assert np.min(sizes) > 100
     loaded = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
     assert [name for name in loaded if not name.startswith("data:")] == []

@@ -16,14 +16,19 @@ MODELS = ("soft", "b1", "b2")
 
 
 def try_on_folds(model: str, n_folds: int = 2) -> set[str]:
-    """Stages that try a model's settings on folds, and the choice."""
-    return {*(f"fold_{k + 1}_{model}" for k in range(n_folds)), f"tuning_{model}"}
+    """Stages that try a model's settings on folds."""
+    return {f"fold_{k + 1}_{model}" for k in range(n_folds)}
 
 
-SOFT = {"paper_choice", "grid_soft", *try_on_folds("soft"), "soft", "calibration_soft", "supported"}
+SOFT = {
+    "paper_choice", "grid_soft", *try_on_folds("soft"), "tuning_soft", "soft", "calibration_soft", "supported",
+}  # fmt: skip
 END = {"scores", "operating_points", "results"}
 # What follows from other scores, should they differ.
-FOLLOWING = {"scores", "operating_points", "supported", *(f"calibration_{name}" for name in MODELS)}
+FOLLOWING = {
+    "scores", "operating_points", "supported",
+    *(f"{what}_{name}" for what in ("tuning", "calibration") for name in MODELS),
+}  # fmt: skip
 
 
 def rerun(study: Path, **options: object) -> tuple[set[str], set[str]]:

@@ -36,6 +36,7 @@ def find_strongest(
     codes = np.asarray(images, dtype=np.int64)
     values = np.asarray(scores, dtype=np.float64)
     order = np.lexsort((np.arange(len(values)), -values, codes))
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1) != 0)
+    begins = np.ones(len(order), dtype=np.bool_)
+    begins[1:] = np.diff(codes[order]) != 0
     places = np.column_stack([x_mm, y_mm, radius_mm]).astype(np.float64)
-    return mark_strongest(places, order, np.append(starts, len(order)))
+    return mark_strongest(places, order, np.append(np.flatnonzero(begins), len(order)))

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from overread.bags import SoftCalibrator, mean_soft_kl
 from overread.errors import ModelFileError
@@ -56,9 +56,16 @@ class ScoreMap:
     def __post_init__(self) -> None:
         if self.method not in ("none", "sigmoid", "isotonic", "rank"):
             raise ModelFileError(f"score map {self.method!r} is not known")
-        points = np.asarray([self.scores, self.probabilities], dtype=np.float64)
-        if not np.isfinite([self.slope, self.intercept]).all() or not np.isfinite(points).all():
+        numbers = [self.slope, self.intercept, *self.scores, *self.probabilities]
+        if not np.isfinite(np.asarray(numbers, dtype=np.float64)).all():
             raise ModelFileError("score map: a number is not finite")
+        if len(self.scores) != len(self.probabilities) or (self.method == "isotonic" and not self.scores):
+            raise ModelFileError("score map: scores and probabilities are no points")
+        if any(not 0 <= one <= 1 for one in self.probabilities):
+            raise ModelFileError("score map: a probability is not between 0 and 1")
+        # A map that falls would put places in another order than their scores do.
+        if self.slope < 0 or any(np.any(np.diff(one) < 0) for one in (self.scores, self.probabilities)):
+            raise ModelFileError("score map: it falls")
 
     def apply(self, scores: Any) -> Floats:
         """Return the probability of each score; of a "rank" map the model's own, which only orders."""
@@ -107,6 +114,9 @@ def _fit(method: Any, scores: Floats, labels: Floats, weights: Floats, losses: d
         return ScoreMap("none", 1.0, 0.0, [], [], losses)
     fitted = SoftCalibrator(method).fit(scores, labels, sample_weight=weights)
     if method == "sigmoid":
+        if fitted.slope_ < 0:
+            # The loss is convex: of the sigmoids that do not fall, the flat one at the mean label is the best.
+            return ScoreMap("sigmoid", 0.0, float(logit(np.average(labels, weights=weights))), [], [], losses)
         return ScoreMap("sigmoid", fitted.slope_, fitted.intercept_, [], [], losses)
     points = fitted.isotonic_
     rising = np.clip(points.y_thresholds_, SMALLEST, 1 - SMALLEST)

@@ -71,7 +71,7 @@ def test_a_threshold_is_the_lowest_score_within_the_target(chain: Chain, name: s
     column = name if source == "in_sample" else f"{name}_out_of_fold"
     scores = chain.load("tables/scores.parquet")[column]
     images = cohort.images.loc[cohort.images["split"] != "test", "image_id"]
-    inside = cohort.candidates["image_id"].isin(images).to_numpy()
+    inside = cohort.candidates["image_id"].isin(images).to_numpy(copy=True)
     golden = cohort.truth["golden"].to_numpy()
     on_golden = np.isin(
         np.arange(len(scores)), cohort.hits.loc[golden[cohort.hits["truth_row"]], "candidate_row"]
@@ -113,4 +113,4 @@ def test_matched_scores_are_of_their_sets(chain: Chain) -> None:
     assert np.array_equal(
         matched.source("out_of_fold").candidate_scores, scores.loc[~test, "soft_out_of_fold"]
     )
-    assert matched.under("fp").test.options.single_reader == "fp"
+    assert matched.under("fp").test.counting.single_reader == "fp"
