@@ -84,7 +84,9 @@ def test_what_few_patients_choose_is_nearly_as_good_as_the_best():
     """The rule's price, on patients it has not seen: a few points, not the starved model's tens."""
     unseen, columns = planted(1500, seed=99)
     truth = np.array(choose_setting(unseen, columns, N_FEATURES, n_bootstrap=2).table["sensitivity"])
-    lost = [truth.max() - truth[choose_setting(*planted(40, seed), N_FEATURES).position] for seed in range(10)]
+    lost = [
+        truth.max() - truth[choose_setting(*planted(40, seed), N_FEATURES).position] for seed in range(10)
+    ]
     assert np.mean(lost) < 0.05
     assert max(lost) < 0.2
 
@@ -203,7 +205,9 @@ def test_one_setting_is_chosen():
 def test_nothing_to_find_is_refused():
     matching, scores = planted(5)
     nothing = match(
-        pd.DataFrame({"image_id": ["a"], "candidate_id": ["c"], "x_mm": [1.0], "y_mm": [1.0], "score": [0.0]}),
+        pd.DataFrame(
+            {"image_id": ["a"], "candidate_id": ["c"], "x_mm": [1.0], "y_mm": [1.0], "score": [0.0]}
+        ),
         matching.require_geometry().truth.iloc[:0],
         pd.DataFrame({"image_id": ["a"]}),
     )
