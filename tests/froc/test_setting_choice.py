@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -104,7 +105,7 @@ def test_more_standard_errors_accept_more():
         choose_setting(matching, scores, N_FEATURES, n_standard_errors=n).table["accepted"].to_numpy()
         for n in (0, 1, 3, 100)
     ]
-    for fewer, more in zip(accepted, accepted[1:], strict=False):
+    for fewer, more in pairwise(accepted):
         assert (more >= fewer).all()
     assert accepted[0].sum() < accepted[-1].sum()
 
