@@ -204,7 +204,7 @@ def test_one_setting_is_chosen():
 
 
 def test_nothing_to_find_is_refused():
-    matching, scores = planted(5)
+    matching, _ = planted(5)
     nothing = match(
         pd.DataFrame(
             {"image_id": ["a"], "candidate_id": ["c"], "x_mm": [1.0], "y_mm": [1.0], "score": [0.0]}
