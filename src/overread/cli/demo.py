@@ -22,8 +22,6 @@ folds = 5
 
 [soft]
 normalizations = ["class"]
-n_lambdas = 20
-min_ratio = 0.05
 
 [b1]
 prune_bounds = [100.0]
