@@ -20,6 +20,7 @@ from overread.froc import (
     LambdaChoice,
     Matching,
     SettingChoice,
+    StudySize,
     bootstrap,
     calibration,
     chance_level,
@@ -29,6 +30,7 @@ from overread.froc import (
     froc_curve,
     lesion_sizes_mm,
     performance_table,
+    pilot_sensitivity,
     sensitivity_by,
 )
 from overread.froc.merit.comparison import FigureEstimate, whole_curve_figures
@@ -55,7 +57,7 @@ from overread.study.stages.calibration import score_bags
 from overread.study.stages.gallery import sort_gallery
 from overread.study.stages.scores import SOURCES, TREATMENTS, MatchedScores
 from overread.study.stages.stage import Inputs, Stage
-from overread.study.stages.verdict import reach_verdict
+from overread.study.stages.verdict import WANTED_HALF_WIDTH, reach_verdict
 from overread.truth import ReaderStatistics
 
 __all__ = ["evaluate", "results_stage"]
@@ -128,6 +130,7 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
             comparisons,
             nearest_target(options.fp_targets),
             settings.hits.single_reader,
+            plan_test_set(matched[supported].test, shown_point(points, supported, settings)[1], settings),
         ),
         supported=supported,
         support=from_json(SettingChoice, inputs["supported.json"]["choice"], "supported.json"),
@@ -365,6 +368,17 @@ def shown_point(points: pd.DataFrame, model: str, settings: Any) -> tuple[float,
         & (points["fp_target"] == target)
     ]
     return target, float(own["threshold"].astype("float64").iloc[0])
+
+
+def plan_test_set(test: Matching, threshold: float, settings: Any) -> StudySize | None:
+    """Return the test set that would know the sensitivity as well as the page's advice has it."""
+    if not test.n_gts or np.isnan(threshold):
+        return None
+    options = settings.evaluation
+    pilot = pilot_sensitivity(
+        test, threshold=threshold, n_bootstrap=options.n_bootstrap, seed=settings.seed, level=options.level
+    )
+    return pilot.size_for(WANTED_HALF_WIDTH, level=options.level)
 
 
 def evaluate_by_size(test: Matching, points: pd.DataFrame, settings: Any) -> pd.DataFrame:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, isfinite
+from math import isfinite
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from overread.froc import StudySize
 from overread.report.results import Comparison, Counted, ModelResult, Verdict
 
-__all__ = ["reach_verdict"]
+__all__ = ["WANTED_HALF_WIDTH", "reach_verdict"]
 
 # An interval of 30 points says little about a detector; below so many objects even its width is not known.
 WIDEST_HALF_WIDTH = 0.15
@@ -28,6 +29,7 @@ def reach_verdict(
     comparisons: Sequence[Comparison],
     fp_target: float,
     single_reader: str,
+    needed: StudySize | None,
 ) -> Verdict:
     """Judge the supported model at its locked operating point.
 
@@ -43,6 +45,8 @@ def reach_verdict(
         Of the operating point.
     single_reader
         The study's treatment of single-reader GTs.
+    needed
+        Test set that has an interval of `WANTED_HALF_WIDTH` to each side (`overread plan`); None without GTs.
     """
     counted = model.counted[0]
     at: Any = counted.locked[
@@ -55,8 +59,6 @@ def reach_verdict(
     judged = readers.dropna(subset=["loo_sensitivity", "loo_fp_per_image"])
     reader_fp = float(judged["loo_fp_per_image"].median())
     own_at_readers = find_sensitivity(counted, reader_fp)
-    needed = _objects_needed(counted.test.n_gts, half_width)
-    images_per_object = counted.test.n_images / max(counted.test.n_gts, 1)
     return Verdict(
         model=model.name,
         fp_target=fp_target,
@@ -70,8 +72,8 @@ def reach_verdict(
         at_reader_fp=own_at_readers,
         grade=_grade(counted, lower, upper, fp_target, judged["loo_sensitivity"], own_at_readers),
         wanted_half_width=WANTED_HALF_WIDTH,
-        objects_needed=needed,
-        images_needed=ceil(needed * images_per_object) if needed else 0,
+        objects_needed=0 if needed is None else needed.gts,
+        images_needed=0 if needed is None else needed.images,
         better_on_test=find_better(model.name, comparisons, single_reader),
     )
 
@@ -101,13 +103,6 @@ def find_better(name: str, comparisons: Sequence[Comparison], single_reader: str
         if gain > 0 and figure.p_permutation < SIGNIFICANT:
             return pair.second if name == pair.first else pair.first
     return None
-
-
-def _objects_needed(n_gts: int, half_width: float) -> int:
-    """Golden objects for the wanted half-width: the width falls with the root of their number."""
-    if not isfinite(half_width) or n_gts == 0:
-        return 0
-    return max(n_gts, ceil(n_gts * (half_width / WANTED_HALF_WIDTH) ** 2))
 
 
 def _grade(
