@@ -55,7 +55,6 @@ def reach_verdict(
     sensitivity, lower, upper = (
         float(at.loc["gt_sensitivity", end]) for end in ("estimate", "lower", "upper")
     )
-    half_width = (upper - lower) / 2
     judged = readers.dropna(subset=["loo_sensitivity", "loo_fp_per_image"])
     reader_fp = float(judged["loo_fp_per_image"].median())
     own_at_readers = find_sensitivity(counted, reader_fp)
