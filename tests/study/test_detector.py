@@ -12,6 +12,7 @@ from overread.errors import InvalidInputError, ModelFileError, UsageError
 from overread.files.digests import digest_of_value
 from overread.images import Radiograph, SpacingSource, read_image
 from overread.study.detector import Detector, OperatingPoint
+from overread.study.score_map import ScoreMap
 
 
 @pytest.fixture
@@ -37,6 +38,14 @@ def test_scores_are_those_of_the_model_and_in_falling_order(trained):
     expected = pd.Series(trained.detector.model.decision_instance_function(bags), index=table["candidate_id"])
     assert found["score"].is_monotonic_decreasing
     np.testing.assert_allclose(found["score"], expected[found["candidate_id"]], rtol=0, atol=1e-6)
+    # The map of the detector: slope 1.5, intercept -0.25.
+    np.testing.assert_allclose(found["probability"], 1 / (1 + np.exp(-(1.5 * found["score"] - 0.25))))
+
+
+@pytest.mark.parametrize("method", ["none", "rank"])
+def test_without_a_map_the_probability_is_the_model_s_own(trained, method):
+    plain = dataclasses.replace(trained.detector, score_map=ScoreMap(method, 1.0, 0.0, [], [], {}))
+    found = plain.detect(read_image(trained.dicom[0]))
     np.testing.assert_allclose(found["probability"], 1 / (1 + np.exp(-found["score"])))
 
 
@@ -87,9 +96,22 @@ def test_a_saved_detector_is_the_same_and_has_the_same_bytes(trained, saved):
 def test_shown_is_what_reaches_the_locked_threshold(trained):
     found = trained.detector.detect(read_image(trained.dicom[0]))
     threshold = trained.detector.operating_point(1).threshold
-    assert trained.detector.shown(found, 1).tolist() == (found["score"] >= threshold).tolist()
+    everything = dataclasses.replace(trained.detector, repeats="count")
+    assert everything.shown(found, 1).tolist() == (found["score"] >= threshold).tolist()
     with pytest.raises(UsageError, match=r"0\.5, 1, 2"):
         trained.detector.operating_point(0.7)
+
+
+def test_a_detection_on_a_stronger_one_is_not_shown(trained):
+    threshold = trained.detector.operating_point(1).threshold
+    found = pd.DataFrame(
+        [("a", 50.0, 50.0, 6.0, 3.0), ("b", 54.0, 53.0, 4.0, 2.0), ("c", 60.0, 50.0, 5.0, 1.0)]
+        + [("d", 61.0, 50.0, 20.0, 0.5), ("e", 150.0, 50.0, 5.0, 0.0), ("f", 200.0, 50.0, 5.0, -1.0)],
+        columns=["candidate_id", "x_mm", "y_mm", "radius_mm", "score"],
+    ).assign(score=lambda rows: threshold + rows["score"])
+    assert found["candidate_id"][trained.detector.shown(found, 1)].tolist() == ["a", "c", "e"]
+    everything = dataclasses.replace(trained.detector, repeats="count")
+    assert found["candidate_id"][everything.shown(found, 1)].tolist() == ["a", "b", "c", "d", "e"]
 
 
 def test_own_candidates_are_scored(trained):
@@ -115,6 +137,7 @@ def test_an_unknown_candidate_is_named(trained):
     [
         ("feature_version", "0"),
         ("candidate_version", "1"),
+        ("repeats", "hide"),
         ("limit", 0),
         ("limit", True),
         ("grid_mm", -1.0),
@@ -151,6 +174,13 @@ def test_every_changed_byte_is_noticed(saved):
         (lambda payload: payload.update(operating_points=[{"fp_target": "1", "threshold": 0}]), "no number"),
         (lambda payload: payload.update(grid_mm="0.7"), "no number"),
         (lambda payload: payload.update(model={}), "model"),
+        (lambda payload: payload.pop("score_map"), "score_map"),
+        (lambda payload: payload.update(score_map={"method": "sigmoid"}), "score_map"),
+        (lambda payload: payload["score_map"].update(slope=-1.0), "it falls"),
+        (lambda payload: payload["score_map"].update(method="isotonic", scores=[1.0]), "no points"),
+        (lambda payload: payload["score_map"].update(slope="steep"), "slope"),
+        (lambda payload: payload.pop("repeats"), "repeats"),
+        (lambda payload: payload.update(repeats="hide"), "neither suppress nor count"),
     ],
 )
 def test_a_forged_file_is_refused_by_name(saved, change, told):
