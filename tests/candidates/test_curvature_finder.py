@@ -91,7 +91,11 @@ def test_rows_are_kept_apart_from_those_before_them(rows, distance_mm):
     x_mm, y_mm = np.array(rows, dtype=float).reshape(-1, 2).T
     kept = keep_apart(x_mm, y_mm, distance_mm)
     assert kept.tolist() == sorted(set(kept.tolist()))
-    away = {(one, other): np.hypot(x_mm[one] - x_mm[other], y_mm[one] - y_mm[other]) for one in range(len(rows)) for other in kept}
+    away = {
+        (one, other): np.hypot(x_mm[one] - x_mm[other], y_mm[one] - y_mm[other])
+        for one in range(len(rows))
+        for other in kept
+    }
     for one in range(len(rows)):
         before = [other for other in kept if other < one]
         assert (one in kept) == all(away[one, other] >= distance_mm for other in before)

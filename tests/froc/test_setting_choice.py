@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -84,7 +85,9 @@ def test_what_few_patients_choose_is_nearly_as_good_as_the_best():
     """The rule's price, on patients it has not seen: a few points, not the starved model's tens."""
     unseen, columns = planted(1500, seed=99)
     truth = np.array(choose_setting(unseen, columns, N_FEATURES, n_bootstrap=2).table["sensitivity"])
-    lost = [truth.max() - truth[choose_setting(*planted(40, seed), N_FEATURES).position] for seed in range(10)]
+    lost = [
+        truth.max() - truth[choose_setting(*planted(40, seed), N_FEATURES).position] for seed in range(10)
+    ]
     assert np.mean(lost) < 0.05
     assert max(lost) < 0.2
 
@@ -102,7 +105,7 @@ def test_more_standard_errors_accept_more():
         choose_setting(matching, scores, N_FEATURES, n_standard_errors=n).table["accepted"].to_numpy()
         for n in (0, 1, 3, 100)
     ]
-    for fewer, more in zip(accepted, accepted[1:], strict=False):
+    for fewer, more in itertools.pairwise(accepted):
         assert (more >= fewer).all()
     assert accepted[0].sum() < accepted[-1].sum()
 
@@ -201,9 +204,11 @@ def test_one_setting_is_chosen():
 
 
 def test_nothing_to_find_is_refused():
-    matching, scores = planted(5)
+    matching, _scores = planted(5)
     nothing = match(
-        pd.DataFrame({"image_id": ["a"], "candidate_id": ["c"], "x_mm": [1.0], "y_mm": [1.0], "score": [0.0]}),
+        pd.DataFrame(
+            {"image_id": ["a"], "candidate_id": ["c"], "x_mm": [1.0], "y_mm": [1.0], "score": [0.0]}
+        ),
         matching.require_geometry().truth.iloc[:0],
         pd.DataFrame({"image_id": ["a"]}),
     )

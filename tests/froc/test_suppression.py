@@ -123,7 +123,9 @@ def test_suppressed_is_counted_without_the_hidden_rows(make_tables, definition, 
 @pytest.mark.parametrize("seed", range(8))
 def test_false_positives_are_no_more_than_without(make_tables, seed):
     candidates, truth, images = with_radii(make_tables, seed)
-    ours, paper = (match(candidates, truth, images, counting=Counting(repeats=how)) for how in ("suppress", "count"))
+    ours, paper = (
+        match(candidates, truth, images, counting=Counting(repeats=how)) for how in ("suppress", "count")
+    )
     assert len(ours.fp_scores) < len(paper.fp_scores)
     for threshold in np.quantile(candidates["score"], np.linspace(0, 1, 9)):
         assert (ours.fp_scores >= threshold).sum() <= (paper.fp_scores >= threshold).sum()
@@ -178,5 +180,7 @@ def test_without_sizes_none_is_suppressed(make_tables, radius):
         candidates = candidates.drop(columns="radius_mm")
     else:
         candidates.loc[4, "radius_mm"] = radius
-    ours, paper = (match(candidates, truth, images, counting=Counting(repeats=how)) for how in ("suppress", "count"))
+    ours, paper = (
+        match(candidates, truth, images, counting=Counting(repeats=how)) for how in ("suppress", "count")
+    )
     assert np.array_equal(ours.fp_scores, paper.fp_scores)

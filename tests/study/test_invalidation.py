@@ -131,7 +131,13 @@ def test_the_order_of_the_marks_stops_at_the_truth(light_numbers: Path) -> None:
         (
             "folds = 2",
             "folds = 3",
-            {"check_b2", "b2", *(stage for name in MODELS for stage in try_on_folds(name, 3)), *FOLLOWING, "results"},
+            {
+                "check_b2",
+                "b2",
+                *(stage for name in MODELS for stage in try_on_folds(name, 3)),
+                *FOLLOWING,
+                "results",
+            },
         ),
         ('executor = "serial"', 'executor = "serial"\nbatch = 3', set()),
         ("seed = 3", "seed = 3\n[limits]\nseconds_per_image = 9.0", set()),

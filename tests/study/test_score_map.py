@@ -33,9 +33,7 @@ def test_a_known_slope_and_intercept_are_found_again(slope, intercept):
     assert found.method == "sigmoid"
     assert found.slope == pytest.approx(slope, rel=0.1)
     assert found.intercept == pytest.approx(intercept, abs=0.15)
-    np.testing.assert_allclose(
-        found.apply(scores), expit(found.slope * scores + found.intercept), rtol=1e-12
-    )
+    np.testing.assert_allclose(found.apply(scores), expit(found.slope * scores + found.intercept), rtol=1e-12)
 
 
 def test_the_sigmoid_is_that_of_an_unpenalized_logistic_regression():

@@ -68,13 +68,24 @@ def test_the_choice_is_one_of_the_settings_tried(chain: Chain) -> None:
 
 def test_the_paper_s_choice_is_told_beside(chain: Chain) -> None:
     told, soft = chain.load("tuning/paper.json"), chain.settings.soft
-    assert told["lam"] in fit_path(chain.load("cohort").split("training"), chain.settings, told["normalization"]).lambdas_
-    assert len(told["table"]["lam"]) == len(soft.normalizations) * soft.n_lambdas * len(soft.choice_fp_targets)
+    assert (
+        told["lam"]
+        in fit_path(chain.load("cohort").split("training"), chain.settings, told["normalization"]).lambdas_
+    )
+    assert len(told["table"]["lam"]) == len(soft.normalizations) * soft.n_lambdas * len(
+        soft.choice_fp_targets
+    )
 
 
 def test_sparsest_has_the_fewest_features(chain: Chain) -> None:
     """Within a tolerance of 1 all are accepted: the sparsest has the fewest features of all."""
-    bounds = {"tolerance": 1.0, "max_gap": 1.0, "pick": "sparsest", "normalizations": ["bags"], "n_lambdas": 5}
+    bounds = {
+        "tolerance": 1.0,
+        "max_gap": 1.0,
+        "pick": "sparsest",
+        "normalizations": ["bags"],
+        "n_lambdas": 5,
+    }
     settings = parse_settings({"soft": bounds, "evaluation": {"n_bootstrap": 5}})
     path = fit_path(chain.load("cohort").split("training"), settings, "bags")
     choice = choose_by_paper(chain.load("cohort"), settings, {"bags": path})

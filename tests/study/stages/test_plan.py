@@ -49,7 +49,8 @@ def test_one_model_has_its_stages_alone(chain: Chain) -> None:
     found = names(chain, parse_settings({"models": {"wanted": ["boosted"], "folds": 2}}))
     assert found == [
         "truth", "split", "images", "candidates",
-        "grid_boosted", "fold_1_boosted", "fold_2_boosted", "tuning_boosted", "boosted", "calibration_boosted", "supported",
+        "grid_boosted", "fold_1_boosted", "fold_2_boosted", "tuning_boosted",
+        "boosted", "calibration_boosted", "supported",
         "scores", "operating_points", "results", "pictures", "figures", "report",
     ]  # fmt: skip
 
