@@ -140,6 +140,8 @@ class BlobPipeline:
         Time that an image takes at least.
     through_the_gateway
         Open files as the package does, DICOM too.
+    names
+        Of the features, in place of their own.
     """
 
     def __init__(
@@ -153,7 +155,9 @@ class BlobPipeline:
         candidate_version: str = "c1",
         feature_version: str = "f1",
         through_the_gateway: bool = False,
+        names: tuple[str, ...] = FEATURES,
     ) -> None:
+        self.names = names
         self.through_the_gateway = through_the_gateway
         self.limit, self.calls, self.seconds = limit, calls, seconds
         self.kill, self.hang, self.exhaust = kill, hang, exhaust
@@ -203,7 +207,7 @@ class BlobPipeline:
                 "x_mm": (columns[order] + 0.5) * mm_per_px,
                 "y_mm": (rows[order] + 0.5) * mm_per_px,
                 # Larger than the distance of two peaks at times: some candidates lie on a stronger one.
-                "radius_mm": 12.0,
+                "radius_mm": 20.0,
                 "response": smooth[rows, columns][order].astype(np.float64),
             }
         )
@@ -218,5 +222,5 @@ class BlobPipeline:
         noise = np.random.default_rng(seed).normal(size=(3, 1000))[:, : len(candidates)]
         values = (image[row, column], near[row, column], wide[row, column])
         values += (near[row, column] - wide[row, column], *noise, column, row)
-        table = {name: np.asarray(value, np.float32) for name, value in zip(FEATURES, values, strict=True)}
+        table = {name: np.asarray(value, np.float32) for name, value in zip(self.names, values, strict=True)}
         return pd.DataFrame({"candidate_id": candidates["candidate_id"].to_numpy(), **table})

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from overread.candidates import find_candidates
+from overread.candidates.curvature_finder import SAME_MM, CurvatureFinder, keep_apart
 from radiograph_pictures import MM, SHAPE, all_lung, disc, radiograph, ramp, rod
 
 
@@ -51,3 +54,48 @@ def test_contrast_and_brightness_of_the_whole_image_hardly_matter():
         find_candidates(radiograph(p), anatomy=all_lung(), limit=5) for p in (pixels, pixels * 1.2 + 0.1)
     )
     np.testing.assert_allclose(other[["x_mm", "y_mm"]].head(2), found[["x_mm", "y_mm"]].head(2), atol=1.5)
+
+
+def nearest_neighbour_mm(found):
+    """Distance of the two candidates that are nearest to each other."""
+    dx, dy = (found[name].to_numpy()[:, None] - found[name].to_numpy() for name in ("x_mm", "y_mm"))
+    distance = np.hypot(dx, dy)
+    np.fill_diagonal(distance, np.inf)
+    return distance.min()
+
+
+def test_its_version_is_4():
+    """Since version 4, candidates that coincide once they are centred are one."""
+    assert CurvatureFinder.version == "4"
+
+
+@pytest.mark.parametrize("place", [0, 3, 7])
+def test_no_two_candidates_of_a_real_radiograph_are_within_4_mm(nih, place):
+    radiograph = nih(place)
+    found = find_candidates(radiograph, limit=100)
+    assert nearest_neighbour_mm(found) >= SAME_MM == 4.0
+    # Those that coincide make room for others.
+    assert len(found) == 100
+    assert found["response"].is_monotonic_decreasing
+    # A smaller limit keeps the strongest.
+    fewer = find_candidates(radiograph, limit=20)
+    assert len(fewer) == 20
+    assert nearest_neighbour_mm(fewer) >= SAME_MM
+
+
+places = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=25)
+
+
+@given(places, st.sampled_from([0.5, 1.0, 4.0, 5.0]))
+def test_rows_are_kept_apart_from_those_before_them(rows, distance_mm):
+    x_mm, y_mm = np.array(rows, dtype=float).reshape(-1, 2).T
+    kept = keep_apart(x_mm, y_mm, distance_mm)
+    assert kept.tolist() == sorted(set(kept.tolist()))
+    away = {
+        (one, other): np.hypot(x_mm[one] - x_mm[other], y_mm[one] - y_mm[other])
+        for one in range(len(rows))
+        for other in kept
+    }
+    for one in range(len(rows)):
+        before = [other for other in kept if other < one]
+        assert (one in kept) == all(away[one, other] >= distance_mm for other in before)

@@ -105,8 +105,14 @@ def test_shown_is_what_reaches_the_locked_threshold(trained):
 def test_a_detection_on_a_stronger_one_is_not_shown(trained):
     threshold = trained.detector.operating_point(1).threshold
     found = pd.DataFrame(
-        [("a", 50.0, 50.0, 6.0, 3.0), ("b", 54.0, 53.0, 4.0, 2.0), ("c", 60.0, 50.0, 5.0, 1.0)]
-        + [("d", 61.0, 50.0, 20.0, 0.5), ("e", 150.0, 50.0, 5.0, 0.0), ("f", 200.0, 50.0, 5.0, -1.0)],
+        [
+            ("a", 50.0, 50.0, 6.0, 3.0),
+            ("b", 54.0, 53.0, 4.0, 2.0),
+            ("c", 60.0, 50.0, 5.0, 1.0),
+            ("d", 61.0, 50.0, 20.0, 0.5),
+            ("e", 150.0, 50.0, 5.0, 0.0),
+            ("f", 200.0, 50.0, 5.0, -1.0),
+        ],
         columns=["candidate_id", "x_mm", "y_mm", "radius_mm", "score"],
     ).assign(score=lambda rows: threshold + rows["score"])
     assert found["candidate_id"][trained.detector.shown(found, 1)].tolist() == ["a", "c", "e"]

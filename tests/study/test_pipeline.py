@@ -8,13 +8,15 @@ import pytest
 
 from overread.candidates import DEFAULT_FINDER
 from overread.cli import main
-from overread.errors import InvalidInputError
+from overread.errors import InvalidInputError, ModelFileError
+from overread.features import CATALOGUE
 from overread.images import read_image, reading
-from overread.study import ImageTask, open_run
+from overread.study import ImageTask, open_run, run_study
+from overread.study.detector import Detector
 from overread.study.pipeline import PipelineSpec, image_pipeline
 from overread.study.settings import Settings, parse_settings
 from study_chain import leave_out
-from study_stand_in import LIGHT, make_study, spec
+from study_stand_in import FEATURES, LIGHT, make_study, spec
 
 SHAPES = LIGHT + '\n[candidates]\nlimit = 10\n[features]\nonly = ["shape.*"]\n'
 
@@ -35,6 +37,24 @@ def test_a_study_of_png_files_by_the_command(
     radiograph = read_image(run.image_path("case 000"), mm_per_px=run.mm_per_px("case 000"))
     assert facts.loc["case 000", "pixel_hash"] == radiograph.pixel_hash
     assert (run.root / "detector.json").is_file()
+
+
+def test_a_foreign_pipeline_with_features_of_the_catalogue_makes_no_detector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A detector would look for candidates as the package does, and score others than it was trained on."""
+    leave_out(monkeypatch, ["pictures", "figures", "report"])
+    study = make_study(tmp_path / "study", settings=LIGHT)
+    names = tuple(CATALOGUE)[: len(FEATURES)]
+    report = run_study(study, pipeline=spec(names=names))
+    run = open_run(report.folder)
+    assert tuple(run.features().columns[2:]) == names
+    assert {one.name for one in run.results.models[0].features} <= set(CATALOGUE)
+    assert "results" in report.done
+    assert "detector" not in report.done
+    assert not (run.root / "detector.json").exists()
+    with pytest.raises(ModelFileError, match=r"detector\.json"):
+        Detector.read(run.root / "detector.json")
 
 
 def test_known_candidates_are_kept(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ class Run:
         return pd.read_parquet(path)
 
     def model(self, name: str) -> Any:
-        """Return a fitted model: soft, b1, b2, path_bags, ..."""
+        """Return a fitted model: soft, b1, b2, ..."""
         return load(self.root / "models" / f"{name}.json")
 
     def features(self) -> pd.DataFrame:

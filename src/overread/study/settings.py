@@ -164,7 +164,7 @@ class Models(Section):
     Attributes
     ----------
     wanted
-        Any of the models below, by the names of their sections; the detector is the first of them.
+        Any of the models below, by the names of their sections; out-of-fold scores decide which becomes the detector.
     folds
         Folds of the cross-validation by which settings are chosen and thresholds locked.
     choice_fp_targets

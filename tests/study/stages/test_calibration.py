@@ -115,7 +115,9 @@ def test_a_planted_better_model_wins(chain: Chain, best: str) -> None:
     choice = from_json(SettingChoice, made["choice"], "choice")
     assert choice.table["model"].tolist() == NAMES
     assert choice.table["model"][choice.best] == best
-    assert choice.table["sensitivity"][choice.best] > choice.table["sensitivity"].drop(index=choice.best).max()
+    assert (
+        choice.table["sensitivity"][choice.best] > choice.table["sensitivity"].drop(index=choice.best).max()
+    )
 
 
 @pytest.mark.parametrize("order", [(9, 5, 7, 8), (9, 5, 3, 8), (2, 5, 3, 8)])
@@ -133,13 +135,20 @@ def test_the_run_s_own_support(chain: Chain) -> None:
     told = chain.load("supported.json")
     table = pd.DataFrame(told["choice"]["table"])
     assert table["model"].tolist() == NAMES
-    assert table["n_features"].tolist() == [count_features(chain.load(f"models/{name}.json")) for name in NAMES]
+    assert table["n_features"].tolist() == [
+        count_features(chain.load(f"models/{name}.json")) for name in NAMES
+    ]
     # Of the accepted ones the fewest features.
-    assert table.loc[table["accepted"], "n_features"].min() == table.set_index("model").loc[told["model"], "n_features"]
+    assert (
+        table.loc[table["accepted"], "n_features"].min()
+        == table.set_index("model").loc[told["model"], "n_features"]
+    )
 
 
 def test_one_model_is_supported_by_itself(chain: Chain) -> None:
     stage = supported_stage(["b1"])
-    settings = chain.settings.model_copy(update={"models": chain.settings.models.model_copy(update={"wanted": ["b1"]})})
+    settings = chain.settings.model_copy(
+        update={"models": chain.settings.models.model_copy(update={"wanted": ["b1"]})}
+    )
     (made,) = call_alone(stage, chain.values(stage), settings).values()
     assert made["model"] == "b1"

@@ -56,7 +56,10 @@ def test_out_of_fold_scores_are_those_of_a_model_of_the_rest(chain: Chain, name:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_choice_is_that_of_the_folds_put_together(chain: Chain, name: str) -> None:
-    merged, grid = chain.load("cohort").split("training", "validation"), chain.load(f"tuning/{name}_grid.json")
+    merged, grid = (
+        chain.load("cohort").split("training", "validation"),
+        chain.load(f"tuning/{name}_grid.json"),
+    )
     parts = pd.concat([chain.load(f"tuning/{name}_fold_{k}.parquet") for k in range(2)])
     assert list(parts.columns) == [*KEYS, *(str(k) for k in range(len(grid)))]
     by_key = parts.set_index(KEYS)
@@ -193,7 +196,11 @@ def test_folds_without_images_do_no_harm(chain: Chain) -> None:
     grid, _, _, third, choice = tuning_stages(MODELS["b1"], 3)
     values = chain.values(grid) | {
         name: chain.load(name)
-        for name in ("folds", "tuning/b1_grid.json", *(f"tuning/b1_fold_{k}{e}" for k in (0, 1) for e in (".parquet", ".json")))
+        for name in (
+            "folds",
+            "tuning/b1_grid.json",
+            *(f"tuning/b1_fold_{k}{e}" for k in (0, 1) for e in (".parquet", ".json")),
+        )
     }
     empty = call_alone(third, values, chain.settings)
     table, counts = empty.values()

@@ -327,12 +327,18 @@ def keep_corners(curve: pd.DataFrame) -> pd.DataFrame:
 
 
 def evaluate_figures(matching: Matching, settings: Any) -> tuple[FigureEstimate, ...]:
-    """Whole-curve figures of merit; none where there is nothing to find, or no image without a target."""
-    if len(np.unique(matching.gt_images)) in (0, matching.n_images):
+    """Whole-curve figures of merit, as `overread froc` gives them; none where there is nothing to find."""
+    if not matching.n_gts:
         return ()
     options = settings.evaluation
     return tuple(
-        estimate_figures(matching, n_bootstrap=options.n_bootstrap, level=options.level, seed=settings.seed)
+        estimate_figures(
+            matching,
+            whole_curve_figures(matching),
+            n_bootstrap=options.n_bootstrap,
+            level=options.level,
+            seed=settings.seed,
+        )
     )
 
 
