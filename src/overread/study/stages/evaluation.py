@@ -274,7 +274,8 @@ def assess_calibration(inputs: Inputs, name: str, score_map: ScoreMap | None) ->
         expit(decision) if score_map is None else score_map.apply(decision),
         bags.labels,  # type: ignore[arg-type]
         patients=bags.groups,
-        n_bootstrap=settings.evaluation.n_bootstrap,
+        # Without the map the slope alone is told, and needs no interval.
+        n_bootstrap=0 if score_map is None else settings.evaluation.n_bootstrap,
         seed=settings.seed,
         level=settings.evaluation.level,
     )
