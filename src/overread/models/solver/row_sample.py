@@ -84,7 +84,8 @@ class RowSample:
         rows = np.arange(len(h))
         if worth_sampling(len(h), size):
             rows, h = sample_by_size(h, size, random)
-            dtype = np.float32
+            dtype = np.float64
+        dtype = np.float64
         root = np.sqrt(h).astype(dtype)
         if not len(loss.weight):
             none = np.empty(0)
