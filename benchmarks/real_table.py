@@ -67,7 +67,9 @@ def real_bags(folder: Path) -> Bags:
             each = (time.perf_counter() - started) / len(tables)
             print(f"{len(tables)} of {len(chosen)} images, {each:.2f} s each", flush=True)
     table = pd.concat(tables, ignore_index=True)
-    marks, readings = (part[part["image_id"].isin(chosen["image_id"])] for part in (cohort.marks, cohort.readings))
+    marks, readings = (
+        part[part["image_id"].isin(chosen["image_id"])] for part in (cohort.marks, cohort.readings)
+    )
     truth = merge_marks(marks.drop(columns="object_id"), readings)
     return make_bags(
         table[FOUND],

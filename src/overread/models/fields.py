@@ -253,7 +253,9 @@ class Record:
     def decode(self, data: Any, place: Place) -> Any:
         """Record with every member given and no other; those with a default came later, and older files lack them."""
         members = self._members()
-        later = {member.name: member.default for member in fields(self.type_) if member.default is not MISSING}
+        later = {
+            member.name: member.default for member in fields(self.type_) if member.default is not MISSING
+        }
         entries = check_keys({**later, **data} if isinstance(data, dict) else data, members, place)
         values: dict[str, Any] = {}
         for name, field in members.items():

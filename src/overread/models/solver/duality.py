@@ -5,9 +5,9 @@ a in [0, 1], with u = a - p spread over the rows of a term as its score is, and 
 
     -sum omega [a log a + (1 - a) log(1 - a)]  -  max_v (-g'v - lam R(v))
 
-is at most the minimum, if sum omega u = 0 where there is an intercept. At the minimum a = sigma(z) makes both equal. Near
-it sigma(z) is made feasible: the scores are shifted until the sum is 0, and u is shrunk where the second term would be
-infinite. With violations of epsilon lam the bound is some 2 epsilon lam |w|_1 below the objective.
+is at most the minimum, if sum omega u = 0 where there is an intercept. At the minimum a = sigma(z) makes both equal.
+Near it sigma(z) is made feasible: the scores are shifted until the sum is 0, and u is shrunk where the second term
+would be infinite. With violations of epsilon lam the bound is some 2 epsilon lam |w|_1 below the objective.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ BALANCED = 1e-12
 ROUNDING = 4.0 * float(np.finfo(float).eps)
 
 
-def balance(loss: BagLoss, z: Floats) -> Floats | None:
-    """Gradient of the loss in the scores, after the shift of all scores that makes its sum 0; None if not found."""
-    residual, shift = np.empty(len(z)), 0.0
+def balance(loss: BagLoss, z: Floats, residual: Floats) -> Floats | None:
+    """Gradient of the loss in the scores, after the shift of all scores that makes its sum 0; None if not found.
+
+    residual is the one without a shift.
+    """
+    shift = 0.0
     for _ in range(MAX_SHIFTS):
-        loss.value(z + shift, residual)
         total = float(residual.sum())
         if abs(total) <= BALANCED * float(np.abs(residual).sum()):
             return residual
@@ -43,6 +45,8 @@ def balance(loss: BagLoss, z: Floats) -> Floats | None:
         if not bend > 0:
             return None
         shift -= total / bend
+        residual = np.empty(len(z))
+        loss.value(z + shift, residual)
     return None
 
 
