@@ -246,9 +246,18 @@ class Record:
         hints = get_type_hints(self.type_)
         return {member.name: kinds[hints[member.name]] for member in fields(self.type_)}
 
+    def _defaults(self) -> dict[str, Any]:
+        """Members that came after the first files were written, with what holds for these."""
+        return {member.name: member.default for member in fields(self.type_) if member.default is not MISSING}
+
     def encode(self, value: Any) -> Any:
-        """Object with one entry per member."""
-        return {name: field.encode(getattr(value, name)) for name, field in self._members().items()}
+        """Object with one entry per member; none where it has its default, so that older files stay what they are."""
+        later = self._defaults()
+        return {
+            name: field.encode(getattr(value, name))
+            for name, field in self._members().items()
+            if name not in later or getattr(value, name) != later[name]
+        }
 
     def decode(self, data: Any, place: Place) -> Any:
         """Record with every member given and no other; those with a default came later, and older files lack them."""
