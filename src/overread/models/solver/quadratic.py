@@ -18,8 +18,8 @@ __all__ = ["minimize_model"]
 
 Floats = NDArray[np.float64]
 
-# Sweeps before the first Cholesky factor, and between two. Of (30, 5), (30, 20), (60, 40) and (100, 100) the second was
-# fastest on the table of benchmarks/real_table.py, by up to 15 %; all four give the same solutions.
+# Sweeps before the first Cholesky factor, and between two. On the table of benchmarks/real_table.py (30, 20), (60, 40) and
+# (100, 100) took the same time within noise, and (30, 5) up to a sixth more; one run each, of an earlier form of the loop.
 SWEEPS_FIRST = 30
 SWEEPS_BETWEEN = 20
 # Bound against endless loops, as where the tolerance is below rounding; up to 5 rounds are usual. Chosen by eye.
