@@ -18,8 +18,8 @@ __all__ = ["minimize_model"]
 
 Floats = NDArray[np.float64]
 
-# Sweeps before the first Cholesky factor, and between two. On the table of benchmarks/real_table.py (30, 20), (60, 40) and
-# (100, 100) took the same time within noise, and (30, 5) up to a sixth more; one run each, of an earlier form of the loop.
+# Sweeps before the first Cholesky factor, and between two. On the table of benchmarks/real_table.py (30, 20), (60, 40)
+# and (100, 100) took the same time within noise, (30, 5) up to a sixth more; one run each, of an earlier form of this.
 SWEEPS_FIRST = 30
 SWEEPS_BETWEEN = 20
 # Bound against endless loops, as where the tolerance is below rounding; up to 5 rounds are usual. Chosen by eye.
