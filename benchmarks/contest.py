@@ -56,6 +56,7 @@ class Course:
     lambdas: np.ndarray
     bounds: np.ndarray | None
     data: problem.Problem
+    target_gap: float = TARGET_GAP
 
     def worst_gap(self, W: np.ndarray, b: np.ndarray) -> float:
         """Largest relative gap over the path; infinite where the solver stopped before its end."""
@@ -93,7 +94,9 @@ class Result:
         return f"{self.solver} {self.median:.3g} s at tol {self.tol:.1e}, gap {self.gap:.1e}{tried}"
 
 
-def course(size: str, dtype: str, labels: str, *, only: int | None = None) -> Course:
+def course(
+    size: str, dtype: str, labels: str, *, only: int | None = None, target_gap: float = TARGET_GAP
+) -> Course:
     """Build the course; ``only`` keeps one lambda of the path, by index. Bounds are cached beside X."""
     data = problem.load(size)
     p, omega = data.labels("soft" if labels == "mil" else labels)
@@ -107,7 +110,7 @@ def course(size: str, dtype: str, labels: str, *, only: int | None = None) -> Co
             raise RuntimeError(f"the reference leaves a gap of {left:.1e} on {size}/{labels}")
         np.save(cache, bounds)
     keep = slice(None) if only is None else slice(only, only + 1)
-    return Course(size, dtype, labels, lambdas[keep], np.load(cache)[keep], data)
+    return Course(size, dtype, labels, lambdas[keep], np.load(cache)[keep], data, target_gap)
 
 
 class Worker:
@@ -169,12 +172,14 @@ class Worker:
         self.process.wait()
 
 
-def compete(on: Course, solvers: list[str], *, repeats: int, tol: float | None = None) -> dict[str, Result]:
-    """Find each solver's tolerance (or take ``tol``), then time all of them in turns."""
+def compete(
+    on: Course, solvers: list[str], *, repeats: int, tols: dict[str, float] | None = None
+) -> dict[str, Result]:
+    """Find each solver's tolerance (or take that of ``tols``), then time all of them in turns."""
     workers, results = {}, {}
     for name in solvers:
         worker = workers[name] = Worker(name, on)
-        results[name] = _tune(worker, on, tol)
+        results[name] = _tune(worker, on, (tols or {}).get(name))
     for _ in range(repeats):
         for name, result in results.items():
             if not result.failure and sum(result.seconds) < ENOUGH_SECONDS:
@@ -192,7 +197,9 @@ def _tune(worker: Worker, on: Course, tol: float | None) -> Result:
     result = Result(worker.solver, tol or FIRST_TOLERANCE.get(worker.solver, 1e-3), 0.0)
     try:
         if tol is not None or on.bounds is None or worker.solver == "floor":
-            worker.solve(result.tol)
+            _, W, b = worker.solve(result.tol)
+            if on.bounds is not None and worker.solver != "floor":
+                result.gap = on.worst_gap(W, b)
         else:
             _search(worker, on, result)
     except (TooSlowError, FailedError) as error:
@@ -204,7 +211,7 @@ def _search(worker: Worker, on: Course, result: Result) -> None:
     def accurate(tol: float) -> bool:
         answer, W, b = worker.solve(tol)
         result.search.append((tol, on.worst_gap(W, b), answer["seconds"]))
-        return result.search[-1][1] <= TARGET_GAP
+        return result.search[-1][1] <= on.target_gap
 
     tol = result.tol
     if accurate(tol):

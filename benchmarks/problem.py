@@ -5,6 +5,7 @@ A third of the columns is lognormal, a tenth heavy-tailed, the rest normal; all 
 Rows on a lesion come as bags of one to eight instances with a label k/8. The instances of a bag share half of
 their variance and are shifted along 60 columns, six of them strongly. Every other row is a negative bag.
 The wide problem has one positive row in five, or it would have only 20.
+The problem "real" is not drawn: it has the candidates of real radiographs (see `real_table.py`).
 
 X is stored column-major in float32; the float64 problem is the same numbers widened. All solvers here read
 columns (coordinate descent and X'r), so column-major is the best layout for each of them.
@@ -25,7 +26,10 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 BLOCK, CHAIN, N_FACTORS, N_INFORMATIVE, N_STRONG, READERS = 25, 0.8, 10, 60, 6, 8
-LABELS = ("hard", "soft", "class")
+LABELS = ("hard", "soft", "class", "majority")
+# The table of benchmarks/real_table.py, from the radiographs beside the clone.
+REAL = "real"
+REAL_DATA = Path(__file__).parents[2] / "shared" / "data" / "nih"
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ SIZES = {
     "quick": Size(10_000, 1150),
     "wide": Size(2_000, 20_000, positives=0.2, path_end=0.1),
     "wide-quick": Size(1_000, 5_000, positives=0.2, path_end=0.1),
+    REAL: Size(18_240, 1138, path_end=0.01),
 }
 
 
@@ -55,12 +60,13 @@ class Problem:
     offsets: NDArray[np.int64]
 
     def labels(self, kind: str) -> tuple[Array, Array]:
-        """Labels and weights (summing to one) of the singleton problem ``hard``, ``soft`` or ``class``."""
+        """Labels and weights (summing to one) of the singleton problem: one of `LABELS`."""
         hard = (self.soft > 0).astype(np.float64)
         if kind == "class":
             counts = np.array([len(hard) - hard.sum(), hard.sum()])
             return hard, 0.5 / counts[hard.astype(int)]
-        return (self.soft if kind == "soft" else hard), np.full(len(hard), 1.0 / len(hard))
+        chosen = {"soft": self.soft, "hard": hard, "majority": (self.soft > 0.5).astype(np.float64)}
+        return chosen[kind], np.full(len(hard), 1.0 / len(hard))
 
     def bag_labels(self) -> Array:
         """One soft label a bag."""
@@ -78,18 +84,37 @@ def load(size: str, dtype: str = "float32") -> Problem:
 
 def prepare(size: str) -> Path:
     """Folder of the problem, made when absent; its name carries a hash of this file."""
-    version = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:10]
-    root = Path(os.environ.get("OVERREAD_BENCH_CACHE", tempfile.gettempdir())) / f"overread-bench-{version}"
-    folder = root / size
+    folder = _folder(size)
     if not (folder / "X.npy").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        wanted = SIZES[size]
-        made = generate(wanted.n, wanted.d, seed=7, positives=wanted.positives)
+        made = _real() if size == REAL else _drawn(SIZES[size])
         np.save(folder / "soft.npy", made.soft)
         np.save(folder / "offsets.npy", made.offsets)
         np.save(folder / "X.part.npy", made.X)
         (folder / "X.part.npy").rename(folder / "X.npy")
     return folder
+
+
+def _folder(size: str) -> Path:
+    version = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:10]
+    root = Path(os.environ.get("OVERREAD_BENCH_CACHE", tempfile.gettempdir())) / f"overread-bench-{version}"
+    return root / size
+
+
+def has_real_data() -> bool:
+    """Whether the radiographs of the real problem, or the problem made of them before, are there."""
+    return REAL_DATA.is_dir() or (_folder(REAL) / "X.npy").exists()
+
+
+def _real() -> Problem:
+    from benchmarks.real_table import make_table
+
+    table = make_table(REAL_DATA)
+    return Problem(table["X"], table["soft"], table["offsets"])
+
+
+def _drawn(size: Size) -> Problem:
+    return generate(size.n, size.d, seed=7, positives=size.positives)
 
 
 def generate(n: int, d: int, *, seed: int, positives: float = 0.01) -> Problem:

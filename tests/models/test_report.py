@@ -11,7 +11,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from overread.errors import DataWarning
-from overread.models import SoftMILLogisticRegression
+from overread.models import FitReport, SoftMILLogisticRegression
+from overread.models.fields import Place, Record
 from overread.models.fitting import warn_about
 
 
@@ -57,6 +58,27 @@ def test_plain_values_for_json(model):
     assert type(model.fit_report_)(**{**again, "start_objectives": tuple(again["start_objectives"])}) == (
         model.fit_report_
     )
+
+
+def test_the_criterion_and_the_gap(model, mil):
+    """Bags of several instances have no certified gap; rows that stand alone have, and the default meets it."""
+    assert (model.fit_report_.criterion, model.fit_report_.gap) == ("conditions", 1.0)
+    rows = np.unique(mil.ids, return_index=True)[1]
+    single = SoftMILLogisticRegression().fit(mil.X[rows], mil.y).fit_report_
+    assert single.criterion == "conditions"
+    assert 0.0 <= single.gap <= single.tol == 1e-6
+    with pytest.warns(ConvergenceWarning):
+        stopped = SoftMILLogisticRegression(max_iter=1).fit(mil.X[rows], mil.y).fit_report_
+    assert (stopped.criterion, stopped.converged) == ("none", False)
+    assert stopped.gap > 1e-6
+
+
+def test_files_from_before_the_gap_are_read(model):
+    data = Record(FitReport).encode(model.fit_report_)
+    assert "gap" not in data, "1 is the default"
+    del data["criterion"]
+    again = Record(FitReport).decode(data, Place("file", {}))
+    assert again == replace(model.fit_report_, criterion="")
 
 
 def test_what_is_said(model):

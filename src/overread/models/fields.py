@@ -8,7 +8,7 @@ or as letters; a letter means the same number everywhere in one file, say d the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Protocol, get_type_hints
 
 import numpy as np
@@ -246,14 +246,26 @@ class Record:
         hints = get_type_hints(self.type_)
         return {member.name: kinds[hints[member.name]] for member in fields(self.type_)}
 
+    def _defaults(self) -> dict[str, Any]:
+        """Members that came after the first files were written, with what holds for these."""
+        return {member.name: member.default for member in fields(self.type_) if member.default is not MISSING}
+
     def encode(self, value: Any) -> Any:
-        """Object with one entry per member."""
-        return {name: field.encode(getattr(value, name)) for name, field in self._members().items()}
+        """Object with one entry per member; none where it has its default, so that older files stay what they are."""
+        later = self._defaults()
+        return {
+            name: field.encode(getattr(value, name))
+            for name, field in self._members().items()
+            if name not in later or getattr(value, name) != later[name]
+        }
 
     def decode(self, data: Any, place: Place) -> Any:
-        """Record with every member given and no other."""
+        """Record with every member given and no other; those with a default came later, and older files lack them."""
         members = self._members()
-        entries = check_keys(data, members, place)
+        later = {
+            member.name: member.default for member in fields(self.type_) if member.default is not MISSING
+        }
+        entries = check_keys({**later, **data} if isinstance(data, dict) else data, members, place)
         values: dict[str, Any] = {}
         for name, field in members.items():
             inner = Place(f"{place.path}.{name}", {})

@@ -129,6 +129,8 @@ def make_report(
         unbounded=problem.is_separated(solution),
         columns_left_out=int(np.count_nonzero(problem.design.scale == 0)),
         seed=effort.seed,
+        gap=solution.gap,
+        criterion=solution.criterion,
     )
 
 

@@ -26,7 +26,7 @@ class FitReport:
         lam = 0, to the largest gradient at w = 0), but to no less than 1e-10 of the sum of the weights, where
         rounding begins.
     tol, converged
-        What was asked, and whether it was reached.
+        What was asked of the conditions and, where the problem is convex, of the gap; and whether it was reached.
     n_features
         Number of non-zero coefficients.
     n_iter
@@ -53,6 +53,12 @@ class FitReport:
         Features that do not vary (or vanish) and got no coefficient.
     seed
         Seed of row sampling and starts.
+    gap
+        Certified bound of (F(w) - minimum) / F(w), from a dual point. 1, which always holds as F is not below 0, where
+        no other bound is known: the problem is not convex, or its minimum is at infinity.
+    criterion
+        What was met: "conditions" (kkt_residual <= tol), "gap" (gap <= tol alone), "none"; empty in files of versions
+        that did not record it.
     """
 
     lam: float
@@ -76,6 +82,8 @@ class FitReport:
     unbounded: bool
     columns_left_out: int
     seed: int
+    gap: float = 1.0
+    criterion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 # Rows copied at once: a block of a thousand float64 columns is 8 MB. Chosen by eye.
 ROWS_PER_BLOCK = 1024
-# The curvature is formed in float32 where rows are sampled: squares of this, summed over rows, still fit.
+# Far below where squares, summed over rows, overflow; from when these sums were in float32, of 3.4e38 at most.
 LARGEST_UNSCALED = 1e15
 # In deviations: features whose mean is smaller are used as they are, for speed; the intercept takes up the rest. Chosen
 # by eye.

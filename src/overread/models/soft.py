@@ -62,7 +62,8 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
         Number of starts; the best stationary point is kept. The first is w = 0, followed down to lam at two
         paces; each other is the fit to one random instance of each bag. Ignored where the problem is convex.
     tol
-        Largest violation of the optimality conditions, relative to lam (times l1_ratio for the elastic net).
+        Largest violation of the optimality conditions, relative to lam (times l1_ratio for the elastic net), and, where
+        the problem is convex, largest certified gap (F - minimum) / F.
     max_iter
         Newton steps allowed for a penalty.
     warm_start

@@ -39,12 +39,10 @@ def smooth_part(penalty, w):
 
 def coordinate_step(penalty, w, gradient, curvature, lam):
     """Where the solver's compiled loop moves one column, from the penalty's parts."""
-    step, slope = np.empty(1), np.empty(1)
     bent, bend = derivatives(penalty, w)
+    step, slope = np.zeros(1), one(gradient + lam * bent)
     H = np.array([[curvature + lam * bend]])
-    coordinate_descent(
-        H, one(gradient + lam * bent), one(w), one(lam * float(penalty.kink)), step, slope, 0.0, 100
-    )
+    coordinate_descent(H, one(w), one(lam * float(penalty.kink)), step, slope, 0.0, 100)
     return w + step[0]
 
 
@@ -126,3 +124,10 @@ def test_it_is_its_fields(penalty):
     assert penalty.on(np.arange(3)).value(w) == penalty.value(w)
     parts = [penalty.on(one(j)).value(w[[j]]) for j in range(3)]
     assert sum(parts) == pytest.approx(penalty.value(w), rel=1e-15)
+
+
+@every_penalty
+@given(w=coefficients, slope=coefficients)
+def test_the_conjugate_is_at_least_what_it_bounds(penalty, w, slope):
+    """-g v - lam R(v) at any v; it may be infinite."""
+    assert penalty.conjugate(one(slope), 0.5) >= -slope * w - 0.5 * penalty.value(one(w)) - 1e-9

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import draw, exact_gradient, solver_at_zero
+from problems import draw, draw_correlated, exact_gradient, solver_at_zero
 
 from overread.models import ElasticNet
 from overread.models.penalties.l1 import L1
-from overread.models.solver._kernels import coordinate_descent
 
 
 def optimality(Xt, loss, solution, lam, *, l1_ratio=1.0, fit_intercept=True):
@@ -91,15 +90,53 @@ def test_no_steps_allowed_means_not_converged_and_nothing_moved():
     assert not solution.w.any()
 
 
-def test_coordinate_descent_solves_the_quadratic_model():
-    random = np.random.default_rng(3)
-    root = random.standard_normal((12, 12))
-    H, g, w = root @ root.T, random.standard_normal(12), random.standard_normal(12)
-    kinks = np.append(np.full(11, 0.4), 0.0)
-    step, slope = np.empty(12), np.empty(12)
-    coordinate_descent(H, g, w, kinks, step, slope, 1e-12, 10_000)
-    np.testing.assert_allclose(slope, g + H @ step, atol=1e-10)
-    moved = w + step
-    active = moved != 0
-    np.testing.assert_allclose((slope + kinks * np.sign(moved))[active], 0, atol=1e-10)
-    assert (np.abs(slope[~active]) <= kinks[~active] + 1e-10).all()
+@pytest.mark.parametrize("structure", ["walk", "low rank"])
+@pytest.mark.parametrize("bag_size", [1, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_rows", [3_000, 12_000])
+def test_strongly_correlated_columns_take_few_steps(structure, bag_size, dtype, n_rows):
+    """Columns of one cause with little noise, few positives, down to 0.002 lambda_max; sampled rows or all."""
+    Xt, loss = draw_correlated(structure, n_rows=n_rows, bag_size=bag_size, dtype=dtype)
+    solver = solver_at_zero(Xt, loss)
+    for lam in solver.lambda_max * np.geomspace(1, 0.002, 20)[1:]:
+        solution = solver.solve(lam, tol=1e-6, max_iter=200)
+        assert solution.criterion == "conditions"
+        assert optimality(Xt, loss, solution, lam) <= 1.01e-6 * lam
+        assert solution.n_iter <= (20 if bag_size == 1 else 50)
+    assert solver.counters.newton_steps <= 19 * (8 if bag_size == 1 else 13)
+
+
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_gap_is_certified(l1_ratio, fit_intercept):
+    """It is above the true distance, from a solution of many more digits, and near what is asked for."""
+    Xt, loss = draw_correlated("walk", n_rows=3_000)
+    for tol in (1e-2, 1e-4, 1e-6):
+        rough, fine = (
+            solver_at_zero(Xt, loss, penalty=ElasticNet(l1_ratio), fit_intercept=fit_intercept)
+            for _ in range(2)
+        )
+        for lam in rough.lambda_max * np.geomspace(1, 0.01, 8):
+            solution = rough.solve(lam, tol=tol, max_iter=200)
+            best = fine.solve(lam, tol=1e-11, max_iter=200)
+            assert solution.gap <= tol
+            assert (solution.objective - best.objective) / solution.objective <= solution.gap + 1e-13
+            assert best.gap <= 1e-9
+
+
+def test_there_is_no_certificate_of_the_gap_where_the_problem_is_not_convex():
+    Xt, loss = draw(bag_size=4)
+    solver = solver_at_zero(Xt, loss)
+    assert solver.solve(0.1 * solver.lambda_max, tol=1e-6, max_iter=100).gap == 1.0
+
+
+def test_a_gap_that_is_met_is_enough_where_rounding_hides_the_conditions():
+    """No violation reaches 1e-15 of lam; the objective is as good as a double can tell all the same."""
+    Xt, loss = draw_correlated("walk", n_rows=3_000, dtype=np.float32)
+    solver = solver_at_zero(Xt, loss)
+    solution = solver.solve(0.05 * solver.lambda_max, tol=1e-13, max_iter=200)
+    assert solution.gap <= 1e-12
+    assert solution.n_iter < 200
+    unmet = solver_at_zero(Xt, loss).solve(0.05 * solver.lambda_max, tol=1e-6, max_iter=2)
+    assert (unmet.criterion, unmet.converged) == ("none", False)
+    assert unmet.gap > 1e-6

@@ -48,7 +48,7 @@ def test_the_unsampled_factor_gives_the_exact_hessian(bag_size):
     Xt, loss = draw(bag_size=bag_size)
     w = np.linspace(-0.5, 0.5, len(Xt))
     z = w @ Xt - 1.0
-    sample = RowSample.draw(loss, z, 4000, Xt.dtype, np.random.default_rng(0))
+    sample = RowSample.draw(loss, z, 4000, np.random.default_rng(0))
     block = sample.block(Xt, np.arange(len(Xt)))
     factors = sample.factors(0.0)
     H = (block if factors is None else block * factors) @ block.T

@@ -64,3 +64,10 @@ class ElasticNet(Penalty):
     def curvature(self, w: Floats) -> Floats:
         """1 - l1_ratio."""
         return np.full_like(w, 1.0 - self.kink)
+
+    def conjugate(self, gradient: Floats, lam: float) -> float:
+        """Sum of what exceeds the kink, squared, over twice the ridge."""
+        ridge = lam * (1.0 - self.kink)
+        if ridge == 0.0:
+            return super().conjugate(gradient, lam)
+        return float(np.square(np.maximum(np.abs(gradient) - lam * self.kink, 0.0)).sum() / (2.0 * ridge))

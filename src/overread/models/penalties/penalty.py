@@ -80,6 +80,13 @@ class Penalty(ABC):
         subgradient: Floats = np.where(w != 0, elsewhere, at_zero)
         return subgradient
 
+    def conjugate(self, gradient: Floats, lam: float) -> float:
+        """Upper bound of -gradient'v - lam R(v) over all v, for the certificate of convex problems; may be infinite.
+
+        As S is at least 0 it is 0 where no entry exceeds its kink. Without a smooth part there is no lower one.
+        """
+        return 0.0 if (np.abs(gradient) <= lam * self.kink).all() else np.inf
+
     def lambda_max(self, gradient: Floats) -> float:
         """Smallest lam for which w = 0 is stationary, where the loss has this gradient at w = 0."""
         return float((np.abs(gradient) / self.kink).max(initial=0.0))

@@ -1,1 +1,1 @@
-"""What solves: working-set proximal Newton, its curvature, and the path of penalties."""
+"""What solves: working-set proximal Newton, its model and curvature, the certified gap, and the path of penalties."""

@@ -147,7 +147,6 @@ def fused_pass(
 @kernel
 def coordinate_descent(
     H: np.ndarray,
-    gradient: np.ndarray,
     coefficients: np.ndarray,
     kinks: np.ndarray,
     step: np.ndarray,
@@ -155,14 +154,12 @@ def coordinate_descent(
     tolerance: float,
     max_sweeps: int,
 ) -> int:
-    """Minimize gradient'd + d'Hd/2 + sum_j kinks_j |w_j + d_j| over d; write d to step and g + Hd to slope.
+    """Lower gradient'd + d'Hd/2 + sum_j kinks_j |w_j + d_j| in d = step, of slope = gradient + Hd; both in place.
 
     Sweeps over the coordinates that are not at zero until they settle, then over all; stops when no optimality
-    condition is violated by more than tolerance. Returns the number of sweeps.
+    condition is violated by more than tolerance. Returns the number of sweeps, negative where it did not come to this.
     """
-    m = gradient.size
-    step[:] = 0.0
-    slope[:] = gradient
+    m = slope.size
     full = True
     sweeps = 0
     while sweeps < max_sweeps:
@@ -189,11 +186,11 @@ def coordinate_descent(
                 worst = max(worst, abs(move) * curvature)
         if worst <= tolerance:
             if full:
-                break
+                return sweeps
             full = True
         else:
             full = False
-    return sweeps
+    return -sweeps
 
 
 @kernel

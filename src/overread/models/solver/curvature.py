@@ -1,6 +1,8 @@
 """Inexact curvature: the Hessian on the active columns from a few well-chosen rows, corrected by what was seen.
 
-The solver's gradient and optimality conditions are exact; the Hessian only shapes its steps. So it may be
+The solver's gradient and optimality conditions are exact; the Hessian only shapes its steps. Products run in float64
+all the same: of strongly correlated columns a Gram matrix in float32 is indefinite, and its small eigenvalues, on which
+the last digits of a solution depend, are rounding. But the Hessian may be
 
 - *sampled*: keep the rows (or coupled bags) of large curvature exactly and draw the others with probability
   h / tau at weight tau, which leaves the expected Gram matrix unchanged;
@@ -36,7 +38,7 @@ MAX_PAIRS = 5
 BLENDS = (0.0, 0.5, 1.0)
 # Cosine between step and change of gradient below which the bend they show is rounding; chosen by eye.
 SMALLEST_BEND = 1e-12
-# Of the diagonal: what a semidefinite Gram matrix of sampled float32 rows may lack to be definite. Chosen by eye.
+# Of the diagonal: what a semidefinite Gram matrix may lack to be definite. Chosen by eye.
 ROUNDING_RIDGE = 1e-10
 
 
@@ -97,8 +99,8 @@ class Curvature:
         """Build the matrix anew at scores z."""
         self._set_columns(columns)
         self._pairs: deque[_SecantPair] = deque(maxlen=MAX_PAIRS)
-        self._sample = RowSample.draw(self.loss, z, self.sample_size, self.Xt.dtype, self.random)
-        self._block = self._sample.block(self.Xt, columns)
+        self._sample = RowSample.draw(self.loss, z, self.sample_size, self.random)
+        self._room = self._block = self._sample.block(self.Xt, columns)
         self._safe = 0.0
         self._gram = self._product(self._block, self._block)
         self._settle()
@@ -110,15 +112,25 @@ class Curvature:
         if not len(new):
             return
         known = len(self.columns)
-        block = np.concatenate([self._block[:-1], self._sample.block(self.Xt, new)])
+        block = self._block = self._grow_block(known, self._sample.block(self.Xt, new))
         gram = np.empty((len(block), len(block)))
         gram[:known, :known] = self._gram[:known, :known]
         gram[known:] = self._product(block[known:], block)
         gram[:known, known:] = gram[known:, :known].T
-        self._gram, self._block = gram, block
+        self._gram = gram
         self._set_columns(np.concatenate([self.columns, new]))
         self._settle()
         self._apply_pairs()
+
+    def _grow_block(self, known: int, added: Floats) -> Floats:
+        """Put rows behind the first `known` ones, where there is room; else move to half as much room again."""
+        n_rows = known + len(added)
+        if n_rows > len(self._room):
+            room = np.empty((n_rows + n_rows // 2, added.shape[1]))
+            room[:known] = self._block[:known]
+            self._room = room
+        self._room[known:n_rows] = added
+        return self._room[:n_rows]
 
     def correct(self, columns: Ints, step: Floats, change: Floats) -> None:
         """Learn from a step (intercept last) and the change it made in the exact gradient."""
@@ -162,10 +174,11 @@ class Curvature:
         self.columns = columns
         self._position[columns] = np.arange(len(columns))
 
-    def _product(self, left: NDArray[np.floating], right: NDArray[np.floating]) -> Floats:
+    def _product(self, left: Floats, right: Floats) -> Floats:
         factors = self._sample.factors(self._safe)
         scaled = left if factors is None else left * factors
-        return (scaled @ right.T).astype(np.float64)
+        product: Floats = scaled @ right.T
+        return product
 
     def _settle(self) -> None:
         """Take the Gram matrix for the Hessian, made safer until it is positive definite."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from overread.models.loss.bag_loss import BagCurvature, BagLoss
 from overread.models.solver._kernels import gather
@@ -68,7 +68,7 @@ class RowSample:
     """
 
     plain_rows: Ints
-    root: NDArray[np.floating]
+    root: Floats
     coupled_rows: Ints
     starts: Ints
     direction: Floats
@@ -76,16 +76,13 @@ class RowSample:
     safe: Floats
 
     @classmethod
-    def draw(
-        cls, loss: BagLoss, z: Floats, size: int, dtype: DTypeLike, random: np.random.Generator
-    ) -> RowSample:
+    def draw(cls, loss: BagLoss, z: Floats, size: int, random: np.random.Generator) -> RowSample:
         """Choose about `size` plain rows, and as many coupled ones, at scores z."""
         h = loss.plain_curvature(z)
         rows = np.arange(len(h))
         if worth_sampling(len(h), size):
             rows, h = sample_by_size(h, size, random)
-            dtype = np.float32
-        root = np.sqrt(h).astype(dtype)
+        root = np.sqrt(h)
         if not len(loss.weight):
             none = np.empty(0)
             return cls(rows, root, rows[:0], rows[:0], none, none, none)
@@ -104,26 +101,26 @@ class RowSample:
             _weigh_coupled(safe, local, bags, np.repeat(repetition, sizes), repetition),
         )
 
-    def block(self, Xt: NDArray[np.floating], columns: Ints) -> NDArray[np.floating]:
+    def block(self, Xt: NDArray[np.floating], columns: Ints) -> Floats:
         """Rows of the factor for these columns, and for the intercept last."""
         n_plain, n_coupled = len(self.plain_rows), len(self.coupled_rows)
-        block = np.empty((len(columns) + 1, n_plain + n_coupled + len(self.starts)), dtype=self.root.dtype)
+        block = np.empty((len(columns) + 1, n_plain + n_coupled + len(self.starts)))
         gather(Xt, columns, self.plain_rows, self.root, block[:-1, :n_plain])
         block[-1, :n_plain] = self.root
         if n_coupled:
             coupled = block[:, n_plain : n_plain + n_coupled]
-            gather(Xt, columns, self.coupled_rows, np.ones(n_coupled, dtype=block.dtype), coupled[:-1])
+            gather(Xt, columns, self.coupled_rows, np.ones(n_coupled), coupled[:-1])
             coupled[-1] = 1.0
-            weighted = coupled * self.direction.astype(block.dtype)
+            weighted = coupled * self.direction
             block[:, n_plain + n_coupled :] = np.add.reduceat(weighted, self.starts, axis=1)
         return block
 
-    def factors(self, safe: float) -> NDArray[np.floating] | None:
+    def factors(self, safe: float) -> Floats | None:
         """Factor of each column of the block, between exact (0) and positive semidefinite (1); None if all 1."""
         if not len(self.coupled_rows):
             return None
         tail = self.exact + safe * (self.safe - self.exact)
-        return np.concatenate([np.ones(len(self.plain_rows)), tail]).astype(self.root.dtype)
+        return np.concatenate([np.ones(len(self.plain_rows)), tail])
 
 
 def _choose_bags(
