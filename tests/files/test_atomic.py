@@ -7,7 +7,7 @@ import os
 import pytest
 
 from overread.errors import StorageError
-from overread.files.atomic import write_atomically
+from overread.files.atomic import write_atomically, write_parts_atomically
 
 
 def test_a_file_gets_its_bytes_and_usual_permissions(tmp_path):
@@ -54,7 +54,7 @@ def test_a_content_in_blocks_is_made_while_it_is_written(tmp_path):
             seen.append((tmp_path / "a.bin").exists())
             yield block
 
-    assert write_atomically(tmp_path / "a.bin", blocks()).read_bytes() == b"onetwo"
+    assert write_parts_atomically(tmp_path / "a.bin", blocks()).read_bytes() == b"onetwo"
     assert seen == [False] * 3
 
 
@@ -66,6 +66,6 @@ def test_blocks_that_end_in_an_error_leave_the_old_file_and_no_rest(tmp_path):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        write_atomically(path, blocks())
+        write_parts_atomically(path, blocks())
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]

@@ -405,6 +405,7 @@ def test_the_public_names():
     assert overread.models.__all__ == [
         "L1",
         "RVMMIL",
+        "BoostedBags",
         "DawidSkene",
         "ElasticNet",
         "FitReport",

@@ -15,6 +15,7 @@ from overread.froc import (
     PathModels,
     ScoredSplit,
     SettingChoice,
+    StudySize,
     bootstrap,
     calibration,
     chance_level,
@@ -50,6 +51,7 @@ from overread.report.results import (
     Table1,
 )
 from overread.simulate import CandidateCohort, candidate_cohort
+from overread.study.stages.verdict import reach_verdict
 from overread.truth import merge_marks, reader_statistics
 
 MERGED = "training + validation"
@@ -308,6 +310,14 @@ def small_results() -> StudyResults:
         examples=[example(chain)],
         paper_choice=PaperChoice(chain.paper_choice, [0.5, 1.0], 0.02, 0.05, "sparsest"),
         models=models,
+        verdict=reach_verdict(
+            models[0],
+            reader_statistics(chain.cohort.marks, chain.cohort.readings).readers,
+            [],
+            min(FP_TARGETS, key=lambda fp: abs(fp - 1.0)),
+            models[0].counted[0].single_reader,
+            StudySize(patients=10, images=20, gts=30),
+        ),
         supported="soft",
         support=support(tests, models),
         tables=tables(chain, tests),

@@ -80,6 +80,6 @@ def test_results_of_another_layout_are_refused(chain: Chain, tmp_path: Path) -> 
     path.write_text(text.replace("overread.results/2", "overread.results/1"))
     with pytest.raises(FormatError, match="run the study again"):
         read_results(path)
-    path.write_text(text.replace('"level": 0.95', '"level": "high"'))
+    path.write_text(text.replace('\n "level": 0.95', '\n "level": "high"'))
     with pytest.raises(FormatError, match=r"results\.json\.level: 'high' is not of type float"):
         read_results(path)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from overread.study.models import MODELS
 from overread.study.sections import describe_keys
-from overread.study.settings import Settings, parse_settings, read_settings
+from overread.study.settings import HitsBase, Settings, parse_settings, read_settings
 from overread.study.template import WIDTH, settings_template
+from overread.truth import hit_rule_parameters
 
 
 def switch_on(text: str) -> str:
@@ -26,7 +27,12 @@ def test_it_means_the_defaults(tmp_path: Path) -> None:
 
 def test_every_key_is_there_and_can_be_switched_on() -> None:
     shown = tomllib.loads(switch_on(settings_template()))
-    parse_settings({name: value for name, value in shown.items() if name != "inputs"})
+    # Numbers of one hit rule are refused by another.
+    own = {one.name for one in hit_rule_parameters()[shown["hits"]["rule"]]}
+    fitting = {
+        key: value for key, value in shown["hits"].items() if key in own or key in HitsBase.model_fields
+    }
+    parse_settings({**{name: value for name, value in shown.items() if name != "inputs"}, "hits": fitting})
     for section, values in Settings().to_plain().items():
         if section == "seed":
             assert shown["seed"] == values

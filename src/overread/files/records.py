@@ -93,7 +93,9 @@ def _read_record(kind: Any, value: Any, place: str) -> Any:
     names = {field.name for field in fields(kind)}
     for name in sorted(names ^ value.keys()):
         raise FormatError(f"{place}.{name}: {'is missing' if name in names else 'is not known'}".lstrip("."))
-    return kind(**{name: _read(hints[name], value[name], f"{place}.{name}") for name in names})
+    return kind(
+        **{one.name: _read(hints[one.name], value[one.name], f"{place}.{one.name}") for one in fields(kind)}
+    )
 
 
 def _read_table(value: Any, place: str) -> pd.DataFrame:

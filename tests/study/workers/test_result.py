@@ -80,7 +80,7 @@ def test_warnings_that_quote_headers_are_not_shown(recwarn, chain: Chain) -> Non
 def test_the_place_of_an_error_is_file_and_line() -> None:
     with pytest.raises(KeyError) as caught:
         failing(KeyError("Mustermann"))(TASK)
-    assert place_of(caught.value).startswith("KeyError in test_outcome.py, line ")
+    assert place_of(caught.value).startswith("KeyError in test_result.py, line ")
     assert place_of(ValueError("x")) == "ValueError"
 
 
