@@ -61,7 +61,8 @@ def test_every_version_of_table_1_has_the_numbers_of_the_results(parsed, results
         if any(row[0] == "induced FP per image" for row in table)
     ]
     assert len(printed) == len(results.tables) == 3
-    for table, wanted in zip(printed, results.tables, strict=True):
+    # That of the detector comes first, the others are folded away.
+    for table, wanted in zip(printed, [results.tables[-1], *results.tables[:-1]], strict=True):
         expected = [
             [f"{100 * value:.2f}" for value in getattr(rows, measure).values]
             for model in wanted.table.models
@@ -219,6 +220,8 @@ def test_a_study_without_what_may_be_absent_has_a_page(results):
     small = replace(
         results,
         models=[model],
+        supported=model.name,
+        verdict=replace(results.verdict, model=model.name, reader_sensitivities=[], objects_needed=0),
         comparisons=[],
         paper_choice=None,
         examples=[],
