@@ -58,5 +58,5 @@ def test_the_page_has_the_paper_s_numbers_beside_the_run_s(run, rows):
             in page
         )
     table = page.split("## Normalization")[1]
-    assert table.count("\n| ") == 2 + len(rows)
+    assert table.count("\n|") == 2 + len(rows)
     assert len({line.count("|") for line in table.splitlines() if line.startswith("|")}) == 1

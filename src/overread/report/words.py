@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isfinite, isnan, sqrt
 
-import pandas as pd
-
+from overread import words
 from overread.report.results import Comparison, ModelResult, StudyResults, Table1
 
 __all__ = [
@@ -48,9 +47,9 @@ class Card:
     label: str
 
 
-def percent(value: float, digits: int = 1) -> str:
+def percent(value: float | None, digits: int = 1) -> str:
     """Write a fraction as per cent; a dash where it does not exist."""
-    return "–" if pd.isna(value) else f"{100 * value:.{digits}f} %"
+    return words.percent(float("nan") if value is None else value, digits, unit=" %", undefined="–")
 
 
 def count(number: int, thing: str) -> str:

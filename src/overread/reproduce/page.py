@@ -17,6 +17,7 @@ from overread.study.models import MODELS
 from overread.study.models.soft import choose_by_paper, fit_path
 from overread.study.run_reader import Run
 from overread.study.settings import Settings
+from overread.words import markdown_table
 
 __all__ = ["NormalizationRow", "normalization_rows", "reproduction_page"]
 
@@ -109,7 +110,7 @@ def reproduction_page(run: Run, rows: Sequence[NormalizationRow]) -> str:
         "## The cohort",
         counts_table(run),
         "## Number of features",
-        markdown(
+        markdown_table(
             ("", *(model.title for model in results.models)),
             [
                 ("paper", *(paper_features(model) for model in results.models)),
@@ -140,7 +141,7 @@ def counts_table(run: Run) -> str:
         "golden GTs": study.n_golden,
         "features": study.n_features,
     }
-    return markdown(
+    return markdown_table(
         ("", "paper", "this run"),
         [(name, f"{PAPER_COUNTS[name]:,}", f"{value:,}") for name, value in counts.items()],
     )
@@ -184,7 +185,7 @@ def set_table(paper: PaperSet | None, rows: pd.DataFrame, *, induces: bool) -> s
         for name, words in ((f"{measure}_reached", "of reached"), (measure, "of all")):
             own = rows_at(rows, name, targets)
             lines.append((f"{title}, this run, {words}", *(with_interval(row) for row in own)))
-    return markdown(("threshold at", *(f"{fp:g}" for fp in targets)), lines)
+    return markdown_table(("threshold at", *(f"{fp:g}" for fp in targets)), lines)
 
 
 def rows_at(rows: pd.DataFrame, measure: str, targets: Iterable[float]) -> list[dict[str, float]]:
@@ -220,7 +221,7 @@ def normalization_words(rows: Sequence[NormalizationRow]) -> str:
 
 def normalization_table(rows: Sequence[NormalizationRow]) -> str:
     """One row a normalization."""
-    return markdown(
+    return markdown_table(
         (
             "normalization",
             "penalty divided by d",
@@ -241,9 +242,3 @@ def normalization_table(rows: Sequence[NormalizationRow]) -> str:
             for row in rows
         ],
     )
-
-
-def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Table in Markdown."""
-    lines = [header, ["---", *(["---:"] * (len(header) - 1))], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -16,7 +16,7 @@ from overread.study.models import MODELS
 from overread.study.models.plug import Fold
 from overread.study.settings import parse_settings
 from overread.study.stages.cohort import COHORT
-from overread.study.stages.tuning import choose_within, tuning_stages
+from overread.study.stages.tuning import tuning_stages
 from overread.study.store.run_folder import json_bytes
 from study_chain import Chain, call_alone
 
@@ -181,14 +181,6 @@ def test_the_test_set_has_no_say_in_any_choice(chain: Chain) -> None:
     assert table.equals(chain.load("tuning/soft_fold_0.parquet"))
     (paper,) = chain.call("paper_choice", cohort=cohort).values()
     assert json_bytes(paper) == json_bytes(chain.load("tuning/paper.json"))
-
-
-@pytest.mark.parametrize("name", ["soft", "b1"])
-def test_a_choice_at_once_is_the_choice_of_the_stages(chain: Chain, name: str) -> None:
-    merged = chain.load("cohort").split("training", "validation")
-    parameters, scores = choose_within(MODELS[name], merged, 2, chain.settings)
-    assert parameters == chain.load(f"chosen/{name}")
-    assert np.array_equal(scores, chain.load(f"tables/out_of_fold_{name}.parquet")["score"])
 
 
 def test_folds_without_images_do_no_harm(chain: Chain) -> None:

@@ -9,13 +9,13 @@ import pandas as pd
 
 from overread.bags import split_by_patient
 from overread.froc import Counting
-from overread.study.cohort import KEYS, Cohort, Features, Split
+from overread.study.cohort import KEYS, Cohort, Features
 from overread.study.models.plug import Fold
 from overread.study.stages.stage import Inputs, View
 from overread.truth import LabelOptions, candidate_hits
 from overread.truth.labels import reading_range
 
-__all__ = ["COHORT", "FOLDS", "chosen_view", "divide_split"]
+__all__ = ["COHORT", "FOLDS", "chosen_view"]
 
 TABLES = ("images", "readings", "marks", "truth", "candidates")
 
@@ -45,17 +45,13 @@ def assemble_cohort(inputs: Inputs) -> Cohort:
 
 def divide_into_folds(inputs: Inputs) -> list[Fold]:
     """Divide training + validation: patients stay whole, golden GTs are shared evenly; all models have these folds."""
-    merged = inputs["cohort"].split("training", "validation")
-    return divide_split(merged, inputs.settings.models.folds, inputs.settings.seed)
-
-
-def divide_split(split: Split, n_folds: int, seed: int) -> list[Fold]:
-    """Divide a split into folds, at most one a patient."""
-    names = [str(k) for k in range(min(n_folds, split.images["patient_id"].nunique()))]
-    fold = split_by_patient(split.images, split.truth, names=names, random_state=seed)
-    ids = split.images["image_id"]
+    merged, settings = inputs["cohort"].split("training", "validation"), inputs.settings
+    n_folds = min(settings.models.folds, merged.images["patient_id"].nunique())
+    names = [str(k) for k in range(n_folds)]
+    fold = split_by_patient(merged.images, merged.truth, names=names, random_state=settings.seed)
+    ids = merged.images["image_id"]
     return [
-        Fold(split.of_images(ids[fold == name]), split.of_images(ids[fold != name]))
+        Fold(merged.of_images(ids[fold == name]), merged.of_images(ids[fold != name]))
         for name in sorted(fold.unique())
     ]
 

@@ -15,13 +15,12 @@ import pandas as pd
 
 from overread.files.records import to_json
 from overread.froc import SettingChoice, choose_setting
-from overread.study.cohort import KEYS, Split
-from overread.study.models.plug import Fold, StudyModel, Trial
+from overread.study.cohort import KEYS
+from overread.study.models.plug import StudyModel
 from overread.study.models.soft import choose_by_paper
-from overread.study.stages.cohort import divide_split
 from overread.study.stages.stage import Inputs, Stage
 
-__all__ = ["PAPER_CHOICE", "choose_within", "tuning_stages"]
+__all__ = ["PAPER_CHOICE", "tuning_stages"]
 
 
 def tuning_stages(model: StudyModel, n_folds: int) -> list[Stage]:
@@ -110,30 +109,6 @@ def tell_choice(choice: SettingChoice, grid: list[dict[str, Any]]) -> Any:
     differing = [key for key in grid[0] if len({str(one[key]) for one in grid}) > 1]
     table = pd.concat([pd.DataFrame(grid)[differing], choice.table], axis=1)
     return {**to_json(choice), "table": to_json(table)}
-
-
-def choose_within(
-    model: StudyModel, split: Split, n_folds: int, settings: Any
-) -> tuple[dict[str, Any], np.ndarray]:
-    """Choose by cross-validation within a split; return the parameters, and their out-of-fold scores."""
-    grid = model.grid(split, settings)
-    folds: list[Fold] = divide_split(split, n_folds, settings.seed)
-    scores = np.full((len(split.candidates), len(grid)), np.nan)
-    counts = []
-    for fold in folds:
-        trial: Trial = model.try_settings(grid, fold, settings)
-        inside = split.candidates["image_id"].isin(fold.held_out.images["image_id"]).to_numpy()
-        scores[inside] = trial.scores
-        counts.append(trial.n_features)
-    choice = choose_setting(
-        split.matching,
-        scores,
-        np.mean(counts, axis=0),
-        fp_targets=settings.models.choice_fp_targets,
-        n_standard_errors=settings.models.standard_errors,
-        seed=settings.seed,
-    )
-    return grid[choice.position], scores[:, choice.position]
 
 
 def choose_as_the_paper(inputs: Inputs) -> Mapping[str, Any]:
