@@ -140,21 +140,16 @@ def parse_reader(text: str) -> Source:
 
 
 def read_all(sources: list[Source], format_: str, options: dict[str, Any]) -> list[MarkSet]:
-    """Read every file, with a bar on the terminal where there are several."""
-    from rich.console import Console
-    from rich.progress import track
+    """Read every file, and show how many are read."""
+    from overread.progress import ProgressBar, count_steps
 
-    bar = track(
-        sources,
-        description="reading",
-        console=Console(stderr=True),
-        transient=True,
-        disable=len(sources) == 1,
-    )
-    return [
-        read_marks(source.file, format_, **(options | ({"reader": source.reader} if source.reader else {})))
-        for source in bar
-    ]
+    with ProgressBar():
+        return [
+            read_marks(
+                source.file, format_, **(options | ({"reader": source.reader} if source.reader else {}))
+            )
+            for source in count_steps("reading: files", sources)
+        ]
 
 
 def select_labels(found: MarkSet, labels: list[str]) -> MarkSet:

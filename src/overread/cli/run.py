@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -54,20 +55,17 @@ def run(
     json
         Print all results as JSON.
     """
+    from overread.progress import ProgressBar
     from overread.study import read_results, run_study
-    from overread.study.progress import ProgressBar, SilentProgress
 
     given = {"executor": executor, "workers": workers, "scheduler": scheduler}
     execution: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     if scheduler is not None:
         execution.setdefault("executor", "dask")
-    report = run_study(
-        study,
-        name=name,
-        seed=None if seed is None else check_seed(seed),
-        execution=execution,
-        watcher=SilentProgress() if quiet or json else ProgressBar(),
-    )
+    with nullcontext() if quiet or json else ProgressBar():
+        report = run_study(
+            study, name=name, seed=None if seed is None else check_seed(seed), execution=execution
+        )
     if json:
         print((report.folder / "results.json").read_text(encoding="utf-8"), end="")
     else:

@@ -58,7 +58,7 @@ def simulate(
     """
     from overread import simulate as simulation
     from overread.cli.conventions import check_seed
-    from overread.cli.simulated_run import simulation_progress
+    from overread.progress import ProgressBar
 
     if workers < 1 or readers < 1 or (n_images is not None and n_images < 1):
         raise UsageError("--workers, --readers and --n-images are whole numbers from 1")
@@ -67,8 +67,8 @@ def simulate(
             "a frozen --benchmark has its own images, readers, grid and seed: leave those options out"
         )
     where: dict[str, Any] = {"backgrounds": backgrounds, "images_csv": images_csv}
-    with simulation_progress() as progress:
-        how: dict[str, Any] = {"format": format, "workers": workers, "progress": progress}
+    how: dict[str, Any] = {"format": format, "workers": workers}
+    with ProgressBar():
         if benchmark is not None:
             simulation.benchmark(benchmark, out, **where, **how)
         else:

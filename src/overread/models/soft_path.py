@@ -35,6 +35,7 @@ from overread.models.preparation import check_number, effort_of, prepare_for
 from overread.models.report import FitReport
 from overread.models.soft import SoftMILLogisticRegression
 from overread.models.solver.path import lambda_grid
+from overread.progress import count_steps
 
 __all__ = ["MIN_RATIO", "PathProgress", "SoftMILPath"]
 
@@ -171,7 +172,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         self.classes_ = problem.labels.classes
         coefs, intercepts, reports = [], [], []
         with single_threaded_blas():
-            for index, lam in enumerate(self.lambdas_):
+            for index, lam in enumerate(count_steps("penalties", self.lambdas_)):
                 solution = solver.solve(lam * problem.lam_unit, tol=effort.tol, max_iter=effort.max_iter)
                 coefficients, intercept = problem.design.to_user(solution.w, solution.b)
                 coefs.append(coefficients)
