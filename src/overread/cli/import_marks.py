@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from overread.cli.conventions import fold_cells
 from overread.errors import UsageError
 from overread.marks import FORMATS, MarkSet, combine, read_marks, write_folder
 from overread.marks.importing import Option, keep_labels
@@ -184,6 +185,6 @@ def report(found: MarkSet, written: list[Path], *, json: bool) -> None:
     for name, count in counts.items():
         table.add_row(name.replace("_", " "), f"{count:,}")
     console = Console()
-    console.print(table)
+    console.print(fold_cells(table))
     for path in written:
         console.print(f"wrote {path}", soft_wrap=True, highlight=False, markup=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from overread.cli.conventions import WITH_BAD_IMAGES, check_seed, print_plain
+from overread.cli.conventions import WITH_BAD_IMAGES, check_seed, fold_cells, print_plain
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -99,7 +99,7 @@ def counts_table(results: StudyResults) -> Table:
     for part in results.study.splits:
         cells = (part.n_images, part.n_patients, part.n_golden, part.n_golden_reached, part.n_candidates)
         table.add_row(part.name, *(f"{number:,}" for number in cells))
-    return table
+    return fold_cells(table)
 
 
 def sensitivity_table(results: StudyResults) -> Table:
@@ -125,7 +125,7 @@ def sensitivity_table(results: StudyResults) -> Table:
             named = ("", "") if row else (model.title, str(model.n_features))
             table.add_row(*named, f"{target:g}", f"{induced['estimate']:.2f}", format_percent(found))
         table.add_section()
-    return table
+    return fold_cells(table)
 
 
 def format_percent(row: dict[Any, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from overread.cli.conventions import fold_cells
 from overread.errors import UsageError
 
 __all__ = ["simulate"]
@@ -94,7 +95,7 @@ def report(out: Path, benchmark: str | None, *, json: bool) -> None:
     table = Table("what", "number")
     for name, value in counts.items():
         table.add_row(name.replace("_", " "), f"{value:,}")
-    console.print(table)
+    console.print(fold_cells(table))
     console.print(f"Wrote {out}. Next: overread run {out}", highlight=False)
 
 

@@ -26,6 +26,7 @@ from overread.froc.curve import (
 from overread.froc.defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc.intervals import percentile_interval, rate_interval, score_interval
 from overread.froc.matching import Matching
+from overread.one_line import print_as_one_line
 from overread.progress import count_steps
 
 __all__ = [
@@ -49,6 +50,7 @@ Ints = NDArray[np.int64]
 CHUNK_DRAWS = 1_000_000
 
 
+@print_as_one_line()
 @dataclass(frozen=True, slots=True, eq=False)
 class Bootstrap:
     """Replicates of FP per image and the four sensitivities.

@@ -26,6 +26,7 @@ from overread.froc.defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc.intervals import ROUNDING, StandardInterval, standard_interval
 from overread.froc.matching import Matching
 from overread.marks.ellipse import ELLIPSE_COLUMNS
+from overread.one_line import print_as_one_line
 from overread.progress import count_steps
 
 __all__ = ["Comparison", "FrocPlaces", "PairedPlaces", "check_same_cases", "compare"]
@@ -35,6 +36,7 @@ Floats = NDArray[np.float64]
 TRUTH_COLUMNS = ("image_id", "truth_id", *ELLIPSE_COLUMNS)
 
 
+@print_as_one_line()
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
     """Second model minus first, at each FP target.

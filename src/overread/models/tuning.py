@@ -22,6 +22,7 @@ from sklearn.base import clone
 
 from overread.bags import Bags, soft_kl_scorer
 from overread.errors import InvalidInputError
+from overread.one_line import print_as_one_line
 from overread.progress import count_steps
 
 __all__ = ["Tuning", "count_features", "tune"]
@@ -31,6 +32,7 @@ Model = TypeVar("Model")
 RULES = ("validation", "in_sample")
 
 
+@print_as_one_line("position", "rule", "model", "table")
 @dataclass(frozen=True)
 class Tuning(Generic[Model]):
     """What was chosen and why.

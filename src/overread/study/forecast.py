@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 __all__ = ["Forecast"]
 
-# Seconds on one processor, of `overread demo` (120 images, 3,600 candidates, 1,150 features) on a common server,
+# Seconds on one processor, of `overread demo` (120 images, 3,600 candidates, all features) on a common server,
 # November 2026, with the compiling of kernels in them.
 PER_IMAGE = 0.9
 PER_THOUSAND_CANDIDATES = {"soft": 0.1, "b1": 0.3, "b2": 1.8, "results": 1.2}

@@ -19,6 +19,7 @@ from overread.errors import UsageError
 from overread.files.digests import digest_of_value
 from overread.files.lock import run_lock
 from overread.models.fitting import single_threaded_blas
+from overread.one_line import print_as_one_line
 from overread.progress import begin_work, say
 from overread.study.forecast import Forecast
 from overread.study.inputs import StudyInputs, read_inputs
@@ -51,6 +52,7 @@ LIBRARIES = (
 )
 
 
+@print_as_one_line("folder", "n_images", "n_quarantined", "done", "skipped")
 @dataclass(frozen=True)
 class RunReport:
     """How a run ended.
