@@ -103,7 +103,7 @@ def test_work_without_a_count_is_told_where_it_begins_after_a_silence(watched: W
         for name in ("truth", "split", "results"):
             with begin_work(name, None):
                 watched.clock.now += 4
-    assert watched.lines == ["results, 0 s"]
+    assert watched.lines == ["results"]
 
 
 def test_the_heart_beats_where_nothing_is_counted(watched: Watched) -> None:

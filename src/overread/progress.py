@@ -147,7 +147,7 @@ class Piece:
         """Tell count, time so far and time left; of work without a count the time alone."""
         elapsed = now - self.started
         if self.total is None:
-            return f"{self.what}, {duration(elapsed)}"
+            return self.what if elapsed < 1 else f"{self.what}, {duration(elapsed)}"
         told = f"{self.what} {self.done} of {self.total}, {duration(elapsed)}"
         left = self.time_left(now)
         return told if left is None else f"{told}, about {duration(left)} left"
@@ -222,7 +222,7 @@ class ProgressBar:
 
     def _counted(self) -> Piece | None:
         """Return the outermost work with a count: what is counted inside of it is too fine to be shown."""
-        return next((piece for piece in self._pieces if piece.total is not None), None)
+        return next((piece for piece in self._pieces if piece.total is not None and piece.total != 1), None)
 
     def tell(self) -> str:
         """Return the line of the work at hand."""
