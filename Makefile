@@ -4,25 +4,33 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
+TOOLS := $(VENV)/.tools
 PEERS := .venv-peers
 
-.PHONY: help setup system demo lint test test-all peers bench docs clean
+.PHONY: help setup tools system demo lint test test-all peers bench docs clean
 
 help:
-	@echo "make demo      set up .venv and run the whole chain on the embedded cohort; ends with a page to look at"
+	@echo "make demo      set up .venv with what a user needs and run the whole chain on the embedded cohort; ends with a page to look at"
 	@echo "make test      lint, types, stage order, docs' links, tests (under 10 minutes once set up)"
 	@echo "make test-all  the same, with the long checks, coverage, and golden values made anew by the peers"
 	@echo "make bench     time and memory beside the peers; results in benchmarks/results"
 	@echo "make lint      ruff, mypy and the stage order alone"
 	@echo "make docs      build the docs as HTML"
 
+# What a user needs: the package and what it imports. The tools of test, lint, docs and bench are added to it later.
 setup: $(INSTALLED)
 
-$(INSTALLED): requirements/dev.txt requirements/data.txt pyproject.toml
+$(INSTALLED): requirements/user.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --require-hashes -r requirements/user.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	touch $@
+
+tools: $(TOOLS)
+
+$(TOOLS): $(INSTALLED) requirements/dev.txt requirements/data.txt
 	$(PIP) install --require-hashes -r requirements/dev.txt
 	$(PIP) install --require-hashes --no-deps -r requirements/data.txt
-	$(PIP) install --no-deps --no-build-isolation --editable .
 	touch $@
 
 # dciodvfy validates the DICOM files that the tests write; chromium, driven by chromedriver, opens the pages.
@@ -38,7 +46,7 @@ system:
 demo: setup
 	$(BIN)/overread demo
 
-lint: setup
+lint: tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -57,7 +65,7 @@ test-all: lint system peers
 	$(PEERS)/bin/python -m benchmarks.golden_texture
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
-docs: setup
+docs: tools
 	$(BIN)/python docs/build.py
 
 # A separate environment, because adelie needs numpy < 2. All peers but pyradiomics have wheels for Linux on x86-64;
@@ -73,7 +81,7 @@ $(PEERS)/.installed: requirements/peers.txt requirements/pyradiomics.txt
 	touch $@
 
 # make bench BENCH=--quick takes smaller problems; BENCH=l1_path runs one module.
-bench: setup peers
+bench: tools peers
 	$(BIN)/python -m benchmarks.run $(BENCH)
 
 clean:

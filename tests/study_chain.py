@@ -68,7 +68,7 @@ def call_alone(reader: Stage | View, values: Mapping[str, Any], settings: Settin
 def make_workshop(folder: RunFolder, **options: Any) -> Workshop:
     """Return a workshop of this process with the pipeline of `study_stand_in`."""
     pipeline = spec(**options)
-    return Workshop(folder, pipeline, lambda: SerialExecutor(pipeline), lambda n: None, lambda text: None)
+    return Workshop(folder, pipeline, lambda: SerialExecutor(pipeline), lambda text: None)
 
 
 def open_chain(study: Path, name: str = "chain") -> Chain:

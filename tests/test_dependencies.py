@@ -103,3 +103,28 @@ def test_what_is_declared_is_imported():
 def test_a_plain_installation_has_what_every_run_needs(package):
     """The demo draws its report: matplotlib is no extra."""
     assert distributions_of(package) & CORE
+
+
+def listed(name: str) -> set[str]:
+    lines = (ROOT / "requirements" / name).read_text(encoding="utf-8").splitlines()
+    return {normalized(line) for line in lines if line and not line.startswith(("#", "-", " "))}
+
+
+def pins(name: str) -> dict[str, set[str]]:
+    """Hashes of each pinned package."""
+    text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
+    found = re.findall(r"^(\S+==\S+) \\\n((?:    --hash=.*\n)+)", text, flags=re.MULTILINE)
+    return {package: set(re.findall(r"sha256:\w+", hashes)) for package, hashes in found}
+
+
+def test_the_demo_installs_what_the_package_needs_and_no_tools():
+    assert listed("user.in") == CORE | {"hatchling", "editables"}
+    pinned = {name.partition("==")[0] for name in pins("user.txt")}
+    assert pinned >= listed("user.in")
+    assert not pinned & {"pytest", "mypy", "ruff", "hypothesis", "selenium"}
+
+
+def test_tools_come_on_top_of_it_without_moving_a_version():
+    user, dev = pins("user.txt"), pins("dev.txt")
+    assert len(user) > 30
+    assert user.items() <= dev.items()

@@ -9,6 +9,7 @@ from markdown_it import MarkdownIt
 
 from overread.words import (
     difference_with_limits,
+    duration,
     escape_markdown,
     join_lines,
     markdown_table,
@@ -59,3 +60,14 @@ def test_a_table_is_read_back_by_a_markdown_reader():
 def test_cells_may_be_markdown_already():
     assert markdown_table(["a"], [["**b**"]], markup=True).splitlines()[-1] == "| **b** |"
     assert escape_markdown("**b**") == r"\*\*b\*\*"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (-1, "0 s"), (0.4, "0 s"), (59.4, "59 s"), (59.6, "1 min"), (80, "1 min 20 s"), (599, "9 min 59 s"),
+        (640, "11 min"), (3569, "59 min"), (3571, "1 h"), (7500, "2 h 5 min"),
+    ],
+)  # fmt: skip
+def test_durations(seconds, told):
+    assert duration(seconds) == told

@@ -7,6 +7,7 @@ from math import isnan
 
 __all__ = [
     "difference_with_limits",
+    "duration",
     "escape_markdown",
     "join_lines",
     "markdown_table",
@@ -39,6 +40,19 @@ def difference_with_limits(
         return "-"
     first, low, high = (f"{scale * value:+.{digits}f}" for value in (difference, lower, upper))
     return f"{first} (no interval)" if isnan(lower) else f"{first} ({low} to {high})"
+
+
+def duration(seconds: float) -> str:
+    """Time as people say it, to about two digits: ``8 s``, ``1 min 20 s``, ``2 h 5 min``."""
+    whole = max(round(seconds), 0)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3570:  # from there on it rounds to an hour
+        # Past ten minutes nobody asks for seconds.
+        minutes, rest = divmod(whole, 60) if whole < 600 else (round(whole / 60), 0)
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(round(whole / 60), 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, markup: bool = False) -> str:

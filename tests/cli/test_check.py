@@ -71,3 +71,13 @@ def test_a_long_list_is_cut_for_people_only(run, tmp_path, capsys, monkeypatch):
     write(tmp_path, marks="".join(f"i,R1,{number},1,2,0,4,0\n" for number in range(5)))
     assert run(["check", str(tmp_path), "--skip-files"]) == 4
     assert "3 more in this file" in capsys.readouterr().out
+
+
+def test_long_ids_are_whole_where_the_terminal_is_narrow(run, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    reader = "w" * 38
+    write(tmp_path, marks=f"i,{reader},1,1,2,5,4,0\n")
+    assert run(["check", str(tmp_path), "--skip-files"]) == 4
+    told = capsys.readouterr().out
+    assert "…" not in told
+    assert told.count("w") >= 38

@@ -32,10 +32,25 @@ def test_people_see_names_formulas_and_what_is_left(run, trained, model, capsys)
     first = trained.detector.explain(read_image(trained.dicom[0]), chosen).contributions["feature"].iloc[0]
     assert first in " ".join(told.split())
     assert CATALOGUE[first].formula.split()[0] in told
-    assert "more features add" in told
+    assert "more features" in told
     assert "mean candidate" in told
 
 
 def test_an_unknown_candidate(run, trained, model, capsys):
     assert run(["explain", model, str(trained.dicom[0]), "c999"]) == 2
     assert "'c999'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns", ["80", "60", "200"])
+def test_nothing_is_left_out_where_the_terminal_is_narrow(run, trained, model, capsys, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert run(["explain", model, str(trained.dicom[0]), "--top", "1000"]) == 0
+    told = capsys.readouterr().out
+    assert "…" not in told
+    assert max(map(len, told.splitlines())) <= max(int(columns), 80)
+    parts = trained.detector.explain(read_image(trained.dicom[0])).contributions
+    words = " ".join(told.split())
+    for name, value, mean, adds in parts.iloc[:-1].itertuples(index=False, name=None):
+        assert (
+            f"{adds:+.3f} {value:.4g} {mean:.4g} {name} {' '.join(CATALOGUE[name].formula.split())}" in words
+        )

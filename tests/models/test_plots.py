@@ -5,9 +5,11 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from overread.errors import InvalidInputError
-from overread.models import reader_importance_figure
+from overread.models import SoftMILPath, reader_importance_figure
+from overread.plots import empty_figure
 
 
 @pytest.fixture
@@ -48,3 +50,41 @@ def test_it_can_be_written(importance):
 def test_no_reader_is_an_error(importance):
     with pytest.raises(InvalidInputError, match="no reader"):
         reader_importance_figure(importance.iloc[:0])
+
+
+@pytest.fixture(scope="module")
+def path():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.normal(size=(120, 6)), columns=[f"f{i}" for i in range(6)])
+    y = 1 / (1 + np.exp(-(2 * X["f0"] - X["f3"]) * 4))
+    return SoftMILPath(n_lambdas=8).fit(X * [1, 1, 1, 100, 1, 1], y.to_numpy())
+
+
+def test_a_path_draws_its_coefficients_per_standard_deviation(path):
+    axes = path.plot(chosen=5, n_named=2)
+    curves = {tuple(line.get_ydata()) for line in axes.get_lines() if len(line.get_xdata()) == 8}
+    expected = path.coefs_ * path.scale_
+    assert curves == {tuple(column) for column in expected.T if column.any()}
+    left, right = axes.get_xlim()
+    assert left > path.lambdas_[0] > path.lambdas_[-1] > right
+    named = {text.get_text() for text in axes.texts}
+    assert {"f0", "f3"} <= named
+    (told,) = (text.get_text() for text in axes.get_legend().get_texts())
+    assert told == f"chosen: {path.lambdas_[5]:.3g}, {path.n_features_[5]} features"
+    marked = [line for line in axes.get_lines() if line.get_label() == told]
+    assert marked[0].get_xdata()[0] == path.lambdas_[5]
+
+
+def test_a_path_with_no_penalty_at_all_and_axes_of_the_caller(path):
+    axes = empty_figure(3, 3).subplots()
+    again = SoftMILPath([0.5, 0.1, 0.0]).fit([[0.0], [3.0], [0.1], [-0.2]], [0.25, 0.9, 0.1, 0.2])
+    assert again.plot(axes) is axes
+    assert np.isfinite(axes.get_xlim()).all()
+    with pytest.raises(NotFittedError):
+        SoftMILPath().plot()
+
+
+def test_a_fitted_path_tells_what_it_is_in_a_line(path):
+    assert repr(SoftMILPath(n_lambdas=4)) == "SoftMILPath(n_lambdas=4)"
+    assert repr(path).startswith("SoftMILPath(8 penalties ")
+    assert f"to {path.n_features_.max()} of 6 features)" in repr(path)

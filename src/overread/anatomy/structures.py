@@ -8,6 +8,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.one_line import print_as_one_line
+
 __all__ = ["Anatomy", "Map", "Mask", "Quality"]
 
 Map = NDArray[np.float32]
@@ -22,6 +24,7 @@ class Quality(StrEnum):
     FALLBACK = "fallback"
 
 
+@print_as_one_line("quality", "left_lung")
 @dataclass(frozen=True, eq=False)
 class Anatomy:
     """Masks and maps on the grid of one radiograph, each with a quality.

@@ -34,6 +34,7 @@ from overread.bags.validation import (
     same_table,
 )
 from overread.errors import InputTypeError, InvalidInputError
+from overread.one_line import brief, facts_as_html
 
 __all__ = ["Bags"]
 
@@ -375,6 +376,10 @@ class Bags:
             f"Bags({len(self)} bags, {self.n_instances} instances, {self.n_features} features, {self.dtype}, "
             f"largest bag {self.sizes.max(initial=0)}{', carrying ' * bool(carried)}{', '.join(carried)})"
         )
+
+    def _repr_html_(self) -> str:
+        facts = ("n_instances", "n_features", "dtype", *CARRIED)
+        return facts_as_html(f"Bags, {len(self)}", {name: brief(getattr(self, name)) for name in facts})
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise InputTypeError(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from overread.bags.instances import InstanceMatrix, read_instances, take_rows
 from overread.bags.validation import refuse_repeated, require_columns
 from overread.errors import InvalidInputError, TableError
+from overread.one_line import print_as_one_line
 
 __all__ = ["KEYS", "CandidateFeatures", "FeatureRows", "read_features"]
 
@@ -33,6 +34,7 @@ class FeatureRows(Protocol):
         ...
 
 
+@print_as_one_line()
 @dataclass(frozen=True, eq=False)
 class CandidateFeatures:
     """A table of features, read: its rows are checked and can be found. Make one with :func:`read_features`.

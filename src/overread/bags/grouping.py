@@ -20,11 +20,13 @@ from overread.bags.ids import object_array
 from overread.bags.image_facts import find_patients, weigh_readings
 from overread.bags.validation import offsets_of_sizes, refuse_repeated, require_columns
 from overread.errors import InvalidInputError, TableError
+from overread.one_line import print_as_one_line
 from overread.truth import HIT, HitRule, candidate_hits
 
 __all__ = ["Grouping", "group_candidates", "make_bags"]
 
 
+@print_as_one_line()
 @dataclass(frozen=True, eq=False)
 class Grouping:
     """Candidates, the GTs, and which of them hit each other. Make one with :func:`group_candidates`.

@@ -18,10 +18,12 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from overread.errors import InputTypeError, InvalidInputError
+from overread.one_line import print_as_one_line
 
 __all__ = ["SoftLabels", "read_labels"]
 
 
+@print_as_one_line()
 @dataclass(frozen=True)
 class SoftLabels:
     """Labels as probabilities of the positive class.

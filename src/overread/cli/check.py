@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from overread.cli.conventions import fold_cells
 from overread.errors import LeakageError, TableError
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def show_file(console: Console, file: str, problems: list[Problem]) -> None:
         kind = f"[{COLOURS[problem.severity]}]{problem.severity}[/]"
         row = "" if problem.row is None else str(problem.row)
         table.add_row(kind, row, *map(escape, (problem.column or "", problem.message, problem.remedy)))
-    console.print(table)
+    console.print(fold_cells(table))
     if len(problems) > SHOWN_PER_FILE:
         console.print(f"... and {len(problems) - SHOWN_PER_FILE:,} more in this file; --json lists them all")
     console.print()

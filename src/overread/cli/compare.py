@@ -104,15 +104,14 @@ def _report_comparison(
     """Differences at the FP targets and of the whole curve, and what they say."""
     from dataclasses import asdict
 
-    from rich.console import Console
-
     from overread.cli.froc import summarize
     from overread.froc.comparison import compare as compare_points
     from overread.froc.merit import compare_figures, verdict, whole_curve_figures
+    from overread.progress import ProgressBar, begin_work
 
     first, second = (evaluation.matching(model) for model in evaluation.models)
     replicates = {"n_bootstrap": n_bootstrap, "n_permutations": n_permutations, "seed": seed}
-    with Console(stderr=True).status("resampling patients"):
+    with ProgressBar(), begin_work("resampling patients", None):
         points = compare_points(first, second, fp_targets=fp, **replicates).table(level)
         figures = (
             compare_figures(first, second, whole_curve_figures(first), **replicates, level=level)

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING
 from overread.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from overread.study.detector import Detector
 
 __all__ = [
     "WITH_BAD_IMAGES",
     "check_seed",
+    "fold_cells",
     "open_detector",
     "print_plain",
     "print_warnings",
@@ -61,6 +64,13 @@ def print_plain(text: str, *, style: str | None = None, stderr: bool = False) ->
 
     console = Console(stderr=stderr)
     console.print(text, style=style, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+
+def fold_cells(table: Table) -> Table:
+    """Return the table, with cells that go on in the next line where the terminal is narrow: nothing is left out."""
+    for column in table.columns:
+        column.overflow = "fold"
+    return table
 
 
 @contextmanager

@@ -69,6 +69,8 @@ def demo(
     open_page
         Open the report in a browser.
     """
+    import time
+
     from overread import simulate
     from overread.cli.conventions import WITH_BAD_IMAGES, check_seed, print_plain
     from overread.cli.run import print_results
@@ -76,15 +78,14 @@ def demo(
     from overread.simulate import CaseLaw, NoduleLaw
     from overread.study import read_results
     from overread.study.workers.executors import count_processors
+    from overread.words import duration
 
-    seed = check_seed(seed)
+    started, seed = time.monotonic(), check_seed(seed)
     # Many and clear nodules, so that so few images teach the models something.
     law = CaseLaw(nodules=NoduleLaw(counts=(0.2, 0.2, 0.3, 0.3), conspicuity=(1.2, 4.0)), distractors=0.6)
     workers = count_processors()
     report = run_simulated(
-        lambda progress: simulate.cohort(
-            output, n_images=n_images, law=law, seed=seed, format="png", workers=workers, progress=progress
-        ),
+        lambda: simulate.cohort(output, n_images=n_images, law=law, seed=seed, format="png", workers=workers),
         SETTINGS.format(seed=seed),
         workers=workers,
     )
@@ -92,6 +93,7 @@ def demo(
     page = report.folder / "report.html"
     image = next(iter(sorted((output / "images").iterdir())))
     print_plain(NEXT.format(report=page, study=output, run=report.folder, image=f"{image} --mm-per-px 0.7"))
+    print_plain(f"The demo took {duration(time.monotonic() - started)}.")
     if open_page:
         import webbrowser
 

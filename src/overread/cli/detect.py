@@ -68,6 +68,7 @@ def detect(
     """
     from overread.cli.structured_reports import refuse_other_than_dicom, write_reports
     from overread.plots import save_figure
+    from overread.progress import ProgressBar
     from overread.report.overlay import detections_figure
 
     model = open_detector(detector)
@@ -82,12 +83,13 @@ def detect(
     make_folder(out)
     summary = Summary(model.name, point, table)
     tables, reports = [], []
-    for found in detect_each(model, files, fp, summary, with_report=sr):
-        tables.append(found.candidates if all_candidates else found.candidates[found.candidates["shown"]])
-        if found.report is not None:
-            reports.append(found.report)
-        if overlay:
-            save_figure(detections_figure(found.radiograph, found.candidates), pictures[found.path])
+    with ProgressBar():
+        for found in detect_each(model, files, fp, summary, with_report=sr):
+            tables.append(found.candidates if all_candidates else found.candidates[found.candidates["shown"]])
+            if found.report is not None:
+                reports.append(found.report)
+            if overlay:
+                save_figure(detections_figure(found.radiograph, found.candidates), pictures[found.path])
     if not tables:
         print_bad(summary.bad)
         raise ImageError("not one image could be used; nothing was written")
@@ -124,8 +126,9 @@ def detect_each(
     """Run the detector on one image after the other; those that cannot be used are noted and left out."""
     from overread.cli.structured_reports import ImageReport
     from overread.images import read_image
+    from overread.progress import count_steps
 
-    for file, image_id in zip(show_progress(files), image_ids(files), strict=True):
+    for file, image_id in zip(count_steps("detecting: images", files), image_ids(files), strict=True):
         try:
             radiograph = read_image(file.path, mm_per_px=file.mm_per_px, grid_mm=model.grid_mm)
             candidates = model.detect(radiograph)
@@ -167,14 +170,6 @@ def image_ids(files: Sequence[ImageFile]) -> list[str]:
     """Id of each image as its folder names it; the path where two would be the same."""
     counts = Counter(file.image_id for file in files)
     return [file.image_id if counts[file.image_id] == 1 else str(file.path) for file in files]
-
-
-def show_progress(files: Sequence[ImageFile]) -> Iterator[ImageFile]:
-    """Go through the files with a bar on the terminal's error stream."""
-    from rich.console import Console
-    from rich.progress import track
-
-    yield from track(files, "detecting", console=Console(stderr=True), disable=len(files) < 3)
 
 
 def name_pictures(paths: Sequence[Path], out: Path) -> dict[Path, Path]:

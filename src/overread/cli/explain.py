@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["explain"]
 
+# Columns before the names of the features.
+INDENT = 32
+
 
 def explain(
     detector: Path,
@@ -65,28 +68,35 @@ def explain(
 
 
 def print_contributions(candidate: pd.Series[Any], parts: pd.DataFrame, top: int) -> None:
-    """Print the largest contributions as a table, and what the others add together."""
+    """Print the largest contributions, each over its formula, and what the others add together."""
     from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Column, Table
 
+    from overread.cli.conventions import print_plain
     from overread.features import CATALOGUE
 
-    console = Console(highlight=False)
-    console.print(
-        f"{candidate['candidate_id']}: score {candidate['score']:.3f}, probability {candidate['probability']:.3f}, "
-        f"at x {candidate['x_mm']:.1f} mm, y {candidate['y_mm']:.1f} mm, radius {candidate['radius_mm']:.1f} mm",
-        markup=False,
+    width = Console().width
+    print_plain(
+        f"{candidate['candidate_id']}: score {candidate['score']:.3f}, probability {candidate['probability']:.3f}\n"
+        f"at x {candidate['x_mm']:.1f} mm, y {candidate['y_mm']:.1f} mm, radius {candidate['radius_mm']:.1f} mm\n"
     )
-    table = Table(Column("feature", no_wrap=True), "value", "mean", "adds", "what it is")
-    for name, value, mean, adds in parts.iloc[:-1].head(top).itertuples(index=False, name=None):
-        table.add_row(name, f"{value:.4g}", f"{mean:.4g}", f"{adds:+.3f}", escape(CATALOGUE[name].formula))
-    constant = parts.iloc[-1]
-    table.add_row(str(constant["feature"]), "", "", f"{constant['contribution']:+.3f}", "")
-    console.print(table)
-    hidden = parts.iloc[top:-1]
+    shown, constant, hidden = parts.iloc[:-1].head(top), parts.iloc[-1], parts.iloc[top:-1]
+    print_plain(f"{'adds':>8} {'value':>10} {'mean':>10}  feature, and what it is")
+    for name, value, mean, adds in shown.itertuples(index=False, name=None):
+        print_plain(f"{adds:>+8.3f} {value:>10.4g} {mean:>10.4g}  {name}")
+        print_plain(indent_text(CATALOGUE[name].formula, width))
+    print_plain(f"{constant['contribution']:>+8.3f} {'':>10} {'':>10}  {constant['feature']}")
     if len(hidden):
         rest = float(hidden["contribution"].sum())
-        console.print(
-            f"{len(hidden)} more features add {rest:+.3f}; all of them: --json, or --top {len(parts)}"
+        print_plain(
+            f"{rest:>+8.3f} {'':>10} {'':>10}  {len(hidden)} more features (all: --json, or --top {len(parts)})"
         )
+
+
+def indent_text(text: str, width: int) -> str:
+    """Break a text into lines under the names of the features; none is cut, and no word is broken."""
+    from textwrap import fill
+
+    left = " " * INDENT
+    return fill(
+        text, max(width, INDENT + 20), initial_indent=left, subsequent_indent=left, break_long_words=False
+    )

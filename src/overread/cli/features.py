@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from overread.cli.conventions import fold_cells
 from overread.cli.image_tables import ImageTableOptions, write_image_table
 from overread.errors import InvalidInputError
 
@@ -91,7 +92,7 @@ def explain(name: str, *, json: Annotated[bool, Parameter(negative=())] = False)
     for what in ("name", "kind", "family", "unit", "formula", "reference"):
         table.add_row(what, getattr(feature, what))
     console = Console(highlight=False, markup=False)
-    console.print(table)
+    console.print(fold_cells(table))
     console.print(NOTATION)
 
 
@@ -167,7 +168,7 @@ def print_families() -> None:
     table.add_section()
     table.add_row("all", "", str(len(CATALOGUE)), "")
     console = Console(highlight=False)
-    console.print(table)
+    console.print(fold_cells(table))
     console.print("overread features --family NAME, --search WORDS or --json lists features;")
     console.print("overread features explain NAME gives a feature's formula and reference.")
 
@@ -182,5 +183,5 @@ def print_features(found: Sequence[Feature]) -> None:
     for feature in found:
         table.add_row(Text(feature.name), feature.unit, Text(feature.formula))
     console = Console(highlight=False)
-    console.print(table)
+    console.print(fold_cells(table))
     console.print(f"{len(found)} features")

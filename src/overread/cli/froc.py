@@ -102,13 +102,13 @@ def _report_models(
     n_shifts: int,
 ) -> dict[str, Any]:
     """Everything that is known of each model, as plain records."""
-    from rich.console import Console
+    from overread.progress import ProgressBar, begin_work
 
     first = next(iter(matchings.values()))
     report: dict[str, Any] = summarize(evaluation, first) | {"level": level, "models": []}
-    with Console(stderr=True).status("resampling patients"):
-        for model in evaluation.models:
-            matching = matchings[model.name]
+    for model in evaluation.models:
+        matching = matchings[model.name]
+        with ProgressBar(), begin_work(model.name, None):
             report["models"].append(
                 {"name": model.name, "n_reached": int(matching.gt_reached.sum())}
                 | {"points": _point_records(matching, fp, n_bootstrap, level, seed)}

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from overread.cli.conventions import fold_cells
 from overread.words import difference_with_limits, percent, percent_with_limits
 
 __all__ = ["print_comparison", "print_froc", "print_locked"]
@@ -59,7 +60,7 @@ def _print_points(console: Console, report: dict[str, Any], model: dict[str, Any
     by_chance = [point["chance_gt_sensitivity"] for point in chance["points"]] if chance else None
     table = _points_table(escape(model["name"]), model["points"], by_chance)
     table.caption, table.caption_justify = _caption(report, model), "left"
-    console.print(table)
+    console.print(fold_cells(table))
     for figure in model["figures_of_merit"]:
         limits = (
             "no interval"
@@ -89,7 +90,7 @@ def _points_table(title: str, points: list[dict[str, Any]], by_chance: list[floa
             percent(point["gt_sensitivity_reached"]["estimate"]),
         ]
         table.add_row(*cells, *([percent(by_chance[i])] if by_chance else []))
-    return table
+    return fold_cells(table)
 
 
 def _caption(report: dict[str, Any], model: dict[str, Any]) -> str:
@@ -144,7 +145,7 @@ def print_locked(report: dict[str, Any]) -> None:
         _limits(point["gt_sensitivity"]),
         _limits(point["image_sensitivity"]),
     )
-    console.print(table)
+    console.print(fold_cells(table))
 
 
 def print_comparison(report: dict[str, Any]) -> None:
@@ -174,7 +175,7 @@ def print_comparison(report: dict[str, Any]) -> None:
     for row in report["figures_of_merit"]:
         cells = ["all", row["figure"], f"{row['first']:.3f}", f"{row['second']:.3f}"]
         table.add_row(*cells, _difference(row, scale=1, digits=3), _p_text(row["p_permutation"]))
-    console.print(table)
+    console.print(fold_cells(table))
     for sentence in report["verdict"]:
         console.print(escape(sentence), highlight=False)
 

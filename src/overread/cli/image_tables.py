@@ -84,7 +84,7 @@ def write_image_table(
     columns
         Type of each column beside image_id: a table without rows has them too.
     title
-        Of the progress bar.
+        What is done, for who waits.
     """
     from overread.tables.table_files import write_table
 
@@ -98,23 +98,21 @@ def _collect(
     images: Sequence[ImageFile], work: Callable[[ImageFile, Radiograph], pd.DataFrame], title: str
 ) -> tuple[list[pd.DataFrame], dict[str, str]]:
     """Rows image by image, and what was wrong with the images that have none."""
-    from rich.console import Console
-    from rich.progress import track
-
     from overread.images import read_image
+    from overread.progress import ProgressBar, count_steps
 
     frames: list[pd.DataFrame] = []
     problems: dict[str, str] = {}
-    console = Console(stderr=True)
-    for image in track(images, title, console=console, transient=True, disable=not console.is_terminal):
-        try:
-            frame = work(image, read_image(image.path, mm_per_px=image.mm_per_px))
-        except InvalidInputError as error:
-            problems[image.image_id] = str(error)
-            print(f"overread: skipped {image.image_id}: {error}", file=sys.stderr)
-            continue
-        frame.insert(0, "image_id", image.image_id)
-        frames.append(frame)
+    with ProgressBar():
+        for image in count_steps(f"{title}: images", images):
+            try:
+                frame = work(image, read_image(image.path, mm_per_px=image.mm_per_px))
+            except InvalidInputError as error:
+                problems[image.image_id] = str(error)
+                print(f"overread: skipped {image.image_id}: {error}", file=sys.stderr)
+                continue
+            frame.insert(0, "image_id", image.image_id)
+            frames.append(frame)
     return frames, problems
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from overread.cli.conventions import fold_cells
 from overread.errors import UsageError
 from overread.marks import FORMATS, MarkSet, combine, read_marks, write_folder
 from overread.marks.importing import Option, keep_labels
@@ -140,21 +141,16 @@ def parse_reader(text: str) -> Source:
 
 
 def read_all(sources: list[Source], format_: str, options: dict[str, Any]) -> list[MarkSet]:
-    """Read every file, with a bar on the terminal where there are several."""
-    from rich.console import Console
-    from rich.progress import track
+    """Read every file, and show how many are read."""
+    from overread.progress import ProgressBar, count_steps
 
-    bar = track(
-        sources,
-        description="reading",
-        console=Console(stderr=True),
-        transient=True,
-        disable=len(sources) == 1,
-    )
-    return [
-        read_marks(source.file, format_, **(options | ({"reader": source.reader} if source.reader else {})))
-        for source in bar
-    ]
+    with ProgressBar():
+        return [
+            read_marks(
+                source.file, format_, **(options | ({"reader": source.reader} if source.reader else {}))
+            )
+            for source in count_steps("reading: files", sources)
+        ]
 
 
 def select_labels(found: MarkSet, labels: list[str]) -> MarkSet:
@@ -189,6 +185,6 @@ def report(found: MarkSet, written: list[Path], *, json: bool) -> None:
     for name, count in counts.items():
         table.add_row(name.replace("_", " "), f"{count:,}")
     console = Console()
-    console.print(table)
+    console.print(fold_cells(table))
     for path in written:
         console.print(f"wrote {path}", soft_wrap=True, highlight=False, markup=False)

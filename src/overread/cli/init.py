@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -51,15 +52,11 @@ def init(
         Print what was made as JSON.
     """
     from overread.cli.image_folder import parse_spacing
-    from overread.images.files import image_files
+    from overread.progress import ProgressBar
     from overread.study.init_study import make_study
-    from overread.study.progress import ProgressBar, SilentProgress
 
     given = parse_spacing(mm_per_px)
-    n_files = len(image_files(folder)) if folder.is_dir() else 0
-    watcher = SilentProgress() if json or not n_files else ProgressBar()
-    watcher.begin("images", n_files)
-    try:
+    with nullcontext() if json else ProgressBar():
         made = make_study(
             folder,
             mm_per_px=given,
@@ -67,10 +64,7 @@ def init(
             patients=patients,
             patient_pattern=patient_pattern,
             overwrite=overwrite,
-            advance=watcher.advance,
         )
-    finally:
-        watcher.end()
     if json:
         print_json(made)
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from overread.cli.conventions import fold_cells
 from overread.errors import DataWarning, ImageError, InvalidInputError, UsageError
 from overread.truth.options import LabelOptions, MergeOptions
 
@@ -210,12 +211,12 @@ def print_tables(report: dict[str, int], truth: pd.DataFrame, written: list[Path
     table = Table("what", "number")
     for name, value in report.items():
         table.add_row(WORDS.get(name, name.replace("_", " ")), f"{value:,}")
-    console.print(table)
+    console.print(fold_cells(table))
     counts = Table(
         "readers", "objects", "mean probability", title="Objects by the number of readers who marked them"
     )
     for n_readers, rows in truth.groupby("n_readers"):
         counts.add_row(str(n_readers), f"{len(rows):,}", f"{rows['probability'].mean():.3g}")
-    console.print(counts)
+    console.print(fold_cells(counts))
     for path in written:
         console.print(f"Wrote {path}", highlight=False, markup=False, soft_wrap=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from overread.cli.conventions import fold_cells
 from overread.truth.options import MergeOptions
 
 if TYPE_CHECKING:
@@ -117,4 +118,4 @@ def rich_table(frame: pd.DataFrame, title: str) -> Any:
     for row in frame.itertuples(index=False):
         cells = zip(frame.columns, row, strict=True)
         table.add_row(*(escape(format(value, FIGURES.get(name, ""))) for name, value in cells))
-    return table
+    return fold_cells(table)

@@ -70,13 +70,12 @@ def reproduce(
     workers
         Processes; as many as there are processors if not given.
     """
-    from rich.console import Console
-
     from overread import simulate
     from overread.cli.conventions import WITH_BAD_IMAGES, print_plain
     from overread.cli.run import print_results
     from overread.cli.simulated_run import run_simulated
     from overread.files.atomic import write_atomically
+    from overread.progress import ProgressBar, begin_work
     from overread.reproduce.page import normalization_rows, reproduction_page
     from overread.study import read_results
     from overread.study.run_reader import open_run
@@ -93,22 +92,21 @@ def reproduce(
     n_workers = count_processors() if workers is None else workers
     how: dict[str, Any] = {"format": "png", "workers": n_workers}
 
-    def make(progress: Any) -> Path:
+    def make() -> Path:
         if backgrounds is None and images is None:
-            return simulate.benchmark(BENCHMARK, output, progress=progress, **how)
+            return simulate.benchmark(BENCHMARK, output, **how)
         return simulate.cohort(
             output,
             n_images=images or N_IMAGES,
             backgrounds=backgrounds,
             images_csv=images_csv,
-            progress=progress,
             **how,
         )
 
     report = run_simulated(make, SETTINGS, workers=n_workers)
     print_results(report, read_results(report.folder / "results.json"))
     run = open_run(report.folder)
-    with Console().status("lambda under each normalization"):
+    with ProgressBar(), begin_work("lambda under each normalization", None):
         page = reproduction_page(run, normalization_rows(run))
     target = write_atomically(output / "reproduction.md", page.encode())
     print_plain(f"Beside the paper: {target}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from overread.cli.conventions import WITH_BAD_IMAGES, check_seed, print_plain
+from overread.cli.conventions import WITH_BAD_IMAGES, check_seed, fold_cells, print_plain
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -54,20 +55,17 @@ def run(
     json
         Print all results as JSON.
     """
+    from overread.progress import ProgressBar
     from overread.study import read_results, run_study
-    from overread.study.progress import ProgressBar, SilentProgress
 
     given = {"executor": executor, "workers": workers, "scheduler": scheduler}
     execution: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     if scheduler is not None:
         execution.setdefault("executor", "dask")
-    report = run_study(
-        study,
-        name=name,
-        seed=None if seed is None else check_seed(seed),
-        execution=execution,
-        watcher=SilentProgress() if quiet or json else ProgressBar(),
-    )
+    with nullcontext() if quiet or json else ProgressBar():
+        report = run_study(
+            study, name=name, seed=None if seed is None else check_seed(seed), execution=execution
+        )
     if json:
         print((report.folder / "results.json").read_text(encoding="utf-8"), end="")
     else:
@@ -101,7 +99,7 @@ def counts_table(results: StudyResults) -> Table:
     for part in results.study.splits:
         cells = (part.n_images, part.n_patients, part.n_golden, part.n_golden_reached, part.n_candidates)
         table.add_row(part.name, *(f"{number:,}" for number in cells))
-    return table
+    return fold_cells(table)
 
 
 def sensitivity_table(results: StudyResults) -> Table:
@@ -127,7 +125,7 @@ def sensitivity_table(results: StudyResults) -> Table:
             named = ("", "") if row else (model.title, str(model.n_features))
             table.add_row(*named, f"{target:g}", f"{induced['estimate']:.2f}", format_percent(found))
         table.add_section()
-    return table
+    return fold_cells(table)
 
 
 def format_percent(row: dict[Any, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from overread.cli.conventions import fold_cells
 from overread.errors import UsageError
 
 __all__ = ["simulate"]
@@ -58,7 +59,7 @@ def simulate(
     """
     from overread import simulate as simulation
     from overread.cli.conventions import check_seed
-    from overread.cli.simulated_run import simulation_progress
+    from overread.progress import ProgressBar
 
     if workers < 1 or readers < 1 or (n_images is not None and n_images < 1):
         raise UsageError("--workers, --readers and --n-images are whole numbers from 1")
@@ -67,8 +68,8 @@ def simulate(
             "a frozen --benchmark has its own images, readers, grid and seed: leave those options out"
         )
     where: dict[str, Any] = {"backgrounds": backgrounds, "images_csv": images_csv}
-    with simulation_progress() as progress:
-        how: dict[str, Any] = {"format": format, "workers": workers, "progress": progress}
+    how: dict[str, Any] = {"format": format, "workers": workers}
+    with ProgressBar():
         if benchmark is not None:
             simulation.benchmark(benchmark, out, **where, **how)
         else:
@@ -94,7 +95,7 @@ def report(out: Path, benchmark: str | None, *, json: bool) -> None:
     table = Table("what", "number")
     for name, value in counts.items():
         table.add_row(name.replace("_", " "), f"{value:,}")
-    console.print(table)
+    console.print(fold_cells(table))
     console.print(f"Wrote {out}. Next: overread run {out}", highlight=False)
 
 

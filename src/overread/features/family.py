@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.features.context import Context
+from overread.one_line import print_as_one_line
 
 __all__ = [
     "EPSILON",
@@ -62,6 +63,7 @@ class Feature:
     reference: str
 
 
+@print_as_one_line()
 @dataclass(frozen=True)
 class Family:
     """Features that are computed together.

@@ -26,6 +26,8 @@ from overread.froc.curve import (
 from overread.froc.defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc.intervals import percentile_interval, rate_interval, score_interval
 from overread.froc.matching import Matching
+from overread.one_line import print_as_one_line
+from overread.progress import count_steps
 
 __all__ = [
     "CHUNK_DRAWS",
@@ -48,6 +50,7 @@ Ints = NDArray[np.int64]
 CHUNK_DRAWS = 1_000_000
 
 
+@print_as_one_line()
 @dataclass(frozen=True, slots=True, eq=False)
 class Bootstrap:
     """Replicates of FP per image and the four sensitivities.
@@ -160,8 +163,9 @@ def patient_counts(
         raise InvalidInputError(f"n_bootstrap={n_bootstrap}: need at least 1")
     generator = np.random.default_rng(seed)
     rows = max(1, CHUNK_DRAWS // n_patients)
-    for start in range(0, n_bootstrap, rows):
-        size = (min(rows, n_bootstrap - start), n_patients)
+    sizes = [min(rows, n_bootstrap - start) for start in range(0, n_bootstrap, rows)]
+    for n_rows in count_steps("bootstraps", sizes, n_bootstrap, steps=int):
+        size = (n_rows, n_patients)
         # A patient drawn more than 255 times does not happen: with 256 patients its chance is below 1e-500.
         counts = np.zeros(size, dtype=np.uint8)
         count_draws(generator.integers(0, n_patients, size=size, dtype=np.uint32), counts)

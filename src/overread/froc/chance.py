@@ -21,10 +21,13 @@ from overread.froc.defaults import CHANCE_SHIFTS, FP_TARGETS
 from overread.froc.inputs import candidate_scores, check_image_ids, image_codes
 from overread.froc.matching import Matching, match
 from overread.froc.operating import operating_points
+from overread.one_line import print_as_one_line
+from overread.progress import count_steps
 
 __all__ = ["ChanceLevel", "chance_level"]
 
 
+@print_as_one_line("reached", "chance_reached", "n_shifts", "exact", "points")
 @dataclass(frozen=True, slots=True, eq=False)
 class ChanceLevel:
     """Sensitivities beside those of candidates that were moved to other images.
@@ -93,7 +96,7 @@ def chance_level(
 
     found = np.zeros((len(points), 2))
     reached = 0.0
-    for shift in shifts:
+    for shift in count_steps("shifts of the candidates", shifts):
         hosts = image_ids[order[(place[codes] - shift) % len(order)]]
         moved = match(candidates.assign(image_id=hosts), truth, images, scores=values, counting=counting)
         found += _sensitivities(moved, points["threshold"])

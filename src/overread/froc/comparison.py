@@ -26,6 +26,8 @@ from overread.froc.defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc.intervals import ROUNDING, StandardInterval, standard_interval
 from overread.froc.matching import Matching
 from overread.marks.ellipse import ELLIPSE_COLUMNS
+from overread.one_line import print_as_one_line
+from overread.progress import count_steps
 
 __all__ = ["Comparison", "FrocPlaces", "PairedPlaces", "check_same_cases", "compare"]
 
@@ -34,6 +36,7 @@ Floats = NDArray[np.float64]
 TRUTH_COLUMNS = ("image_id", "truth_id", *ELLIPSE_COLUMNS)
 
 
+@print_as_one_line()
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
     """Second model minus first, at each FP target.
@@ -185,8 +188,8 @@ def _permute(
     generator = np.random.default_rng(seed)
     counts = np.empty((n_permutations, len(targets), 2), dtype=np.int64)
     rows = max(1, CHUNK_DRAWS // first.n_patients)
-    for start in range(0, n_permutations, rows):
-        block = counts[start : start + rows]
+    blocks = [counts[start : start + rows] for start in range(0, n_permutations, rows)]
+    for block in count_steps("permutations", blocks, n_permutations, steps=len):
         swaps = generator.integers(0, 2, size=(len(block), first.n_patients), dtype=np.uint8)
         if events.permute(swaps, targets[order], block) and events.shortened:
             events = PairedPlaces.of(first, second, None)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from overread.errors import InvalidInputError
 from overread.froc.defaults import FP_TARGETS
 from overread.froc.matching import Matching
+from overread.one_line import print_as_one_line
 
 __all__ = [
     "MEASURES",
@@ -32,6 +33,7 @@ MEASURES = ("gt_sensitivity", "image_sensitivity", "gt_sensitivity_reached", "im
 """Sensitivity of GTs and of images, over all targets and over those that some candidate reaches."""
 
 
+@print_as_one_line("n_images", "n_gts", "n_gts_reached", "n_positive_images", "thresholds")
 @dataclass(frozen=True, slots=True, eq=False)
 class FrocCurve:
     """Operating points in the order of falling thresholds; the first accepts nothing.

@@ -35,6 +35,7 @@ from overread.froc.curve import check_targets
 from overread.froc.defaults import LAMBDA_FP_TARGETS, N_BOOTSTRAP
 from overread.froc.intervals import ROUNDING
 from overread.froc.matching import Matching
+from overread.one_line import print_as_one_line
 
 __all__ = ["LambdaChoice", "LambdaRule", "Path", "PathModels", "ScoredSplit", "choose_lambda"]
 
@@ -50,6 +51,7 @@ class Path(Protocol):
     n_features_: Any
 
 
+@print_as_one_line("lam", "normalization", "n_features", "position", "intersects", "table")
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LambdaChoice:
     """The chosen model and why.
@@ -85,6 +87,7 @@ class LambdaChoice:
     disjoint_share: float
 
 
+@print_as_one_line()
 @dataclass(frozen=True, slots=True, eq=False)
 class PathModels:
     """The models to choose from: lambda, number of features and normalization of each column of scores.
@@ -132,6 +135,7 @@ class PathModels:
         return pd.DataFrame({"lam": self.lambdas, "normalization": names, "n_features": self.n_features})
 
 
+@print_as_one_line()
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredSplit:
     """One set of images under every model.

@@ -21,6 +21,7 @@ from overread.froc.bootstraps import bootstrap
 from overread.froc.defaults import LEVEL, N_BOOTSTRAP
 from overread.froc.matching import Matching
 from overread.froc.operating import operating_points
+from overread.one_line import print_as_one_line
 
 __all__ = ["LockedEvaluation", "LockedOperatingPoint", "lock_operating_point"]
 
@@ -28,6 +29,7 @@ SCHEMA = "overread.locked-operating-point/2"
 SEAL = Seal({"schema": SCHEMA}, digest_key="checksum", payload_key=None, indent=2)
 
 
+@print_as_one_line("model", "threshold", "fp_target", "fp_per_image", "n_images", "n_gts")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedOperatingPoint:
     """What was fixed before the test.
@@ -137,6 +139,7 @@ class LockedOperatingPoint:
                 )
 
 
+@print_as_one_line("threshold", "locked_at", "evaluated_at", "intervals")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LockedEvaluation:
     """Test figures at a locked threshold, with the checksum of the lock that they cite.

@@ -30,6 +30,7 @@ from overread.froc.inputs import (
     patient_codes,
 )
 from overread.froc.suppression import find_strongest
+from overread.one_line import print_as_one_line
 from overread.truth import candidate_hits
 
 __all__ = ["Geometry", "HashedMembers", "Matching", "match"]
@@ -96,6 +97,7 @@ class HashedMembers:
     patients: tuple[str, ...]
 
 
+@print_as_one_line("n_images", "n_patients", "n_gts", "fp_scores", "candidate_scores", "counting")
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Matching:
     """One model's scores on one set of images, reduced to what FROC analysis needs.

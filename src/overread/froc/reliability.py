@@ -25,6 +25,7 @@ from overread.froc.bootstraps import patient_counts
 from overread.froc.defaults import LEVEL, N_BOOTSTRAP
 from overread.froc.intervals import percentile_interval
 from overread.froc.merit.figures_of_merit import patient_groups
+from overread.one_line import print_as_one_line
 
 __all__ = ["Calibration", "Interval", "ReliabilityCurve", "calibration", "reliability_curve"]
 
@@ -57,6 +58,7 @@ class ReliabilityCurve:
     n_bags: NDArray[np.intp]
 
 
+@print_as_one_line("slope", "intercept", "n_bags", "n_patients", "level")
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
     """Everything about the calibration of one model on one set of bags.

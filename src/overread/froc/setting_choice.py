@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -25,9 +26,14 @@ from overread.froc.bootstraps import (
     replicate_sensitivities,
     stack_blocks,
 )
+from overread.froc.choice_plots import plot_settings
 from overread.froc.curve import check_targets
 from overread.froc.defaults import CHOICE_FP_TARGETS, N_CHOICE_BOOTSTRAP
 from overread.froc.matching import Matching
+from overread.one_line import print_as_one_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["SettingChoice", "choose_setting"]
 
@@ -35,6 +41,7 @@ Floats = NDArray[np.float64]
 ROUNDING = 1e-9
 
 
+@print_as_one_line("position", "best", "fp_targets", "n_standard_errors", "table")
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SettingChoice:
     """The chosen setting and why.
@@ -57,6 +64,10 @@ class SettingChoice:
     fp_targets: tuple[float, ...]
     n_standard_errors: float
     table: pd.DataFrame
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Draw the sensitivity of every setting over its number of features, the chosen one marked."""
+        return plot_settings(self.table, self.position, self.best, axes)
 
 
 def choose_setting(

@@ -19,6 +19,7 @@ from overread.froc.curve import check_targets
 from overread.froc.defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
 from overread.froc.matching import Matching
 from overread.froc.operating import operating_points
+from overread.one_line import print_as_one_line
 from overread.words import percent
 
 __all__ = [
@@ -72,6 +73,7 @@ class ModelPerformance:
     n_features: int | None = None
 
 
+@print_as_one_line("models", "level", "rule")
 @dataclass(frozen=True, slots=True)
 class PerformanceTable:
     """The whole table; ``rule`` and ``counting`` say what a hit is and how hits were counted."""

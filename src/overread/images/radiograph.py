@@ -8,6 +8,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.one_line import print_as_one_line
+
 __all__ = ["GRID_MM", "Radiograph", "SpacingSource"]
 
 GRID_MM = 0.7
@@ -22,6 +24,7 @@ class SpacingSource(StrEnum):
     GIVEN = "given"
 
 
+@print_as_one_line("pixels", "mm_per_px", "spacing_source", "source_shape")
 @dataclass(frozen=True, eq=False)
 class Radiograph:
     """Pixels on an isotropic grid, ready to be measured.

@@ -11,6 +11,7 @@ import pandas as pd
 
 from overread.errors import TableError
 from overread.files.atomic import no_folder
+from overread.one_line import print_as_one_line
 from overread.tables.problems import Problem, raise_for_errors, raise_or_warn
 from overread.tables.schemas import SCHEMAS
 from overread.tables.table_files import read_table, scan_table, write_table
@@ -37,6 +38,7 @@ NO_READINGS = (
 )
 
 
+@print_as_one_line()
 @dataclass(frozen=True)
 class MarkSet:
     """Marks, the readings they come from, and the images that were read.

@@ -1,21 +1,25 @@
-"""The paper's Figure 5: the weights of the readers in the mixture.
+"""The paper's Figure 5, the weights of the readers in the mixture; and the coefficients along a path of penalties.
 
-The function returns a `matplotlib.figure.Figure`; save it with `savefig`.
+matplotlib is imported where a figure is drawn.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from overread.errors import InvalidInputError
+from overread.plots import empty_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["reader_importance_figure"]
+    from overread.models.soft_path import SoftMILPath
+
+__all__ = ["plot_path", "reader_importance_figure"]
 
 BAR, INTERVAL, GREY = "#0072B2", "#000000", "#595959"
 
@@ -66,3 +70,74 @@ def reader_importance_figure(importance: pd.DataFrame, *, confidence: float = 0.
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(axis="y", color="#E5E5E5", linewidth=0.6, zorder=0)
     return figure
+
+
+def plot_path(
+    path: SoftMILPath, axes: Axes | None = None, *, chosen: int | None = None, n_named: int = 6
+) -> Axes:
+    """Draw the coefficients of a fitted path over its penalties, strongest penalty to the left.
+
+    Parameters
+    ----------
+    path
+        Fitted. Coefficients are drawn per standard deviation of their feature.
+    axes
+        Where to draw; a new figure if not given.
+    chosen
+        Position of the penalty to mark with a line.
+    n_named
+        Features to name at the right end, those with the largest coefficients.
+    """
+    axes = empty_figure(7.0, 4.2).subplots() if axes is None else axes
+    weights = path.coefs_ * path.scale_
+    used = np.flatnonzero(weights.any(axis=0))
+    # A penalty of 0 has no place on a scale of logarithms.
+    positive = path.lambdas_[path.lambdas_ > 0]
+    lambdas = np.maximum(path.lambdas_, positive.min(initial=1.0) / 2)
+    axes.plot(lambdas, weights[:, used], color=BAR, linewidth=1.0, alpha=0.6)
+    axes.set_xscale("log")
+    axes.set_xlim(lambdas.max() * 1.05, lambdas.min() / 1.05)
+    axes.axhline(0, color=GREY, linewidth=0.8)
+    axes.set(xlabel="penalty", ylabel="coefficient per standard deviation")
+    if chosen is not None:
+        told = f"chosen: {path.lambdas_[chosen]:.3g}, {path.n_features_[chosen]} features"
+        axes.axvline(lambdas[chosen], color=INTERVAL, linestyle="--", linewidth=1.2, label=told)
+        axes.legend(loc="best", frameon=False, fontsize=9)
+    _name_ends(axes, path, weights, used[np.argsort(-np.abs(weights[-1, used]))][:n_named], lambdas[-1])
+    _count_above(axes, lambdas, path.n_features_)
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def _name_ends(axes: Axes, path: SoftMILPath, weights: Any, named: Any, end: float) -> None:
+    """Write names beside the ends of some curves, apart enough to be read."""
+    names = getattr(path, "feature_names_in_", None)
+    low, high = axes.get_ylim()
+    gap, last = 0.055 * (high - low), -np.inf
+    for column in sorted(named, key=lambda one: weights[-1, one]):
+        last = max(weights[-1, column], last + gap)
+        axes.annotate(
+            str(column) if names is None else str(names[column]),
+            (end, weights[-1, column]),
+            xytext=(1.02, last),
+            textcoords=axes.get_yaxis_transform(),
+            fontsize=8,
+            va="center",
+            arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.5},
+        )
+
+
+def _count_above(axes: Axes, lambdas: Any, n_features: Any) -> None:
+    """Write the number of features of some penalties over the axes."""
+    shown = np.unique(np.linspace(0, len(lambdas) - 1, min(len(lambdas), 7)).round().astype(int))
+    for place in shown:
+        axes.annotate(
+            str(n_features[place]),
+            (lambdas[place], 1.01),
+            xycoords=("data", "axes fraction"),
+            ha="center",
+            va="bottom",
+            fontsize=8,
+            color=GREY,
+        )
+    axes.set_title("features:", loc="left", fontsize=8, color=GREY, pad=14)

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from overread.bags import Bags
 from overread.bags.splitting import group_codes
 from overread.models.rvm import RVMMIL
+from overread.progress import count_steps
 
 __all__ = ["bootstrap_weights"]
 
@@ -34,7 +35,7 @@ def bootstrap_weights(network: RVMMIL, scores: Bags, target: Floats, n_draws: in
     n_groups = int(group.max()) + 1
     bare = scores.with_labels(None)
     weights = np.empty((n_draws, scores.n_features))
-    for draw in range(n_draws):
+    for draw in count_steps("bootstraps of readers", range(n_draws)):
         counts = _usable_draw(random, group, n_groups, target)
         chosen = np.flatnonzero(counts)
         fitted = clone(network).fit(bare[chosen], target[chosen], sample_weight=counts[chosen])

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from overread.one_line import print_as_one_line
+
 __all__ = ["FitReport"]
 
 
+@print_as_one_line("lam", "n_features", "objective", "converged", "kkt_residual", "n_iter")
 @dataclass(frozen=True)
 class FitReport:
     """Certificate of one fit.

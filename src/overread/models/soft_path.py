@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +30,16 @@ from overread.models.loss.pooling import PoolingName, pool
 from overread.models.loss.weights import NormalizationName
 from overread.models.penalties.penalty import Penalty
 from overread.models.persistence import SavedModel
+from overread.models.plots import plot_path
 from overread.models.prediction import bags_to_score, linear_scores, read_bags
 from overread.models.preparation import check_number, effort_of, prepare_for
 from overread.models.report import FitReport
 from overread.models.soft import SoftMILLogisticRegression
 from overread.models.solver.path import lambda_grid
+from overread.progress import count_steps
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["MIN_RATIO", "PathProgress", "SoftMILPath"]
 
@@ -171,7 +176,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         self.classes_ = problem.labels.classes
         coefs, intercepts, reports = [], [], []
         with single_threaded_blas():
-            for index, lam in enumerate(self.lambdas_):
+            for index, lam in enumerate(count_steps("penalties", self.lambdas_)):
                 solution = solver.solve(lam * problem.lam_unit, tol=effort.tol, max_iter=effort.max_iter)
                 coefficients, intercept = problem.design.to_user(solution.w, solution.b)
                 coefs.append(coefficients)
@@ -227,6 +232,36 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         check_is_fitted(self)
         instances = read_bags(self, X, None, reset=False).instances
         return linear_scores(instances, self.coefs_.T, self.intercepts_)
+
+    def plot(self, axes: Axes | None = None, *, chosen: int | None = None, n_named: int = 6) -> Axes:
+        """Draw the coefficients along the path.
+
+        Parameters
+        ----------
+        axes
+            Where to draw; a new figure if not given.
+        chosen
+            Position of the penalty to mark, such as that of a `SettingChoice`.
+        n_named
+            Features to name, those with the largest coefficients in the end.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Its ``figure`` can be saved.
+        """
+        check_is_fitted(self)
+        return plot_path(self, axes, chosen=chosen, n_named=n_named)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Tell what was fitted; before that, the parameters as scikit-learn does."""
+        if not hasattr(self, "coefs_"):
+            return str(super().__repr__(N_CHAR_MAX))
+        counts, lambdas = self.n_features_, self.lambdas_
+        return (
+            f"SoftMILPath({len(lambdas)} penalties {lambdas[0]:.3g} to {lambdas[-1]:.3g}, "
+            f"{counts.min()} to {counts.max()} of {self.coefs_.shape[1]} features)"
+        )
 
     def model(self, index: int) -> SoftMILLogisticRegression:
         """Return the fitted model of one penalty."""

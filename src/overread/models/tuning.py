@@ -22,6 +22,8 @@ from sklearn.base import clone
 
 from overread.bags import Bags, soft_kl_scorer
 from overread.errors import InvalidInputError
+from overread.one_line import print_as_one_line
+from overread.progress import count_steps
 
 __all__ = ["Tuning", "count_features", "tune"]
 
@@ -30,6 +32,7 @@ Model = TypeVar("Model")
 RULES = ("validation", "in_sample")
 
 
+@print_as_one_line("position", "rule", "model", "table")
 @dataclass(frozen=True)
 class Tuning(Generic[Model]):
     """What was chosen and why.
@@ -93,7 +96,7 @@ def tune(
     fit, score = fit or _fit_bags, score or _soft_kl
     fitted_on, judged_on = (training, validation) if rule == "validation" else (merged, merged)
     rows = []
-    for setting in settings:
+    for setting in count_steps("settings", settings):
         model = clone(setting)
         fit(model, fitted_on)
         inside = float(score(model, fitted_on))

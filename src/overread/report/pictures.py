@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from overread.images import Radiograph
 from overread.marks.ellipse import ELLIPSE_COLUMNS, Ellipse
+from overread.one_line import print_as_one_line
 from overread.report.results import Gallery, StudyResults
 
 __all__ = ["Crop", "Picture", "Pictures", "cut_crop", "cut_pictures"]
@@ -71,6 +72,7 @@ class Picture:
         return np.asarray(Image.open(BytesIO(b64decode(self.png))))
 
 
+@print_as_one_line()
 @dataclass(frozen=True)
 class Pictures:
     """Everything on the page that was cut from images; what could not be opened is left out.

@@ -24,6 +24,7 @@ from overread.froc import (
     SettingChoice,
 )
 from overread.froc.merit.comparison import FigureEstimate
+from overread.one_line import print_as_one_line
 from overread.truth import ReaderStatistics
 
 __all__ = [
@@ -337,6 +338,7 @@ class Gallery:
     false_positives: pd.DataFrame
 
 
+@print_as_one_line("supported", "seed", "n_bootstrap", "level", "fp_targets", "models")
 @dataclass(frozen=True, eq=False)
 class StudyResults:
     """Everything that a run found.

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.errors import InvalidInputError
+from overread.one_line import print_as_one_line
 from overread.simulate.readers import ReaderModel, SeenObject, draw_readings, marks_of_image, panel
 
 __all__ = ["CandidateCohort", "candidate_cohort"]
@@ -27,6 +28,7 @@ CANDIDATES_ELSEWHERE = 15
 NOISE_FACTORS = 6
 
 
+@print_as_one_line()
 @dataclass(frozen=True)
 class CandidateCohort:
     """Tables of a study (see the docs on tables), and the lesions that are really there."""

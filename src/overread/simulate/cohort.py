@@ -11,7 +11,7 @@ from overread.simulate.benchmarks.frozen import BENCHMARKS
 from overread.simulate.cases import CaseLaw
 from overread.simulate.reader_fit import law_for_readers
 from overread.simulate.recipes import FileRecipe, FrozenPhantomRecipe, NihRecipe, PhantomRecipe, Recipe
-from overread.simulate.study_folder import Format, Progress, write_study
+from overread.simulate.study_folder import Format, write_study
 
 __all__ = ["benchmark", "cohort"]
 
@@ -28,7 +28,6 @@ def cohort(
     format: Format = "dicom",
     grid_mm: float = GRID_MM,
     workers: int = 1,
-    progress: Progress | None = None,
 ) -> Path:
     """Write a cohort with known nodules and simulated readers as a study folder.
 
@@ -51,8 +50,8 @@ def cohort(
         ``"dicom"``, or ``"png"`` with 16 bits.
     grid_mm
         Side of a pixel.
-    workers, progress
-        Processes, and what to call with (images done, images).
+    workers
+        Processes.
 
     Raises
     ------
@@ -70,7 +69,7 @@ def cohort(
     else:
         files = tuple(background_files(backgrounds, images_csv))
         recipe = FileRecipe(files, n_images, drawn_by, seed, grid_mm)
-    return write_study(recipe, folder, format=format, workers=workers, progress=progress)
+    return write_study(recipe, folder, format=format, workers=workers)
 
 
 def benchmark(
@@ -81,7 +80,6 @@ def benchmark(
     images_csv: str | Path | None = None,
     format: Format = "png",
     workers: int = 1,
-    progress: Progress | None = None,
 ) -> Path:
     """Write a frozen benchmark as a study folder.
 
@@ -89,13 +87,13 @@ def benchmark(
     ----------
     name
         ``"nih-240x3"``, which needs its backgrounds, or ``"phantom-1978"``.
-    folder, format, workers, progress
+    folder, format, workers
         As in `cohort`.
     backgrounds, images_csv
         Folder of the NIH's images, and the table with their spacing and patients.
     """
     recipe = benchmark_recipe(name, backgrounds, images_csv)
-    return write_study(recipe, folder, format=format, workers=workers, progress=progress)
+    return write_study(recipe, folder, format=format, workers=workers)
 
 
 def benchmark_recipe(name: str, backgrounds: str | Path | None, images_csv: str | Path | None) -> Recipe:

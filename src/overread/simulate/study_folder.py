@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ from overread.files.journal import Journal
 from overread.files.lock import folder_lock
 from overread.files.study_layout import SIMULATION_FILE
 from overread.images import write_dicom, write_png16
+from overread.progress import count_steps
 from overread.simulate.folder_tables import write_tables
 from overread.simulate.recipes import MadeImage, Recipe
 
-__all__ = ["Format", "Progress", "write_study"]
+__all__ = ["Format", "write_study"]
 
-Progress = Callable[[int, int], None]
 Format = Literal["dicom", "png"]
 JOURNAL = "known/journal.jsonl"
 # Images under way for each worker: enough that none waits, few enough that memory does not grow with the cohort.
@@ -55,7 +55,6 @@ def write_study(
     *,
     format: Format = "dicom",
     workers: int = 1,
-    progress: Progress | None = None,
 ) -> Path:
     """Write all images, tables and what is known of them.
 
@@ -69,8 +68,6 @@ def write_study(
         Files of the images.
     workers
         Processes; the result does not depend on it.
-    progress
-        Called with (images done, images).
 
     Raises
     ------
@@ -89,10 +86,9 @@ def write_study(
         n_kept, length = count_good_lines(target, journal, recipe.n_images)
         with journal.open(kept=length):
             job = Job(recipe, target, format)
-            for number, line in enumerate(make_lines(job, n_kept, workers), start=n_kept + 1):
+            lines = make_lines(job, n_kept, workers)
+            for line in count_steps("simulating: images", lines, recipe.n_images - n_kept):
                 journal.append(line)
-                if progress is not None:
-                    progress(number, recipe.n_images)
         write_tables(target, journal)
     return target
 

@@ -34,6 +34,7 @@ from overread.images import Radiograph
 from overread.images.radiograph import GRID_MM
 from overread.models.persistence import from_document, to_document
 from overread.models.prediction import BagClassifier, LinearBagClassifier
+from overread.one_line import print_as_one_line
 from overread.study.models import MODELS
 from overread.study.pipeline import OwnPipeline, measure_image
 from overread.study.score_map import ScoreMap
@@ -71,6 +72,7 @@ class Explanation:
     contributions: pd.DataFrame
 
 
+@print_as_one_line("name", "finder", "limit", "grid_mm", "operating_points", "trained_on")
 @dataclass(frozen=True, eq=False)
 class Detector:
     """A fitted model with everything that is needed to run it on a new image.

@@ -10,6 +10,7 @@ import pandas as pd
 
 from overread.errors import OverreadError
 from overread.files.digests import FileDigests, digest_of_bytes, digest_of_value
+from overread.progress import begin_work
 from overread.study.pipeline import ImageTask, Pipeline
 from overread.study.store.manifest import Entry, Manifest, shard_file
 from overread.study.store.run_folder import RunFolder
@@ -100,7 +101,6 @@ def work_on_images(
     jobs: Sequence[ImageJob],
     executor: Executor,
     *,
-    advance: Callable[[int], None] = lambda n: None,
     say: Callable[[str], None] = lambda text: None,
 ) -> WorkedImages:
     """Bring the shards up to date.
@@ -116,16 +116,13 @@ def work_on_images(
         All images.
     executor
         Who does the work.
-    advance
-        Called with the number of images just finished, done before or now.
     say
         Called with lines for the log.
     """
     manifest = Manifest(folder)
     by_id = {job.task.image_id: job for job in jobs}
     todo = [job for job in jobs if not is_done(manifest, job)]
-    advance(len(jobs) - len(todo))
-    with manifest:
+    with manifest, begin_work("images", len(todo)) as advance:
         tasks = []
         for job in todo:
             if job.fault is None:

@@ -10,7 +10,7 @@ import hashlib
 import re
 import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -27,6 +27,7 @@ from overread.images.files import image_files, without_ending
 from overread.images.spacing import AGREEMENT
 from overread.marks.file_names import names_of
 from overread.marks.mark_set import find_table
+from overread.progress import count_steps
 from overread.study.template import settings_template
 from overread.tables.table_files import read_table, write_table
 
@@ -87,7 +88,6 @@ def make_study(
     patients: Patients = "hashed",
     patient_pattern: str | None = None,
     overwrite: bool = False,
-    advance: Callable[[int], None] = lambda n: None,
 ) -> MadeStudy:
     """Write ``images.csv`` and a commented ``study.toml`` for a folder of images.
 
@@ -110,8 +110,6 @@ def make_study(
         becomes a salted hash too, unless ``patients`` is "raw".
     overwrite
         Whether an images table and settings that are there may be replaced.
-    advance
-        Called with the number of files just read.
     """
     if not folder.is_dir():
         raise UsageError(no_folder(folder))
@@ -120,7 +118,7 @@ def make_study(
     files = image_files(folder)
     if not files:
         raise InvalidInputError(f"{folder}: no DICOM, PNG, TIFF or JPEG files in it or in its folders")
-    found, unreadable = look_at(files, folder, mm_per_px, advance)
+    found, unreadable = look_at(files, folder, mm_per_px)
     if known is None or overwrite:
         unreadable = {image.path: image.problem for image in found if image.mm_per_px is None} | unreadable
         found = [image for image in found if image.mm_per_px is not None]
@@ -166,12 +164,11 @@ def look_at(
     files: Sequence[Path],
     folder: Path,
     mm_per_px: float | tuple[float, float] | None,
-    advance: Callable[[int], None],
 ) -> tuple[list[FoundImage], dict[str, str]]:
     """Read every file once: what can be used, and why the others cannot."""
     found, unreadable = [], {}
     given = (mm_per_px, mm_per_px) if isinstance(mm_per_px, float | int) else mm_per_px
-    for path in files:
+    for path in count_steps("images", files):
         relative = path.relative_to(folder).as_posix()
         try:
             source = read_source(path)
@@ -182,7 +179,6 @@ def look_at(
             found.append(FoundImage(relative, spacing, (rows, columns), *patient_of(path), problem))
         except ImageError as error:
             unreadable[relative] = str(error).removeprefix(f"{path}: ")
-        advance(1)
     return found, unreadable
 
 

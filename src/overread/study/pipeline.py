@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pandas as pd
 
 from overread.errors import InvalidInputError
+from overread.one_line import print_as_one_line
 
 if TYPE_CHECKING:
     from overread.anatomy import Anatomy
@@ -37,6 +38,7 @@ __all__ = [
 OWN_FACTORY = "overread.study.pipeline:image_pipeline"
 
 
+@print_as_one_line()
 @dataclass(frozen=True)
 class ImageTask:
     """One image to work on.
@@ -59,6 +61,7 @@ class ImageTask:
     candidates: pd.DataFrame | None = field(default=None, compare=False)
 
 
+@print_as_one_line()
 @dataclass(frozen=True, eq=False)
 class ImageWork:
     """What a pipeline makes of an image.

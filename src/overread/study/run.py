@@ -6,7 +6,7 @@ import platform
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,20 +19,26 @@ from overread.errors import UsageError
 from overread.files.digests import digest_of_value
 from overread.files.lock import run_lock
 from overread.models.fitting import single_threaded_blas
+from overread.one_line import print_as_one_line
+from overread.progress import begin_work, say
+from overread.study.forecast import Forecast
 from overread.study.inputs import StudyInputs, read_inputs
 from overread.study.pipeline import PipelineSpec
-from overread.study.progress import SilentProgress, Watcher
 from overread.study.run_log import RunLog
 from overread.study.settings import Execution, Settings, read_settings
 from overread.study.stages.images import Workshop
 from overread.study.stages.plan import list_views, plan_stages
-from overread.study.stages.stage import Source, Stage, Workspace
+from overread.study.stages.stage import Inputs, Source, Stage, Workspace
+from overread.study.store.manifest import Manifest
 from overread.study.store.run_folder import RunFolder, json_bytes
 from overread.study.workers.dask_cluster import DaskExecutor
 from overread.study.workers.executors import Executor, ProcessExecutor, SerialExecutor, count_processors
 from overread.study.workers.isolation import WorkLimits
+from overread.words import duration
 
 __all__ = ["RunReport", "run_study"]
+
+GUESS = "a guess before the first image is done, from the rates of the demo"
 
 LIBRARIES = (
     "numpy",
@@ -46,6 +52,7 @@ LIBRARIES = (
 )
 
 
+@print_as_one_line("folder", "n_images", "n_quarantined", "done", "skipped")
 @dataclass(frozen=True)
 class RunReport:
     """How a run ended.
@@ -74,7 +81,6 @@ def run_study(
     seed: int | None = None,
     execution: Mapping[str, Any] | None = None,
     pipeline: PipelineSpec | None = None,
-    watcher: Watcher | None = None,
 ) -> RunReport:
     """Run a study from its folder; what an earlier run finished and what still holds is not done again.
 
@@ -90,15 +96,12 @@ def run_study(
         In place of keys of ``[execution]``: executor, workers, scheduler, batch.
     pipeline
         In place of the package's own work on an image; such a run makes no detector.
-    watcher
-        Shows progress.
 
     Raises
     ------
     OverreadError
         Of the kinds in `overread.errors`; what was finished before stays finished.
     """
-    watcher = watcher or SilentProgress()
     settings = read_settings(study / "study.toml", seed=seed)
     if execution:
         settings = settings.model_copy(update={"execution": merge_execution(settings.execution, execution)})
@@ -107,14 +110,14 @@ def run_study(
     with run_lock(folder.root), RunLog(folder.path("run.log")) as log:
         folder.clean()
         log.write(f"run begins: overread {__version__}, seed {settings.seed}")
+        started = time.monotonic()
         try:
-            report = Runner(study, settings, folder, log, watcher, pipeline).run()
+            report = Runner(study, settings, folder, log, pipeline).run()
         except BaseException as error:
             # Only the kind: the text of an error may quote the user's tables.
             log.write(f"run ends early: {type(error).__name__}")
             raise
-        finally:
-            watcher.end()
+        say(f"the run took {duration(time.monotonic() - started)}")
         log.write(f"run ends: {report.n_quarantined} of {report.n_images} images quarantined")
     return report
 
@@ -138,16 +141,18 @@ def check_name(name: str) -> str:
 class Runner:
     """Does the stages in order, with log, progress and warnings around each."""
 
+    _announced = False
+    _forecast: Forecast
+
     def __init__(
         self,
         study: Path,
         settings: Settings,
         folder: RunFolder,
         log: RunLog,
-        watcher: Watcher,
         pipeline: PipelineSpec | None,
     ) -> None:
-        self._settings, self._folder, self._log, self._watcher = settings, folder, log, watcher
+        self._settings, self._folder, self._log = settings, folder, log
         self._started = datetime.now(UTC)
         self._spec = pipeline or PipelineSpec.own(settings)
         self._inputs: StudyInputs = self._tell_warnings("inputs", lambda: read_inputs(study, settings))
@@ -157,12 +162,14 @@ class Runner:
         """Do all stages."""
         inputs, settings, folder = self._inputs, self._settings, self._folder
         folder.write("settings.json", json_bytes(plain_settings(settings)))
-        workshop = Workshop(folder, self._spec, self._make_executor, self._watcher.advance, self._say)
+        workshop = Workshop(folder, self._spec, self._make_executor, self._say)
         sources = inputs.sources() | {"pipeline": self._pipeline_source()}
         workspace = Workspace(folder, settings, sources, list_views(inputs, settings, folder))
         with single_threaded_blas():
-            for stage in plan_stages(inputs, settings, workshop):
-                self._do(stage, workspace)
+            stages = plan_stages(inputs, settings, workshop)
+            self._forecast = self._make_forecast([stage.name for stage in stages])
+            for number, stage in enumerate(stages, start=1):
+                self._do(stage, workspace, f"{number} of {len(stages)}")
         self._write_provenance()
         return RunReport(
             folder.root,
@@ -178,22 +185,49 @@ class Runner:
         key = [self._spec.plain(), pipeline.candidate_version, pipeline.feature_version]
         return Source(digest_of_value(key), lambda: pipeline)
 
-    def _do(self, stage: Stage, workspace: Workspace) -> None:
-        self._watcher.begin(stage.name.replace("_", " "), len(self._inputs.images) if stage.resumes else None)
+    def _make_forecast(self, stages: list[str]) -> Forecast:
+        settings, n_images = self._settings, len(self._inputs.images)
+        known = Manifest(self._folder).entries
+        return Forecast(
+            stages,
+            settings.models.wanted,
+            n_images=sum(image_id not in known for image_id in self._inputs.images["image_id"]),
+            n_candidates=n_images * settings.candidates.limit,
+            workers=1
+            if settings.execution.executor == "serial"
+            else settings.execution.workers or count_processors(),
+        )
+
+    def _do(self, stage: Stage, workspace: Workspace, number: str) -> None:
+        left = duration(self._forecast.left(stage.name))
         started = time.monotonic()
-        try:
-            done = self._tell_warnings(stage.name, lambda: workspace.run(stage))
-        finally:
-            self._watcher.end()
+        with begin_work(f"{stage.name.replace('_', ' ')} (stage {number}, about {left} to the end)", None):
+            done = self._tell_warnings(stage.name, lambda: workspace.run(self._announce(stage, left)))
         self._log.timed(stage.name, started)
+        if done:
+            self._forecast.learn(stage.name, self._log.seconds[stage.name])
         (self._report.done if done else self._report.skipped).append(stage.name)
         self._log.write(
             f"{stage.name}: {'done' if done else 'still valid'} ({self._log.seconds[stage.name]} s)"
         )
 
+    def _announce(self, stage: Stage, left: str) -> Stage:
+        """Return the stage so that the first one with work to do says how long the run will take, about."""
+
+        def make(inputs: Inputs) -> Mapping[str, Any]:
+            if not self._announced:
+                self._announced = True
+                say(
+                    f"about {left} for {len(self._inputs.images):,} images and models {', '.join(wanted)}: {GUESS}"
+                )
+            return stage.make(inputs)
+
+        wanted = self._settings.models.wanted
+        return replace(stage, make=make)
+
     def _say(self, text: str) -> None:
         self._log.write(text)
-        self._watcher.say(text)
+        say(text)
 
     def _make_executor(self) -> Executor:
         execution, limits = self._settings.execution, self._settings.limits
@@ -212,7 +246,7 @@ class Runner:
             warnings.simplefilter("always", UserWarning)
             result = work()
         for warning in {str(one.message): one for one in caught}.values():
-            self._watcher.say(f"warning: {name}: {warning.message}")
+            say(f"warning: {name}: {warning.message}")
             if name != "inputs":  # these quote the user's tables, with the readers' own ids
                 self._log.write(f"warning: {name}: {warning.message}")
         return result

@@ -39,6 +39,9 @@ class Run:
         self.root = root
         self.study = root.parent.parent
 
+    def __repr__(self) -> str:
+        return f"Run({str(self.root)!r})"
+
     @cached_property
     def results(self) -> StudyResults:
         """Every number of the run."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, triu
 
 from overread.marks.ellipse import ELLIPSE_COLUMNS, normalized_ellipses
+from overread.one_line import print_as_one_line
 from overread.tables.validation import validate_study
 from overread.truth.merging import merge_objects
 from overread.truth.options import MergeOptions
@@ -21,6 +22,7 @@ IntArray = NDArray[np.int64]
 __all__ = ["ReaderStatistics", "reader_statistics"]
 
 
+@print_as_one_line()
 @dataclass(frozen=True)
 class ReaderStatistics:
     """Statistics of the readers of a study.

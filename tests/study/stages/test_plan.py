@@ -25,9 +25,7 @@ from study_trees import copied
 def names(chain: Chain, settings: Settings, *, own: bool = False, **brought: object) -> list[str]:
     inputs = replace(chain.inputs, **brought)
     pipeline = PipelineSpec() if own else spec()
-    workshop = Workshop(
-        chain.folder, pipeline, lambda: SerialExecutor(pipeline), lambda n: None, lambda text: None
-    )
+    workshop = Workshop(chain.folder, pipeline, lambda: SerialExecutor(pipeline), lambda text: None)
     return [stage.name for stage in plan_stages(inputs, settings, workshop)]
 
 

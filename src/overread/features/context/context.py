@@ -28,6 +28,7 @@ from overread.features.context.rays import (
 )
 from overread.features.context.trend import Trend, fit_trend, ring_around
 from overread.images import Radiograph
+from overread.one_line import print_as_one_line
 
 __all__ = ["Context"]
 
@@ -35,6 +36,7 @@ __all__ = ["Context"]
 OUTLINE_STEP = 1.0 / 30.0
 
 
+@print_as_one_line()
 @dataclass(frozen=True, eq=False)
 class Context:
     """A batch of candidates on one radiograph, with all that a family may look at.

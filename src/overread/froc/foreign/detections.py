@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from overread.errors import FormatError, InvalidInputError, TableError
 from overread.froc.foreign.detection_files import Box, BoxFile, BoxMode, JsonFormat, read_box_file
+from overread.one_line import print_as_one_line
 from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
 from overread.tables.table_files import TableScan, duplicated_rows, scan_csv, scan_parquet
@@ -59,6 +60,7 @@ NOT_SCORES = {
 }
 
 
+@print_as_one_line()
 @dataclass(frozen=True, slots=True, eq=False)
 class Detections:
     """Detections as tables.
@@ -91,6 +93,7 @@ class Detections:
         return "x_mm" in self.candidates.columns
 
 
+@print_as_one_line()
 @dataclass(frozen=True, slots=True, eq=False)
 class ForeignTruth:
     """Ground truth as a table with the representative ellipse, and the images where the file lists them.

@@ -20,6 +20,7 @@ from overread.froc.merit.figures_of_merit import (
     figure_of_merit,
     resample_figures,
 )
+from overread.one_line import print_as_one_line
 
 __all__ = [
     "FigureComparison",
@@ -35,6 +36,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 
+@print_as_one_line()
 @dataclass(frozen=True, slots=True)
 class FigureEstimate:
     """One figure of merit with its interval over resampled patients; NaN where one patient has all targets."""
@@ -46,6 +48,7 @@ class FigureEstimate:
     level: float
 
 
+@print_as_one_line()
 @dataclass(frozen=True, slots=True)
 class FigureComparison:
     """Second model minus first; interval and ``p_bootstrap`` from the paired bootstrap's standard deviation."""

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from overread.errors import InvalidInputError
+from overread.one_line import print_as_one_line
 
 __all__ = [
     "AfrocCurve",
@@ -48,6 +49,7 @@ IndexArray = NDArray[np.intp]
 WEIGHT_SUM_TOLERANCE = 1e-6
 
 
+@print_as_one_line()
 @dataclass(frozen=True, slots=True, eq=False)
 class CaseRatings:
     """What one reader (or one model) said of every case.
@@ -112,6 +114,7 @@ class CaseRatings:
         return checked
 
 
+@print_as_one_line("figure", "thresholds")
 @dataclass(frozen=True, slots=True, eq=False)
 class AfrocCurve:
     """The curve whose trapezoid area is the figure of merit.

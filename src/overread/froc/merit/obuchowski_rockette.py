@@ -31,6 +31,7 @@ from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from overread.errors import InvalidInputError
 from overread.froc.defaults import LEVEL
+from overread.one_line import print_as_one_line
 
 __all__ = [
     "Difference",
@@ -84,6 +85,7 @@ class ModalityMean:
     upper: float
 
 
+@print_as_one_line("figure", "random", "modalities", "readers", "p_value", "n_cases")
 @dataclass(frozen=True, slots=True, eq=False)
 class ReaderStudy:
     """Result of a reader study.

@@ -31,12 +31,14 @@ from overread.froc.defaults import LEVEL, N_BOOTSTRAP
 from overread.froc.intervals import ROUNDING, proportion_interval
 from overread.froc.matching import Matching
 from overread.froc.merit.planning import independent_lesions
+from overread.one_line import print_as_one_line
 
 __all__ = ["DifferencePilot", "SensitivityPilot", "StudySize", "pilot_difference", "pilot_sensitivity"]
 
 PLANNED_MEASURES = MEASURES[:2]
 
 
+@print_as_one_line()
 @dataclass(frozen=True, slots=True)
 class StudySize:
     """Patients, images and GTs to find (golden objects) of a study; without patients each image is one."""
@@ -66,6 +68,7 @@ class StudySize:
         return 1.0
 
 
+@print_as_one_line()
 @dataclass(frozen=True, slots=True)
 class SensitivityPilot:
     """One model's sensitivity at an operating point of a finished study.
@@ -124,6 +127,7 @@ class SensitivityPilot:
         return min(max(0.5, self.lower), self.upper)
 
 
+@print_as_one_line()
 @dataclass(frozen=True, slots=True)
 class DifferencePilot:
     """Difference of two models' sensitivities at one FP target, in a finished study.

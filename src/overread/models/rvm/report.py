@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from overread.one_line import print_as_one_line
+
 __all__ = ["RVMReport"]
 
 
+@print_as_one_line("n_features", "converged", "n_rounds", "n_pruned")
 @dataclass(frozen=True)
 class RVMReport:
     """What the rounds of evidence maximization reached, and what they cost.

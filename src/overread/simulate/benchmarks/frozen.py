@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from overread.errors import UsageError
 from overread.images import pixel_fingerprint, read_source
 from overread.images.source import SourceImage
+from overread.one_line import print_as_one_line
 
 __all__ = [
     "BENCHMARKS",
@@ -43,6 +44,7 @@ BLOCKS = 3
 ROUNDING_LEVELS = 0.5
 
 
+@print_as_one_line("name", "images", "nodules", "readings", "marks")
 @dataclass(frozen=True, eq=False)
 class FrozenCohort:
     """Tables of a frozen cohort, as they are in the package.

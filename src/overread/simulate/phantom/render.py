@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.errors import UsageError
+from overread.one_line import print_as_one_line
 from overread.simulate.phantom.cage import make_cage
 from overread.simulate.phantom.canvas import SOFT_ABSORPTION
 from overread.simulate.phantom.distractors import Distractors, draw_distractors
@@ -102,6 +103,7 @@ def _line_integral(
     return SOFT_ABSORPTION * np.maximum(tissue - air, 0) * inside + bone * inside + distractors
 
 
+@print_as_one_line("pixels", "mm_per_px", "seed", "distractors")
 @dataclass(frozen=True, eq=False)
 class Phantom:
     """A chest radiograph with its anatomy.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from overread.models.prediction import linear_scores
 from overread.models.tuning import count_features
+from overread.progress import count_steps
 from overread.study.cohort import Features, Split
 from overread.study.sections import Section
 
@@ -95,7 +96,7 @@ class StudyModel(ABC):
     def try_settings(self, grid: Sequence[Mapping[str, Any]], fold: Fold, settings: Any) -> Trial:
         """Fit every setting to the rest of a fold, and score what is held out."""
         columns, counts = [], []
-        for parameters in grid:
+        for parameters in count_steps("settings", grid):
             model = self.prepare_for_folds(self.build(parameters, settings))
             self.fit(model, fold.rest)
             columns.append(self.score(model, fold.held_out.features))

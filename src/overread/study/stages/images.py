@@ -46,8 +46,6 @@ class Workshop:
         What is done with an image.
     make_executor
         Makes who does it.
-    advance
-        Called with the number of images just finished.
     say
         Called with lines for log and screen.
     """
@@ -55,7 +53,6 @@ class Workshop:
     folder: RunFolder
     pipeline: PipelineSpec
     make_executor: Callable[[], Executor]
-    advance: Callable[[int], None]
     say: Callable[[str], None]
 
 
@@ -106,7 +103,7 @@ def make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
     refuse_shared_pixels(inputs["tables/images.parquet"], content)
     executor = workshop.make_executor()
     try:
-        worked = work_on_images(folder, jobs, executor, advance=workshop.advance, say=workshop.say)
+        worked = work_on_images(folder, jobs, executor, say=workshop.say)
     finally:
         executor.close()
     if not any(entry.sha256 for entry in worked.manifest.entries.values()):
