@@ -34,7 +34,7 @@ def test_words_hold_no_formula_and_are_short() -> None:
         ),
         (
             "glcm_contrast.wavelet2_hl.d2.mean",
-            "how much neighbours differ, in middle, upright detail, 2 points apart",
+            "how much neighbours differ, in middle, vertical detail, 2 points apart",
         ),
         ("lbp.r1_p8.pattern9", "share of points in irregular surroundings at 1 point"),
         (

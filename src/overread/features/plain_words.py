@@ -205,7 +205,7 @@ CONTRASTS = {
     "strength": "how distinct spots are",
 }
 COARSENESS = {"1": "fine", "2": "middle", "3": "coarse"}
-STROKES = {"hl": "upright", "lh": "level", "hh": "slanting"}
+STROKES = {"hl": "vertical", "lh": "horizontal", "hh": "diagonal"}
 ZONES = {"core": "in the middle", "margin": "at the border", "surround": "around it"}
 ARCS = {"a1": "just outside the border", "a2": "a little further out", "a3": "far out"}
 

@@ -27,6 +27,7 @@ from overread.images.files import image_files, without_ending
 from overread.images.spacing import AGREEMENT
 from overread.marks.file_names import names_of
 from overread.marks.mark_set import find_table
+from overread.study.found_files import write_found_files
 from overread.study.template import settings_template
 from overread.tables.table_files import read_table, write_table
 
@@ -36,6 +37,7 @@ Patients = Literal["hashed", "raw", "none"]
 
 SPACING = ("mm_per_px_x", "mm_per_px_y")
 SALT_FILE = ".patient_salt"
+UNLISTED = "the images table that was there does not list it"
 
 
 @dataclass(frozen=True)
@@ -137,13 +139,15 @@ def make_study(
         images = with_files(read_table(known, "images"), found, known)
         target = known
     images = with_patients(images, found, patients, pattern, salt)
-    written = [write_table(images, target)]
+    unlisted = sorted({image.path for image in found} - set(images["path"]))
+    left_out = unreadable | dict.fromkeys(unlisted, UNLISTED)
+    # The images table last: whoever finds it finds what was left out, too.
+    written = [write_found_files(folder, images["path"], left_out), write_table(images, target)]
     settings = folder / "study.toml"
     if overwrite or not settings.exists():
         written.append(write_atomically(settings, settings_template().encode()))
     told = images["patient_id"] if "patient_id" in images else pd.Series(dtype="str")
     n_patients = int(told[told != ""].nunique())
-    unlisted = sorted({image.path for image in found} - set(images["path"]))
     return MadeStudy(
         len(images), n_patients, unreadable, written, unlisted, notes(folder, images, n_patients)
     )
