@@ -16,7 +16,10 @@ def test_every_item_has_a_row_and_what_the_run_does_not_know_is_left_to_the_auth
 def test_patients_of_each_part_are_told(results):
     told = {row[0]: row[2] for row in list_claim(results)}
     parts = {split.name: split.n_patients for split in results.study.splits}
-    assert told[34] == f"patients: training {parts['training']}, validation {parts['validation']}, test {parts['test']}"
+    assert (
+        told[34]
+        == f"patients: training {parts['training']}, validation {parts['validation']}, test {parts['test']}"
+    )
 
 
 def test_exclusions_are_those_of_the_flow_chart(results):

@@ -33,8 +33,12 @@ def test_what_comes_in_goes_on_or_is_left_out(results):
 def test_sentences_have_the_numbers_of_the_chart(results):
     real = with_study(results)
     exclusions, flow = tell_exclusions(real), tell_flow(real)
-    assert exclusions.startswith("11 of 160 image files found by init left out by init or by hand (7 no pixels")
-    assert exclusions.endswith("1 of 150 images in the study left out in the run (1 unreadable: cut short & broken)")
+    assert exclusions.startswith(
+        "11 of 160 image files found by init left out by init or by hand (7 no pixels"
+    )
+    assert exclusions.endswith(
+        "1 of 150 images in the study left out in the run (1 unreadable: cut short & broken)"
+    )
     for step in lay_out_flow(real):
         assert f"{step.n} {step.label}" in flow
     parts = [int(number) for number in re.findall(r"(?:training|validation|test) (\d+)", flow)]
@@ -44,7 +48,8 @@ def test_sentences_have_the_numbers_of_the_chart(results):
 def test_nothing_left_out_is_said_as_such(results):
     clean = with_study(results, quarantined=[], found=FoundFiles(150, {}, 0, 0))
     assert tell_exclusions(clean) == (
-        "0 of 150 image files found by init left out by init or by hand; 0 of 150 images in the study left out in the run"
+        "0 of 150 image files found by init left out by init or by hand; "
+        "0 of 150 images in the study left out in the run"
     )
 
 

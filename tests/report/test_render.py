@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+import shutil
+import subprocess
+from base64 import b64decode
 from dataclasses import replace
+from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -239,7 +244,9 @@ def test_a_study_without_what_may_be_absent_has_a_page(results, head):
         comparisons=[],
         paper_choice=None,
         examples=[],
-        study=replace(results.study, quarantined=[], found=None, is_simulated=False, description=Description({}, {})),
+        study=replace(
+            results.study, quarantined=[], found=None, is_simulated=False, description=Description({}, {})
+        ),
         subgroups=[],
         feature_examples=results.feature_examples.iloc[:0],
         readers=replace(results.readers, pairs=results.readers.pairs.iloc[:0]),
@@ -267,7 +274,9 @@ def test_the_page_loads_nothing(parsed):
     assert len(policy) == 1
     assert policy[0].startswith("default-src 'none'; ")
     links = [a[name] for _, a in parsed.elements for name in ("src", "href", "xlink:href") if name in a]
-    assert [link for link in links if not link.startswith(("#", "data:image/png;base64,", "data:text/csv;"))] == []
+    assert [
+        link for link in links if not link.startswith(("#", "data:image/png;base64,", "data:text/csv;"))
+    ] == []
 
 
 @pytest.fixture(scope="module")
@@ -300,6 +309,106 @@ def test_a_browser_shows_it_without_errors_or_sideways_scrolling(browser, addres
     assert np.min(sizes) > 100
     loaded = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
     assert [name for name in loaded if not name.startswith("data:")] == []
+
+
+def test_nothing_has_to_be_dragged_on_a_phone(browser, address):
+    open_page(browser, address, PHONE)
+    browser.execute_script("document.querySelectorAll('details').forEach(part => { part.open = true; })")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= PHONE
+    too_wide = browser.execute_script(
+        "return [...document.querySelectorAll('.scroll, figure, .flow, table')]"
+        ".filter(e => e.scrollWidth > e.clientWidth + 1 || e.getBoundingClientRect().right > innerWidth + 1)"
+        ".map(e => e.tagName + ' ' + e.className + ' ' + e.textContent.slice(0, 40))"
+    )
+    assert too_wide == []
+
+
+def test_contents_stay_in_sight_beside_the_page_on_a_desk(browser, address):
+    open_page(browser, address, DESK)
+    for place in (0, 3000, 99999):
+        browser.execute_script("scrollTo(0, arguments[0])", place)
+        box, text = browser.execute_script(
+            "return [document.querySelector('nav').getBoundingClientRect().toJSON(),"
+            " document.querySelector('main').getBoundingClientRect().left]"
+        )
+        assert 0 <= box["top"] < 60
+        assert box["right"] <= text
+    links = browser.execute_script(
+        "return [...document.querySelectorAll('nav a')].map(a => a.offsetHeight > 0)"
+    )
+    assert links == [True] * len(SECTIONS)
+
+
+def test_contents_on_a_phone_are_a_bar_that_opens_and_closes(browser, address):
+    from selenium.webdriver.common.by import By
+
+    open_page(browser, address, PHONE)
+    browser.execute_script("scrollTo(0, 3000)")
+    nav = "return document.querySelector('nav').getBoundingClientRect().toJSON()"
+    assert browser.execute_script(nav)["top"] == 0
+    assert browser.execute_script(nav)["height"] < 60
+    browser.find_element(By.CSS_SELECTOR, "nav label").click()
+    link = browser.find_elements(By.CSS_SELECTOR, "nav a")[-1]
+    assert link.is_displayed()
+    link.click()
+    assert not link.is_displayed()
+    heading = browser.find_element(By.ID, f"s{len(SECTIONS)}")
+    top = browser.execute_script("return arguments[0].getBoundingClientRect().top", heading)
+    assert browser.execute_script(nav)["height"] - 1 <= top <= 900
+
+
+def test_on_paper_nothing_is_folded_away(browser, address, tmp_path):
+    """The text of the printed page is that of every part, folded or not; no sheet is nearly empty but the last."""
+    open_page(browser, address, DESK)
+    printed = browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True, "printBackground": True})
+    (tmp_path / "page.pdf").write_bytes(b64decode(printed["data"]))
+    sheets = read_sheets(tmp_path)
+    text = " ".join(" ".join(sheets).split())
+    folded = browser.execute_script(
+        "return [...document.querySelectorAll('details')].map(d => [...d.querySelectorAll('td:first-child')]"
+        ".map(c => c.textContent.trim()).filter(t => t.length > 2).slice(0, 3)).flat()"
+    )
+    assert len(folded) >= 12
+    squeezed = re.sub(r"\s", "", text)
+    assert [cell for cell in folded if re.sub(r"\s", "", cell) not in squeezed] == []
+    assert "Contents" not in text
+    # A heading is followed by something on its own sheet.
+    for sheet in sheets[:-1]:
+        last = [line.strip() for line in sheet.splitlines() if line.strip()][-1]
+        assert last not in {*SECTIONS, "Table 1", "Chance"}
+    # The page opens its folded parts for the printer alone.
+    assert browser.execute_script("return document.querySelectorAll('details[open]').length") == 0
+
+
+def read_sheets(folder):
+    """Text of each sheet, by Ghostscript; its absence skips a test, but fails it under CI."""
+    if shutil.which("gs") is None:
+        pytest.skip("needs gs")
+    command = ["gs", "-q", "-dSAFER", "-dNOPAUSE", "-dBATCH", "-sDEVICE=txtwrite"]
+    subprocess.run([*command, f"-sOutputFile={folder}/%03d.txt", f"{folder}/page.pdf"], check=True)
+    return [sheet.read_text(encoding="utf-8", errors="replace") for sheet in sorted(folder.glob("*.txt"))]
+
+
+def test_a_table_is_saved_by_its_link(browser, address, tmp_path):
+    from selenium.webdriver.common.by import By
+
+    open_page(browser, address, DESK)
+    browser.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
+    )
+    link = browser.find_element(By.CSS_SELECTOR, 'a[download="table_1.csv"]')
+    browser.execute_script("arguments[0].click()", link)
+    saved = tmp_path / "table_1.csv"
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(browser, 30).until(lambda _: saved.is_file())
+    shown = browser.execute_script(
+        "return [...arguments[0].closest('.saved').querySelectorAll('tr')]"
+        ".map(r => [...r.cells].map(c => c.textContent))",
+        link,
+    )
+    rows = list(csv.reader(StringIO(saved.read_text(encoding="utf-8-sig"), newline="")))
+    assert [row[:1] for row in rows] == [[" ".join(cell.split()) for cell in row[:1]] for row in shown]
 
 
 def test_panels_stand_side_by_side_on_a_desk_and_below_each_other_on_a_phone(browser, address):

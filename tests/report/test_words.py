@@ -11,11 +11,11 @@ from overread.report.words import (
     list_cards,
     list_facts,
     list_limits,
+    name_fp,
+    name_range,
     name_size_range,
     nearest_to_one,
     percent,
-    name_fp,
-    name_range,
     tell_direction,
     tell_gallery,
     tell_use,
@@ -117,7 +117,9 @@ def test_the_gallery_tells_its_threshold_or_that_none_is_reached(results):
     none = gallery.false_positives.assign(is_nodule=False)
     at = "At the out-of-fold threshold for 0.5 false positives per image: a score of 0.75."
     assert tell_gallery(replace(results, gallery=replace(gallery, false_positives=none))) == at
-    assert tell_gallery(results).startswith(f"{at} Of 2 false positives of the test set 1 is a simulated nodule that")
+    assert tell_gallery(results).startswith(
+        f"{at} Of 2 false positives of the test set 1 is a simulated nodule that"
+    )
     for nothing in (np.nan, np.inf):
         never = replace(results, gallery=replace(results.gallery, threshold=nothing))
         assert tell_gallery(never).endswith("per image, which no score reaches.")

@@ -304,8 +304,8 @@ def _say_waves(name: str) -> str:
 
 def _say_laws(name: str) -> str:
     words = {"l": "level", "e": "edge", "s": "spot", "w": "wave", "r": "ripple"}
-    one, _, two, _ = name.removeprefix("laws_energy.")
-    return f"strength of {words[one]} by {words[two]} texture"
+    pair = name.removeprefix("laws_energy.")
+    return f"strength of {words[pair[0]]} by {words[pair[2]]} texture"
 
 
 def _say_difference(name: str) -> str:

@@ -226,7 +226,9 @@ def plot_setting_choices(choices: Mapping[str, SettingChoice]) -> Figure:
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.legend(frameon=False, fontsize=8, loc="lower right")
-    caption(figure, "Filled: not told from the best by one standard error (bars).\nDiamond: chosen, the sparsest.")
+    caption(
+        figure, "Filled: not told from the best by one standard error (bars).\nDiamond: chosen, the sparsest."
+    )
     return figure
 
 
@@ -236,7 +238,7 @@ def _draw_choice(axes: Axes, choice: SettingChoice, model: str, colour: str, mar
     several = len(list(groups)) > 1
     for (name, rows), dash in zip(groups, ("-", "--", ":"), strict=False):
         part = rows.sort_values("n_features")
-        label = f"{model}, normalization {name}" if several else model
+        label = f"{model}, normalization {name!s}" if several else model
         x, y = part["n_features"], part["sensitivity"]
         axes.plot(x, y, color=colour, linestyle=dash, linewidth=0.8, alpha=0.5)
         axes.errorbar(

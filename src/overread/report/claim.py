@@ -55,6 +55,7 @@ def list_claim(results: StudyResults) -> list[tuple[int, str, str]]:
 
 def _fill_data(results: StudyResults) -> dict[int, str]:
     study = results.study
+    readings = name_range(study.fewest_readings, study.most_readings)
     patients = ", ".join(f"{split.name} {split.n_patients}" for split in study.splits)
     return {
         9: "the study brings its own features"
@@ -63,8 +64,7 @@ def _fill_data(results: StudyResults) -> dict[int, str]:
         13: tell_exclusions(results),
         14: f"objects merged from readers' ellipses (T0 = {results.settings['merging']['t0']:g}); golden: marked by "
         "two readers or more",
-        18: f"{count(study.n_readers, 'reader')}, {name_range(study.fewest_readings, study.most_readings)} readings an image; "
-        "disagreement is kept as the soft label",
+        18: f"{count(study.n_readers, 'reader')}, {readings} readings an image; disagreement is kept as the soft label",
         19: f"{study.n_images} images, {study.n_golden} golden objects; no sample size was computed in advance",
         20: "by patient, balanced by golden objects with the seed above, unless the images table gives the parts",
         21: "patient; identical pixels in two parts are refused",

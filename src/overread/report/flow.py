@@ -64,7 +64,9 @@ def _found_step(results: StudyResults) -> FlowStep:
     left_out = _shorten(found.left_out)
     if found.n_taken_out:
         left_out.append((found.n_taken_out, "taken out of the images table after init"))
-    added = f"{count(found.n_added, 'more file')} put into the images table after init" if found.n_added else ""
+    added = (
+        f"{count(found.n_added, 'more file')} put into the images table after init" if found.n_added else ""
+    )
     return FlowStep("image files found by init", found.n_found, added, left_out)
 
 
@@ -91,7 +93,8 @@ def tell_flow(results: StudyResults) -> str:
     """Say the numbers of the whole chart in a line."""
     steps = [step for step in lay_out_flow(results) if step.n is not None]
     boxes = [
-        f"{step.n} {step.label}" + (f" ({_tell_left_out(step, '')})" if step.left_out else "") for step in steps
+        f"{step.n} {step.label}" + (f" ({_tell_left_out(step, '')})" if step.left_out else "")
+        for step in steps
     ]
     return f"{'; '.join(boxes)}: {', '.join(f'{part.name} {part.n_images}' for part in results.study.splits)}"
 
@@ -99,4 +102,6 @@ def tell_flow(results: StudyResults) -> str:
 def _tell_left_out(step: FlowStep, where: str) -> str:
     total = sum(n for n, _ in step.left_out)
     told = f"{total} of {step.n} {step.label} left out{f' {where}' if where else ''}"
-    return told + (f" ({'; '.join(f'{n} {reason}' for n, reason in step.left_out)})" if step.left_out and where else "")
+    return told + (
+        f" ({'; '.join(f'{n} {reason}' for n, reason in step.left_out)})" if step.left_out and where else ""
+    )

@@ -127,7 +127,11 @@ def cut_pictures(results: StudyResults, open_image: Callable[[str], Radiograph |
 
     features = {str(name): take(f"feature {name}") for name in results.feature_examples["feature"].unique()}
     return Pictures(
-        take("hits"), take("misses"), take("false_positives"), pictures, {k: v for k, v in features.items() if v}
+        take("hits"),
+        take("misses"),
+        take("false_positives"),
+        pictures,
+        {k: v for k, v in features.items() if v},
     )
 
 

@@ -44,9 +44,7 @@ __all__ = ["render_study"]
 FEW_IN_GROUP = 20
 
 
-def render_study(
-    results: StudyResults, figures: Mapping[str, str], pictures: Pictures, head: RunHead
-) -> str:
+def render_study(results: StudyResults, figures: Mapping[str, str], pictures: Pictures, head: RunHead) -> str:
     """Write the page of a run.
 
     Parameters

@@ -17,9 +17,9 @@ __all__ = [
     "list_cards",
     "list_facts",
     "list_limits",
-    "name_size_range",
     "name_fp",
     "name_range",
+    "name_size_range",
     "name_table",
     "nearest_to_one",
     "percent",
@@ -269,7 +269,9 @@ def tell_use(results: StudyResults) -> list[str]:
         "as the only reader.",
     ]
     if study.own_candidates or study.own_features:
-        said.append("The study brought candidates or features of its own: who uses the model has to make them, too.")
+        said.append(
+            "The study brought candidates or features of its own: who uses the model has to make them, too."
+        )
     return said
 
 

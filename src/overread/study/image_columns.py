@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def describe_columns(images: pd.DataFrame) -> Description:
         if name in images and (spread := measure_spread(pd.to_numeric(images[name], errors="coerce"))):
             numbers[title] = spread
     counts = {
-        name: pd.Series(_read_values(images, name)).value_counts().head(MOST_VALUES).to_dict()
+        name: dict(Counter(_read_values(images, name).values()).most_common(MOST_VALUES))
         for name in KNOWN
         if name in images
     }

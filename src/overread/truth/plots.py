@@ -90,21 +90,29 @@ def marks_figure(
         for ax in row:
             draw_background(ax, drawn, pictures.get(image_id))
         draw_marks(row[-2], drawn, styles)
-        lines = draw_objects(row[-1], objects)
+        listed = draw_objects(row[-1], objects)
         if upright:
             row[0].set_title(image_id, fontsize=9)
-            row[-1].set_xlabel("\n".join(lines), loc="left", fontsize=8)
+            row[-1].set_xlabel("\n".join(listed), loc="left", fontsize=8)
         else:
             row[0].set_ylabel(f"{image_id}\ny (mm)")
             row[-1].text(
-                1.03, 1.0, "\n".join(lines), transform=row[-1].transAxes, va="top", fontsize=9, linespacing=1.4
+                1.03,
+                1.0,
+                "\n".join(listed),
+                transform=row[-1].transAxes,
+                va="top",
+                fontsize=9,
+                linespacing=1.4,
             )
     name_panels(axes, titles, upright=upright)
     lines = [Line2D([], [], color=colour, linestyle=dash) for colour, dash in styles.values()]
     names = [f"reader {reader}" for reader in styles]
     lines += [Line2D([], [], color=OBJECT, lw=2.5), Line2D([], [], color=OBJECT, lw=1.5, linestyle="--")]
     names += ["golden object: two readers or more", "object of one reader"]
-    figure.legend(lines, names, loc="outside lower center", ncols=2 if upright else 4, frameon=False, fontsize=8)
+    figure.legend(
+        lines, names, loc="outside lower center", ncols=2 if upright else 4, frameon=False, fontsize=8
+    )
     return figure
 
 

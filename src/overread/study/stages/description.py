@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -35,7 +36,7 @@ def describe_images(facts: pd.DataFrame, told: Description) -> Description:
             numbers[title] = spread
     counts: dict[str, dict[str, int]] = {}
     if "spacing_source" in facts:
-        counts["pixel size from"] = facts["spacing_source"].value_counts().to_dict()
+        counts["pixel size from"] = dict(Counter(facts["spacing_source"].astype("str")).most_common())
     return replace(told, numbers=numbers | told.numbers, counts=counts | told.counts)
 
 

@@ -12,7 +12,15 @@ import pandas as pd
 from overread.errors import OverreadError
 from overread.files.records import from_json, to_json
 from overread.images import Radiograph, read_image
-from overread.report import Pictures, RunHead, StudyResults, cut_pictures, draw_figures, head_run, render_study
+from overread.report import (
+    Pictures,
+    RunHead,
+    StudyResults,
+    cut_pictures,
+    draw_figures,
+    head_run,
+    render_study,
+)
 from overread.study.detector import make_detector
 from overread.study.score_map import ScoreMap
 from overread.study.stages.stage import Inputs, Stage
