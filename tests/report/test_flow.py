@@ -26,7 +26,7 @@ def test_what_comes_in_goes_on_or_is_left_out(results):
         (1, "taken out of the images table after init"),
     ]
     assert found.note == "1 more file put into the images table after init"
-    assert study.left_out == [(1, "unreadable: cut short & broken")]
+    assert study.left_out == [(1, "cut short & broken")]
     assert used.note == "2 images without any reading among them"
 
 
@@ -36,9 +36,7 @@ def test_sentences_have_the_numbers_of_the_chart(results):
     assert exclusions.startswith(
         "11 of 160 image files found by init left out by init or by hand (7 no pixels"
     )
-    assert exclusions.endswith(
-        "1 of 150 images in the study left out in the run (1 unreadable: cut short & broken)"
-    )
+    assert exclusions.endswith("1 of 150 images in the study left out in the run (1 cut short & broken)")
     for step in lay_out_flow(real):
         assert f"{step.n} {step.label}" in flow
     parts = [int(number) for number in re.findall(r"(?:training|validation|test) (\d+)", flow)]

@@ -43,7 +43,7 @@ def lay_out_flow(results: StudyResults) -> list[FlowStep]:
     """List the steps from the files that were found to the images that were used."""
     study = results.study
     n_used = study.n_images - len(study.quarantined)
-    reasons = Counter(f"{one.kind}: {one.reason}" for one in study.quarantined)
+    reasons = Counter(one.reason for one in study.quarantined)
     unread = f"{count(study.n_unread, 'image')} without any reading among them" if study.n_unread else ""
     return [
         *([] if study.is_simulated else [_found_step(results)]),

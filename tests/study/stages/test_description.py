@@ -23,7 +23,7 @@ def test_files_and_columns_together() -> None:
     assert told.numbers["pixel size, mm"] == Spread(0.1, 0.2, 0.4)
     assert told.numbers["width, mm"] == Spread(300.0, 350.0, 400.0)
     assert list(told.numbers)[-1] == "age, years"
-    assert told.counts == {"pixel size from": {"given": 2, "PixelSpacing": 1}, "sex": {"F": 3}}
+    assert told.counts == {"pixel size from": {"the images table": 2, "PixelSpacing": 1}, "sex": {"F": 3}}
 
 
 def test_a_study_without_images_is_described_by_its_table_alone() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from overread.froc import Matching, performance_by
+from overread.images.radiograph import SpacingSource
 from overread.report.description import Description, Spread, Subgroup
 from overread.study.image_columns import measure_spread
 
@@ -36,7 +37,8 @@ def describe_images(facts: pd.DataFrame, told: Description) -> Description:
             numbers[title] = spread
     counts: dict[str, dict[str, int]] = {}
     if "spacing_source" in facts:
-        counts["pixel size from"] = dict(Counter(facts["spacing_source"].astype("str")).most_common())
+        told_by = facts["spacing_source"].astype("str").replace(str(SpacingSource.GIVEN), "the images table")
+        counts["pixel size from"] = dict(Counter(told_by).most_common())
     return replace(told, numbers=numbers | told.numbers, counts=counts | told.counts)
 
 
