@@ -33,11 +33,13 @@ $(TOOLS): $(INSTALLED) requirements/dev.txt requirements/data.txt
 	$(PIP) install --require-hashes --no-deps -r requirements/data.txt
 	touch $@
 
-# dciodvfy validates the DICOM files that the tests write; chromium, driven by chromedriver, opens the pages.
+# dciodvfy validates the DICOM files that the tests write; chromium, driven by chromedriver, opens and prints the pages,
+# and ghostscript reads what was printed.
 system:
 	@missing=""; command -v dciodvfy >/dev/null || missing="$$missing dicom3tools"; \
 	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	command -v chromedriver >/dev/null || missing="$$missing chromium-driver"; \
+	command -v gs >/dev/null || missing="$$missing ghostscript"; \
 	if [ -n "$$missing" ]; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; \

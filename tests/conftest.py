@@ -27,6 +27,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 hypothesis.settings.register_profile("overread", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("overread")
 
+# Pages have a date: runs on both sides of midnight must give the same bytes.
+os.environ["SOURCE_DATE_EPOCH"] = "1767225600"
+
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 

@@ -23,7 +23,7 @@ from overread.study.store.run_folder import RunFolder, json_bytes
 from overread.study.workers.executors import SerialExecutor
 from study_stand_in import FAST, MM_PER_PX, spec
 
-PAGE = ("detector", "pictures", "figures", "report")
+PAGE = ("detector", "pictures", "figures", "head", "report")
 # All models of the registry, and fewer draws than FAST: nobody looks at the width of intervals here.
 ALL_MODELS = (
     FAST.replace("[models]", '[models]\nwanted = ["soft", "b1", "b2", "boosted"]')

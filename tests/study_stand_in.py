@@ -25,6 +25,7 @@ SIDE = 96
 FEATURES = ("peak", "mean3", "mean7", "contrast", "noise_a", "noise_b", "noise_c", "x", "y")
 
 FAST = """
+name = "stand-in"
 seed = 3
 [models]
 folds = 2
@@ -48,6 +49,7 @@ executor = "serial"
 
 
 LIGHT = """
+name = "stand-in"
 seed = 3
 [models]
 wanted = ["soft"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,8 +24,10 @@ from overread.froc.plots import (
     plot_froc,
     plot_lambda_choice,
     plot_reader_study,
+    plot_setting_choices,
 )
 from overread.froc.reliability import calibration
+from overread.froc.setting_choice import SettingChoice
 from overread.plots import save_figure
 
 RED, BLACK, BLUE = "#d55e00", "#000000", "#0072b2"
@@ -130,6 +134,39 @@ def test_calibration_plot_survives_missing_intervals():
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels[1] == "Soft: slope 1.00, Brier 0.0000"
     assert "(" in labels[2]
+
+
+def test_no_marker_of_the_calibration_plot_is_cut():
+    p = np.random.default_rng(1).uniform(size=200)
+    models = {"Soft": calibration(p, p, n_bootstrap=0), "other": calibration(p**2, p, n_bootstrap=0)}
+    top, bottom = plot_calibration(models).axes
+    counts = np.concatenate([one.reliability.n_bags for one in models.values()])
+    assert bottom.get_ylim()[0] == 0
+    assert bottom.get_ylim()[1] >= 1.2 * counts.max()
+    for axes in (top, bottom):
+        for line in axes.lines:
+            assert np.nanmax(line.get_ydata()) <= axes.get_ylim()[1]
+
+
+def test_settings_of_all_models_share_one_panel():
+    table = pd.DataFrame(
+        {
+            "normalization": ["bags", "bags", "class"],
+            "n_features": [0.0, 12.0, 90.0],
+            "sensitivity": [0.2, 0.6, 0.7],
+            "difference_error": [0.05, 0.03, 0.0],
+            "accepted": [False, True, True],
+        }
+    )
+    chosen = SettingChoice(table=table, position=1, best=2, fp_targets=(0.5, 1.0), n_standard_errors=1.0)
+    alone = replace(chosen, table=table.drop(columns="normalization").head(1), position=0, best=0)
+    (axes,) = plot_setting_choices({"Soft": chosen, "B1": alone}).axes
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == ["Soft, normalization bags", "Soft, normalization class", "B1"]
+    assert axes.get_ylabel() == "GT sensitivity, mean over 0.5, 1 FP per image"
+    diamonds = [part.get_offsets().tolist() for part in axes.collections if part.get_zorder() == 4]
+    assert diamonds == [[[12.0, 0.6]], [[0.0, 0.2]]]
+    assert axes.get_xlim()[0] == 0
 
 
 def test_reader_study_plot():

@@ -3,7 +3,15 @@ import pandas as pd
 import pytest
 
 from overread.errors import InvalidInputError, TableError
-from overread.froc import Matching, lesion_sizes_mm, match, only_targets, sensitivity_by
+from overread.froc import (
+    Matching,
+    bootstrap,
+    lesion_sizes_mm,
+    match,
+    only_targets,
+    performance_by,
+    sensitivity_by,
+)
 
 
 def events():
@@ -72,3 +80,47 @@ def test_refusals():
         sensitivity_by(events(), "size", fp_target=1, bins=[0, 10])
     with pytest.raises(TableError, match="semi_major_mm"):
         lesion_sizes_mm(events())
+
+
+def grouped():
+    """Six images of four patients, the first patient in both groups; FPs and GTs at known scores."""
+    return Matching.from_events(
+        n_images=6,
+        patients=["p", "p", "q", "r", "r", "s"],
+        fp_scores=[5, 3, 4, 1, 6],
+        fp_images=[0, 0, 1, 3, 5],
+        gt_scores=[8, 6, 2, -np.inf, 7],
+        gt_images=[0, 2, 3, 4, 5],
+    )
+
+
+def test_groups_by_hand():
+    groups = ["m", "f", "m", "f", "f", "m"]
+    table = performance_by(grouped(), groups, threshold=4.0, n_bootstrap=200, seed=1)
+    assert table["stratum"].tolist() == ["f", "m"]
+    assert table["n_images"].tolist() == [3, 3]
+    assert table["n_patients"].tolist() == [2, 3]
+    assert table["n_gts"].tolist() == [2, 3]
+    assert table["gt_sensitivity"].tolist() == [0.0, 1.0]
+    assert table["fp_per_image"].tolist() == pytest.approx([1 / 3, 2 / 3])
+    for measure in ("gt_sensitivity", "fp_per_image"):
+        assert (table[f"{measure}_lower"] <= table[measure]).all()
+        assert (table[f"{measure}_upper"] >= table[measure]).all()
+
+
+def test_one_group_is_the_whole():
+    whole = grouped()
+    table = performance_by(whole, ["x"] * 6, threshold=3.0, n_bootstrap=100, seed=2).iloc[0]
+    found = bootstrap(whole, thresholds=[3.0], n_bootstrap=100, seed=2).intervals().set_index("measure")
+    for measure in ("gt_sensitivity", "fp_per_image"):
+        wanted = found.loc[measure, ["estimate", "lower", "upper"]].tolist()
+        assert table[[measure, f"{measure}_lower", f"{measure}_upper"]].tolist() == wanted
+
+
+def test_a_group_without_targets_has_no_sensitivity_and_groups_fit_the_images():
+    table = performance_by(grouped(), ["a", "b", "a", "a", "a", "a"], threshold=4.0, n_bootstrap=20)
+    alone = table[table["stratum"] == "b"].iloc[0]
+    assert np.isnan(alone["gt_sensitivity"])
+    assert alone["fp_per_image"] == 1.0
+    with pytest.raises(InvalidInputError, match="2 values for 6 images"):
+        performance_by(grouped(), ["a", "b"], threshold=4.0)

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from small_results import ramp, small_results
 
-from overread.report import cut_pictures, draw_figures, render_study
+from overread.report import RunHead, cut_pictures, draw_figures, render_study
 
 
 @pytest.fixture(scope="session")
@@ -32,6 +32,11 @@ def figures(results, pictures):
 
 
 @pytest.fixture(scope="session")
-def page(results, figures, pictures):
+def head():
+    return RunHead("Lungs & <more>", "main", "0123456789ab", "2026-01-31")
+
+
+@pytest.fixture(scope="session")
+def page(results, figures, pictures, head):
     """The page's HTML."""
-    return render_study(results, figures, pictures)
+    return render_study(results, figures, pictures, head)

@@ -28,12 +28,14 @@ from overread.froc import (
     lesion_sizes_mm,
     match,
     operating_points,
+    performance_by,
     performance_table,
     sensitivity_by,
 )
 from overread.images import Radiograph
 from overread.images.radiograph import SpacingSource
 from overread.models import SoftMILLogisticRegression, SoftMILPath
+from overread.report.description import Description, FoundFiles, Spread, Subgroup
 from overread.report.results import (
     SCHEMA,
     Comparison,
@@ -161,7 +163,13 @@ def model_result(chain: Chain, name: str, test: Matching) -> ModelResult:
     coefficients = chain.model.coef_[0]
     names = np.asarray(chain.model.feature_names_in_)
     features = [
-        FeatureWeight(str(names[i]), "a <b>made-up</b> number", coefficients[i], abs(2 * coefficients[i]))
+        FeatureWeight(
+            str(names[i]),
+            "a <b>made-up</b> number",
+            f"what {i} shows" if i else "",
+            coefficients[i],
+            abs(2 * coefficients[i]),
+        )
         for i in np.flatnonzero(coefficients)
     ]
     bags = chain.parts["test"]
@@ -243,6 +251,11 @@ def summary(chain: Chain) -> StudySummary:
         own_features=False,
         splits=[split_summary(name) for name in ("training", "validation", "test")],
         quarantined=[Quarantined("i7", "unreadable", "cut short & broken")],
+        n_unread=2,
+        found=FoundFiles(160, {"no pixels & no hope": 7, "no spacing": 3}, 1, 1),
+        description=Description(
+            {"pixel size, mm": Spread(0.14, 0.2, 0.7)}, {"manufacturer": {"A & B": 100, "not stated": 50}}
+        ),
     )
 
 
@@ -261,6 +274,7 @@ def gallery(chain: Chain) -> Gallery:
             "y_mm": [30.0, 40.0],
             "radius_mm": 5.0,
             "score": [2.0, 1.5],
+            "is_nodule": [True, False],
         }
     )
     return Gallery("soft", 0.5, 0.75, hits.head(10), misses, wrong)
@@ -273,6 +287,23 @@ def example(chain: Chain) -> Example:
         for table in (chain.cohort.marks, chain.truth)
     )
     return Example(str(image_id), marks, objects)
+
+
+def subgroup(test: Matching) -> Subgroup:
+    """Every ninth image of the test set belongs to a group that is too small."""
+    groups = ["rare <i>" if number % 9 == 0 else "common" for number in range(test.n_images)]
+    return Subgroup("scanner", performance_by(test, groups, threshold=0.0, level=LEVEL, **RESAMPLING))
+
+
+def feature_examples(chain: Chain, features: list[FeatureWeight]) -> pd.DataFrame:
+    """Two candidates for each of the first features."""
+    rows = []
+    for number, feature in enumerate(features[:5]):
+        for end, row in (("low", 2 * number), ("high", 2 * number + 1)):
+            candidate = chain.cohort.candidates.iloc[row]
+            place = candidate[["image_id", "x_mm", "y_mm", "radius_mm"]]
+            rows.append({"feature": feature.name, "end": end, **place, "value": float(row)})
+    return pd.DataFrame(rows)
 
 
 def support(tests: dict[str, Matching], models: list[ModelResult]) -> SettingChoice:
@@ -327,6 +358,8 @@ def small_results() -> StudyResults:
             for first, second in combinations(tests, 2)
         ],
         gallery=gallery(chain),
+        subgroups=[subgroup(test)],
+        feature_examples=feature_examples(chain, models[0].features),
     )
 
 

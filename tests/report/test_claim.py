@@ -3,13 +3,29 @@ from __future__ import annotations
 from dataclasses import replace
 
 from overread.report.claim import BY_THE_AUTHORS, CLAIM_ITEMS, list_claim
+from overread.report.flow import tell_exclusions, tell_flow
 
 
 def test_every_item_has_a_row_and_what_the_run_does_not_know_is_left_to_the_authors(results):
     rows = list_claim(results)
     assert [row[0] for row in rows] == sorted(CLAIM_ITEMS)
-    assert {row[0] for row in rows if row[2] == BY_THE_AUTHORS} == {7, 10, 15, 16, 34}
+    assert {row[0] for row in rows if row[2] == BY_THE_AUTHORS} == {7, 10, 15, 16}
     assert all(row[2] for row in rows)
+
+
+def test_patients_of_each_part_are_told(results):
+    told = {row[0]: row[2] for row in list_claim(results)}
+    parts = {split.name: split.n_patients for split in results.study.splits}
+    assert (
+        told[34]
+        == f"patients: training {parts['training']}, validation {parts['validation']}, test {parts['test']}"
+    )
+
+
+def test_exclusions_are_those_of_the_flow_chart(results):
+    real = replace(results, study=replace(results.study, is_simulated=False))
+    told = {row[0]: row[2] for row in list_claim(real)}
+    assert (told[13], told[33]) == (tell_exclusions(real), tell_flow(real))
 
 
 def test_models_are_told_by_their_own_titles_and_sentences(results):

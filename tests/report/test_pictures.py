@@ -3,9 +3,13 @@ from __future__ import annotations
 from base64 import b64decode
 from dataclasses import replace
 from io import BytesIO
+from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 from small_results import ramp
 
@@ -66,6 +70,7 @@ def test_every_image_is_opened_once_and_at_most_eight_crops_of_a_kind_are_cut(re
     assert cut_pictures(results, open_image) == pictures
     gallery = results.gallery
     wanted = {
+        *results.feature_examples["image_id"],
         *gallery.hits["image_id"].head(8),
         *gallery.misses["image_id"],
         *gallery.false_positives["image_id"],
@@ -76,11 +81,79 @@ def test_every_image_is_opened_once_and_at_most_eight_crops_of_a_kind_are_cut(re
 
 def test_captions_tell_score_and_readers(results, pictures):
     first = results.gallery.hits.iloc[0]
-    assert pictures.hits[0].caption == f"score 3.00, {first.n_readers} of {first.n_readings} readers"
+    readers = f"{first.n_readers} of {first.n_readings} readers"
+    assert pictures.hits[0].caption == f"score 3.00, {readers}, {first.image_id}"
     assert pictures.misses[0].caption.startswith("no candidate, ")
     assert pictures.misses[0].circle is None
-    assert [crop.caption for crop in pictures.false_positives] == ["score 2.00", "score 1.50"]
+    assert [crop.caption for crop in pictures.false_positives] == [
+        f"score 2.00, a real nodule that nobody marked, {first.image_id}",
+        f"score 1.50, {first.image_id}",
+    ]
     assert [crop.ellipse for crop in pictures.false_positives] == [None, None]
+
+
+def test_features_have_a_low_and_a_high_example(results, pictures):
+    assert list(pictures.features) == [one.name for one in results.models[0].features[:5]]
+    for crops in pictures.features.values():
+        assert [crop.caption.split(":")[0] for crop in crops] == ["low", "high"]
+        for crop in crops:
+            x, y, _ = crop.circle
+            assert crop.left_mm + crop.side_mm / 2 == pytest.approx(x, abs=1)
+            assert crop.top_mm + crop.side_mm / 2 == pytest.approx(y, abs=1)
+
+
+def rows_of(places, **more):
+    """Rows of a gallery: image, x, y and size."""
+    table = pd.DataFrame(places, columns=["image_id", "x_mm", "y_mm", "radius_mm"])
+    return table.assign(score=np.linspace(3, 1, len(table)), **more)
+
+
+def as_objects(places):
+    table = rows_of(places, semi_minor_mm=4.0, angle_deg=0.0, n_readers=2, n_readings=3)
+    return table.rename(columns={"radius_mm": "semi_major_mm"})
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["hits", "misses", "false_positives"]),
+            st.sampled_from("abcdefgh"),
+            st.integers(0, 60),
+            st.integers(0, 60),
+            st.integers(3, 15),
+        ),
+        max_size=60,
+    )
+)
+def test_no_place_is_shown_twice_and_no_image_fills_a_row(results, places):
+    kinds = {
+        kind: [tuple(place[1:]) for place in places if place[0] == kind]
+        for kind in ("hits", "misses", "false_positives")
+    }
+    gallery = replace(
+        results.gallery,
+        hits=as_objects(kinds["hits"]),
+        misses=as_objects(kinds["misses"]),
+        false_positives=rows_of(kinds["false_positives"], is_nodule=False),
+    )
+    bare = replace(results, gallery=gallery, examples=[], feature_examples=results.feature_examples.iloc[:0])
+    opened = {name: spot(0, 0, shape=(10, 10)) for name in "abcdefgh"}
+    cut = cut_pictures(bare, opened.get)
+    shown = []
+    for crops in (cut.hits, cut.misses, cut.false_positives):
+        images = [crop.caption.split(", ")[-1] for crop in crops]
+        assert len(crops) <= 8
+        assert max(map(images.count, images), default=0) <= 2
+        for crop, image in zip(crops, images, strict=True):
+            e, c = crop.ellipse, crop.circle
+            place = (e.x_mm, e.y_mm, e.semi_major_mm) if e else c
+            shown.append((image, *place))
+    for (image, x, y, r), (other, u, v, s) in combinations(shown, 2):
+        assert image != other or np.hypot(x - u, y - v) >= max(r, s)
+    # What is not shown is left out for one of the three reasons.
+    for kind, crops in (("hits", cut.hits), ("misses", cut.misses), ("false_positives", cut.false_positives)):
+        if kinds[kind] and not crops:
+            assert shown
 
 
 def test_an_image_that_cannot_be_opened_is_left_out_and_the_others_keep_their_order(results, pictures):

@@ -11,10 +11,15 @@ from overread.report.words import (
     list_cards,
     list_facts,
     list_limits,
+    name_fp,
+    name_range,
     name_size_range,
     nearest_to_one,
     percent,
+    tell_direction,
     tell_gallery,
+    tell_use,
+    tell_verdict,
 )
 
 
@@ -23,6 +28,32 @@ from overread.report.words import (
 )
 def test_fractions_are_per_cent(value, text):
     assert percent(value) == text
+
+
+def test_one_thing_is_one_thing():
+    assert (name_range(3, 3), name_range(3, 5)) == ("3", "3 to 5")
+    assert (name_fp(1.0), name_fp(0.5)) == ("1 false positive", "0.5 false positives")
+
+
+def test_a_study_of_one_of_everything_is_told_in_the_singular(results):
+    study = replace(results.study, fewest_readings=3, most_readings=3, n_patients=1)
+    facts = dict(list_facts(replace(results, study=study)))
+    assert facts["readings"].endswith("readers, 3 an image")
+    assert "of 1 patient, " in facts["images"]
+
+
+def test_features_say_which_way_they_go(results):
+    up, no_weights = results.models[0].features[0], results.models[1].features[0]
+    assert tell_direction(replace(up, weight=0.2)) == "A high value raises the score."
+    assert tell_direction(replace(up, weight=-0.2)) == "A high value lowers the score."
+    assert "both ways" in tell_direction(no_weights)
+
+
+@pytest.mark.parametrize("grade", ["too small", "chance", "below readers", "among readers"])
+def test_the_use_is_that_of_the_verdict(results, grade):
+    judged = replace(results, verdict=replace(results.verdict, grade=grade))
+    (advice,) = set(tell_use(judged)) & set(tell_verdict(judged))
+    assert ("do not use it" in advice) == (grade == "chance")
 
 
 def test_the_target_nearest_to_1_is_shown():
@@ -82,8 +113,12 @@ def test_a_card_without_an_interval_tells_none(results):
 
 
 def test_the_gallery_tells_its_threshold_or_that_none_is_reached(results):
-    assert tell_gallery(results) == (
-        "At the out-of-fold threshold for 0.5 false positives per image: a score of 0.75."
+    gallery = results.gallery
+    none = gallery.false_positives.assign(is_nodule=False)
+    at = "At the out-of-fold threshold for 0.5 false positives per image: a score of 0.75."
+    assert tell_gallery(replace(results, gallery=replace(gallery, false_positives=none))) == at
+    assert tell_gallery(results).startswith(
+        f"{at} Of 2 false positives of the test set 1 is a simulated nodule that"
     )
     for nothing in (np.nan, np.inf):
         never = replace(results, gallery=replace(results.gallery, threshold=nothing))

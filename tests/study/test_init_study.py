@@ -90,8 +90,8 @@ def test_a_second_time_gives_the_same_table(pngs: Path) -> None:
     again = make_study_of(pngs, mm_per_px=0.7, patient_pattern=r"^([0-9]+)_")
     assert (pngs / "images.csv").read_bytes() == first
     assert (pngs / "study.toml").read_text() == "seed = 5\n"
-    assert [path.name for path in made.written] == ["images.csv", "study.toml"]
-    assert [path.name for path in again.written] == ["images.csv"]
+    assert [path.name for path in made.written] == ["found_files.csv", "images.csv", "study.toml"]
+    assert [path.name for path in again.written] == ["found_files.csv", "images.csv"]
     make_study_of(pngs, mm_per_px=0.7, overwrite=True)
     assert read_settings(pngs / "study.toml").seed == 0
 
@@ -104,6 +104,44 @@ def test_ids_of_an_import_find_their_files(pngs: Path) -> None:
     assert images["image_id"].tolist() == names
     assert images["path"].tolist() == ["00000000_000.png", "00000000_001.png", "deep/er/00000002_004.png"]
     assert images["patient_id"].tolist() == ["p", "", "q"]
+
+
+def test_what_is_left_out_is_kept_with_its_reason(pngs: Path) -> None:
+    made = make_study_of(pngs, mm_per_px=0.7)
+    kept = pd.read_csv(pngs / "found_files.csv", keep_default_na=False).set_index("path")["left_out"]
+    assert list(kept.index) == sorted(["broken.png", *read_table(pngs / "images.csv", "images")["path"]])
+    assert kept[kept != ""].to_dict() == made.unreadable == {"broken.png": kept["broken.png"]}
+    images = read_table(pngs / "images.csv", "images")
+    write_table(images.head(4), pngs / "images.csv")
+    again = make_study_of(pngs)
+    kept = pd.read_csv(pngs / "found_files.csv", keep_default_na=False).set_index("path")["left_out"]
+    assert (
+        sorted(kept.index[kept.str.endswith("does not list it")])
+        == again.unlisted
+        == list(images["path"][4:])
+    )
+
+
+def test_what_headers_tell_of_the_images_is_kept_in_columns(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    for number, sex in enumerate("FM"):
+        path = tmp_path / f"{number}.dcm"
+        dicom(path, random.integers(0, 255, (60, 80)), number)
+        dataset = pydicom.dcmread(path)
+        dataset.PatientSex, dataset.Manufacturer, dataset.KVP = sex, "Acme", "120"
+        dataset.save_as(path)
+    make_study_of(tmp_path)
+    images = read_table(tmp_path / "images.csv", "images")
+    assert images["sex"].tolist() == ["F", "M"]
+    assert images["manufacturer"].tolist() == ["Acme", "Acme"]
+    assert images["kvp"].tolist() == ["120", "120"]
+    write_table(images.assign(sex=["x", "y"]).drop(columns="kvp"), tmp_path / "images.csv")
+    make_study_of(tmp_path)
+    again = read_table(tmp_path / "images.csv", "images")
+    assert again["sex"].tolist() == ["x", "y"]
+    assert again["kvp"].tolist() == ["120", "120"]
+    make_study_of(tmp_path, patients="none", overwrite=True)
+    assert "sex" not in read_table(tmp_path / "images.csv", "images")
 
 
 def test_an_id_without_a_file(pngs: Path) -> None:

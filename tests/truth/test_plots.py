@@ -55,6 +55,35 @@ def test_an_image_gets_a_column_of_its_own(study):
     assert axes[0].images[0].get_extent() == [0.0, 50.0, 50.0, 0.0]
 
 
+def test_images_side_by_side_on_a_narrow_page(study):
+    marks, readings = study
+    truth = merge_marks(marks, readings)
+    picture = Picture(np.zeros((200, 100)), 0.5, 0.25)
+    wide, narrow = (
+        marks_figure(marks, truth, ["i", "j"], pictures={"i": picture}, upright=upright)
+        for upright in (False, True)
+    )
+    assert narrow.get_figwidth() < wide.get_figwidth()
+    axes = narrow.axes
+    assert [len(ax.images) for ax in axes] == [1, 0, 1, 0, 1, 0]
+    assert [ax.get_title() for ax in axes[:2]] == ["i", "j"]
+    assert [len(ax.patches) for ax in axes] == [0, 0, 3, 1, 2, 1]
+    assert "2/3,  p 0.67" in axes[4].get_xlabel()
+
+
+def test_no_reader_has_the_colour_of_objects(study):
+    marks, readings = study
+    many = pd.concat([marks.head(1).assign(reader_id=f"r{n:02d}", mark_id=f"m{n}") for n in range(20)])
+    readings = many[["image_id", "reader_id"]]
+    left, right = marks_figure(many, merge_marks(many, readings), ["i"]).axes
+    readers = {patch.get_edgecolor() for patch in left.patches}
+    objects = {patch.get_edgecolor() for patch in right.patches}
+    assert len(objects) == 1
+    assert not readers & objects
+    styles = {(patch.get_edgecolor(), patch.get_linestyle()) for patch in left.patches}
+    assert len(styles) == 20
+
+
 def test_images_without_marks_are_refused(study):
     marks, readings = study
     truth = merge_marks(marks, readings)

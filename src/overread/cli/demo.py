@@ -12,6 +12,7 @@ __all__ = ["demo"]
 # A grid and a bootstrap just large enough that the report of a small cohort is whole; chosen by eye, for speed.
 SETTINGS = """\
 # The study of `overread demo`; every key that is not here has its default (overread init writes them all).
+name = "Overread demo"
 seed = {seed}
 
 [candidates]

@@ -33,14 +33,15 @@ def report(
     from overread.files.atomic import write_atomically
     from overread.files.records import from_json
     from overread.files.strict_json import read_json
-    from overread.report import Pictures, read_results, render_study
+    from overread.report import Pictures, RunHead, read_results, render_study
 
-    for name in ("results.json", "figures.json", "pictures.json"):
+    for name in ("results.json", "figures.json", "pictures.json", "head.json"):
         if not (run / name).is_file():
             raise InvalidInputError(f"{run}: holds no {name} (run the study: overread run STUDY)")
     drawn = read_json(run / "figures.json")
     pictures = from_json(Pictures, read_json(run / "pictures.json"), str(run / "pictures.json"))
-    page = render_study(read_results(run / "results.json"), drawn, pictures)
+    head = from_json(RunHead, read_json(run / "head.json"), str(run / "head.json"))
+    page = render_study(read_results(run / "results.json"), drawn, pictures, head)
     print_plain(f"Report: {write_atomically(output or run / 'report.html', page.encode())}")
     if figures is not None:
         figures.mkdir(parents=True, exist_ok=True)

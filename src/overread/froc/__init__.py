@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from overread.froc.reliability import Calibration, calibration, reliability_curve
     from overread.froc.scorer import FrocScorer, matching_of_bags
     from overread.froc.setting_choice import SettingChoice, choose_setting
-    from overread.froc.strata import lesion_sizes_mm, only_targets, sensitivity_by
+    from overread.froc.strata import lesion_sizes_mm, only_targets, performance_by, sensitivity_by
     from overread.froc.suppression import find_strongest
     from overread.froc.table import PerformanceTable, performance_table
     from overread.froc.table_formats import format_table
@@ -87,7 +87,7 @@ _HOMES = {
     "reliability": "Calibration calibration reliability_curve",
     "scorer": "FrocScorer matching_of_bags",
     "setting_choice": "SettingChoice choose_setting",
-    "strata": "lesion_sizes_mm only_targets sensitivity_by",
+    "strata": "lesion_sizes_mm only_targets performance_by sensitivity_by",
     "suppression": "find_strongest",
     "table": "PerformanceTable performance_table",
     "table_formats": "format_table",
@@ -153,6 +153,7 @@ __all__ = [
     "paired_p_range",
     "percentile_interval",
     "performance_at",
+    "performance_by",
     "performance_table",
     "pilot_difference",
     "pilot_readers",

@@ -210,41 +210,55 @@ def plot_lambda_choice(choice: LambdaChoice) -> Figure:
 def plot_setting_choices(choices: Mapping[str, SettingChoice]) -> Figure:
     """Draw Figure 3 for our rule: out-of-fold sensitivity of every setting against its number of features.
 
-    A bar is one standard error of the paired difference to the best setting. Filled settings are accepted; the diamond
-    is the chosen one, the sparsest of them.
+    All models are in one panel, each in its colour. A bar is one standard error of the paired difference to the best
+    setting. Filled settings are accepted; the diamond is the chosen one, the sparsest of them.
     """
-    figure, axes_row = new_figure(3.6 * len(choices) + 0.6, 3.6, 1, len(choices), sharey=True, squeeze=False)
-    for axes, (name, choice) in zip(axes_row[0], choices.items(), strict=True):
-        _draw_choice(axes, choice)
-        finish_axes(axes, "features (mean of folds)", "", percent=True)
-        axes.set_title(name, fontsize=10)
+    from matplotlib.ticker import ScalarFormatter
+
+    figure, axes = new_figure(5.4, 4.2, 1, 1)
+    for index, (name, choice) in enumerate(choices.items()):
+        _draw_choice(axes, choice, name, COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)])
     targets = ", ".join(f"{fp:g}" for fp in next(iter(choices.values())).fp_targets)
-    axes_row[0][0].set_ylabel(f"GT sensitivity, mean over\n{targets} FP per image")
+    label = f"GT sensitivity, mean over {targets} FP per image"
+    finish_axes(axes, "features (mean of folds)", label, percent=True)
+    # Linear up to 10 features, so that a model without any has a place; chosen by eye.
+    axes.set_xscale("symlog", linthresh=10)
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.legend(frameon=False, fontsize=8, loc="lower right")
     caption(
-        figure, "Filled: not told from the best by one standard error (bars). Diamond: chosen, the sparsest."
+        figure, "Filled: not told from the best by one standard error (bars).\nDiamond: chosen, the sparsest."
     )
     return figure
 
 
-def _draw_choice(axes: Axes, choice: SettingChoice) -> None:
+def _draw_choice(axes: Axes, choice: SettingChoice, model: str, colour: str, marker: str) -> None:
     table = choice.table
     groups = table.groupby("normalization", sort=False) if "normalization" in table else [("", table)]
-    for (name, rows), colour in zip(groups, (RED, BLUE, BLACK), strict=False):
+    several = len(list(groups)) > 1
+    for (name, rows), dash in zip(groups, ("-", "--", ":"), strict=False):
         part = rows.sort_values("n_features")
+        label = f"{model}, normalization {name!s}" if several else model
         x, y = part["n_features"], part["sensitivity"]
-        axes.plot(x, y, color=colour, linewidth=0.8, alpha=0.5)
+        axes.plot(x, y, color=colour, linestyle=dash, linewidth=0.8, alpha=0.5)
         axes.errorbar(
             x, y, yerr=part["difference_error"], fmt="none", ecolor=colour, elinewidth=0.7, alpha=0.4
         )
         fill = [colour if accepted else "white" for accepted in part["accepted"]]
         axes.scatter(
-            x, y, s=18, facecolors=fill, edgecolors=colour, linewidths=0.9, label=str(name), zorder=3
+            x,
+            y,
+            s=18,
+            marker=marker,
+            facecolors=fill,
+            edgecolors=colour,
+            linewidths=0.9,
+            label=label,
+            zorder=3,
         )
     chosen = table.iloc[choice.position]
     place = [chosen["n_features"]], [chosen["sensitivity"]]
     axes.scatter(*place, s=90, marker="D", facecolors="none", edgecolors=BLACK, zorder=4)
-    if "normalization" in table:
-        axes.legend(frameon=False, fontsize=8, title="normalization", title_fontsize=8)
 
 
 def log_lambda_axis(axes: Axes) -> None:
@@ -305,7 +319,7 @@ def plot_calibration(models: Mapping[str, Calibration]) -> Figure:
     """Draw mean soft label against mean probability with intervals, and how many bags each bin has."""
     figure, (top, bottom) = new_figure(5.2, 6.0, 2, 1, sharex=True, heights=(4, 1))
     top.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, label="perfect")
-    largest = 0.0
+    largest, most = 0.0, 1.0
     for index, (name, result) in enumerate(models.items()):
         colour, curve = COLOURS[index % len(COLOURS)], result.reliability
         low, high = curve.mean_label - curve.label_lower, curve.label_upper - curve.mean_label
@@ -331,11 +345,12 @@ def plot_calibration(models: Mapping[str, Calibration]) -> Figure:
             markersize=4.5,
         )
         reach = np.concatenate([curve.mean_probability, curve.mean_label, curve.label_upper])
-        largest = max(largest, float(np.nanmax(reach)))
+        largest, most = max(largest, float(np.nanmax(reach))), max(most, float(np.max(curve.n_bags)))
     right = min(1.0, 1.08 * largest)
     finish_axes(top, "", "Mean soft label", ylim=(0, right))
     finish_axes(bottom, "Mean probability", "Bags")
-    bottom.set_ylim(bottom=0)
+    # Room for a whole marker above the largest bin: bins of equal size all lie there.
+    bottom.set_ylim(0, 1.25 * most)
     top.set_xlim(0, right)
     top.legend(loc="upper left", frameon=False, fontsize=8)
     return figure

@@ -1,4 +1,4 @@
-"""Sensitivity by kind of lesion: size, number of readers, or any column of the truth table."""
+"""Results by kind of lesion (size, number of readers, any column of the truth table) and by group of images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from overread.froc.curve import MEASURES
 from overread.froc.defaults import LEVEL, N_BOOTSTRAP
 from overread.froc.matching import Matching
 
-__all__ = ["lesion_sizes_mm", "only_targets", "sensitivity_by"]
+__all__ = ["lesion_sizes_mm", "only_targets", "performance_by", "sensitivity_by"]
 
 
 def sensitivity_by(
@@ -76,6 +76,52 @@ def sensitivity_by(
     return pd.DataFrame(rows)
 
 
+def performance_by(
+    matching: Matching,
+    groups: ArrayLike,
+    *,
+    threshold: float,
+    n_bootstrap: int = N_BOOTSTRAP,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Sensitivity and false positives in each group of images at one locked threshold.
+
+    Parameters
+    ----------
+    matching
+        One model on one set of images.
+    groups
+        One value per image, in the order of ``matching.image_ids``.
+    threshold
+        The same for all groups, as a detector has one.
+    n_bootstrap, level, seed
+        Of the bootstrap over the patients of each group.
+
+    Returns
+    -------
+    DataFrame
+        stratum, n_images, n_patients, n_gts, then gt_sensitivity and fp_per_image, each with ``_lower`` and
+        ``_upper``; NaN for the sensitivity of a group without targets.
+    """
+    labels = pd.Series(np.asarray(groups))
+    if len(labels) != matching.n_images:
+        raise InvalidInputError(f"groups: {len(labels)} values for {matching.n_images} images")
+    rows = []
+    for label in sort_labels(labels):
+        members = only_images(matching, (labels == label).to_numpy())
+        found = bootstrap(members, thresholds=[threshold], n_bootstrap=n_bootstrap, seed=seed)
+        counts = {"n_images": members.n_images, "n_patients": members.n_patients, "n_gts": members.n_gts}
+        row: dict[str, object] = {"stratum": label, **counts}
+        intervals = found.intervals(level).set_index("measure")
+        for measure in ("gt_sensitivity", "fp_per_image"):
+            row[measure] = intervals.loc[measure, "estimate"]
+            row[f"{measure}_lower"] = intervals.loc[measure, "lower"]
+            row[f"{measure}_upper"] = intervals.loc[measure, "upper"]
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
 def lesion_sizes_mm(matching: Matching) -> NDArray[np.float64]:
     """Equal-area diameter 2 sqrt(a b) of each target, in mm."""
     missing = {"semi_major_mm", "semi_minor_mm"} - set(matching.strata.columns)
@@ -92,6 +138,27 @@ def only_targets(matching: Matching, members: NDArray[np.bool_]) -> Matching:
         gt_images=matching.gt_images[members],
         gt_reached=matching.gt_reached[members],
         strata=matching.strata[members].reset_index(drop=True),
+        geometry=None,
+        candidate_scores=None,
+    )
+
+
+def only_images(matching: Matching, members: NDArray[np.bool_]) -> Matching:
+    """Return some of the images with their targets and false positives."""
+    code = np.cumsum(members) - 1
+    patients, patient_codes = np.unique(matching.patients[members], return_inverse=True)
+    has_fp, has_gt = members[matching.fp_images], members[matching.gt_images]
+    return replace(
+        matching,
+        image_ids=matching.image_ids[members],
+        patients=patient_codes.astype(np.int64),
+        patient_ids=None if matching.patient_ids is None else matching.patient_ids[patients],
+        fp_scores=matching.fp_scores[has_fp],
+        fp_images=code[matching.fp_images[has_fp]],
+        gt_scores=matching.gt_scores[has_gt],
+        gt_images=code[matching.gt_images[has_gt]],
+        gt_reached=matching.gt_reached[has_gt],
+        strata=matching.strata[has_gt].reset_index(drop=True),
         geometry=None,
         candidate_scores=None,
     )

@@ -1,6 +1,7 @@
 """The page of a study: records of its results, and what is drawn, cut and written from them."""
 
 from overread.report.figures import draw_figures
+from overread.report.head import RunHead, head_run
 from overread.report.overlay import detections_figure
 from overread.report.pictures import Pictures, cut_pictures
 from overread.report.render import render_study
@@ -8,10 +9,12 @@ from overread.report.results import StudyResults, read_results
 
 __all__ = [
     "Pictures",
+    "RunHead",
     "StudyResults",
     "cut_pictures",
     "detections_figure",
     "draw_figures",
+    "head_run",
     "read_results",
     "render_study",
 ]

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from math import isnan
 
 from overread.images import GRID_MM
+from overread.report.flow import tell_exclusions, tell_flow
 from overread.report.results import StudyResults
+from overread.report.words import count, name_range
 
 __all__ = ["CLAIM_ITEMS", "list_claim"]
 
@@ -53,20 +55,21 @@ def list_claim(results: StudyResults) -> list[tuple[int, str, str]]:
 
 def _fill_data(results: StudyResults) -> dict[int, str]:
     study = results.study
-    splits = ", ".join(f"{split.name} {split.n_images}" for split in study.splits)
+    readings = name_range(study.fewest_readings, study.most_readings)
+    patients = ", ".join(f"{split.name} {split.n_patients}" for split in study.splits)
     return {
         9: "the study brings its own features"
         if study.own_features
         else f"pixels resampled to {GRID_MM:g} mm, brightness normalized by percentiles; no display window",
-        13: f"{len(study.quarantined)} images could not be used and were left out",
+        13: tell_exclusions(results),
         14: f"objects merged from readers' ellipses (T0 = {results.settings['merging']['t0']:g}); golden: marked by "
         "two readers or more",
-        18: f"{study.n_readers} readers, {study.fewest_readings} to {study.most_readings} readings an image; "
-        "disagreement is kept as the soft label",
+        18: f"{count(study.n_readers, 'reader')}, {readings} readings an image; disagreement is kept as the soft label",
         19: f"{study.n_images} images, {study.n_golden} golden objects; no sample size was computed in advance",
         20: "by patient, balanced by golden objects with the seed above, unless the images table gives the parts",
         21: "patient; identical pixels in two parts are refused",
-        33: f"{study.n_images} given, {len(study.quarantined)} left out; {splits}",
+        33: tell_flow(results),
+        34: f"patients: {patients}",
     }
 
 

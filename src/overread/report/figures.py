@@ -56,6 +56,7 @@ def _draw_marks(results: StudyResults, pictures: Pictures) -> Figure:
             image_id: Picture(picture.pixels(), picture.mm_per_px, picture.mm_per_px)
             for image_id, picture in pictures.examples.items()
         },
+        upright=True,
     )
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from overread.report.results import Counted, SetResult, StudyResults
 from overread.report.words import nearest_to_one
 
-__all__ = ["Curve", "Diamond", "Explorer", "Panel", "ReaderPoint", "lay_out_explorer"]
+__all__ = ["Curve", "Diamond", "Explorer", "Panel", "ReaderPoint", "lay_out_explorer", "list_steps"]
 
 # Okabe and Ito's palette in the order of the paper's Figure 4: red, black, blue, then others.
 COLOURS = ("#D55E00", "#000000", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -23,6 +23,8 @@ COLOURS = ("#D55E00", "#000000", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#5
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 472.0, 28.0, 288.0
 STEP, LAST_STEP = 0.05, 3.0
 N_TICKS = 8
+# Width and height of a reader's name, "R12", in the size that the template has.
+NAME_SIZE = (22.0, 11.0)
 MEASURES = {"gt_sensitivity": "GT sensitivity", "image_sensitivity": "Image sensitivity"}
 
 
@@ -48,11 +50,12 @@ class Diamond:
 
 @dataclass(frozen=True)
 class ReaderPoint:
-    """A reader's own operating point, judged by the others."""
+    """A reader's own operating point, judged by the others; ``has_room`` says that its name covers no other."""
 
     name: str
     x: float
     y: float
+    has_room: bool
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,17 @@ def lay_out_explorer(results: StudyResults) -> Explorer:
     )
 
 
+def list_steps(explorer: Explorer) -> list[list[str]]:
+    """List the numbers at all steps of the slider: a header, then a row for each model and step."""
+    columns = list(explorer.models[0])
+    rows = [["model", "fp_target", *columns]]
+    for title, numbers in zip(explorer.colours, explorer.models, strict=True):
+        for step, fp in enumerate(explorer.steps):
+            cells = (numbers[name][step] for name in columns)
+            rows.append([title, f"{fp:g}", *("" if value is None else f"{value:g}" for value in cells)])
+    return rows
+
+
 def _slider_steps(band: pd.DataFrame) -> list[float]:
     """Take every 0.05 FP per image up to 3 from the grid of a band."""
     grid = np.unique(band["fp_target"].to_numpy(np.float64))
@@ -204,10 +218,13 @@ def _place_readers(readers: pd.DataFrame, max_fp: float) -> list[ReaderPoint]:
     judged = readers.dropna(subset=["loo_sensitivity", "loo_fp_per_image"])
     inside = judged[judged["loo_fp_per_image"] <= max_fp]
     columns = (inside[name] for name in ("reader_id", "loo_fp_per_image", "loo_sensitivity"))
-    return [
-        ReaderPoint(str(name), _place_fp(fp, max_fp), _place_share(share))
-        for name, fp, share in zip(*columns, strict=True)
-    ]
+    placed: list[ReaderPoint] = []
+    for name, fp, share in zip(*columns, strict=True):
+        x, y = _place_fp(fp, max_fp), _place_share(share)
+        near = (one for one in placed if one.has_room and abs(one.x - x) < NAME_SIZE[0])
+        has_room = all(abs(one.y - y) >= NAME_SIZE[1] for one in near)
+        placed.append(ReaderPoint(str(name), x, y, has_room))
+    return placed
 
 
 def _stairs(part: SetResult, measure: str, max_fp: float) -> str:

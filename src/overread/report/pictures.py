@@ -6,9 +6,11 @@ They are cut once and stored beside the results (``pictures.json``), so that the
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
+from math import hypot
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,8 @@ from overread.report.results import Gallery, StudyResults
 __all__ = ["Crop", "Picture", "Pictures", "cut_crop", "cut_pictures"]
 
 N_CROPS = 8
+# So that one pacemaker does not fill a row; chosen by eye.
+N_OF_IMAGE = 2
 # Chosen by eye: a nodule with its surroundings.
 SIDE_MM = 60.0
 CANDIDATE_COLUMNS = ("x_mm", "y_mm", "radius_mm")
@@ -77,13 +81,14 @@ class Picture:
 class Pictures:
     """Everything on the page that was cut from images; what could not be opened is left out.
 
-    ``examples`` has the images of `StudyResults.examples` by image id.
+    ``examples`` has the images of `StudyResults.examples` by image id, ``features`` a low and a high example by name.
     """
 
     hits: list[Crop] = field(default_factory=list)
     misses: list[Crop] = field(default_factory=list)
     false_positives: list[Crop] = field(default_factory=list)
     examples: dict[str, Picture] = field(default_factory=dict)
+    features: dict[str, list[Crop]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,7 @@ def cut_pictures(results: StudyResults, open_image: Callable[[str], Radiograph |
     open_image
         Gives the radiograph of an image id, or None where it cannot be opened. Called once an image.
     """
-    places = list(_crop_places(results.gallery))
+    places = [*_gallery_places(results.gallery), *_feature_places(results.feature_examples)]
     examples = [example.image_id for example in results.examples]
     crops: dict[int, Crop] = {}
     pictures: dict[str, Picture] = {}
@@ -122,7 +127,14 @@ def cut_pictures(results: StudyResults, open_image: Callable[[str], Radiograph |
     def take(kind: str) -> list[Crop]:
         return [crops[i] for i, place in enumerate(places) if place.kind == kind and i in crops]
 
-    return Pictures(take("hits"), take("misses"), take("false_positives"), pictures)
+    features = {str(name): take(f"feature {name}") for name in results.feature_examples["feature"].unique()}
+    return Pictures(
+        take("hits"),
+        take("misses"),
+        take("false_positives"),
+        pictures,
+        {k: v for k, v in features.items() if v},
+    )
 
 
 def cut_crop(
@@ -158,25 +170,59 @@ def cut_crop(
     )
 
 
-def _crop_places(gallery: Gallery) -> Iterator[_Place]:
-    for kind, objects in (("hits", gallery.hits), ("misses", gallery.misses)):
-        for row in objects.head(N_CROPS).to_dict("records"):
-            ellipse = Ellipse(*(float(row[name]) for name in ELLIPSE_COLUMNS))
-            yield _place_crop(kind, row, _object_caption(row), ellipse, _find_circle(row, "candidate_"))
-    for row in gallery.false_positives.head(N_CROPS).to_dict("records"):
-        yield _place_crop("false_positives", row, f"score {row['score']:.2f}", None, _find_circle(row, ""))
+def _gallery_places(gallery: Gallery) -> Iterator[_Place]:
+    """Choose the crops of each kind: the first ones, one of a place, few of an image."""
+    shown: list[tuple[str, Circle]] = []
+    for kind in ("hits", "misses", "false_positives"):
+        of_image: Counter[str] = Counter()
+        for row in getattr(gallery, kind).to_dict("records"):
+            image_id, place = str(row["image_id"]), _cover(row)
+            if of_image.total() == N_CROPS:
+                break
+            if of_image[image_id] == N_OF_IMAGE or any(
+                other == image_id and _overlap(place, there) for other, there in shown
+            ):
+                continue
+            of_image[image_id] += 1
+            shown.append((image_id, place))
+            yield _place_object(kind, row) if kind != "false_positives" else _place_false_positive(row)
+
+
+def _cover(row: Any) -> Circle:
+    """Return the circle that a row covers: that of its object, or else of its candidate."""
+    radius = row["semi_major_mm"] if "semi_major_mm" in row else row["radius_mm"]
+    return float(row["x_mm"]), float(row["y_mm"]), float(radius)
+
+
+def _overlap(one: Circle, other: Circle) -> bool:
+    """Tell whether two lie on each other, by the detector's own rule for repeats: within the larger radius."""
+    return hypot(one[0] - other[0], one[1] - other[1]) < max(one[2], other[2])
+
+
+def _place_object(kind: str, row: Any) -> _Place:
+    """Tell the score of a golden object, if any candidate hits it, and who marked it."""
+    readers = f"{row['n_readers']} of {row['n_readings']} readers"
+    score = row["score"]
+    told = f"no candidate, {readers}" if pd.isna(score) else f"score {score:.2f}, {readers}"
+    ellipse = Ellipse(*(float(row[name]) for name in ELLIPSE_COLUMNS))
+    return _place_crop(kind, row, f"{told}, {row['image_id']}", ellipse, _find_circle(row, "candidate_"))
+
+
+def _place_false_positive(row: Any) -> _Place:
+    nodule = "a real nodule that nobody marked, " if row["is_nodule"] else ""
+    told = f"score {row['score']:.2f}, {nodule}{row['image_id']}"
+    return _place_crop("false_positives", row, told, None, _find_circle(row, ""))
+
+
+def _feature_places(examples: pd.DataFrame) -> Iterator[_Place]:
+    for row in examples.to_dict("records"):
+        caption = f"{row['end']}: {row['value']:.3g}, {row['image_id']}"
+        yield _place_crop(f"feature {row['feature']}", row, caption, None, _find_circle(row, ""))
 
 
 def _place_crop(kind: str, row: Any, caption: str, ellipse: Ellipse | None, circle: Circle | None) -> _Place:
     arguments = {"x_mm": row["x_mm"], "y_mm": row["y_mm"], "caption": caption}
     return _Place(kind, str(row["image_id"]), arguments | {"ellipse": ellipse, "circle": circle})
-
-
-def _object_caption(row: Any) -> str:
-    """Tell the score of a golden object, if any candidate hits it, and who marked it."""
-    readers = f"{row['n_readers']} of {row['n_readings']} readers"
-    score = row["score"]
-    return f"no candidate, {readers}" if pd.isna(score) else f"score {score:.2f}, {readers}"
 
 
 def _find_circle(row: Any, prefix: str) -> Circle | None:

@@ -14,26 +14,37 @@ from markupsafe import Markup, escape
 
 from overread.froc import format_table, verdict
 from overread.report.claim import list_claim
-from overread.report.froc_explorer import lay_out_explorer
+from overread.report.csv_links import link_csv, read_cells_of_table
+from overread.report.flow import lay_out_flow
+from overread.report.froc_explorer import lay_out_explorer, list_steps
+from overread.report.head import RunHead
 from overread.report.pictures import Pictures
 from overread.report.results import FeatureWeight, StudyResults, Table1
 from overread.report.words import (
+    N_TOLD,
+    count,
     find_comparisons,
     find_mixture,
     list_cards,
     list_facts,
     list_limits,
+    name_fp,
     name_size_range,
     name_table,
     percent,
+    tell_direction,
     tell_gallery,
+    tell_use,
     tell_verdict,
 )
 
 __all__ = ["render_study"]
 
+# With fewer the interval of a sensitivity is wider than 20 points to each side (Wilson's, at one half).
+FEW_IN_GROUP = 20
 
-def render_study(results: StudyResults, figures: Mapping[str, str], pictures: Pictures) -> str:
+
+def render_study(results: StudyResults, figures: Mapping[str, str], pictures: Pictures, head: RunHead) -> str:
     """Write the page of a run.
 
     Parameters
@@ -44,11 +55,13 @@ def render_study(results: StudyResults, figures: Mapping[str, str], pictures: Pi
         SVG documents by name, as `draw_figures` gives them; one that is missing is left out.
     pictures
         Crops for the gallery, as `cut_pictures` gives them.
+    head
+        Names, id and date of the run.
     """
     return (
         _environment()
         .get_template("study.html.j2")
-        .render(results=results, figures=figures, pictures=pictures)
+        .render(results=results, figures=figures, pictures=pictures, head=head)
     )
 
 
@@ -72,9 +85,19 @@ def _environment() -> Environment:
         performance=_performance,
         signed_importance=_signed_importance,
         importance_text=_importance_text,
+        csv_link=_link_table,
+        direction=tell_direction,
     )
     environment.globals.update(
         asset=_asset,
+        few_objects=FEW_IN_GROUP,
+        link_csv=link_csv,
+        n_told=N_TOLD,
+        lay_out_flow=lay_out_flow,
+        list_steps=list_steps,
+        tell_use=tell_use,
+        count=count,
+        name_fp=name_fp,
         list_cards=list_cards,
         tell_verdict=tell_verdict,
         list_facts=list_facts,
@@ -126,6 +149,11 @@ def _importance_text(feature: FeatureWeight) -> str:
 def _performance(table: Table1) -> Markup:
     """Lay out Table 1, which escapes its own names."""
     return Markup(format_table(table.table, "html"))
+
+
+def _link_table(html: str, name: str) -> Markup:
+    """Give a table of the page a link that saves it."""
+    return link_csv(read_cells_of_table(html), name)
 
 
 def _label_svg(document: str, caption: str) -> Markup:

@@ -25,6 +25,7 @@ from overread.froc import (
 )
 from overread.froc.merit.comparison import FigureEstimate
 from overread.one_line import print_as_one_line
+from overread.report.description import Description, FoundFiles, Subgroup
 from overread.truth import ReaderStatistics
 
 __all__ = [
@@ -46,7 +47,7 @@ __all__ = [
     "read_results",
 ]
 
-SCHEMA = "overread.results/2"
+SCHEMA = "overread.results/3"
 
 Treatment = Literal["fp", "ignore"]
 ThresholdSource = Literal["in_sample", "out_of_fold"]
@@ -83,7 +84,8 @@ class StudySummary:
     """What the study is made of; counts include quarantined images, which ``quarantined`` lists.
 
     ``is_simulated`` says that `overread.simulate` made it; ``own_candidates`` and ``own_features`` that it brought
-    tables of its own.
+    tables of its own. ``n_unread`` counts the images that nobody read; ``found`` is None where `overread init` did not
+    make the study.
     """
 
     n_images: int
@@ -102,6 +104,9 @@ class StudySummary:
     own_features: bool
     splits: list[SplitSummary]
     quarantined: list[Quarantined]
+    n_unread: int
+    found: FoundFiles | None
+    description: Description
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +135,9 @@ class FeatureWeight:
 
     Attributes
     ----------
-    name, meaning
-        Of the feature; the meaning is empty for one that is not in the catalogue.
+    name, meaning, words
+        Of the feature, its formula, and what it looks at in words; both are empty for one that is not in the
+        catalogue.
     weight
         Its coefficient; NaN in a model that has none.
     importance
@@ -140,6 +146,7 @@ class FeatureWeight:
 
     name: str
     meaning: str
+    words: str
     weight: float
     importance: float
 
@@ -327,7 +334,8 @@ class Gallery:
     misses
         Golden GTs that are not, the largest first; the score is missing where no candidate hits them.
     false_positives
-        Candidates at or above the threshold that hit no GT, highest score first.
+        Candidates at or above the threshold that hit no GT, highest score first; ``is_nodule`` says that a simulated
+        nodule lies there which nobody marked.
     """
 
     model: str
@@ -363,6 +371,11 @@ class StudyResults:
         the detector has under the study's own treatment.
     comparisons
         Every two models under both treatments.
+    subgroups
+        The supported model in groups of the test images.
+    feature_examples
+        For the features that the page tells in words, a candidate of the test set with a low value and one with a
+        high value: feature, end ("low", "high"), image_id, x_mm, y_mm, radius_mm, value.
     """
 
     schema: str
@@ -384,6 +397,8 @@ class StudyResults:
     tables: list[Table1]
     comparisons: list[Comparison]
     gallery: Gallery
+    subgroups: list[Subgroup]
+    feature_examples: pd.DataFrame
 
     def model(self, name: str) -> ModelResult:
         """Return the model of a name."""

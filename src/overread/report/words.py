@@ -6,20 +6,26 @@ from dataclasses import dataclass
 from math import isfinite, isnan, sqrt
 
 from overread import words
-from overread.report.results import Comparison, ModelResult, StudyResults, Table1
+from overread.report.results import Comparison, FeatureWeight, ModelResult, StudyResults, Table1
 
 __all__ = [
+    "N_TOLD",
     "Card",
+    "count",
     "find_comparisons",
     "find_mixture",
     "list_cards",
     "list_facts",
     "list_limits",
+    "name_fp",
+    "name_range",
     "name_size_range",
     "name_table",
     "nearest_to_one",
     "percent",
+    "tell_direction",
     "tell_gallery",
+    "tell_use",
     "tell_verdict",
 ]
 
@@ -27,6 +33,8 @@ __all__ = [
 NO_LIMIT_MM = 500.0
 # With 400 objects the interval of a share of one half is 5 points to each side.
 FEW_OBJECTS = 400
+# Features that the page tells in words with examples; the others are folded away.
+N_TOLD = 5
 
 
 USES = {
@@ -57,6 +65,11 @@ def count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def name_range(lowest: int, highest: int) -> str:
+    """Write a range of numbers; one number where its ends are the same."""
+    return str(lowest) if lowest == highest else f"{lowest} to {highest}"
+
+
 def nearest_to_one(fp_targets: list[float]) -> float:
     """Choose the FP target nearest to 1 per image."""
     return min(fp_targets, key=lambda fp: abs(fp - 1.0))
@@ -81,11 +94,11 @@ def list_cards(results: StudyResults) -> list[Card]:
     return [
         Card(
             percent(values["gt_sensitivity"][0]),
-            f"of {counted.test.n_gts} golden objects of the test set found{limits('gt_sensitivity')}",
+            f"of {count(counted.test.n_gts, 'golden object')} of the test set found{limits('gt_sensitivity')}",
         ),
         Card(
             percent(values["image_sensitivity"][0]),
-            f"of {counted.test.n_positive_images} images with one found{limits('image_sensitivity')}",
+            f"of {count(counted.test.n_positive_images, 'image')} with one found{limits('image_sensitivity')}",
         ),
         Card(
             f"{values['fp_per_image'][0]:.2f}",
@@ -125,8 +138,8 @@ def tell_verdict(results: StudyResults) -> list[str]:
     if verdict.objects_needed > results.model(verdict.model).counted[0].test.n_gts:
         said.append(
             f"Next: to know the sensitivity to \N{PLUS-MINUS SIGN}{100 * verdict.wanted_half_width:.0f} points takes "
-            f"about {verdict.objects_needed:,} golden objects in the test set, that is {verdict.images_needed:,} "
-            "images like these (overread plan)."
+            f"about {count(verdict.objects_needed, 'golden object')} in the test set, that is "
+            f"{count(verdict.images_needed, 'image')} like these (overread plan)."
         )
     return said
 
@@ -145,12 +158,13 @@ def list_facts(results: StudyResults) -> list[tuple[str, str]]:
     return [
         (
             "images",
-            f"{study.n_images} of {study.n_patients} patients{', simulated' if study.is_simulated else ''} ({splits})",
+            f"{study.n_images} of {count(study.n_patients, 'patient')}"
+            f"{', simulated' if study.is_simulated else ''} ({splits})",
         ),
         (
             "readings",
-            f"{study.n_readings} by {study.n_readers} readers, "
-            f"{study.fewest_readings} to {study.most_readings} an image",
+            f"{study.n_readings} by {count(study.n_readers, 'reader')}, "
+            f"{name_range(study.fewest_readings, study.most_readings)} an image",
         ),
         ("marks", f"{study.n_marks}, merged into {study.n_objects} objects, {study.n_golden} golden"),
         ("candidates", f"{found}; some candidate hits {reached} of {golden} golden objects"),
@@ -179,7 +193,7 @@ def list_limits(results: StudyResults) -> list[str]:
     if n_gts < FEW_OBJECTS:
         width = 100 * 1.96 * sqrt(0.25 / max(n_gts, 1))
         limits.append(
-            f"{n_gts} golden objects in the test set: a sensitivity near one half is known to about "
+            f"{count(n_gts, 'golden object')} in the test set: a sensitivity near one half is known to about "
             f"\N{PLUS-MINUS SIGN}{width:.0f} points."
         )
     if counted.single_reader == "ignore":
@@ -214,12 +228,51 @@ def name_size_range(stratum: str) -> str:
 def tell_gallery(results: StudyResults) -> str:
     """Say at which threshold the crops are sorted."""
     gallery = results.gallery
-    at = f"At the out-of-fold threshold for {gallery.fp_target:g} false positives per image"
-    return (
-        f"{at}: a score of {gallery.threshold:.2f}."
-        if isfinite(gallery.threshold)
-        else f"{at}, which no score reaches."
-    )
+    at = f"At the out-of-fold threshold for {name_fp(gallery.fp_target)} per image"
+    if not isfinite(gallery.threshold):
+        return f"{at}, which no score reaches."
+    said = f"{at}: a score of {gallery.threshold:.2f}."
+    n_nodules, n_wrong = int(gallery.false_positives["is_nodule"].sum()), len(gallery.false_positives)
+    if n_nodules:
+        real = "is a simulated nodule" if n_nodules == 1 else "are simulated nodules"
+        said += (
+            f" Of {count(n_wrong, 'false positive')} of the test set {n_nodules} {real} that no reader marked: real, "
+            "but counted as false because the readers are the truth here."
+        )
+    return said
+
+
+def name_fp(fp: float) -> str:
+    """Write a number of false positives."""
+    return f"{fp:g} false positive{'' if fp == 1 else 's'}"
+
+
+def tell_direction(feature: FeatureWeight) -> str:
+    """Say what more of a feature does to the score, where it does one thing."""
+    if isnan(feature.weight):
+        return "The trees use it both ways."
+    return f"A high value {'raises' if feature.weight > 0 else 'lowers'} the score."
+
+
+def tell_use(results: StudyResults) -> list[str]:
+    """Say what the detector is for and what it is not for."""
+    study, verdict = results.study, results.verdict
+    readers = name_range(study.fewest_readings, study.most_readings)
+    said = [
+        "It marks places that several readers of such images would mark, and says how likely a reader would. It gives "
+        "no diagnosis: the truth it learned from is the agreement of readers.",
+        USES[verdict.grade],
+        f"Tested on {count(results.models[0].counted[0].test.n_images, 'image')} of this study, each read by {readers} "
+        "readers; not on images of other hospitals, scanners or kinds of patients than those described below, not with "
+        "readers who use it, and not against a known outcome.",
+        "Not for images outside the ranges below, nor for views or parts of the body that the study does not hold; not "
+        "as the only reader.",
+    ]
+    if study.own_candidates or study.own_features:
+        said.append(
+            "The study brought candidates or features of its own: who uses the model has to make them, too."
+        )
+    return said
 
 
 def find_comparisons(results: StudyResults) -> list[Comparison]:

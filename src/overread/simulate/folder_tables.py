@@ -10,6 +10,7 @@ from typing import Any
 
 from overread.files.atomic import write_atomically, write_parts_atomically
 from overread.files.journal import Journal
+from overread.files.study_layout import KNOWN_NODULES_FILE
 from overread.tables.csv_cells import csv_text, guard_formula
 
 __all__ = ["PLAIN_SETTINGS", "write_tables"]
@@ -48,7 +49,7 @@ TABLES = (
     TableFile("readings.csv", ("image_id", "reader_id"), lambda entry: entry["readings"]),
     TableFile("marks.csv", ("image_id", "reader_id", "mark_id", *ELLIPSE), lambda entry: entry["marks"]),
     TableFile("known/backgrounds.csv", ("image_id", "background"), lambda entry: [entry]),
-    TableFile("known/nodules.csv", ("image_id", "nodule_id", *NODULE), lambda entry: entry["nodules"]),
+    TableFile(KNOWN_NODULES_FILE, ("image_id", "nodule_id", *NODULE), lambda entry: entry["nodules"]),
     TableFile(
         "known/distractors.csv",
         ("image_id", "object_id", "x_mm", "y_mm", "diameter_mm", "level"),

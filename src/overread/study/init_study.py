@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 from overread.errors import ImageError, InvalidInputError, TableError, UsageError
 from overread.files.atomic import no_folder, write_atomically
 from overread.images import read_source
-from overread.images.dicom_patient import patient_of
+from overread.images.dicom_patient import read_header
 from overread.images.files import image_files, without_ending
 from overread.images.spacing import AGREEMENT
 from overread.marks.file_names import names_of
 from overread.marks.mark_set import find_table
 from overread.progress import count_steps
+from overread.study.found_files import write_found_files
 from overread.study.template import settings_template
 from overread.tables.table_files import read_table, write_table
 
@@ -37,13 +38,15 @@ Patients = Literal["hashed", "raw", "none"]
 
 SPACING = ("mm_per_px_x", "mm_per_px_y")
 SALT_FILE = ".patient_salt"
+UNLISTED = "the images table that was there does not list it"
 
 
 @dataclass(frozen=True)
 class FoundImage:
     """A file that can be read: its path in the folder, spacing (x, y), size, and what its header says.
 
-    Where no spacing is known, ``mm_per_px`` is None and ``problem`` says why.
+    Where no spacing is known, ``mm_per_px`` is None and ``problem`` says why. ``description`` has columns that describe
+    the image.
     """
 
     path: str
@@ -52,6 +55,7 @@ class FoundImage:
     patient_id: str
     patient_name: str
     problem: str = ""
+    description: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -135,13 +139,16 @@ def make_study(
         images = with_files(read_table(known, "images"), found, known)
         target = known
     images = with_patients(images, found, patients, pattern, salt)
-    written = [write_table(images, target)]
+    images = with_description(images, found, without=("sex",) if patients == "none" else ())
+    unlisted = sorted({image.path for image in found} - set(images["path"]))
+    left_out = unreadable | dict.fromkeys(unlisted, UNLISTED)
+    # The images table last: whoever finds it finds what was left out, too.
+    written = [write_found_files(folder, images["path"], left_out), write_table(images, target)]
     settings = folder / "study.toml"
     if overwrite or not settings.exists():
         written.append(write_atomically(settings, settings_template().encode()))
     told = images["patient_id"] if "patient_id" in images else pd.Series(dtype="str")
     n_patients = int(told[told != ""].nunique())
-    unlisted = sorted({image.path for image in found} - set(images["path"]))
     return MadeStudy(
         len(images), n_patients, unreadable, written, unlisted, notes(folder, images, n_patients)
     )
@@ -176,7 +183,19 @@ def look_at(
             spacing = given if stated is None else (stated.x, stated.y)
             rows, columns = source.shape
             problem = "" if spacing else f"{source.spacing.problem}; give --mm-per-px"
-            found.append(FoundImage(relative, spacing, (rows, columns), *patient_of(path), problem))
+            header = read_header(path)
+            shape = (rows, columns)
+            found.append(
+                FoundImage(
+                    relative,
+                    spacing,
+                    shape,
+                    header.patient_id,
+                    header.patient_name,
+                    problem,
+                    header.description,
+                )
+            )
         except ImageError as error:
             unreadable[relative] = str(error).removeprefix(f"{path}: ")
     return found, unreadable
@@ -300,6 +319,18 @@ def with_patients(
     images = images.drop(columns="patient_id", errors="ignore")
     images.insert(1, "patient_id", pd.Series(filled, index=images.index, dtype="str"))
     return images
+
+
+def with_description(
+    images: pd.DataFrame, found: Sequence[FoundImage], without: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Add what headers state of sex, view, manufacturer and tube voltage, unless the table has such a column."""
+    by_path = {image.path: image.description for image in found}
+    names = sorted({name for image in found for name in image.description} - {*images.columns, *without})
+    texts = {name: [by_path[path].get(name, "") for path in images["path"]] for name in names}
+    return images.assign(
+        **{name: pd.Series(text, index=images.index, dtype="str") for name, text in texts.items()}
+    )
 
 
 def notes(folder: Path, images: pd.DataFrame, n_patients: int) -> list[str]:

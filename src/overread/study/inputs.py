@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,11 @@ import pandas as pd
 
 from overread.errors import InvalidInputError, TableError
 from overread.files.digests import digest_of_file, digest_of_value
-from overread.files.study_layout import SIMULATION_FILE
+from overread.files.study_layout import KNOWN_NODULES_FILE, SIMULATION_FILE
 from overread.marks.mark_set import find_table, read_folder
+from overread.report.description import FoundFiles
+from overread.study.found_files import read_found_files
+from overread.study.image_columns import choose_subgroups, describe_columns
 from overread.study.settings import Settings
 from overread.study.stages.stage import Source
 from overread.tables.column_table import ColumnTable, open_columns
@@ -24,6 +27,11 @@ __all__ = ["CODES_FILE", "StudyInputs", "code_marks", "code_patients", "read_inp
 
 CODES_FILE = "reader_codes.csv"
 CODES = Schema("reader codes", (Column("reader_id", "id"), Column("code", "id")), key=("reader_id",))
+NODULES = Schema(
+    "known nodules",
+    (Column("image_id", "id"), *(Column(name, "number") for name in ("x_mm", "y_mm", "diameter_mm"))),
+    key=(),
+)
 PARTS = ("training", "validation", "test")
 
 
@@ -43,6 +51,12 @@ class StudyInputs:
         Digest of each table's file by kind.
     reader_codes
         Code (R1, R2, ...) of each reader id. Only the study's folder keeps this map.
+    subgroups
+        Value of each image by column, of the columns that divide the images into groups.
+    found_files
+        What `overread init` found and left out; None where it did not make the study.
+    known_nodules
+        Of a simulated study, the nodules that were put in: image_id, x_mm, y_mm, diameter_mm; else None.
     """
 
     folder: Path
@@ -53,6 +67,9 @@ class StudyInputs:
     features: ColumnTable | None
     digests: dict[str, str]
     reader_codes: dict[str, str]
+    subgroups: dict[str, dict[str, str]]
+    found_files: FoundFiles | None
+    known_nodules: pd.DataFrame | None
 
     @property
     def needs_images(self) -> bool:
@@ -67,6 +84,10 @@ class StudyInputs:
             "images": (self.images, self.digests.get("images")),
             "reader_codes": (self.reader_codes, self.reader_codes),
             "is_simulated": ((is_simulated := (self.folder / SIMULATION_FILE).is_file()), is_simulated),
+            "subgroups": (self.subgroups, self.subgroups),
+            "description": ((told := describe_columns(self.images)), asdict(told)),
+            "found_files": (self.found_files, None if self.found_files is None else asdict(self.found_files)),
+            "known_nodules": (self.known_nodules, self.digests.get("known_nodules")),
             # The study may be moved; results do not depend on its place.
             "folder": (self.folder, None),
         }
@@ -113,6 +134,13 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
             " (give candidates = ... too)"
         )
     images = check_images(tables.images, folder, needs_paths=features is None)
+    nodules = folder / KNOWN_NODULES_FILE
+    known_nodules = None
+    if nodules.is_file():
+        scan = scan_csv(nodules, NODULES)
+        raise_for_errors(scan.problems)
+        known_nodules = scan.frame
+        digests["known_nodules"] = digest_of_file(nodules)
     return StudyInputs(
         folder=folder,
         marks=tables.marks,
@@ -122,6 +150,9 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
         features=features,
         digests=digests,
         reader_codes=assign_codes(folder, tables.readings["reader_id"]),
+        subgroups=choose_subgroups(images, settings.evaluation.subgroups, folder / "study.toml"),
+        found_files=read_found_files(folder, images.get("path", ())),
+        known_nodules=known_nodules,
     )
 
 

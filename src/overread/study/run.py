@@ -163,7 +163,7 @@ class Runner:
         inputs, settings, folder = self._inputs, self._settings, self._folder
         folder.write("settings.json", json_bytes(plain_settings(settings)))
         workshop = Workshop(folder, self._spec, self._make_executor, self._say)
-        sources = inputs.sources() | {"pipeline": self._pipeline_source()}
+        sources = inputs.sources() | {"pipeline": self._pipeline_source(), "names": self._names_source()}
         workspace = Workspace(folder, settings, sources, list_views(inputs, settings, folder))
         with single_threaded_blas():
             stages = plan_stages(inputs, settings, workshop)
@@ -184,6 +184,12 @@ class Runner:
         pipeline = self._spec.build()
         key = [self._spec.plain(), pipeline.candidate_version, pipeline.feature_version]
         return Source(digest_of_value(key), lambda: pipeline)
+
+    def _names_source(self) -> Source:
+        """Return what the page calls the study and the run."""
+        study = self._settings.name or self._inputs.folder.resolve().name
+        names = {"study": study, "run": self._folder.root.name}
+        return Source(digest_of_value(names), lambda: names)
 
     def _make_forecast(self, stages: list[str]) -> Forecast:
         settings, n_images = self._settings, len(self._inputs.images)

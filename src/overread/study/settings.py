@@ -204,6 +204,9 @@ class Evaluation(Section):
         Edges of the sizes by which sensitivity is reported.
     chance_shifts
         Pairings of images for the chance level.
+    subgroups
+        Columns of images.csv with 2 to 8 values, by which results are also given; []: none. Without this key:
+        sex, age_group, view, scanner, manufacturer and site, where they are there.
     """
 
     fp_targets: FpTargets = Field(default_factory=lambda: [*FP_TARGETS])
@@ -213,6 +216,7 @@ class Evaluation(Section):
         default_factory=lambda: [*SIZE_BINS_MM]
     )
     chance_shifts: Annotated[int, Field(ge=1, le=10_000)] = CHANCE_SHIFTS
+    subgroups: list[str] | None = Field(default=None, examples=[["sex", "scanner"]])
 
     @field_validator("fp_targets", "size_bins_mm")
     @classmethod
@@ -278,10 +282,13 @@ class Settings(ModelSections):
 
     Attributes
     ----------
+    name
+        Name of the study in its report; empty: that of its folder.
     seed
         Seed of everything random.
     """
 
+    name: Annotated[str, Field(max_length=200)] = ""
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
     inputs: Inputs = Inputs()
     merging: Merging = Merging()

@@ -13,6 +13,7 @@ from overread.study.settings import Settings
 __all__ = ["settings_template"]
 
 WIDTH = 110
+TOP = ("name", "seed")
 
 
 def settings_template() -> str:
@@ -24,9 +25,9 @@ def settings_template() -> str:
     lines = [
         "# Settings of the study. A key that is commented out has the value shown, unless it says: not set.",
         "",
-        f"# {describe_keys(Settings)['seed']}",
-        f"seed = {values['seed']}",
     ]
+    for key in TOP:
+        lines += [f"# {describe_keys(Settings)[key]}", f"{key} = {json.dumps(values[key])}"]
     for name in _section_names():
         section: Any = Settings.model_fields[name].annotation
         lines += ["", *_section_lines(name, section, values[name])]
@@ -35,7 +36,7 @@ def settings_template() -> str:
 
 def _section_names() -> list[str]:
     """Sections in the order in which a person would want them: each model's after ``[models]``."""
-    others = [name for name in Settings.model_fields if name not in MODELS and name != "seed"]
+    others = [name for name in Settings.model_fields if name not in (*MODELS, *TOP)]
     place = others.index("models") + 1
     return [*others[:place], *MODELS, *others[place:]]
 

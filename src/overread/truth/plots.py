@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Picture", "marks_figure", "readers_figure"]
 
-READER_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
-"""Okabe and Ito's palette, safe for colour-blind readers."""
+# Okabe and Ito's palette, safe for colour-blind readers, without the colour of merged objects.
+READER_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#F0E442", "#000000")
 READER_DASHES = ("-", "--", ":", "-.")
-GOLDEN, SINGLE = "#D55E00", "#0072B2"
+OBJECT = "#E69F00"
+BAR = "#999999"
 # Shows what surrounds the marks; chosen by eye.
 MARGIN_MM = 15.0
 
@@ -48,10 +49,11 @@ def marks_figure(
     image_ids: Sequence[str],
     *,
     pictures: Mapping[str, Picture] | None = None,
+    upright: bool = False,
 ) -> Figure:
     """Draw the marks of each image, in the reader's colour, beside the merged objects (the paper's Figure 1).
 
-    One row per image. Columns: the image alone (where pictures are given), the marks, the objects. Golden
+    One row per image; columns: the image alone (where pictures are given), the marks, the objects. Golden
     objects are drawn solid, those of a single reader dashed, and a list gives the readers over the readings
     and the probability of each. The view is the square around the marks with a margin of 15 mm.
 
@@ -63,6 +65,8 @@ def marks_figure(
         Images, from top to bottom.
     pictures
         Pixels by image id; None, or no entry for an image, leaves its background plain.
+    upright
+        One column per image in place of one row, for a narrow page.
     """
     pictures = pictures or {}
     missing = [image_id for image_id in image_ids if not (marks["image_id"] == image_id).any()]
@@ -73,27 +77,55 @@ def marks_figure(
     titles = [*(["a  image"] if pictures else []), "b  marks", "c  merged objects"]
     titles = titles if pictures else ["a  marks", "b  merged objects"]
     styles = reader_styles(marks[marks["image_id"].isin(image_ids)])
-    figure = empty_figure(3.4 * len(titles) + 1.2, 3.4 * len(image_ids) + 0.8)
     from matplotlib.lines import Line2D
 
-    axes = figure.subplots(len(image_ids), len(titles), squeeze=False)
+    if upright:
+        figure = empty_figure(2.7 * len(image_ids) + 0.4, 2.7 * len(titles) + 1.6)
+        axes = figure.subplots(len(titles), len(image_ids), squeeze=False).T
+    else:
+        figure = empty_figure(3.4 * len(titles) + 1.2, 3.4 * len(image_ids) + 0.8)
+        axes = figure.subplots(len(image_ids), len(titles), squeeze=False)
     for row, image_id in zip(axes, image_ids, strict=True):
         drawn, objects = marks[marks["image_id"] == image_id], truth[truth["image_id"] == image_id]
         for ax in row:
             draw_background(ax, drawn, pictures.get(image_id))
         draw_marks(row[-2], drawn, styles)
-        draw_objects(row[-1], objects)
-        row[0].set_ylabel(f"{image_id}\ny (mm)")
-    for ax, title in zip(axes[0], titles, strict=True):
-        ax.set_title(title, loc="left")
-    for ax in axes[-1]:
-        ax.set_xlabel("x (mm)")
+        listed = draw_objects(row[-1], objects)
+        if upright:
+            row[0].set_title(image_id, fontsize=9)
+            row[-1].set_xlabel("\n".join(listed), loc="left", fontsize=8)
+        else:
+            row[0].set_ylabel(f"{image_id}\ny (mm)")
+            row[-1].text(
+                1.03,
+                1.0,
+                "\n".join(listed),
+                transform=row[-1].transAxes,
+                va="top",
+                fontsize=9,
+                linespacing=1.4,
+            )
+    name_panels(axes, titles, upright=upright)
     lines = [Line2D([], [], color=colour, linestyle=dash) for colour, dash in styles.values()]
     names = [f"reader {reader}" for reader in styles]
-    lines += [Line2D([], [], color=GOLDEN, lw=2.5), Line2D([], [], color=SINGLE, lw=1.5, linestyle="--")]
-    names += ["golden: two readers or more", "one reader"]
-    figure.legend(lines, names, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    lines += [Line2D([], [], color=OBJECT, lw=2.5), Line2D([], [], color=OBJECT, lw=1.5, linestyle="--")]
+    names += ["golden object: two readers or more", "object of one reader"]
+    figure.legend(
+        lines, names, loc="outside lower center", ncols=2 if upright else 4, frameon=False, fontsize=8
+    )
     return figure
+
+
+def name_panels(axes: NDArray[Any], titles: Sequence[str], *, upright: bool) -> None:
+    """Name the panels once: above the first row, or beside the first column."""
+    for ax, title in zip(axes[0], titles, strict=True):
+        if upright:
+            ax.set_ylabel(f"{title}\ny (mm)")
+        else:
+            ax.set_title(title, loc="left")
+    if not upright:
+        for ax in axes[-1]:
+            ax.set_xlabel("x (mm)")
 
 
 def reader_styles(marks: pd.DataFrame) -> dict[str, tuple[str, str]]:
@@ -128,13 +160,13 @@ def draw_marks(ax: Axes, marks: pd.DataFrame, styles: Mapping[str, tuple[str, st
         add_ellipse(ax, ellipse, edgecolor=colour, linestyle=dash, linewidth=1.5)
 
 
-def draw_objects(ax: Axes, truth: pd.DataFrame) -> None:
-    """Draw each merged object with a number, and list readers / readings and probability by number."""
+def draw_objects(ax: Axes, truth: pd.DataFrame) -> list[str]:
+    """Draw each merged object with a number, and return readers / readings and probability by number."""
     lines = []
     ellipses = ellipse_rows(truth)
     for number, (row, ellipse) in enumerate(zip(truth.itertuples(), ellipses, strict=True), start=1):
-        colour, dash, width = (GOLDEN, "-", 2.5) if row.golden else (SINGLE, "--", 1.5)
-        add_ellipse(ax, ellipse, edgecolor=colour, linestyle=dash, linewidth=width)
+        dash, width = ("-", 2.5) if row.golden else ("--", 1.5)
+        add_ellipse(ax, ellipse, edgecolor=OBJECT, linestyle=dash, linewidth=width)
         side = away_from_others(ellipses[:, :2], number - 1)
         ax.annotate(
             str(number),
@@ -147,7 +179,7 @@ def draw_objects(ax: Axes, truth: pd.DataFrame) -> None:
             bbox={"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75},
         )
         lines.append(f"{number}:  {row.n_readers}/{row.n_readings},  p {float(str(row.probability)):.2g}")
-    ax.text(1.03, 1.0, "\n".join(lines), transform=ax.transAxes, va="top", fontsize=9, linespacing=1.4)
+    return lines
 
 
 def away_from_others(centres: NDArray[np.float64], number: int) -> NDArray[np.float64]:
@@ -178,22 +210,24 @@ def readers_figure(statistics: ReaderStatistics) -> Figure:
     other readers make without this one.
     """
     readers = statistics.readers
-    figure = empty_figure(4.0 + max(3.5, 0.45 * len(readers)), 4.2)
+    # Panels below each other: so the figure can be read on a narrow page, too.
+    figure = empty_figure(max(4.8, 1.2 + 0.45 * len(readers)), 6.4)
     from matplotlib.legend_handler import HandlerTuple
 
-    grid = figure.add_gridspec(2, 2, width_ratios=(1.0, max(1.2, 0.15 * len(readers))))
-    histogram = figure.add_subplot(grid[:, 0])
+    grid = figure.add_gridspec(3, 1)
+    histogram = figure.add_subplot(grid[0])
     counts = statistics.readings_per_image
-    bars = histogram.bar(counts["n_readings"], counts["n_images"], color="#999999", width=0.7)
+    bars = histogram.bar(counts["n_readings"], counts["n_images"], color=BAR, width=0.7)
     histogram.bar_label(bars, fontsize=8)
     histogram.set_xticks(counts["n_readings"].to_numpy())
     histogram.set_xlim(counts["n_readings"].min() - 1, counts["n_readings"].max() + 1)
     histogram.set(xlabel="readings of an image", ylabel="images")
+    histogram.margins(y=0.15)
     histogram.set_title("a", loc="left")
-    upper = figure.add_subplot(grid[0, 1])
-    lower = figure.add_subplot(grid[1, 1], sharex=upper)
-    draw_rates(upper, readers, "sensitivity", "#D55E00")
-    draw_rates(lower, readers, "fp_per_image", "#0072B2")
+    upper = figure.add_subplot(grid[1])
+    lower = figure.add_subplot(grid[2], sharex=upper)
+    draw_rates(upper, readers, "sensitivity")
+    draw_rates(lower, readers, "fp_per_image")
     upper.set(ylabel="sensitivity", ylim=(0, 1))
     upper.set_title("b", loc="left")
     upper.tick_params(labelbottom=False)
@@ -205,7 +239,7 @@ def readers_figure(statistics: ReaderStatistics) -> Figure:
         handles,
         ["golden GTs of all readers", "golden GTs of the other readers"][: len(handles)],
         handler_map={tuple: HandlerTuple(ndivide=None)},
-        loc="outside upper right",
+        loc="outside lower center",
         frameon=False,
         fontsize=8,
         ncols=2,
@@ -213,8 +247,8 @@ def readers_figure(statistics: ReaderStatistics) -> Figure:
     return figure
 
 
-def draw_rates(ax: Axes, readers: pd.DataFrame, rate: str, colour: str) -> None:
+def draw_rates(ax: Axes, readers: pd.DataFrame, rate: str) -> None:
     """Bars of one rate, with its leave-one-out value as a diamond."""
     places = np.arange(len(readers))
-    ax.bar(places, readers[rate], color=colour, width=0.7)
+    ax.bar(places, readers[rate], color=BAR, width=0.7)
     ax.plot(places, readers[f"loo_{rate}"], "D", color="black", markerfacecolor="white", markersize=6)

@@ -251,7 +251,7 @@ def test_results_hold_no_time_no_machine_and_no_path(chain: Chain) -> None:
 def test_settings_are_those_that_matter(chain: Chain, results: StudyResults) -> None:
     plain = chain.settings.to_plain()
     assert results.settings == {
-        name: value for name, value in plain.items() if name not in ("limits", "execution")
+        name: value for name, value in plain.items() if name not in ("limits", "execution", "name")
     }
 
 

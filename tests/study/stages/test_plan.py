@@ -39,7 +39,7 @@ def test_the_default_run(chain: Chain) -> None:
         "grid_b1", *(f"fold_{k}_b1" for k in range(1, 6)), "tuning_b1",
         "grid_b2", *(f"fold_{k}_b2" for k in range(1, 6)), "tuning_b2",
         "soft", "b1", "b2", "calibration_soft", "calibration_b1", "calibration_b2", "supported",
-        "scores", "operating_points", "results", "detector", "pictures", "figures", "report",
+        "scores", "operating_points", "results", "detector", "pictures", "figures", "head", "report",
     ]  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def test_one_model_has_its_stages_alone(chain: Chain) -> None:
         "truth", "split", "images", "candidates",
         "grid_boosted", "fold_1_boosted", "fold_2_boosted", "tuning_boosted", "boosted",
         "calibration_boosted", "supported",
-        "scores", "operating_points", "results", "pictures", "figures", "report",
+        "scores", "operating_points", "results", "pictures", "figures", "head", "report",
     ]  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def test_a_detector_needs_the_package_s_own_candidates(chain: Chain, own: bool) 
 def test_everything_that_is_read_has_a_giver(chain: Chain) -> None:
     stages = plan_stages(chain.inputs, chain.settings, make_workshop(chain.folder))
     views = list_views(chain.inputs, chain.settings, chain.folder)
-    given = {*chain.inputs.sources(), "pipeline", *(view.name for view in views)}
+    given = {*chain.inputs.sources(), "pipeline", "names", *(view.name for view in views)}
     given |= {name for stage in stages for name in stage.writes}
     for reader in (*stages, *views):
         assert set(reader.reads) <= given, reader.name

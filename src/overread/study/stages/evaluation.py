@@ -12,6 +12,7 @@ from scipy.special import expit
 
 from overread import __version__
 from overread.features import CATALOGUE
+from overread.features.plain_words import say_in_words
 from overread.files.records import from_json, to_json
 from overread.froc import (
     MEASURES,
@@ -54,6 +55,8 @@ from overread.study.cohort import Cohort, Split
 from overread.study.models import MODELS, StudyModel
 from overread.study.score_map import ScoreMap
 from overread.study.stages.calibration import score_bags
+from overread.study.stages.description import describe_images, evaluate_subgroups
+from overread.study.stages.feature_examples import find_examples
 from overread.study.stages.gallery import sort_gallery
 from overread.study.stages.scores import SOURCES, TREATMENTS, MatchedScores
 from overread.study.stages.stage import Inputs, Stage
@@ -69,6 +72,7 @@ SLIDER = tuple(round(0.05 * step, 2) for step in range(61))
 SHOWN_FP = 1.0
 N_EXAMPLES = 2
 SPLITS = ("training", "validation", "test")
+FROM_STUDY = ("is_simulated", "found_files", "description", "subgroups", "known_nodules")
 SETTINGS = ("inputs", "merging", "labels", "candidates", "features", "hits", "models", "evaluation", "seed")
 
 
@@ -89,7 +93,8 @@ def results_stage(wanted: Sequence[str]) -> Stage:
             *(f"tuning/{name}_map.json" for name in wanted),
             "supported.json",
             *(["tuning/paper.json"] if "soft" in wanted else []),
-            "input/is_simulated",
+            "tables/image_facts.parquet",
+            *(f"input/{name}" for name in FROM_STUDY),
         ),
         writes=("results.json",),
         settings=(*SETTINGS, *wanted),
@@ -142,7 +147,16 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
             inputs["tables/scores.parquet"],
             inputs["tables/objects.parquet"],
             shown_point(points, supported, settings),
+            inputs["input/known_nodules"],
         ),
+        subgroups=evaluate_subgroups(
+            matched[supported].test,
+            inputs["input/subgroups"],
+            shown_point(points, supported, settings)[1],
+            options,
+            settings.seed,
+        ),
+        feature_examples=find_examples(models, cohort.split("test")),
     )
     return {"results.json": to_json(results)}
 
@@ -179,6 +193,9 @@ def summarize_study(inputs: Inputs) -> StudySummary:
         own_features=settings.inputs.features is not None,
         splits=[summarize_split(name, cohort.split(name)) for name in SPLITS],
         quarantined=[Quarantined(**one) for one in inputs["quarantined"]],
+        n_unread=int((~images["image_id"].isin(readings["image_id"])).sum()),
+        found=inputs["input/found_files"],
+        description=describe_images(inputs["tables/image_facts.parquet"], inputs["input/description"]),
     )
 
 
@@ -254,7 +271,11 @@ def rank_features(plug: StudyModel, model: Any, merged: Split) -> list[FeatureWe
     """Return the features that a model reads, the most important first."""
     found = plug.weigh_features(model, merged.features)
     order = np.argsort([-abs(importance) for _, _, importance in found], kind="stable")
-    return [FeatureWeight(name, explain_feature(name), *found[i][1:]) for i in order for name in found[i][:1]]
+    return [
+        FeatureWeight(name, explain_feature(name), say_in_words(name), *found[i][1:])
+        for i in order
+        for name in found[i][:1]
+    ]
 
 
 def explain_feature(name: str) -> str:

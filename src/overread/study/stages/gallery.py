@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from overread.report.results import Gallery
 from overread.study.cohort import KEYS, Split
@@ -24,7 +26,12 @@ OBJECT = (
 
 
 def sort_gallery(
-    model: str, test: Split, scores: pd.DataFrame, objects: pd.DataFrame, point: tuple[float, float]
+    model: str,
+    test: Split,
+    scores: pd.DataFrame,
+    objects: pd.DataFrame,
+    point: tuple[float, float],
+    known_nodules: pd.DataFrame | None = None,
 ) -> Gallery:
     """Sort the test set's candidates and golden GTs at one operating point.
 
@@ -38,6 +45,8 @@ def sort_gallery(
         The run's tables of scores and objects.
     point
         FP target and threshold; NaN: nothing is shown.
+    known_nodules
+        Of a simulated study, all nodules: image_id, x_mm, y_mm, diameter_mm.
     """
     fp_target, threshold = point
     candidates = test.candidates.merge(scores[[*KEYS, model]], on=KEYS).rename(columns={model: "score"})
@@ -57,8 +66,20 @@ def sort_gallery(
         misses=golden[~found].sort_values("semi_major_mm", ascending=False, kind="stable", ignore_index=True)[
             [*OBJECT, "reached", "score"]
         ],
-        false_positives=_best_first(wrong)[[*KEYS, *PLACE, "score"]],
+        false_positives=_best_first(wrong.assign(is_nodule=_lie_on_nodules(wrong, known_nodules)))[
+            [*KEYS, *PLACE, "score", "is_nodule"]
+        ],
     )
+
+
+def _lie_on_nodules(candidates: pd.DataFrame, nodules: pd.DataFrame | None) -> NDArray[np.bool_]:
+    """Tell candidates whose centre lies in a nodule."""
+    if nodules is None:
+        return np.zeros(len(candidates), dtype=np.bool_)
+    numbered = candidates[["image_id", "x_mm", "y_mm"]].assign(row=np.arange(len(candidates)))
+    pairs = numbered.merge(nodules, on="image_id", suffixes=("", "_nodule"))
+    away = np.hypot(pairs["x_mm"] - pairs["x_mm_nodule"], pairs["y_mm"] - pairs["y_mm_nodule"])
+    return np.isin(np.arange(len(candidates)), pairs.loc[away <= pairs["diameter_mm"] / 2, "row"])
 
 
 def _best_first(rows: pd.DataFrame) -> pd.DataFrame:

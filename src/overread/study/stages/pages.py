@@ -12,12 +12,20 @@ import pandas as pd
 from overread.errors import OverreadError
 from overread.files.records import from_json, to_json
 from overread.images import Radiograph, read_image
-from overread.report import Pictures, StudyResults, cut_pictures, draw_figures, render_study
+from overread.report import (
+    Pictures,
+    RunHead,
+    StudyResults,
+    cut_pictures,
+    draw_figures,
+    head_run,
+    render_study,
+)
 from overread.study.detector import make_detector
 from overread.study.score_map import ScoreMap
 from overread.study.stages.stage import Inputs, Stage
 
-__all__ = ["FIGURES", "REPORT", "detector_stage", "pictures_stage"]
+__all__ = ["FIGURES", "HEAD", "REPORT", "detector_stage", "pictures_stage"]
 
 
 def pictures_stage(*, has_images: bool) -> Stage:
@@ -57,8 +65,13 @@ def draw(inputs: Inputs) -> Mapping[str, Any]:
 
 def render(inputs: Inputs) -> Mapping[str, Any]:
     """Fill the templates of the page."""
-    page = render_study(_results(inputs), inputs["figures.json"], _pictures(inputs))
-    return {"report.html": page}
+    head = from_json(RunHead, inputs["head.json"], "head.json")
+    return {"report.html": render_study(_results(inputs), inputs["figures.json"], _pictures(inputs), head)}
+
+
+def write_head(inputs: Inputs) -> Mapping[str, Any]:
+    """Name the run; the date stays as long as the results do."""
+    return {"head.json": to_json(head_run(**inputs["names"], results=inputs["results.json"]))}
 
 
 def detector_stage(wanted: Sequence[str]) -> Stage:
@@ -92,8 +105,12 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
 
 
 FIGURES = Stage("figures", reads=("results.json", "pictures.json"), writes=("figures.json",), make=draw)
+HEAD = Stage("head", reads=("results.json", "names"), writes=("head.json",), make=write_head)
 REPORT = Stage(
-    "report", reads=("results.json", "pictures.json", "figures.json"), writes=("report.html",), make=render
+    "report",
+    reads=("results.json", "pictures.json", "figures.json", "head.json"),
+    writes=("report.html",),
+    make=render,
 )
 
 

@@ -10,7 +10,7 @@ from overread.study.stages.cohort import COHORT, FOLDS, chosen_view
 from overread.study.stages.evaluation import results_stage
 from overread.study.stages.fits import check_stage, fit_stage
 from overread.study.stages.images import QUARANTINED, Workshop, gather_stage, images_stage, shards_view
-from overread.study.stages.pages import FIGURES, REPORT, detector_stage, pictures_stage
+from overread.study.stages.pages import FIGURES, HEAD, REPORT, detector_stage, pictures_stage
 from overread.study.stages.scores import MATCHED, OPERATING_POINTS, scores_stage
 from overread.study.stages.stage import Stage, View
 from overread.study.stages.truth import SPLIT, TRUTH
@@ -56,6 +56,7 @@ def plan_stages(inputs: StudyInputs, settings: Settings, workshop: Workshop) -> 
         *([] if own_candidates or not workshop.pipeline.is_own else [detector_stage(wanted)]),
         pictures_stage(has_images=has_images),
         FIGURES,
+        HEAD,
         REPORT,
     ]
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from overread.froc import StudySize
+from overread.froc.merit.verdict import choose_better
 from overread.report.results import Comparison, Counted, ModelResult, Verdict
 
 __all__ = ["WANTED_HALF_WIDTH", "reach_verdict"]
@@ -19,8 +20,6 @@ WIDEST_HALF_WIDTH = 0.15
 FEWEST_OBJECTS = 30
 # The precision that the page's advice is about.
 WANTED_HALF_WIDTH = 0.05
-# Of the test by which another model is called better on the test set.
-SIGNIFICANT = 0.05
 
 
 def reach_verdict(
@@ -93,14 +92,13 @@ def find_chance(counted: Counted, fp_target: float) -> float:
 
 
 def find_better(name: str, comparisons: Sequence[Comparison], single_reader: str) -> str | None:
-    """Name a model that is better than this one on the test set by the weighted whole-curve figure."""
+    """Name a model that the comparisons on the test set call better than this one, in the words of the page."""
     for pair in comparisons:
         if pair.single_reader != single_reader or name not in (pair.first, pair.second) or not pair.figures:
             continue
-        figure = pair.figures[-1]
-        gain = figure.difference if name == pair.first else -figure.difference
-        if gain > 0 and figure.p_permutation < SIGNIFICANT:
-            return pair.second if name == pair.first else pair.first
+        better = choose_better(pair.figures[-1])
+        if better is not None and (winner := pair.first if better == "first" else pair.second) != name:
+            return winner
     return None
 
 

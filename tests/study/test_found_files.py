@@ -1,0 +1,35 @@
+"""What `init` found, held against the images table of today."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from overread.errors import TableError
+from overread.report.description import FoundFiles
+from overread.study.found_files import FOUND_FILE, read_found_files, write_found_files
+
+
+def test_everything_found_is_listed_or_left_out(tmp_path: Path) -> None:
+    write_found_files(
+        tmp_path, ["a.png", "=b.png"], {"c.png": "broken, cut", "d.png": "broken, cut", "e.png": "none"}
+    )
+    told = read_found_files(tmp_path, ["a.png", "=b.png"])
+    assert told == FoundFiles(5, {"broken, cut": 2, "none": 1}, 0, 0)
+
+
+def test_changes_by_hand_are_counted(tmp_path: Path) -> None:
+    write_found_files(tmp_path, ["a.png", "b.png"], {"c.png": "no spacing"})
+    # b was taken out, c was put in with a spacing of the user's, x came from elsewhere.
+    assert read_found_files(tmp_path, ["a.png", "c.png", "x.png"]) == FoundFiles(3, {}, 1, 1)
+
+
+def test_a_study_made_by_hand_knows_nothing_of_it(tmp_path: Path) -> None:
+    assert read_found_files(tmp_path, ["a.png"]) is None
+
+
+def test_a_table_that_is_none_names_itself(tmp_path: Path) -> None:
+    (tmp_path / FOUND_FILE).write_text("file,why\na,b\n")
+    with pytest.raises(TableError, match=FOUND_FILE):
+        read_found_files(tmp_path, [])
