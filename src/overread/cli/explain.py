@@ -64,6 +64,12 @@ def explain(
         print_contributions(row, parts, top)
 
 
+def tell_certainty(candidate: pd.Series[Any]) -> str:
+    """Write the probability of a candidate; its rank in the image where it has none."""
+    probability = candidate["probability"]
+    return f"rank {candidate['rank']}" if probability != probability else f"probability {probability:.3f}"
+
+
 def print_contributions(candidate: pd.Series[Any], parts: pd.DataFrame, top: int) -> None:
     """Print the largest contributions as a table, and what the others add together."""
     from rich.console import Console
@@ -74,7 +80,7 @@ def print_contributions(candidate: pd.Series[Any], parts: pd.DataFrame, top: int
 
     console = Console(highlight=False)
     console.print(
-        f"{candidate['candidate_id']}: score {candidate['score']:.3f}, probability {candidate['probability']:.3f}, "
+        f"{candidate['candidate_id']}: score {candidate['score']:.3f}, {tell_certainty(candidate)}, "
         f"at x {candidate['x_mm']:.1f} mm, y {candidate['y_mm']:.1f} mm, radius {candidate['radius_mm']:.1f} mm",
         markup=False,
     )

@@ -27,7 +27,9 @@ from overread.report.words import (
     name_table,
     percent,
     tell_gallery,
+    tell_headline,
     tell_verdict,
+    where_measured,
 )
 
 __all__ = ["render_study"]
@@ -85,6 +87,8 @@ def _environment() -> Environment:
         find_comparisons=find_comparisons,
         find_mixture=find_mixture,
         tell_gallery=tell_gallery,
+        tell_headline=tell_headline,
+        where_measured=where_measured,
         verdict=verdict,
     )
     return environment

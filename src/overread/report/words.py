@@ -12,6 +12,7 @@ __all__ = [
     "Card",
     "find_comparisons",
     "find_mixture",
+    "is_nested",
     "list_cards",
     "list_facts",
     "list_limits",
@@ -20,7 +21,9 @@ __all__ = [
     "nearest_to_one",
     "percent",
     "tell_gallery",
+    "tell_headline",
     "tell_verdict",
+    "where_measured",
 ]
 
 # Sizes have no end; the last edge of the default bins, 1000 mm, stands for that.
@@ -62,10 +65,33 @@ def nearest_to_one(fp_targets: list[float]) -> float:
     return min(fp_targets, key=lambda fp: abs(fp - 1.0))
 
 
+def is_nested(results: StudyResults) -> bool:
+    """Whether the figures are cross-validated over all patients, for want of a test set."""
+    return results.headline.kind == "nested"
+
+
+def where_measured(results: StudyResults) -> str:
+    """Name the patients that the figures are about."""
+    return "all patients, each unseen" if is_nested(results) else "the test set"
+
+
+def tell_headline(results: StudyResults) -> str:
+    """Say what kind of figures these are."""
+    if not is_nested(results):
+        return "Figures are those of the test set, which no choice has seen; the other patients trained the detector."
+    chosen = results.headline.chosen
+    models = ", ".join(f"{results.model(name).title} {chosen.count(name)}" for name in dict.fromkeys(chosen))
+    return (
+        f"Figures are cross-validated: the study is too small for a test set, or asks for it. In each of {len(chosen)} "
+        "folds model, settings, thresholds and probabilities were made without its patients "
+        f"(model of the folds: {models}), and the folds are counted together. The detector is fitted to all patients "
+        "by the same rule, so that it has itself not been measured."
+    )
+
+
 def list_cards(results: StudyResults) -> list[Card]:
     """Give the supported model's locked operating point nearest to 1 FP per image, and its size."""
-    model = results.model(results.supported)
-    counted = model.counted[0]
+    model, counted = results.model(results.supported), results.detector
     target = nearest_to_one(results.fp_targets)
     locked = counted.locked
     here = locked[(locked["source"] == "out_of_fold") & (locked["fp_target"] == target)]
@@ -81,7 +107,7 @@ def list_cards(results: StudyResults) -> list[Card]:
     return [
         Card(
             percent(values["gt_sensitivity"][0]),
-            f"of {counted.test.n_gts} golden objects of the test set found{limits('gt_sensitivity')}",
+            f"of {counted.test.n_gts} golden objects of {where_measured(results)} found{limits('gt_sensitivity')}",
         ),
         Card(
             percent(values["image_sensitivity"][0]),
@@ -89,7 +115,8 @@ def list_cards(results: StudyResults) -> list[Card]:
         ),
         Card(
             f"{values['fp_per_image'][0]:.2f}",
-            f"false positives per test image, at the threshold locked for {target:g} before",
+            f"false positives per {'' if is_nested(results) else 'test '}image, at the "
+            f"{'thresholds' if is_nested(results) else 'threshold'} locked for {target:g} before",
         ),
         Card(
             str(model.n_features),
@@ -115,17 +142,19 @@ def tell_verdict(results: StudyResults) -> list[str]:
             f"{verdict.reader_fp_per_image:.2f} false marks per image (median); at that many the detector finds "
             f"{percent(verdict.at_reader_fp, 0)}."
         )
+    if is_nested(results):
+        said.append(tell_headline(results))
     said.append(USES[verdict.grade])
     if verdict.better_on_test is not None:
         said.append(
-            f"{results.model(verdict.better_on_test).title} does better on this test set; out of fold, where the "
-            "choice is made, it could not be told from the detector or was worse. Name it alone in [models] wanted to "
-            "take it."
+            f"{results.model(verdict.better_on_test).title} does better in {where_measured(results)}; out of fold, "
+            "where the choice is made, it could not be told from the detector or was worse. Name it alone in [models] "
+            "wanted to take it."
         )
-    if verdict.objects_needed > results.model(verdict.model).counted[0].test.n_gts:
+    if verdict.objects_needed > results.detector.test.n_gts:
         said.append(
             f"Next: to know the sensitivity to \N{PLUS-MINUS SIGN}{100 * verdict.wanted_half_width:.0f} points takes "
-            f"about {verdict.objects_needed:,} golden objects in the test set, that is {verdict.images_needed:,} "
+            f"about {verdict.objects_needed:,} unseen golden objects, that is {verdict.images_needed:,} "
             "images like these (overread plan)."
         )
     return said
@@ -154,6 +183,7 @@ def list_facts(results: StudyResults) -> list[tuple[str, str]]:
         ),
         ("marks", f"{study.n_marks}, merged into {study.n_objects} objects, {study.n_golden} golden"),
         ("candidates", f"{found}; some candidate hits {reached} of {golden} golden objects"),
+        ("figures", tell_headline(results)),
         ("features", f"{study.n_features}" + (", the study's own" if study.own_features else "")),
         ("a hit is", results.rule),
         ("intervals", f"{100 * results.level:g} %, {results.n_bootstrap} bootstraps over patients"),
@@ -164,7 +194,7 @@ def list_facts(results: StudyResults) -> list[tuple[str, str]]:
 
 def list_limits(results: StudyResults) -> list[str]:
     """Say what must not be concluded."""
-    counted = results.models[0].counted[0]
+    counted = results.detector
     limits = []
     if results.study.is_simulated:
         limits.append(
@@ -179,7 +209,7 @@ def list_limits(results: StudyResults) -> list[str]:
     if n_gts < FEW_OBJECTS:
         width = 100 * 1.96 * sqrt(0.25 / max(n_gts, 1))
         limits.append(
-            f"{n_gts} golden objects in the test set: a sensitivity near one half is known to about "
+            f"{n_gts} golden objects of {where_measured(results)}: a sensitivity near one half is known to about "
             f"\N{PLUS-MINUS SIGN}{width:.0f} points."
         )
     if counted.single_reader == "ignore":
@@ -214,6 +244,11 @@ def name_size_range(stratum: str) -> str:
 def tell_gallery(results: StudyResults) -> str:
     """Say at which threshold the crops are sorted."""
     gallery = results.gallery
+    if is_nested(results):
+        return (
+            f"At each fold's own threshold for {gallery.fp_target:g} false positives per image. A score of -0.5 says "
+            "that the place is shown from half a false positive per image on."
+        )
     at = f"At the out-of-fold threshold for {gallery.fp_target:g} false positives per image"
     return (
         f"{at}: a score of {gallery.threshold:.2f}."

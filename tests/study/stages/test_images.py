@@ -39,7 +39,7 @@ def first_images(chain: Chain, n_images: int) -> dict[str, object]:
     return {
         "input/images": chain.inputs.images.head(n_images),
         "input/folder": chain.study,
-        "tables/images.parquet": chain.load("tables/images.parquet").head(n_images),
+        "tables/split.parquet": chain.load("tables/split.parquet").head(n_images),
     }
 
 
@@ -91,8 +91,8 @@ class TestWorkOnImages:
         calls = tmp_path / "calls"
         values = first_images(chain, 3)
         values["input/images"] = chain.inputs.images.head(3).assign(path="images/000.png")
-        values["tables/images.parquet"] = (
-            chain.load("tables/images.parquet")
+        values["tables/split.parquet"] = (
+            chain.load("tables/split.parquet")
             .head(3)
             .assign(patient_id=["P1", "P2", "P3"], split=["training", "test", "test"])
         )
@@ -126,7 +126,7 @@ class TestGathering:
             chain.call("candidates", shards=[shards[0], ("case 001", other)])
 
     def test_the_same_pixels_in_two_splits(self, chain: Chain) -> None:
-        images = chain.load("tables/images.parquet")
+        images = chain.load("tables/split.parquet")
         part = images.groupby("split")["image_id"].first()
         hashes = dict.fromkeys(images["image_id"]) | {part["training"]: "same", part["test"]: "same"}
         with pytest.raises(LeakageError, match="identical pixels"):
@@ -159,7 +159,7 @@ class TestOwnTables:
         return {
             "input/candidates": keys.assign(x_mm=1.0, y_mm=1.0, radius_mm=1.0, response=0.0),
             "input/features": open_columns(tmp_path / "own.parquet", "features"),
-            "tables/images.parquet": pd.DataFrame({"image_id": ["a", "b"]}, dtype="str"),
+            "tables/split.parquet": pd.DataFrame({"image_id": ["a", "b"]}, dtype="str"),
             "frame": features,
         }
 

@@ -94,5 +94,4 @@ def test_the_point_that_the_page_speaks_of(targets: list[float], expected: float
 
 
 def test_the_shown_point_is_locked_out_of_fold(chain: Chain, run: Run) -> None:
-    points = pd.DataFrame(chain.load("operating_points.json"))
-    assert shown_point(points, "b1", chain.settings) == (0.5, run.threshold("b1", 0.5))
+    assert shown_point(run.matched("b1"), chain.settings) == (0.5, run.threshold("b1", 0.5))

@@ -102,7 +102,7 @@ def test_a_patient_in_two_splits_is_refused(chain: Chain) -> None:
 
 def test_another_seed_gives_another_split(chain: Chain) -> None:
     first, second = (
-        call_alone(SPLIT, chain.values(SPLIT), parse_settings({"seed": seed}))["tables/images.parquet"]
+        call_alone(SPLIT, chain.values(SPLIT), parse_settings({"seed": seed}))["tables/split.parquet"]
         for seed in (1, 2)
     )
     assert first["split"].tolist() != second["split"].tolist()

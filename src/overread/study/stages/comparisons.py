@@ -16,6 +16,9 @@ from overread.study.stages.stage import Inputs
 
 __all__ = ["compare_models", "tabulate_performance"]
 
+# What the rows of Table 1 are called that are not those of a test set.
+NESTED = "all patients, each unseen (nested cross-validation)"
+
 
 def tabulate_performance(matched: Mapping[str, MatchedScores], inputs: Inputs) -> list[Table1]:
     """Make Table 1: as in the paper, with single-reader GTs ignored, and with the detector's thresholds."""
@@ -28,11 +31,14 @@ def tabulate_performance(matched: Mapping[str, MatchedScores], inputs: Inputs) -
     models = {name: inputs[f"models/{name}.json"] for name in matched}
     titles = {name: MODELS[name].title for name in matched}
     options = settings.evaluation
+    nested: dict[str, Any] = {}
+    if inputs["cohort"].is_nested:
+        nested = {"test_thresholds": [-fp for fp in options.fp_targets], "test_name": NESTED}
     tables = []
     for source, treatment in wanted:
         sets = {titles[name]: one.under(treatment) for name, one in matched.items()}
         table = performance_table(
-            {title: (one.training, one.test) for title, one in sets.items()},
+            {title: (one.training, one.test_at(source)) for title, one in sets.items()},
             n_features={titles[name]: count_features(model) for name, model in models.items()},
             notes={
                 titles[name]: f"lambda={model.lam:.3g}"
@@ -42,6 +48,7 @@ def tabulate_performance(matched: Mapping[str, MatchedScores], inputs: Inputs) -
             thresholds_from=(
                 {title: one.out_of_fold for title, one in sets.items()} if source == "out_of_fold" else None
             ),
+            **nested,
             fp_targets=options.fp_targets,
             n_bootstrap=options.n_bootstrap,
             seed=settings.seed,

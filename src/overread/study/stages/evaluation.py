@@ -14,15 +14,15 @@ from overread.features import CATALOGUE
 from overread.files.records import from_json, to_json
 from overread.froc import Calibration, SettingChoice, calibration
 from overread.models.tuning import count_features
-from overread.report.results import SCHEMA, FeatureWeight, ModelResult, StudyResults
-from overread.study.cohort import Cohort, Split
+from overread.report.results import SCHEMA, FeatureWeight, Headline, ModelResult, StudyResults
+from overread.study.cohort import KEYS, Cohort, Split
 from overread.study.models import MODELS, StudyModel
 from overread.study.score_map import ScoreMap
-from overread.study.stages.calibration import score_bags
+from overread.study.stages.calibration import find_places
 from overread.study.stages.comparisons import compare_models, tabulate_performance
 from overread.study.stages.gallery import sort_gallery
-from overread.study.stages.performance import evaluate_counting, nearest_target, plan_test_set, shown_point
-from overread.study.stages.scores import TREATMENTS
+from overread.study.stages.performance import evaluate_counting, plan_test_set, shown_point
+from overread.study.stages.scores import DETECTOR, TREATMENTS, MatchedScores, tabulate_objects
 from overread.study.stages.stage import Inputs, Stage
 from overread.study.stages.summary import (
     choose_examples,
@@ -35,7 +35,18 @@ from overread.truth import ReaderStatistics
 
 __all__ = ["evaluate", "results_stage"]
 
-SETTINGS = ("inputs", "merging", "labels", "candidates", "features", "hits", "models", "evaluation", "seed")
+SETTINGS = (
+    "inputs",
+    "split",
+    "merging",
+    "labels",
+    "candidates",
+    "features",
+    "hits",
+    "models",
+    "evaluation",
+    "seed",
+)
 
 
 def results_stage(wanted: Sequence[str]) -> Stage:
@@ -45,15 +56,16 @@ def results_stage(wanted: Sequence[str]) -> Stage:
         reads=(
             "cohort",
             "matched",
+            "matched_detector",
             "quarantined",
-            "operating_points.json",
             "tables/scores.parquet",
             "tables/objects.parquet",
-            *(f"tables/{name}.parquet" for name in ("images", "readings", "marks", "truth")),
+            *(f"tables/{name}.parquet" for name in ("split", "readings", "marks", "truth")),
             *(f"tables/{name}.parquet" for name in ("readings_per_image", "readers", "reader_pairs")),
             *(f"{place}/{name}.json" for name in wanted for place in ("models", "tuning")),
             *(f"tuning/{name}_map.json" for name in wanted),
             "supported.json",
+            f"tuning/nested_{DETECTOR}.json",
             *(["tuning/paper.json"] if "soft" in wanted else []),
             "input/is_simulated",
         ),
@@ -68,9 +80,11 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
     settings, matched = inputs.settings, inputs["matched"]
     options = settings.evaluation
     cohort: Cohort = inputs["cohort"]
-    points = pd.DataFrame(inputs["operating_points.json"])
     supported = inputs["supported.json"]["model"]
-    models = [evaluate_model(MODELS[name], inputs, points[points["model"] == name]) for name in matched]
+    models = [evaluate_model(MODELS[name], inputs) for name in matched]
+    detector: MatchedScores = inputs["matched_detector"]
+    point = shown_point(detector, settings)
+    headline = find_headline(inputs)
     comparisons = compare_models(matched, settings)
     results = StudyResults(
         schema=SCHEMA,
@@ -90,30 +104,46 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
         if "soft" in matched
         else None,
         models=models,
+        headline=headline,
         verdict=reach_verdict(
-            next(model for model in models if model.name == supported),
+            supported,
+            headline.counted or next(model for model in models if model.name == supported).counted[0],
             inputs["tables/readers.parquet"],
             comparisons,
-            nearest_target(options.fp_targets),
-            settings.hits.single_reader,
-            plan_test_set(matched[supported].test, shown_point(points, supported, settings)[1], settings),
+            point[0],
+            plan_test_set(detector.test, point[1], settings),
         ),
         supported=supported,
         support=from_json(SettingChoice, inputs["supported.json"]["choice"], "supported.json"),
         tables=tabulate_performance(matched, inputs),
         comparisons=comparisons,
         gallery=sort_gallery(
-            supported,
-            cohort.split("test"),
-            inputs["tables/scores.parquet"],
-            inputs["tables/objects.parquet"],
-            shown_point(points, supported, settings),
+            supported, cohort, *tabulate_unseen(cohort, detector, supported, inputs), point=point
         ),
     )
     return {"results.json": to_json(results)}
 
 
-def evaluate_model(plug: StudyModel, inputs: Inputs, points: pd.DataFrame) -> ModelResult:
+def find_headline(inputs: Inputs) -> Headline:
+    """Say what kind of figures the run has; of a nested run measure the detector as each outer fold supports it."""
+    if not inputs["cohort"].is_nested:
+        return Headline("test", [], None)
+    treatment = inputs.settings.hits.single_reader
+    counted = evaluate_counting(inputs["matched_detector"], treatment, inputs)
+    return Headline("nested", inputs[f"tuning/nested_{DETECTOR}.json"], counted)
+
+
+def tabulate_unseen(
+    cohort: Cohort, detector: MatchedScores, name: str, inputs: Inputs
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the run's tables of scores and objects; of a nested run by the scores of unseen patients."""
+    if not cohort.is_nested:
+        return inputs["tables/scores.parquet"], inputs["tables/objects.parquet"]
+    scores = cohort.unseen.candidates[KEYS].assign(**{name: detector.test.candidate_scores})
+    return scores, tabulate_objects(cohort, scores, [name])
+
+
+def evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
     """Gather all that is known of one model."""
     cohort, model = inputs["cohort"], inputs[f"models/{plug.name}.json"]
     place = f"tuning/{plug.name}.json"
@@ -139,7 +169,7 @@ def evaluate_model(plug: StudyModel, inputs: Inputs, points: pd.DataFrame) -> Mo
         calibration=assess_calibration(inputs, plug.name, score_map),
         uncalibrated=assess_calibration(inputs, plug.name, None),
         counted=[
-            evaluate_counting(plug.name, treatment, inputs, points)
+            evaluate_counting(inputs["matched"][plug.name], treatment, inputs)
             for treatment in sorted(TREATMENTS, key=lambda name: name != inputs.settings.hits.single_reader)
         ],
     )
@@ -161,14 +191,23 @@ def explain_feature(name: str) -> str:
 
 
 def assess_calibration(inputs: Inputs, name: str, score_map: ScoreMap | None) -> Calibration:
-    """Assess the probabilities of bags of the test set, through the score map or as they come."""
-    settings = inputs.settings
-    scores = inputs["matched"][name].test.candidate_scores
-    bags, decision = score_bags(inputs["cohort"].split("test"), scores)
+    """Assess the probabilities of unseen marks, one a place, through the score map or as they come.
+
+    In a nested run every outer fold has a map of its own.
+    """
+    settings, cohort = inputs.settings, inputs["cohort"]
+    order = np.asarray(inputs["matched"][name].test.candidate_scores)
+    places = find_places(cohort.unseen, order)
+    if cohort.is_nested:
+        table = inputs["tables/scores.parquet"]
+        own, mapped = (table[f"{name}_nested{end}"].to_numpy() for end in ("", "_probability"))
+        probabilities = expit(own) if score_map is None else mapped
+    else:
+        probabilities = expit(order) if score_map is None else score_map.apply(order)
     return calibration(
-        expit(decision) if score_map is None else score_map.apply(decision),
-        bags.labels,  # type: ignore[arg-type]
-        patients=bags.groups,
+        probabilities[places.rows],
+        places.labels,
+        patients=places.patients,
         # Without the map the slope alone is told, and needs no interval.
         n_bootstrap=0 if score_map is None else settings.evaluation.n_bootstrap,
         seed=settings.seed,

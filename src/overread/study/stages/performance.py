@@ -37,20 +37,19 @@ SLIDER = tuple(round(0.05 * step, 2) for step in range(61))
 SHOWN_FP = 1.0
 
 
-def evaluate_counting(name: str, treatment: Any, inputs: Inputs, points: pd.DataFrame) -> Counted:
+def evaluate_counting(scores: MatchedScores, treatment: Any, inputs: Inputs) -> Counted:
     """Measure one model under one treatment of single-reader GTs."""
     settings = inputs.settings
-    matched: MatchedScores = inputs["matched"][name].under(treatment)
-    own = points[points["single_reader"] == treatment]
+    matched = scores.under(treatment)
     is_shown = treatment == settings.hits.single_reader
     return Counted(
         single_reader=treatment,
         training=evaluate_set(matched.training, settings),
         out_of_fold=evaluate_set(matched.out_of_fold, settings),
         test=evaluate_set(matched.test, settings, SLIDER),
-        locked=evaluate_locked(matched.test, own, settings),
-        by_size=evaluate_by_size(matched.test, own, settings) if is_shown else pd.DataFrame(),
-        chance=evaluate_chance(inputs["cohort"].split("test"), matched.test, settings),
+        locked=evaluate_locked(matched, settings),
+        by_size=evaluate_by_size(matched, settings) if is_shown else pd.DataFrame(),
+        chance=evaluate_chance(inputs["cohort"].unseen, matched.test, settings),
     )
 
 
@@ -99,18 +98,18 @@ def evaluate_figures(matching: Matching, settings: Any) -> tuple[FigureEstimate,
     )
 
 
-def evaluate_locked(test: Matching, points: pd.DataFrame, settings: Any) -> pd.DataFrame:
+def evaluate_locked(matched: MatchedScores, settings: Any) -> pd.DataFrame:
     """Measure the test set at locked thresholds."""
     options = settings.evaluation
     tables = []
     for source in SOURCES:
-        own = points[points["source"] == source]
-        thresholds = own["threshold"].astype("float64").fillna(np.inf).to_numpy()
         found = bootstrap(
-            test, thresholds=thresholds, n_bootstrap=options.n_bootstrap, seed=settings.seed
+            matched.test_at(source),
+            thresholds=matched.thresholds(source, options.fp_targets),
+            n_bootstrap=options.n_bootstrap,
+            seed=settings.seed,
         ).intervals(options.level)
-        n_measures = len(found) // len(own)
-        found["fp_target"] = np.tile(own["fp_target"].to_numpy(), n_measures)
+        found["fp_target"] = np.tile(options.fp_targets, len(found) // len(options.fp_targets))
         found.insert(0, "source", source)
         tables.append(found)
     return pd.concat(tables, ignore_index=True)
@@ -121,16 +120,11 @@ def nearest_target(fp_targets: Sequence[float]) -> float:
     return float(min(fp_targets, key=lambda fp: abs(fp - SHOWN_FP)))
 
 
-def shown_point(points: pd.DataFrame, model: str, settings: Any) -> tuple[float, float]:
+def shown_point(scores: MatchedScores, settings: Any) -> tuple[float, float]:
     """Return FP target and threshold of the operating point that the page speaks of; NaN where nothing is shown."""
     target = nearest_target(settings.evaluation.fp_targets)
-    own = points[
-        (points["model"] == model)
-        & (points["source"] == "out_of_fold")
-        & (points["single_reader"] == settings.hits.single_reader)
-        & (points["fp_target"] == target)
-    ]
-    return target, float(own["threshold"].astype("float64").iloc[0])
+    (threshold,) = scores.under(settings.hits.single_reader).thresholds("out_of_fold", [target])
+    return target, float(threshold) if np.isfinite(threshold) else float("nan")
 
 
 def plan_test_set(test: Matching, threshold: float, settings: Any) -> StudySize | None:
@@ -144,20 +138,21 @@ def plan_test_set(test: Matching, threshold: float, settings: Any) -> StudySize 
     return pilot.size_for(WANTED_HALF_WIDTH, level=options.level)
 
 
-def evaluate_by_size(test: Matching, points: pd.DataFrame, settings: Any) -> pd.DataFrame:
+def evaluate_by_size(matched: MatchedScores, settings: Any) -> pd.DataFrame:
     """Sensitivity by size of the GT at the operating point that the page speaks of, among those that exist."""
-    options = settings.evaluation
-    own = points[(points["source"] == "out_of_fold") & points["threshold"].notna()]
-    if not test.n_gts or own.empty:
+    options, test = settings.evaluation, matched.test
+    thresholds = matched.thresholds("out_of_fold", options.fp_targets)
+    own = {fp: value for fp, value in zip(options.fp_targets, thresholds, strict=True) if np.isfinite(value)}
+    if not test.n_gts or not own:
         return pd.DataFrame()
-    target = nearest_target(own["fp_target"].tolist())
+    target = nearest_target(list(own))
     bins = [*options.size_bins_mm]
     # Sizes beyond the last edge belong to the last bin; none may be lost.
     sizes = np.clip(lesion_sizes_mm(test), bins[0], np.nextafter(bins[-1], 0))
     table = sensitivity_by(
         test,
         sizes,
-        threshold=float(own.loc[own["fp_target"] == target, "threshold"].iloc[0]),
+        threshold=own[target],
         bins=bins,
         n_bootstrap=options.n_bootstrap,
         level=options.level,

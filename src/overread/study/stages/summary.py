@@ -30,7 +30,7 @@ def summarize_study(inputs: Inputs) -> StudySummary:
     """Count what the study is made of."""
     cohort, settings = inputs["cohort"], inputs.settings
     images, readings, marks, truth = (
-        inputs[f"tables/{name}.parquet"] for name in ("images", "readings", "marks", "truth")
+        inputs[f"tables/{name}.parquet"] for name in ("split", "readings", "marks", "truth")
     )
     per_image = readings["image_id"].value_counts()
     return StudySummary(
@@ -48,7 +48,11 @@ def summarize_study(inputs: Inputs) -> StudySummary:
         is_simulated=inputs["input/is_simulated"],
         own_candidates=settings.inputs.candidates is not None,
         own_features=settings.inputs.features is not None,
-        splits=[summarize_split(name, cohort.split(name)) for name in SPLITS],
+        splits=[
+            summarize_split(name, cohort.split(name))
+            for name in SPLITS
+            if name != "test" or not cohort.is_nested
+        ],
         quarantined=[Quarantined(**one) for one in inputs["quarantined"]],
     )
 
