@@ -40,7 +40,8 @@ def test_the_default_run(chain: Chain) -> None:
         "grid_soft", *(f"fold_{k}_soft" for k in range(1, 6)), "tuning_soft",
         "grid_b1", *(f"fold_{k}_b1" for k in range(1, 6)), "tuning_b1",
         "grid_b2", *(f"fold_{k}_b2" for k in range(1, 6)), "tuning_b2",
-        "soft", "b1", "b2", "nested_soft", "nested_b1", "nested_b2", "nested_detector", "calibration_soft", "calibration_b1", "calibration_b2", "supported",
+        "soft", "b1", "b2", "nested_soft", "nested_b1", "nested_b2", "nested_detector",
+        "calibration_soft", "calibration_b1", "calibration_b2", "supported",
         "scores", "operating_points", "results", "detector", "pictures", "figures", "report",
     ]  # fmt: skip
 

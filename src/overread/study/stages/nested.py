@@ -139,16 +139,21 @@ def choose_in_each_fold(inputs: Inputs) -> Mapping[str, Any]:
     settings, names = inputs.settings, inputs.settings.models.wanted
     chosen, tables = [], [inputs[f"tables/nested_{names[0]}.parquet"].iloc[:0]]
     for k, fold in enumerate(inputs["outer_folds"]):
-        inner = {name: inputs[f"tables/nested_{name}_inner.parquet"].query("fold == @k") for name in names}
+        inner = [of_fold(inputs[f"tables/nested_{name}_inner.parquet"], k) for name in names]
         choice = choose_model(
             fold.rest.matching,
-            [inner[name]["score"].to_numpy() for name in names],
+            [table["score"].to_numpy() for table in inner],
             [inputs[f"tuning/{name}_nested.json"][k]["n_features"] for name in names],
             settings,
         )
         chosen.append(names[choice.position])
-        tables.append(inputs[f"tables/nested_{chosen[-1]}.parquet"].query("fold == @k"))
+        tables.append(of_fold(inputs[f"tables/nested_{chosen[-1]}.parquet"], k))
     return {
         f"tables/nested_{DETECTOR}.parquet": join_tables(tables),
         f"tuning/nested_{DETECTOR}.json": chosen,
     }
+
+
+def of_fold(table: pd.DataFrame, k: int) -> pd.DataFrame:
+    """Return the rows of an outer fold."""
+    return table[table["fold"] == k]
