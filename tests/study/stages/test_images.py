@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from overread.cli import main
 from overread.errors import InvalidInputError, LeakageError, TableError
 from overread.study.stages.images import (
     COLUMNS_AT_ONCE,
@@ -132,6 +134,40 @@ class TestGathering:
         with pytest.raises(LeakageError, match="identical pixels"):
             refuse_shared_pixels(images, hashes)
         refuse_shared_pixels(images, {name: name for name in images["image_id"]})
+
+    def test_the_same_pixels_in_two_patients_of_a_nested_run(self, chain: Chain) -> None:
+        images = chain.load("tables/split.parquet").assign(split="training")
+        first, *_, last = images["image_id"]
+        with pytest.raises(LeakageError, match=r"identical pixels.*'patient P"):
+            refuse_shared_pixels(images, dict.fromkeys(images["image_id"]) | {first: "same", last: "same"})
+        one, other = images.loc[images["patient_id"] == images["patient_id"][0], "image_id"]
+        refuse_shared_pixels(images, dict.fromkeys(images["image_id"]) | {one: "same", other: "same"})
+
+    def test_images_that_were_given_up_are_not_counted(
+        self, chain: Chain, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        """`overread froc` on the tables of a run has the images of the run, not those it could not use."""
+        lost = chain.load("tables/split.parquet").query("split == 'test'")["image_id"].iloc[0]
+        kept = [(image_id, shard) for image_id, shard in chain.load("shards") if image_id != lost]
+        made = chain.call("candidates", shards=kept)
+        assert lost in set(chain.load("tables/split.parquet")["image_id"])
+        images = made["tables/images.parquet"]
+        assert images["image_id"].tolist() == [image_id for image_id, _ in kept]
+        scores = chain.load("tables/scores.parquet")
+        tables = {
+            "images": images,
+            "scores": scores[scores["image_id"] != lost],
+            "truth": chain.load("tables/truth.parquet"),
+            "candidates": made["tables/candidates.parquet"],
+        }
+        for name, table in tables.items():
+            table.to_parquet(tmp_path / f"{name}.parquet")
+        files = {name: str(tmp_path / f"{name}.parquet") for name in tables}
+        words = ["froc", files["scores"], files["truth"], "--images", files["images"], "--score", "soft"]
+        words += ["--candidates", files["candidates"], "--n-bootstrap", "5", "--n-shifts", "0", "--json"]
+        for split, n_images in ((["--split", "test"], (images["split"] == "test").sum()), ([], len(images))):
+            assert main([*words, *split]) == 0
+            assert json.loads(capsys.readouterr().out)["n_images"] == n_images
 
     def test_shards_change_with_their_bytes(self, chain: Chain) -> None:
         view = shards_view(chain.folder)
