@@ -165,9 +165,13 @@ class TestGathering:
         files = {name: str(tmp_path / f"{name}.parquet") for name in tables}
         words = ["froc", files["scores"], files["truth"], "--images", files["images"], "--score", "soft"]
         words += ["--candidates", files["candidates"], "--n-bootstrap", "5", "--n-shifts", "0", "--json"]
-        for split, n_images in ((["--split", "test"], (images["split"] == "test").sum()), ([], len(images))):
-            assert main([*words, *split]) == 0
-            assert json.loads(capsys.readouterr().out)["n_images"] == n_images
+        for splits in (["test"], ["training", "validation", "test"]):
+            assert main([*words, *(word for split in splits for word in ("--split", split))]) == 0
+            told = json.loads(capsys.readouterr().out)
+            assert told["n_images"] == images["split"].isin(splits).sum()
+        # The truth still has the objects of the lost image: without a split that is said, not counted.
+        assert main(words) == 4
+        assert f"'{lost}' is not in the images" in capsys.readouterr().err
 
     def test_shards_change_with_their_bytes(self, chain: Chain) -> None:
         view = shards_view(chain.folder)
