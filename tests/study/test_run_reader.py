@@ -77,7 +77,7 @@ def test_images_are_where_the_study_says(run: Run, chain: Chain) -> None:
 def test_results_of_another_layout_are_refused(chain: Chain, tmp_path: Path) -> None:
     text = chain.folder.path("results.json").read_text()
     path = tmp_path / "results.json"
-    path.write_text(text.replace("overread.results/2", "overread.results/1"))
+    path.write_text(text.replace("overread.results/3", "overread.results/1"))
     with pytest.raises(FormatError, match="run the study again"):
         read_results(path)
     path.write_text(text.replace('\n "level": 0.95', '\n "level": "high"'))
