@@ -43,6 +43,7 @@ fp_targets = [0.5, 2.0]
 n_bootstrap = 20
 chance_shifts = 3
 size_bins_mm = [0.0, 15.0, 1000.0]
+headline = "test"
 [execution]
 executor = "serial"
 """
@@ -63,6 +64,7 @@ fp_targets = [1.0]
 n_bootstrap = 10
 chance_shifts = 1
 size_bins_mm = [0.0, 1000.0]
+headline = "test"
 [execution]
 executor = "serial"
 """

@@ -74,3 +74,19 @@ def places(path: str) -> list[Path]:
     if "/" not in path:
         return [*SOURCES.rglob(path), *TESTS.rglob(path)]
     return [folder / path for folder in (SOURCES, TESTS, ROOT) if (folder / path).is_file()]
+
+
+def test_the_readme_s_example_runs(tmp_path, monkeypatch):
+    from overread.models import load
+    from overread.simulate import candidate_cohort
+    from overread.truth import merge_marks
+
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    drawn = candidate_cohort(60, n_features=8, n_informative=4)
+    names = ("candidates", "features", "readings", "images")
+    given = {name: getattr(drawn, name) for name in names}
+    given["truth"] = merge_marks(drawn.marks, drawn.readings)
+    monkeypatch.chdir(tmp_path)
+    exec(block, given)
+    assert len(given["scores"]) == len(drawn.candidates)
+    assert load(tmp_path / "model.json").coef_.any()

@@ -204,3 +204,32 @@ def test_tables_that_do_not_fit():
 def test_singletons_of_bags_are_groups_of_their_own():
     bags = Bags.singletons(np.zeros((10, 1)), labels=np.repeat([0.0, 0.5], 5))
     assert [len(test) for _, test in SoftStratifiedGroupKFold(5).split(bags)] == [2] * 5
+
+
+@given(st.integers(0, 1000), st.sampled_from([(0.5, 0.3, 0.2), (0.6, 0.2, 0.2), (0.1, 0.1, 0.8)]))
+def test_shares_of_the_parts_are_kept(seed: int, fractions: tuple[float, ...]) -> None:
+    random = np.random.default_rng(seed)
+    images = pd.DataFrame(
+        {"image_id": [f"i{k}" for k in range(200)], "patient_id": random.integers(0, 100, 200)}
+    )
+    truth = pd.DataFrame({"image_id": random.choice(images["image_id"], 150), "golden": True})
+    parts = split_by_patient(images, truth, fractions=fractions, random_state=seed)
+    assert (images.assign(part=parts).groupby("patient_id")["part"].nunique() == 1).all()
+    golden = truth["image_id"].map(dict(zip(images["image_id"], parts, strict=True)))
+    for name, share in zip(("training", "validation", "test"), fractions, strict=True):
+        assert (parts == name).mean() == pytest.approx(share, abs=0.05)
+        assert (golden == name).mean() == pytest.approx(share, abs=0.05)
+
+
+def test_equal_shares_are_the_default() -> None:
+    images = pd.DataFrame({"image_id": [f"i{k}" for k in range(31)]})
+    truth = pd.DataFrame({"image_id": images["image_id"][::3], "golden": True})
+    thirds = split_by_patient(images, truth, fractions=(1 / 3, 1 / 3, 1 / 3), random_state=4)
+    assert thirds.equals(split_by_patient(images, truth, random_state=4))
+
+
+@pytest.mark.parametrize("fractions", [(0.5, 0.5), (0.5, 0.3, 0.3), (1.0, 0.5, -0.5), (0.6, 0.4, 0.0)])
+def test_shares_that_are_none_are_refused(fractions: tuple[float, ...]) -> None:
+    images = pd.DataFrame({"image_id": ["a", "b", "c", "d"]})
+    with pytest.raises(InvalidInputError, match="together 1"):
+        split_by_patient(images, pd.DataFrame({"image_id": ["a"], "golden": True}), fractions=fractions)

@@ -26,6 +26,7 @@ from overread.froc import (
     read_reader_study,
     reader_study,
 )
+from overread.study.stages.scores import MatchedScores
 from study_chain import run_chain
 from study_stand_in import LIGHT, make_study
 
@@ -60,7 +61,7 @@ def plan(run, models, monkeypatch, capsys):
 
     def open_run(folder):
         assert str(folder) == "folder"
-        sets = {name: SimpleNamespace(test=one, out_of_fold=one) for name, one in models.items()}
+        sets = {name: MatchedScores(one, one, one) for name, one in models.items()}
         results = SimpleNamespace(models=[SimpleNamespace(name=name) for name in models])
         return SimpleNamespace(results=results, matched=sets.__getitem__)
 

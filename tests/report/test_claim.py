@@ -36,7 +36,7 @@ def test_models_are_told_by_their_own_titles_and_sentences(results):
 
 
 def test_without_a_penalty_or_weights_nothing_is_said_of_them(results):
-    trees = replace(results, paper_choice=None, models=results.models[1:])
+    trees = replace(results, paper_choice=None, models=results.models[1:], supported=results.models[1].name)
     told = {row[0]: row[2] for row in list_claim(trees)}
     assert {told[number] for number in (24, 31)} == {BY_THE_AUTHORS}
     assert told[25] == "settings in settings.json"

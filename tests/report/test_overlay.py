@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from small_results import ramp
 
@@ -21,3 +22,19 @@ def test_shown_detections_have_their_probability_and_at_most_ten_others_are_dott
     assert [text.get_text() for text in axes.texts] == ["0.90", "0.85"]
     assert sum(patch.get_linestyle() == ":" for patch in axes.patches) == 10
     assert sum(patch.get_linestyle() == "-" for patch in axes.patches) == 2
+
+
+def test_without_probabilities_ranks_are_written():
+    table = pd.DataFrame(
+        {
+            "x_mm": [10, 30],
+            "y_mm": 50.0,
+            "radius_mm": 5.0,
+            "probability": np.nan,
+            "rank": [1, 2],
+            "shown": True,
+        }
+    )
+    (axes,) = detections_figure(ramp(), table).axes
+    assert [text.get_text() for text in axes.texts] == ["#1", "#2"]
+    assert "with rank" in axes.get_title(loc="left")

@@ -5,9 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from overread.report.claim import list_claim
+from overread.report.results import Headline
 from overread.report.words import (
     find_comparisons,
     find_mixture,
+    is_nested,
     list_cards,
     list_facts,
     list_limits,
@@ -18,8 +21,10 @@ from overread.report.words import (
     percent,
     tell_direction,
     tell_gallery,
+    tell_headline,
     tell_use,
     tell_verdict,
+    where_measured,
 )
 
 
@@ -131,3 +136,39 @@ def test_comparisons_are_those_of_the_study_s_treatment_and_the_mixture_is_the_o
     ]
     assert find_mixture(results).name == "noisy"
     assert find_mixture(replace(results, models=results.models[:1])) is None
+
+
+def make_nested(results):
+    """Results of the same numbers that were cross-validated."""
+    other = replace(results.models[1].counted[0], test=replace(results.models[1].counted[0].test, n_gts=77))
+    headline = Headline("nested", ["soft", "noisy", "soft"], other)
+    return replace(results, headline=headline, gallery=replace(results.gallery, threshold=-1.0))
+
+
+def test_a_nested_run_says_so_wherever_it_gives_figures(results):
+    nested = make_nested(results)
+    assert is_nested(nested)
+    assert not is_nested(results)
+    assert "in each of 3 folds" in tell_headline(nested).lower()
+    assert "Soft 2, Noisy 1" in tell_headline(nested)
+    assert "test set" in tell_headline(results)
+    assert tell_headline(nested) in tell_verdict(nested)
+    assert tell_headline(results) not in tell_verdict(results)
+    # The first figure is that of what the folds chose, not of the model that is shipped.
+    assert "of 77 golden objects of all patients, each unseen" in list_cards(nested)[0].label
+    assert "golden objects of the test set" in list_cards(results)[0].label
+    assert "77 golden objects of all patients" in " ".join(list_limits(nested))
+    assert tell_gallery(nested).startswith("At each fold's own threshold")
+    assert dict(list_facts(nested))["figures"] == tell_headline(nested)
+    assert where_measured(results) == "the test set"
+
+
+def test_claim_says_what_kind_of_figures_they_are(results):
+    told, before = (
+        {number: text for number, _, text in list_claim(one)} for one in (make_nested(results), results)
+    )
+    assert "3 outer folds" in told[20]
+    assert "nested cross-validation" in told[35]
+    assert "inside each outer fold" in told[26]
+    assert "the test set" in before[35]
+    assert "nested" not in "".join(before.values())

@@ -42,11 +42,18 @@ def test_scores_are_those_of_the_model_and_in_falling_order(trained):
     np.testing.assert_allclose(found["probability"], 1 / (1 + np.exp(-(1.5 * found["score"] - 0.25))))
 
 
-@pytest.mark.parametrize("method", ["none", "rank"])
-def test_without_a_map_the_probability_is_the_model_s_own(trained, method):
-    plain = dataclasses.replace(trained.detector, score_map=ScoreMap(method, 1.0, 0.0, [], [], {}))
+def test_without_a_map_the_probability_is_the_model_s_own(trained):
+    plain = dataclasses.replace(trained.detector, score_map=ScoreMap("none", 1.0, 0.0, [], [], {}))
     found = plain.detect(read_image(trained.dicom[0]))
     np.testing.assert_allclose(found["probability"], 1 / (1 + np.exp(-found["score"])))
+
+
+def test_with_too_little_to_calibrate_there_are_ranks_and_no_probability(trained):
+    plain = dataclasses.replace(trained.detector, score_map=ScoreMap("rank", 1.0, 0.0, [], [], {}))
+    found = plain.detect(read_image(trained.dicom[0]))
+    assert found["probability"].isna().all()
+    assert found["rank"].tolist() == list(range(1, len(found) + 1))
+    assert found["score"].is_monotonic_decreasing
 
 
 def test_contributions_add_up_to_the_score(trained):

@@ -115,3 +115,29 @@ def test_a_file_that_is_no_settings_file(tmp_path: Path, content: bytes, told: s
 def test_no_file_names_the_command_that_makes_one(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="overread init"):
         read_settings(tmp_path / "study.toml")
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        ({"split": {"training": 0.5}}, "add up to 1"),
+        ({"split": {"training": 1.0, "validation": 0.0, "test": 0.0}}, "above 0"),
+        ({"split": {"training": 0.5, "validation": 0.5, "test": 0.0}}, 'headline = "nested"'),
+        ({"split": {"training": -0.5, "validation": 0.5, "test": 1.0}}, "training"),
+        ({"evaluation": {"headline": "best"}}, "headline"),
+        ({"evaluation": {"outer_folds": 1}}, "outer_folds"),
+    ],
+)
+def test_shares_and_headlines_that_make_no_sense(raw: dict, words: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        parse_settings(raw, "study.toml")
+    assert str(caught.value).startswith("study.toml, ")
+    assert words in str(caught.value)
+
+
+def test_without_a_test_set_the_headline_is_nested() -> None:
+    raw = {"split": {"training": 0.6, "validation": 0.4, "test": 0.0}, "evaluation": {"headline": "nested"}}
+    assert parse_settings(raw).split.test == 0
+    assert (
+        parse_settings({"split": {"training": 0.333, "validation": 0.333, "test": 0.333}}).split.test == 0.333
+    )

@@ -2,11 +2,11 @@
 
 Both splitters place whole groups one by one, the heaviest first, each where it adds least to
 
-    sum over parts f and totals s of (load[f, s] / total[s])^2
+    sum over parts f and totals s of (load[f, s] / total[s])^2 / fraction[f]
 
-that is, into the part whose loads overlap least with the group's. The totals are the number of rows, the
-number of positive rows, the sum of the labels and the sum of their squares, so that parts agree in the first
-two moments of the labels, not only in how many there are.
+that is, with equal parts, into the part whose loads overlap least with the group's. The totals are the number of
+rows, the number of positive rows, the sum of the labels and the sum of their squares, so that parts agree in the
+first two moments of the labels, not only in how many there are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
@@ -27,7 +27,11 @@ from overread.bags.ids import read_ids
 from overread.bags.labels import read_labels
 from overread.errors import DataWarning, InvalidInputError, LeakageError, TableError
 
-__all__ = ["SoftStratifiedGroupKFold", "group_codes", "refuse_leakage", "split_by_patient"]
+__all__ = ["SoftStratifiedGroupKFold", "group_codes", "is_division", "refuse_leakage", "split_by_patient"]
+
+
+# Three thirds of three digits are 0.999; chosen by eye, just above.
+LARGEST_GAP = 0.0015
 
 
 class SoftStratifiedGroupKFold(BaseCrossValidator):
@@ -124,8 +128,10 @@ def _loads(probability: NDArray[np.float64], group: NDArray[np.int64], n_groups:
     return np.stack([np.bincount(group, weights=column, minlength=n_groups) for column in columns], axis=1)
 
 
-def balance_groups(loads: NDArray[np.float64], n_parts: int, *, generator: Any = None) -> NDArray[np.int64]:
-    """Place every group in the part where it adds least to the sum of squared loads.
+def balance_groups(
+    loads: NDArray[np.float64], n_parts: int, *, generator: Any = None, fractions: ArrayLike | None = None
+) -> NDArray[np.int64]:
+    """Place every group in the part where it adds least to the sum of squared loads over the parts' fractions.
 
     Parameters
     ----------
@@ -135,6 +141,8 @@ def balance_groups(loads: NDArray[np.float64], n_parts: int, *, generator: Any =
         Number of parts.
     generator : numpy.random.RandomState, optional
         Draws the order of equal groups; without it they keep their order.
+    fractions : array-like of shape (n_parts,), optional
+        Share of each part; equal ones by default.
 
     Returns
     -------
@@ -145,13 +153,20 @@ def balance_groups(loads: NDArray[np.float64], n_parts: int, *, generator: Any =
     shares = loads / np.where(totals > 0, totals, 1.0)
     start = np.arange(len(shares)) if generator is None else generator.permutation(len(shares))
     order = start[np.argsort(-shares[start].sum(axis=1), kind="stable")]
+    # Of equal parts the first one is filled first: which one that is, is drawn.
+    names = np.arange(n_parts) if generator is None else generator.permutation(n_parts)
+    weights = (
+        np.full(n_parts, 1.0 / n_parts)
+        if fractions is None
+        else np.asarray(fractions, dtype=np.float64)[names]
+    )
     filled = np.zeros((n_parts, shares.shape[1]))
     part_of_group = np.empty(len(shares), dtype=np.int64)
     for group in order:
-        part = int(np.argmin(filled @ shares[group]))
+        part = int(np.argmin((filled @ shares[group] + shares[group] @ shares[group] / 2) / weights))
         filled[part] += shares[group]
         part_of_group[group] = part
-    return part_of_group if generator is None else generator.permutation(n_parts)[part_of_group]
+    return np.asarray(names[part_of_group], dtype=np.int64)
 
 
 def split_by_patient(
@@ -159,9 +174,10 @@ def split_by_patient(
     truth: pd.DataFrame,
     *,
     names: Sequence[str] = ("training", "validation", "test"),
+    fractions: Sequence[float] | None = None,
     random_state: int = 0,
 ) -> pd.Series[Any]:
-    """Divide images into equal parts by patient, with the golden GTs shared evenly (paper, "Results").
+    """Divide images into parts by patient, with the golden GTs shared evenly (paper, "Results").
 
     Parameters
     ----------
@@ -171,6 +187,8 @@ def split_by_patient(
         ``image_id`` and ``golden``, one row a ground-truth object.
     names : sequence of str
         Names of the parts.
+    fractions : sequence of float, optional
+        Share of images and of golden GTs of each part, above 0 and together 1; equal parts by default.
     random_state : int
         Seed; the same seed and tables give the same parts, whatever the order of the rows.
 
@@ -189,14 +207,25 @@ def split_by_patient(
         raise InvalidInputError(
             f"{len(names)} parts need at least as many patients; there are {len(patients)}"
         )
+    if fractions is not None and (len(fractions) != len(names) or not is_division(fractions)):
+        raise InvalidInputError(
+            f"fractions={list(fractions)}: need a number above 0 for each of {len(names)} parts, together 1"
+        )
     columns = (np.ones_like(golden_of_image), golden_of_image > 0, golden_of_image)
     loads = np.stack(
         [np.bincount(patient_of_image, weights=column).astype(np.float64) for column in columns], axis=1
     )
-    parts = balance_groups(loads, len(names), generator=np.random.RandomState(random_state))
+    parts = balance_groups(
+        loads, len(names), generator=np.random.RandomState(random_state), fractions=fractions
+    )
     return pd.Series(
         np.asarray(names, dtype=object)[parts[patient_of_image]], index=images.index, name="split"
     )
+
+
+def is_division(fractions: Sequence[float]) -> bool:
+    """Whether these are positive numbers that add up to 1, thirds that were rounded to 0.333 included."""
+    return min(fractions) > 0 and abs(sum(fractions) - 1) <= LARGEST_GAP
 
 
 def refuse_leakage(images: pd.DataFrame) -> None:

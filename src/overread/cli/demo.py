@@ -33,6 +33,7 @@ n_bootstrap = 50
 
 [evaluation]
 n_bootstrap = 500
+headline = "test"
 """
 NEXT = """\
 

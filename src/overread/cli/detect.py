@@ -81,7 +81,7 @@ def detect(
     if sr:
         refuse_other_than_dicom(paths)
     make_folder(out)
-    summary = Summary(model.name, point, table)
+    summary = Summary(model, point, table)
     tables, reports = [], []
     with ProgressBar():
         for found in detect_each(model, files, fp, summary, with_report=sr):
@@ -113,8 +113,10 @@ class Found:
 class Summary:
     """What the command tells in the end."""
 
-    def __init__(self, model: str, point: OperatingPoint, table: Path) -> None:
-        self.model, self.point, self.table = model, point, table
+    def __init__(self, model: Detector, point: OperatingPoint, table: Path) -> None:
+        self.model, self.point, self.table = model.name, point, table
+        self.trained_on = model.trained_on
+        self.has_ranks = not model.score_map.is_probability
         self.n_images = self.n_shown = 0
         self.reports: list[Path] = []
         self.bad: dict[str, str] = {}
@@ -215,6 +217,7 @@ def print_summary(summary: Summary, *, as_json: bool) -> None:
     if as_json:
         record = {
             "model": summary.model,
+            "trained_on": summary.trained_on,
             "fp_target": point.fp_target,
             "threshold": point.threshold,
             "images": summary.n_images,
@@ -230,5 +233,8 @@ def print_summary(summary: Summary, *, as_json: bool) -> None:
         f"{summary.n_shown} detections in {summary.n_images} images by {summary.model} at the threshold for "
         f"{point.fp_target:g} false positives per image (score {point.threshold:.3g}): {summary.table}"
     )
+    print_plain(f"The detector was trained on {summary.trained_on}.")
+    if summary.has_ranks:
+        print_plain("Its study had too few marks to calibrate with: places have ranks and no probabilities.")
     if summary.reports:
         print_plain(f"{len(summary.reports)} structured reports beside it")

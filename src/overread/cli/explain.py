@@ -67,6 +67,12 @@ def explain(
         print_contributions(row, parts, top)
 
 
+def tell_certainty(candidate: pd.Series[Any]) -> str:
+    """Write the probability of a candidate; its rank in the image where it has none."""
+    probability = candidate["probability"]
+    return f"rank {candidate['rank']}" if probability != probability else f"probability {probability:.3f}"
+
+
 def print_contributions(candidate: pd.Series[Any], parts: pd.DataFrame, top: int) -> None:
     """Print the largest contributions, each over its formula, and what the others add together."""
     from rich.console import Console
@@ -76,7 +82,7 @@ def print_contributions(candidate: pd.Series[Any], parts: pd.DataFrame, top: int
 
     width = Console().width
     print_plain(
-        f"{candidate['candidate_id']}: score {candidate['score']:.3f}, probability {candidate['probability']:.3f}\n"
+        f"{candidate['candidate_id']}: score {candidate['score']:.3f}, {tell_certainty(candidate)}\n"
         f"at x {candidate['x_mm']:.1f} mm, y {candidate['y_mm']:.1f} mm, radius {candidate['radius_mm']:.1f} mm\n"
     )
     shown, constant, hidden = parts.iloc[:-1].head(top), parts.iloc[-1], parts.iloc[top:-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from math import ceil
+from math import ceil, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,9 +93,12 @@ def report_sensitivity(folder: Path, model: str | None, wanted: Question) -> dic
     matched = run.matched(name)
     point: dict[str, float] = {"fp_target": wanted.fp}
     if wanted.locked:
-        from overread.froc import lock_operating_point
-
-        point = {"threshold": lock_operating_point(matched.out_of_fold, fp_target=wanted.fp).threshold}
+        (threshold,) = matched.thresholds("out_of_fold", [wanted.fp])
+        if not isfinite(threshold):
+            raise InvalidInputError(
+                f"no threshold has at most {wanted.fp:g} FP per image: the best score has more"
+            )
+        point = {"threshold": float(threshold)}
     pilot = pilot_sensitivity(
         matched.test,
         fp_target=point.get("fp_target"),

@@ -77,9 +77,12 @@ def print_results(report: RunReport, results: StudyResults) -> None:
     """Print what was found in two tables."""
     from rich.console import Console
 
+    from overread.report.words import tell_headline
+
     console = Console()
     console.print(counts_table(results))
     console.print(sensitivity_table(results))
+    print_plain(tell_headline(results))
     if report.n_quarantined:
         console.print(f"{report.n_quarantined} of {report.n_images} images were given up:", style="yellow")
         for one in results.study.quarantined[:10]:
@@ -103,16 +106,21 @@ def counts_table(results: StudyResults) -> Table:
 
 
 def sensitivity_table(results: StudyResults) -> Table:
-    """Sensitivity on the test set at the thresholds that were locked out of fold."""
+    """Sensitivity in unseen patients at the thresholds that were locked out of fold."""
     from rich.table import Table
 
+    from overread.report.words import is_nested
+
+    nested = is_nested(results)
     table = Table(
         "model",
         "features",
         "locked for\nFP per image",
-        "FP per image\nin test",
-        "golden GTs\nfound in test",
-        title="The test set, thresholds locked on training + validation (out of fold)",
+        "FP per image\nunseen" if nested else "FP per image\nin test",
+        "golden GTs\nfound" if nested else "golden GTs\nfound in test",
+        title="All patients by nested cross-validation, thresholds locked in each fold without its patients"
+        if nested
+        else "The test set, thresholds locked on training + validation (out of fold)",
     )
     for column in table.columns[1:]:
         column.justify = "right"

@@ -45,7 +45,7 @@ class ImageReport:
         marks = pd.DataFrame(
             {
                 "image_id": image["image_id"],
-                "mark_id": found["candidate_id"],
+                "mark_id": name_marks(found),
                 "x_mm": x,
                 "y_mm": y,
                 "semi_major_mm": radius,
@@ -56,6 +56,13 @@ class ImageReport:
             }
         )
         return cls(image, marks)
+
+
+def name_marks(found: pd.DataFrame) -> pd.Series[str]:
+    """Return the candidates' ids; where they have no probability, with the rank in the image before them."""
+    if not found["probability"].isna().any():
+        return found["candidate_id"]
+    return "rank " + found["rank"].astype("str") + ", " + found["candidate_id"]
 
 
 def refuse_other_than_dicom(files: Sequence[Path]) -> None:

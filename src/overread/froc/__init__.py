@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from overread.froc.comparison import Comparison, compare
     from overread.froc.curve import MEASURES, FrocCurve, froc_curve, performance_at, sensitivity_at
     from overread.froc.foreign import Detections, ForeignTruth, read_detections, read_foreign_truth
+    from overread.froc.fp_scale import place_on_fp_scale
     from overread.froc.intervals import (
         percentile_interval,
         proportion_interval,
@@ -72,6 +73,7 @@ _HOMES = {
     "comparison": "Comparison compare",
     "curve": "MEASURES FrocCurve froc_curve performance_at sensitivity_at",
     "foreign": "Detections ForeignTruth read_detections read_foreign_truth",
+    "fp_scale": "place_on_fp_scale",
     "intervals": "percentile_interval proportion_interval rate_interval score_interval",
     "lambda_choice": "LambdaChoice LambdaRule PathModels ScoredSplit choose_lambda",
     "locked": "LockedEvaluation LockedOperatingPoint lock_operating_point",
@@ -158,6 +160,7 @@ __all__ = [
     "pilot_difference",
     "pilot_readers",
     "pilot_sensitivity",
+    "place_on_fp_scale",
     "proportion_interval",
     "rate_interval",
     "read_detections",

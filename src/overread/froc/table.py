@@ -99,6 +99,8 @@ def performance_table(
     n_features: Mapping[str, int] | None = None,
     notes: Mapping[str, str] | None = None,
     thresholds_from: Mapping[str, Matching] | None = None,
+    test_thresholds: ArrayLike | None = None,
+    test_name: str = TEST,
     fp_targets: ArrayLike = FP_TARGETS,
     n_bootstrap: int = N_BOOTSTRAP,
     seed: int = 0,
@@ -115,6 +117,11 @@ def performance_table(
     thresholds_from
         By name: the training + validation set with out-of-fold scores, to take thresholds from it instead of
         from the in-sample scores.
+    test_thresholds
+        Thresholds on the test set's own scale, one for each of ``fp_targets``, in place of those of training +
+        validation: for scores by :func:`~overread.froc.place_on_fp_scale`.
+    test_name
+        What the test set is called.
     fp_targets
         FP per image of the thresholds.
     n_bootstrap, seed, level
@@ -132,7 +139,8 @@ def performance_table(
             _rows_of(training, TRAINING, targets, thresholds if carried else None, n_bootstrap, seed, level)
         ]
         if test is not None:
-            rows.append(_rows_of(test, TEST, targets, thresholds, n_bootstrap, seed, level))
+            carried_to = thresholds if test_thresholds is None else test_thresholds
+            rows.append(_rows_of(test, test_name, targets, carried_to, n_bootstrap, seed, level))
         results.append(
             ModelPerformance(name, tuple(rows), (notes or {}).get(name, ""), (n_features or {}).get(name))
         )

@@ -12,7 +12,7 @@ from math import isnan
 from overread.images import GRID_MM
 from overread.report.flow import tell_exclusions, tell_flow
 from overread.report.results import StudyResults
-from overread.report.words import count, name_range
+from overread.report.words import count, is_nested, name_range, where_measured
 
 __all__ = ["CLAIM_ITEMS", "list_claim"]
 
@@ -66,8 +66,9 @@ def _fill_data(results: StudyResults) -> dict[int, str]:
         "two readers or more",
         18: f"{count(study.n_readers, 'reader')}, {readings} readings an image; disagreement is kept as the soft label",
         19: f"{study.n_images} images, {study.n_golden} golden objects; no sample size was computed in advance",
-        20: "by patient, balanced by golden objects with the seed above, unless the images table gives the parts",
-        21: "patient; identical pixels in two parts are refused",
+        20: f"{_tell_folds(results)}by patient, balanced by golden objects with the seed above"
+        + ("" if is_nested(results) else ", unless the images table gives the parts"),
+        21: f"patient; identical pixels in two {'patients' if is_nested(results) else 'parts'} are refused",
         33: tell_flow(results),
         34: f"patients: {patients}",
     }
@@ -92,20 +93,33 @@ def _fill_models(results: StudyResults) -> dict[int, str]:
             24: f"{titles}: zero weights, intercept matched to the mean label",
             25: f"{titles}: Newton steps along a path of penalties; settings in settings.json",
         }
+    over = "all patients, and again inside each outer fold" if is_nested(results) else "training + validation"
     filled[26] = (
-        "settings of every model by cross-validation over patients of training + validation: the sparsest "
+        f"settings of every model by cross-validation over patients of {over}: the sparsest "
         f"within {results.models[0].choice.n_standard_errors:g} standard error of the best"
     )
     return filled
 
 
+def _tell_folds(results: StudyResults) -> str:
+    """Name the folds that stand in the place of a test set."""
+    return (
+        f"{len(results.headline.chosen)} outer folds for want of a test set, " if is_nested(results) else ""
+    )
+
+
 def _fill_evaluation(results: StudyResults) -> dict[int, str]:
-    test = results.study.splits[-1]
+    test = results.detector.test
     return {
         28: "sensitivity to golden objects and to images at fixed numbers of false positives per image (FROC)",
         29: f"{100 * results.level:g} % intervals by {results.n_bootstrap} bootstraps over patients; paired",
         32: "none",
-        35: f"Table 1 on {test.n_images} test images with {test.n_golden} golden objects",
+        35: f"Table 1 on {test.n_images} images of {where_measured(results)} with {test.n_gts} golden objects"
+        + (
+            " (nested cross-validation; the detector fitted to all is not measured)"
+            if is_nested(results)
+            else ""
+        ),
         36: "intervals in Table 1",
         37: "gallery of misses and false positives",
         38: "section Summary",

@@ -20,14 +20,14 @@ N_HIDDEN = 10
 
 
 def detections_figure(radiograph: Radiograph, detections: pd.DataFrame) -> Figure:
-    """Draw detections above the threshold solid with their probability, the next ten candidates dotted.
+    """Draw detections above the threshold solid with their probability or rank, the next ten candidates dotted.
 
     Parameters
     ----------
     radiograph
         The image.
     detections
-        x_mm, y_mm, radius_mm, probability, shown; by falling score.
+        x_mm, y_mm, radius_mm, probability, rank, shown; by falling score. Without probabilities ranks are written.
     """
     from matplotlib.patches import Circle
 
@@ -43,12 +43,19 @@ def detections_figure(radiograph: Radiograph, detections: pd.DataFrame) -> Figur
             axes.add_patch(
                 Circle((x, y), radius, fill=False, edgecolor=colour, linestyle=style, linewidth=thickness)
             )
-    for x, y, radius, probability in shown[["x_mm", "y_mm", "radius_mm", "probability"]].to_numpy(np.float64):
+    has_ranks = bool(detections["probability"].isna().any())
+    kind = "rank" if has_ranks else "probability"
+    columns = ["x_mm", "y_mm", "radius_mm", kind]
+    for x, y, radius, certainty in shown[columns].to_numpy(np.float64):
         axes.annotate(
-            f"{probability:.2f}", (x + 0.8 * radius, y - 0.8 * radius), color=SHOWN, fontsize=9, weight="bold"
+            f"#{certainty:.0f}" if has_ranks else f"{certainty:.2f}",
+            (x + 0.8 * radius, y - 0.8 * radius),
+            color=SHOWN,
+            fontsize=9,
+            weight="bold",
         )
     axes.set_title(
-        f"{len(shown)} shown (solid, with probability), next {len(hidden)} candidates dotted",
+        f"{len(shown)} shown (solid, with {kind}), next {len(hidden)} candidates dotted",
         fontsize=9,
         loc="left",
     )

@@ -34,8 +34,10 @@ from overread.report.words import (
     percent,
     tell_direction,
     tell_gallery,
+    tell_headline,
     tell_use,
     tell_verdict,
+    where_measured,
 )
 
 __all__ = ["render_study"]
@@ -108,6 +110,8 @@ def _environment() -> Environment:
         find_comparisons=find_comparisons,
         find_mixture=find_mixture,
         tell_gallery=tell_gallery,
+        tell_headline=tell_headline,
+        where_measured=where_measured,
         verdict=verdict,
     )
     return environment

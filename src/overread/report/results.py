@@ -35,6 +35,7 @@ __all__ = [
     "Example",
     "FeatureWeight",
     "Gallery",
+    "Headline",
     "ModelResult",
     "PaperChoice",
     "Quarantined",
@@ -282,6 +283,27 @@ class Comparison:
 
 
 @dataclass(frozen=True, eq=False)
+class Headline:
+    """What kind of figures the run has.
+
+    Attributes
+    ----------
+    kind
+        "test": of a test set. "nested": of all patients, each scored by models, settings, thresholds and maps that were
+        made without him; the detector is fitted to all patients by the same rule.
+    chosen
+        Of a nested run: the model that each outer fold supports.
+    counted
+        Of a nested run: what was measured of the detector, in each outer fold the model that is supported there; None:
+        the supported model's own.
+    """
+
+    kind: Literal["test", "nested"]
+    chosen: list[str]
+    counted: Counted | None
+
+
+@dataclass(frozen=True, eq=False)
 class Verdict:
     """What the page says first.
 
@@ -361,6 +383,9 @@ class StudyResults:
         Of the evaluation.
     settings
         All settings that the results depend on.
+    headline
+        What kind of figures these are. Of a nested run all that is said to be of the test set is of all patients, each
+        unseen, on the scale of `overread.froc.place_on_fp_scale`.
     verdict
         What the page says first.
     supported, support
@@ -391,6 +416,7 @@ class StudyResults:
     examples: list[Example]
     paper_choice: PaperChoice | None
     models: list[ModelResult]
+    headline: Headline
     verdict: Verdict
     supported: str
     support: SettingChoice
@@ -403,6 +429,11 @@ class StudyResults:
     def model(self, name: str) -> ModelResult:
         """Return the model of a name."""
         return next(model for model in self.models if model.name == name)
+
+    @property
+    def detector(self) -> Counted:
+        """What was measured of the detector in unseen patients."""
+        return self.headline.counted or self.model(self.supported).counted[0]
 
 
 def read_results(path: Path) -> StudyResults:

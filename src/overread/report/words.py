@@ -14,6 +14,7 @@ __all__ = [
     "count",
     "find_comparisons",
     "find_mixture",
+    "is_nested",
     "list_cards",
     "list_facts",
     "list_limits",
@@ -25,8 +26,10 @@ __all__ = [
     "percent",
     "tell_direction",
     "tell_gallery",
+    "tell_headline",
     "tell_use",
     "tell_verdict",
+    "where_measured",
 ]
 
 # Sizes have no end; the last edge of the default bins, 1000 mm, stands for that.
@@ -75,10 +78,33 @@ def nearest_to_one(fp_targets: list[float]) -> float:
     return min(fp_targets, key=lambda fp: abs(fp - 1.0))
 
 
+def is_nested(results: StudyResults) -> bool:
+    """Whether the figures are cross-validated over all patients, for want of a test set."""
+    return results.headline.kind == "nested"
+
+
+def where_measured(results: StudyResults) -> str:
+    """Name the patients that the figures are about."""
+    return "all patients, each unseen" if is_nested(results) else "the test set"
+
+
+def tell_headline(results: StudyResults) -> str:
+    """Say what kind of figures these are."""
+    if not is_nested(results):
+        return "Figures are those of the test set, which no choice has seen; the other patients trained the detector."
+    chosen = results.headline.chosen
+    models = ", ".join(f"{results.model(name).title} {chosen.count(name)}" for name in dict.fromkeys(chosen))
+    return (
+        f"Figures are cross-validated: the study is too small for a test set, or asks for it. In each of {len(chosen)} "
+        "folds model, settings, thresholds and probabilities were made without its patients "
+        f"(model of the folds: {models}), and the folds are counted together. The detector is fitted to all patients "
+        "by the same rule, so that it has itself not been measured."
+    )
+
+
 def list_cards(results: StudyResults) -> list[Card]:
     """Give the supported model's locked operating point nearest to 1 FP per image, and its size."""
-    model = results.model(results.supported)
-    counted = model.counted[0]
+    model, counted = results.model(results.supported), results.detector
     target = nearest_to_one(results.fp_targets)
     locked = counted.locked
     here = locked[(locked["source"] == "out_of_fold") & (locked["fp_target"] == target)]
@@ -94,7 +120,8 @@ def list_cards(results: StudyResults) -> list[Card]:
     return [
         Card(
             percent(values["gt_sensitivity"][0]),
-            f"of {count(counted.test.n_gts, 'golden object')} of the test set found{limits('gt_sensitivity')}",
+            f"of {count(counted.test.n_gts, 'golden object')} of {where_measured(results)} found"
+            f"{limits('gt_sensitivity')}",
         ),
         Card(
             percent(values["image_sensitivity"][0]),
@@ -102,7 +129,8 @@ def list_cards(results: StudyResults) -> list[Card]:
         ),
         Card(
             f"{values['fp_per_image'][0]:.2f}",
-            f"false positives per test image, at the threshold locked for {target:g} before",
+            f"false positives per {'' if is_nested(results) else 'test '}image, at the "
+            f"{'thresholds' if is_nested(results) else 'threshold'} locked for {target:g} before",
         ),
         Card(
             str(model.n_features),
@@ -128,17 +156,19 @@ def tell_verdict(results: StudyResults) -> list[str]:
             f"{verdict.reader_fp_per_image:.2f} false marks per image (median); at that many the detector finds "
             f"{percent(verdict.at_reader_fp, 0)}."
         )
+    if is_nested(results):
+        said.append(tell_headline(results))
     said.append(USES[verdict.grade])
     if verdict.better_on_test is not None:
         said.append(
-            f"{results.model(verdict.better_on_test).title} does better on this test set; out of fold, where the "
-            "choice is made, it could not be told from the detector or was worse. Name it alone in [models] wanted to "
-            "take it."
+            f"{results.model(verdict.better_on_test).title} does better in {where_measured(results)}; out of fold, "
+            "where the choice is made, it could not be told from the detector or was worse. Name it alone in [models] "
+            "wanted to take it."
         )
-    if verdict.objects_needed > results.model(verdict.model).counted[0].test.n_gts:
+    if verdict.objects_needed > results.detector.test.n_gts:
         said.append(
             f"Next: to know the sensitivity to \N{PLUS-MINUS SIGN}{100 * verdict.wanted_half_width:.0f} points takes "
-            f"about {count(verdict.objects_needed, 'golden object')} in the test set, that is "
+            f"about {count(verdict.objects_needed, 'unseen golden object')}, that is "
             f"{count(verdict.images_needed, 'image')} like these (overread plan)."
         )
     return said
@@ -168,6 +198,7 @@ def list_facts(results: StudyResults) -> list[tuple[str, str]]:
         ),
         ("marks", f"{study.n_marks}, merged into {study.n_objects} objects, {study.n_golden} golden"),
         ("candidates", f"{found}; some candidate hits {reached} of {golden} golden objects"),
+        ("figures", tell_headline(results)),
         ("features", f"{study.n_features}" + (", the study's own" if study.own_features else "")),
         ("a hit is", results.rule),
         ("intervals", f"{100 * results.level:g} %, {results.n_bootstrap} bootstraps over patients"),
@@ -178,7 +209,7 @@ def list_facts(results: StudyResults) -> list[tuple[str, str]]:
 
 def list_limits(results: StudyResults) -> list[str]:
     """Say what must not be concluded."""
-    counted = results.models[0].counted[0]
+    counted = results.detector
     limits = []
     if results.study.is_simulated:
         limits.append(
@@ -193,8 +224,8 @@ def list_limits(results: StudyResults) -> list[str]:
     if n_gts < FEW_OBJECTS:
         width = 100 * 1.96 * sqrt(0.25 / max(n_gts, 1))
         limits.append(
-            f"{count(n_gts, 'golden object')} in the test set: a sensitivity near one half is known to about "
-            f"\N{PLUS-MINUS SIGN}{width:.0f} points."
+            f"{count(n_gts, 'golden object')} of {where_measured(results)}: a sensitivity near one half is known to "
+            f"about \N{PLUS-MINUS SIGN}{width:.0f} points."
         )
     if counted.single_reader == "ignore":
         limits.append(
@@ -228,16 +259,22 @@ def name_size_range(stratum: str) -> str:
 def tell_gallery(results: StudyResults) -> str:
     """Say at which threshold the crops are sorted."""
     gallery = results.gallery
-    at = f"At the out-of-fold threshold for {name_fp(gallery.fp_target)} per image"
-    if not isfinite(gallery.threshold):
-        return f"{at}, which no score reaches."
-    said = f"{at}: a score of {gallery.threshold:.2f}."
+    if is_nested(results):
+        said = (
+            f"At each fold's own threshold for {name_fp(gallery.fp_target)} per image. A score of -0.5 says that the "
+            "place is shown from half a false positive per image on."
+        )
+    else:
+        at = f"At the out-of-fold threshold for {name_fp(gallery.fp_target)} per image"
+        if not isfinite(gallery.threshold):
+            return f"{at}, which no score reaches."
+        said = f"{at}: a score of {gallery.threshold:.2f}."
     n_nodules, n_wrong = int(gallery.false_positives["is_nodule"].sum()), len(gallery.false_positives)
     if n_nodules:
         real = "is a simulated nodule" if n_nodules == 1 else "are simulated nodules"
         said += (
-            f" Of {count(n_wrong, 'false positive')} of the test set {n_nodules} {real} that no reader marked: real, "
-            "but counted as false because the readers are the truth here."
+            f" Of {count(n_wrong, 'false positive')} of {where_measured(results)} {n_nodules} {real} that no reader "
+            "marked: real, but counted as false because the readers are the truth here."
         )
     return said
 

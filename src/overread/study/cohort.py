@@ -74,7 +74,7 @@ class Split:
     Attributes
     ----------
     images, readings, marks, truth, candidates
-        Tables; readers and patients are codes.
+        Tables; readers and patients are codes, and the images have a column split.
     features
         Of the candidates.
     hits
@@ -141,6 +141,20 @@ class Split:
             hits=self.hits,
         )
 
+    @cached_property
+    def _splits(self) -> dict[tuple[str, ...], Split]:
+        return {}
+
+    def split(self, *names: str) -> Split:
+        """Images of one or more of training, validation and test; made once."""
+        if names not in self._splits:
+            chosen = self.images.loc[self.images["split"].isin(names), "image_id"]
+            split = self.of_images(chosen)
+            if split.candidates.empty:
+                raise InvalidInputError(f"the {' and '.join(names)} images have no candidates at all")
+            self._splits[names] = split
+        return self._splits[names]
+
     def of_images(self, image_ids: Iterable[str]) -> Split:
         """Return some images, in their order."""
         chosen = set(image_ids)
@@ -161,21 +175,20 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Cohort(Split):
-    """The whole study, without the images that were given up; ``images`` has a column split."""
+    """The whole study, without the images that were given up.
 
-    @cached_property
-    def _splits(self) -> dict[tuple[str, ...], Split]:
-        return {}
+    Attributes
+    ----------
+    is_nested
+        Whether there is no test set, and figures are cross-validated over all patients.
+    """
 
-    def split(self, *names: str) -> Split:
-        """Images of one or more of training, validation and test; made once."""
-        if names not in self._splits:
-            chosen = self.images.loc[self.images["split"].isin(names), "image_id"]
-            split = self.of_images(chosen)
-            if split.candidates.empty:
-                raise InvalidInputError(f"the {' and '.join(names)} images have no candidates at all")
-            self._splits[names] = split
-        return self._splits[names]
+    is_nested: bool = False
+
+    @property
+    def unseen(self) -> Split:
+        """Images that the figures are about: the test set; where there is none, all, each scored unseen."""
+        return self.split("training", "validation") if self.is_nested else self.split("test")
 
 
 def select_hits(hits: pd.DataFrame, candidates: NDArray[np.bool_], truth: NDArray[np.bool_]) -> pd.DataFrame:

@@ -199,7 +199,8 @@ class Detector:
         Returns
         -------
         DataFrame
-            candidate_id, x_mm, y_mm, radius_mm, score (log-odds), probability.
+            candidate_id, x_mm, y_mm, radius_mm, score (log-odds), probability (missing where the study had too little
+            to calibrate with), rank (by score in this image, from 1).
         """
         scored = self._scored(*self._measured(radiograph, candidates, regions))
         return scored.sort_values("score", ascending=False, kind="stable", ignore_index=True)
@@ -284,10 +285,15 @@ class Detector:
         return found, values[list(self.features)]
 
     def _scored(self, candidates: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
-        """Candidates with score and probability, in their order."""
+        """Candidates with score, probability and rank, in their order."""
         score = self.model.score_used(values.to_numpy(np.float64))
+        mapped = self.score_map.apply(score)
         return candidates[["candidate_id", *CANDIDATE_COLUMNS]].assign(
-            score=score, probability=self.score_map.apply(score)
+            score=score,
+            probability=mapped if self.score_map.is_probability else np.nan,
+            rank=pd.Series(score, index=candidates.index)
+            .rank(ascending=False, method="first")
+            .astype("int64"),
         )
 
     def write(self, path: Path) -> Path:
@@ -372,6 +378,7 @@ def make_detector(
     points: Sequence[Mapping[str, Any]],
     pipeline: OwnPipeline,
     counting: Any,
+    trained_on: str,
 ) -> Detector:
     """Make the detector of a model, with its out-of-fold operating points.
 
@@ -385,6 +392,8 @@ def make_detector(
         What gave the candidates and features that the model was fitted to.
     counting
         Under which the points were locked: ``single_reader`` and ``repeats``.
+    trained_on
+        In words without names.
     """
     wanted = (name, "out_of_fold", counting.single_reader)
     own = [
@@ -404,5 +413,5 @@ def make_detector(
         grid_mm=GRID_MM,
         feature_version=FEATURE_VERSION,
         repeats=counting.repeats,
-        trained_on="training and validation images of one study, out-of-fold thresholds",
+        trained_on=trained_on,
     )

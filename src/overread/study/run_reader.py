@@ -18,7 +18,7 @@ from overread.study.cohort import KEYS, Cohort
 from overread.study.settings import Settings, parse_settings
 from overread.study.stages.cohort import COHORT
 from overread.study.stages.gallery import sort_gallery
-from overread.study.stages.scores import MATCHED, MatchedScores
+from overread.study.stages.scores import MATCHED, MatchedScores, tabulate_objects
 from overread.study.stages.stage import Workspace
 from overread.study.store.run_folder import RunFolder
 from overread.tables.table_files import read_table
@@ -54,7 +54,7 @@ class Run:
 
     @property
     def cohort(self) -> Cohort:
-        """All tables of the run together; ``split("test")`` is the test set."""
+        """All tables of the run together; ``unseen`` is the test set, or all images of a nested run."""
         cohort: Cohort = self._workspace.load("cohort")
         return cohort
 
@@ -81,7 +81,7 @@ class Run:
         return matched
 
     def threshold(self, model: str, fp_target: float, *, source: str = "out_of_fold") -> float | None:
-        """Return a locked threshold under the study's own treatment; None where nothing is shown."""
+        """Return the detector's locked threshold under the study's own treatment; None where nothing is shown."""
         points = read_json(self.root / "operating_points.json")
         wanted = (model, source, self.settings.hits.single_reader, fp_target)
         for point in points:
@@ -90,9 +90,17 @@ class Run:
         raise InvalidInputError(f"{self.root}: no operating point of {model} at {fp_target} FP per image")
 
     def gallery(self, model: str, threshold: float) -> Gallery:
-        """Sort the test set's candidates and golden GTs into hits, misses and false positives."""
-        tables = self.table("scores"), self.table("objects")
-        return sort_gallery(model, self.cohort.split("test"), *tables, (float("nan"), threshold))
+        """Sort unseen candidates and golden GTs into hits, misses and false positives.
+
+        In a nested run thresholds are on the scale of `overread.froc.place_on_fp_scale`: minus the wanted false
+        positives per image.
+        """
+        cohort, scores, objects = self.cohort, self.table("scores"), self.table("objects")
+        if cohort.is_nested:
+            unseen = self.matched(model).test.candidate_scores
+            scores = cohort.unseen.candidates[KEYS].assign(**{model: unseen})
+            objects = tabulate_objects(cohort, scores, [model])
+        return sort_gallery(model, cohort, scores, objects, point=(float("nan"), threshold))
 
     def image_path(self, image_id: str) -> Path:
         """Return the file of an image, which only the study's own table names."""

@@ -1,8 +1,8 @@
 """From a model's score to a probability that can be read as one.
 
 A model is fitted to tell candidates apart, under a penalty and on patients it has seen; its own probabilities are
-therefore often too timid or too sure. The map is fitted to out-of-fold scores and soft labels: the probability that a
-reader would mark the place.
+therefore often too timid or too sure. The map is fitted to out-of-fold scores and soft labels of places: the
+probability that a reader would mark the place.
 """
 
 from __future__ import annotations
@@ -67,6 +67,11 @@ class ScoreMap:
         if self.slope < 0 or any(np.any(np.diff(one) < 0) for one in (self.scores, self.probabilities)):
             raise ModelFileError("score map: it falls")
 
+    @property
+    def is_probability(self) -> bool:
+        """Whether its values can be read as probabilities; else they only put places in order."""
+        return self.method != "rank"
+
     def apply(self, scores: Any) -> Floats:
         """Return the probability of each score; of a "rank" map the model's own, which only orders."""
         values = np.clip(np.asarray(scores, dtype=np.float64), -700, 700)
@@ -83,11 +88,11 @@ def fit_score_map(scores: Floats, labels: Floats, weights: Floats, folds: NDArra
     Parameters
     ----------
     scores
-        Out-of-fold log-odds of bags.
+        Out-of-fold log-odds of places.
     labels, weights
-        Soft labels of the bags, and their readers' weights.
+        Soft labels of the places, and their readers' weights.
     folds
-        Number of the fold of each bag; patients are whole.
+        Number of the fold of each place; patients are whole.
     """
     if float(weights @ labels) < FEWEST_POSITIVES:
         return ScoreMap("rank", 1.0, 0.0, [], [], {})

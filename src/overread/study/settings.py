@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
+from overread.bags.splitting import is_division
 from overread.candidates import DEFAULT_FINDER, DEFAULT_LIMIT, FINDERS
 from overread.errors import InvalidInputError
 from overread.files.capped import read_capped
@@ -25,7 +26,7 @@ from overread.froc.defaults import (
     SIZE_BINS_MM,
 )
 from overread.study.models import DEFAULT_MODELS, MODELS
-from overread.study.sections import FpTargets, Positive, Section, make_section
+from overread.study.sections import FpTargets, Fraction, Positive, Section, make_section
 from overread.truth import HIT, HitRule, LabelOptions, MergeOptions
 from overread.truth.hit_rules import HIT_RULES, hit_rule_parameters, make_hit_rule
 
@@ -62,6 +63,34 @@ class Inputs(Section):
     candidates: str | None = Field(default=None, examples=["candidates.csv"])
     features: str | None = Field(default=None, examples=["features.parquet"])
     derive_readings: bool = False
+
+
+class Parts(Section):
+    """Shares of the parts into which patients are divided where the images table does not do it; together 1.
+
+    Attributes
+    ----------
+    training
+        Share of the images and of the golden objects that are for training.
+    validation
+        Of validation, which the paper's rule is judged on; settings are chosen on both by cross-validation.
+    test
+        Of the test set, which nothing but the last figures sees; 0 only with headline = "nested".
+    """
+
+    training: Fraction = 1 / 3
+    validation: Fraction = 1 / 3
+    test: Fraction = 1 / 3
+
+    @model_validator(mode="after")
+    def _together_one(self) -> Parts:
+        needed = [self.training, self.validation, *([self.test] if self.test else [])]
+        if not is_division(needed):
+            raise ValueError(
+                f"training {self.training:g}, validation {self.validation:g} and test {self.test:g} have to be above 0"
+                " and add up to 1 (test alone may be 0)"
+            )
+        return self
 
 
 class Candidates(Section):
@@ -207,6 +236,11 @@ class Evaluation(Section):
     subgroups
         Columns of images.csv with 2 to 8 values, by which results are also given; []: none. Without this key:
         sex, age_group, view, scanner, manufacturer and site, where they are there.
+    headline
+        test: figures are those of the test set. nested: of all patients, by cross-validation with every choice made
+        anew inside it; the detector is fitted to all. auto: nested where the test set would be too small.
+    outer_folds
+        Folds of the nested cross-validation.
     """
 
     fp_targets: FpTargets = Field(default_factory=lambda: [*FP_TARGETS])
@@ -217,6 +251,8 @@ class Evaluation(Section):
     )
     chance_shifts: Annotated[int, Field(ge=1, le=10_000)] = CHANCE_SHIFTS
     subgroups: list[str] | None = Field(default=None, examples=[["sex", "scanner"]])
+    headline: Literal["auto", "test", "nested"] = "auto"
+    outer_folds: Annotated[int, Field(ge=2, le=100)] = 5
 
     @field_validator("fp_targets", "size_bins_mm")
     @classmethod
@@ -291,6 +327,7 @@ class Settings(ModelSections):
     name: Annotated[str, Field(max_length=200)] = ""
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
     inputs: Inputs = Inputs()
+    split: Parts = Parts()
     merging: Merging = Merging()
     labels: Labels = Labels()
     candidates: Candidates = Candidates()
@@ -300,6 +337,12 @@ class Settings(ModelSections):
     evaluation: Evaluation = Evaluation()
     limits: Limits = Limits()
     execution: Execution = Execution()
+
+    @model_validator(mode="after")
+    def _test_set_or_nested(self) -> Settings:
+        if not self.split.test and self.evaluation.headline != "nested":
+            raise ValueError('[split] test = 0 leaves no test set (set headline = "nested" in [evaluation])')
+        return self
 
     def to_plain(self) -> dict[str, Any]:
         """Every value, ready for JSON."""
@@ -365,8 +408,10 @@ def described(fault: Any) -> str:
         near = get_close_matches(str(location[-1]), known_keys(location[:-1]), n=1, cutoff=0.5)
         known = f"did you mean {near[0]}?" if near else f"known: {', '.join(known_keys(location[:-1]))}"
         return f"{name}: there is no such key ({known})"
-    found = shown(fault.get("input"))
     message = str(fault["msg"]).removeprefix("Value error, ")
+    if not location:
+        return message
+    found = shown(fault.get("input"))
     return f"{name} = {found}: {message[:1].lower()}{message[1:]}"
 
 

@@ -113,7 +113,7 @@ def test_one_class_gives_a_whole_run(registered: Plain, chain: Chain, tmp_path: 
         if stage.name not in PAGE and workspace.run(stage)
     ]
     assert [name for name in done if "plain" in name] == [
-        "grid_plain", "fold_1_plain", "fold_2_plain", "tuning_plain", "plain", "calibration_plain",
+        "grid_plain", "fold_1_plain", "fold_2_plain", "tuning_plain", "plain", "nested_plain", "calibration_plain",
     ]  # fmt: skip
 
     results = read_results(folder.path("results.json"))

@@ -1,4 +1,4 @@
-"""Score maps are fitted to out-of-fold scores of bags; the supported model is the most compact of the best."""
+"""Score maps are fitted to out-of-fold scores of places; the supported model is the most compact of the best."""
 
 from __future__ import annotations
 
@@ -14,44 +14,48 @@ from overread.froc import SettingChoice
 from overread.models.tuning import count_features
 from overread.study.cohort import KEYS
 from overread.study.score_map import ScoreMap, fit_score_map
-from overread.study.stages.calibration import calibration_stage, score_bags, supported_stage
+from overread.study.stages.calibration import calibration_stage, find_places, supported_stage
 from overread.study.stages.cohort import COHORT
 from overread.study.store.run_folder import json_bytes
-from study_chain import Chain, call_alone
+from study_chain import Chain, call_alone, show_by_hand
 
 NAMES = ["soft", "b1", "b2", "boosted"]
 
 
-def sigma(score: Any) -> Any:
-    return 1 / (1 + np.exp(-score))
+def places_by_hand(split: Any, scores: np.ndarray) -> pd.DataFrame:
+    """Candidates that lie on no stronger one, with the largest soft label of the objects that they hit."""
+    shown = show_by_hand(split.candidates, scores.tolist())
+    labels = np.zeros(len(scores))
+    for candidate, truth in split.hits[["candidate_row", "truth_row"]].to_numpy():
+        labels[candidate] = max(labels[candidate], split.truth["probability"][truth])
+    n_readings = split.candidates["image_id"].map(split.readings["image_id"].value_counts())
+    table = split.candidates[KEYS].assign(score=scores, label=labels, weight=n_readings / split.n_max)
+    return table[shown]
 
 
-def test_bags_are_scored_by_noisy_or_of_their_candidates(chain: Chain) -> None:
+def test_places_are_marks_that_are_shown_with_the_label_of_what_they_lie_on(chain: Chain) -> None:
     split = chain.load("cohort").split("training", "validation")
     scores = np.random.default_rng(0).normal(-1, 2, len(split.candidates))
-    bags, decision = score_bags(split, scores)
-    known = split.bags("soft")
-    assert list(bags.bag_ids) == list(known.bag_ids)
-    assert np.array_equal(bags.labels, known.labels)
-    assert np.array_equal(bags.reader_weight, known.reader_weight)
-    by_key = dict(zip(split.candidates[KEYS].itertuples(index=False, name=None), scores, strict=True))
-    columns = split.candidates[KEYS].to_numpy()
-    for k in range(len(bags)):
-        rows = bags.source_rows[bags.offsets[k] : bags.offsets[k + 1]]
-        miss = np.prod([1 - sigma(by_key[tuple(columns[row])]) for row in rows])
-        assert decision[k] == pytest.approx(np.log((1 - miss) / miss), abs=1e-9)
+    places, expected = find_places(split, scores), places_by_hand(split, scores)
+    assert places.rows.tolist() == expected.index.tolist()
+    assert places.labels == pytest.approx(expected["label"].to_numpy())
+    assert places.weights == pytest.approx(expected["weight"].to_numpy())
+    assert places.images.tolist() == expected["image_id"].tolist()
+    patient = split.images.set_index("image_id")["patient_id"]
+    assert places.patients.tolist() == expected["image_id"].map(patient).tolist()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_map_is_that_of_out_of_fold_scores_and_the_study_s_folds(chain: Chain, name: str) -> None:
     merged = chain.load("cohort").split("training", "validation")
-    table = chain.load(f"tables/out_of_fold_{name}.parquet")
-    bags, decision = score_bags(merged, table["score"].to_numpy())
-    fold = np.full(len(bags), -1)
+    scores = chain.load(f"tables/out_of_fold_{name}.parquet")["score"].to_numpy()
+    places = places_by_hand(merged, scores)
+    fold = np.full(len(places), -1)
     for k, one in enumerate(chain.load("folds")):
-        fold[bags.bag_table["image_id"].isin(one.held_out.images["image_id"])] = k
+        fold[places["image_id"].isin(one.held_out.images["image_id"])] = k
     assert set(fold) == {0, 1}
-    expected = fit_score_map(decision, bags.labels, bags.reader_weight, fold)
+    columns = (places[column].to_numpy() for column in ("score", "label", "weight"))
+    expected = fit_score_map(*columns, fold)
     assert json_bytes(to_json(expected)) == json_bytes(chain.load(f"tuning/{name}_map.json"))
     (alone,) = chain.call(f"calibration_{name}").values()
     assert json_bytes(alone) == json_bytes(to_json(expected))
@@ -61,14 +65,11 @@ def test_a_planted_slope_is_found(chain: Chain) -> None:
     """Scores whose log-odds are a third of what they should be get a slope of about three."""
     merged = chain.load("cohort").split("training", "validation")
     rng = np.random.default_rng(1)
-    bags, _ = score_bags(merged, np.zeros(len(merged.candidates)))
-    truth = np.clip(np.asarray(bags.labels), 0.03, 0.97)
-    scores = np.full(len(merged.candidates), np.nan)
-    for k in range(len(bags)):
-        rows = bags.source_rows[bags.offsets[k] : bags.offsets[k + 1]]
-        odds = np.log(truth[k] / (1 - truth[k])) / 3 + rng.normal(0, 0.1)
-        # Candidates of a bag share its score, so that their noisy-or is what was meant.
-        scores[rows] = np.log(np.expm1(np.log1p(np.exp(odds)) / len(rows)))
+    labels = np.zeros(len(merged.candidates))
+    rows, objects = merged.hits[["candidate_row", "truth_row"]].to_numpy().T
+    np.maximum.at(labels, rows, merged.truth["probability"].to_numpy()[objects])
+    truth = np.clip(labels, 0.03, 0.97)
+    scores = np.log(truth / (1 - truth)) / 3 + rng.normal(0, 0.1, len(truth))
     table = merged.candidates[KEYS].assign(score=scores)
     (made,) = chain.call("calibration_soft", **{"tables/out_of_fold_soft.parquet": table}).values()
     found = from_json(ScoreMap, made, "map")

@@ -15,14 +15,14 @@ from study_chain import Chain, call_alone
 
 
 def test_images_that_were_given_up_are_in_no_table(chain: Chain) -> None:
-    facts = chain.load("tables/image_facts.parquet").query("image_id != 'case 007'")
-    values = chain.values(COHORT) | {"tables/image_facts.parquet": facts}
+    images = chain.load("tables/images.parquet").query("image_id != 'case 007'")
+    values = chain.values(COHORT) | {"tables/images.parquet": images}
     candidates = values["tables/candidates.parquet"]
     values["tables/candidates.parquet"] = candidates[candidates["image_id"] != "case 007"]
     cohort = call_alone(COHORT, values, chain.settings)
     for name in ("images", "readings", "marks", "truth", "candidates"):
         assert "case 007" not in set(getattr(cohort, name)["image_id"])
-        assert set(getattr(cohort, name)["image_id"]) <= set(facts["image_id"])
+        assert set(getattr(cohort, name)["image_id"]) <= set(images["image_id"])
     assert len(cohort.images) == 35
 
 
@@ -30,9 +30,9 @@ def test_the_reading_range_is_that_of_the_whole_study(chain: Chain) -> None:
     readings = chain.load("tables/readings.parquet")
     per_image = readings.groupby("image_id").size()
     most = per_image[per_image == per_image.max()].index
-    facts = chain.load("tables/image_facts.parquet")
+    images = chain.load("tables/images.parquet")
     values = chain.values(COHORT)
-    values["tables/image_facts.parquet"] = facts[~facts["image_id"].isin(most)]
+    values["tables/images.parquet"] = images[~images["image_id"].isin(most)]
     assert call_alone(COHORT, values, chain.settings).n_max == per_image.max()
 
 

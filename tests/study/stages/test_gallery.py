@@ -14,7 +14,7 @@ from study_chain import Chain, show_by_hand
 
 def gallery_at(chain: Chain, threshold: float, model: str = "b1") -> Gallery:
     tables = chain.load("tables/scores.parquet"), chain.load("tables/objects.parquet")
-    return sort_gallery(model, chain.load("cohort").split("test"), *tables, (0.5, threshold))
+    return sort_gallery(model, chain.load("cohort"), *tables, point=(0.5, threshold))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 1.0])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from overread.cli import main
 from overread.errors import InvalidInputError, LeakageError, TableError
 from overread.study.stages.images import (
     COLUMNS_AT_ONCE,
@@ -39,7 +41,7 @@ def first_images(chain: Chain, n_images: int) -> dict[str, object]:
     return {
         "input/images": chain.inputs.images.head(n_images),
         "input/folder": chain.study,
-        "tables/images.parquet": chain.load("tables/images.parquet").head(n_images),
+        "tables/split.parquet": chain.load("tables/split.parquet").head(n_images),
     }
 
 
@@ -91,8 +93,8 @@ class TestWorkOnImages:
         calls = tmp_path / "calls"
         values = first_images(chain, 3)
         values["input/images"] = chain.inputs.images.head(3).assign(path="images/000.png")
-        values["tables/images.parquet"] = (
-            chain.load("tables/images.parquet")
+        values["tables/split.parquet"] = (
+            chain.load("tables/split.parquet")
             .head(3)
             .assign(patient_id=["P1", "P2", "P3"], split=["training", "test", "test"])
         )
@@ -126,12 +128,50 @@ class TestGathering:
             chain.call("candidates", shards=[shards[0], ("case 001", other)])
 
     def test_the_same_pixels_in_two_splits(self, chain: Chain) -> None:
-        images = chain.load("tables/images.parquet")
+        images = chain.load("tables/split.parquet")
         part = images.groupby("split")["image_id"].first()
         hashes = dict.fromkeys(images["image_id"]) | {part["training"]: "same", part["test"]: "same"}
         with pytest.raises(LeakageError, match="identical pixels"):
             refuse_shared_pixels(images, hashes)
         refuse_shared_pixels(images, {name: name for name in images["image_id"]})
+
+    def test_the_same_pixels_in_two_patients_of_a_nested_run(self, chain: Chain) -> None:
+        images = chain.load("tables/split.parquet").assign(split="training")
+        first, *_, last = images["image_id"]
+        with pytest.raises(LeakageError, match=r"identical pixels.*'patient P"):
+            refuse_shared_pixels(images, dict.fromkeys(images["image_id"]) | {first: "same", last: "same"})
+        one, other = images.loc[images["patient_id"] == images["patient_id"][0], "image_id"]
+        refuse_shared_pixels(images, dict.fromkeys(images["image_id"]) | {one: "same", other: "same"})
+
+    def test_images_that_were_given_up_are_not_counted(
+        self, chain: Chain, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        """`overread froc` on the tables of a run has the images of the run, not those it could not use."""
+        lost = chain.load("tables/split.parquet").query("split == 'test'")["image_id"].iloc[0]
+        kept = [(image_id, shard) for image_id, shard in chain.load("shards") if image_id != lost]
+        made = chain.call("candidates", shards=kept)
+        assert lost in set(chain.load("tables/split.parquet")["image_id"])
+        images = made["tables/images.parquet"]
+        assert images["image_id"].tolist() == [image_id for image_id, _ in kept]
+        scores = chain.load("tables/scores.parquet")
+        tables = {
+            "images": images,
+            "scores": scores[scores["image_id"] != lost],
+            "truth": chain.load("tables/truth.parquet"),
+            "candidates": made["tables/candidates.parquet"],
+        }
+        for name, table in tables.items():
+            table.to_parquet(tmp_path / f"{name}.parquet")
+        files = {name: str(tmp_path / f"{name}.parquet") for name in tables}
+        words = ["froc", files["scores"], files["truth"], "--images", files["images"], "--score", "soft"]
+        words += ["--candidates", files["candidates"], "--n-bootstrap", "5", "--n-shifts", "0", "--json"]
+        for splits in (["test"], ["training", "validation", "test"]):
+            assert main([*words, *(word for split in splits for word in ("--split", split))]) == 0
+            told = json.loads(capsys.readouterr().out)
+            assert told["n_images"] == images["split"].isin(splits).sum()
+        # The truth still has the objects of the lost image: without a split that is said, not counted.
+        assert main(words) == 4
+        assert f"'{lost}' is not in the images" in capsys.readouterr().err
 
     def test_shards_change_with_their_bytes(self, chain: Chain) -> None:
         view = shards_view(chain.folder)
@@ -159,7 +199,7 @@ class TestOwnTables:
         return {
             "input/candidates": keys.assign(x_mm=1.0, y_mm=1.0, radius_mm=1.0, response=0.0),
             "input/features": open_columns(tmp_path / "own.parquet", "features"),
-            "tables/images.parquet": pd.DataFrame({"image_id": ["a", "b"]}, dtype="str"),
+            "tables/split.parquet": pd.DataFrame({"image_id": ["a", "b"]}, dtype="str"),
             "frame": features,
         }
 

@@ -38,7 +38,8 @@ def test_the_default_run(chain: Chain) -> None:
         "grid_soft", *(f"fold_{k}_soft" for k in range(1, 6)), "tuning_soft",
         "grid_b1", *(f"fold_{k}_b1" for k in range(1, 6)), "tuning_b1",
         "grid_b2", *(f"fold_{k}_b2" for k in range(1, 6)), "tuning_b2",
-        "soft", "b1", "b2", "calibration_soft", "calibration_b1", "calibration_b2", "supported",
+        "soft", "b1", "b2", "nested_soft", "nested_b1", "nested_b2", "nested_detector",
+        "calibration_soft", "calibration_b1", "calibration_b2", "supported",
         "scores", "operating_points", "results", "detector", "pictures", "figures", "head", "report",
     ]  # fmt: skip
 
@@ -48,6 +49,7 @@ def test_one_model_has_its_stages_alone(chain: Chain) -> None:
     assert found == [
         "truth", "split", "images", "candidates",
         "grid_boosted", "fold_1_boosted", "fold_2_boosted", "tuning_boosted", "boosted",
+        "nested_boosted", "nested_detector",
         "calibration_boosted", "supported",
         "scores", "operating_points", "results", "pictures", "figures", "head", "report",
     ]  # fmt: skip

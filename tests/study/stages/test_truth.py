@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.errors import LeakageError, TableError
+from overread.errors import InvalidInputError, LeakageError, TableError
 from overread.study.settings import parse_settings
 from overread.study.stages.truth import SPLIT, TRUTH, sort_by_code
 from overread.truth import LabelOptions, MergeOptions, merge_marks
@@ -102,7 +102,58 @@ def test_a_patient_in_two_splits_is_refused(chain: Chain) -> None:
 
 def test_another_seed_gives_another_split(chain: Chain) -> None:
     first, second = (
-        call_alone(SPLIT, chain.values(SPLIT), parse_settings({"seed": seed}))["tables/images.parquet"]
+        call_alone(SPLIT, chain.values(SPLIT), parse_settings({"seed": seed}))["tables/split.parquet"]
         for seed in (1, 2)
     )
     assert first["split"].tolist() != second["split"].tolist()
+
+
+def split_with(chain: Chain, headline: str, images: pd.DataFrame | None = None, **shares: float) -> pd.Series:
+    settings = parse_settings({"evaluation": {"headline": headline}, "split": shares})
+    values = chain.values(SPLIT) | ({} if images is None else {"input/images": images})
+    return call_alone(SPLIT, values, settings)["tables/split.parquet"]["split"]
+
+
+def test_a_study_whose_test_set_would_be_too_small_has_none(chain: Chain) -> None:
+    thirds = split_with(chain, "test")
+    assert set(thirds) == {"training", "validation", "test"}
+    assert split_with(chain, "nested").value_counts().to_dict() == {"training": 18, "validation": 18}
+    assert split_with(chain, "auto").equals(split_with(chain, "nested"))
+    # With 39 golden objects a share of one half is known to 15 points: Wilson's interval, by hand.
+    n, z2 = 39, 1.959964**2
+    half_width = z2**0.5 * (n / 4 + z2 / 4) ** 0.5 / (n + z2)
+    assert half_width <= 0.15 < z2**0.5 * ((n - 1) / 4 + z2 / 4) ** 0.5 / (n - 1 + z2)
+    truth = chain.load("tables/truth.parquet")
+    tested = thirds.index[thirds == "test"]
+    golden = truth["golden"] & truth["image_id"].isin(chain.load("tables/split.parquet")["image_id"][tested])
+    assert 0 < golden.sum() < n
+
+
+def test_a_large_study_keeps_its_test_set(chain: Chain) -> None:
+    values = chain.values(SPLIT)
+    truth = values["tables/truth.parquet"]
+    many = pd.concat([truth[truth["golden"]]] * 3, ignore_index=True)
+    parts = call_alone(SPLIT, values | {"tables/truth.parquet": many}, parse_settings({}))[
+        "tables/split.parquet"
+    ]
+    assert set(parts["split"]) == {"training", "validation", "test"}
+
+
+def test_shares_of_the_settings(chain: Chain) -> None:
+    parts = split_with(chain, "test", training=0.5, validation=0.25, test=0.25)
+    assert parts.value_counts().to_dict() == pytest.approx(
+        {"training": 18, "validation": 9, "test": 9}, abs=2
+    )
+    nested = split_with(chain, "nested", training=0.5, validation=0.25, test=0.25)
+    assert nested.value_counts()["training"] == pytest.approx(24, abs=2)
+
+
+def test_an_own_split_is_kept_unless_all_patients_are_wanted(chain: Chain) -> None:
+    images = chain.inputs.images
+    own = images.assign(split=[("training", "validation", "test")[number // 2 % 3] for number in range(36)])
+    assert split_with(chain, "auto", own).tolist() == own["split"].tolist()
+    assert "test" not in set(split_with(chain, "nested", own))
+    without = images.assign(split=[("training", "validation")[number // 2 % 2] for number in range(36)])
+    assert split_with(chain, "auto", without).tolist() == without["split"].tolist()
+    with pytest.raises(InvalidInputError, match='no image is "test"'):
+        split_with(chain, "test", without)

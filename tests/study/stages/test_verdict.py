@@ -16,13 +16,6 @@ from overread.study.stages.verdict import find_better, find_sensitivity, reach_v
 READERS = pd.DataFrame({"loo_sensitivity": [0.6, 0.7, 0.9], "loo_fp_per_image": [0.1, 0.3, 0.5]})
 
 
-class Model:
-    """What the verdict looks at of a model's results."""
-
-    def __init__(self, counted: Counted) -> None:
-        self.name, self.counted = "soft", [counted]
-
-
 def counted(sensitivity: float, half_width: float, *, n_gts: int = 200, chance: float = 0.05) -> Counted:
     curve = pd.DataFrame(
         {"fp_per_image": [0.0, 0.2, 1.0], "gt_sensitivity": [0.0, sensitivity - 0.1, sensitivity]}
@@ -44,7 +37,7 @@ def counted(sensitivity: float, half_width: float, *, n_gts: int = 200, chance: 
 
 def judge(one: Counted, comparisons: tuple[Comparison, ...] = ()) -> Any:
     size = StudySize(patients=90, images=1600, gts=800)
-    return reach_verdict(Model(one), READERS, comparisons, 1.0, "ignore", size)  # type: ignore[arg-type]
+    return reach_verdict("soft", one, READERS, comparisons, 1.0, size)
 
 
 @pytest.mark.parametrize(

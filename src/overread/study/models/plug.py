@@ -60,6 +60,8 @@ class StudyModel(ABC):
         What the importance of a feature means in this model.
     grid_settings, build_settings, check_settings
         Settings that the grid, building and checking depend on; they see no others.
+    grid_reads
+        Files of earlier stages that the grid can take an answer from.
     """
 
     name: ClassVar[str]
@@ -72,6 +74,7 @@ class StudyModel(ABC):
     grid_settings: ClassVar[tuple[str, ...]]
     build_settings: ClassVar[tuple[str, ...]]
     check_settings: ClassVar[tuple[str, ...]] = ()
+    grid_reads: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
@@ -79,6 +82,10 @@ class StudyModel(ABC):
 
         The split is all that models will be fitted to.
         """
+
+    def take_grid(self, files: Mapping[str, Any], split: Split, settings: Any) -> list[dict[str, Any]]:
+        """Return the grid of the run itself, which may be in the files `grid_reads` already."""
+        return self.grid(split, settings)
 
     @abstractmethod
     def build(self, parameters: Mapping[str, Any], settings: Any) -> Any:

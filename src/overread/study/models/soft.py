@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from overread.files.records import from_json
 from overread.froc import LambdaChoice, LambdaRule, PathModels, ScoredSplit, choose_lambda
 from overread.froc.defaults import LAMBDA_FP_TARGETS
 from overread.models import SoftMILLogisticRegression, SoftMILPath
@@ -20,6 +21,7 @@ from overread.study.sections import FpTargets, Fraction, Section
 __all__ = ["Soft", "choose_by_paper", "fit_path"]
 
 Normalization = Literal["none", "bags", "class"]
+PAPER_FILE = "tuning/paper.json"
 NORMALIZATIONS: tuple[Normalization, ...] = ("bags", "class")
 
 
@@ -73,14 +75,14 @@ class Soft(StudyModel):
     settings = SoftSettings
     labels = "soft"
     grid_settings = ("soft", "seed", "evaluation.n_bootstrap")
+    grid_reads = (PAPER_FILE,)
     build_settings = ("soft.divide_by_features", "soft.n_init", "seed")
 
     def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
         """Penalties of each normalization, from the largest that matters to a share of it; or the paper's choice."""
         soft = settings.soft
         if soft.rule == "paper":
-            choice = choose_by_paper(split.parent, settings)
-            return [{"lam": choice.lam, "normalization": choice.normalization}]
+            return list_choice(choose_by_paper(split, settings))
         bags = split.bags("soft")
         lambdas = {
             name: make_path(settings, name, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio).make_grid(
@@ -91,6 +93,12 @@ class Soft(StudyModel):
         return [
             {"lam": float(lam), "normalization": name} for name, values in lambdas.items() for lam in values
         ]
+
+    def take_grid(self, files: Mapping[str, Any], split: Split, settings: Any) -> list[dict[str, Any]]:
+        """Take the paper's choice from the stage that made it for the report."""
+        if settings.soft.rule == "paper":
+            return list_choice(from_json(LambdaChoice, files[PAPER_FILE], PAPER_FILE))
+        return self.grid(split, settings)
 
     def build(self, parameters: Mapping[str, Any], settings: Any) -> SoftMILLogisticRegression:
         """Make the model of a penalty and a normalization."""
@@ -114,6 +122,11 @@ class Soft(StudyModel):
         return Trial(np.column_stack(columns), counts)
 
 
+def list_choice(choice: LambdaChoice) -> list[dict[str, Any]]:
+    """Return a grid of the one setting that was chosen."""
+    return [{"lam": choice.lam, "normalization": choice.normalization}]
+
+
 def make_path(settings: Any, normalization: Any, **grid: Any) -> SoftMILPath:
     """Make the unfitted path of a normalization."""
     return SoftMILPath(
@@ -132,11 +145,11 @@ def fit_path(split: Split, settings: Any, normalization: Any) -> SoftMILPath:
 
 
 def choose_by_paper(
-    cohort: Any, settings: Any, paths: Mapping[str, SoftMILPath] | None = None
+    whole: Split, settings: Any, paths: Mapping[str, SoftMILPath] | None = None
 ) -> LambdaChoice:
     """Choose penalty and normalization by the paper's rule (section 6.1): paths on training, judged on validation."""
     soft = settings.soft
-    training, validation = cohort.split("training"), cohort.split("validation")
+    training, validation = whole.split("training"), whole.split("validation")
     paths = paths or {name: fit_path(training, settings, name) for name in soft.normalizations}
     training_scores, validation_scores = (
         ScoredSplit(

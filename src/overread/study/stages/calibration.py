@@ -1,8 +1,14 @@
-"""Probabilities from out-of-fold scores, and the model that these scores support."""
+"""Probabilities from out-of-fold scores, and the model that these scores support.
+
+A probability is shown beside a mark, and there is one mark a place: the strongest candidate there. The map is fitted to
+just these, each with the soft label of the object that it lies on, or 0. A bag's noisy-or, which the models are fitted
+with, is larger than its strongest candidate, so a map fitted to bags makes the marks look less likely than they are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -10,17 +16,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.bags import Bags
-from overread.bags.instances import InstanceMatrix
+from overread.bags.image_facts import find_patients, weigh_readings
 from overread.files.records import to_json
-from overread.froc import choose_setting
-from overread.models.loss.pooling import pool
+from overread.froc import Matching, SettingChoice, choose_setting
 from overread.models.tuning import count_features
 from overread.study.cohort import Split
-from overread.study.score_map import fit_score_map
+from overread.study.models.plug import Fold
+from overread.study.score_map import ScoreMap, fit_score_map
 from overread.study.stages.stage import Inputs, Stage
 
-__all__ = ["calibration_stage", "score_bags", "supported_stage"]
+__all__ = ["Places", "calibration_stage", "choose_model", "find_places", "fit_place_map", "supported_stage"]
+
+Floats = NDArray[np.float64]
 
 
 def calibration_stage(name: str) -> Stage:
@@ -34,41 +41,59 @@ def calibration_stage(name: str) -> Stage:
 
 
 def calibrate(inputs: Inputs, *, name: str) -> Mapping[str, Any]:
-    """Fit the map to bags of training + validation, scored by models that did not see their patient."""
+    """Fit the map to places of training + validation, scored by models that did not see their patient."""
     merged = inputs["cohort"].split("training", "validation")
-    table = inputs[f"tables/out_of_fold_{name}.parquet"]
-    bags, scores = score_bags(merged, table["score"].to_numpy())
-    fold_of_image = {
-        image_id: k for k, fold in enumerate(inputs["folds"]) for image_id in fold.held_out.images["image_id"]
-    }
-    known: Any = bags
-    folds = known.bag_table["image_id"].map(fold_of_image).to_numpy(np.intp)
-    fitted = fit_score_map(scores, known.labels, known.reader_weight, folds)
-    return {f"tuning/{name}_map.json": to_json(fitted)}
+    scores = inputs[f"tables/out_of_fold_{name}.parquet"]["score"].to_numpy()
+    return {f"tuning/{name}_map.json": to_json(fit_place_map(merged, scores, inputs["folds"]))}
 
 
-class _ScoreRows:
-    """Scores in place of features, to put bags together from."""
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Candidates that are shown, one a place.
 
-    def __init__(self, scores: NDArray[np.float64]) -> None:
-        self._scores = scores
+    Attributes
+    ----------
+    rows
+        Rows of the split's candidates.
+    labels
+        Soft label of the object that the candidate lies on, the likeliest of several; 0 where there is none.
+    weights
+        Of the readings of its image.
+    images, patients
+        Of the candidate.
+    """
 
-    def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the rows of all candidates."""
-        return np.arange(len(image_ids))
-
-    def take(self, rows: NDArray[np.int64]) -> InstanceMatrix:
-        """Return scores as a column."""
-        return InstanceMatrix(self._scores[rows][:, None], ("score",))
+    rows: NDArray[np.intp]
+    labels: Floats
+    weights: Floats
+    images: NDArray[Any]
+    patients: NDArray[Any]
 
 
-def score_bags(split: Split, scores: NDArray[np.float64]) -> tuple[Bags, NDArray[np.float64]]:
-    """Return a split's bags with soft labels, and the log-odds of each by noisy-or of its candidates' scores."""
-    bags = split.grouping.make_bags(
-        _ScoreRows(scores), labels="soft", readings=split.readings, n_max=split.n_max, images=split.images
+def find_places(split: Split, scores: Floats) -> Places:
+    """Find the candidates of a split that are shown with these scores."""
+    rows = np.flatnonzero(split.matching.require_geometry().find_shown(split.counting, scores))
+    labels = np.zeros(len(scores))
+    probability = split.truth["probability"].to_numpy(np.float64)
+    np.maximum.at(labels, split.hits["candidate_row"].to_numpy(), probability[split.hits["truth_row"]])
+    images = split.candidates["image_id"].iloc[rows]
+    return Places(
+        rows=rows,
+        labels=labels[rows],
+        weights=weigh_readings(images, split.readings, split.n_max, split.truth),
+        images=images.to_numpy(),
+        patients=find_patients(images, split.images),
     )
-    log_p, log_q = pool(bags.instances[:, 0].astype(np.float64), bags.offsets)
-    return bags, np.clip(log_p - log_q, -700, 700)
+
+
+def fit_place_map(split: Split, scores: Floats, folds: Sequence[Fold]) -> ScoreMap:
+    """Fit a map to the places of a split; the folds are those by which the scores are out of fold."""
+    places = find_places(split, scores)
+    fold_of_image = {
+        image_id: k for k, fold in enumerate(folds) for image_id in fold.held_out.images["image_id"]
+    }
+    fold = pd.Series(places.images).map(fold_of_image).to_numpy(np.intp)
+    return fit_score_map(scores[places.rows], places.labels, places.weights, fold)
 
 
 def supported_stage(wanted: Sequence[str]) -> Stage:
@@ -82,23 +107,18 @@ def supported_stage(wanted: Sequence[str]) -> Stage:
         ),
         writes=("supported.json",),
         settings=("models.wanted", "models.choice_fp_targets", "models.standard_errors", "seed"),
-        make=choose_model,
+        make=support_model,
     )
 
 
-def choose_model(inputs: Inputs) -> Mapping[str, Any]:
-    """Choose among models as among settings: the most compact that cannot be told from the best out of fold."""
-    settings = inputs.settings
-    names = settings.models.wanted
-    merged = inputs["cohort"].split("training", "validation")
-    scores = np.column_stack([inputs[f"tables/out_of_fold_{name}.parquet"]["score"] for name in names])
-    choice = choose_setting(
-        merged.matching,
-        scores,
+def support_model(inputs: Inputs) -> Mapping[str, Any]:
+    """Choose by the out-of-fold scores of training + validation."""
+    names = inputs.settings.models.wanted
+    choice = choose_model(
+        inputs["cohort"].split("training", "validation").matching,
+        [inputs[f"tables/out_of_fold_{name}.parquet"]["score"].to_numpy() for name in names],
         [count_features(inputs[f"models/{name}.json"]) for name in names],
-        fp_targets=settings.models.choice_fp_targets,
-        n_standard_errors=settings.models.standard_errors,
-        seed=settings.seed,
+        inputs.settings,
     )
     table = pd.concat([pd.DataFrame({"model": names}), choice.table], axis=1)
     return {
@@ -107,3 +127,17 @@ def choose_model(inputs: Inputs) -> Mapping[str, Any]:
             "choice": {**to_json(choice), "table": to_json(table)},
         }
     }
+
+
+def choose_model(
+    matching: Matching, scores: Sequence[Floats], n_features: Sequence[int], settings: Any
+) -> SettingChoice:
+    """Choose among models as among settings: the most compact that cannot be told from the best out of fold."""
+    return choose_setting(
+        matching,
+        np.column_stack(scores),
+        n_features,
+        fp_targets=settings.models.choice_fp_targets,
+        n_standard_errors=settings.models.standard_errors,
+        seed=settings.seed,
+    )

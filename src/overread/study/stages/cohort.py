@@ -9,13 +9,13 @@ import pandas as pd
 
 from overread.bags import split_by_patient
 from overread.froc import Counting
-from overread.study.cohort import KEYS, Cohort, Features
+from overread.study.cohort import KEYS, Cohort, Features, Split
 from overread.study.models.plug import Fold
 from overread.study.stages.stage import Inputs, View
 from overread.truth import LabelOptions, candidate_hits
 from overread.truth.labels import reading_range
 
-__all__ = ["COHORT", "FOLDS", "chosen_view"]
+__all__ = ["COHORT", "FOLDS", "chosen_view", "make_folds"]
 
 TABLES = ("images", "readings", "marks", "truth", "candidates")
 
@@ -24,7 +24,7 @@ def assemble_cohort(inputs: Inputs) -> Cohort:
     """Put the tables together, without images that were given up, and look for hits."""
     settings = inputs.settings
     tables = {name: inputs[f"tables/{name}.parquet"] for name in TABLES}
-    known = inputs["tables/image_facts.parquet"]["image_id"]
+    known, split = inputs["tables/images.parquet"]["image_id"], inputs["tables/split.parquet"]
     limits = reading_range(tables["readings"], LabelOptions(**dict(settings.labels)))
     tables = {
         name: table[table["image_id"].isin(known)].reset_index(drop=True) for name, table in tables.items()
@@ -40,18 +40,23 @@ def assemble_cohort(inputs: Inputs) -> Cohort:
             rule=rule, single_reader=settings.hits.single_reader, repeats=settings.hits.repeats
         ),
         n_max=limits.n_max,
+        is_nested=not (split["split"] == "test").any(),
     )
 
 
 def divide_into_folds(inputs: Inputs) -> list[Fold]:
-    """Divide training + validation: patients stay whole, golden GTs are shared evenly; all models have these folds."""
-    merged, settings = inputs["cohort"].split("training", "validation"), inputs.settings
-    n_folds = min(settings.models.folds, merged.images["patient_id"].nunique())
-    names = [str(k) for k in range(n_folds)]
-    fold = split_by_patient(merged.images, merged.truth, names=names, random_state=settings.seed)
-    ids = merged.images["image_id"]
+    """Divide training + validation; all models have these folds."""
+    settings = inputs.settings
+    return make_folds(inputs["cohort"].split("training", "validation"), settings.models.folds, settings.seed)
+
+
+def make_folds(whole: Split, n_folds: int, seed: int) -> list[Fold]:
+    """Divide a split into folds: patients stay whole, golden GTs are shared evenly."""
+    names = [str(k) for k in range(min(n_folds, whole.images["patient_id"].nunique()))]
+    fold = split_by_patient(whole.images, whole.truth, names=names, random_state=seed)
+    ids = whole.images["image_id"]
     return [
-        Fold(merged.of_images(ids[fold == name]), merged.of_images(ids[fold != name]))
+        Fold(whole.of_images(ids[fold == name]), whole.of_images(ids[fold != name]))
         for name in sorted(fold.unique())
     ]
 
@@ -69,7 +74,7 @@ COHORT = View(
     "cohort",
     reads=(
         *(f"tables/{name}.parquet" for name in TABLES),
-        "tables/image_facts.parquet",
+        "tables/split.parquet",
         "features.npy",
         "feature_names.json",
     ),

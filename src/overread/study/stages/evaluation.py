@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,66 +13,44 @@ from overread import __version__
 from overread.features import CATALOGUE
 from overread.features.plain_words import say_in_words
 from overread.files.records import from_json, to_json
-from overread.froc import (
-    MEASURES,
-    Calibration,
-    ChanceLevel,
-    LambdaChoice,
-    Matching,
-    SettingChoice,
-    StudySize,
-    bootstrap,
-    calibration,
-    chance_level,
-    compare,
-    compare_figures,
-    estimate_figures,
-    froc_curve,
-    lesion_sizes_mm,
-    performance_table,
-    pilot_sensitivity,
-    sensitivity_by,
-)
-from overread.froc.merit.comparison import FigureEstimate, whole_curve_figures
+from overread.froc import Calibration, SettingChoice, calibration
 from overread.models.tuning import count_features
-from overread.report.results import (
-    SCHEMA,
-    Comparison,
-    Counted,
-    Example,
-    FeatureWeight,
-    ModelResult,
-    PaperChoice,
-    Quarantined,
-    SetResult,
-    SplitSummary,
-    StudyResults,
-    StudySummary,
-    Table1,
-)
-from overread.study.cohort import Cohort, Split
+from overread.report.results import SCHEMA, FeatureWeight, Headline, ModelResult, StudyResults
+from overread.study.cohort import KEYS, Cohort, Split
 from overread.study.models import MODELS, StudyModel
 from overread.study.score_map import ScoreMap
-from overread.study.stages.calibration import score_bags
-from overread.study.stages.description import describe_images, evaluate_subgroups
+from overread.study.stages.calibration import find_places
+from overread.study.stages.comparisons import compare_models, tabulate_performance
+from overread.study.stages.description import evaluate_subgroups
 from overread.study.stages.feature_examples import find_examples
 from overread.study.stages.gallery import sort_gallery
-from overread.study.stages.scores import SOURCES, TREATMENTS, MatchedScores
+from overread.study.stages.performance import evaluate_counting, plan_test_set, shown_point
+from overread.study.stages.scores import DETECTOR, TREATMENTS, MatchedScores, tabulate_objects
 from overread.study.stages.stage import Inputs, Stage
-from overread.study.stages.verdict import WANTED_HALF_WIDTH, reach_verdict
+from overread.study.stages.summary import (
+    choose_examples,
+    describe_paper_choice,
+    plain_settings,
+    summarize_study,
+)
+from overread.study.stages.verdict import reach_verdict
 from overread.truth import ReaderStatistics
 
 __all__ = ["evaluate", "results_stage"]
 
-# FP per image at which bands are drawn beside the study's targets; and the steps of the page's slider.
-BAND = (0.125, 0.25, 0.375, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
-SLIDER = tuple(round(0.05 * step, 2) for step in range(61))
-# The operating point that the page speaks of is the one nearest to this many FP per image.
-SHOWN_FP = 1.0
-N_EXAMPLES = 2
-SPLITS = ("training", "validation", "test")
 FROM_STUDY = ("is_simulated", "found_files", "description", "subgroups", "known_nodules")
-SETTINGS = ("inputs", "merging", "labels", "candidates", "features", "hits", "models", "evaluation", "seed")
+SETTINGS = (
+    "inputs",
+    "split",
+    "merging",
+    "labels",
+    "candidates",
+    "features",
+    "hits",
+    "models",
+    "evaluation",
+    "seed",
+)
 
 
 def results_stage(wanted: Sequence[str]) -> Stage:
@@ -83,15 +60,16 @@ def results_stage(wanted: Sequence[str]) -> Stage:
         reads=(
             "cohort",
             "matched",
+            "matched_detector",
             "quarantined",
-            "operating_points.json",
             "tables/scores.parquet",
             "tables/objects.parquet",
-            *(f"tables/{name}.parquet" for name in ("images", "readings", "marks", "truth")),
+            *(f"tables/{name}.parquet" for name in ("split", "readings", "marks", "truth")),
             *(f"tables/{name}.parquet" for name in ("readings_per_image", "readers", "reader_pairs")),
             *(f"{place}/{name}.json" for name in wanted for place in ("models", "tuning")),
             *(f"tuning/{name}_map.json" for name in wanted),
             "supported.json",
+            f"tuning/nested_{DETECTOR}.json",
             *(["tuning/paper.json"] if "soft" in wanted else []),
             "tables/image_facts.parquet",
             *(f"input/{name}" for name in FROM_STUDY),
@@ -107,9 +85,11 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
     settings, matched = inputs.settings, inputs["matched"]
     options = settings.evaluation
     cohort: Cohort = inputs["cohort"]
-    points = pd.DataFrame(inputs["operating_points.json"])
     supported = inputs["supported.json"]["model"]
-    models = [evaluate_model(MODELS[name], inputs, points[points["model"] == name]) for name in matched]
+    models = [evaluate_model(MODELS[name], inputs) for name in matched]
+    detector: MatchedScores = inputs["matched_detector"]
+    point = shown_point(detector, settings)
+    headline = find_headline(inputs)
     comparisons = compare_models(matched, settings)
     results = StudyResults(
         schema=SCHEMA,
@@ -129,13 +109,14 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
         if "soft" in matched
         else None,
         models=models,
+        headline=headline,
         verdict=reach_verdict(
-            next(model for model in models if model.name == supported),
+            supported,
+            headline.counted or next(model for model in models if model.name == supported).counted[0],
             inputs["tables/readers.parquet"],
             comparisons,
-            nearest_target(options.fp_targets),
-            settings.hits.single_reader,
-            plan_test_set(matched[supported].test, shown_point(points, supported, settings)[1], settings),
+            point[0],
+            plan_test_set(detector.test, point[1], settings),
         ),
         supported=supported,
         support=from_json(SettingChoice, inputs["supported.json"]["choice"], "supported.json"),
@@ -143,99 +124,39 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
         comparisons=comparisons,
         gallery=sort_gallery(
             supported,
-            cohort.split("test"),
-            inputs["tables/scores.parquet"],
-            inputs["tables/objects.parquet"],
-            shown_point(points, supported, settings),
-            inputs["input/known_nodules"],
+            cohort,
+            *tabulate_unseen(cohort, detector, supported, inputs),
+            point=point,
+            known_nodules=inputs["input/known_nodules"],
         ),
         subgroups=evaluate_subgroups(
-            matched[supported].test,
-            inputs["input/subgroups"],
-            shown_point(points, supported, settings)[1],
-            options,
-            settings.seed,
+            detector.test, inputs["input/subgroups"], point[1], options, settings.seed
         ),
-        feature_examples=find_examples(models, cohort.split("test")),
+        feature_examples=find_examples(models, cohort.unseen),
     )
     return {"results.json": to_json(results)}
 
 
-def plain_settings(settings: Any) -> dict[str, Any]:
-    """Return the declared settings as plain values."""
-    return {
-        name: value.model_dump(mode="json") if hasattr(value, "model_dump") else value
-        for name, value in vars(settings).items()
-    }
+def find_headline(inputs: Inputs) -> Headline:
+    """Say what kind of figures the run has; of a nested run measure the detector as each outer fold supports it."""
+    if not inputs["cohort"].is_nested:
+        return Headline("test", [], None)
+    treatment = inputs.settings.hits.single_reader
+    counted = evaluate_counting(inputs["matched_detector"], treatment, inputs)
+    return Headline("nested", inputs[f"tuning/nested_{DETECTOR}.json"], counted)
 
 
-def summarize_study(inputs: Inputs) -> StudySummary:
-    """Count what the study is made of."""
-    cohort, settings = inputs["cohort"], inputs.settings
-    images, readings, marks, truth = (
-        inputs[f"tables/{name}.parquet"] for name in ("images", "readings", "marks", "truth")
-    )
-    per_image = readings["image_id"].value_counts()
-    return StudySummary(
-        n_images=len(images),
-        n_patients=int(images["patient_id"].nunique()),
-        n_readers=int(readings["reader_id"].nunique()),
-        n_readings=len(readings),
-        n_marks=len(marks),
-        n_marked_images=int(marks["image_id"].nunique()),
-        n_objects=len(truth),
-        n_golden=int(truth["golden"].sum()),
-        n_features=len(cohort.features.names),
-        fewest_readings=int(per_image.min()),
-        most_readings=int(per_image.max()),
-        is_simulated=inputs["input/is_simulated"],
-        own_candidates=settings.inputs.candidates is not None,
-        own_features=settings.inputs.features is not None,
-        splits=[summarize_split(name, cohort.split(name)) for name in SPLITS],
-        quarantined=[Quarantined(**one) for one in inputs["quarantined"]],
-        n_unread=int((~images["image_id"].isin(readings["image_id"])).sum()),
-        found=inputs["input/found_files"],
-        description=describe_images(inputs["tables/image_facts.parquet"], inputs["input/description"]),
-    )
+def tabulate_unseen(
+    cohort: Cohort, detector: MatchedScores, name: str, inputs: Inputs
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the run's tables of scores and objects; of a nested run by the scores of unseen patients."""
+    if not cohort.is_nested:
+        return inputs["tables/scores.parquet"], inputs["tables/objects.parquet"]
+    scores = cohort.unseen.candidates[KEYS].assign(**{name: detector.test.candidate_scores})
+    return scores, tabulate_objects(cohort, scores, [name])
 
 
-def summarize_split(name: str, split: Split) -> SplitSummary:
-    """Count what a split is made of."""
-    golden = split.truth["golden"].astype(bool)
-    return SplitSummary(
-        name=name,
-        n_images=len(split.images),
-        n_patients=int(split.images["patient_id"].nunique()),
-        n_images_with_golden=int(split.truth.loc[golden, "image_id"].nunique()),
-        n_objects=len(split.truth),
-        n_golden=int(golden.sum()),
-        n_golden_reached=int(split.matching.gt_reached.sum()),
-        n_candidates=len(split.candidates),
-    )
-
-
-def choose_examples(marks: pd.DataFrame, truth: pd.DataFrame) -> list[Example]:
-    """Take the images whose merging shows most: several objects, several marks."""
-    weight = truth.groupby("image_id").agg(marks=("n_marks", "sum"), objects=("truth_id", "size"))
-    weight = weight.assign(told=weight["marks"] + 2 * weight["objects"].clip(upper=3)).sort_index()
-    names = weight.sort_values("told", ascending=False, kind="stable").index[:N_EXAMPLES]
-    return [
-        Example(
-            str(name),
-            *(table[table["image_id"] == name].reset_index(drop=True) for table in (marks, truth)),
-        )
-        for name in names
-    ]
-
-
-def describe_paper_choice(record: dict[str, Any], settings: Any) -> PaperChoice:
-    """Return the choice of lambda by the paper's rule with its bounds."""
-    soft = settings.soft
-    choice = from_json(LambdaChoice, record, "tuning/paper.json")
-    return PaperChoice(choice, soft.choice_fp_targets, soft.tolerance, soft.max_gap, soft.pick)
-
-
-def evaluate_model(plug: StudyModel, inputs: Inputs, points: pd.DataFrame) -> ModelResult:
+def evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
     """Gather all that is known of one model."""
     cohort, model = inputs["cohort"], inputs[f"models/{plug.name}.json"]
     place = f"tuning/{plug.name}.json"
@@ -261,7 +182,7 @@ def evaluate_model(plug: StudyModel, inputs: Inputs, points: pd.DataFrame) -> Mo
         calibration=assess_calibration(inputs, plug.name, score_map),
         uncalibrated=assess_calibration(inputs, plug.name, None),
         counted=[
-            evaluate_counting(plug.name, treatment, inputs, points)
+            evaluate_counting(inputs["matched"][plug.name], treatment, inputs)
             for treatment in sorted(TREATMENTS, key=lambda name: name != inputs.settings.hits.single_reader)
         ],
     )
@@ -287,218 +208,25 @@ def explain_feature(name: str) -> str:
 
 
 def assess_calibration(inputs: Inputs, name: str, score_map: ScoreMap | None) -> Calibration:
-    """Assess the probabilities of bags of the test set, through the score map or as they come."""
-    settings = inputs.settings
-    scores = inputs["matched"][name].test.candidate_scores
-    bags, decision = score_bags(inputs["cohort"].split("test"), scores)
+    """Assess the probabilities of unseen marks, one a place, through the score map or as they come.
+
+    In a nested run every outer fold has a map of its own.
+    """
+    settings, cohort = inputs.settings, inputs["cohort"]
+    order = np.asarray(inputs["matched"][name].test.candidate_scores)
+    places = find_places(cohort.unseen, order)
+    if cohort.is_nested:
+        table = inputs["tables/scores.parquet"]
+        own, mapped = (table[f"{name}_nested{end}"].to_numpy() for end in ("", "_probability"))
+        probabilities = expit(own) if score_map is None else mapped
+    else:
+        probabilities = expit(order) if score_map is None else score_map.apply(order)
     return calibration(
-        expit(decision) if score_map is None else score_map.apply(decision),
-        bags.labels,  # type: ignore[arg-type]
-        patients=bags.groups,
+        probabilities[places.rows],
+        places.labels,
+        patients=places.patients,
         # Without the map the slope alone is told, and needs no interval.
         n_bootstrap=0 if score_map is None else settings.evaluation.n_bootstrap,
         seed=settings.seed,
         level=settings.evaluation.level,
     )
-
-
-def evaluate_counting(name: str, treatment: Any, inputs: Inputs, points: pd.DataFrame) -> Counted:
-    """Measure one model under one treatment of single-reader GTs."""
-    settings = inputs.settings
-    matched: MatchedScores = inputs["matched"][name].under(treatment)
-    own = points[points["single_reader"] == treatment]
-    is_shown = treatment == settings.hits.single_reader
-    return Counted(
-        single_reader=treatment,
-        training=evaluate_set(matched.training, settings),
-        out_of_fold=evaluate_set(matched.out_of_fold, settings),
-        test=evaluate_set(matched.test, settings, SLIDER),
-        locked=evaluate_locked(matched.test, own, settings),
-        by_size=evaluate_by_size(matched.test, own, settings) if is_shown else pd.DataFrame(),
-        chance=evaluate_chance(inputs["cohort"].split("test"), matched.test, settings),
-    )
-
-
-def evaluate_set(matching: Matching, settings: Any, steps: Sequence[float] = ()) -> SetResult:
-    """Compute curve, band and figures of merit of one set."""
-    options = settings.evaluation
-    grid = sorted({*BAND, *options.fp_targets, *steps})
-    curve = froc_curve(matching)
-    band = bootstrap(matching, fp_targets=grid, n_bootstrap=options.n_bootstrap, seed=settings.seed)
-    return SetResult(
-        n_images=curve.n_images,
-        n_gts=curve.n_gts,
-        n_gts_reached=curve.n_gts_reached,
-        n_positive_images=curve.n_positive_images,
-        n_positive_images_reached=curve.n_positive_images_reached,
-        curve=keep_corners(curve.to_frame()),
-        band=band.intervals(options.level),
-        figures=evaluate_figures(matching, settings),
-    )
-
-
-def keep_corners(curve: pd.DataFrame) -> pd.DataFrame:
-    """Keep the points of a step curve where a sensitivity changes, the points before them, and both ends."""
-    values = curve[list(MEASURES)].fillna(0.0).to_numpy()
-    changes = np.zeros(len(curve), dtype=bool)
-    changes[1:] = (np.diff(values, axis=0) != 0).any(axis=1)
-    kept = changes.copy()
-    kept[:-1] |= changes[1:]
-    kept[[0, -1]] = True
-    return curve[kept]
-
-
-def evaluate_figures(matching: Matching, settings: Any) -> tuple[FigureEstimate, ...]:
-    """Whole-curve figures of merit, as `overread froc` gives them; none where there is nothing to find."""
-    if not matching.n_gts:
-        return ()
-    options = settings.evaluation
-    return tuple(
-        estimate_figures(
-            matching,
-            whole_curve_figures(matching),
-            n_bootstrap=options.n_bootstrap,
-            level=options.level,
-            seed=settings.seed,
-        )
-    )
-
-
-def evaluate_locked(test: Matching, points: pd.DataFrame, settings: Any) -> pd.DataFrame:
-    """Measure the test set at locked thresholds."""
-    options = settings.evaluation
-    tables = []
-    for source in SOURCES:
-        own = points[points["source"] == source]
-        thresholds = own["threshold"].astype("float64").fillna(np.inf).to_numpy()
-        found = bootstrap(
-            test, thresholds=thresholds, n_bootstrap=options.n_bootstrap, seed=settings.seed
-        ).intervals(options.level)
-        n_measures = len(found) // len(own)
-        found["fp_target"] = np.tile(own["fp_target"].to_numpy(), n_measures)
-        found.insert(0, "source", source)
-        tables.append(found)
-    return pd.concat(tables, ignore_index=True)
-
-
-def nearest_target(fp_targets: Sequence[float]) -> float:
-    """Return the FP target that the page speaks of."""
-    return float(min(fp_targets, key=lambda fp: abs(fp - SHOWN_FP)))
-
-
-def shown_point(points: pd.DataFrame, model: str, settings: Any) -> tuple[float, float]:
-    """Return FP target and threshold of the operating point that the page speaks of; NaN where nothing is shown."""
-    target = nearest_target(settings.evaluation.fp_targets)
-    own = points[
-        (points["model"] == model)
-        & (points["source"] == "out_of_fold")
-        & (points["single_reader"] == settings.hits.single_reader)
-        & (points["fp_target"] == target)
-    ]
-    return target, float(own["threshold"].astype("float64").iloc[0])
-
-
-def plan_test_set(test: Matching, threshold: float, settings: Any) -> StudySize | None:
-    """Return the test set that would know the sensitivity as well as the page's advice has it."""
-    if not test.n_gts or np.isnan(threshold):
-        return None
-    options = settings.evaluation
-    pilot = pilot_sensitivity(
-        test, threshold=threshold, n_bootstrap=options.n_bootstrap, seed=settings.seed, level=options.level
-    )
-    return pilot.size_for(WANTED_HALF_WIDTH, level=options.level)
-
-
-def evaluate_by_size(test: Matching, points: pd.DataFrame, settings: Any) -> pd.DataFrame:
-    """Sensitivity by size of the GT at the operating point that the page speaks of, among those that exist."""
-    options = settings.evaluation
-    own = points[(points["source"] == "out_of_fold") & points["threshold"].notna()]
-    if not test.n_gts or own.empty:
-        return pd.DataFrame()
-    target = nearest_target(own["fp_target"].tolist())
-    bins = [*options.size_bins_mm]
-    # Sizes beyond the last edge belong to the last bin; none may be lost.
-    sizes = np.clip(lesion_sizes_mm(test), bins[0], np.nextafter(bins[-1], 0))
-    table = sensitivity_by(
-        test,
-        sizes,
-        threshold=float(own.loc[own["fp_target"] == target, "threshold"].iloc[0]),
-        bins=bins,
-        n_bootstrap=options.n_bootstrap,
-        level=options.level,
-        seed=settings.seed,
-    )
-    table.insert(0, "fp_target", target)
-    return table
-
-
-def evaluate_chance(split: Split, test: Matching, settings: Any) -> ChanceLevel | None:
-    """Compare with candidates moved to other images."""
-    if not test.n_gts or test.candidate_scores is None:
-        return None
-    return chance_level(
-        split.candidates,
-        split.truth,
-        split.images,
-        scores=test.candidate_scores,
-        counting=test.counting,
-        fp_targets=settings.evaluation.fp_targets,
-        n_shifts=settings.evaluation.chance_shifts,
-        seed=settings.seed,
-    )
-
-
-def tabulate_performance(matched: Mapping[str, MatchedScores], inputs: Inputs) -> list[Table1]:
-    """Make Table 1: as in the paper, with single-reader GTs ignored, and with the detector's thresholds."""
-    settings = inputs.settings
-    wanted = [
-        ("in_sample", "fp"),
-        ("in_sample", "ignore"),
-        ("out_of_fold", settings.hits.single_reader),
-    ]
-    models = {name: inputs[f"models/{name}.json"] for name in matched}
-    titles = {name: MODELS[name].title for name in matched}
-    options = settings.evaluation
-    tables = []
-    for source, treatment in wanted:
-        sets = {titles[name]: one.under(treatment) for name, one in matched.items()}
-        table = performance_table(
-            {title: (one.training, one.test) for title, one in sets.items()},
-            n_features={titles[name]: count_features(model) for name, model in models.items()},
-            notes={
-                titles[name]: f"lambda={model.lam:.3g}"
-                for name, model in models.items()
-                if hasattr(model, "lam")
-            },
-            thresholds_from=(
-                {title: one.out_of_fold for title, one in sets.items()} if source == "out_of_fold" else None
-            ),
-            fp_targets=options.fp_targets,
-            n_bootstrap=options.n_bootstrap,
-            seed=settings.seed,
-            level=options.level,
-        )
-        tables.append(Table1(source, treatment, table))  # type: ignore[arg-type]
-    return tables
-
-
-def compare_models(matched: Mapping[str, MatchedScores], settings: Any) -> list[Comparison]:
-    """Compare every two models on the test set under both treatments; whole curves under the study's own."""
-    options = settings.evaluation
-    found = []
-    for treatment, (first, second) in itertools.product(TREATMENTS, itertools.combinations(matched, 2)):
-        one, two = (matched[name].under(treatment).test for name in (first, second))
-        draws: dict[str, Any] = {
-            "n_bootstrap": options.n_bootstrap,
-            "n_permutations": options.n_bootstrap,
-            "seed": settings.seed,
-        }
-        points = compare(one, two, fp_targets=options.fp_targets, **draws).table(options.level)
-        is_shown = treatment == settings.hits.single_reader and one.n_gts
-        figures = (
-            compare_figures(one, two, whole_curve_figures(one), level=options.level, **draws)
-            if is_shown
-            else ()
-        )
-        found.append(Comparison(first, second, treatment, points, tuple(figures)))
-    return found

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from overread.study.models.plug import StudyModel
+from overread.study.stages.cohort import make_folds
 from overread.study.stages.stage import Inputs, Stage
 
 __all__ = ["check_stage", "fit_stage"]
@@ -16,14 +17,21 @@ def check_stage(model: StudyModel) -> Stage:
     """Return the stage that sees whether a model can be fitted at all."""
 
     def make(inputs: Inputs) -> Mapping[str, Any]:
-        model.check(inputs["cohort"].split("training"), inputs["folds"], inputs.settings)
+        settings = inputs.settings
+        # In a nested run the smallest sets that a model is fitted to are inner folds of outer ones.
+        inner = (
+            one
+            for fold in inputs["outer_folds"]
+            for one in make_folds(fold.rest, settings.models.folds, settings.seed)
+        )
+        model.check(inputs["cohort"].split("training"), [*inputs["folds"], *inner], settings)
         return {}
 
     return Stage(
         f"check_{model.name}",
-        reads=("cohort", "folds"),
+        reads=("cohort", "folds", "outer_folds"),
         writes=(),
-        settings=model.check_settings,
+        settings=(*model.check_settings, "models.folds", "seed"),
         make=make,
     )
 

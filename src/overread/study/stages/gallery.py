@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.report.results import Gallery
-from overread.study.cohort import KEYS, Split
+from overread.study.cohort import KEYS, Cohort
 
 __all__ = ["sort_gallery"]
 
@@ -27,33 +27,34 @@ OBJECT = (
 
 def sort_gallery(
     model: str,
-    test: Split,
+    cohort: Cohort,
     scores: pd.DataFrame,
     objects: pd.DataFrame,
+    *,
     point: tuple[float, float],
     known_nodules: pd.DataFrame | None = None,
 ) -> Gallery:
-    """Sort the test set's candidates and golden GTs at one operating point.
+    """Sort unseen candidates and golden GTs at one operating point.
 
     Parameters
     ----------
     model
         Name of the model whose scores are looked at.
-    test
-        The test set.
+    cohort
+        The study.
     scores, objects
-        The run's tables of scores and objects.
+        Tables of scores and objects, in a nested run those of unseen patients.
     point
         FP target and threshold; NaN: nothing is shown.
     known_nodules
         Of a simulated study, all nodules: image_id, x_mm, y_mm, diameter_mm.
     """
-    fp_target, threshold = point
+    (fp_target, threshold), test = point, cohort.unseen
     candidates = test.candidates.merge(scores[[*KEYS, model]], on=KEYS).rename(columns={model: "score"})
     on_any = candidates.index.isin(test.hits["candidate_row"])
     shown = test.matching.require_geometry().find_shown(test.counting, candidates["score"].to_numpy())
     wrong = candidates[(candidates["score"] >= threshold) & shown & ~on_any]
-    golden = objects[objects["golden"] & (objects["split"] == "test")]
+    golden = objects[objects["golden"] & objects["image_id"].isin(test.images["image_id"])]
     golden = golden.rename(columns={f"{model}_score": "score", f"{model}_candidate": "candidate_id"})
     found = (golden["score"] >= threshold).to_numpy()
     place = test.candidates[[*KEYS, *PLACE]].rename(columns={name: f"candidate_{name}" for name in PLACE})

@@ -31,7 +31,13 @@ __all__ = ["QUARANTINED", "Shards", "Workshop", "gather_stage", "images_stage", 
 # A column alone is slow to pick out of thousands of blocks; so many of 100,000 rows take 25 MB.
 COLUMNS_AT_ONCE = 64
 EMPTY_FILE = digest_of_bytes(b"")
-TABLES = ("tables/candidates.parquet", "tables/image_facts.parquet", "features.npy", "feature_names.json")
+TABLES = (
+    "tables/images.parquet",
+    "tables/candidates.parquet",
+    "tables/image_facts.parquet",
+    "features.npy",
+    "feature_names.json",
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,7 @@ def images_stage(workshop: Workshop, *, own_candidates: bool) -> Stage:
         reads=(
             "input/images",
             "input/folder",
-            "tables/images.parquet",
+            "tables/split.parquet",
             *(["input/candidates"] if own_candidates else []),
         ),
         writes=("manifest.json",),
@@ -100,7 +106,7 @@ def make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
     )
     digests.save()
     content = {job.task.image_id: job.content for job in jobs if job.content not in (None, EMPTY_FILE)}
-    refuse_shared_pixels(inputs["tables/images.parquet"], content)
+    refuse_shared_pixels(inputs["tables/split.parquet"], content)
     executor = workshop.make_executor()
     try:
         worked = work_on_images(folder, jobs, executor, say=workshop.say)
@@ -122,8 +128,9 @@ def candidates_by_image(candidates: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def refuse_shared_pixels(images: pd.DataFrame, hash_of_image: Mapping[str, str | None]) -> None:
-    """Refuse the same pixels, or bytes, in two splits."""
-    refuse_leakage(images.assign(pixel_hash=images["image_id"].map(hash_of_image)))
+    """Refuse the same pixels, or bytes, in two splits; in two patients where every patient is a test patient once."""
+    parts = images["split"] if (images["split"] == "test").any() else "patient " + images["patient_id"]
+    refuse_leakage(images.assign(split=parts, pixel_hash=images["image_id"].map(hash_of_image)))
 
 
 def shards_view(folder: RunFolder) -> View:
@@ -157,9 +164,9 @@ QUARANTINED = View("quarantined", reads=("manifest.json",), make=list_quarantine
 def gather_stage(*, own_features: bool) -> Stage:
     """Return the stage that puts candidates, features and facts of all images together."""
     if own_features:
-        reads = ("tables/images.parquet", "input/candidates", "input/features")
+        reads = ("tables/split.parquet", "input/candidates", "input/features")
         return Stage("candidates", reads=reads, writes=TABLES, make=take_own_tables)
-    return Stage("candidates", reads=("shards", "tables/images.parquet"), writes=TABLES, make=gather_shards)
+    return Stage("candidates", reads=("shards", "tables/split.parquet"), writes=TABLES, make=gather_shards)
 
 
 def gather_shards(inputs: Inputs) -> Mapping[str, Any]:
@@ -176,9 +183,11 @@ def gather_shards(inputs: Inputs) -> Mapping[str, Any]:
             raise InvalidInputError(f"image {image_id!r} has other features than the images before it")
         blocks.append(shard.features)
     hashes = {fact["image_id"]: fact["pixel_hash"] for fact in facts}
-    refuse_shared_pixels(inputs["tables/images.parquet"], hashes)
+    refuse_shared_pixels(inputs["tables/split.parquet"], hashes)
     candidates = pd.concat(tables, ignore_index=True)
+    split = inputs["tables/split.parquet"]
     return {
+        "tables/images.parquet": split[split["image_id"].isin(hashes)].reset_index(drop=True),
         "tables/candidates.parquet": candidates,
         "tables/image_facts.parquet": pd.DataFrame(facts),
         "features.npy": encode_columns(
@@ -205,8 +214,9 @@ def take_own_tables(inputs: Inputs) -> Mapping[str, Any]:
     candidates, features = inputs["input/candidates"], inputs["input/features"]
     rows = find_rows(features.keys, candidates)
     return {
+        "tables/images.parquet": inputs["tables/split.parquet"],
         "tables/candidates.parquet": candidates,
-        "tables/image_facts.parquet": inputs["tables/images.parquet"][["image_id"]],
+        "tables/image_facts.parquet": inputs["tables/split.parquet"][["image_id"]],
         "features.npy": encode_columns(
             (column[rows] for column in features.columns()), len(rows), len(features.names), features.dtype
         ),

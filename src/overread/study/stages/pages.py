@@ -28,6 +28,15 @@ from overread.study.stages.stage import Inputs, Stage
 __all__ = ["FIGURES", "HEAD", "REPORT", "detector_stage", "pictures_stage"]
 
 
+# By the kind of the run's figures, which are not the detector's own where all patients trained it.
+TRAINED_ON = {
+    "test": "the training and validation images of one study, out-of-fold thresholds; the study's figures are those of"
+    " its test set",
+    "nested": "all images of one study, out-of-fold thresholds; the study's figures are cross-validated (nested), of"
+    " detectors made like this one",
+}
+
+
 def pictures_stage(*, has_images: bool) -> Stage:
     """Return the stage that cuts crops out of images; a study without image files gives none."""
     return Stage(
@@ -86,6 +95,7 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
             inputs["operating_points.json"],
             inputs["pipeline"],
             inputs.settings.hits,
+            TRAINED_ON["nested" if inputs["cohort"].is_nested else "test"],
         )
         return {"detector.json": detector.to_bytes()}
 
@@ -96,6 +106,7 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
             *(f"models/{name}.json" for name in wanted),
             *(f"tuning/{name}_map.json" for name in wanted),
             "operating_points.json",
+            "cohort",
             "pipeline",
         ),
         writes=("detector.json",),

@@ -10,8 +10,9 @@ from overread.study.stages.cohort import COHORT, FOLDS, chosen_view
 from overread.study.stages.evaluation import results_stage
 from overread.study.stages.fits import check_stage, fit_stage
 from overread.study.stages.images import QUARANTINED, Workshop, gather_stage, images_stage, shards_view
+from overread.study.stages.nested import OUTER_FOLDS, nested_detector_stage, nested_stage
 from overread.study.stages.pages import FIGURES, HEAD, REPORT, detector_stage, pictures_stage
-from overread.study.stages.scores import MATCHED, OPERATING_POINTS, scores_stage
+from overread.study.stages.scores import MATCHED, MATCHED_DETECTOR, OPERATING_POINTS, scores_stage
 from overread.study.stages.stage import Stage, View
 from overread.study.stages.truth import SPLIT, TRUTH
 from overread.study.stages.tuning import PAPER_CHOICE, tuning_stages
@@ -47,6 +48,8 @@ def plan_stages(inputs: StudyInputs, settings: Settings, workshop: Workshop) -> 
         *([PAPER_CHOICE] if "soft" in wanted else []),
         *(stage for model in models for stage in tuning_stages(model, settings.models.folds)),
         *(fit_stage(model) for model in models),
+        *(nested_stage(model) for model in models),
+        nested_detector_stage(wanted),
         *(calibration_stage(name) for name in wanted),
         supported_stage(wanted),
         scores_stage(wanted),
@@ -67,6 +70,8 @@ def list_views(inputs: StudyInputs, settings: Settings, folder: RunFolder) -> li
         *([shards_view(folder), QUARANTINED] if inputs.needs_images else [NONE_QUARANTINED]),
         COHORT,
         FOLDS,
+        OUTER_FOLDS,
         *(chosen_view(name) for name in settings.models.wanted),
         MATCHED,
+        MATCHED_DETECTOR,
     ]

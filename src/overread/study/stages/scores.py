@@ -9,41 +9,94 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from overread.files.records import to_json
 from overread.froc import Matching, operating_points
-from overread.study.cohort import KEYS, Cohort, Split
+from overread.study.cohort import KEYS, Cohort
 from overread.study.models import MODELS
 from overread.study.stages.stage import Inputs, Stage, View
 
-__all__ = ["MATCHED", "OPERATING_POINTS", "SOURCES", "TREATMENTS", "MatchedScores", "scores_stage"]
+__all__ = [
+    "DETECTOR",
+    "MATCHED",
+    "MATCHED_DETECTOR",
+    "OPERATING_POINTS",
+    "SOURCES",
+    "TREATMENTS",
+    "MatchedScores",
+    "name_scale",
+    "scores_stage",
+    "tabulate_objects",
+]
 
+Floats = NDArray[np.float64]
 SOURCES: tuple[Literal["in_sample", "out_of_fold"], ...] = ("in_sample", "out_of_fold")
 TREATMENTS: tuple[Literal["ignore", "fp"], ...] = ("ignore", "fp")
+DETECTOR = "detector"
+"""Stands among the models for what each outer fold of a nested run supports."""
+
+
+def name_scale(source: str, single_reader: str) -> str:
+    """Name the column of scores on the scale of thresholds from a source under a treatment."""
+    return f"nested_{source}_{single_reader}"
 
 
 @dataclass(frozen=True, eq=False)
 class MatchedScores:
-    """One model's scores of the candidates, matched: in sample, out of fold, and on the test set."""
+    """One model's scores of the candidates, matched: in sample, out of fold, and on the test set.
+
+    Without a test set, ``test`` is all images, with scores of outer folds on the scale of `place_on_fp_scale`; there is
+    one scale for each source of thresholds and treatment of single-reader GTs (``nested``).
+    """
 
     training: Matching
     out_of_fold: Matching
     test: Matching
+    nested: Mapping[tuple[str, str], Floats] | None = None
 
     @classmethod
-    def from_table(cls, merged: Split, test: Split, scores: pd.DataFrame, name: str) -> MatchedScores:
-        """Take the columns ``name`` and ``name_out_of_fold`` of a table of scores."""
+    def from_table(
+        cls, cohort: Cohort, scores: pd.DataFrame, name: str, unseen_by: str = ""
+    ) -> MatchedScores:
+        """Take the columns of a model in a table of scores; the unseen ones may be those of another (`DETECTOR`)."""
+        merged = cohort.split("training", "validation")
         inside = scores["image_id"].isin(merged.images["image_id"])
+        nested: dict[tuple[str, str], Floats] | None = None
+        if cohort.is_nested:
+            nested = {
+                scale: scores[f"{unseen_by or name}_{name_scale(*scale)}"].to_numpy()
+                for scale in itertools.product(SOURCES, TREATMENTS)
+            }
+            unseen = nested["out_of_fold", cohort.counting.single_reader]
+        else:
+            unseen = scores.loc[~inside, name].to_numpy()
         return cls(
             merged.matching.with_scores(scores.loc[inside, name].to_numpy()),
             merged.matching.with_scores(scores.loc[inside, f"{name}_out_of_fold"].to_numpy()),
-            test.matching.with_scores(scores.loc[~inside, name].to_numpy()),
+            cohort.unseen.matching.with_scores(unseen),
+            nested,
         )
 
     def under(self, single_reader: str) -> MatchedScores:
         """Return the same scores under a treatment of single-reader GTs."""
         sets = (self.training, self.out_of_fold, self.test)
-        return MatchedScores(*(matching.with_counting(single_reader=single_reader) for matching in sets))
+        training, out_of_fold, test = (one.with_counting(single_reader=single_reader) for one in sets)
+        if self.nested is not None:
+            test = test.with_scores(self.nested["out_of_fold", single_reader])
+        return MatchedScores(training, out_of_fold, test, self.nested)
+
+    def test_at(self, source: str) -> Matching:
+        """Return the test set with the scores that thresholds of a source are for; there are two in nested runs."""
+        if self.nested is None:
+            return self.test
+        return self.test.with_scores(self.nested[source, self.test.counting.single_reader])
+
+    def thresholds(self, source: str, fp_targets: Sequence[float]) -> Floats:
+        """Return the locked thresholds, which the test set has no say in; infinite where nothing is shown."""
+        if self.nested is not None:
+            return -np.asarray(fp_targets, dtype=np.float64)
+        return operating_points(self.source(source), fp_targets=fp_targets)["threshold"].to_numpy(np.float64)
 
     def source(self, name: str) -> Matching:
         """Return the matching that thresholds are taken from."""
@@ -58,6 +111,7 @@ def scores_stage(wanted: Sequence[str]) -> Stage:
             "cohort",
             *(f"models/{name}.json" for name in wanted),
             *(f"tables/out_of_fold_{name}.parquet" for name in wanted),
+            *(f"tables/nested_{name}.parquet" for name in (*wanted, DETECTOR)),
         ),
         writes=("tables/scores.parquet", "tables/objects.parquet"),
         settings=("models.wanted",),
@@ -75,6 +129,13 @@ def score_candidates(inputs: Inputs) -> Mapping[str, Any]:
             columns={"score": f"{name}_out_of_fold"}
         )
         scores = scores.merge(held_out, on=KEYS, how="left", validate="one_to_one")
+    for name in (*wanted, DETECTOR) if cohort.is_nested else ():
+        nested = inputs[f"tables/nested_{name}.parquet"].drop(columns="fold")
+        nested = nested.rename(columns={"score": "nested", "probability": "nested_probability"})
+        nested = nested.rename(
+            columns={column: f"{name}_{column}" for column in nested if column not in KEYS}
+        )
+        scores = scores.merge(nested, on=KEYS, how="left", validate="one_to_one")
     return {
         "tables/scores.parquet": scores,
         "tables/objects.parquet": tabulate_objects(cohort, scores, wanted),
@@ -110,10 +171,16 @@ def tabulate_objects(cohort: Cohort, scores: pd.DataFrame, models: Sequence[str]
 def match_scores(inputs: Inputs) -> dict[str, MatchedScores]:
     """Match the scores of every model."""
     cohort, scores = inputs["cohort"], inputs["tables/scores.parquet"]
-    merged, test = cohort.split("training", "validation"), cohort.split("test")
-    return {
-        name: MatchedScores.from_table(merged, test, scores, name) for name in inputs.settings.models.wanted
-    }
+    return {name: MatchedScores.from_table(cohort, scores, name) for name in inputs.settings.models.wanted}
+
+
+def match_detector(inputs: Inputs) -> MatchedScores:
+    """Match the scores of the detector: of the supported model, and unseen ones of what each outer fold supports."""
+    name = inputs["supported.json"]["model"]
+    if not inputs["cohort"].is_nested:
+        matched: MatchedScores = inputs["matched"][name]
+        return matched
+    return MatchedScores.from_table(inputs["cohort"], inputs["tables/scores.parquet"], name, DETECTOR)
 
 
 def lock_thresholds(inputs: Inputs) -> Mapping[str, Any]:
@@ -133,6 +200,11 @@ def lock_thresholds(inputs: Inputs) -> Mapping[str, Any]:
 
 MATCHED = View(
     "matched", reads=("cohort", "tables/scores.parquet"), settings=("models.wanted",), make=match_scores
+)
+MATCHED_DETECTOR = View(
+    "matched_detector",
+    reads=("cohort", "matched", "supported.json", "tables/scores.parquet"),
+    make=match_detector,
 )
 OPERATING_POINTS = Stage(
     "operating_points",

@@ -209,12 +209,15 @@ class Workspace:
 def select_settings(settings: Settings, names: Iterable[str]) -> Any:
     """Return an object that holds the named sections and keys of the settings alone.
 
-    ``"hits"`` gives ``.hits`` as it is; ``"evaluation.level"`` gives ``.evaluation.level``.
+    ``"hits"`` gives ``.hits`` as it is; ``"evaluation.level"`` gives ``.evaluation.level``. A section that is named
+    whole has all its keys.
     """
     selected: dict[str, Any] = {}
-    for name in names:
+    for name in sorted(names, key=lambda one: "." in one):
         section, _, key = name.partition(".")
         value = getattr(settings, section)
+        if key and section in selected and not isinstance(selected[section], dict):
+            continue
         if key:
             selected.setdefault(section, {})[key] = getattr(value, key)
         else:

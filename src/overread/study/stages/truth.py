@@ -8,9 +8,11 @@ from typing import Any
 import pandas as pd
 
 from overread.bags import refuse_leakage, split_by_patient
-from overread.errors import TableError
+from overread.errors import InvalidInputError, TableError
+from overread.froc import gts_for_half_width
 from overread.study.inputs import code_marks, code_patients
 from overread.study.stages.stage import Inputs, Stage
+from overread.study.stages.verdict import WIDEST_HALF_WIDTH
 from overread.truth import LabelOptions, MergeOptions, merge_marks, reader_statistics
 
 __all__ = ["SPLIT", "TRUTH"]
@@ -60,20 +62,54 @@ def sort_by_code(table: pd.DataFrame, column: str) -> pd.DataFrame:
 def divide_images(inputs: Inputs) -> Mapping[str, Any]:
     """Give image_id, patient_id (a code) and split of every image; the study's own split where it has one.
 
+    Without a test set, all figures are cross-validated over all patients.
+
     Raises
     ------
     LeakageError
         If a patient is in two parts.
+    InvalidInputError
+        If a test set is wanted where the study's own split has none.
     """
-    given = inputs["input/images"]
+    given, settings = inputs["input/images"], inputs.settings
     images = pd.DataFrame({"image_id": given["image_id"], "patient_id": code_patients(given)})
-    if "split" in given and (given["split"] != "").any():
+    headline, has_own = settings.evaluation.headline, "split" in given and (given["split"] != "").any()
+    if has_own and headline != "nested":
         images["split"] = given["split"]
+        if headline == "test" and not (images["split"] == "test").any():
+            raise InvalidInputError(
+                'images, column split: no image is "test" (give some, or set headline = "nested" in [evaluation])'
+            )
     else:
-        truth = inputs["tables/truth.parquet"]
-        images["split"] = split_by_patient(images, truth, random_state=inputs.settings.seed).astype("str")
+        images["split"] = divide_patients(images, inputs["tables/truth.parquet"], settings)
     refuse_leakage(images)
-    return {"tables/images.parquet": images}
+    return {"tables/split.parquet": images}
+
+
+def divide_patients(images: pd.DataFrame, truth: pd.DataFrame, settings: Any) -> pd.Series[str]:
+    """Divide by the settings' shares; without a test set where the headline is nested, or that set would be too small.
+
+    Too small is one whose interval of the sensitivity would be wider than the page calls an answer, were it one half
+    and were objects independent: the widest interval that a share can have.
+    """
+    shares, seed = settings.split, settings.seed
+    if settings.evaluation.headline != "nested":
+        fractions = (shares.training, shares.validation, shares.test)
+        parts = split_by_patient(images, truth, fractions=fractions, random_state=seed).astype("str")
+        tested = truth["image_id"].isin(images.loc[parts == "test", "image_id"]) & truth["golden"].astype(
+            bool
+        )
+        needed = gts_for_half_width(0.5, WIDEST_HALF_WIDTH, level=settings.evaluation.level)
+        if settings.evaluation.headline == "test" or tested.sum() >= needed:
+            return parts
+    rest = shares.training + shares.validation
+    return split_by_patient(
+        images,
+        truth,
+        names=("training", "validation"),
+        fractions=(shares.training / rest, shares.validation / rest),
+        random_state=seed,
+    ).astype("str")
 
 
 TRUTH = Stage(
@@ -86,7 +122,7 @@ TRUTH = Stage(
 SPLIT = Stage(
     "split",
     reads=("input/images", "tables/truth.parquet"),
-    writes=("tables/images.parquet",),
-    settings=("seed",),
+    writes=("tables/split.parquet",),
+    settings=("seed", "split", "evaluation.headline", "evaluation.level"),
     make=divide_images,
 )

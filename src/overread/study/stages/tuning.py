@@ -6,7 +6,7 @@ scores are those that thresholds are locked on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,12 +15,12 @@ import pandas as pd
 
 from overread.files.records import to_json
 from overread.froc import SettingChoice, choose_setting
-from overread.study.cohort import KEYS
-from overread.study.models.plug import StudyModel
+from overread.study.cohort import KEYS, Split
+from overread.study.models.plug import Fold, StudyModel
 from overread.study.models.soft import choose_by_paper
 from overread.study.stages.stage import Inputs, Stage
 
-__all__ = ["PAPER_CHOICE", "tuning_stages"]
+__all__ = ["CHOICE_SETTINGS", "PAPER_CHOICE", "choose_from_trials", "score_held_out", "tuning_stages"]
 
 
 def tuning_stages(model: StudyModel, n_folds: int) -> list[Stage]:
@@ -30,7 +30,7 @@ def tuning_stages(model: StudyModel, n_folds: int) -> list[Stage]:
     return [
         Stage(
             f"grid_{name}",
-            reads=("cohort",),
+            reads=("cohort", *model.grid_reads),
             writes=(f"tuning/{name}_grid.json",),
             settings=model.grid_settings,
             make=partial(list_settings, model=model),
@@ -49,19 +49,21 @@ def tuning_stages(model: StudyModel, n_folds: int) -> list[Stage]:
             f"tuning_{name}",
             reads=("cohort", f"tuning/{name}_grid.json", *(f"{file}{end}" for file in files for end in ENDS)),
             writes=(f"tuning/{name}.json", f"tables/out_of_fold_{name}.parquet"),
-            settings=("models.choice_fp_targets", "models.standard_errors", "seed"),
+            settings=CHOICE_SETTINGS,
             make=partial(choose_from_folds, model=model, files=files),
         ),
     ]
 
 
 ENDS = (".parquet", ".json")
+CHOICE_SETTINGS = ("models.choice_fp_targets", "models.standard_errors", "seed")
 
 
 def list_settings(inputs: Inputs, *, model: StudyModel) -> Mapping[str, Any]:
     """List the settings to choose from."""
     merged = inputs["cohort"].split("training", "validation")
-    return {f"tuning/{model.name}_grid.json": model.grid(merged, inputs.settings)}
+    files = {name: inputs[name] for name in model.grid_reads}
+    return {f"tuning/{model.name}_grid.json": model.take_grid(files, merged, inputs.settings)}
 
 
 def try_on_fold(inputs: Inputs, *, model: StudyModel, k: int) -> Mapping[str, Any]:
@@ -71,30 +73,26 @@ def try_on_fold(inputs: Inputs, *, model: StudyModel, k: int) -> Mapping[str, An
     if k >= len(folds) or folds[k].held_out.candidates.empty:
         empty = pd.DataFrame({name: pd.Series(dtype="str") for name in KEYS})
         return {f"{place}.parquet": empty, f"{place}.json": []}
-    trial = model.try_settings(grid, folds[k], inputs.settings)
+    table, n_features = score_held_out(model, grid, folds[k], inputs.settings)
+    return {f"{place}.parquet": table, f"{place}.json": n_features}
+
+
+def score_held_out(
+    model: StudyModel, grid: list[dict[str, Any]], fold: Fold, settings: Any
+) -> tuple[pd.DataFrame, list[int]]:
+    """Score the candidates that a fold holds out, a column a setting; and count the features of each setting."""
+    trial = model.try_settings(grid, fold, settings)
     names = [str(column) for column in range(len(grid))]
-    keys = folds[k].held_out.candidates[KEYS]
-    table = pd.concat([keys, pd.DataFrame(trial.scores, columns=names)], axis=1)
-    return {f"{place}.parquet": table, f"{place}.json": trial.n_features}
+    keys = fold.held_out.candidates[KEYS]
+    return pd.concat([keys, pd.DataFrame(trial.scores, columns=names)], axis=1), trial.n_features
 
 
 def choose_from_folds(inputs: Inputs, *, model: StudyModel, files: list[str]) -> Mapping[str, Any]:
     """Put the folds together, choose, and keep the chosen setting's scores."""
-    merged, settings = inputs["cohort"].split("training", "validation"), inputs.settings
+    merged = inputs["cohort"].split("training", "validation")
     grid = inputs[f"tuning/{model.name}_grid.json"]
-    tables = [table for file in files if len(table := inputs[f"{file}.parquet"])]
-    scores = merged.candidates[KEYS].merge(pd.concat(tables), on=KEYS, how="left", validate="one_to_one")
-    counts = [counted for file in files if (counted := inputs[f"{file}.json"])]
-    matrix = scores.drop(columns=KEYS).to_numpy()
-    choice = choose_setting(
-        merged.matching,
-        matrix,
-        np.mean(counts, axis=0),
-        fp_targets=settings.models.choice_fp_targets,
-        n_standard_errors=settings.models.standard_errors,
-        seed=settings.seed,
-    )
-    chosen = scores[KEYS].assign(score=matrix[:, choice.position])
+    trials = [(inputs[f"{file}.parquet"], inputs[f"{file}.json"]) for file in files]
+    choice, chosen = choose_from_trials(merged, trials, inputs.settings)
     return {
         f"tuning/{model.name}.json": {
             "parameters": grid[choice.position],
@@ -102,6 +100,24 @@ def choose_from_folds(inputs: Inputs, *, model: StudyModel, files: list[str]) ->
         },
         f"tables/out_of_fold_{model.name}.parquet": chosen,
     }
+
+
+def choose_from_trials(
+    split: Split, trials: Sequence[tuple[pd.DataFrame, list[int]]], settings: Any
+) -> tuple[SettingChoice, pd.DataFrame]:
+    """Choose by what `score_held_out` gave of each fold of a split; return the chosen setting's scores as well."""
+    tables = pd.concat([table for table, _ in trials if len(table)])
+    scores = split.candidates[KEYS].merge(tables, on=KEYS, how="left", validate="one_to_one")
+    matrix = scores.drop(columns=KEYS).to_numpy()
+    choice = choose_setting(
+        split.matching,
+        matrix,
+        np.mean([n_features for _, n_features in trials if n_features], axis=0),
+        fp_targets=settings.models.choice_fp_targets,
+        n_standard_errors=settings.models.standard_errors,
+        seed=settings.seed,
+    )
+    return choice, scores[KEYS].assign(score=matrix[:, choice.position])
 
 
 def tell_choice(choice: SettingChoice, grid: list[dict[str, Any]]) -> Any:

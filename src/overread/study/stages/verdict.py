@@ -11,9 +11,9 @@ import pandas as pd
 
 from overread.froc import StudySize
 from overread.froc.merit.verdict import choose_better
-from overread.report.results import Comparison, Counted, ModelResult, Verdict
+from overread.report.results import Comparison, Counted, Verdict
 
-__all__ = ["WANTED_HALF_WIDTH", "reach_verdict"]
+__all__ = ["WANTED_HALF_WIDTH", "WIDEST_HALF_WIDTH", "reach_verdict"]
 
 # An interval of 30 points says little about a detector; below so many objects even its width is not known.
 WIDEST_HALF_WIDTH = 0.15
@@ -23,31 +23,29 @@ WANTED_HALF_WIDTH = 0.05
 
 
 def reach_verdict(
-    model: ModelResult,
+    name: str,
+    counted: Counted,
     readers: pd.DataFrame,
     comparisons: Sequence[Comparison],
     fp_target: float,
-    single_reader: str,
     needed: StudySize | None,
 ) -> Verdict:
     """Judge the supported model at its locked operating point.
 
     Parameters
     ----------
-    model
-        The model that the detector is.
+    name, counted
+        The model that the detector is, and what was measured of it in unseen patients under the study's own treatment
+        of single-reader GTs.
     readers
         Statistics of the readers; each is judged by the others (``loo_...``).
     comparisons
         Of all pairs of models.
     fp_target
         Of the operating point.
-    single_reader
-        The study's treatment of single-reader GTs.
     needed
         Test set that has an interval of `WANTED_HALF_WIDTH` to each side (`overread plan`); None without GTs.
     """
-    counted = model.counted[0]
     at: Any = counted.locked[
         (counted.locked["source"] == "out_of_fold") & (counted.locked["fp_target"] == fp_target)
     ].set_index("measure")
@@ -58,7 +56,7 @@ def reach_verdict(
     reader_fp = float(judged["loo_fp_per_image"].median())
     own_at_readers = find_sensitivity(counted, reader_fp)
     return Verdict(
-        model=model.name,
+        model=name,
         fp_target=fp_target,
         sensitivity=sensitivity,
         lower=lower,
@@ -72,7 +70,7 @@ def reach_verdict(
         wanted_half_width=WANTED_HALF_WIDTH,
         objects_needed=0 if needed is None else needed.gts,
         images_needed=0 if needed is None else needed.images,
-        better_on_test=find_better(model.name, comparisons, single_reader),
+        better_on_test=find_better(name, comparisons, counted.single_reader),
     )
 
 

@@ -1,0 +1,159 @@
+"""Figures of all patients where there are too few for a test set: every choice is made anew inside outer folds.
+
+In each outer fold everything that a run does with training + validation is done with the rest: the grid, the settings
+by inner folds, the fit with its normalization, the score map, the thresholds, and which model is supported. The
+held-out patients are scored by that alone. Their scores are put on one scale (`overread.froc.place_on_fp_scale`), on
+which the thresholds that each fold locked are common to all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from overread.files.records import to_json
+from overread.froc import place_on_fp_scale
+from overread.models.tuning import count_features
+from overread.study.cohort import KEYS
+from overread.study.models.plug import Fold, StudyModel
+from overread.study.stages.calibration import choose_model, fit_place_map
+from overread.study.stages.cohort import make_folds
+from overread.study.stages.scores import DETECTOR, SOURCES, TREATMENTS, name_scale
+from overread.study.stages.stage import Inputs, Stage, View
+from overread.study.stages.tuning import CHOICE_SETTINGS, choose_from_trials, score_held_out
+
+__all__ = ["OUTER_FOLDS", "nested_detector_stage", "nested_stage"]
+
+SCALES = tuple(product(SOURCES, TREATMENTS))
+
+
+def divide_all(inputs: Inputs) -> list[Fold]:
+    """Divide all patients into outer folds; none where there is a test set."""
+    cohort, settings = inputs["cohort"], inputs.settings
+    return (
+        make_folds(cohort.unseen, settings.evaluation.outer_folds, settings.seed) if cohort.is_nested else []
+    )
+
+
+OUTER_FOLDS = View(
+    "outer_folds", reads=("cohort",), settings=("evaluation.outer_folds", "seed"), make=divide_all
+)
+
+
+def nested_stage(model: StudyModel) -> Stage:
+    """Return the stage that scores all patients by models of one kind that never saw them."""
+    name = model.name
+    return Stage(
+        f"nested_{name}",
+        reads=("outer_folds",),
+        writes=(
+            f"tables/nested_{name}.parquet",
+            f"tables/nested_{name}_inner.parquet",
+            f"tuning/{name}_nested.json",
+        ),
+        settings=(*model.grid_settings, *model.build_settings, *CHOICE_SETTINGS, "models.folds"),
+        make=partial(nest, model=model),
+    )
+
+
+def nest(inputs: Inputs, *, model: StudyModel) -> Mapping[str, Any]:
+    """Do every outer fold; the tables are empty where there is none."""
+    columns = [*KEYS, "fold", "score", "probability", *(name_scale(*scale) for scale in SCALES)]
+    outside, inside, told = (
+        [pd.DataFrame(columns=columns)],
+        [pd.DataFrame(columns=[*KEYS, "fold", "score"])],
+        [],
+    )
+    for k, fold in enumerate(inputs["outer_folds"]):
+        held_out, rest, record = do_outer_fold(fold, model, inputs.settings)
+        outside.append(held_out.assign(fold=k))
+        inside.append(rest.assign(fold=k))
+        told.append(record)
+    return {
+        f"tables/nested_{model.name}.parquet": join_tables(outside),
+        f"tables/nested_{model.name}_inner.parquet": join_tables(inside),
+        f"tuning/{model.name}_nested.json": told,
+    }
+
+
+def join_tables(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Put tables under the first one, which is empty and names the columns."""
+    first, *rest = tables
+    numbers = {name: "float64" for name in first if name not in KEYS}
+    if not rest:
+        return first.astype({**dict.fromkeys(KEYS, "str"), **numbers})
+    return pd.concat(rest, ignore_index=True)[list(first)].astype(numbers)
+
+
+def do_outer_fold(
+    fold: Fold, model: StudyModel, settings: Any
+) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
+    """Choose and fit on the rest of a fold, score what it holds out; return also the rest's out-of-fold scores."""
+    rest, held_out = fold.rest, fold.held_out
+    grid = model.grid(rest, settings)
+    folds = make_folds(rest, settings.models.folds, settings.seed)
+    trials = [score_held_out(model, grid, one, settings) for one in folds if len(one.held_out.candidates)]
+    choice, out_of_fold = choose_from_trials(rest, trials, settings)
+    fitted = model.prepare_for_folds(model.build(grid[choice.position], settings))
+    model.fit(fitted, rest)
+    own = {
+        "in_sample": model.score(fitted, rest.features),
+        "out_of_fold": out_of_fold["score"].to_numpy(),
+    }
+    score_map = fit_place_map(rest, own["out_of_fold"], folds)
+    scores = model.score(fitted, held_out.features) if len(held_out.candidates) else np.empty(0)
+    table = held_out.candidates[KEYS].assign(score=scores, probability=score_map.apply(scores))
+    for source, treatment in SCALES:
+        locking = rest.matching.with_scores(own[source]).with_counting(single_reader=treatment)
+        table[name_scale(source, treatment)] = place_on_fp_scale(locking, scores)
+    record = {
+        "parameters": grid[choice.position],
+        "n_features": count_features(fitted),
+        "score_map": to_json(score_map),
+    }
+    return table, out_of_fold, record
+
+
+def nested_detector_stage(wanted: Sequence[str]) -> Stage:
+    """Return the stage that finds in each outer fold the model which its own out-of-fold scores support."""
+    return Stage(
+        "nested_detector",
+        reads=(
+            "outer_folds",
+            *(f"tables/nested_{name}{end}.parquet" for name in wanted for end in ("", "_inner")),
+            *(f"tuning/{name}_nested.json" for name in wanted),
+        ),
+        writes=("tables/nested_detector.parquet", "tuning/nested_detector.json"),
+        settings=("models.wanted", *CHOICE_SETTINGS),
+        make=choose_in_each_fold,
+    )
+
+
+def choose_in_each_fold(inputs: Inputs) -> Mapping[str, Any]:
+    """Take from each outer fold the scores of the model that is supported there."""
+    settings, names = inputs.settings, inputs.settings.models.wanted
+    chosen, tables = [], [inputs[f"tables/nested_{names[0]}.parquet"].iloc[:0]]
+    for k, fold in enumerate(inputs["outer_folds"]):
+        inner = [of_fold(inputs[f"tables/nested_{name}_inner.parquet"], k) for name in names]
+        choice = choose_model(
+            fold.rest.matching,
+            [table["score"].to_numpy() for table in inner],
+            [inputs[f"tuning/{name}_nested.json"][k]["n_features"] for name in names],
+            settings,
+        )
+        chosen.append(names[choice.position])
+        tables.append(of_fold(inputs[f"tables/nested_{chosen[-1]}.parquet"], k))
+    return {
+        f"tables/nested_{DETECTOR}.parquet": join_tables(tables),
+        f"tuning/nested_{DETECTOR}.json": chosen,
+    }
+
+
+def of_fold(table: pd.DataFrame, k: int) -> pd.DataFrame:
+    """Return the rows of an outer fold."""
+    return table[table["fold"] == k]
