@@ -73,10 +73,10 @@ def fit_bounds_together(
     grid: Sequence[Mapping[str, Any]], fit_bounds: Callable[[Mapping[str, Any], Sequence[float]], list[Any]]
 ) -> list[Any]:
     """Fit the settings of a grid, in calls that get all prune bounds of a start; return the models in its order."""
-    places = defaultdict(list)
+    places: dict[Any, list[int]] = defaultdict(list)
     for place, parameters in enumerate(grid):
         places[parameters["alpha_init"]].append(place)
-    fitted = {}
+    fitted: dict[int, Any] = {}
     for chosen in places.values():
         bounds = [grid[place]["prune_bound"] for place in chosen]
         fitted.update(zip(chosen, fit_bounds(grid[chosen[0]], bounds), strict=True))
