@@ -104,3 +104,15 @@ def test_importance_follows_skill_on_average():
     found = [rank_correlation(seed, images=600, scores="in_sample") for seed in range(8)]
     low, high = mean_interval(found)
     assert 0 < low < np.mean(found) < high < 1
+
+
+@pytest.mark.parametrize("scores", ["in_sample", "out_of_fold"])
+def test_bounds_fitted_together_are_those_fitted_alone(scores, cohort, golden):
+    bounds, options = (1e1, 1e6), {"scores": scores, "cv": 2, "n_bootstrap": 3}
+    readers = dict(list(bags_of(cohort).items())[:2])
+    together = ReaderMixture(**options).fit_each(golden, reader_bags=readers, prune_bounds=bounds)
+    for bound, model in zip(bounds, together, strict=True):
+        alone = ReaderMixture(prune_bound=bound, **options).fit(golden, reader_bags=readers)
+        for name in ("coef_", "intercept_", "reader_coefs_", "importance_", "interval_", "n_positive_"):
+            np.testing.assert_array_equal(getattr(model, name), getattr(alone, name))
+        assert (model.converged_, model.n_features_) == (alone.converged_, alone.n_features_)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from overread.bags import Bags, SoftStratifiedGroupKFold, read_labels
 from overread.errors import DataWarning, InvalidInputError
@@ -47,6 +48,37 @@ class _Experts:
 
     def scores(self, instances: NDArray[np.floating]) -> Floats:
         return linear_scores(instances, self.coefs.T, self.intercepts)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """A reader with a model and, where there are folds, a column of out-of-fold scores for each prune bound."""
+
+    id: str
+    n_positive: int
+    n_bags: int
+    models: list[RVMMIL]
+    scores: Floats
+
+
+@dataclass(frozen=True)
+class _Readers:
+    """Readers with models, and why others have none."""
+
+    fitted: list[_Reader]
+    left_out: dict[str, str]
+
+    def experts(self, position: int) -> _Experts:
+        """Models of a bound."""
+        models = [reader.models[position] for reader in self.fitted]
+        return _Experts(
+            np.concatenate([model.coef_ for model in models]),
+            np.concatenate([model.intercept_ for model in models]),
+        )
+
+    def fold_scores(self, position: int) -> Floats:
+        """Out-of-fold scores of a bound, one column a reader."""
+        return np.column_stack([reader.scores[:, position] for reader in self.fitted])
 
 
 class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
@@ -171,6 +203,31 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
             Bags of each reader, carrying labels, as `overread.bags.reader_bags` makes them: the same features in
             the same order, and groups of the same kind.
         """
+        self._fit_models([self], X, y, reader_bags)
+        return self
+
+    def fit_each(
+        self, X: Bags, y: Any = None, *, reader_bags: Mapping[str, Bags], prune_bounds: Sequence[float]
+    ) -> list[ReaderMixture]:
+        """Fit a mixture for each prune bound, with these parameters otherwise; the same as `fit` of each, but quicker.
+
+        Each reader's bags are read once, and each reader's models are fitted by `RVMMIL.fit_each`.
+
+        Parameters
+        ----------
+        X, y, reader_bags
+            As in `fit`.
+        prune_bounds
+            In the order of the models returned.
+        """
+        models = [clone(self).set_params(prune_bound=bound) for bound in prune_bounds]
+        self._fit_models(models, X, y, reader_bags)
+        return models
+
+    def _fit_models(
+        self, models: Sequence[ReaderMixture], X: Bags, y: Any, reader_bags: Mapping[str, Bags]
+    ) -> None:
+        """Fit mixtures that differ from this one in their prune bound alone."""
         if not isinstance(X, Bags):
             raise InvalidInputError("ReaderMixture learns from Bags; make them with overread.bags.make_bags")
         self._check()
@@ -182,20 +239,13 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
             raise InvalidInputError(
                 "every golden label is the same: there is nothing for the mixture to learn"
             )
-        target = labels.probability
-        folds = self._folds(bags, target)
-        experts, fold_scores = self._fit_readers(bags, reader_bags, folds)
-        scores = experts.scores(bags.instances)
-        self.score_means_, self.score_deviations_ = scores.mean(axis=0), _deviations(scores)
-        learned = (
-            _standardize_scores(scores, bags, None)
-            if folds is None
-            else _standardize_scores(fold_scores, bags, folds)
-        )
-        self._fit_mixture(bags.with_instances(learned), target)
-        self._combine(experts)
-        self.classes_, self.fitted_with_bags_ = labels.classes, True
-        return self
+        folds = self._folds(bags, labels.probability)
+        readers = self._fit_readers(bags, reader_bags, folds, [model.prune_bound for model in models])
+        for position, model in enumerate(models):
+            read_bags(model, X, None, reset=True)
+            model._remember_readers(readers, position)
+            model._fit_mixture(readers, position, bags, labels.probability, folds)
+            model.classes_, model.fitted_with_bags_ = labels.classes, True
 
     @property
     def reader_importance_(self) -> pd.DataFrame:
@@ -240,10 +290,14 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         return fold
 
     def _fit_readers(
-        self, bags: Bags, reader_bags: Mapping[str, Bags], folds: NDArray[np.int64] | None
-    ) -> tuple[_Experts, Floats]:
-        """Fit the models of all readers, and their scores of the bags fold by fold."""
-        models, columns, ids, counts, left_out = [], [], [], [], {}
+        self,
+        bags: Bags,
+        reader_bags: Mapping[str, Bags],
+        folds: NDArray[np.int64] | None,
+        bounds: Sequence[float],
+    ) -> _Readers:
+        """Fit the models of all readers for each bound, and their scores of the bags fold by fold."""
+        fitted, left_out = [], {}
         for reader in reader_bags:
             own = read_bags(self, reader_bags[reader], None, reset=False)
             label = _hard_labels(own, reader)
@@ -251,31 +305,26 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
             if reason is not None:
                 left_out[reader] = reason
                 continue
-            models.append(self._rvm().fit(own, label))
-            columns.append(self._fold_scores(own, label, bags, folds))
-            ids.append(reader)
-            counts.append((int(label.sum()), len(label)))
-        self._remember_readers(ids, counts, left_out)
-        self.converged_ = all(model.fit_report_.converged for model in models)
-        coefs = np.concatenate([model.coef_ for model in models])
-        return _Experts(coefs, np.concatenate([model.intercept_ for model in models])), np.column_stack(
-            columns
-        )
-
-    def _remember_readers(
-        self, ids: list[str], counts: list[tuple[int, int]], left_out: dict[str, str]
-    ) -> None:
+            models = self._rvm().fit_each(own, label, prune_bounds=bounds)
+            scores = self._fold_scores(own, label, bags, folds, bounds)
+            fitted.append(_Reader(reader, int(label.sum()), len(label), models, scores))
         if left_out:
             named = "; ".join(f"{reader}: {reason}" for reader, reason in left_out.items())
             warnings.warn(f"readers left out of the mixture: {named}", DataWarning, stacklevel=4)
-        if not ids:
+        if not fitted:
             raise InvalidInputError("no reader has enough marks near candidates to be learned from")
-        self.reader_ids_ = np.array(ids, dtype=object)
-        self.n_positive_, self.n_bags_ = np.array(counts, dtype=np.int64).T
-        self.left_out_ids_ = np.array(list(left_out), dtype=object)
+        return _Readers(fitted, left_out)
+
+    def _remember_readers(self, readers: _Readers, position: int) -> None:
+        """Keep who is in the mixture and who is not, and whether the models of a bound converged."""
+        self.reader_ids_ = np.array([reader.id for reader in readers.fitted], dtype=object)
+        self.n_positive_ = np.array([reader.n_positive for reader in readers.fitted], dtype=np.int64)
+        self.n_bags_ = np.array([reader.n_bags for reader in readers.fitted], dtype=np.int64)
+        self.left_out_ids_ = np.array(list(readers.left_out), dtype=object)
         self.left_out_reasons_ = np.array(
-            [f"{reader}: {why}" for reader, why in left_out.items()], dtype=object
+            [f"{reader}: {why}" for reader, why in readers.left_out.items()], dtype=object
         )
+        self.converged_ = all(reader.models[position].fit_report_.converged for reader in readers.fitted)
 
     def _reason_to_leave_out(self, label: Floats) -> str | None:
         positive = int(label.sum())
@@ -288,8 +337,16 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         shared = RVMMIL().get_params().keys() & self.get_params().keys()
         return RVMMIL(**{name: getattr(self, name) for name in shared})
 
-    def _fold_scores(self, own: Bags, label: Floats, bags: Bags, folds: NDArray[np.int64] | None) -> Floats:
-        scores = np.zeros(bags.n_instances)
+    def _fold_scores(
+        self,
+        own: Bags,
+        label: Floats,
+        bags: Bags,
+        folds: NDArray[np.int64] | None,
+        bounds: Sequence[float],
+    ) -> Floats:
+        """Scores of all instances for each bound, one column a bound, by models that did not see the group."""
+        scores = np.zeros((bags.n_instances, len(bounds)))
         if folds is None:
             return scores
         if own.groups is None or bags.groups is None:
@@ -299,11 +356,29 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
             tested = set(bags.groups[folds == fold].tolist())
             train = np.array([group not in tested for group in own.groups.tolist()])
             rows = fold_of_instance == fold
-            model = self._rvm().fit(own[train], label[train])
-            scores[rows] = linear_scores(bags.instances[rows], model.coef_[0], model.intercept_[0])
+            models = self._rvm().fit_each(own[train], label[train], prune_bounds=bounds)
+            for column, model in enumerate(models):
+                found = linear_scores(bags.instances[rows], model.coef_[0], model.intercept_[0])
+                scores[rows, column] = found
         return scores
 
-    def _fit_mixture(self, scores: Bags, target: Floats) -> None:
+    def _fit_mixture(
+        self,
+        readers: _Readers,
+        position: int,
+        bags: Bags,
+        target: Floats,
+        folds: NDArray[np.int64] | None,
+    ) -> None:
+        """Mix the readers' models of a bound."""
+        experts = readers.experts(position)
+        scores = experts.scores(bags.instances)
+        self.score_means_, self.score_deviations_ = scores.mean(axis=0), _deviations(scores)
+        learned = scores if folds is None else readers.fold_scores(position)
+        self._learn_weights(bags.with_instances(_standardize_scores(learned, bags, folds)), target)
+        self._combine(experts)
+
+    def _learn_weights(self, scores: Bags, target: Floats) -> None:
         network = self._rvm().set_params(
             update="fixed", alpha_init=self.ridge, prune_bound=1e6, screen=None, standardize=False
         )

@@ -155,3 +155,22 @@ def test_public_problems_on_the_given_folds(name, accuracy, area, shared_data):
         areas.append(roc_auc_score(y, z))
     assert np.mean(accuracies) == pytest.approx(accuracy, abs=0.03)
     assert np.mean(areas) == pytest.approx(area, abs=0.03)
+
+
+def test_bounds_fitted_together_are_those_fitted_alone(make_mil):
+    data = make_mil(hard=True)
+    bounds = (1e1, 1e3, 1e6)
+    together = RVMMIL(alpha_init=2.0).fit_each(data.bags, data.y, prune_bounds=bounds)
+    for bound, model in zip(bounds, together, strict=True):
+        alone = RVMMIL(alpha_init=2.0, prune_bound=bound).fit(data.bags, data.y)
+        assert model.get_params() == alone.get_params()
+        for name in ("coef_", "intercept_", "alpha_", "deviation_"):
+            np.testing.assert_array_equal(getattr(model, name), getattr(alone, name))
+        assert model.fit_report_ == alone.fit_report_
+
+
+def test_bounds_together_are_checked_one_by_one(make_mil):
+    data = make_mil(hard=True)
+    assert RVMMIL().fit_each(data.bags, data.y, prune_bounds=()) == []
+    with pytest.raises(InvalidInputError, match="alpha_init"):
+        RVMMIL(alpha_init=10.0).fit_each(data.bags, data.y, prune_bounds=(1e6, 1.0))

@@ -101,3 +101,16 @@ def test_where_the_loss_bends_the_wrong_way_the_ridge_decides():
     np.testing.assert_allclose(held.matrix(columns), exact + np.diag(ridge), rtol=1e-9, atol=1e-13)
     held.set_ridge(np.zeros(len(Xt)))
     np.testing.assert_allclose(held.matrix(columns), free.matrix(columns), rtol=1e-9, atol=1e-13)
+
+
+def test_only_a_stand_in_has_something_to_learn_from_slow_steps():
+    Xt, loss = draw(n_rows=300, n_columns=5, bag_size=3)
+    curvature = make(Xt, loss)
+    curvature.refresh(np.zeros(loss.n_rows), np.arange(5))
+    curvature._safe = 0.0
+    assert not curvature.can_learn
+    curvature._safe = 0.5
+    for _ in range(5):
+        assert curvature.can_learn
+        curvature.correct(np.arange(5), np.full(6, 0.1), np.full(6, 0.1))
+    assert not curvature.can_learn

@@ -86,3 +86,12 @@ def test_a_secant_pair_is_obeyed_and_survives_new_columns():
     np.testing.assert_allclose(curvature.matrix(np.array([1, 2, 3])) @ step, change, rtol=1e-10)
     curvature.extend(np.array([7]))
     np.testing.assert_allclose(curvature.matrix(np.array([1, 2, 3])) @ step, change, rtol=1e-10)
+
+
+def test_between_exact_and_stand_in_the_gram_matrix_is_linear():
+    Xt, loss = draw(n_rows=300, n_columns=6, bag_size=3)
+    z = 0.3 * Xt[0] - 1.0
+    sample = RowSample.draw(loss, z.astype(np.float64), 1000, np.random.default_rng(0))
+    block = sample.block(Xt, np.arange(6))
+    exact, half = ((block * sample.factors(safe)) @ block.T for safe in (0.0, 0.5))
+    np.testing.assert_allclose(exact + 0.5 * sample.stand_in_change(block), half, rtol=1e-10, atol=1e-14)

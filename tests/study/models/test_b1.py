@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from overread.models import RVMMIL
 from overread.study.models import MODELS
-from overread.study.models.b1 import BaselineSettings, rvm_grid
+from overread.study.models.b1 import BaselineSettings, fit_bounds_together, rvm_grid
 from overread.study.settings import parse_settings
 from study_chain import Chain
 
@@ -15,6 +15,18 @@ def test_the_grid_is_every_bound_with_every_start() -> None:
     assert {(one["prune_bound"], one["alpha_init"]) for one in grid} == {
         (b, a) for b in (1, 2) for a in (3, 4, 5)
     }
+
+
+def test_bounds_of_a_start_are_fitted_together_and_come_back_in_the_order_of_the_grid() -> None:
+    grid = rvm_grid(BaselineSettings(prune_bounds=[1.0, 2.0], alpha_inits=[0.3, 0.4, 0.5]))
+    calls = []
+
+    def fit_bounds(parameters, bounds):
+        calls.append(list(bounds))
+        return [{"prune_bound": bound, "alpha_init": parameters["alpha_init"]} for bound in bounds]
+
+    assert fit_bounds_together(grid, fit_bounds) == grid
+    assert calls == [[1.0, 2.0]] * 3
 
 
 def test_what_is_built(chain: Chain) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from overread.bags import Bags, read_labels
@@ -19,8 +20,15 @@ from overread.models.loss.pooling import PoolingName
 from overread.models.persistence import SavedModel
 from overread.models.prediction import LinearBagClassifier, read_bags
 from overread.models.preparation import Problem, check_number, prepare
-from overread.models.rvm.evidence import SMALLEST_ALPHA, UPDATES, Rounds, UpdateName, maximize_evidence
-from overread.models.rvm.posterior import PosteriorSearch
+from overread.models.rvm.evidence import (
+    SMALLEST_ALPHA,
+    UPDATES,
+    Rounds,
+    UpdateName,
+    find_first_posterior,
+    maximize_evidence,
+)
+from overread.models.rvm.posterior import Posterior, PosteriorSearch
 from overread.models.rvm.report import RVMReport
 from overread.models.rvm.screening import left_out_gain, screen_features
 
@@ -147,20 +155,27 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         sample_weight : array-like of shape (n_bags,), optional
             Counts as repetition of a bag.
         """
-        given = read_bags(self, X, bags, reset=True)
-        settings = self._settings()
-        problem = self._problem(given, y, sample_weight)
-        with single_threaded_blas():
-            search = self._search(problem)
-            entered = search.kept
-            rounds = maximize_evidence(search, **settings)
-            gain = self._left_out_gain(problem, search, rounds, entered)
-        self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
-        self.classes_ = problem.labels.classes
-        self._keep(problem, search.kept, rounds)
-        self.fit_report_ = _report(problem, search, rounds, entered, gain, settings["tol"])
-        _warn_about(self.fit_report_)
+        _fit_models([self], X, y, bags=bags, sample_weight=sample_weight)
         return self
+
+    def fit_each(
+        self, X: Any, y: Any, *, prune_bounds: Sequence[float], bags: Any = None, sample_weight: Any = None
+    ) -> list[RVMMIL]:
+        """Fit a model for each prune bound, with these parameters otherwise; the same as `fit` of each, but quicker.
+
+        Features are standardized, and the mode of the first round is found, once for all. The counts in each report are
+        those of a fit by itself.
+
+        Parameters
+        ----------
+        X, y, bags, sample_weight
+            As in `fit`.
+        prune_bounds
+            In the order of the models returned.
+        """
+        models = [clone(self).set_params(prune_bound=bound) for bound in prune_bounds]
+        _fit_models(models, X, y, bags=bags, sample_weight=sample_weight)
+        return models
 
     def _settings(self) -> dict[str, Any]:
         if self.update not in UPDATES:
@@ -200,6 +215,17 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
             pooling=self.pooling,
         )
 
+    def _follow(
+        self, problem: Problem, search: PosteriorSearch, first: Posterior | None, settings: dict[str, Any]
+    ) -> None:
+        """Go on from the first posterior, and keep what is found."""
+        entered = search.kept
+        rounds = maximize_evidence(search, first, **settings)
+        gain = self._left_out_gain(problem, search, rounds, entered)
+        self.classes_ = problem.labels.classes
+        self._keep(problem, search.kept, rounds)
+        self.fit_report_ = _report(problem, search, rounds, entered, gain, settings["tol"])
+
     def _search(self, problem: Problem) -> PosteriorSearch:
         """Return the search over the screened features, on the loss as a sum of nats."""
         loss = problem.loss
@@ -231,6 +257,26 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         self.alpha_, self.deviation_ = alpha, deviation
         self.center_, self.scale_ = design.center, design.scale
         self.n_iter_ = max(1, len(rounds.log_evidence) - 1)
+
+
+def _fit_models(models: Sequence[RVMMIL], X: Any, y: Any, *, bags: Any, sample_weight: Any) -> None:
+    """Fit models that differ in their prune bound alone."""
+    if not models:
+        return
+    for model in models:
+        given = read_bags(model, X, bags, reset=True)
+    settings = [model._settings() for model in models]
+    problem = models[0]._problem(given, y, sample_weight)
+    with single_threaded_blas():
+        search = models[0]._search(problem)
+        first = None
+        if settings[0]["update"] != "fixed" and settings[0]["max_rounds"]:
+            first = find_first_posterior(search, settings[0]["alpha_init"])
+        for model, own in zip(models, settings, strict=True):
+            model.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
+            model._follow(problem, search.branch(), first, own)
+    for model in models:
+        _warn_about(model.fit_report_)
 
 
 def _report(
@@ -269,12 +315,12 @@ def _warn_about(report: RVMReport) -> None:
             f"(tol={report.tol:g}), and the mode is found to {report.decrement:.2g} nats; raise max_iter, or use "
             "update='mackay'",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     if report.at_floor:
         warnings.warn(
             f"the evidence asks for unbounded coefficients of {report.at_floor} features, as where labels are "
             f"separated perfectly; alpha was held at {SMALLEST_ALPHA:g}",
             DataWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

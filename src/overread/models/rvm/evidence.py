@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from overread.models.rvm.posterior import Posterior, PosteriorSearch
 
-__all__ = ["SMALLEST_ALPHA", "UPDATES", "Rounds", "UpdateName", "maximize_evidence"]
+__all__ = ["SMALLEST_ALPHA", "UPDATES", "Rounds", "UpdateName", "find_first_posterior", "maximize_evidence"]
 
 Floats = NDArray[np.float64]
 
@@ -104,8 +104,14 @@ class _Pace:
         self.direction, self.factor = self.direction[chosen], self.factor[chosen]
 
 
+def find_first_posterior(search: PosteriorSearch, alpha_init: float) -> Posterior:
+    """Do the part of the first round that all prune bounds have in common: no feature has left yet."""
+    return search.minimize(np.full(len(search.kept), alpha_init), tol=ROUND_TOL)
+
+
 def maximize_evidence(
     search: PosteriorSearch,
+    first: Posterior | None = None,
     *,
     update: UpdateName,
     alpha_init: float,
@@ -116,7 +122,8 @@ def maximize_evidence(
     """Repeat mode and update until log alpha changes by at most tol and nothing is dropped any more.
 
     Rounds are cheap until this holds for the first time. From then on each finds the mode to `FINAL_TOL` with second
-    derivatives formed anew, and one of these must hold it again.
+    derivatives formed anew, and one of these must hold it again. A `first` posterior, where search stands, is taken
+    as it is.
     """
     alpha = np.full(len(search.kept), alpha_init)
     evidence: list[float] = []
@@ -124,7 +131,8 @@ def maximize_evidence(
     pace = _Pace.start(len(alpha))
     change, settled, steps, exact = 0.0, update == "fixed", 0, False
     for _ in range(0 if settled else max_rounds):
-        posterior = search.minimize(alpha, tol=FINAL_TOL if exact else ROUND_TOL, fresh=exact)
+        posterior = first or search.minimize(alpha, tol=FINAL_TOL if exact else ROUND_TOL, fresh=exact)
+        first = None
         steps += posterior.n_steps
         evidence.append(posterior.log_evidence(alpha, fit_intercept=search.fit_intercept))
         n_kept.append(float(len(alpha)))

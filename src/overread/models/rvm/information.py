@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from overread.models.loss.bag_loss import BagLoss
+from overread.models.rvm._kernels import weigh_rows
 
 __all__ = ["features_per_block", "information_diagonal", "information_matrix"]
 
@@ -47,8 +48,7 @@ def _add_plain(H: Floats, Xt: NDArray[np.floating], kept: Ints, h: Floats) -> No
     for first in range(0, len(h), ROWS_PER_BLOCK):
         rows = slice(first, min(first + ROWS_PER_BLOCK, len(h)))
         block = np.empty((len(kept) + 1, rows.stop - first), dtype=Xt.dtype)
-        np.multiply(Xt[kept, rows], root[rows], out=block[:-1])
-        block[-1] = root[rows]
+        weigh_rows(Xt, kept, first, root[rows], block)
         H += syrk(1.0, block.T, trans=1)
 
 

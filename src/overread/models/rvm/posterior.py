@@ -7,6 +7,7 @@ A = diag(alpha), and 0 for the intercept, whose prior is flat. D is minus the lo
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,6 +117,11 @@ class PosteriorSearch:
         self.residual: Floats
         self.value: float
         self._move_to(self.w, self.b)
+
+    def branch(self) -> PosteriorSearch:
+        """Return a search that stands where this one does and goes on by itself."""
+        # Arrays are replaced, never written into, so that both may hold the same.
+        return copy(self)
 
     def keep(self, chosen: NDArray[np.bool_]) -> None:
         """Drop the features not chosen."""

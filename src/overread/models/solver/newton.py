@@ -276,7 +276,12 @@ class NewtonSolver:
         return working[(point.w[working] != 0) | (np.abs(point.gradient[working]) >= kinks)]
 
     def _refresh_after_slow_step(self, free: Ints) -> None:
-        """Build the curvature anew; if it was fresh and the step slow all the same, from more rows from now on."""
+        """Build the curvature anew; if it was fresh and the step slow all the same, from more rows from now on.
+
+        Where a stand-in makes steps slow, more rows do not help, but secant pairs do, which a refresh would forget.
+        """
+        if self.curvature.is_fresh and self.curvature.can_learn:
+            return
         if self.curvature.is_fresh:
             self.curvature.generosity *= 2
         self._refresh(free)

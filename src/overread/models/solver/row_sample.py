@@ -122,6 +122,12 @@ class RowSample:
         tail = self.exact + safe * (self.safe - self.exact)
         return np.concatenate([np.ones(len(self.plain_rows)), tail])
 
+    def stand_in_change(self, block: Floats) -> Floats:
+        """Return what the Gram matrix gains from the exact second derivative to the stand-in; few rows are coupled."""
+        coupled = block[:, len(self.plain_rows) :]
+        change: Floats = (coupled * (self.safe - self.exact)) @ coupled.T
+        return change
+
 
 def _choose_bags(
     loss: BagLoss, exact: BagCurvature, size: int, random: np.random.Generator

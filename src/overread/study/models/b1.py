@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -13,7 +14,7 @@ from overread.study.cohort import Split
 from overread.study.models.plug import StudyModel
 from overread.study.sections import Positive, Section
 
-__all__ = ["B1", "BaselineSettings", "rvm_grid"]
+__all__ = ["B1", "BaselineSettings", "fit_bounds_together", "rvm_grid"]
 
 
 class BaselineSettings(Section):
@@ -57,6 +58,29 @@ class B1(StudyModel):
         """Make the model of a prune bound and a start."""
         own = settings.b1
         return RVMMIL(**parameters, screen=own.screen, max_iter=own.max_iter)
+
+    def fit_grid(self, grid: Sequence[Mapping[str, Any]], split: Split, settings: Any) -> list[RVMMIL]:
+        """Fit every setting, the bounds of a start together."""
+        bags = split.bags(self.labels)
+
+        def fit_bounds(parameters: Mapping[str, Any], bounds: Sequence[float]) -> list[RVMMIL]:
+            return self.build(parameters, settings).fit_each(bags, bags.labels, prune_bounds=bounds)
+
+        return fit_bounds_together(grid, fit_bounds)
+
+
+def fit_bounds_together(
+    grid: Sequence[Mapping[str, Any]], fit_bounds: Callable[[Mapping[str, Any], Sequence[float]], list[Any]]
+) -> list[Any]:
+    """Fit the settings of a grid, in calls that get all prune bounds of a start; return the models in its order."""
+    places: dict[Any, list[int]] = defaultdict(list)
+    for place, parameters in enumerate(grid):
+        places[parameters["alpha_init"]].append(place)
+    fitted: dict[int, Any] = {}
+    for chosen in places.values():
+        bounds = [grid[place]["prune_bound"] for place in chosen]
+        fitted.update(zip(chosen, fit_bounds(grid[chosen[0]], bounds), strict=True))
+    return [fitted[place] for place in range(len(grid))]
 
 
 def rvm_grid(own: Any) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from overread.bags.instances import InstanceMatrix
 from overread.errors import InvalidInputError
 from overread.models import ReaderMixture
 from overread.study.cohort import Split
-from overread.study.models.b1 import BaselineSettings, rvm_grid
+from overread.study.models.b1 import BaselineSettings, fit_bounds_together, rvm_grid
 from overread.study.models.plug import Fold, StudyModel
 
 __all__ = ["B2"]
@@ -76,6 +76,16 @@ class B2(StudyModel):
     def fit(self, model: ReaderMixture, split: Split) -> None:
         """Fit the readers' models to their own bags, and the mixture to the golden ones."""
         model.fit(split.bags("golden"), reader_bags=split.reader_bags)
+
+    def fit_grid(self, grid: Sequence[Mapping[str, Any]], split: Split, settings: Any) -> list[ReaderMixture]:
+        """Fit every setting, the bounds of a start together."""
+        bags = split.bags("golden")
+
+        def fit_bounds(parameters: Mapping[str, Any], bounds: Sequence[float]) -> list[ReaderMixture]:
+            model = self.prepare_for_folds(self.build(parameters, settings))
+            return model.fit_each(bags, reader_bags=split.reader_bags, prune_bounds=bounds)
+
+        return fit_bounds_together(grid, fit_bounds)
 
     def prepare_for_folds(self, model: ReaderMixture) -> ReaderMixture:
         """Spare the folds the intervals of the readers' weights, which nobody reads."""

@@ -102,13 +102,16 @@ class StudyModel(ABC):
 
     def try_settings(self, grid: Sequence[Mapping[str, Any]], fold: Fold, settings: Any) -> Trial:
         """Fit every setting to the rest of a fold, and score what is held out."""
-        columns, counts = [], []
-        for parameters in count_steps("settings", grid):
-            model = self.prepare_for_folds(self.build(parameters, settings))
-            self.fit(model, fold.rest)
-            columns.append(self.score(model, fold.held_out.features))
-            counts.append(count_features(model))
-        return Trial(np.column_stack(columns), counts)
+        models = self.fit_grid(grid, fold.rest, settings)
+        columns = [self.score(model, fold.held_out.features) for model in models]
+        return Trial(np.column_stack(columns), [count_features(model) for model in models])
+
+    def fit_grid(self, grid: Sequence[Mapping[str, Any]], split: Split, settings: Any) -> list[Any]:
+        """Fit every setting to a split, one by one; a model whose settings share work does it here."""
+        models = [self.prepare_for_folds(self.build(parameters, settings)) for parameters in grid]
+        for model in count_steps("settings", models):
+            self.fit(model, split)
+        return models
 
     def check(self, training: Split, folds: Sequence[Fold], settings: Any) -> None:
         """Refuse a study that the model cannot be fitted to, before others take their time."""
