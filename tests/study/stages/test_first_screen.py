@@ -47,7 +47,7 @@ def judged(results: StudyResults, found: int, n_gts: int, *, at_chance: float = 
     counted = change(model.counted[0], share, (middle - half, middle + half), n_gts, at_chance)
     model = replace(model, counted=[counted, *model.counted[1:]])
     size = StudySize(patients=1, images=4 * 385, gts=385)
-    verdict = reach_verdict(model, READERS, (), 1.0, counted.single_reader, size)
+    verdict = reach_verdict(model.name, counted, READERS, (), 1.0, size)
     others = [one for one in results.models if one.name != model.name]
     return replace(results, models=[model, *others], verdict=verdict)
 
