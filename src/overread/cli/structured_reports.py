@@ -12,7 +12,8 @@ import pandas as pd
 from overread.errors import UsageError
 from overread.images import Radiograph
 from overread.images.files import DICOM_ENDINGS, IMAGE_ENDINGS
-from overread.marks.formats.dicom_sr_writer import header_of, write
+from overread.marks.formats.dicom_documents import header_of
+from overread.marks.formats.dicom_sr_writer import write
 from overread.marks.mark_set import MarkSet
 
 __all__ = ["ImageReport", "refuse_other_than_dicom", "write_reports"]
