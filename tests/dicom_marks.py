@@ -71,10 +71,11 @@ def make_mark_set(folder: Path) -> MarkSet:
 
 
 def complaints(path: Path) -> list[str]:
-    """Errors and warnings of dciodvfy, but those on our private codes; its absence skips the test."""
+    """Errors and warnings of dciodvfy, but those on private codes and on what the image itself leaves empty."""
     validator = shutil.which("dciodvfy")
     if validator is None:
         pytest.skip("needs dciodvfy, from Debian's package dicom3tools")
     done = subprocess.run([validator, "-new", str(path)], capture_output=True, text=True, check=False)
     lines = (done.stdout + done.stderr).splitlines()
-    return [line for line in lines if ("Error" in line or "Warning" in line) and "99OVERREAD" not in line]
+    told = [line for line in lines if "Error" in line or "Warning" in line]
+    return [line for line in told if "99OVERREAD" not in line and "to build DICOMDIR" not in line]
