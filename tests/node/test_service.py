@@ -6,10 +6,9 @@ import collections
 import gc
 
 import pytest
-from dicom_network import PR, SR, Archive, connect, send, wait_until
 from pydicom import dcmread
-from stand_in_detector import StandInDetector, write_images
 
+from dicom_network import PR, SR, Archive, connect, send, wait_until
 from overread.detection.batch import Request
 from overread.errors import StorageError
 from overread.marks.formats import dicom_sr
@@ -17,12 +16,15 @@ from overread.marks.formats.building import Spacings
 from overread.node.ledger import Ledger
 from overread.node.service import Node
 from overread.node.settings import Destination, NodeSettings
+from stand_in_detector import StandInDetector, write_images
 
 
 def make_node(folder, port, detector=None, **options):
     settings = NodeSettings(Destination("ARCHIVE", "127.0.0.1", port), port=0, **options)
     said = []
-    node = Node(settings, Request(detector or StandInDetector(), 1.0, documents=True), folder, log=said.append)
+    node = Node(
+        settings, Request(detector or StandInDetector(), 1.0, documents=True), folder, log=said.append
+    )
     return node, said
 
 

@@ -149,7 +149,11 @@ class Ledger:
         """Note an image that is stored; one that had failed begins anew."""
         now = timestamp()
         with self._transaction() as database:
-            database.execute("DELETE FROM answers WHERE sop_uid = ? AND sent IS NULL", (sop_uid,))
+            database.execute(
+                "DELETE FROM answers WHERE sop_uid = ? AND sent IS NULL AND 'failed' = "
+                "(SELECT state FROM images WHERE images.sop_uid = answers.sop_uid)",
+                (sop_uid,),
+            )
             database.execute(
                 "INSERT INTO images VALUES (?, ?, ?, ?, ?, ?, 'received', 0, '', NULL) ON CONFLICT (sop_uid) DO UPDATE "
                 "SET state = 'received', tries = 0, reason = '', changed = excluded.changed WHERE state = 'failed'",
@@ -233,15 +237,13 @@ class Ledger:
 
 
 def finish_if_sent(database: sqlite3.Connection, sop_uid: str) -> bool:
-    """Move an answered image to done when nothing of it waits for the destination."""
-    waiting = "SELECT count(*) FROM answers WHERE sop_uid = ? AND sent IS NULL"
-    if database.execute(waiting, (sop_uid,)).fetchone()[0]:
-        return False
-    database.execute(
-        "UPDATE images SET state = 'done', reason = '', changed = ? WHERE sop_uid = ? AND state = 'answered'",
+    """Move an answered image to done when nothing of it waits for the destination; return whether it moved."""
+    changed = database.execute(
+        "UPDATE images SET state = 'done', reason = '', changed = ? WHERE sop_uid = ? AND state = 'answered' "
+        "AND NOT EXISTS (SELECT 1 FROM answers WHERE answers.sop_uid = images.sop_uid AND sent IS NULL)",
         (timestamp(), sop_uid),
     )
-    return True
+    return changed.rowcount == 1
 
 
 def timestamp() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -118,7 +119,9 @@ class Receiver:
         def receive_within_limits(count: int) -> Any:
             event.assoc.bytes_of_message += count
             if count > LARGEST_PDU + PDU_MARGIN or event.assoc.bytes_of_message > largest + PDU_MARGIN:
-                self._log(f"a message of more than {largest >> 20} MB: the connection was ended")
+                if event.assoc.bytes_of_message < math.inf:
+                    self._log(f"a message of more than {largest >> 20} MB: the connection was ended")
+                event.assoc.bytes_of_message = math.inf
                 raise OSError("message too long")
             return receive(count)
 

@@ -82,9 +82,11 @@ class Sender:
 
     def _send_all(self, association: Any, waiting: Sequence[Answer]) -> bool | None:
         n_refused = 0
+        made_again: set[str] = set()
         for answer in waiting:
-            document = self._read(answer)
+            document = None if answer.sop_uid in made_again else self._read(answer)
             if document is None:
+                made_again.add(answer.sop_uid)
                 continue
             try:
                 response = association.send_c_store(document)

@@ -67,10 +67,12 @@ class Node:
 
     def __enter__(self) -> Self:
         quiet_network_log()
-        self._spool.recover()
-        if not self._settings.keep:
-            self._spool.discard_done()
-        self.port = self._receiver.start()
+        self._spool.recover(keep_done=self._settings.keep)
+        try:
+            self.port = self._receiver.start()
+        except OverreadError:
+            self._spool.close()
+            raise
         for loop in (self._work, self._send):
             thread = threading.Thread(target=self._guard, args=(loop,), daemon=True)
             thread.start()

@@ -21,7 +21,7 @@ from pydicom import dcmread
 from overread.errors import FormatError, StorageError
 from overread.files.atomic import write_parts_atomically
 from overread.files.digests import digest_of_bytes
-from overread.node.ledger import Answer, ImageEntry, Ledger
+from overread.node.ledger import Answer, Ledger
 
 __all__ = ["Spool", "StoreResult"]
 
@@ -105,27 +105,24 @@ class Spool:
             self.ledger.receive(sop_uid, study_uid, sha256, sender)
         return StoreResult.STORED
 
-    def recover(self) -> None:
-        """Clear up after a kill: half-written files go, and so do files of images that are done.
+    def recover(self, *, keep_done: bool) -> None:
+        """Clear up after a kill: half-written files go, and so do files of images that are done, unless kept.
 
         An image without an entry was never acknowledged, so its sender sends it again; its file is replaced then.
         """
         for place in (self._images, self.documents):
             for part in place.glob(PART_FILES):
                 part.unlink(missing_ok=True)
+        for path in () if keep_done else self._images.glob("*.dcm"):
+            entry = self.ledger.find(path.stem)
+            if entry is not None and entry.state == "done":
+                self.discard(path.stem)
 
     def discard(self, sop_uid: str) -> None:
         """Delete the files of an image that is done; the journal still knows it."""
         for name in self.ledger.files_of(sop_uid):
             (self.documents / name).unlink(missing_ok=True)
         self.image_path(sop_uid).unlink(missing_ok=True)
-
-    def discard_done(self) -> None:
-        """Delete the files of all images that are done."""
-        for path in self._images.glob("*.dcm"):
-            entry: ImageEntry | None = self.ledger.find(path.stem)
-            if entry is not None and entry.state == "done":
-                self.discard(path.stem)
 
 
 def identify(meta: bytes, dataset: bytes, sop_uid: str) -> str:
