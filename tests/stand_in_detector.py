@@ -11,7 +11,7 @@ from overread.images import Radiograph, write_dicom
 
 
 class StandInDetector:
-    """Two candidates in each image, the first above the threshold; an image whose mean is 7 finds a bug."""
+    """Two candidates in each image, the first above the threshold."""
 
     name = "Stand-in"
     grid_mm = 0.7
@@ -21,6 +21,9 @@ class StandInDetector:
 
     def to_bytes(self) -> bytes:
         return b"stand-in"
+
+    def operating_point(self, fp: float) -> None:
+        """Know every operating point."""
 
     def detect(self, radiograph: Radiograph) -> pd.DataFrame:
         self.n_asked += 1
