@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+OVERREAD = "import sys; from overread.cli import main; sys.exit(main(sys.argv[1:]))"
 LISTENING = re.compile(r"listening as \S+ at 127\.0\.0\.1:([0-9]+)")
 
 
@@ -18,7 +19,7 @@ def running_node(
     spool: Path, archive: str, *options: str, detector: str | None = None, port: int = 0
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """Process of ``overread node`` and the port it listens at; it is killed in the end, if it still runs."""
-    start = ["-m", "overread"] if detector else [str(Path(__file__))]
+    start = ["-c", OVERREAD] if detector else [str(Path(__file__))]
     command = [sys.executable, *start, "node", detector or "stand-in", "--spool", str(spool)]
     command += ["--destination", archive, "--port", str(port), *options]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
