@@ -6,6 +6,7 @@ import json
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -43,13 +44,13 @@ def images_of(archive: Archive, sop_class: str) -> list[str]:
     return [str(item.ReferencedSOPInstanceUID) for item in items]
 
 
-def send_until_acknowledged(paths: list[Path], port: int, stop: threading.Event) -> None:
+def send_until_acknowledged(paths: list[Path], port: Callable[[], int], stop: threading.Event) -> None:
     """Send as a modality does: what was not acknowledged is sent again."""
     waiting = list(paths)
     while waiting and not stop.is_set():
         try:
-            association = connect(port)
             sent = []
+            association = connect(port())
             for path in waiting if association.is_established else []:
                 response = association.send_c_store(dcmread(path))
                 if "Status" not in response or response.Status != 0x0000:
@@ -70,9 +71,13 @@ def answer_all(tmp_path: Path, count: int, kill_after: int, senders: int, rounds
     with Archive() as archive:
         where = f"ARCHIVE@127.0.0.1:{archive.port}"
 
-        def start_senders(port):
+        ports: list[int] = []
+
+        def start_senders():
             threads = [
-                threading.Thread(target=send_until_acknowledged, args=(images[k::senders], port, stop))
+                threading.Thread(
+                    target=send_until_acknowledged, args=(images[k::senders], lambda: ports[-1], stop)
+                )
                 for k in range(senders)
             ]
             for thread in threads:
@@ -81,16 +86,18 @@ def answer_all(tmp_path: Path, count: int, kill_after: int, senders: int, rounds
 
         try:
             with running_node(spool, where) as (node, port):
-                threads = start_senders(port)
+                ports.append(port)
+                threads = start_senders()
                 wait_until(lambda: len(archive.received) >= kill_after, 600)
                 node.send_signal(signal.SIGKILL)
                 node.wait()
-            with running_node(spool, where, port=port) as (node, _):
+            with running_node(spool, where) as (node, port):
+                ports.append(port)
                 for number in range(rounds):
                     for thread in threads:
                         thread.join(600)
                     if number + 1 < rounds:
-                        threads = start_senders(port)
+                        threads = start_senders()
                 wait_until(lambda: sums(spool)[1] == count, 600)
                 node.send_signal(signal.SIGTERM)
                 assert node.wait(60) == 0

@@ -116,6 +116,23 @@ def test_recovery_clears_half_written_and_done_files(spool, tmp_path):
     assert not document.exists()
 
 
+def test_images_without_an_entry_are_entered(tmp_path):
+    meta, dataset, uid = message(write_images(tmp_path / "in", 1)[0])
+    spool = Spool(tmp_path / "spool")
+    spool.store(meta, dataset, uid, "A")
+    before = spool.ledger.find(uid)
+    spool.close()
+    for name in ("node.sqlite", "node.sqlite-wal", "node.sqlite-shm"):
+        (tmp_path / "spool" / name).unlink(missing_ok=True)
+    (tmp_path / "spool" / "images" / "1.2.dcm").write_bytes(b"no image")
+    spool = Spool(tmp_path / "spool")
+    spool.recover(keep_done=False)
+    assert spool.ledger.find(uid) == before
+    assert spool.ledger.find("1.2") is None
+    assert spool.store(meta, dataset, uid, "A") is StoreResult.KNOWN
+    spool.close()
+
+
 def test_a_folder_that_cannot_be(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StorageError, match="file"):

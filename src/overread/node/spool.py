@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import threading
+from contextlib import suppress
 from enum import Enum
 from io import BytesIO
 from pathlib import Path
@@ -30,6 +31,8 @@ UID = re.compile(r"[0-9]+(\.[0-9]+)*")
 LONGEST_UID = 64
 PART_FILES = ".overread-*.part"
 PREAMBLE = b"\0" * 128 + b"DICM"
+# Where a file says how long the rest of its meta information is: behind the tag, type and length of (0002,0000).
+META_LENGTH = slice(140, 144)
 
 
 class StoreResult(Enum):
@@ -108,15 +111,29 @@ class Spool:
     def recover(self, *, keep_done: bool) -> None:
         """Clear up after a kill: half-written files go, and so do files of images that are done, unless kept.
 
-        An image without an entry was never acknowledged, so its sender sends it again; its file is replaced then.
+        A whole image without an entry was never acknowledged, or the journal was lost; it is entered now.
         """
         for place in (self._images, self.documents):
             for part in place.glob(PART_FILES):
                 part.unlink(missing_ok=True)
-        for path in () if keep_done else self._images.glob("*.dcm"):
+        for path in sorted(self._images.glob("*.dcm")):
             entry = self.ledger.find(path.stem)
-            if entry is not None and entry.state == "done":
+            if entry is None:
+                self._adopt(path)
+            elif entry.state == "done" and not keep_done:
                 self.discard(path.stem)
+
+    def _adopt(self, path: Path) -> None:
+        """Enter an image whose file is there; what is no image stays where it is."""
+        content = path.read_bytes()
+        length = int.from_bytes(content[META_LENGTH], "little")
+        meta, dataset = (
+            content[len(PREAMBLE) : META_LENGTH.stop + length],
+            content[META_LENGTH.stop + length :],
+        )
+        with suppress(FormatError):
+            study_uid = identify(meta, dataset, path.stem)
+            self.ledger.receive(path.stem, study_uid, digest_of_bytes(dataset), "recovered")
 
     def discard(self, sop_uid: str) -> None:
         """Delete the files of an image that is done; the journal still knows it."""
