@@ -131,7 +131,7 @@ def test_a_header_without_type_2_attributes_has_documents_all_the_same(run, trai
 
 def test_given_again_it_goes_on_to_the_same_bytes(run, trained, model, tmp_path, capsys, monkeypatch):
     whole, out = tmp_path / "whole", tmp_path / "out"
-    images, options = [str(path) for path in trained.dicom], ["--sr", "--gsps"]
+    images, options = [str(path) for path in trained.dicom[:2]], ["--sr", "--gsps"]
     assert run(["detect", model, *images, *options, "-o", str(whole)]) == 0
     work, done = Detector.detect, []
 
@@ -147,7 +147,7 @@ def test_given_again_it_goes_on_to_the_same_bytes(run, trained, model, tmp_path,
     assert not (out / "detections.csv").exists()
     assert run(["detect", model, *images, *options, "-o", str(out)]) == 0
     assert "images per second; 1 were done before" in capsys.readouterr().out
-    assert len(done) == 4
+    assert len(done) == 3
     assert (out / "detections.csv").read_bytes() == (whole / "detections.csv").read_bytes()
     assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in whole.iterdir())
     files = {path: path.read_bytes() for path in out.iterdir()}

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from pydicom import dcmread
 
-from dicom_network import PR, SR, Archive, connect, send, wait_until
+from dicom_network import PR, SR, Archive, connect, wait_until
 from node_process import running_node
 from overread.errors import LockedError
 from overread.files.lock import folder_lock
@@ -64,6 +64,15 @@ def send_until_acknowledged(paths: list[Path], port: Callable[[], int], stop: th
         time.sleep(0.1)
 
 
+def refuses_strangers_and_holds_its_spool(port: int, spool: Path) -> None:
+    association = connect(port)
+    assert association.send_c_echo().Status == 0x0000
+    association.release()
+    assert not connect(port, calling="STRANGER").is_established
+    with pytest.raises(LockedError), folder_lock(spool, "lock", "{holder}"):
+        pass
+
+
 def answer_all(tmp_path: Path, count: int, kill_after: int, senders: int, rounds: int) -> Archive:
     """Send images from several senders while the node is killed once and started again."""
     images = write_images(tmp_path / "in", count)
@@ -91,7 +100,7 @@ def answer_all(tmp_path: Path, count: int, kill_after: int, senders: int, rounds
                 wait_until(lambda: len(archive.received) >= kill_after, 600)
                 node.send_signal(signal.SIGKILL)
                 node.wait()
-            with running_node(spool, where) as (node, port):
+            with running_node(spool, where, "--callers", "MODALITY") as (node, port):
                 ports.append(port)
                 for number in range(rounds):
                     for thread in threads:
@@ -99,6 +108,7 @@ def answer_all(tmp_path: Path, count: int, kill_after: int, senders: int, rounds
                     if number + 1 < rounds:
                         threads = start_senders()
                 wait_until(lambda: sums(spool)[1] == count, 600)
+                refuses_strangers_and_holds_its_spool(port, spool)
                 node.send_signal(signal.SIGTERM)
                 assert node.wait(60) == 0
         finally:
@@ -159,19 +169,3 @@ def test_mistakes_get_one_line(run, tmp_path, capsys, options, code, words):
     assert run(["node", *options, "--spool", str(tmp_path / "spool")]) == code
     assert words in capsys.readouterr().err
     assert not (tmp_path / "spool").exists()
-
-
-def test_a_node_that_runs_answers_holds_its_spool_and_stops_when_told(tmp_path):
-    images, spool = write_images(tmp_path / "in", 1), tmp_path / "spool"
-    with Archive() as archive:
-        where = f"ARCHIVE@127.0.0.1:{archive.port}"
-        with running_node(spool, where, "--callers", "MODALITY") as (node, port):
-            association = connect(port)
-            assert association.send_c_echo().Status == 0x0000
-            association.release()
-            assert send(images, port) == [0x0000]
-            wait_until(lambda: len(archive.received) == 2)
-            with pytest.raises(LockedError), folder_lock(spool, "lock", "{holder}"):
-                pass
-            node.send_signal(signal.SIGTERM)
-            assert node.wait(60) == 0

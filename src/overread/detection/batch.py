@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -17,7 +17,9 @@ from overread.errors import LockedError, OverreadError, StorageError
 from overread.files.digests import digest_of_bytes, digest_of_file, digest_of_value
 from overread.files.records import to_json
 from overread.images import Radiograph, read_image
-from overread.study.detector import Detector
+
+if TYPE_CHECKING:
+    from overread.study.detector import Detector
 
 __all__ = ["Batch", "Found", "Request", "detect_image"]
 
