@@ -129,6 +129,22 @@ def test_a_header_without_type_2_attributes_has_documents_all_the_same(run, trai
     assert [dcmread(path).StudyID for path in out.glob("*.dcm")] == ["", ""]
 
 
+def test_copies_of_an_image_share_a_document_and_a_forged_one_has_none(run, trained, model, tmp_path, capsys):
+    first, other = dcmread(trained.dicom[0]), dcmread(trained.dicom[1])
+    shutil.copy(trained.dicom[0], tmp_path / "a.dcm")
+    shutil.copy(trained.dicom[0], tmp_path / "b.dcm")
+    for name in ("SOPInstanceUID", "StudyInstanceUID", "SeriesInstanceUID"):
+        setattr(other, name, first[name].value)
+    other.file_meta.MediaStorageSOPInstanceUID = first.SOPInstanceUID
+    other.save_as(tmp_path / "c.dcm")
+    images = [str(tmp_path / f"{name}.dcm") for name in "abc"]
+    assert run(["detect", model, *images, "--sr", "--gsps", "--json", "-o", str(tmp_path / "out")]) == 3
+    told = json.loads(capsys.readouterr().out)
+    assert list(told["bad_images"]) == [images[2]]
+    assert "a.dcm has the same SOP instance UID" in told["bad_images"][images[2]]
+    assert (len(told["documents"]), told["images"]) == (2, 3)
+
+
 def test_given_again_it_goes_on_to_the_same_bytes(run, trained, model, tmp_path, capsys, monkeypatch):
     whole, out = tmp_path / "whole", tmp_path / "out"
     images, options = [str(path) for path in trained.dicom[:2]], ["--sr", "--gsps"]

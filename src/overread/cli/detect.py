@@ -134,17 +134,23 @@ def document_studies(
     """Write the documents of each DICOM study; the images of one that can have none are noted as bad."""
     from overread.detection.documents import write_documents
 
-    studies: dict[str, list[Found]] = {}
+    studies: dict[str, dict[str, Found]] = {}
     for one in found:
-        if one.report is not None:
-            studies.setdefault(one.report.image["study"], []).append(one)
+        if one.report is None:
+            continue
+        images = studies.setdefault(one.report.image["study"], {})
+        first = images.setdefault(one.report.image["image_id"], one)
+        if first.report is not None and not one.report.marks.equals(first.report.marks):
+            bad[one.path] = (
+                f"no DICOM document: {first.path} has the same SOP instance UID and other detections"
+            )
     written = []
-    for members in studies.values():
-        reports = [one.report for one in members if one.report is not None]
+    for images in studies.values():
+        reports = [one.report for one in images.values() if one.report is not None]
         try:
             written += write_documents(reports, observer, out, sr=sr, gsps=gsps)
         except InvalidInputError as error:
-            bad.update({one.path: f"no DICOM document: {error}" for one in members})
+            bad.update({one.path: f"no DICOM document: {error}" for one in images.values()})
     return written
 
 

@@ -85,12 +85,13 @@ def write(
         mine = mark_set.marks[
             (mark_set.marks["reader_id"] == reader) & mark_set.marks["image_id"].isin(names)
         ]
-        groups = [group_of(mark, images, headers, geometry) for mark in mine.to_dict("records")]
-        unmarked = [headers[name] for name in names if name not in set(mine["image_id"])]
-        if unmarked:
-            groups.append(nothing_found(reader, unmarked))
         series = describe_series("SR", study, reader, places[reader], observer)
-        document = document_of(reader, observer, [headers[name] for name in names], groups, series)
+        with refuse_unusable_headers(headers[names[0]]):
+            groups = [group_of(mark, images, headers, geometry) for mark in mine.to_dict("records")]
+            unmarked = [headers[name] for name in names if name not in set(mine["image_id"])]
+            if unmarked:
+                groups.append(nothing_found(reader, unmarked))
+            document = document_of(reader, observer, [headers[name] for name in names], groups, series)
         written.append(write_document(document, folder))
     return written
 
@@ -145,21 +146,20 @@ def document_of(
         procedure_reported=Code("399208008", "SCT", "Chest X-ray"),
         imaging_measurements=groups,
     )
-    with refuse_unusable_headers(headers[0]):
-        return sr.ComprehensiveSR(
-            evidence=headers,
-            content=report,
-            series_instance_uid=series.uid,
-            series_number=series.number,
-            series_description=series.description,
-            sop_instance_uid=series.uid,  # until write_document knows the content
-            instance_number=instance_number_of(headers[0]),
-            manufacturer="Overread",
-            manufacturer_model_name="Overread",
-            software_versions=__version__,
-            is_complete=True,
-            is_final=True,
-        )
+    return sr.ComprehensiveSR(
+        evidence=headers,
+        content=report,
+        series_instance_uid=series.uid,
+        series_number=series.number,
+        series_description=series.description,
+        sop_instance_uid=series.uid,  # until write_document knows the content
+        instance_number=instance_number_of(headers[0]),
+        manufacturer="Overread",
+        manufacturer_model_name="Overread",
+        software_versions=__version__,
+        is_complete=True,
+        is_final=True,
+    )
 
 
 def person_context(reader: str) -> Any:

@@ -76,8 +76,10 @@ def write(
         header = headers[image]
         series = describe_series("PR", str(header.StudyInstanceUID), reader, places[reader], observer)
         mine = by_reading.get((image, reader), mark_set.marks[:0])
-        drawn = [Drawing(mark, rank, images[image], header) for mark, rank in rank_marks(mine)]
-        written.append(write_document(state_of(reader, header, drawn, series), folder))
+        with refuse_unusable_headers(header):
+            drawn = [Drawing(mark, rank, images[image], header) for mark, rank in rank_marks(mine)]
+            state = state_of(reader, header, drawn, series)
+        written.append(write_document(state, folder))
     return written
 
 
@@ -138,32 +140,31 @@ def state_of(reader: str, header: Dataset, drawn: Sequence[Drawing], series: Ser
     # Groups stand in the order of their numbers, objects in that of the marks.
     groups = sorted((drawing.group for drawing in drawn), key=lambda group: group.graphic_group_id)
     layer = pr.GraphicLayer("MARKS", order=1, description="Marks")
-    with refuse_unusable_headers(header):
-        annotation = pr.GraphicAnnotation(
-            [header],
-            layer,
-            graphic_objects=[drawing.ellipse for drawing in drawn],
-            text_objects=[title, *(drawing.text for drawing in drawn)],
-        )
-        state = pr.GrayscaleSoftcopyPresentationState(
-            referenced_images=[header],
-            series_instance_uid=series.uid,
-            series_number=series.number,
-            series_description=series.description,
-            sop_instance_uid=series.uid,  # until write_document knows the content
-            instance_number=instance_number_of(header),
-            manufacturer="Overread",
-            manufacturer_model_name="Overread",
-            software_versions=__version__,
-            device_serial_number=None,
-            content_label=CONTENT_LABEL,
-            content_description=exact_text(reader, "reader", LONGEST_MEANING),
-            content_creator_name=person_name(reader),
-            graphic_layers=[layer],
-            graphic_groups=groups or None,
-            graphic_annotations=[annotation],
-            presentation_lut_transformation=grey_scale(header),
-        )
+    annotation = pr.GraphicAnnotation(
+        [header],
+        layer,
+        graphic_objects=[drawing.ellipse for drawing in drawn],
+        text_objects=[title, *(drawing.text for drawing in drawn)],
+    )
+    state = pr.GrayscaleSoftcopyPresentationState(
+        referenced_images=[header],
+        series_instance_uid=series.uid,
+        series_number=series.number,
+        series_description=series.description,
+        sop_instance_uid=series.uid,  # until write_document knows the content
+        instance_number=instance_number_of(header),
+        manufacturer="Overread",
+        manufacturer_model_name="Overread",
+        software_versions=__version__,
+        device_serial_number=None,
+        content_label=CONTENT_LABEL,
+        content_description=exact_text(reader, "reader", LONGEST_MEANING),
+        content_creator_name=person_name(reader),
+        graphic_layers=[layer],
+        graphic_groups=groups or None,
+        graphic_annotations=[annotation],
+        presentation_lut_transformation=grey_scale(header),
+    )
     state.BodyPartExamined = "CHEST"  # not one of a pair, so that the series needs no laterality (type 2C)
     return state
 
