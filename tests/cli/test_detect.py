@@ -9,9 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+from pydicom import dcmread
 
+from dicom_marks import complaints
 from overread.cli.detect import name_pictures
 from overread.images import read_image
+from overread.marks import read_marks
+from overread.study.detector import Detector
 from overread.tables import read_table
 
 
@@ -105,6 +109,69 @@ def test_reports_pass_dciodvfy_and_read_back_equal(run, trained, model, tmp_path
     assert len(readings) == 3
 
 
+def test_presentation_states_beside_reports_say_the_same(run, trained, model, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert run(["detect", model, str(trained.dicom[0]), "--sr", "--gsps", "--json", "-o", str(out)]) == 0
+    report, state = json.loads(capsys.readouterr().out)["documents"]
+    assert complaints(Path(report)) + complaints(Path(state)) == []
+    back = [read_marks(path, mm_per_px=0.7).marks for path in (report, state)]
+    pd.testing.assert_frame_equal(*back)
+    assert len(back[0])
+
+
+def test_a_header_without_type_2_attributes_has_documents_all_the_same(run, trained, model, tmp_path, capsys):
+    image = dcmread(trained.dicom[0])
+    for name in ("StudyID", "AccessionNumber", "PatientName", "StudyTime"):
+        delattr(image, name)
+    image.save_as(tmp_path / "bare.dcm")
+    out = tmp_path / "out"
+    assert run(["detect", model, str(tmp_path / "bare.dcm"), "--sr", "--gsps", "-o", str(out)]) == 0
+    assert [dcmread(path).StudyID for path in out.glob("*.dcm")] == ["", ""]
+
+
+def test_copies_of_an_image_share_a_document_and_a_forged_one_has_none(run, trained, model, tmp_path, capsys):
+    first, other = dcmread(trained.dicom[0]), dcmread(trained.dicom[1])
+    shutil.copy(trained.dicom[0], tmp_path / "a.dcm")
+    shutil.copy(trained.dicom[0], tmp_path / "b.dcm")
+    for name in ("SOPInstanceUID", "StudyInstanceUID", "SeriesInstanceUID"):
+        setattr(other, name, first[name].value)
+    other.file_meta.MediaStorageSOPInstanceUID = first.SOPInstanceUID
+    other.save_as(tmp_path / "c.dcm")
+    images = [str(tmp_path / f"{name}.dcm") for name in "abc"]
+    assert run(["detect", model, *images, "--sr", "--gsps", "--json", "-o", str(tmp_path / "out")]) == 3
+    told = json.loads(capsys.readouterr().out)
+    assert list(told["bad_images"]) == [images[2]]
+    assert "a.dcm has the same SOP instance UID" in told["bad_images"][images[2]]
+    assert (len(told["documents"]), told["images"]) == (2, 3)
+
+
+def test_given_again_it_goes_on_to_the_same_bytes(run, trained, model, tmp_path, capsys, monkeypatch):
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    images, options = [str(path) for path in trained.dicom[:2]], ["--sr", "--gsps"]
+    assert run(["detect", model, *images, *options, "-o", str(whole)]) == 0
+    work, done = Detector.detect, []
+
+    def interrupted(self, radiograph):
+        done.append(radiograph)
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        return work(self, radiograph)
+
+    monkeypatch.setattr(Detector, "detect", interrupted)
+    with pytest.raises(SystemExit, match="130"):
+        run(["detect", model, *images, *options, "-o", str(out)])
+    assert not (out / "detections.csv").exists()
+    assert run(["detect", model, *images, *options, "-o", str(out)]) == 0
+    assert "images per second; 1 were done before" in capsys.readouterr().out
+    assert len(done) == 3
+    assert (out / "detections.csv").read_bytes() == (whole / "detections.csv").read_bytes()
+    assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in whole.iterdir())
+    files = {path: path.read_bytes() for path in out.iterdir()}
+    assert run(["detect", model, *images, *options, "-o", str(out)]) == 0
+    assert "all images were done before" in capsys.readouterr().out
+    assert {path: path.read_bytes() for path in out.iterdir()} == files
+
+
 def test_another_threshold_gives_another_report(run, trained, model, tmp_path):
     for fp in ("0.5", "2", "2"):
         assert run(["detect", model, str(trained.dicom[0]), "--sr", "--fp", fp, "-o", str(tmp_path)]) == 0
@@ -157,7 +224,8 @@ def test_bad_images_are_named_and_the_others_done(run, trained, model, tmp_path,
         (["--fp", "0.7"], 2, "0.5, 1, 2"),
         (["--mm-per-px", "0,143"], 2, "--mm-per-px"),
         (["--mm-per-px", "nan"], 2, "--mm-per-px"),
-        (["--sr"], 2, "--sr needs DICOM"),
+        (["--sr"], 2, "--sr and --gsps need DICOM"),
+        (["--gsps"], 2, "--sr and --gsps need DICOM"),
     ],
 )
 def test_mistakes_get_one_line(run, trained, model, tmp_path, capsys, options, code, told):

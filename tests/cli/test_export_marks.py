@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from dicom_marks import complaints, make_image, make_mark_set
 from overread.marks import read_folder
+from overread.marks.mark_set import write_folder
 
 TABLES = {
     "marks": "image_id,reader_id,mark_id,x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg,label\n"
@@ -38,6 +41,25 @@ def test_label_studio_there_and_back(run, study, tmp_path, capsys):
     assert run(["export", str(study), "--out", str(tasks), "--overwrite"]) == 0
     assert run(["import", str(tasks), *back]) == 4
     assert run(["import", str(tasks), *back, "--overwrite"]) == 0
+
+
+@pytest.mark.parametrize("name", ["dicom-sr", "gsps"])
+def test_dicom_documents_there_and_back(run, tmp_path, capsys, name):
+    study, out, again = tmp_path / "study", tmp_path / "out", tmp_path / "again"
+    study.mkdir()
+    write_folder(make_mark_set(study), study)
+    # As many anonymized files are.
+    make_image(study / "a.dcm", "1.2.3.4", without=["StudyID", "AccessionNumber"])
+    assert run(["export", str(study), "--format", name, "--out", str(out), "--json"]) == 0
+    files = json.loads(capsys.readouterr().out)["files"]
+    assert [complaints(Path(file)) for file in files] == [[]] * len(files)
+    assert run(["import", *files, "--images", str(study / "images.csv"), "--out", str(again)]) == 0
+    names = ["image_id", "reader_id", "mark_id"]
+    before, after = (
+        read_folder(folder).marks.sort_values(names, ignore_index=True) for folder in (study, again)
+    )
+    pd.testing.assert_frame_equal(after[before.columns], before, rtol=0, atol=2e-3)
+    assert len(read_folder(again).readings) == 4
 
 
 def test_plain_parquet(run, study, tmp_path, capsys):

@@ -87,6 +87,11 @@ app.command(
     help_epilogue="Example: overread detect my_study/runs/main new_images/ -o found --overlay",
 )
 app.command(
+    "overread.cli.node:node",
+    help="Run a detector as a DICOM node: images in, reports and presentation states out.",
+    help_epilogue="Example: overread node my_study/runs/main --spool spool --destination PACS@127.0.0.1:4242",
+)
+app.command(
     "overread.cli.explain:explain",
     help="Show what each feature adds to a candidate's score.",
     help_epilogue="Example: overread explain my_study/runs/main chest.dcm 0003",

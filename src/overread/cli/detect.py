@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -17,11 +16,14 @@ from overread.errors import ImageError, InvalidInputError, UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from overread.cli.structured_reports import ImageReport
+    from overread.detection.batch import Batch, Found
     from overread.images import Radiograph
     from overread.study.detector import Detector, OperatingPoint
 
 __all__ = ["detect"]
+
+# Beside the results: what was found so far. Without it the same command begins anew.
+JOURNAL = "detections.journal"
 
 
 def detect(
@@ -35,12 +37,13 @@ def detect(
     all_candidates: Annotated[bool, Parameter(negative=())] = False,
     overlay: Annotated[bool, Parameter(negative=())] = False,
     sr: Annotated[bool, Parameter(negative=())] = False,
+    gsps: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Find candidates, score them, and write those above the locked threshold.
 
     Exit code 3: some images could not be used; they are named, the others are done. Where not one could be used,
-    nothing is written and the exit code is 4.
+    nothing is written and the exit code is 4. A command that was stopped goes on where it was when it is given again.
 
     Parameters
     ----------
@@ -63,13 +66,14 @@ def detect(
         Write a picture of each image with its detections.
     sr
         Write DICOM structured reports (TID 1500), one for each study of the images.
+    gsps
+        Write DICOM presentation states, one for each image, which viewers lay over it.
     json
         Print a summary for machines.
     """
-    from overread.cli.structured_reports import refuse_other_than_dicom, write_reports
-    from overread.plots import save_figure
-    from overread.progress import ProgressBar
-    from overread.report.overlay import detections_figure
+    from overread.detection.batch import Batch, Request
+    from overread.detection.documents import refuse_other_than_dicom
+    from overread.progress import ProgressBar, count_steps
 
     model = open_detector(detector)
     point = model.operating_point(fp)
@@ -77,74 +81,83 @@ def detect(
     paths = [file.path for file in files]
     table = out / f"detections.{format}"
     pictures = name_pictures(paths, out) if overlay else {}
-    refuse_to_overwrite(paths, [table, *pictures.values()])
-    if sr:
+    refuse_to_overwrite(paths, [table, out / JOURNAL, *pictures.values()])
+    if sr or gsps:
         refuse_other_than_dicom(paths)
     make_folder(out)
-    summary = Summary(model, point, table)
-    tables, reports = [], []
+    request = Request(model, fp, all_candidates=all_candidates, documents=sr or gsps)
+    batch = Batch(request, out / JOURNAL, draw=draw_overlay if overlay else None, pictures=pictures)
+    ids = dict(zip(paths, image_ids(files), strict=True))
     with ProgressBar():
-        for found in detect_each(model, files, fp, summary, with_report=sr):
-            tables.append(found.candidates if all_candidates else found.candidates[found.candidates["shown"]])
-            if found.report is not None:
-                reports.append(found.report)
-            if overlay:
-                save_figure(detections_figure(found.radiograph, found.candidates), pictures[found.path])
-    if not tables:
-        print_bad(summary.bad)
+        found = list(
+            batch.run((file.path, file.mm_per_px) for file in count_steps("detecting: images", files))
+        )
+    if not found:
+        print_bad(batch.bad)
         raise ImageError("not one image could be used; nothing was written")
-    write_detections(tables, table)
-    if reports:
-        summary.reports += write_reports(reports, f"Overread {model.name}", out)
+    write_detections([name_rows(one, ids[one.path]) for one in found], table)
+    summary = Summary(model, point, table, batch)
+    summary.n_images, summary.n_shown = len(found), sum(int(one.rows["shown"].sum()) for one in found)
+    summary.documents = document_studies(found, f"Overread {model.name}", out, batch.bad, sr=sr, gsps=gsps)
     print_summary(summary, as_json=json)
-    return WITH_BAD_IMAGES if summary.bad else 0
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """All candidates of one image, with a column that says which are shown."""
-
-    path: Path
-    radiograph: Radiograph
-    candidates: pd.DataFrame
-    report: ImageReport | None
+    return WITH_BAD_IMAGES if batch.bad else 0
 
 
 class Summary:
     """What the command tells in the end."""
 
-    def __init__(self, model: Detector, point: OperatingPoint, table: Path) -> None:
-        self.model, self.point, self.table = model.name, point, table
+    def __init__(self, model: Detector, point: OperatingPoint, table: Path, batch: Batch) -> None:
+        self.model, self.point, self.table, self.batch = model.name, point, table, batch
         self.trained_on = model.trained_on
         self.has_ranks = not model.score_map.is_probability
         self.n_images = self.n_shown = 0
-        self.reports: list[Path] = []
-        self.bad: dict[str, str] = {}
+        self.documents: list[Path] = []
+
+    @property
+    def images_per_second(self) -> float | None:
+        """Speed of the images done now; None where all were done before."""
+        return self.batch.n_worked / self.batch.seconds if self.batch.n_worked else None
 
 
-def detect_each(
-    model: Detector, files: Sequence[ImageFile], fp: float, summary: Summary, *, with_report: bool
-) -> Iterator[Found]:
-    """Run the detector on one image after the other; those that cannot be used are noted and left out."""
-    from overread.cli.structured_reports import ImageReport
-    from overread.images import read_image
-    from overread.progress import count_steps
+def draw_overlay(picture: Path, radiograph: Radiograph, candidates: pd.DataFrame) -> None:
+    """Draw an image with its detections."""
+    from overread.plots import save_figure
+    from overread.report.overlay import detections_figure
 
-    for file, image_id in zip(count_steps("detecting: images", files), image_ids(files), strict=True):
-        try:
-            radiograph = read_image(file.path, mm_per_px=file.mm_per_px, grid_mm=model.grid_mm)
-            candidates = model.detect(radiograph)
-            candidates["shown"] = model.shown(candidates, fp)
-            shown = candidates[candidates["shown"]]
-            report = ImageReport.of(file.path, radiograph, shown) if with_report else None
-        except InvalidInputError as error:
-            summary.bad[str(file.path)] = str(error)
+    save_figure(detections_figure(radiograph, candidates), picture)
+
+
+def name_rows(found: Found, image_id: str) -> pd.DataFrame:
+    """Rows of the table for one image."""
+    rows = found.rows.assign(image=str(found.path))
+    rows.insert(0, "image_id", image_id)
+    return rows
+
+
+def document_studies(
+    found: Sequence[Found], observer: str, out: Path, bad: dict[Path, str], *, sr: bool, gsps: bool
+) -> list[Path]:
+    """Write the documents of each DICOM study; the images of one that can have none are noted as bad."""
+    from overread.detection.documents import write_documents
+
+    studies: dict[str, dict[str, Found]] = {}
+    for one in found:
+        if one.report is None:
             continue
-        candidates.insert(0, "image_id", image_id)
-        candidates["image"] = str(file.path)
-        summary.n_images += 1
-        summary.n_shown += len(shown)
-        yield Found(file.path, radiograph, candidates, report)
+        images = studies.setdefault(one.report.image["study"], {})
+        first = images.setdefault(one.report.image["image_id"], one)
+        if first.report is not None and not one.report.marks.equals(first.report.marks):
+            bad[one.path] = (
+                f"no DICOM document: {first.path} has the same SOP instance UID and other detections"
+            )
+    written = []
+    for images in studies.values():
+        reports = [one.report for one in images.values() if one.report is not None]
+        try:
+            written += write_documents(reports, observer, out, sr=sr, gsps=gsps)
+        except InvalidInputError as error:
+            bad.update({one.path: f"no DICOM document: {error}" for one in images.values()})
+    return written
 
 
 def make_folder(out: Path) -> None:
@@ -203,7 +216,7 @@ def write_detections(tables: Sequence[pd.DataFrame], path: Path) -> None:
         write_atomically(path, table.to_json(orient="records", double_precision=15).encode())
 
 
-def print_bad(bad: dict[str, str]) -> None:
+def print_bad(bad: dict[Path, str]) -> None:
     """Name the images that could not be used, with the reason."""
     for path, reason in bad.items():
         print_plain(f"{path}: {reason.removeprefix(f'{path}: ')}", style="red", stderr=True)
@@ -213,7 +226,7 @@ def print_summary(summary: Summary, *, as_json: bool) -> None:
     """Say what was found, for people or for machines."""
     from json import dumps
 
-    point = summary.point
+    point, batch = summary.point, summary.batch
     if as_json:
         record = {
             "model": summary.model,
@@ -223,12 +236,14 @@ def print_summary(summary: Summary, *, as_json: bool) -> None:
             "images": summary.n_images,
             "detections": summary.n_shown,
             "table": str(summary.table),
-            "reports": [str(path) for path in summary.reports],
-            "bad_images": summary.bad,
+            "documents": [str(path) for path in summary.documents],
+            "bad_images": {str(path): reason for path, reason in batch.bad.items()},
+            "resumed_images": batch.n_resumed,
+            "images_per_second": summary.images_per_second,
         }
         print(dumps(record, ensure_ascii=False))
         return
-    print_bad(summary.bad)
+    print_bad(batch.bad)
     print_plain(
         f"{summary.n_shown} detections in {summary.n_images} images by {summary.model} at the threshold for "
         f"{point.fp_target:g} false positives per image (score {point.threshold:.3g}): {summary.table}"
@@ -236,5 +251,10 @@ def print_summary(summary: Summary, *, as_json: bool) -> None:
     print_plain(f"The detector was trained on {summary.trained_on}.")
     if summary.has_ranks:
         print_plain("Its study had too few marks to calibrate with: places have ranks and no probabilities.")
-    if summary.reports:
-        print_plain(f"{len(summary.reports)} structured reports beside it")
+    before = f"; {batch.n_resumed} were done before" if batch.n_resumed else ""
+    if summary.images_per_second is not None:
+        print_plain(f"{summary.images_per_second:.2g} images per second{before}")
+    else:
+        print_plain("all images were done before")
+    if summary.documents:
+        print_plain(f"{len(summary.documents)} DICOM documents beside it")

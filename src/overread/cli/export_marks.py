@@ -33,7 +33,7 @@ def export_marks(
     study
         Folder with marks, readings and images tables.
     out
-        A file for label-studio; a folder for plain and dicom-sr.
+        A file for label-studio; a folder for plain, dicom-sr and gsps.
     format
         A name in `overread.marks.FORMATS` of one that can be written.
     geometry
@@ -52,7 +52,7 @@ def export_marks(
     options: dict[str, Any] = {}
     if format == "plain":
         options["overwrite"] = overwrite
-    if format == "dicom-sr":
+    if format in ("dicom-sr", "gsps"):
         options["images_folder"] = study
     if geometry is not None:
         options["geometry"] = geometry

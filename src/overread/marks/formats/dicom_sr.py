@@ -31,7 +31,7 @@ from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.formats.outline import PixelEllipse, ellipse_of_outline
 from overread.marks.mark_set import MarkSet
 
-__all__ = ["CERTAINTY", "SR_CLASSES", "read", "read_dicom"]
+__all__ = ["CERTAINTY", "SR_CLASSES", "read", "read_dicom", "shape_of", "without_remarks"]
 
 LARGEST_FILE = 1 << 26
 DEEPEST = 50

@@ -2,43 +2,47 @@
 
 One document for each reader and study. The image library lists every image that the reader read; a reader who
 marked nothing at all gets one group that says so. The reader's id is his login name, exactly; the mark's id
-is the tracking identifier. UIDs follow from ids and marks, so the same tables give the same UIDs, and a
-document with other marks has another one. Positions are
+is the tracking identifier. The document is complete and final, and nobody has verified it. Positions are
 float32 (FL) and must lie within the image, as the standard wants.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 from highdicom import sr
-from numpy.typing import NDArray
 from pydicom.dataset import Dataset
 from pydicom.sr.codedict import codes
 from pydicom.sr.coding import Code
 
+from overread import __version__
 from overread.errors import TableError, UsageError
-from overread.files.atomic import write_atomically
-from overread.marks.ellipse import ELLIPSE_COLUMNS
-from overread.marks.formats.dicom_sr import CERTAINTY, read_dicom
-from overread.marks.formats.outline import PixelEllipse, outline_of_ellipse
+from overread.marks.formats.dicom_documents import (
+    LONGEST_MEANING,
+    Observer,
+    SeriesFacts,
+    describe_series,
+    exact_text,
+    graphic_points,
+    header_of,
+    instance_number_of,
+    person_name,
+    refuse_unusable_headers,
+    series_positions,
+    uid_of,
+    write_document,
+)
+from overread.marks.formats.dicom_sr import CERTAINTY
 from overread.marks.mark_set import MarkSet
-from overread.marks.pixels import rescale_ellipses
 from overread.tables.cell_types import quote_cell
 
-__all__ = ["header_of", "write"]
+__all__ = ["write"]
 
-LONGEST_MEANING = 64
-LONGEST_ID = 1024
 KNOWN_FINDINGS = {"Nodule": Code("27925004", "SCT", "Nodule"), "Mass": Code("4147007", "SCT", "Mass")}
-NEEDED = ("path", "mm_per_px_x", "mm_per_px_y")
 
 
 def write(
@@ -47,7 +51,7 @@ def write(
     *,
     images_folder: Path,
     geometry: str = "ellipse",
-    observer: Literal["person", "device"] = "person",
+    observer: Observer = "person",
 ) -> list[Path]:
     """Write the documents of a mark set into a folder, made if need be; return their paths.
 
@@ -75,34 +79,21 @@ def write(
             raise TableError(f"readings: image {quote_cell(image)} is not in the images table")
         documents.setdefault((reader, str(headers[image].StudyInstanceUID)), []).append(image)
     folder.mkdir(parents=True, exist_ok=True)
+    places = series_positions(mark_set.readings["reader_id"])
     written = []
-    for (reader, _), names in documents.items():
+    for (reader, study), names in documents.items():
         mine = mark_set.marks[
             (mark_set.marks["reader_id"] == reader) & mark_set.marks["image_id"].isin(names)
         ]
-        groups = [group_of(mark, images, headers, geometry) for mark in mine.to_dict("records")]
-        unmarked = [headers[name] for name in names if name not in set(mine["image_id"])]
-        if unmarked:
-            groups.append(nothing_found(reader, unmarked))
-        content = mine.to_json(orient="values", double_precision=15)
-        document = document_of(reader, observer, [headers[name] for name in names], groups, content)
-        written.append(write_atomically(folder / f"{document.SOPInstanceUID}.dcm", as_bytes(document)))
+        series = describe_series("SR", study, reader, places[reader], observer)
+        with refuse_unusable_headers(headers[names[0]]):
+            groups = [group_of(mark, images, headers, geometry) for mark in mine.to_dict("records")]
+            unmarked = [headers[name] for name in names if name not in set(mine["image_id"])]
+            if unmarked:
+                groups.append(nothing_found(reader, unmarked))
+            document = document_of(reader, observer, [headers[name] for name in names], groups, series)
+        written.append(write_document(document, folder))
     return written
-
-
-def header_of(image: str, row: Mapping[Any, Any], folder: Path) -> Dataset:
-    """Header of an image's DICOM file."""
-    for name in NEEDED:
-        value = row.get(name, "")
-        if value == "" or value != value:
-            raise TableError(
-                f"images: image {quote_cell(image)}: a structured report needs the column {name}"
-            )
-    header = read_dicom(folder / str(row["path"]), headers_only=True)
-    for name in ("SOPInstanceUID", "StudyInstanceUID", "Rows", "Columns"):
-        if name not in header:
-            raise TableError(f"{folder / str(row['path'])}: no DICOM image: {name} is missing")
-    return header
 
 
 def group_of(
@@ -115,35 +106,17 @@ def group_of(
     image = str(mark["image_id"])
     header = headers[image]
     source = sr.SourceImageForRegion(header.SOPClassUID, header.SOPInstanceUID)
-    points = graphic_points(mark, images[image], geometry)
-    if points.min() < 0 or points[:, 0].max() > header.Columns or points[:, 1].max() > header.Rows:
-        raise TableError(
-            f"marks: mark {quote_cell(str(mark['mark_id']))} of image {quote_cell(image)} reaches beyond the image, "
-            "which DICOM does not allow (take it out, or correct it)"
-        )
+    points = graphic_points(mark, images[image], header, geometry)
     mark_id = exact_text(str(mark["mark_id"]), "mark")
     certainty = mark.get("confidence", math.nan)
     measured = [] if math.isnan(certainty) else [certainty_item(float(certainty))]
+    tracking = uid_of("mark", str(header.SOPInstanceUID), str(mark["reader_id"]), mark_id)
     return sr.PlanarROIMeasurementsAndQualitativeEvaluations(
-        tracking_identifier=sr.TrackingIdentifier(uid_of(image, mark_id), mark_id),
+        tracking_identifier=sr.TrackingIdentifier(tracking, mark_id),
         referenced_region=sr.ImageRegion(geometry.upper(), points, source),
         finding_type=finding_code(str(mark.get("label", "") or "")),
         measurements=measured,
     )
-
-
-def graphic_points(mark: Mapping[Any, Any], image: Mapping[Any, Any], geometry: str) -> NDArray[np.float64]:
-    """Points of a mark in pixels: end points of the axes, or a closed outline."""
-    shape = [[mark[name] for name in ELLIPSE_COLUMNS]]
-    x, y, a, b, angle = rescale_ellipses(shape, 1 / image["mm_per_px_x"], 1 / image["mm_per_px_y"])[
-        0
-    ].tolist()
-    ellipse = PixelEllipse((x, y), (a, b), angle)
-    if geometry == "polyline":
-        outline = outline_of_ellipse(ellipse)
-        return np.vstack([outline, outline[:1]])
-    # Four points of the outline are the end points of the axes: at 180, 0, 270 and 90 degrees.
-    return outline_of_ellipse(ellipse, 4)[[2, 0, 3, 1]]
 
 
 def certainty_item(certainty: float) -> Any:
@@ -165,27 +138,28 @@ def finding_code(label: str) -> Code | None:
 
 
 def document_of(
-    reader: str, observer: str, headers: Sequence[Dataset], groups: Sequence[Any], content: str
+    reader: str, observer: Observer, headers: Sequence[Dataset], groups: Sequence[Any], series: SeriesFacts
 ) -> sr.ComprehensiveSR:
-    """One reader's report on the images of one study; its UID follows from ``content`` too."""
+    """One reader's report on the images of one study."""
     report = sr.MeasurementReport(
         observation_context=person_context(reader) if observer == "person" else device_context(reader),
         procedure_reported=Code("399208008", "SCT", "Chest X-ray"),
         imaging_measurements=groups,
     )
-    study = str(headers[0].StudyInstanceUID)
-    document = sr.ComprehensiveSR(
+    return sr.ComprehensiveSR(
         evidence=headers,
         content=report,
-        series_instance_uid=uid_of("series", study, reader),
-        series_number=1,
-        sop_instance_uid=uid_of("document", study, reader, content),
-        instance_number=1,
+        series_instance_uid=series.uid,
+        series_number=series.number,
+        series_description=series.description,
+        sop_instance_uid=series.uid,  # until write_document knows the content
+        instance_number=instance_number_of(headers[0]),
         manufacturer="Overread",
+        manufacturer_model_name="Overread",
+        software_versions=__version__,
         is_complete=True,
+        is_final=True,
     )
-    document.SpecificCharacterSet = "ISO_IR 192"  # UTF-8: ids may have any letters
-    return document
 
 
 def person_context(reader: str) -> Any:
@@ -217,33 +191,3 @@ def nothing_found(reader: str, headers: Sequence[Dataset]) -> Any:
             sr.QualitativeEvaluation(codes.DCM.Finding, Code("260415000", "SCT", "Not detected")),
         ],
     )
-
-
-def exact_text(text: str, what: str) -> str:
-    """Text that DICOM keeps as it is: it drops trailing blanks, and readers trip over control characters."""
-    if text != text.rstrip() or not text.isprintable() or len(text) > LONGEST_ID:
-        raise TableError(
-            f"the {what} id {quote_cell(text)} would not come back exactly from DICOM (choose another)"
-        )
-    return text
-
-
-def person_name(reader: str) -> str:
-    """Reader as a DICOM person name: for people to read; the login name holds the id."""
-    plain = "".join(letter if letter.isalnum() and letter.isascii() else " " for letter in reader)
-    return (" ".join(plain.split())[:60] or "Reader") + "^"
-
-
-def uid_of(*parts: str) -> str:
-    """UID that follows from texts: 2.25 and 128 bits of their SHA-256."""
-    text = "\0".join(parts).encode("utf-8", "surrogatepass")
-    return f"2.25.{int.from_bytes(hashlib.sha256(text).digest()[:16], 'big')}"
-
-
-def as_bytes(document: sr.ComprehensiveSR) -> bytes:
-    """Document as the bytes of a DICOM file."""
-    buffer = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        document.save_as(buffer)
-    return buffer.getvalue()

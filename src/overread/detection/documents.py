@@ -1,4 +1,4 @@
-"""Detections as DICOM structured reports (TID 1500), for ``overread detect --sr``."""
+"""Detections as DICOM documents: structured reports (TID 1500) and presentation states, for PACS."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import pandas as pd
 from overread.errors import UsageError
 from overread.images import Radiograph
 from overread.images.files import DICOM_ENDINGS, IMAGE_ENDINGS
-from overread.marks.formats.dicom_sr_writer import header_of, write
+from overread.marks.formats import dicom_sr_writer, gsps_writer
+from overread.marks.formats.dicom_documents import header_of
 from overread.marks.mark_set import MarkSet
 
-__all__ = ["ImageReport", "refuse_other_than_dicom", "write_reports"]
+__all__ = ["ImageReport", "refuse_other_than_dicom", "write_documents"]
 
 # A circle stays this far from the border; the grid may end a fraction of its pixel beyond the image.
 BORDER_MM = 1.0
@@ -25,7 +26,7 @@ INSIDE = 0.999
 
 @dataclass(frozen=True, eq=False)
 class ImageReport:
-    """One image of a structured report: row of the images table, and the detections as marks."""
+    """One image of a document: row of the images table, and the detections as marks."""
 
     image: dict[str, Any]
     marks: pd.DataFrame
@@ -35,7 +36,8 @@ class ImageReport:
         """Turn detections into circles that lie within the image, as DICOM wants."""
         x_side, y_side = radiograph.source_mm_per_px
         image = {"path": str(path.resolve()), "mm_per_px_x": x_side, "mm_per_px_y": y_side}
-        image["image_id"] = str(header_of(str(path), image, Path()).SOPInstanceUID)
+        header = header_of(str(path), image, Path())
+        image |= {"image_id": str(header.SOPInstanceUID), "study": str(header.StudyInstanceUID)}
         rows, columns = radiograph.source_shape
         width, height = columns * x_side, rows * y_side
         x = found["x_mm"].clip(BORDER_MM, width - BORDER_MM)
@@ -66,18 +68,37 @@ def name_marks(found: pd.DataFrame) -> pd.Series[str]:
 
 
 def refuse_other_than_dicom(files: Sequence[Path]) -> None:
-    """Say at once that only DICOM images can have a report."""
+    """Say at once that only DICOM images can have a document."""
     for path in files:
         if path.suffix.lower() in IMAGE_ENDINGS and path.suffix.lower() not in DICOM_ENDINGS:
             raise UsageError(
-                f"{path}: --sr needs DICOM images: a report refers to its image by its DICOM identity"
+                f"{path}: --sr and --gsps need DICOM images: a document refers to its image by its DICOM identity"
             )
 
 
-def write_reports(reports: Sequence[ImageReport], observer: str, out: Path) -> list[Path]:
-    """Write one structured report for each DICOM study, the detector as its observer."""
+def write_documents(
+    reports: Sequence[ImageReport], observer: str, out: Path, *, sr: bool, gsps: bool
+) -> list[Path]:
+    """Write a structured report for each DICOM study, a presentation state for each image, or both.
+
+    Parameters
+    ----------
+    reports
+        Images with their detections.
+    observer
+        Name of the detector, who is the observer.
+    out
+        Folder.
+    sr, gsps
+        Which documents.
+    """
     images = pd.DataFrame([report.image for report in reports])
     marks = pd.concat([report.marks for report in reports], ignore_index=True)
     marks.insert(1, "reader_id", observer)
-    readings = images[["image_id"]].assign(reader_id=observer)
-    return write(MarkSet(marks, readings, images), out, images_folder=Path(), observer="device")
+    mark_set = MarkSet(marks, images[["image_id"]].assign(reader_id=observer), images)
+    writers = [writer for writer, wanted in ((dicom_sr_writer, sr), (gsps_writer, gsps)) if wanted]
+    return [
+        path
+        for writer in writers
+        for path in writer.write(mark_set, out, images_folder=Path(), observer="device")
+    ]

@@ -1,0 +1,138 @@
+"""DICOM grayscale softcopy presentation states (GSPS): reading.
+
+Positions are (column, row) in pixels; the top-left corner of the first pixel is (0, 0) (PS3.3 C.10.5), which is our
+convention. Each graphic object of type ELLIPSE, CIRCLE or closed POLYLINE in units of pixels is a mark. In states that
+Overread wrote, the content description is the reader's id; in others the creator's name is the reader. Every image
+that a state refers to is a reading, also where it has no mark. The image id is the SOP instance UID, unless an images
+table gives each id its ``sop_instance_uid``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydicom.dataset import Dataset
+
+from overread.errors import FormatError, OverreadError
+from overread.files.strict_json import parse_json
+from overread.marks.formats.building import MarkSetBuilder, Spacings
+from overread.marks.formats.dicom_sr import read_dicom, shape_of, without_remarks
+from overread.marks.mark_set import MarkSet
+
+__all__ = ["CONTENT_LABEL", "GSPS_CLASS", "read"]
+
+GSPS_CLASS = "1.2.840.10008.5.1.4.1.1.11.1"
+# Says that a state is ours, so that its content description is a reader's id.
+CONTENT_LABEL = "OVERREAD"
+
+
+def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
+    """Read one presentation state, which is one reader's.
+
+    Parameters
+    ----------
+    path : Path
+        The DICOM file.
+    spacings : Spacings
+        Millimetres per pixel, which the state does not tell.
+    """
+    with without_remarks():
+        state = read_dicom(path)
+        if str(state.get("SOPClassUID", "")) != GSPS_CLASS:
+            raise FormatError(f"{path}: a DICOM file, but no grayscale presentation state")
+        builder = MarkSetBuilder(str(path), spacings or Spacings())
+        try:
+            read_state(builder, state)
+        except OverreadError:
+            raise
+        except Exception as error:  # pydicom raises almost anything on values that break their type
+            raise FormatError(f"{path}: a presentation state that cannot be understood: {error}") from error
+    return builder.build()
+
+
+def read_state(builder: MarkSetBuilder, state: Dataset) -> None:
+    """Note the state's images, their reading by its creator, and its marks."""
+    reader = reader_of(state, builder.source)
+    names = {str(row.get("sop_instance_uid", "")): image for image, row in builder.spacings.listed.items()}
+    patient = str(state.get("PatientID", "") or "")
+    for series in items(state, "ReferencedSeriesSequence"):
+        for image in items(series, "ReferencedImageSequence"):
+            image_id = image_of(image, names)
+            builder.add_image(image_id, patient_id=patient)
+            builder.add_reading(image_id, reader)
+    groups = {
+        int(group.GraphicGroupID): str(group.get("GraphicGroupDescription", "") or "")
+        for group in items(state, "GraphicGroupSequence")
+    }
+    number = 0
+    for annotation in items(state, "GraphicAnnotationSequence"):
+        images = [image_of(image, names) for image in items(annotation, "ReferencedImageSequence")]
+        for drawn in items(annotation, "GraphicObjectSequence"):
+            number += 1
+            add_object(builder, drawn, images, reader, groups, f"graphic object {number}")
+
+
+def items(dataset: Dataset, name: str) -> Iterator[Dataset]:
+    """Items of a sequence; none where it is missing."""
+    return iter(dataset.get(name, None) or ())
+
+
+def reader_of(state: Dataset, source: str) -> str:
+    """Who drew the marks; a state by nobody is refused."""
+    ours = str(state.get("ContentLabel", "")) == CONTENT_LABEL
+    reader = str(state.get("ContentDescription" if ours else "ContentCreatorName", "") or "")
+    if not reader:
+        raise FormatError(f"{source}: names no creator, so there is no reader")
+    return reader
+
+
+def image_of(item: Dataset, names: dict[str, str]) -> str:
+    """Id of the image that an item refers to."""
+    uid = str(item.ReferencedSOPInstanceUID)
+    return names.get(uid, uid)
+
+
+def add_object(
+    builder: MarkSetBuilder,
+    drawn: Dataset,
+    images: list[str],
+    reader: str,
+    groups: dict[int, str],
+    place: str,
+) -> None:
+    """Note a graphic object as a mark."""
+    if str(drawn.GraphicAnnotationUnits) != "PIXEL":
+        raise FormatError(f"{builder.source}, {place}: lies on the display, not on the image")
+    if len(images) != 1:
+        raise FormatError(f"{builder.source}, {place}: belongs to {len(images)} images instead of one")
+    shape = shape_of(drawn, f"{builder.source}, {place}")
+    ours = str(drawn.get("TrackingUID", "")) != ""
+    said = (
+        exact_words(groups.get(int(drawn.get("GraphicGroupID", 0) or 0), ""), builder.source) if ours else {}
+    )
+    confidence = said.get("confidence")
+    builder.add_mark(
+        images[0],
+        reader,
+        str(drawn.get("TrackingID", "") or place),
+        centre=shape.centre,
+        semi_axes=shape.semi_axes,
+        angle_deg=shape.angle_deg,
+        label=str(said.get("label") or ""),
+        confidence=float(confidence) if isinstance(confidence, int | float) else math.nan,
+        place=place,
+    )
+
+
+def exact_words(description: str, source: str) -> dict[str, Any]:
+    """Label and confidence that our writer left in a group's description; nothing where it has other words."""
+    if not description.startswith("{"):
+        return {}
+    try:
+        said = parse_json(description.encode(), source)
+    except FormatError:
+        return {}
+    return said if isinstance(said, dict) else {}

@@ -1,0 +1,175 @@
+"""DICOM grayscale softcopy presentation states (GSPS): writing.
+
+One state for each reader and image, which every viewer lays over the image: ellipses as graphic objects, beside each
+a line with its rank, label and probability, and in the corner whose marks they are, also where there are none. Text is
+for people; the exact label and confidence of a mark are the description of its graphic group, the mark's id is its
+tracking id, and the reader's id the content description. Positions are float32 (FL) and must lie within the image.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from highdicom import PresentationLUTTransformation, pr
+from numpy.typing import NDArray
+from pydicom.dataset import Dataset
+
+from overread import __version__
+from overread.errors import FormatError, TableError
+from overread.marks.formats.dicom_documents import (
+    LONGEST_MEANING,
+    Observer,
+    SeriesFacts,
+    describe_series,
+    exact_text,
+    graphic_points,
+    header_of,
+    instance_number_of,
+    person_name,
+    refuse_unusable_headers,
+    series_positions,
+    uid_of,
+    write_document,
+)
+from overread.marks.formats.gsps import CONTENT_LABEL
+from overread.marks.mark_set import MarkSet
+from overread.tables.cell_types import quote_cell
+from overread.words import percent
+
+__all__ = ["write"]
+
+# Corner of the display where it stands whose marks these are; chosen by eye.
+TITLE_BOX = (0.01, 0.01, 0.6, 0.05)
+
+
+def write(
+    mark_set: MarkSet, folder: Path, *, images_folder: Path, observer: Observer = "person"
+) -> list[Path]:
+    """Write the presentation states of a mark set into a folder, made if need be; return their paths.
+
+    Parameters
+    ----------
+    mark_set : MarkSet
+        Its images table must have path (a grey DICOM image), mm_per_px_x and mm_per_px_y.
+    folder : Path
+        Where the states go.
+    images_folder : Path
+        Folder that the paths of the images are relative to.
+    observer : {"person", "device"}
+        Whether the readers are people or programs.
+    """
+    images = {str(row["image_id"]): row for row in mark_set.images.to_dict("records")}
+    headers = {image: header_of(image, row, images_folder) for image, row in images.items()}
+    places = series_positions(mark_set.readings["reader_id"])
+    by_reading = dict(iter(mark_set.marks.groupby(["image_id", "reader_id"], sort=False)))
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for image, reader in mark_set.readings[["image_id", "reader_id"]].itertuples(index=False, name=None):
+        if image not in headers:
+            raise TableError(f"readings: image {quote_cell(image)} is not in the images table")
+        header = headers[image]
+        series = describe_series("PR", str(header.StudyInstanceUID), reader, places[reader], observer)
+        mine = by_reading.get((image, reader), mark_set.marks[:0])
+        with refuse_unusable_headers(header):
+            drawn = [Drawing(mark, rank, images[image], header) for mark, rank in rank_marks(mine)]
+            state = state_of(reader, header, drawn, series)
+        written.append(write_document(state, folder))
+    return written
+
+
+def rank_marks(marks: pd.DataFrame) -> list[tuple[Mapping[Any, Any], int]]:
+    """Give the marks their rank by falling confidence; equal ones and those without in their order."""
+    confidence = marks["confidence"] if "confidence" in marks else pd.Series(math.nan, index=marks.index)
+    ranks = confidence.fillna(-math.inf).rank(method="first", ascending=False).astype(int)
+    return list(zip(marks.to_dict("records"), ranks.tolist(), strict=True))
+
+
+class Drawing:
+    """Graphic group, ellipse and text of one mark."""
+
+    def __init__(self, mark: Mapping[Any, Any], rank: int, image: Mapping[Any, Any], header: Dataset) -> None:
+        label, confidence = str(mark.get("label", "") or ""), float(mark.get("confidence", math.nan))
+        if len(label) > LONGEST_MEANING or not label.isprintable():
+            raise TableError(
+                f"marks: the label {quote_cell(label)} is longer than 64 characters, or unprintable"
+            )
+        mark_id = exact_text(str(mark["mark_id"]), "mark")
+        said = {"label": label, "confidence": None if math.isnan(confidence) else confidence}
+        self.group = pr.GraphicGroup(rank, f"mark {rank}", json.dumps(said, ensure_ascii=False))
+        tracking = {
+            "tracking_id": mark_id,
+            "tracking_uid": uid_of("mark", str(header.SOPInstanceUID), str(mark["reader_id"]), mark_id),
+            "graphic_group": self.group,
+        }
+        points = graphic_points(mark, image, header)
+        self.ellipse = pr.GraphicObject("ELLIPSE", points, "PIXEL", **tracking)
+        parts = [f"#{rank}", label, percent(confidence, 0, unit=" %", undefined="")]
+        self.text = pr.TextObject(
+            " ".join(part for part in parts if part),
+            "PIXEL",
+            anchor_point=text_corner(points, header),
+            anchor_point_visible=False,
+            **tracking,
+        )
+
+
+def text_corner(points: NDArray[np.float64], header: Dataset) -> tuple[float, float]:
+    """Top right of the box around an ellipse, by the end points of its axes, within the image."""
+    centre = points.mean(axis=0)
+    axes = (points[1] - points[0]) / 2, (points[3] - points[2]) / 2
+    half = np.hypot(*axes)
+    x, y = centre[0] + half[0], centre[1] - half[1]
+    return min(float(x), float(header.Columns)), max(float(y), 0.0)
+
+
+def state_of(reader: str, header: Dataset, drawn: Sequence[Drawing], series: SeriesFacts) -> Any:
+    """Presentation state of one reader's marks on one image."""
+    if int(header.get("SamplesPerPixel", 1)) != 1:
+        raise FormatError(
+            f"image {header.SOPInstanceUID}: in colour, which a grey presentation state cannot show"
+        )
+    header.SamplesPerPixel = 1
+    count = "no marks" if not drawn else f"{len(drawn)} mark{'s' if len(drawn) > 1 else ''}"
+    title = pr.TextObject(f"{reader}: {count}", "DISPLAY", bounding_box=TITLE_BOX, text_justification="LEFT")
+    # Groups stand in the order of their numbers, objects in that of the marks.
+    groups = sorted((drawing.group for drawing in drawn), key=lambda group: group.graphic_group_id)
+    layer = pr.GraphicLayer("MARKS", order=1, description="Marks")
+    annotation = pr.GraphicAnnotation(
+        [header],
+        layer,
+        graphic_objects=[drawing.ellipse for drawing in drawn],
+        text_objects=[title, *(drawing.text for drawing in drawn)],
+    )
+    state = pr.GrayscaleSoftcopyPresentationState(
+        referenced_images=[header],
+        series_instance_uid=series.uid,
+        series_number=series.number,
+        series_description=series.description,
+        sop_instance_uid=series.uid,  # until write_document knows the content
+        instance_number=instance_number_of(header),
+        manufacturer="Overread",
+        manufacturer_model_name="Overread",
+        software_versions=__version__,
+        device_serial_number=None,
+        content_label=CONTENT_LABEL,
+        content_description=exact_text(reader, "reader", LONGEST_MEANING),
+        content_creator_name=person_name(reader),
+        graphic_layers=[layer],
+        graphic_groups=groups or None,
+        graphic_annotations=[annotation],
+        presentation_lut_transformation=grey_scale(header),
+    )
+    state.BodyPartExamined = "CHEST"  # not one of a pair, so that the series needs no laterality (type 2C)
+    return state
+
+
+def grey_scale(header: Dataset) -> Any:
+    """Last step to grey: MONOCHROME1 images are shown inverted, which a state must say itself (PS3.3 C.11.6)."""
+    inverse = str(header.get("PhotometricInterpretation", "")) == "MONOCHROME1"
+    return PresentationLUTTransformation(presentation_lut_shape="INVERSE" if inverse else "IDENTITY")

@@ -1,0 +1,173 @@
+"""Identity, series and headers of DICOM documents, whatever images they refer to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydicom import dcmread
+from pydicom.dataset import Dataset
+
+from dicom_marks import complaints, make_image, make_mark_set
+from overread.errors import FormatError, InvalidInputError, TableError
+from overread.marks.formats import dicom_documents, dicom_sr_writer, gsps_writer
+from overread.marks.mark_set import MarkSet
+
+WRITERS = {"sr": dicom_sr_writer.write, "gsps": gsps_writer.write}
+TYPE_2 = [
+    "PatientName",
+    "PatientID",
+    "PatientBirthDate",
+    "PatientSex",
+    "StudyDate",
+    "StudyTime",
+    "ReferringPhysicianName",
+    "StudyID",
+    "AccessionNumber",
+]
+
+
+@pytest.fixture
+def mark_set(tmp_path) -> MarkSet:
+    return make_mark_set(tmp_path)
+
+
+@pytest.fixture(params=sorted(WRITERS))
+def write(request, tmp_path):
+    def documents(mark_set: MarkSet, name: str = "out", **options) -> list[Dataset]:
+        paths = WRITERS[request.param](mark_set, tmp_path / name, images_folder=tmp_path, **options)
+        return [dcmread(path) for path in paths]
+
+    return documents
+
+
+@pytest.mark.parametrize("missing", [["StudyID"], [*TYPE_2, "InstanceNumber", "Modality"]])
+def test_missing_type_2_attributes_are_empty(mark_set, tmp_path, write, missing):
+    make_image(tmp_path / "a.dcm", "1.2.3.4", without=missing)
+    document = write(mark_set)[0]
+    assert [str(document[name].value or "") for name in missing if name in TYPE_2] == [""] * (
+        len([name for name in missing if name in TYPE_2])
+    )
+    path = tmp_path / "out" / f"{document.SOPInstanceUID}.dcm"
+    # The standard wants a PatientID of one kind or another; that the image has none is not ours to mend.
+    assert [line for line in complaints(path) if "Error" in line] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PatientSex", "male"),
+        ("PatientBirthDate", "1970"),
+        ("StudyTime", "noon"),
+        ("StudyDate", "2020.01.01"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Invalid value")
+def test_unreadable_type_2_attributes_are_empty(mark_set, tmp_path, write, name, value):
+    make_image(tmp_path / "a.dcm", "1.2.3.4", **{name: value})
+    assert str(write(mark_set)[0][name].value or "") == ""
+
+
+@pytest.mark.parametrize("name", ["StudyInstanceUID", "SeriesInstanceUID", "Rows"])
+def test_an_image_without_identity_is_refused(mark_set, tmp_path, write, name):
+    make_image(tmp_path / "a.dcm", "1.2.3.4", without=[name])
+    with pytest.raises(TableError, match=rf"a\.dcm: no DICOM image: {name} is missing"):
+        write(mark_set)
+
+
+def test_a_header_that_bears_no_document_gives_a_typed_error():
+    header = Dataset()
+    header.SOPInstanceUID = "1.2.3"
+    with pytest.raises(FormatError, match=r"image 1\.2\.3"), dicom_documents.refuse_unusable_headers(header):
+        raise AttributeError("no such thing")
+    with pytest.raises(InvalidInputError, match="mine"), dicom_documents.refuse_unusable_headers(header):
+        raise InvalidInputError("mine")
+
+
+def test_names_in_latin_1_come_as_they_are(mark_set, tmp_path, write):
+    make_image(tmp_path / "a.dcm", "1.2.3.4", SpecificCharacterSet="ISO_IR 100", PatientName="Müller^Zoë")
+    document = write(mark_set)[0]
+    assert str(document.PatientName) == "Müller^Zoë"
+    assert document.SpecificCharacterSet == "ISO_IR 192"
+
+
+CHANGES = {
+    "a mark": lambda s: MarkSet(s.marks.assign(x_mm=s.marks["x_mm"] + 0.5), s.readings, s.images),
+    "a label": lambda s: MarkSet(s.marks.assign(label="Mass"), s.readings, s.images),
+    "a confidence": lambda s: MarkSet(s.marks.assign(confidence=0.5), s.readings, s.images),
+    "an id": lambda s: MarkSet(s.marks.assign(mark_id=["p", "q", "r"]), s.readings, s.images),
+    "a spacing": lambda s: MarkSet(s.marks, s.readings, s.images.assign(mm_per_px_x=0.2)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_another_content_is_another_instance(mark_set, write, change):
+    before, after = write(mark_set)[0], write(change(mark_set))[0]
+    assert before.SOPInstanceUID != after.SOPInstanceUID
+    assert before.SeriesInstanceUID == after.SeriesInstanceUID
+
+
+def test_geometry_and_images_without_marks_are_content(mark_set, tmp_path):
+    def uids(marks, **options):
+        paths = dicom_sr_writer.write(marks, tmp_path / "out", images_folder=tmp_path, **options)
+        return {path.stem for path in paths}
+
+    ellipse, polyline = uids(mark_set), uids(mark_set, geometry="polyline")
+    assert len(ellipse & polyline) == 1  # that of the reader without marks, which is the same
+    fewer = MarkSet(mark_set.marks[:2], mark_set.readings.iloc[[0, 2]], mark_set.images)
+    assert not uids(fewer) & ellipse
+
+
+def test_the_patient_is_content(mark_set, tmp_path, write):
+    before = write(mark_set)[0]
+    make_image(tmp_path / "a.dcm", "1.2.3.4", PatientID="P2")
+    assert write(mark_set)[0].SOPInstanceUID != before.SOPInstanceUID
+
+
+def test_the_same_content_is_the_same_file(mark_set, tmp_path, write):
+    write(mark_set)
+    files = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    write(mark_set)
+    assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == files
+    for path in files:
+        assert dicom_documents.content_uid(dcmread(path)) == path.stem
+
+
+def test_a_damaged_file_is_written_anew(mark_set, tmp_path, write):
+    document = write(mark_set)[0]
+    path = tmp_path / "out" / f"{document.SOPInstanceUID}.dcm"
+    for damaged in (b"", path.read_bytes()[:-20], path.read_bytes().replace(b"A^B", b"A^C")):
+        path.write_bytes(damaged)
+        write(mark_set)
+        assert dicom_documents.content_uid(dcmread(path)) == path.stem
+
+
+def test_series_tell_readers_kinds_and_programs_apart(mark_set, tmp_path):
+    seen = set()
+    for write, observer in (
+        (dicom_sr_writer.write, "person"),
+        (gsps_writer.write, "person"),
+        (dicom_sr_writer.write, "device"),
+        (gsps_writer.write, "device"),
+    ):
+        for path in write(mark_set, tmp_path / "out", images_folder=tmp_path, observer=observer):
+            document = dcmread(path)
+            seen.add((document.SeriesInstanceUID, document.SeriesNumber, document.SeriesDescription))
+    assert len(seen) == 8
+    assert len({uid for uid, _, _ in seen}) == len({number for _, number, _ in seen}) == 8
+    assert "Overread SR: marks of R1" in {description for _, _, description in seen}
+    assert "Overread PR: detections by R1" in {description for _, _, description in seen}
+
+
+def test_a_long_name_still_makes_a_series_description():
+    series = dicom_documents.describe_series("SR", "1.2", "a\\b" + "x" * 100, 3, "person")
+    assert len(series.description) == 64
+    assert "\\" not in series.description
+    assert series.number == 91004
+
+
+def test_flags_agree(mark_set, tmp_path):
+    for path in dicom_sr_writer.write(mark_set, Path(tmp_path / "out"), images_folder=tmp_path):
+        document = dcmread(path)
+        flags = (document.CompletionFlag, document.PreliminaryFlag, document.VerificationFlag)
+        assert flags == ("COMPLETE", "FINAL", "UNVERIFIED")

@@ -1,0 +1,113 @@
+"""Presentation states that are written: valid, and what viewers show."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from pydicom import dcmread
+
+from dicom_marks import complaints, make_image, make_mark_set
+from overread.errors import FormatError, TableError
+from overread.marks.formats import gsps_writer
+from overread.marks.mark_set import MarkSet
+
+
+@pytest.fixture
+def mark_set(tmp_path) -> MarkSet:
+    return make_mark_set(tmp_path)
+
+
+def write(mark_set: MarkSet, folder: Path, **options) -> list[Path]:
+    return gsps_writer.write(mark_set, folder / "states", images_folder=folder, **options)
+
+
+def test_the_validator_finds_no_error_and_no_warning(mark_set, tmp_path):
+    paths = write(mark_set, tmp_path)
+    assert len(paths) == 4
+    assert [complaints(path) for path in paths] == [[]] * 4
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"PhotometricInterpretation": "MONOCHROME1", "WindowCenter": 2000, "WindowWidth": 4000},
+        {"RescaleSlope": 1, "RescaleIntercept": 0, "RescaleType": "US"},
+        {"WindowCenter": [1, 2], "WindowWidth": [3, 4], "WindowCenterWidthExplanation": ["A", "B"]},
+    ],
+)
+def test_grey_scales_of_images_are_kept_and_valid(mark_set, tmp_path, changes):
+    make_image(tmp_path / "a.dcm", "1.2.3.4", **changes)
+    path = write(mark_set, tmp_path)[0]
+    assert complaints(path) == []
+    state = dcmread(path)
+    inverse = changes.get("PhotometricInterpretation") == "MONOCHROME1"
+    assert state.PresentationLUTShape == ("INVERSE" if inverse else "IDENTITY")
+    assert ("RescaleSlope" in state) == ("RescaleSlope" in changes)
+    if "WindowCenter" in changes:
+        assert state.SoftcopyVOILUTSequence[0].WindowCenter == changes["WindowCenter"]
+
+
+def test_texts_say_whose_marks_rank_label_and_probability(mark_set, tmp_path):
+    first, second, unmarked, _ = (dcmread(path) for path in write(mark_set, tmp_path))
+
+    def texts(state):
+        return [item.UnformattedTextValue for item in state.GraphicAnnotationSequence[0].TextObjectSequence]
+
+    assert texts(first) == ["R1: 2 marks", "#1 Nodule 30 %", "#2 my own thing"]
+    assert texts(second) == ["R1: 1 mark", "#1 33 %"]
+    assert texts(unmarked) == ["=1+1 é: no marks"]
+    assert "GraphicObjectSequence" not in unmarked.GraphicAnnotationSequence[0]
+
+
+def test_rank_follows_confidence_and_order_the_table(mark_set, tmp_path):
+    marks = mark_set.marks[:2].assign(confidence=[0.2, 0.9])
+    state = dcmread(write(MarkSet(marks, mark_set.readings[:1], mark_set.images), tmp_path)[0])
+    annotation = state.GraphicAnnotationSequence[0]
+    assert [item.TrackingID for item in annotation.GraphicObjectSequence] == ["1.10", "1.1"]
+    assert [item.GraphicGroupID for item in annotation.GraphicObjectSequence] == [2, 1]
+    assert [item.GraphicGroupID for item in state.GraphicGroupSequence] == [1, 2]
+
+
+def test_the_text_stands_at_the_top_right_of_the_ellipse(mark_set, tmp_path):
+    marks = mark_set.marks[:1].assign(angle_deg=0.0)
+    state = dcmread(write(MarkSet(marks, mark_set.readings[:1], mark_set.images), tmp_path)[0])
+    text = state.GraphicAnnotationSequence[0].TextObjectSequence[1]
+    # 30 mm and 3 mm at 0.1 mm; 30 mm and 2 mm at 0.2 mm.
+    assert text.AnchorPoint == pytest.approx([330, 140], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("reader_id", "r" * 65, "exactly"),
+        ("mark_id", "x ", "exactly"),
+        ("label", "y" * 65, "64 characters"),
+        ("x_mm", 149.0, "beyond the image"),
+    ],
+)
+def test_what_dicom_cannot_hold_is_refused(mark_set, tmp_path, column, value, words):
+    marks, readings = mark_set.marks.copy(), mark_set.readings.copy()
+    marks.loc[0, column] = value
+    if column == "reader_id":
+        readings.loc[0, column] = value
+    with pytest.raises(TableError, match=words):
+        write(MarkSet(marks, readings, mark_set.images), tmp_path)
+
+
+def test_images_that_cannot_bear_a_state(mark_set, tmp_path):
+    make_image(tmp_path / "a.dcm", "1.2.3.4", SamplesPerPixel=3, PhotometricInterpretation="RGB")
+    with pytest.raises(FormatError, match="in colour"):
+        write(mark_set, tmp_path)
+    readings = mark_set.readings.assign(image_id=["z"] * 4)
+    with pytest.raises(TableError, match="not in the images table"):
+        write(MarkSet(mark_set.marks[:0], readings, mark_set.images), tmp_path)
+
+
+def test_marks_without_confidence(mark_set, tmp_path):
+    marks = mark_set.marks.drop(columns=["confidence", "label"])
+    state = dcmread(write(MarkSet(marks, mark_set.readings, mark_set.images), tmp_path)[0])
+    texts = [item.UnformattedTextValue for item in state.GraphicAnnotationSequence[0].TextObjectSequence]
+    assert texts[1:] == ["#1", "#2"]
+    assert math.isclose(state.GraphicAnnotationSequence[0].GraphicObjectSequence[0].GraphicDimensions, 2)
