@@ -27,8 +27,8 @@ def list_images(folder: Path, *, mm_per_px: float | tuple[float, float] | None =
     Parameters
     ----------
     folder
-        With images.csv or images.parquet: its rows. Else each image file, also in folders within it (`image_files`);
-        its path in the folder is the image's id.
+        With images.csv or images.parquet: its rows. Else each image file, also in folders within it (`image_files`),
+        with the id that `overread init` would give it.
     mm_per_px
         Size of a pixel, or its width and height, for images whose table states none.
 
@@ -41,6 +41,7 @@ def list_images(folder: Path, *, mm_per_px: float | tuple[float, float] | None =
     """
     from overread.files.atomic import no_folder
     from overread.images.files import image_files
+    from overread.marks.file_names import ids_of_files
     from overread.tables.table_files import read_table
 
     if not folder.is_dir():
@@ -57,7 +58,8 @@ def list_images(folder: Path, *, mm_per_px: float | tuple[float, float] | None =
     files = image_files(folder)
     if not files:
         raise UsageError(f"{folder}: no image in this folder")
-    return [ImageFile(path.relative_to(folder).as_posix(), path, given) for path in files]
+    ids = ids_of_files([path.relative_to(folder).as_posix() for path in files])
+    return [ImageFile(image_id, path, given) for image_id, path in zip(ids, files, strict=True)]
 
 
 def image_of_row(
