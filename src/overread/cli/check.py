@@ -43,17 +43,26 @@ def check(
     derive_readings
         Without a readings table, take each reader to have read just what he marked.
     skip_files
-        Do not look for the image files nor compare their bytes.
+        Do not open the image files. Without it, identical pixels, views, one patient under two ids and text in
+        pictures are looked for as overread init does, and sizes that the table lacks are read.
     json
         Print all problems for machines.
     """
     from overread.marks.image_files import check_image_files
     from overread.marks.mark_set import find_path, scan_folder
+    from overread.study.image_checks import check_pictures
+    from overread.study.progress import ProgressBar, SilentProgress
 
     scan = scan_folder(study, derive_readings=derive_readings)
     problems = list(scan.problems)
     if scan.images is not None and not skip_files:
         problems += check_image_files(scan.images, study, file=str(find_path(study, "images")))
+        watcher = SilentProgress() if json else ProgressBar()
+        watcher.begin("images", len(scan.images))
+        try:
+            problems += check_pictures(scan, study, advance=watcher.advance)
+        finally:
+            watcher.end()
     problems.sort(key=lambda problem: (problem.file, problem.row or 0))
     counts: Counter[str] = Counter(problem.severity for problem in problems)
     tables = {"marks": scan.marks, "readings": scan.readings, "images": scan.images}
