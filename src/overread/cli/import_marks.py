@@ -110,7 +110,9 @@ def import_marks(
         raise UsageError("no file to import; try: overread import --help")
     rule = ReadingRule(readings, None if readers is None else split_names(readers), all_read_all=all_read_all)
     with print_warnings():
-        parts = read_all(sources, format, options, Reading(study, rule, drop_unknown=drop_unknown, yes=yes, quiet=json))
+        parts = read_all(
+            sources, format, options, Reading(study, rule, drop_unknown=drop_unknown, yes=yes, quiet=json)
+        )
         found = rename_readers(combine(parts), reader_names)
         if label:
             found = select_labels(found, label)
@@ -131,7 +133,7 @@ def find_study(out: Path, images: Path | None) -> tuple[StudyImages | None, bool
     own = find_table(out, "images") if out.is_dir() else None
     if own is not None:
         study = StudyImages.read(own)
-        paths = study.table["path"] if "path" in study.table else []
+        paths: list[str] = study.table["path"].tolist() if "path" in study.table else []
         if any(path and (out / path).is_file() for path in paths):
             if images is not None and images.resolve() != own.resolve():
                 raise UsageError(f"{own}: lists the images of the study already; leave --images out")
@@ -216,7 +218,9 @@ def rename_readers(found: MarkSet, text: str | None) -> MarkSet:
     if len(set(after)) < len(after):
         raise UsageError(f"--reader-names {text!r}: two readers would become one")
     marks, readings = (
-        table.assign(reader_id=[names.get(name, name) for name in table["reader_id"]]).astype({"reader_id": "str"})
+        table.assign(reader_id=[names.get(name, name) for name in table["reader_id"]]).astype(
+            {"reader_id": "str"}
+        )
         for table in (found.marks, found.readings)
     )
     return MarkSet(marks, readings, found.images)
@@ -229,7 +233,7 @@ def say_what_is_unread(found: MarkSet, study: StudyImages, out: Path) -> None:
     if unread:
         print(
             f"overread: warning: {len(unread)} of {len(study.table)} images have no reading, such as {unread[0]!r}: "
-            f"tell who read them (--all-read-all, --readers), or leave them out with: overread init {out} --drop unread",
+            f"tell who read them (--all-read-all, --readers), or leave them out: overread init {out} --drop unread",
             file=sys.stderr,
         )
 
@@ -315,7 +319,11 @@ def options_for(source: Source, format_: str, options: dict[str, Any], reading: 
     """Find the options of one file: its reader, its readings where they are told, and what its columns mean."""
     entry = FORMATS.get(format_)
     own: dict[str, Any] = {"reader": source.reader} if source.reader else {}
-    if entry is not None and reading.rule.is_told and "derive_readings" in {one.name for one in entry.options}:
+    if (
+        entry is not None
+        and reading.rule.is_told
+        and "derive_readings" in {one.name for one in entry.options}
+    ):
         own["derive_readings"] = True
     if format_ == "sheet":
         from overread.cli.sheet_dialog import settle_sheet

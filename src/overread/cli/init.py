@@ -37,9 +37,9 @@ def init(
     """Make a study out of a folder of DICOM, PNG, TIFF or JPEG files.
 
     Writes images.csv and a commented study.toml. Where an import has made images.csv already, its ids stay and the
-    files are found by them. Nothing that names a patient is written unless you ask for it. Files that cannot be read are
-    left out and listed in left_out.csv; identical pixels under two ids, one patient under two ids, lateral, AP and other
-    views, and text in the picture are named with a command that cures them.
+    files are found by them. Nothing that names a patient is written unless you ask for it. Files that cannot be
+    read are left out and listed in left_out.csv; identical pixels under two ids, one patient under two ids, lateral,
+    AP and other views, and text in the picture are named with a command that cures them.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ def init(
     patient_pattern
         Regular expression whose first group in a file's name is the patient, for files without a header.
     drop
-        Leave images out, with their marks and readings: ids or file names with commas between them, or kinds: duplicate,
-        lateral, ap, non-chest, not-frontal, text, unread (nobody read it), missing (no file).
+        Leave images out, with their marks and readings: ids or file names with commas between them, or kinds:
+        duplicate, lateral, ap, non-chest, not-frontal, text, unread (nobody read it), missing (no file).
     same_patient
         A=B: the images A and B (or two patient ids) are of one patient. Repeat it for several.
     overwrite
@@ -152,5 +152,7 @@ def print_findings(made: MadeStudy, folder: Path) -> None:
         for finding in found[:MOST_OF_A_KIND]:
             print(f"look at: {finding.image_id}: {finding}")
         if len(found) > MOST_OF_A_KIND:
-            print(f"... and {len(found) - MOST_OF_A_KIND} more of this kind (overread check {folder} lists all)")
+            print(
+                f"... and {len(found) - MOST_OF_A_KIND} more of this kind (overread check {folder} lists all)"
+            )
         print(f"   cure: {found[0].cure(folder)}")

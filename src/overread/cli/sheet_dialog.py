@@ -60,14 +60,19 @@ def settle_sheet(
     layout = understand_sheet(path, options, spacings, has_reader=has_reader)
     can_ask = sys.stdin.isatty() and sys.stdout.isatty() and not quiet
     while layout.questions and can_ask:
-        options = replace(options, **{layout.questions[0].option: ask_for(layout)})
+        answered: dict[str, Any] = {layout.questions[0].option: ask_for(layout)}
+        options = replace(options, **answered)
         layout = understand_sheet(path, options, spacings, has_reader=has_reader)
     if not quiet:
         show_layout(path, layout)
     if layout.questions or not readings_told:
         open_ = [*map(str, layout.questions), *([] if readings_told else [WHO_READ])]
         raise UsageError(f"{path}: " + "\n".join(open_))
-    if can_ask and not yes and input("Is this right? [y/N] ").strip().lower() not in ("y", "yes", "j", "ja", "o", "s"):
+    if (
+        can_ask
+        and not yes
+        and input("Is this right? [y/N] ").strip().lower() not in ("y", "yes", "j", "ja", "o", "s")
+    ):
         raise UsageError("nothing was imported; say what the columns are with --columns, or see --help")
     if layout.doubts and not yes and not can_ask:
         raise UsageError(f"{path}: " + "\n".join(layout.doubts) + "\nor take what is shown with --yes")
@@ -98,7 +103,9 @@ def show_layout(path: Path, layout: Layout) -> None:
 
     console = Console(highlight=False)
     console.print(escape(f"{path}: {len(layout.sheet.rows)} rows, understood as"), soft_wrap=True)
-    table = Table("what", "column", *(f"row {row}" for row in layout.sheet.numbers[:EXAMPLES]), show_edge=False)
+    table = Table(
+        "what", "column", *(f"row {row}" for row in layout.sheet.numbers[:EXAMPLES]), show_edge=False
+    )
     for role, name in layout.columns.items():
         table.add_row(role, *map(escape, (name, *layout.sheet.column(name)[:EXAMPLES])))
     console.print(table)

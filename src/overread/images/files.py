@@ -35,4 +35,3 @@ def is_dicom(path: Path) -> bool:
             return file.read(PREAMBLE + len(DICOM_PREFIX))[PREAMBLE:] == DICOM_PREFIX
     except OSError:
         return False
-

@@ -72,8 +72,11 @@ class Format:
 
 
 BOXES = Option("boxes", bool, "rectangles count as marks too.")
+POLYGONS = Option("polygons", str, "ellipse: polygons count too, as the ellipses of the same moments.")
 DERIVE = Option(
-    "derive_readings", bool, "take each reader to have read just the images of his rows, where nothing else tells it."
+    "derive_readings",
+    bool,
+    "take each reader to have read just the images of his rows, where nothing else tells it.",
 )
 RADIUS = Option("radius_mm", float, "radius of the circle that a point becomes.")
 
@@ -96,9 +99,18 @@ FORMATS: dict[str, Format] = {
             options=(
                 Option("image_key", str, "member of a task's data that is the image id (default image)."),
                 BOXES,
+                Option(
+                    "not_rotated", bool, "no image was rotated in the editor, which JSON-MIN does not tell."
+                ),
             ),
         ),
-        Format("cvat", "CVAT for images 1.1, one XML file per reader", "cvat", options=(BOXES,)),
+        Format("cvat", "CVAT for images 1.1, one XML file per reader", "cvat", options=(BOXES, POLYGONS)),
+        Format(
+            "via", "VGG Image Annotator 2, one JSON file per reader", "via", "via", options=(BOXES, POLYGONS)
+        ),
+        Format("voc", "Pascal VOC boxes, one XML file or folder per reader", "voc"),
+        Format("yolo", "YOLO boxes, one folder per reader", "yolo"),
+        Format("diaretdb", "DIARETDB1 XML, files or a folder", "diaretdb"),
         Format("vindr", "VinDr-CXR csv", "vindr"),
         Format(
             "lidc",
@@ -134,7 +146,11 @@ FORMATS: dict[str, Format] = {
             "any spreadsheet, CSV, TSV or XLSX",
             "sheet",
             options=(
-                Option("columns", str, "what the columns are, ROLE=COLUMN,..., such as image=Datei,reader=Arzt,x=X."),
+                Option(
+                    "columns",
+                    str,
+                    "what the columns are, ROLE=COLUMN,..., such as image=Datei,reader=Arzt,x=X.",
+                ),
                 Option("xy", str, "corner or centre: what x and y are beside width and height."),
                 Option("unit", str, "px, mm, fraction or percent (of the image's width and height)."),
                 Option("angle", str, "clockwise or counterclockwise: how angles turn on screen."),
@@ -146,7 +162,13 @@ FORMATS: dict[str, Format] = {
         ),
     )
 }
-XML_ROOTS = {"annotations": "cvat", "LidcReadMessage": "lidc", "IdriReadMessage": "lidc"}
+XML_ROOTS = {
+    "annotations": "cvat",
+    "annotation": "voc",
+    "imgannotooldata": "diaretdb",
+    "LidcReadMessage": "lidc",
+    "IdriReadMessage": "lidc",
+}
 
 
 def read_marks(
@@ -204,9 +226,14 @@ def read_marks(
     file = Path(path)
     if not file.exists():
         raise FormatError(f"{file}: no such file")
-    if file.is_dir() and format in ("auto", "plain") and find_table(file, "marks") is None:
+    if (
+        file.is_dir()
+        and format in ("auto", "plain")
+        and not any(file.glob("*.xml"))
+        and not find_table(file, "marks")
+    ):
         raise FormatError(
-            f"{file}: a folder without marks.csv or marks.parquet; give the file that has the marks"
+            f"{file}: a folder without marks.csv or marks.parquet; give the file that has the marks, or the --format"
         )
     name = detect_format(file) if format == "auto" else format
     read = function_of(name, "read")
@@ -299,7 +326,8 @@ def detect_format(path: Path) -> str:
         If the content does not tell.
     """
     if path.is_dir():
-        return "plain"
+        first = next(path.glob("*.xml"), None)
+        return "plain" if find_table(path, "marks") or first is None else detect_format(first)
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     found = None
@@ -348,6 +376,8 @@ def detect_json(head: bytes) -> str | None:
         for key in ("annotations", "annotation_id", "data", "images", "categories", "result")
         if json.dumps(key) in text
     }
+    if text.startswith("{") and '"shape_attributes"' in text:
+        return "via"
     if text.startswith("{") and keys & {"images", "categories"}:
         return "coco"
     if text.startswith("[") and (keys >= {"annotations", "data"} or "annotation_id" in keys):

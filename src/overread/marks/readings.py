@@ -26,7 +26,9 @@ WHO_READ = (
 )
 
 
-def cross_readings(found: MarkSet, images: Sequence[str], readers: Sequence[str] | None = None) -> pd.DataFrame:
+def cross_readings(
+    found: MarkSet, images: Sequence[str], readers: Sequence[str] | None = None
+) -> pd.DataFrame:
     """Every reader read every image.
 
     Parameters
@@ -80,6 +82,6 @@ def replace_readings(found: MarkSet, readings: pd.DataFrame, source: str) -> Mar
     for image, reader in zip(found.marks["image_id"], found.marks["reader_id"], strict=True):
         if (image, reader) not in known:
             raise TableError(
-                f"{source}: reader {quote_cell(reader)} marked image {quote_cell(image)} but is not told to have read it"
+                f"{source}: reader {quote_cell(reader)} marked image {quote_cell(image)} but has no reading of it"
             )
     return MarkSet(found.marks, readings, found.images)

@@ -71,8 +71,8 @@ class StudyImages:
         if unknown and not drop_unknown:
             raise TableError(
                 f"{self.place}: no image goes by {quote_cell(unknown[0])}"
-                f"{f' ({len(unknown)} such images)' if len(unknown) > 1 else ''} (put the files into the folder and run "
-                "overread init again, or leave their marks out with --drop-unknown)"
+                f"{f' ({len(unknown)} such images)' if len(unknown) > 1 else ''} (put the files into the folder and "
+                "run overread init again, or leave their marks out with --drop-unknown)"
             )
         if strange:
             warnings.warn(self.left_out_text(found, strange, known), DataWarning, stacklevel=2)
@@ -84,11 +84,11 @@ class StudyImages:
         told = [f"{quote_cell(image)} ({self.left_out[path]})" for image, path in known.items()]
         told += [f"{quote_cell(image)} (not in {self.place})" for image in strange if image not in known]
         more = f" and {len(told) - 5} more" if len(told) > 5 else ""
-        return f"left out {n_marks} marks of {len(strange)} images that are not in the study: {', '.join(told[:5])}{more}"
+        return f"left out {n_marks} marks of {len(strange)} images outside the study: {', '.join(told[:5])}{more}"
 
 
 def rename_images(found: MarkSet, ids: dict[str, str]) -> MarkSet:
-    """Marks, readings and images under other ids; what has none is dropped."""
+    """Give marks, readings and images other ids; what has none is dropped."""
 
     def renamed(table: pd.DataFrame) -> pd.DataFrame:
         kept = table[table["image_id"].isin(list(ids))].reset_index(drop=True)

@@ -9,13 +9,15 @@ import pandas as pd
 
 from overread.marks.mark_set import StudyScan, find_path
 from overread.study.image_findings import Finding, FoundImage, find_findings, look_at_files
-from overread.tables.problems import Problem
+from overread.tables.problems import Problem, Severity
 from overread.tables.validation import check_marks
 
 __all__ = ["check_pictures"]
 
 
-def check_pictures(scan: StudyScan, folder: Path, *, advance: Callable[[int], None] = lambda n: None) -> list[Problem]:
+def check_pictures(
+    scan: StudyScan, folder: Path, *, advance: Callable[[int], None] = lambda n: None
+) -> list[Problem]:
     """Open every image file and say what is strange.
 
     Parameters
@@ -59,14 +61,14 @@ def check_pictures(scan: StudyScan, folder: Path, *, advance: Callable[[int], No
 def findings_as_problems(
     findings: list[Finding], images: pd.DataFrame, folder: Path, file: str
 ) -> Iterator[Problem]:
-    """Findings with the row of their image; pixels or patients in two splits are leakage."""
+    """Give findings the row of their image; pixels or patients in two splits are leakage."""
     splits = dict(zip(images["image_id"], images["split"], strict=True)) if "split" in images else {}
     rows = {image: row for row, image in enumerate(images["image_id"])}
     for finding in findings:
         own, other = splits.get(finding.image_id, ""), splits.get(finding.other, "")
         leaks = finding.kind in ("duplicate", "patient") and own != other
         also = f", and in another split ({other} and {own})" if leaks else ""
-        severity = "leakage" if leaks else "warning"
+        severity: Severity = "leakage" if leaks else "warning"
         message = f"image {finding.image_id!r}: {finding}{also}"
         yield Problem(file, rows[finding.image_id] + 2, "path", message, finding.cure(folder), severity)
 
@@ -74,7 +76,7 @@ def findings_as_problems(
 def marks_beyond_measured(
     marks: pd.DataFrame, images: pd.DataFrame, by_path: dict[str, FoundImage], file: str
 ) -> list[Problem]:
-    """Marks outside images whose size the table lacks, by the size of the file."""
+    """Find marks outside images whose size the table lacks, by the size of the file."""
     sizes = {"width_px", "height_px", "mm_per_px_x", "mm_per_px_y"}
     lacks = images[[not (sizes <= set(row.dropna().index)) for _, row in images.iterrows()]]
     measured = [
@@ -95,7 +97,9 @@ def marks_beyond_measured(
     problems = check_marks(marks[own].reset_index(drop=True), None, table, file=file)
     rows = marks.index[own].tolist()
     return [
-        Problem(file, rows[problem.row - 2] + 2, problem.column, problem.message, problem.remedy, problem.severity)
+        Problem(
+            file, rows[problem.row - 2] + 2, problem.column, problem.message, problem.remedy, problem.severity
+        )
         for problem in problems
         if problem.row is not None and "its image" in problem.message
     ]

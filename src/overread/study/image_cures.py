@@ -72,7 +72,10 @@ def drop_rows(folder: Path, image_ids: Sequence[str]) -> int:
         kept = folder / f"left_out_{kind}.csv"
         parts = [read_table(kept, kind)] if kept.is_file() else []
         joined = pd.concat([*parts, table[gone]], ignore_index=True)
-        write_table(joined.drop_duplicates([name for name in ("image_id", "reader_id", "mark_id") if name in joined]), kept)
+        write_table(
+            joined.drop_duplicates([name for name in ("image_id", "reader_id", "mark_id") if name in joined]),
+            kept,
+        )
         write_table(table[~gone].reset_index(drop=True), path)
         n_marks = int(gone.sum()) if kind == "marks" else n_marks
     return n_marks

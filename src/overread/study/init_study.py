@@ -148,7 +148,9 @@ def make_study(
     if images.empty:
         raise UsageError("--drop: no image would be left")
     listed = set(images["path"])
-    earlier = {} if fresh else {path: why for path, why in read_left_out(folder).items() if path not in listed}
+    earlier = (
+        {} if fresh else {path: why for path, why in read_left_out(folder).items() if path not in listed}
+    )
     on_request = {paths.get(image, image): reason for image, reason in dropped.items()}
     left_out = earlier | unreadable | on_request
     unlisted = sorted({image.path for image in found} - listed - set(left_out))
@@ -175,7 +177,7 @@ def make_study(
 
 
 def findings_of(images: pd.DataFrame, found: Sequence[FoundImage]) -> list[Finding]:
-    """Findings of the images of a table."""
+    """Find what is strange about the images of a table."""
     by_path = {image.path: image for image in found}
     columns = zip(images["image_id"], images["patient_id"], images["path"], strict=True)
     return find_findings([(image_id, patient, by_path[path]) for image_id, patient, path in columns])
@@ -249,7 +251,9 @@ def with_files(
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Find the file of every image of a table; rows without one are dropped where that was asked for."""
     by_id = dict(zip(ids_of_files([image.path for image in found]), found, strict=True))
-    names = ImageNames({image_id: image.path for image_id, image in by_id.items()}, f"the files in {place.parent}")
+    names = ImageNames(
+        {image_id: image.path for image_id, image in by_id.items()}, f"the files in {place.parent}"
+    )
     chosen: list[FoundImage | None] = []
     problems: list[str] = []
     owners: dict[str, str] = {}
@@ -273,7 +277,7 @@ def with_files(
             " or take the rows out: --drop missing)"
         )
     there = [image is not None for image in chosen]
-    gone = {image_id: "no readable image file" for image_id in images["image_id"][[not one for one in there]]}
+    gone = dict.fromkeys(images["image_id"][[not one for one in there]], "no readable image file")
     images = images[there].reset_index(drop=True)
     kept = [image for image in chosen if image is not None]
     return with_sizes(images, kept, kept_spacing(images, kept, place)), gone
@@ -328,13 +332,15 @@ def notes(folder: Path, images: pd.DataFrame, n_patients: int) -> list[str]:
             f"{alone} images have no patient: each counts as its own. If a patient has several images, fill patient_id"
             " in images.csv, or give --patient-pattern; else results come out too good."
         )
+    absent = [kind for kind in ("marks", "readings") if find_table(folder, kind) is None]
+    if absent:
+        said.append(
+            f"There is no table of {' and '.join(absent)}. Import your spreadsheet or your tool's export with: overread"
+            f" import FILE --out {folder}; or write {' and '.join(f'{kind}.csv' for kind in absent)}."
+        )
     for kind in ("marks", "readings"):
         path = find_table(folder, kind)
         if path is None:
-            said.append(
-                f"There is no {kind} table. Import your spreadsheet or your tool's export with: overread import FILE"
-                f" --out {folder}; or write {kind}.csv."
-            )
             continue
         table = read_table(path, kind)
         unknown = table.loc[~table["image_id"].isin(images["image_id"]), "image_id"]

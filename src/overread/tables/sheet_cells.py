@@ -109,13 +109,15 @@ def text_rows(path: Path) -> tuple[list[list[str]], list[str]]:
     """Rows of a text file, and notes on its separator and encoding."""
     text, notes = decode(path)
     best: list[list[str]] = []
+    widest = 1
     for separator, name in SEPARATORS.items():
         rows = split_text(text, separator)
-        if len(rows) and len(rows[0]) > max(1, len(best[0]) if best else 1) and is_even(rows):
-            best, said = rows, name
+        widths = {len(row) for row in rows if row}
+        if len(widths) == 1 and (width := widths.pop()) > widest:
+            best, said, widest = rows, name, width
     if not best:
-        widths = {name: [len(row) for row in split_text(text, mark)] for mark, name in SEPARATORS.items()}
-        raise TableError(f"{path}: {uneven_text(widths)}")
+        lengths = {name: [len(row) for row in split_text(text, mark)] for mark, name in SEPARATORS.items()}
+        raise TableError(f"{path}: {uneven_text(lengths)}")
     return best, [*notes, *([f"separated by {said}"] if said != "commas" else [])]
 
 
@@ -138,11 +140,6 @@ def split_text(text: str, separator: str) -> list[list[str]]:
         return list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except csv.Error:
         return []
-
-
-def is_even(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether all rows that are not empty are as long as the first."""
-    return all(len(row) in (0, len(rows[0])) for row in rows)
 
 
 def decode(path: Path) -> tuple[str, list[str]]:
@@ -179,7 +176,9 @@ def decode_bytes(raw: bytes, path: Path) -> tuple[str, list[str]]:
         return raw.decode("cp1252"), ["not UTF-8: taken for Windows-1252 text"]
     except UnicodeDecodeError as error:
         row = raw.count(b"\n", 0, error.start) + 1
-        raise TableError(f"{path}, row {row}: neither UTF-8 nor Windows-1252 (save it as CSV UTF-8)") from error
+        raise TableError(
+            f"{path}, row {row}: neither UTF-8 nor Windows-1252 (save it as CSV UTF-8)"
+        ) from error
 
 
 def excel_rows(path: Path, sheet: str | None) -> tuple[list[list[str]], list[str]]:
@@ -198,13 +197,19 @@ def excel_rows(path: Path, sheet: str | None) -> tuple[list[list[str]], list[str
         finally:
             book.close()
     except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, SyntaxError) as error:
-        raise TableError(f"{path}: cannot be read as .xlsx: {type(error).__name__} (save it again, or as CSV)") from error
+        raise TableError(
+            f"{path}: cannot be read as .xlsx: {type(error).__name__} (save it again, or as CSV)"
+        ) from error
     filled = [name for name, rows in tables.items() if any(any(row) for row in rows)]
     if sheet is None and len(filled) > 1:
-        raise TableError(f"{path}: several sheets hold something: {', '.join(filled)} (name one with --sheet)")
+        raise TableError(
+            f"{path}: several sheets hold something: {', '.join(filled)} (name one with --sheet)"
+        )
     name = sheet if sheet is not None else next(iter(filled), "")
     if name not in tables:
-        raise TableError(f"{path}: no sheet {name!r}; there are {', '.join(tables)}" if name else f"{path}: is empty")
+        raise TableError(
+            f"{path}: no sheet {name!r}; there are {', '.join(tables)}" if name else f"{path}: is empty"
+        )
     return tables[name], [f"sheet {name!r}"] if len(tables) > 1 else []
 
 

@@ -251,7 +251,7 @@ def outside_the_image(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> I
 
 
 def too_large_for_the_image(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> Iterator[Problem]:
-    """Marks that take up most of their image."""
+    """Find marks that take up most of their image."""
     if not {"width_px", "height_px", "mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
         return
     listed = images.drop_duplicates("image_id").set_index("image_id")
@@ -259,7 +259,9 @@ def too_large_for_the_image(marks: pd.DataFrame, images: pd.DataFrame, file: str
     shorter = np.minimum(*(marks["image_id"].map(side).to_numpy(float) for side in sides))
     axis = marks["semi_major_mm"].to_numpy(float)
     note = f"more than {LARGEST_SHARE:.0%} of its image when doubled"
-    yield from at_rows(2 * axis > LARGEST_SHARE * shorter, axis, file, "semi_major_mm", UNITS, "warning", note=note)
+    yield from at_rows(
+        2 * axis > LARGEST_SHARE * shorter, axis, file, "semi_major_mm", UNITS, "warning", note=note
+    )
 
 
 def at_rows(

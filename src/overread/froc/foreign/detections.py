@@ -128,7 +128,9 @@ class ForeignTruth:
 
 def rename_images(table: pd.DataFrame, ids: Mapping[str, str]) -> pd.DataFrame:
     """Give a table other ids of images."""
-    return table.assign(image_id=[ids.get(image, image) for image in table["image_id"]]).astype({"image_id": "str"})
+    return table.assign(image_id=[ids.get(image, image) for image in table["image_id"]]).astype(
+        {"image_id": "str"}
+    )
 
 
 def read_detections(

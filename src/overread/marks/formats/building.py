@@ -186,7 +186,9 @@ class MarkSetBuilder:
             )
         known = self.images[image_id]
         scale = (1.0, 1.0) if in_mm else (known["mm_per_px_x"], known["mm_per_px_y"])
-        if math.isnan(scale[0]) and not (self.spacings.others_go and not self.spacings.listed_name(image_id)):
+        if math.isnan(scale[0]) and self.spacings.others_go and not self.spacings.listed_name(image_id):
+            scale = (1.0, 1.0)
+        if math.isnan(scale[0]):
             raise FormatError(f"{self.source}: image {quote_cell(image_id)}: {NO_SPACING}")
         mark = {
             "image_id": image_id,

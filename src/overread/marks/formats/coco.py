@@ -48,7 +48,9 @@ def read(
     if (reader is None) == (reader_key is None):
         raise UsageError("COCO tells no reader: name the reader of the file, or the key that names him")
     if reader_key is not None and readings_key is None and not derive_readings:
-        raise UsageError(f"{path}: {WHO_READ}; here also --readings-key, the key of an image that lists its readers")
+        raise UsageError(
+            f"{path}: {WHO_READ}; here also --readings-key, the key of an image that lists its readers"
+        )
     root = read_node(path)
     builder = MarkSetBuilder(str(path), spacings or Spacings())
     names = {
@@ -63,7 +65,13 @@ def read(
         read_image(builder, image, [reader] if reader else readers_of(image, readings_key))
     for annotation in root["annotations"].items():
         read_annotation(
-            builder, annotation, files, names, reader, reader_key, derive_readings=derive_readings and readings_key is None
+            builder,
+            annotation,
+            files,
+            names,
+            reader,
+            reader_key,
+            derive_readings=derive_readings and readings_key is None,
         )
     return builder.build()
 

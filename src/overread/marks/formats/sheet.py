@@ -82,7 +82,9 @@ def build_marks(path: Path, layout: Layout, spacings: Spacings, reader: str | No
         told = {role: cells[place] for role, cells in texts.items()}
         numbers = {role: values[place] for role, values in layout.numbers.items()}
         if not told["image"]:
-            raise FormatError(f"{path}, row {row}: no image (fill the column {layout.columns['image']!r} in every row)")
+            raise FormatError(
+                f"{path}, row {row}: no image (fill the column {layout.columns['image']!r} in every row)"
+            )
         image_id = spacings.listed_name(told["image"]) or told["image"]
         width, height = numbers.get("image_width", math.nan), numbers.get("image_height", math.nan)
         if image_id not in builder.images:
@@ -109,7 +111,12 @@ def has_mark(numbers: dict[str, float], layout: Layout, place: str) -> bool:
 
 
 def add_row(
-    builder: MarkSetBuilder, layout: Layout, row: int, image_id: str, told: dict[str, str], numbers: dict[str, float]
+    builder: MarkSetBuilder,
+    layout: Layout,
+    row: int,
+    image_id: str,
+    told: dict[str, str],
+    numbers: dict[str, float],
 ) -> None:
     """Note the mark of one row."""
     centre, semi_axes = place_and_size(layout, numbers, builder, image_id)
@@ -154,8 +161,8 @@ def place_and_size(
         case ("diameter",) | ("radius",):
             if across != down:
                 raise FormatError(
-                    f"{builder.source}: image {quote_cell(image_id)} is not square, so that a {layout.shape[2]} cannot be "
-                    "a fraction of both its sides (give width and height)"
+                    f"{builder.source}: image {quote_cell(image_id)} is not square, so that a {layout.shape[2]} cannot "
+                    "be a fraction of both its sides (give width and height)"
                 )
             size = values[2] * across * (0.5 if layout.shape[2] == "diameter" else 1.0)
             return (x, y), (size, size)

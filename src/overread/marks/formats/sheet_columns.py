@@ -28,10 +28,10 @@ WORDS: dict[str, str] = {
     "coordonnee_x x_coordonnee coordenada_x coordinata_x x_coordinaat coordinaat_x",
     "y": "y y_pos ypos pos_y y_position position_y y_coord coord_y y_coordinate y_koordinate koordinate_y "
     "coordonnee_y y_coordonnee coordenada_y coordinata_y y_coordinaat coordinaat_y",
-    "x_centre": "cx xc x_c x_center center_x x_centre centre_x centroid_x x_centroid x_mitte mitte_x x_zentrum zentrum_x "
-    "x_centro centro_x x_midden midden_x mittelpunkt_x x_mittelpunkt",
-    "y_centre": "cy yc y_c y_center center_y y_centre centre_y centroid_y y_centroid y_mitte mitte_y y_zentrum zentrum_y "
-    "y_centro centro_y y_midden midden_y mittelpunkt_y y_mittelpunkt",
+    "x_centre": "cx xc x_c x_center center_x x_centre centre_x centroid_x x_centroid x_mitte mitte_x x_zentrum "
+    "zentrum_x x_centro centro_x x_midden midden_x mittelpunkt_x x_mittelpunkt",
+    "y_centre": "cy yc y_c y_center center_y y_centre centre_y centroid_y y_centroid y_mitte mitte_y y_zentrum "
+    "zentrum_y y_centro centro_y y_midden midden_y mittelpunkt_y y_mittelpunkt",
     "x_min": "x_min xmin min_x x1 x0 left x_left xtl links gauche izquierda sinistra esquerda",
     "y_min": "y_min ymin min_y y1 y0 top y_top ytl oben haut arriba sopra cima boven",
     "x_max": "x_max xmax max_x x2 right x_right xbr rechts droite derecha destra direita",
@@ -48,8 +48,8 @@ WORDS: dict[str, str] = {
     "etiqueta clase categoria hallazgo etichetta reperto rotulo achado bevinding klasse_name",
     "comment": "comment comments remark remarks note notes kommentar bemerkung bemerkungen anmerkung notiz commentaire "
     "remarque comentario comentarios observaciones commento nota note_libere observacoes opmerking opmerkingen notitie",
-    "confidence": "confidence certainty konfidenz sicherheit confiance certitude confianza certeza confidenza confianca "
-    "zekerheid",
+    "confidence": "confidence certainty konfidenz sicherheit confiance certitude confianza certeza confidenza "
+    "confianca zekerheid",
     "mark": "mark_id annotation_id",
     "image_width": "image_width img_width width_px_image bildbreite largeur_image ancho_imagen larghezza_immagine "
     "largura_imagem beeldbreedte",
@@ -147,6 +147,8 @@ def parse_columns(text: str, header: Sequence[str], place: str) -> dict[str, str
             raise UsageError(f"--columns {part!r}: write ROLE=COLUMN; roles are {', '.join(ROLES)}")
         found = next((column for column in header if column.casefold() == name.casefold()), None)
         if found is None:
-            raise UsageError(f"--columns {role}={name}: {place} has no such column; it has {', '.join(header)}")
+            raise UsageError(
+                f"--columns {role}={name}: {place} has no such column; it has {', '.join(header)}"
+            )
         given[role] = found
     return given

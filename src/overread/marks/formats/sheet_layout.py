@@ -11,6 +11,7 @@ import math
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from overread.errors import FormatError, UsageError
 from overread.marks.formats.building import Spacings
@@ -248,7 +249,9 @@ def read_numbers(layout: Layout, path: Path) -> dict[str, list[float]]:
             try:
                 values.append(parse_number(plain_number(cell, layout.options.decimal)))
             except ValueError:
-                raise FormatError(f"{path}, row {row}, column {name}: {quote_cell(cell)} is not a number") from None
+                raise FormatError(
+                    f"{path}, row {row}, column {name}: {quote_cell(cell)} is not a number"
+                ) from None
         numbers[role] = values
     return numbers
 
@@ -265,7 +268,9 @@ def settle_unit(layout: Layout, stated: dict[str, str], spacings: Spacings, path
     names = {role: stated[role] for role in layout.shape if role in stated}
     if len(set(names.values())) > 1 or (names and len(names) < len(layout.shape)):
         listed = ", ".join(f"{layout.columns[role]!r}" for role in layout.shape)
-        raise FormatError(f"{path}: the columns {listed} do not all state one unit (say --unit, if it is one)")
+        raise FormatError(
+            f"{path}: the columns {listed} do not all state one unit (say --unit, if it is one)"
+        )
     if names:
         return answer(layout, unit=next(iter(names.values())))
     values = [value for role in layout.shape for value in layout.numbers[role] if not math.isnan(value)]
@@ -319,8 +324,6 @@ def ask(layout: Layout, option: str, text: str) -> Layout:
     return replace(layout, questions=(*layout.questions, Question(option, text, CHOICES[option])))
 
 
-def answer(layout: Layout, **found: str) -> Layout:
+def answer(layout: Layout, **found: Any) -> Layout:
     """Note what was found out."""
     return replace(layout, options=replace(layout.options, **found))
-
-
