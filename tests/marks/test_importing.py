@@ -84,7 +84,7 @@ def test_wrong_names_and_options(tmp_path):
             read_marks(path, mm_per_px=value)
     found = read_marks(path)
     with pytest.raises(
-        UsageError, match="cannot be written; those that can are plain, label-studio, dicom-sr"
+        UsageError, match="cannot be written; those that can are plain, label-studio, via, dicom-sr"
     ):
         write_marks(found, tmp_path / "x", "cvat")
     with pytest.raises(UsageError, match="has no option speed"):

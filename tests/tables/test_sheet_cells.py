@@ -73,7 +73,7 @@ def test_a_workbook_gives_numbers_as_text_without_a_false_point(tmp_path):
 
 def test_of_several_sheets_one_is_named(tmp_path):
     path = book(tmp_path / "t.xlsx", A=[["image"], ["a"]], B=[["image"], ["b"]])
-    with pytest.raises(TableError, match="A, B .*--sheet"):
+    with pytest.raises(TableError, match=r"A, B .*--sheet"):
         read_sheet(path)
     assert read_sheet(path, "B").rows == (("b",),)
     with pytest.raises(TableError, match="no sheet 'C'; there are A, B"):

@@ -248,7 +248,7 @@ def read_marks(
         )
     check_options(name, accepted, options)
     found: MarkSet = read(file, **options)
-    if study is not None and name != "plain":
+    if study is not None:
         found = study.adopt(found, drop_unknown=drop_unknown)
     if labels is not None:
         found = MarkSet(keep_labels(found.marks, labels), found.readings, found.images)
@@ -325,6 +325,8 @@ def detect_format(path: Path) -> str:
     FormatError
         If the content does not tell.
     """
+    if not path.exists():
+        raise FormatError(f"{path}: no such file")
     if path.is_dir():
         first = next(path.glob("*.xml"), None)
         return "plain" if find_table(path, "marks") or first is None else detect_format(first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -77,22 +78,21 @@ def marks_beyond_measured(
     marks: pd.DataFrame, images: pd.DataFrame, by_path: dict[str, FoundImage], file: str
 ) -> list[Problem]:
     """Find marks outside images whose size the table lacks, by the size of the file."""
-    sizes = {"width_px", "height_px", "mm_per_px_x", "mm_per_px_y"}
-    lacks = images[[not (sizes <= set(row.dropna().index)) for _, row in images.iterrows()]]
-    measured = [
-        {
-            "image_id": image_id,
-            "width_px": float(found.shape[1]),
-            "height_px": float(found.shape[0]),
-            "mm_per_px_x": found.mm_per_px[0],
-            "mm_per_px_y": found.mm_per_px[1],
-        }
-        for image_id, path in zip(lacks["image_id"], lacks["path"], strict=True)
-        if (found := by_path.get(path)) is not None and found.mm_per_px is not None
-    ]
+    measured = []
+    for row in images.to_dict("records"):
+        found = by_path.get(row["path"])
+        own = [
+            float(row.get(name, math.nan)) for name in ("width_px", "height_px", "mm_per_px_x", "mm_per_px_y")
+        ]
+        if found is None or not any(math.isnan(value) for value in own):
+            continue
+        told = [float(found.shape[1]), float(found.shape[0]), *(found.mm_per_px or (math.nan, math.nan))]
+        sizes = [theirs if math.isnan(mine) else mine for mine, theirs in zip(own, told, strict=True)]
+        measured.append((row["image_id"], *sizes))
     if not measured:
         return []
-    table = pd.DataFrame(measured)
+    names = ["image_id", "width_px", "height_px", "mm_per_px_x", "mm_per_px_y"]
+    table = pd.DataFrame(measured, columns=names)
     own = marks["image_id"].isin(table["image_id"])
     problems = check_marks(marks[own].reset_index(drop=True), None, table, file=file)
     rows = marks.index[own].tolist()

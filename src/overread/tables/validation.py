@@ -187,6 +187,8 @@ def check_marks(
         return problems
     problems += duplicated_rows(marks, schema_of("marks"), file)
     problems += bad_shapes(marks, file)
+    if images is None or not {"width_px", "height_px"} <= set(images.columns):
+        problems += beyond_any_image(marks, file)
     if readings is not None and {"image_id", "reader_id"} <= set(readings.columns):
         problems += marks_without_reading(marks, readings, file)
     if images is not None and "image_id" in images:
@@ -211,6 +213,10 @@ def bad_shapes(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
         yield from at_rows(tiny, values, file, name, "is the unit mm?", "warning", note="under 0.001 mm")
         huge = good & (values > LARGEST_AXIS_MM)
         yield from at_rows(huge, values, file, name, UNITS, "warning", note="more than any radiograph holds")
+
+
+def beyond_any_image(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Find centres that no radiograph holds, where the size of the image is not known."""
     for name in ("x_mm", "y_mm"):
         values = marks[name].to_numpy(float)
         far = np.isfinite(values) & (np.abs(values) > FURTHEST_MM)

@@ -52,7 +52,7 @@ def test_readings_are_never_guessed(tmp_path):
     for options in ({}, {"reader": "R", "reader_key": "rad_id"}):
         with pytest.raises(UsageError, match="COCO tells no reader"):
             read(tmp_path, FILE, **options)
-    with pytest.raises(UsageError, match="who read which image.*--all-read-all.*--readings-key"):
+    with pytest.raises(UsageError, match=r"who read which image.*--all-read-all.*--readings-key"):
         read(tmp_path, FILE, reader_key="rad_id")
 
 

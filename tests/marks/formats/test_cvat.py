@@ -33,7 +33,9 @@ def read(tmp_path, text: str, **options) -> MarkSet:
 
 
 def test_ellipses_and_readings(tmp_path):
-    with pytest.warns(DataWarning, match=r"left out: 1 box \(count with --boxes\), 1 polygon \(become ellipses"):
+    with pytest.warns(
+        DataWarning, match=r"left out: 1 box \(count with --boxes\), 1 polygon \(become ellipses"
+    ):
         found = read(tmp_path, EXPORT)
     columns = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
     assert found.marks[columns].to_numpy().tolist() == [[50.125, 25.25, 10.0, 5.0, 120.0]]

@@ -12,8 +12,8 @@ SHAPE = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg", "confide
 CIRCLE = "<circleregion><centroid><coords2d>10,20</coords2d></centroid><radius>5</radius></circleregion>"
 ELLIPSE = """<ellipseregion><centroid><coords2d>30,40</coords2d></centroid><radius direction="x">8</radius>
 <radius direction="y">4</radius><angle>30</angle></ellipseregion>"""
-POLYGON = """<polygonregion><centroid><coords2d>4,2</coords2d></centroid><coords2d>0,0</coords2d><coords2d>8,0</coords2d>
-<coords2d>8,4</coords2d><coords2d>0,4</coords2d></polygonregion>"""
+POLYGON = """<polygonregion><centroid><coords2d>4,2</coords2d></centroid><coords2d>0,0</coords2d>
+<coords2d>8,0</coords2d><coords2d>8,4</coords2d><coords2d>0,4</coords2d></polygonregion>"""
 
 
 def write(folder, name, *markings):

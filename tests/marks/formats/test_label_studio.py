@@ -92,7 +92,7 @@ def test_json_min(tmp_path):
         {"image": "a.png", "id": 1, "label": [shape], "annotator": 3, "annotation_id": 7, "choice": ["x"]},
         {"image": "a.png", "id": 1, "annotator": 4, "annotation_id": 8},
     ]
-    with pytest.raises(FormatError, match="rotated in the editor.*--not-rotated"):
+    with pytest.raises(FormatError, match=r"rotated in the editor.*--not-rotated"):
         read(tmp_path, records)
     assert len(read(tmp_path, records[1:]).readings) == 1
     found = read(tmp_path, records, not_rotated=True)

@@ -9,7 +9,11 @@ from overread.marks import detect_format, read_marks
 
 FILE = """<annotation><folder>x</folder><filename>{}.jpg</filename><size><width>100</width><height>50</height></size>
 {}</annotation>"""
-BOX = "<object><name>nodule</name><bndbox><xmin>10</xmin><ymin>20</ymin><xmax>18</xmax><ymax>24</ymax></bndbox></object>"
+BOX = (
+    "<object><name>nodule</name><bndbox>"
+    "<xmin>10</xmin>"
+    "<ymin>20</ymin><xmax>18</xmax><ymax>24</ymax></bndbox></object>"
+)
 
 
 def test_a_folder_is_one_readers(tmp_path):
