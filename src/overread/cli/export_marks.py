@@ -73,6 +73,9 @@ def export_marks(
     bundle = format == "label-studio" and out.suffix.lower() != ".json"
     if bundle and out.is_dir() and any(out.iterdir()) and not overwrite:
         raise UsageError(f"{out} is there already; choose another name, or --overwrite")
+    strange = [name for name in options if name != "members"] if bundle else []
+    if strange:
+        raise UsageError(f"format {format} has no option {strange[0]}; it has: members")
     with print_warnings():
         if bundle:
             written = write_label_studio_folder(read_folder(study), study, out, options.get("members"))

@@ -93,9 +93,9 @@ def marks_beyond_measured(
         return []
     names = ["image_id", "width_px", "height_px", "mm_per_px_x", "mm_per_px_y"]
     table = pd.DataFrame(measured, columns=names)
-    own = marks["image_id"].isin(table["image_id"])
-    problems = check_marks(marks[own].reset_index(drop=True), None, table, file=file)
-    rows = marks.index[own].tolist()
+    here = marks["image_id"].isin(table["image_id"])
+    problems = check_marks(marks[here].reset_index(drop=True), None, table, file=file)
+    rows = marks.index[here].tolist()
     return [
         Problem(
             file, rows[problem.row - 2] + 2, problem.column, problem.message, problem.remedy, problem.severity
