@@ -1,6 +1,6 @@
 """From a hospital's files to a report: data as a new user has them, and the commands that take them in.
 
-`make_files` writes 61 DICOM files of 16 kinds of header (57 usable, 3 broken, one lateral, one duplicate under another
+`make_files` writes 62 DICOM files of 16 kinds of header (57 usable, 3 broken, one lateral, one duplicate under another
 patient), a DICOMDIR, and a spreadsheet of three readers as CSV with semicolons and as XLSX. `walk` goes from there to
 the report and counts the commands. Run: python -m benchmarks.own_data FOLDER
 """
