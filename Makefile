@@ -6,8 +6,9 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
 TOOLS := $(VENV)/.tools
 PEERS := .venv-peers
+LABEL_STUDIO := .venv-label-studio
 
-.PHONY: help setup tools system archive demo lint test test-all peers bench docs clean
+.PHONY: help setup tools system archive demo lint test test-all peers label-studio bench docs clean
 
 help:
 	@echo "make demo      set up .venv with what a user needs and run the whole chain on the embedded cohort; ends with a page to look at"
@@ -68,7 +69,7 @@ test: lint system
 	$(BIN)/python -m pytest -m "not slow" -n 2
 
 # The golden values are written anew by the peers; git diff tests/golden shows whether anything moved.
-test-all: lint system archive peers
+test-all: lint system archive peers label-studio
 	$(BIN)/python docs/build.py --check
 	$(PEERS)/bin/python -m benchmarks.golden_models
 	$(PEERS)/bin/python -m benchmarks.golden_froc
@@ -91,9 +92,17 @@ $(PEERS)/.installed: requirements/peers.txt requirements/pyradiomics.txt
 	  --no-build-isolation -r requirements/pyradiomics.txt
 	touch $@
 
+# A server of its own environment, for the round trip of tests/cli/test_label_studio_server.py.
+label-studio: $(LABEL_STUDIO)/.installed
+
+$(LABEL_STUDIO)/.installed: requirements/label-studio.txt
+	$(PYTHON) -m venv $(LABEL_STUDIO)
+	$(LABEL_STUDIO)/bin/python -m pip --quiet --disable-pip-version-check install -r $<
+	touch $@
+
 # make bench BENCH=--quick takes smaller problems; BENCH=l1_path runs one module.
 bench: tools peers
 	$(BIN)/python -m benchmarks.run $(BENCH)
 
 clean:
-	rm -rf $(VENV) $(PEERS) demo-output docs/_build
+	rm -rf $(VENV) $(PEERS) $(LABEL_STUDIO) demo-output docs/_build

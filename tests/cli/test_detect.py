@@ -183,7 +183,7 @@ def test_detections_are_a_table_that_froc_and_show_read(run, trained, model, tmp
     options = ["--mm-per-px", "0.7", "-o", str(out), "--all-candidates"]
     assert run(["detect", model, path, *options]) == 0
     table = read_table(out / "detections.csv", "candidates")
-    assert table["image_id"].unique().tolist() == [trained.png[0].name]
+    assert table["image_id"].unique().tolist() == [trained.png[0].stem]
     assert table["image"].unique().tolist() == [path]
     table[["image_id", "x_mm", "y_mm", "radius_mm"]][:1].to_csv(tmp_path / "truth.csv", index=False)
     files = [str(out / "detections.csv"), str(tmp_path / "truth.csv")]

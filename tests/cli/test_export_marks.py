@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import cv2
+import numpy as np
 import pandas as pd
 import pytest
 
 from dicom_marks import complaints, make_image, make_mark_set
-from overread.marks import read_folder
+from overread.images import write_dicom
+from overread.marks import read_folder, read_marks
 from overread.marks.mark_set import write_folder
 
 TABLES = {
@@ -79,3 +82,31 @@ def test_plain_parquet(run, study, tmp_path, capsys):
 def test_mistakes_get_one_line_and_a_code(run, study, tmp_path, capsys, arguments, code, words):
     assert run(["export", str(study), "--out", str(tmp_path / "x"), *arguments]) == code
     assert words in capsys.readouterr().err
+
+
+def test_a_folder_for_label_studio_has_pictures_interface_and_addresses(run, tmp_path, capsys):
+    folder = tmp_path / "study"
+    folder.mkdir()
+    pixels = np.random.default_rng(0).integers(0, 4000, (90, 120)).astype(np.uint16)
+    write_dicom(folder / "a b.dcm", pixels, 0.5, patient_id="P", image_id="1")
+    (folder / "images.csv").write_text(
+        "image_id,path,mm_per_px_x,mm_per_px_y,width_px,height_px\na b,a b.dcm,0.5,0.5,120,90\n"
+    )
+    (folder / "readings.csv").write_text("image_id,reader_id\na b,R1\na b,R2\n")
+    shape = "x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg"
+    (folder / "marks.csv").write_text(
+        f"image_id,reader_id,mark_id,{shape},label\na b,R1,m,30,20,5,3,40,Mass <1>\n"
+    )
+    out = tmp_path / "for tool"
+    command = ["export", str(folder), "--out", str(out), "--members", "R1=ann@example.org"]
+    assert run(command) == 0
+    assert "LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT=" in capsys.readouterr().out
+    assert cv2.imread(str(out / "images" / "a b.png"), cv2.IMREAD_UNCHANGED).shape == (90, 120)
+    assert '<Label value="Mass &lt;1&gt;"/>' in (out / "config.xml").read_text()
+    (task,) = json.loads((out / "tasks.json").read_text())
+    assert task["data"]["image"] == "/data/local-files/?d=for%20tool/images/a%20b.png"
+    members = [annotation["completed_by"]["email"] for annotation in task["annotations"]]
+    assert members == ["ann@example.org", "R2"]
+    assert run(command) == 2
+    back = read_marks(out / "tasks.json", images=folder / "images.csv")
+    assert back.marks[["x_mm", "y_mm"]].to_numpy()[0] == pytest.approx([30, 20], abs=1e-9)

@@ -116,7 +116,7 @@ def test_all_images_bad_gives_an_empty_table(run, study):
 
 def test_folder_without_a_table_of_images(run, study):
     table = pd.read_csv(study / "candidates.csv", dtype=str)
-    table["image_id"] = table["image_id"].map({"01": "a.png", "02": "b.png"})
+    table["image_id"] = table["image_id"].map({"01": "a", "02": "b"})
     table.to_csv(study / "named.csv", index=False)
     arguments = command(study, *FEW, "--mm-per-px", "0.9,0.8", candidates="named.csv")
     arguments[2] = str(study / "images")

@@ -340,11 +340,12 @@ def test_help_has_an_example(capsys):
     assert "Example: overread froc" in capsys.readouterr().out
 
 
-def test_ids_written_differently_are_noticed(run, tmp_path, capsys):
-    (tmp_path / "d.csv").write_text("image_id,x_mm,y_mm,score\na.png,10,10,0.9\n", encoding="utf-8")
+@pytest.mark.parametrize(("name", "joined"), [("a.png", True), ("scans/a.dcm", True), ("b.png", False)])
+def test_ids_written_differently_are_joined_or_noticed(run, tmp_path, capsys, name, joined):
+    (tmp_path / "d.csv").write_text(f"image_id,x_mm,y_mm,score\n{name},10,10,0.9\n", encoding="utf-8")
     (tmp_path / "t.csv").write_text("image_id,x_mm,y_mm,radius_mm\na,10,10,5\n", encoding="utf-8")
     code = run(
         ["froc", str(tmp_path / "d.csv"), str(tmp_path / "t.csv"), "--n-images", "3", "--n-shifts", "0"]
     )
     assert code == 0
-    assert "'a.png' there and 'a' in the truth" in capsys.readouterr().err
+    assert ("'b.png' there and 'a' in the truth" in capsys.readouterr().err) != joined

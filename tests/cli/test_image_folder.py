@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from overread.cli.image_folder import ImageFile, list_images, parse_spacing
+from overread.cli.image_folder import ImageFile, find_image, list_images, parse_spacing
 from overread.errors import TableError, UsageError
 
 
@@ -19,13 +21,13 @@ def test_other_spacings_are_refused(text):
         parse_spacing(text)
 
 
-def test_files_of_a_folder_have_their_paths_as_ids(tmp_path):
+def test_files_of_a_folder_have_the_ids_that_init_gives(tmp_path):
     (tmp_path / "deep").mkdir()
     for name in ("b.png", "deep/a.tif"):
         (tmp_path / name).write_bytes(b"")
     assert list_images(tmp_path, mm_per_px=0.5) == [
-        ImageFile("b.png", tmp_path / "b.png", (0.5, 0.5)),
-        ImageFile("deep/a.tif", tmp_path / "deep/a.tif", (0.5, 0.5)),
+        ImageFile("b", tmp_path / "b.png", (0.5, 0.5)),
+        ImageFile("a", tmp_path / "deep/a.tif", (0.5, 0.5)),
     ]
 
 
@@ -49,3 +51,15 @@ def test_what_cannot_be_listed_is_said(tmp_path):
     (tmp_path / "images.csv").write_text("image_id,path\n1,\n")
     with pytest.raises(TableError, match="has no path"):
         list_images(tmp_path)
+
+
+def test_an_image_of_a_runs_study_is_found_by_any_of_its_names(tmp_path):
+    (tmp_path / "images.csv").write_text("image_id,path,mm_per_px_x,mm_per_px_y\n007,x/a.png,0.1,0.2\n")
+    run = tmp_path / "runs" / "main"
+    run.mkdir(parents=True)
+    wanted = ImageFile("007", tmp_path / "x/a.png", (0.1, 0.2))
+    for name in ("007", "a.png", "a"):
+        assert find_image(Path(name), run) == wanted
+    assert find_image(Path("b.png"), run, mm_per_px=(1.0, 1.0)) == ImageFile("b", Path("b.png"), (1.0, 1.0))
+    (tmp_path / "c.png").touch()
+    assert find_image(tmp_path / "c.png", run).path == tmp_path / "c.png"

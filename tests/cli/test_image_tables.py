@@ -39,12 +39,12 @@ def test_rows_come_in_order_and_bad_images_are_named_and_skipped(folder, capsys)
     given = options(folder, json=True)
     assert write_image_table(given, given.list_images(), width_of, COLUMNS, title="Widths") == 3
     table = pd.read_csv(given.output)
-    assert table["image_id"].tolist() == ["a.png", "c.png"]
+    assert table["image_id"].tolist() == ["a", "c"]
     assert table["width_mm"].tolist() == pytest.approx([21.0, 21.0])
     told = capsys.readouterr()
-    assert "overread: skipped b.png: " in told.err
+    assert "overread: skipped b: " in told.err
     summary = json.loads(told.out)
-    assert (summary["images"], summary["candidates"], list(summary["skipped"])) == (2, 2, ["b.png"])
+    assert (summary["images"], summary["candidates"], list(summary["skipped"])) == (2, 2, ["b"])
     assert summary["output"] == str(given.output)
 
 

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
-from overread.images.files import image_files, without_ending
+from overread.images.files import image_files
 
 
 def test_images_are_found_by_ending_or_content_in_all_folders(tmp_path):
@@ -27,10 +25,3 @@ def test_images_are_found_by_ending_or_content_in_all_folders(tmp_path):
     (tmp_path / "folder.png").mkdir()
     found = [path.relative_to(tmp_path).as_posix() for path in image_files(tmp_path)]
     assert sorted(found) == ["b.PNG", "deep/1.2.840.3", "deep/IM0001", "deep/er/a.dcm", "deep/runs/c.tif"]
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"), [("a/b.PNG", "b"), ("1.2.840.3", "1.2.840.3"), ("x.y.dicom", "x.y"), ("z", "z")]
-)
-def test_only_endings_of_images_are_taken_off(path, expected):
-    assert without_ending(path) == expected

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import overread.marks
-from overread.errors import FormatError, UsageError
+from overread.errors import FormatError, TableError, UsageError
 from overread.marks import FORMATS, detect_format, read_marks, write_marks
 
 MARKS = "image_id,reader_id,mark_id,x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg,label\n"
@@ -42,7 +42,7 @@ def test_the_content_tells_the_format(tmp_path, name, content, expected):
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("a.csv", b"x,y\n1,2\n"),
+        ("a.parquet", b"PAR1"),
         ("a.xml", b"<svg/>"),
         ("a.xml", b'<!DOCTYPE a [<!ENTITY x "y">]><annotations/>'),
         ("a.json", b"{}"),
@@ -84,7 +84,7 @@ def test_wrong_names_and_options(tmp_path):
             read_marks(path, mm_per_px=value)
     found = read_marks(path)
     with pytest.raises(
-        UsageError, match="cannot be written; those that can are plain, label-studio, dicom-sr"
+        UsageError, match="cannot be written; those that can are plain, label-studio, via, dicom-sr"
     ):
         write_marks(found, tmp_path / "x", "cvat")
     with pytest.raises(UsageError, match="has no option speed"):
@@ -110,7 +110,7 @@ def test_one_row_of_an_images_table_tells_of_one_image(tmp_path):
     path, images = tmp_path / "train.csv", tmp_path / "images.csv"
     path.write_text(VINDR + "a/1.png,Mass,8,R2,0,0,10,10\nb/1.png,Mass,8,R2,0,0,10,10\n")
     images.write_text("image_id,patient_id,mm_per_px_x,mm_per_px_y\n1.png,P1,0.1,0.2\n")
-    with pytest.raises(FormatError, match=r"'a/1\.png' and 'b/1\.png' both go by the id '1\.png'"):
+    with pytest.raises(TableError, match=r"'a/1\.png' and 'b/1\.png' both go by the id '1\.png'"):
         read_marks(path, images=images)
     images.write_text("image_id,patient_id,mm_per_px_x,mm_per_px_y\n1.png,P1,0.1,0.2\nb/1.png,P2,0.3,0.3\n")
     found = read_marks(path, images=images)

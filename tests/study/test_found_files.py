@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from overread.errors import TableError
+from overread.marks.left_out import FOUND_FILE, write_found_files
 from overread.report.description import FoundFiles
-from overread.study.found_files import FOUND_FILE, read_found_files, write_found_files
+from overread.study.found_files import read_found_files
 
 
 def test_everything_found_is_listed_or_left_out(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from overread.cli import main
 from overread.errors import InvalidInputError, TableError, UsageError
 from overread.images import write_dicom
+from overread.marks.left_out import read_left_out
 from overread.study import read_settings, run_study
 from overread.study.init_study import make_study as make_study_of
 from overread.study.settings import Settings
@@ -254,9 +255,9 @@ def test_files_named_by_uid(tmp_path: Path) -> None:
     assert read_table(tmp_path / "images.csv", "images")["image_id"].tolist() == names
 
 
-def test_init_import_and_init_again_as_its_note_says(pngs: Path) -> None:
+def test_init_import_and_drop_what_nobody_read(pngs: Path) -> None:
     made = make_study_of(pngs, mm_per_px=0.7)
-    assert any("--overwrite" in note for note in made.notes)
+    assert any("overread import FILE" in note for note in made.notes)
     source = pngs.parent / "source"
     source.mkdir()
     ellipse = {"x_mm": 20.0, "y_mm": 20.0, "semi_major_mm": 5.0, "semi_minor_mm": 4.0, "angle_deg": 0.0}
@@ -266,6 +267,10 @@ def test_init_import_and_init_again_as_its_note_says(pngs: Path) -> None:
     write_table(
         pd.DataFrame({**image, "reader_id": ["r"], "mark_id": ["m"], **ellipse}), source / "marks.csv"
     )
-    assert main(["import", str(source), "--out", str(pngs), "--overwrite"]) == 0
-    assert main(["init", str(pngs), "--mm-per-px", "0.7"]) == 0
+    assert main(["import", str(source), "--out", str(pngs)]) == 0
+    assert len(read_table(pngs / "images.csv", "images")) == 6
+    assert main(["init", str(pngs), "--mm-per-px", "0.7", "--drop", "unread"]) == 0
     assert read_table(pngs / "images.csv", "images")["path"].tolist() == ["00000000_000.png"]
+    assert set(read_left_out(pngs).values()) >= {"nobody read it"}
+    assert "deep/er/00000002_004.png" in read_left_out(pngs)
+    assert make_study_of(pngs, mm_per_px=0.7).unlisted == []

@@ -37,14 +37,14 @@ app.command(
 app.command(
     "overread.cli.import_marks:import_marks",
     name="import",
-    help="Turn other tools' marks into tables of marks, readings and images.",
-    help_epilogue="Example: overread import --reader R1=a.xml --reader R2=b.xml --mm-per-px 0.14 --out study",
+    help="Turn a spreadsheet or another tool's marks into tables of marks, readings and images.",
+    help_epilogue="Example: overread import marks.xlsx --xy corner --unit px --all-read-all --out my_study",
 )
 app.command(
     "overread.cli.export_marks:export_marks",
     name="export",
     help="Write marks and readings in another tool's format.",
-    help_epilogue="Example: overread export study --format label-studio --out tasks.json",
+    help_epilogue="Example: overread export study --out for_label_studio --members R1=ann@x.org,R2=bob@x.org",
 )
 app.command(
     "overread.cli.check:check",
@@ -54,7 +54,7 @@ app.command(
 app.command(
     "overread.cli.init:init",
     help="Make a study out of a folder of images: images.csv and a commented study.toml.",
-    help_epilogue="Example: overread init my_study --mm-per-px 0.143",
+    help_epilogue="Example: overread init my_study --drop duplicate,lateral",
 )
 app.command(
     "overread.cli.run:run",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 from collections import Counter
+from contextlib import nullcontext
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,17 +45,22 @@ def check(
     derive_readings
         Without a readings table, take each reader to have read just what he marked.
     skip_files
-        Do not look for the image files nor compare their bytes.
+        Do not open the image files. Without it, identical pixels, views, one patient under two ids and text in
+        pictures are looked for as overread init does, and sizes that the table lacks are read.
     json
         Print all problems for machines.
     """
     from overread.marks.image_files import check_image_files
     from overread.marks.mark_set import find_path, scan_folder
+    from overread.progress import ProgressBar
+    from overread.study.image_checks import check_pictures
 
     scan = scan_folder(study, derive_readings=derive_readings)
     problems = list(scan.problems)
     if scan.images is not None and not skip_files:
         problems += check_image_files(scan.images, study, file=str(find_path(study, "images")))
+        with nullcontext() if json else ProgressBar():
+            problems += check_pictures(scan, study)
     problems.sort(key=lambda problem: (problem.file, problem.row or 0))
     counts: Counter[str] = Counter(problem.severity for problem in problems)
     tables = {"marks": scan.marks, "readings": scan.readings, "images": scan.images}

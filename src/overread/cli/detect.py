@@ -169,9 +169,11 @@ def make_folder(out: Path) -> None:
 
 def gather_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None, out: Path) -> list[ImageFile]:
     """List files as given and the images of folders, each once; results of an earlier run in a folder are none."""
+    from overread.marks.file_names import without_ending
+
     files: dict[Path, ImageFile] = {}
     for path in given:
-        inside = [ImageFile(path.name, path, mm_per_px)]
+        inside = [ImageFile(without_ending(path.name), path, mm_per_px)]
         if path.is_dir():
             inside = list_images(path, mm_per_px=mm_per_px)
             if path.resolve() in out.resolve().parents:

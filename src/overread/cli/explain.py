@@ -34,7 +34,7 @@ def explain(
     detector
         Detector file of a run (detector.json), or the run's folder.
     image
-        The image.
+        The image file, or the id of an image of the run's study.
     candidate
         Id of the candidate in `overread detect`'s table; default: the one with the highest score.
     mm_per_px
@@ -47,13 +47,14 @@ def explain(
     from json import dumps
 
     from overread.cli.conventions import open_detector
-    from overread.cli.image_folder import parse_spacing
+    from overread.cli.image_folder import find_image, parse_spacing
     from overread.images import read_image
 
     if top < 1:
         raise UsageError(f"--top {top}: show at least one feature")
     model = open_detector(detector)
-    radiograph = read_image(image, mm_per_px=parse_spacing(mm_per_px), grid_mm=model.grid_mm)
+    file = find_image(image, detector, mm_per_px=parse_spacing(mm_per_px))
+    radiograph = read_image(file.path, mm_per_px=file.mm_per_px, grid_mm=model.grid_mm)
     try:
         explained = model.explain(radiograph, candidate)
     except InvalidInputError as error:

@@ -22,6 +22,8 @@ def export_marks(
     out: Annotated[Path, Parameter(name=["--out", "-o"])],
     format: Annotated[str, Parameter(help=FORMAT_HELP)] = "label-studio",
     geometry: str | None = None,
+    members: str | None = None,
+    reader: str | None = None,
     parquet: Annotated[bool, Parameter(negative="")] = False,
     overwrite: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
@@ -33,11 +35,16 @@ def export_marks(
     study
         Folder with marks, readings and images tables.
     out
-        A file for label-studio; a folder for plain, dicom-sr and gsps.
+        For label-studio a .json file of tasks, or a folder that gets tasks, pictures and the labelling interface;
+        a file for via; a folder for plain, dicom-sr and gsps.
     format
         A name in `overread.marks.FORMATS` of one that can be written.
     geometry
         dicom-sr: ellipse (lossless, default) or polyline (closed, 64 points).
+    members
+        label-studio: READER=EMAIL,...: the member of Label Studio that each reader is.
+    reader
+        via: whose marks.
     parquet
         plain: write Parquet instead of CSV.
     overwrite
@@ -45,7 +52,8 @@ def export_marks(
     json
         Print the files' names for machines.
     """
-    from overread.cli.conventions import print_warnings
+    from overread.cli.conventions import print_plain, print_warnings
+    from overread.cli.label_studio_folder import parse_members, print_steps, write_label_studio_folder
 
     if out.is_file() and not overwrite:
         raise UsageError(f"{out} is there already; choose another name, or --overwrite")
@@ -56,14 +64,29 @@ def export_marks(
         options["images_folder"] = study
     if geometry is not None:
         options["geometry"] = geometry
+    if reader is not None:
+        options["reader"] = reader
+    if members is not None:
+        options["members"] = parse_members(members)
     if parquet:
         options["ending"] = "parquet"
+    bundle = format == "label-studio" and out.suffix.lower() != ".json"
+    if bundle and out.is_dir() and any(out.iterdir()) and not overwrite:
+        raise UsageError(f"{out} is there already; choose another name, or --overwrite")
+    strange = [name for name in options if name != "members"] if bundle else []
+    if strange:
+        raise UsageError(f"format {format} has no option {strange[0]}; it has: members")
     with print_warnings():
-        written = write_marks(read_folder(study), out, format, **options)
+        if bundle:
+            written = write_label_studio_folder(read_folder(study), study, out, options.get("members"))
+        else:
+            written = write_marks(read_folder(study), out, format, **options)
     if json:
         print(json_text.dumps({"files": [str(path) for path in written]}))
         return
-    from rich.console import Console
-
-    for path in written:
-        Console().print(f"wrote {path}", soft_wrap=True, highlight=False, markup=False)
+    shown = [path for path in written if not bundle or path.suffix != ".png"]
+    for path in shown:
+        print_plain(f"wrote {path}")
+    if bundle:
+        print_plain(f"wrote {len(written) - len(shown)} pictures")
+        print_steps(out)

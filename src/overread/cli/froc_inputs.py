@@ -194,6 +194,7 @@ def load_evaluation(
     found = [_read_scores(path, reading, spacing) for path in scores]
     if reading.mm_per_px is not None and not (found_truth.in_px or any(part.in_px for part in found)):
         raise UsageError("--mm-per-px has no effect: every position is in mm; leave it out")
+    found_truth, found = _with_one_id(table, found_truth, found)
     models = tuple(
         model for path, part in zip(scores, found, strict=True) for model in _models_of(part, path, scores)
     )
@@ -208,6 +209,21 @@ def load_evaluation(
         images_from=images_from,
         counting=counting,
     )
+
+
+def _with_one_id(
+    table: pd.DataFrame | None, truth: ForeignTruth, found: list[Detections]
+) -> tuple[ForeignTruth, list[Detections]]:
+    """Give every image the id that the images table has for it, or without one the truth."""
+    from overread.marks.file_names import ImageNames
+
+    if table is None:
+        names = ImageNames(dict.fromkeys([*truth.truth["image_id"], *(truth.images or ())], ""), "the truth")
+    else:
+        paths = table["path"] if "path" in table else [""] * len(table)
+        names = ImageNames(dict(zip(table["image_id"], paths, strict=True)))
+        truth = truth.renamed(names.find_all(truth.named_images()))
+    return truth, [part.renamed(names.find_all(part.named_images())) for part in found]
 
 
 def _warn_about_strangers(model: ScoredModel, truth: pd.DataFrame) -> None:

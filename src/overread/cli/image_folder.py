@@ -9,7 +9,7 @@ from typing import Any
 
 from overread.errors import TableError, UsageError
 
-__all__ = ["ImageFile", "list_images", "parse_spacing"]
+__all__ = ["ImageFile", "find_image", "list_images", "parse_spacing"]
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ def list_images(folder: Path, *, mm_per_px: float | tuple[float, float] | None =
     Parameters
     ----------
     folder
-        With images.csv or images.parquet: its rows. Else each image file, also in folders within it (`image_files`);
-        its path in the folder is the image's id.
+        With images.csv or images.parquet: its rows. Else each image file, also in folders within it (`image_files`),
+        with the id that `overread init` would give it.
     mm_per_px
         Size of a pixel, or its width and height, for images whose table states none.
 
@@ -41,6 +41,7 @@ def list_images(folder: Path, *, mm_per_px: float | tuple[float, float] | None =
     """
     from overread.files.atomic import no_folder
     from overread.images.files import image_files
+    from overread.marks.file_names import ids_of_files
     from overread.tables.table_files import read_table
 
     if not folder.is_dir():
@@ -57,7 +58,33 @@ def list_images(folder: Path, *, mm_per_px: float | tuple[float, float] | None =
     files = image_files(folder)
     if not files:
         raise UsageError(f"{folder}: no image in this folder")
-    return [ImageFile(path.relative_to(folder).as_posix(), path, given) for path in files]
+    ids = ids_of_files([path.relative_to(folder).as_posix() for path in files])
+    return [ImageFile(image_id, path, given) for image_id, path in zip(ids, files, strict=True)]
+
+
+def find_image(named: Path, run: Path, *, mm_per_px: tuple[float, float] | None = None) -> ImageFile:
+    """Find an image by its file, or by any name that it goes by in the study of a run.
+
+    Parameters
+    ----------
+    named
+        A file, or the id, file name or path of an image of the study.
+    run
+        Folder of the run in ``STUDY/runs``, or a file in it.
+    mm_per_px
+        Size of a pixel where neither the file nor the study states it.
+    """
+    from overread.marks.file_names import ImageNames, without_ending
+
+    folder = run if run.is_dir() else run.parent
+    study = folder.resolve().parents[1]
+    if not named.exists() and folder.resolve().parent.name == "runs" and (study / "images.csv").is_file():
+        images = {image.image_id: image for image in list_images(study, mm_per_px=mm_per_px)}
+        paths = {image_id: image.path.relative_to(study).as_posix() for image_id, image in images.items()}
+        image_id = ImageNames(paths, str(study / "images.csv")).find(named.as_posix())
+        if image_id is not None:
+            return images[image_id]
+    return ImageFile(without_ending(named.name), named, mm_per_px)
 
 
 def image_of_row(

@@ -30,7 +30,7 @@ class ImageTableOptions:
     Parameters
     ----------
     folder
-        A study with images.csv, or a folder of images, also in folders within it, whose paths in it are the image ids.
+        A study with images.csv, or a folder of images, also in folders within it, whose names are the image ids.
     output
         Write the table here, CSV or Parquet by the ending.
     mm_per_px

@@ -5,17 +5,22 @@ from __future__ import annotations
 import inspect
 import json as json_text
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from overread.cli.conventions import fold_cells
-from overread.errors import UsageError
-from overread.marks import FORMATS, MarkSet, combine, read_marks, write_folder
+from overread.errors import DataWarning, UsageError
+from overread.marks import FORMATS, MarkSet, combine, detect_format, read_marks, write_folder
 from overread.marks.importing import Option, keep_labels
+from overread.marks.study_images import StudyImages, with_ids_of_files
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["import_marks"]
 
@@ -37,15 +42,25 @@ def import_marks(
     out: Annotated[Path, Parameter(name=["--out", "-o"])],
     format: Annotated[str, Parameter(help=FORMAT_HELP)] = "auto",
     reader: Annotated[list[str] | None, Parameter(negative="")] = None,
+    reader_names: str | None = None,
     mm_per_px: str | None = None,
     images: Path | None = None,
+    all_read_all: Annotated[bool, Parameter(negative="")] = False,
+    readers: str | None = None,
+    readings: Path | None = None,
     label: Annotated[list[str] | None, Parameter(negative="")] = None,
+    drop_unknown: Annotated[bool, Parameter(negative="")] = False,
+    yes: Annotated[bool, Parameter(negative="")] = False,
+    dry_run: Annotated[bool, Parameter(negative="")] = False,
     parquet: Annotated[bool, Parameter(negative="")] = False,
     overwrite: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
     **of_format: Any,
 ) -> None:
-    """Turn other tools' marks into marks, readings and images tables.
+    """Turn other tools' marks, or any spreadsheet of marks, into marks, readings and images tables.
+
+    Where OUT is a study that overread init has made, its images.csv stays, and the marks take its ids. How a
+    spreadsheet was understood is shown; on a terminal you are asked whether that is right.
 
     Parameters
     ----------
@@ -56,14 +71,27 @@ def import_marks(
     format
         A name in `overread.marks.FORMATS`, or auto.
     reader
-        NAME=FILE: a file that is one reader's (cvat, coco). Repeat it for each reader.
+        NAME=FILE: a file that is one reader's (cvat, coco, sheet, ...). Repeat it for each reader.
+    reader_names
+        OLD=NEW,...: other names for the readers of the files, such as 3=Ann,5=Bob for Label Studio's numbers.
     mm_per_px
         Millimetres per pixel, one number or X,Y, where the format does not tell it.
     images
-        Images table with mm_per_px_x and mm_per_px_y, where images differ; its image_id is the image's id or the
-        name of its file.
+        Images table with mm_per_px_x and mm_per_px_y, where OUT has none; the marks take its ids.
+    all_read_all
+        Every reader read every image, also those that he did not mark.
+    readers
+        A,B,C: these readers, and nobody else, read every image.
+    readings
+        Table of who read what: a column for the image and one for the reader.
     label
         Keep only marks with this label; readings stay. Repeat it for several.
+    drop_unknown
+        Leave out marks of images that the study does not have, instead of stopping.
+    yes
+        Take what was understood of a spreadsheet without asking.
+    dry_run
+        Show what would be imported, and write nothing.
     parquet
         Write Parquet instead of CSV.
     overwrite
@@ -75,17 +103,140 @@ def import_marks(
     """
     from overread.cli.conventions import print_warnings
 
-    given = {**of_format, "mm_per_px": parse_spacing(mm_per_px), "images": images}
+    study, stays = find_study(out, images)
+    given = {**of_format, "mm_per_px": parse_spacing(mm_per_px)}
     options = {name: value for name, value in given.items() if value is not None and value is not False}
     sources = [*(Source(file) for file in files), *map(parse_reader, reader or [])]
     if not sources:
         raise UsageError("no file to import; try: overread import --help")
+    rule = ReadingRule(readings, None if readers is None else split_names(readers), all_read_all=all_read_all)
     with print_warnings():
-        found = combine(read_all(sources, format, options))
-    if label:
-        found = select_labels(found, label)
-    written = write_folder(found, out, ending="parquet" if parquet else "csv", overwrite=overwrite)
+        parts = read_all(
+            sources, format, options, Reading(study, rule, drop_unknown=drop_unknown, yes=yes, quiet=json)
+        )
+        found = rename_readers(combine(parts), reader_names)
+        if label:
+            found = select_labels(found, label)
+        found = rule.apply(found, study)
+    written = []
+    if not dry_run:
+        ending = "parquet" if parquet else "csv"
+        written = write_folder(found, out, ending=ending, overwrite=overwrite, keep_images=stays)
     report(found, written, json=json)
+    if study is not None and not json:
+        say_what_is_unread(found, study, out)
+
+
+def find_study(out: Path, images: Path | None) -> tuple[StudyImages | None, bool]:
+    """Images of the study that the marks go to, and whether its own table stays: one whose files are there does."""
+    from overread.marks.mark_set import find_table
+
+    own = find_table(out, "images") if out.is_dir() else None
+    if own is not None:
+        study = StudyImages.read(own)
+        paths: list[str] = study.table["path"].tolist() if "path" in study.table else []
+        if any(path and (out / path).is_file() for path in paths):
+            if images is not None and images.resolve() != own.resolve():
+                raise UsageError(f"{own}: lists the images of the study already; leave --images out")
+            return study, True
+    return (None if images is None else StudyImages.read(images)), False
+
+
+@dataclass(frozen=True)
+class ReadingRule:
+    """Who read what, as the user tells it; nothing told leaves it to the files."""
+
+    table: Path | None
+    readers: list[str] | None
+    all_read_all: bool
+
+    def __post_init__(self) -> None:
+        if (self.table is not None) + (self.readers is not None) + self.all_read_all > 1:
+            raise UsageError("give one of --all-read-all, --readers and --readings")
+
+    @property
+    def is_told(self) -> bool:
+        """Whether anything was told."""
+        return self.table is not None or self.readers is not None or self.all_read_all
+
+    def apply(self, found: MarkSet, study: StudyImages | None) -> MarkSet:
+        """Put the readings that were told in place of those of the files."""
+        from overread.marks.file_names import ImageNames
+        from overread.marks.readings import cross_readings, read_readings, replace_readings
+
+        if not self.is_told:
+            return found
+        images = found.images if study is None else study.table
+        if self.table is not None:
+            names = study.names if study else ImageNames(dict.fromkeys(images["image_id"], ""))
+            readings: pd.DataFrame = read_readings(self.table, names)
+            images = images[images["image_id"].isin(readings["image_id"])].reset_index(drop=True)
+        else:
+            if study is None:
+                warnings.warn(
+                    f"every image means the {len(images)} that the files name; an image that nobody marked may be "
+                    "missing (put the image files into the folder and run overread init first)",
+                    DataWarning,
+                    stacklevel=2,
+                )
+            readings = cross_readings(found, images["image_id"].tolist(), self.readers)
+        told = replace_readings(found, readings, str(self.table or "the readings"))
+        return MarkSet(told.marks, told.readings, images)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files are read: into which study, by which rule of readings, with or without questions."""
+
+    study: StudyImages | None
+    rule: ReadingRule
+    drop_unknown: bool
+    yes: bool
+    quiet: bool
+
+
+def split_names(text: str) -> list[str]:
+    """Names between commas, each once."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names) or len(set(names)) < len(names):
+        raise UsageError(f"--readers {text!r}: write different names with commas between them")
+    return names
+
+
+def rename_readers(found: MarkSet, text: str | None) -> MarkSet:
+    """Give readers other names; two that would become one are refused."""
+    if text is None:
+        return found
+    pairs = [part.partition("=") for part in text.split(",")]
+    names = {old.strip(): new.strip() for old, _, new in pairs}
+    present = list(dict.fromkeys(found.readings["reader_id"]))
+    if not all(names.values()):
+        raise UsageError(f"--reader-names {text!r}: write OLD=NEW,OLD=NEW")
+    absent = [name for name in names if name not in present]
+    if absent:
+        raise UsageError(f"--reader-names: there is no reader {absent[0]!r}; there are {', '.join(present)}")
+    after = [names.get(name, name) for name in present]
+    if len(set(after)) < len(after):
+        raise UsageError(f"--reader-names {text!r}: two readers would become one")
+    marks, readings = (
+        table.assign(reader_id=[names.get(name, name) for name in table["reader_id"]]).astype(
+            {"reader_id": "str"}
+        )
+        for table in (found.marks, found.readings)
+    )
+    return MarkSet(marks, readings, found.images)
+
+
+def say_what_is_unread(found: MarkSet, study: StudyImages, out: Path) -> None:
+    """Name the images of the study that nobody read: a run needs a reading of each."""
+    read = set(found.readings["image_id"])
+    unread = [image for image in study.table["image_id"] if image not in read]
+    if unread:
+        print(
+            f"overread: warning: {len(unread)} of {len(study.table)} images have no reading, such as {unread[0]!r}: "
+            f"tell who read them (--all-read-all, --readers), or leave them out: overread init {out} --drop unread",
+            file=sys.stderr,
+        )
 
 
 def options_of_formats() -> list[inspect.Parameter]:
@@ -140,17 +291,52 @@ def parse_reader(text: str) -> Source:
     return Source(Path(file), name)
 
 
-def read_all(sources: list[Source], format_: str, options: dict[str, Any]) -> list[MarkSet]:
-    """Read every file, and show how many are read."""
+def read_all(sources: list[Source], format_: str, options: dict[str, Any], reading: Reading) -> list[MarkSet]:
+    """Read every file, and show how many are read; one image has one id in all of them."""
     from overread.progress import ProgressBar, count_steps
 
+    formats = [detect_format(source.file) if format_ == "auto" else format_ for source in sources]
+    told = [
+        {**options, **options_for(source, name, options, reading)}
+        for source, name in zip(sources, formats, strict=True)
+    ]
     with ProgressBar():
-        return [
-            read_marks(
-                source.file, format_, **(options | ({"reader": source.reader} if source.reader else {}))
+        found = [
+            read_marks(source.file, name, study=reading.study, drop_unknown=reading.drop_unknown, **own)
+            for source, name, own in count_steps(
+                "reading: files", list(zip(sources, formats, told, strict=True))
             )
-            for source in count_steps("reading: files", sources)
         ]
+    exact = reading.study is not None or "plain" in formats
+    return found if exact else with_ids_of_files(found)
+
+
+def options_for(source: Source, format_: str, options: dict[str, Any], reading: Reading) -> dict[str, Any]:
+    """Find the options of one file: its reader, its readings where they are told, and what its columns mean."""
+    entry = FORMATS.get(format_)
+    own: dict[str, Any] = {"reader": source.reader} if source.reader else {}
+    if (
+        entry is not None
+        and reading.rule.is_told
+        and "derive_readings" in {one.name for one in entry.options}
+    ):
+        own["derive_readings"] = True
+    if format_ == "sheet":
+        from overread.cli.sheet_dialog import settle_sheet
+        from overread.marks.formats.building import Spacings
+
+        table = None if reading.study is None else reading.study.table
+        spacings = Spacings.of(options.get("mm_per_px"), table)
+        own |= settle_sheet(
+            source.file,
+            options,
+            spacings,
+            has_reader=source.reader is not None,
+            readings_told=reading.rule.is_told or "derive_readings" in options,
+            yes=reading.yes,
+            quiet=reading.quiet,
+        )
+    return own
 
 
 def select_labels(found: MarkSet, labels: list[str]) -> MarkSet:

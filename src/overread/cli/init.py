@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json as json_text
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from overread.errors import UsageError
+
 if TYPE_CHECKING:
+    from overread.study.image_findings import Finding
     from overread.study.init_study import MadeStudy
 
 __all__ = ["init"]
 
 MOST_NAMED = 10
 """Files that could not be read and are named one by one, so that the end stays in sight."""
+MOST_OF_A_KIND = 3
 
 
 def init(
@@ -25,13 +30,17 @@ def init(
     ids: Literal["name", "hash"] | None = None,
     patients: Literal["hashed", "raw", "none"] = "hashed",
     patient_pattern: str | None = None,
+    drop: str | None = None,
+    same_patient: Annotated[list[str] | None, Parameter(negative=())] = None,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Make a study out of a folder of DICOM, PNG, TIFF or JPEG files.
 
     Writes images.csv and a commented study.toml. Where an import has made images.csv already, its ids stay and the
-    files are found by them. Nothing that names a patient is written unless you ask for it.
+    files are found by them. Nothing that names a patient is written unless you ask for it. Files that cannot be
+    read are left out and listed in found_files.csv; identical pixels under two ids, one patient under two ids, lateral,
+    AP and other views, and text in the picture are named with a command that cures them.
 
     Parameters
     ----------
@@ -46,6 +55,11 @@ def init(
         hashed: a DICOM file's PatientID as a salted hash. raw: as it stands. none: not read.
     patient_pattern
         Regular expression whose first group in a file's name is the patient, for files without a header.
+    drop
+        Leave images out, with their marks and readings: ids or file names with commas between them, or kinds:
+        duplicate, lateral, ap, non-chest, not-frontal, text, unread (nobody read it), missing (no file).
+    same_patient
+        A=B: the images A and B (or two patient ids) are of one patient. Repeat it for several.
     overwrite
         Replace images.csv and study.toml.
     json
@@ -63,12 +77,22 @@ def init(
             ids=ids,
             patients=patients,
             patient_pattern=patient_pattern,
+            drop=[name.strip() for name in drop.split(",")] if drop else [],
+            same_patient=[parse_pair(text) for text in same_patient or []],
             overwrite=overwrite,
         )
     if json:
         print_json(made)
     else:
         print_made(made, folder)
+
+
+def parse_pair(text: str) -> tuple[str, str]:
+    """Two names of A=B."""
+    first, _, second = text.partition("=")
+    if not first or not second:
+        raise UsageError(f"--same-patient {text!r}: write A=B")
+    return first, second
 
 
 def print_json(made: MadeStudy) -> None:
@@ -80,6 +104,9 @@ def print_json(made: MadeStudy) -> None:
         "unlisted": made.unlisted,
         "written": [str(path) for path in made.written],
         "notes": made.notes,
+        "findings": [asdict(finding) for finding in made.findings],
+        "dropped": made.dropped,
+        "dropped_marks": made.n_dropped_marks,
     }
     print(json_text.dumps(record))
 
@@ -95,6 +122,11 @@ def print_made(made: MadeStudy, folder: Path) -> None:
         print(
             f"left out: {len(made.unlisted)} image files that images.csv does not list: {made.unlisted[0]}, ..."
         )
+    for image_id, reason in list(made.dropped.items())[:MOST_NAMED]:
+        print(f"left out: {image_id}: {reason}")
+    if made.dropped:
+        print(f"left out on request: {len(made.dropped)} images with {made.n_dropped_marks} marks")
+    print_findings(made, folder)
     for path in made.written:
         print(f"wrote {path}")
     if folder / "study.toml" not in made.written:
@@ -103,3 +135,18 @@ def print_made(made: MadeStudy, folder: Path) -> None:
         print(note)
     if not made.notes:
         print(f"Next: overread run {folder}")
+
+
+def print_findings(made: MadeStudy, folder: Path) -> None:
+    """Name what is strange, a few of each kind, with the command that cures it."""
+    kinds: dict[str, list[Finding]] = {}
+    for finding in made.findings:
+        kinds.setdefault(finding.kind, []).append(finding)
+    for found in kinds.values():
+        for finding in found[:MOST_OF_A_KIND]:
+            print(f"look at: {finding.image_id}: {finding}")
+        if len(found) > MOST_OF_A_KIND:
+            print(
+                f"... and {len(found) - MOST_OF_A_KIND} more of this kind (overread check {folder} lists all)"
+            )
+        print(f"   cure: {found[0].cure(folder)}")

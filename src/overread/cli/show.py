@@ -38,7 +38,7 @@ def show(
     candidates
         Draw the candidates of this table instead of finding them; their response is what is written, 0 without one.
     image_id
-        Id of the image in that table; the name of the file by default.
+        Id of the image in that table; by default the one that goes by the file's name.
     limit
         Most candidates to draw.
     finder
@@ -53,6 +53,7 @@ def show(
     from overread.candidates.plots import overlay_figure
     from overread.cli.image_folder import parse_spacing
     from overread.images import read_image
+    from overread.marks.file_names import without_ending
     from overread.plots import figure_kind, save_figure
 
     figure_kind(output)
@@ -65,8 +66,9 @@ def show(
     if candidates is None:
         table = find_candidates(radiograph, anatomy=found, finder=finder, limit=limit)
     else:
-        table = read_candidates_of(candidates, image_id or image.name).head(limit)
-    save_figure(overlay_figure(radiograph, found, table, title=image_id or image.name), output)
+        table = read_candidates_of(candidates, image_id or image.as_posix()).head(limit)
+    title = image_id or without_ending(image.name)
+    save_figure(overlay_figure(radiograph, found, table, title=title), output)
     if json:
         from overread.files.strict_json import json_text
 
@@ -83,10 +85,12 @@ def show(
 
 def read_candidates_of(path: Path, image_id: str) -> pd.DataFrame:
     """Candidates of one image, by falling response; in the order of the table where it has none."""
+    from overread.marks.file_names import ImageNames
     from overread.tables.table_files import read_table
 
     table = read_table(path, "candidates")
-    rows = table[table["image_id"] == image_id]
+    names = ImageNames(dict.fromkeys(table["image_id"], ""), str(path))
+    rows = table[table["image_id"] == names.find(image_id)]
     if rows.empty:
         raise UsageError(f"{path}: no candidates of image {image_id!r} (name another with --image-id)")
     if "response" not in rows:

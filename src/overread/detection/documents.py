@@ -11,7 +11,7 @@ import pandas as pd
 
 from overread.errors import UsageError
 from overread.images import Radiograph
-from overread.images.files import DICOM_ENDINGS, IMAGE_ENDINGS
+from overread.marks.file_names import DICOM_ENDINGS, IMAGE_ENDINGS
 from overread.marks.formats import dicom_sr_writer, gsps_writer
 from overread.marks.formats.dicom_documents import header_of
 from overread.marks.mark_set import MarkSet

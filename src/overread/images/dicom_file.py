@@ -55,7 +55,7 @@ TAGS = {
     "PresentationLUTShape": 0x20500020,
     "PixelData": PIXEL_DATA,
 }
-"""All that is ever read of an image; `dicom_patient` reads whose it is."""
+"""All that is ever read of an image; `dicom_facts` reads whose it is and of what."""
 
 
 class Attributes:

@@ -1,15 +1,14 @@
-"""Image files of a folder, and what a file's name says of the image."""
+"""Image files of a folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from overread.images.dicom_file import DICOM_PREFIX, PREAMBLE
+from overread.marks.file_names import IMAGE_ENDINGS
 
-__all__ = ["DICOM_ENDINGS", "IMAGE_ENDINGS", "image_files", "is_dicom", "without_ending"]
+__all__ = ["image_files", "is_dicom"]
 
-DICOM_ENDINGS = (".dcm", ".dicom")
-IMAGE_ENDINGS = (*DICOM_ENDINGS, ".png", ".tif", ".tiff", ".jpg", ".jpeg")
 OURS = {"runs", "known"}
 
 
@@ -36,9 +35,3 @@ def is_dicom(path: Path) -> bool:
             return file.read(PREAMBLE + len(DICOM_PREFIX))[PREAMBLE:] == DICOM_PREFIX
     except OSError:
         return False
-
-
-def without_ending(path: str) -> str:
-    """Name of a file without an ending of images; a UID stays whole."""
-    file = Path(path)
-    return file.stem if file.suffix.lower() in IMAGE_ENDINGS else file.name

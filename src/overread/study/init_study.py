@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,16 +18,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.errors import ImageError, InvalidInputError, TableError, UsageError
+from overread.errors import InvalidInputError, TableError, UsageError
 from overread.files.atomic import no_folder, write_atomically
-from overread.images import read_source
-from overread.images.dicom_patient import read_header
-from overread.images.files import image_files, without_ending
+from overread.images.files import image_files
 from overread.images.spacing import AGREEMENT
-from overread.marks.file_names import names_of
+from overread.marks.file_names import ImageNames, ids_of_files
+from overread.marks.left_out import read_left_out, write_found_files
 from overread.marks.mark_set import find_table
-from overread.progress import count_steps
-from overread.study.found_files import write_found_files
+from overread.study.image_cures import choose_dropped, drop_rows, find_unread, merge_patients
+from overread.study.image_findings import Finding, FoundImage, find_findings, look_at_files
 from overread.study.template import settings_template
 from overread.tables.table_files import read_table, write_table
 
@@ -39,23 +37,6 @@ Patients = Literal["hashed", "raw", "none"]
 SPACING = ("mm_per_px_x", "mm_per_px_y")
 SALT_FILE = ".patient_salt"
 UNLISTED = "the images table that was there does not list it"
-
-
-@dataclass(frozen=True)
-class FoundImage:
-    """A file that can be read: its path in the folder, spacing (x, y), size, and what its header says.
-
-    Where no spacing is known, ``mm_per_px`` is None and ``problem`` says why. ``description`` has columns that describe
-    the image.
-    """
-
-    path: str
-    mm_per_px: tuple[float, float] | None
-    shape: tuple[int, int]
-    patient_id: str
-    patient_name: str
-    problem: str = ""
-    description: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -74,6 +55,12 @@ class MadeStudy:
         Image files that no row of an images table that was there goes by.
     notes
         What is still to be done, in sentences.
+    findings
+        What is strange about the images that are in the table.
+    dropped
+        Reason by id of the images that were left out on request.
+    n_dropped_marks
+        Marks of those images.
     """
 
     n_images: int
@@ -82,6 +69,9 @@ class MadeStudy:
     written: list[Path]
     unlisted: list[str]
     notes: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    dropped: dict[str, str] = field(default_factory=dict)
+    n_dropped_marks: int = 0
 
 
 def make_study(
@@ -91,6 +81,8 @@ def make_study(
     ids: Literal["name", "hash"] | None = None,
     patients: Patients = "hashed",
     patient_pattern: str | None = None,
+    drop: Sequence[str] = (),
+    same_patient: Sequence[tuple[str, str]] = (),
     overwrite: bool = False,
 ) -> MadeStudy:
     """Write ``images.csv`` and a commented ``study.toml`` for a folder of images.
@@ -112,6 +104,12 @@ def make_study(
     patient_pattern
         Regular expression whose first group in a file's name is the patient, for files without a header; the group
         becomes a salted hash too, unless ``patients`` is "raw".
+    drop
+        Images to leave out: ids, file names, or kinds of `overread.study.image_findings.KINDS`; "unread" for images
+        without a reading, "missing" for rows of the table without a file. Their marks and readings go too, and are kept
+        in left_out_marks.csv and left_out_readings.csv.
+    same_patient
+        Pairs of images (or patient ids) that are of one patient.
     overwrite
         Whether an images table and settings that are there may be replaced.
     """
@@ -122,36 +120,66 @@ def make_study(
     files = image_files(folder)
     if not files:
         raise InvalidInputError(f"{folder}: no DICOM, PNG, TIFF or JPEG files in it or in its folders")
-    found, unreadable = look_at(files, folder, mm_per_px)
-    if known is None or overwrite:
+    given = (mm_per_px, mm_per_px) if isinstance(mm_per_px, float | int) else mm_per_px
+    found, unreadable = look_at_files(files, folder, given)
+    fresh = known is None or overwrite
+    if fresh:
         unreadable = {image.path: image.problem for image in found if image.mm_per_px is None} | unreadable
         found = [image for image in found if image.mm_per_px is not None]
     if not found:
         first = next(iter(unreadable.items()))
         raise InvalidInputError(f"{folder}: not one image can be read; {first[0]}: {first[1]}")
     salt = salt_of(folder)
-    if known is None or overwrite:
+    target = folder / "images.csv" if known is None or fresh else known
+    if fresh and known is not None and known != target:
+        raise UsageError(f"{known}: is there already; take it away first")
+    missing: dict[str, str] = {}
+    if known is None or fresh:
         images = new_table(found, ids, salt)
-        target = folder / "images.csv"
-        if known is not None and known != target:
-            raise UsageError(f"{known}: is there already; take it away first")
     else:
-        images = with_files(read_table(known, "images"), found, known)
-        target = known
-    images = with_patients(images, found, patients, pattern, salt)
+        images, missing = with_files(read_table(known, "images"), found, known, drop=drop)
+    images = merge_patients(with_patients(images, found, patients, pattern, salt), same_patient)
     images = with_description(images, found, without=("sex",) if patients == "none" else ())
-    unlisted = sorted({image.path for image in found} - set(images["path"]))
-    left_out = unreadable | dict.fromkeys(unlisted, UNLISTED)
+    findings = findings_of(images, found)
+    dropped = choose_dropped(drop, images, findings, find_unread(folder, images)) | missing
+    paths = dict(zip(images["image_id"], images["path"], strict=True))
+    images = images[~images["image_id"].isin(list(dropped))].reset_index(drop=True)
+    if images.empty:
+        raise UsageError("--drop: no image would be left")
+    listed = set(images["path"])
+    earlier = (
+        {} if fresh else {path: why for path, why in read_left_out(folder).items() if path not in listed}
+    )
+    on_request = {paths.get(image, image): reason for image, reason in dropped.items()}
+    left_out = earlier | unreadable | on_request
+    unlisted = sorted({image.path for image in found} - listed - set(left_out))
     # The images table last: whoever finds it finds what was left out, too.
-    written = [write_found_files(folder, images["path"], left_out), write_table(images, target)]
+    written = [write_found_files(folder, listed, left_out | dict.fromkeys(unlisted, UNLISTED))]
+    n_dropped_marks = drop_rows(folder, list(dropped)) if dropped else 0
+    written.append(write_table(images, target))
     settings = folder / "study.toml"
     if overwrite or not settings.exists():
         written.append(write_atomically(settings, settings_template().encode()))
-    told = images["patient_id"] if "patient_id" in images else pd.Series(dtype="str")
+    told = images["patient_id"]
     n_patients = int(told[told != ""].nunique())
     return MadeStudy(
-        len(images), n_patients, unreadable, written, unlisted, notes(folder, images, n_patients)
+        len(images),
+        n_patients,
+        unreadable,
+        written,
+        unlisted,
+        notes(folder, images, n_patients),
+        findings_of(images, found),
+        dropped,
+        n_dropped_marks,
     )
+
+
+def findings_of(images: pd.DataFrame, found: Sequence[FoundImage]) -> list[Finding]:
+    """Find what is strange about the images of a table."""
+    by_path = {image.path: image for image in found}
+    columns = zip(images["image_id"], images["patient_id"], images["path"], strict=True)
+    return find_findings([(image_id, patient, by_path[path]) for image_id, patient, path in columns])
 
 
 def compiled(pattern: str | None) -> re.Pattern[str] | None:
@@ -165,40 +193,6 @@ def compiled(pattern: str | None) -> re.Pattern[str] | None:
     if not made.groups:
         raise UsageError(f"--patient-pattern {pattern!r}: put the patient into a group, such as ([0-9]+)_.*")
     return made
-
-
-def look_at(
-    files: Sequence[Path],
-    folder: Path,
-    mm_per_px: float | tuple[float, float] | None,
-) -> tuple[list[FoundImage], dict[str, str]]:
-    """Read every file once: what can be used, and why the others cannot."""
-    found, unreadable = [], {}
-    given = (mm_per_px, mm_per_px) if isinstance(mm_per_px, float | int) else mm_per_px
-    for path in count_steps("images", files):
-        relative = path.relative_to(folder).as_posix()
-        try:
-            source = read_source(path)
-            stated = source.spacing.spacing
-            spacing = given if stated is None else (stated.x, stated.y)
-            rows, columns = source.shape
-            problem = "" if spacing else f"{source.spacing.problem}; give --mm-per-px"
-            header = read_header(path)
-            shape = (rows, columns)
-            found.append(
-                FoundImage(
-                    relative,
-                    spacing,
-                    shape,
-                    header.patient_id,
-                    header.patient_name,
-                    problem,
-                    header.description,
-                )
-            )
-        except ImageError as error:
-            unreadable[relative] = str(error).removeprefix(f"{path}: ")
-    return found, unreadable
 
 
 def salt_of(folder: Path) -> str:
@@ -220,9 +214,7 @@ def new_table(found: Sequence[FoundImage], ids: str | None, salt: str) -> pd.Dat
     if ids == "hash":
         names = [hashed(image.path, salt) for image in found]
     else:
-        stems = [without_ending(image.path) for image in found]
-        repeated = {stem for stem, count in Counter(stems).items() if count > 1}
-        names = [image.path if stem in repeated else stem for image, stem in zip(found, stems, strict=True)]
+        names = ids_of_files([image.path for image in found])
         if ids is None:
             refuse_names(found, names)
     spacing = np.array([image.mm_per_px for image in found], dtype=np.float64)
@@ -232,7 +224,7 @@ def new_table(found: Sequence[FoundImage], ids: str | None, salt: str) -> pd.Dat
 def refuse_names(found: Sequence[FoundImage], names: Sequence[str]) -> None:
     """Refuse ids that hold their patient's name or id: ids are shown in results."""
     for image, name in zip(found, names, strict=True):
-        parts = [*re.split(r"[^\w]+|_", image.patient_name), image.patient_id]
+        parts = [*re.split(r"[^\w]+|_", image.facts.name), image.facts.patient_id]
         if any(len(part) > 2 and part.casefold() in name.casefold() for part in parts):
             raise UsageError(
                 "the name of a file or of its folder holds the patient's name or id of its own header; ids of images"
@@ -253,32 +245,41 @@ def with_sizes(
     )
 
 
-def with_files(images: pd.DataFrame, found: Sequence[FoundImage], place: Path) -> pd.DataFrame:
-    """Find the file of every image of a table by the image's id, or by the path that is there."""
-    names: dict[str, list[FoundImage]] = {}
-    for image in found:
-        for name in {image.path, Path(image.path).name, without_ending(image.path)}:
-            names.setdefault(name, []).append(image)
-    chosen, problems = [], []
+def with_files(
+    images: pd.DataFrame, found: Sequence[FoundImage], place: Path, *, drop: Sequence[str]
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Find the file of every image of a table; rows without one are dropped where that was asked for."""
+    by_id = dict(zip(ids_of_files([image.path for image in found]), found, strict=True))
+    names = ImageNames(
+        {image_id: image.path for image_id, image in by_id.items()}, f"the files in {place.parent}"
+    )
+    chosen: list[FoundImage | None] = []
+    problems: list[str] = []
     owners: dict[str, str] = {}
     paths = images["path"] if "path" in images else pd.Series("", index=images.index)
     for row, (image_id, path) in enumerate(zip(images["image_id"], paths, strict=True)):
-        keys = [key for key in (path, Path(path).name, *names_of(image_id)) if key]
-        matches = next((names[key] for key in keys if key in names), [])
-        if len(matches) != 1:
-            what = "no readable image file goes" if not matches else f"{len(matches)} image files go"
-            problems.append(f"{place}, row {row + 2}, column path: {what} by the id {image_id!r}")
-        elif (owner := owners.setdefault(matches[0].path, image_id)) != image_id:
-            what = f"{matches[0].path} goes by the id {image_id!r} and by {owner!r}"
-            problems.append(f"{place}, row {row + 2}, column path: {what}")
-        chosen += matches[:1]
+        where = f"{place}, row {row + 2}, column path"
+        try:
+            name = (names.find(path) if path else None) or names.find(image_id)
+        except TableError as error:
+            raise TableError(f"{where}: {error}") from None
+        chosen.append(None if name is None else by_id[name])
+        if name is None:
+            if "missing" not in drop and image_id not in drop:
+                problems.append(f"{where}: no readable image file goes by the id {image_id!r}")
+        elif (owner := owners.setdefault(name, image_id)) != image_id:
+            problems.append(f"{where}: {by_id[name].path} goes by the id {image_id!r} and by {owner!r}")
     if problems:
         more = f"; and {len(problems) - 1} more rows" if len(problems) > 1 else ""
         raise TableError(
             f"{problems[0]}{more} (put the image files into {place.parent}, write their paths into the column path,"
-            " or take the rows out)"
+            " or take the rows out: --drop missing)"
         )
-    return with_sizes(images, chosen, kept_spacing(images, chosen, place))
+    there = [image is not None for image in chosen]
+    gone = dict.fromkeys(images["image_id"][[not one for one in there]], "no readable image file")
+    images = images[there].reset_index(drop=True)
+    kept = [image for image in chosen if image is not None]
+    return with_sizes(images, kept, kept_spacing(images, kept, place)), gone
 
 
 def kept_spacing(images: pd.DataFrame, found: Sequence[FoundImage], place: Path) -> NDArray[np.float64]:
@@ -311,7 +312,7 @@ def with_patients(
     known = images["patient_id"] if "patient_id" in images else pd.Series("", index=images.index)
     filled = []
     for path, own in zip(images["path"], known, strict=True):
-        raw = "" if patients == "none" else by_path[path].patient_id
+        raw = "" if patients == "none" else by_path[path].facts.patient_id
         match = None if pattern is None else pattern.search(Path(path).name)
         if not raw and match is not None:
             raw = match.group(1) or ""
@@ -325,8 +326,10 @@ def with_description(
     images: pd.DataFrame, found: Sequence[FoundImage], without: Sequence[str] = ()
 ) -> pd.DataFrame:
     """Add what headers state of sex, view, manufacturer and tube voltage, unless the table has such a column."""
-    by_path = {image.path: image.description for image in found}
-    names = sorted({name for image in found for name in image.description} - {*images.columns, *without})
+    by_path = {image.path: image.facts.description for image in found}
+    names = sorted(
+        {name for image in found for name in image.facts.description} - {*images.columns, *without}
+    )
     texts = {name: [by_path[path].get(name, "") for path in images["path"]] for name in names}
     return images.assign(
         **{name: pd.Series(text, index=images.index, dtype="str") for name, text in texts.items()}
@@ -342,14 +345,15 @@ def notes(folder: Path, images: pd.DataFrame, n_patients: int) -> list[str]:
             f"{alone} images have no patient: each counts as its own. If a patient has several images, fill patient_id"
             " in images.csv, or give --patient-pattern; else results come out too good."
         )
+    absent = [kind for kind in ("marks", "readings") if find_table(folder, kind) is None]
+    if absent:
+        said.append(
+            f"There is no table of {' and '.join(absent)}. Import your spreadsheet or your tool's export with: overread"
+            f" import FILE --out {folder}; or write {' and '.join(f'{kind}.csv' for kind in absent)}."
+        )
     for kind in ("marks", "readings"):
         path = find_table(folder, kind)
         if path is None:
-            said.append(
-                f"There is no {kind} table. Import your tool's export with: overread import FILE --out {folder}"
-                f" --overwrite, then complete the images table it makes with: overread init {folder}; or write"
-                f" {kind}.csv."
-            )
             continue
         table = read_table(path, kind)
         unknown = table.loc[~table["image_id"].isin(images["image_id"]), "image_id"]

@@ -29,6 +29,10 @@ __all__ = [
 ]
 
 SMALLEST_AXIS_MM = 1e-3
+# The largest detectors are 43 cm wide: no mark is larger, and none lies further from the corner than the diagonal.
+LARGEST_AXIS_MM, FURTHEST_MM = 215.0, 650.0
+# A mark that takes more than this share of its image's shorter side is drawn or scaled wrongly; chosen by eye.
+LARGEST_SHARE = 0.6
 # As in images/spacing.py, which this stage does not import.
 SMALLEST_MM, LARGEST_MM = 0.01, 10.0
 UNITS = "check the units: percent exported as pixels, or pixels as mm?"
@@ -183,6 +187,8 @@ def check_marks(
         return problems
     problems += duplicated_rows(marks, schema_of("marks"), file)
     problems += bad_shapes(marks, file)
+    if images is None or not {"width_px", "height_px"} <= set(images.columns):
+        problems += beyond_any_image(marks, file)
     if readings is not None and {"image_id", "reader_id"} <= set(readings.columns):
         problems += marks_without_reading(marks, readings, file)
     if images is not None and "image_id" in images:
@@ -205,6 +211,16 @@ def bad_shapes(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
         yield from at_rows(~good, values, file, name, remedy, note="not a positive length")
         tiny = good & (values < SMALLEST_AXIS_MM)
         yield from at_rows(tiny, values, file, name, "is the unit mm?", "warning", note="under 0.001 mm")
+        huge = good & (values > LARGEST_AXIS_MM)
+        yield from at_rows(huge, values, file, name, UNITS, "warning", note="more than any radiograph holds")
+
+
+def beyond_any_image(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Find centres that no radiograph holds, where the size of the image is not known."""
+    for name in ("x_mm", "y_mm"):
+        values = marks[name].to_numpy(float)
+        far = np.isfinite(values) & (np.abs(values) > FURTHEST_MM)
+        yield from at_rows(far, values, file, name, UNITS, "warning", note="beyond any radiograph")
 
 
 def marks_without_reading(marks: pd.DataFrame, readings: pd.DataFrame, file: str) -> Iterator[Problem]:
@@ -237,6 +253,21 @@ def outside_the_image(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> I
         yield from at_rows(far, place, file, centre, UNITS, note="outside its image by a whole image")
         near = (beyond > 0) & ~far
         yield from at_rows(near, place, file, centre, UNITS, "warning", note="outside its image")
+    yield from too_large_for_the_image(marks, images, file)
+
+
+def too_large_for_the_image(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Find marks that take up most of their image."""
+    if not {"width_px", "height_px", "mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
+        return
+    listed = images.drop_duplicates("image_id").set_index("image_id")
+    sides = [listed["width_px"] * listed["mm_per_px_x"], listed["height_px"] * listed["mm_per_px_y"]]
+    shorter = np.minimum(*(marks["image_id"].map(side).to_numpy(float) for side in sides))
+    axis = marks["semi_major_mm"].to_numpy(float)
+    note = f"more than {LARGEST_SHARE:.0%} of its image when doubled"
+    yield from at_rows(
+        2 * axis > LARGEST_SHARE * shorter, axis, file, "semi_major_mm", UNITS, "warning", note=note
+    )
 
 
 def at_rows(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from overread.errors import FormatError
+from overread.errors import DataWarning, FormatError, UsageError
 from overread.marks.formats import cvat
 from overread.marks.formats.building import Spacings
 from overread.marks.mark_set import MarkSet
@@ -32,7 +33,10 @@ def read(tmp_path, text: str, **options) -> MarkSet:
 
 
 def test_ellipses_and_readings(tmp_path):
-    found = read(tmp_path, EXPORT)
+    with pytest.warns(
+        DataWarning, match=r"left out: 1 box \(count with --boxes\), 1 polygon \(become ellipses"
+    ):
+        found = read(tmp_path, EXPORT)
     columns = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
     assert found.marks[columns].to_numpy().tolist() == [[50.125, 25.25, 10.0, 5.0, 120.0]]
     assert found.marks[["image_id", "reader_id", "label"]].to_numpy().tolist() == [
@@ -43,7 +47,8 @@ def test_ellipses_and_readings(tmp_path):
 
 
 def test_boxes_on_request(tmp_path):
-    found = read(tmp_path, EXPORT, boxes=True)
+    with pytest.warns(DataWarning, match="left out: 1 polygon"):
+        found = read(tmp_path, EXPORT, boxes=True)
     assert found.marks["label"].tolist() == ["nodule", "mass"]
     assert found.marks[["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm"]].iloc[1].tolist() == [
         10,
@@ -53,6 +58,27 @@ def test_boxes_on_request(tmp_path):
     ]
 
 
+def test_an_image_of_other_shapes_alone_is_no_reading_without_marks(tmp_path):
+    """What datumaro writes: a box and a polygon, no ellipse."""
+    text = """<annotations><image id="0" name="a.jpg" width="100" height="100">
+<box label="n" xtl="15" ytl="32.5" xbr="35" ybr="47.5"/><polygon label="n" points="0,0;8,0;8,4;0,4"/>
+<mask label="n" rle="1,2" left="0" top="0" width="2" height="2"/><points label="n" points="1,1"/></image>
+<image id="1" name="b.jpg" width="100" height="100"/></annotations>"""
+    words = r"1 box \(.*\), 1 polygon \(.*\), 1 mask, 1 points, 1 readings that hold nothing else"
+    with pytest.warns(DataWarning, match=words):
+        found = read(tmp_path, text)
+    assert found.readings["image_id"].tolist() == ["b.jpg"]
+    with pytest.warns(DataWarning, match="left out: 1 mask, 1 points"):
+        found = read(tmp_path, text, boxes=True, polygons="ellipse")
+    shapes = found.marks[["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]].to_numpy()
+    # The polygon is a box of 8 x 4 px: second moments 64/12 and 16/12, semi-axes twice their roots.
+    wanted = [[12.5, 20, 5, 3.75, 0], [2, 1, 4 / 3**0.5, 2 / 3**0.5, 0]]
+    assert np.abs(shapes - wanted).max() < 1e-9
+    with pytest.raises(UsageError, match="--polygons hull"):
+        read(tmp_path, text, polygons="hull")
+
+
+@pytest.mark.filterwarnings("ignore::overread.errors.DataWarning")
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

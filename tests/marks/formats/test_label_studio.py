@@ -92,10 +92,20 @@ def test_json_min(tmp_path):
         {"image": "a.png", "id": 1, "label": [shape], "annotator": 3, "annotation_id": 7, "choice": ["x"]},
         {"image": "a.png", "id": 1, "annotator": 4, "annotation_id": 8},
     ]
-    found = read(tmp_path, records)
+    with pytest.raises(FormatError, match=r"rotated in the editor.*--not-rotated"):
+        read(tmp_path, records)
+    assert len(read(tmp_path, records[1:]).readings) == 1
+    found = read(tmp_path, records, not_rotated=True)
     assert found.marks[COLUMNS].to_numpy()[0] == pytest.approx([50, 100, 20, 10, 90])
     assert found.readings.to_numpy().tolist() == [["a.png", "3"], ["a.png", "4"]]
     assert list(found.marks["mark_id"]) == ["7/0"]
+
+
+def test_two_annotations_of_one_member_are_said(tmp_path):
+    tasks = [task(annotation(region(), id=1), annotation(region(x=20), id=2))]
+    with pytest.warns(DataWarning, match="1 further annotations of a member on the same image"):
+        found = read(tmp_path, tasks)
+    assert (len(found.readings), len(found.marks)) == (1, 2)
 
 
 def test_boxes_count_only_on_request_and_turn_about_their_corner(tmp_path):
@@ -105,7 +115,7 @@ def test_boxes_count_only_on_request_and_turn_about_their_corner(tmp_path):
         "original_height": 1000,
         "value": {"x": 50, "y": 50, "width": 20, "height": 10, "rotation": 90, "rectanglelabels": ["n"]},
     }
-    with pytest.warns(DataWarning, match="1 shapes that are not ellipses"):
+    with pytest.warns(DataWarning, match=r"1 box \(count with --boxes\), 1 readings"):
         assert read(tmp_path, [task(annotation(box))]).marks.empty
     found = read(tmp_path, [task(annotation(box))], mm_per_px=1.0, boxes=True)
     assert found.marks[COLUMNS].to_numpy()[0] == pytest.approx([450, 600, 100, 50, 90])

@@ -78,7 +78,9 @@ def test_a_good_study_says_among_the_readers_and_what_to_try_next(results: Study
     )
     assert "it stands among them: worth a study in which readers use it" in said[2]
     assert not any("do not use" in sentence or "too small" in sentence for sentence in said)
-    assert said[-1].startswith("Next: to know the sensitivity to ±5 points takes about 385 unseen golden objects")
+    assert said[-1].startswith(
+        "Next: to know the sensitivity to ±5 points takes about 385 unseen golden objects"
+    )
 
 
 def test_a_detector_below_the_readers_replaces_none(results: StudyResults) -> None:

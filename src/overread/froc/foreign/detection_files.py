@@ -26,7 +26,7 @@ from typing import Any, Literal, get_args
 
 from overread.errors import FormatError
 from overread.files.strict_json import read_json
-from overread.images.files import IMAGE_ENDINGS
+from overread.marks.file_names import IMAGE_ENDINGS
 
 __all__ = ["Box", "BoxFile", "BoxMode", "JsonFormat", "corners", "read_box_file"]
 

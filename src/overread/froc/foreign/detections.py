@@ -8,7 +8,7 @@ sqrt(width * height) / 2. Pixel (0, 0) covers [0, 1] x [0, 1] px.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from overread.errors import FormatError, InvalidInputError, TableError
 from overread.froc.foreign.detection_files import Box, BoxFile, BoxMode, JsonFormat, read_box_file
+from overread.marks.file_names import ImageNames
 from overread.one_line import print_as_one_line
 from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
@@ -92,6 +93,19 @@ class Detections:
         """Whether the detections say where they are."""
         return "x_mm" in self.candidates.columns
 
+    def named_images(self) -> list[str]:
+        """Images that the detections speak of."""
+        return [*dict.fromkeys(self.candidates["image_id"]), *(self.images or ())]
+
+    def renamed(self, ids: Mapping[str, str]) -> Detections:
+        """Return the same detections under other ids of images; images that are not listed keep theirs."""
+        return replace(
+            self,
+            candidates=rename_images(self.candidates, ids),
+            scores=rename_images(self.scores, ids),
+            images=None if self.images is None else tuple(ids.get(image, image) for image in self.images),
+        )
+
 
 @print_as_one_line()
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +118,22 @@ class ForeignTruth:
     truth: pd.DataFrame
     images: tuple[str, ...] | None
     in_px: bool = False
+
+    def named_images(self) -> list[str]:
+        """Images that the ground truth speaks of."""
+        return [*dict.fromkeys(self.truth["image_id"]), *(self.images or ())]
+
+    def renamed(self, ids: Mapping[str, str]) -> ForeignTruth:
+        """Return the same ground truth under other ids of images; images that are not listed keep theirs."""
+        images = None if self.images is None else tuple(ids.get(image, image) for image in self.images)
+        return replace(self, truth=rename_images(self.truth, ids), images=images)
+
+
+def rename_images(table: pd.DataFrame, ids: Mapping[str, str]) -> pd.DataFrame:
+    """Give a table other ids of images."""
+    return table.assign(image_id=[ids.get(image, image) for image in table["image_id"]]).astype(
+        {"image_id": "str"}
+    )
 
 
 def read_detections(
@@ -330,10 +360,11 @@ def spacings(image_ids: pd.Series[str], spacing: Spacing | None, place: str) -> 
             "columns mm_per_px_x and mm_per_px_y of an images table"
         )
     if isinstance(spacing, Mapping):
-        missing = sorted(set(image_ids) - set(spacing))
+        known = ImageNames(dict.fromkeys(spacing, "")).find_all(image_ids)
+        missing = sorted(set(image_ids) - set(known))
         if missing:
             raise InvalidInputError(f"{place}: image {missing[0]!r} has no spacing ({len(missing)} in all)")
-        found = np.array([spacing[image] for image in image_ids], dtype=np.float64).reshape(-1, 2)
+        found = np.array([spacing[known[image]] for image in image_ids], dtype=np.float64).reshape(-1, 2)
     else:
         found = np.full((len(image_ids), 2), spacing, dtype=np.float64)
     if not np.all(np.isfinite(found) & (found > 0)):

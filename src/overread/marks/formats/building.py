@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pandas as pd
 
 from overread.errors import FormatError, InvalidInputError
 from overread.marks.ellipse import ELLIPSE_COLUMNS
-from overread.marks.file_names import names_of
+from overread.marks.file_names import ImageNames
 from overread.marks.mark_set import MarkSet
 from overread.marks.pixels import rescale_ellipses
 from overread.tables.cell_types import quote_cell
@@ -25,7 +26,7 @@ __all__ = ["NO_SPACING", "MarkSetBuilder", "Spacings"]
 
 NO_SPACING = (
     "neither the file nor an images table tells its mm per pixel: give mm_per_px (--mm-per-px), or an images table "
-    "(--images) that has it by id or by file name, with mm_per_px_x and mm_per_px_y"
+    "(--images) that lists the image by its id or its file, with mm_per_px_x and mm_per_px_y"
 )
 
 
@@ -38,17 +39,22 @@ class Spacings:
     everywhere : tuple of float or None
         Spacing (x, y) of images that are not listed.
     listed : mapping
-        Rows of a user's images table by image id. An id of the table may also be the name of the image's file.
+        Rows of a user's images table by image id; images are found in it as `ImageNames` does.
+    others_go : bool
+        Whether images that are not listed will be left out later, so that they need no spacing.
     """
 
     everywhere: tuple[float, float] | None = None
     listed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    others_go: bool = False
 
     @classmethod
     def of(
         cls,
         mm_per_px: float | tuple[float, float] | None = None,
         images: pd.DataFrame | str | Path | None = None,
+        *,
+        others_go: bool = False,
     ) -> Spacings:
         """Spacings from a number, a pair (x, y), an images table, or both, where the table wins."""
         pair = None if mm_per_px is None else pair_of(mm_per_px)
@@ -58,11 +64,16 @@ class Spacings:
         validate_images(table)
         names = list(table.columns)
         rows = (dict(zip(names, row, strict=True)) for row in table.itertuples(index=False, name=None))
-        return cls(pair, {str(row["image_id"]): row for row in rows})
+        return cls(pair, {str(row["image_id"]): row for row in rows}, others_go=others_go)
+
+    @cached_property
+    def names(self) -> ImageNames:
+        """Images of the table, to be found by whatever they are called."""
+        return ImageNames({image: str(row.get("path", "")) for image, row in self.listed.items()})
 
     def listed_name(self, image_id: str) -> str | None:
-        """Id in the table that an image goes by: its own, or the name of its file."""
-        return next((name for name in names_of(image_id) if name in self.listed), None)
+        """Id in the table that an image goes by."""
+        return self.names.find(image_id)
 
     def row(self, image_id: str) -> Mapping[str, Any]:
         """Find what the table tells of an image, but for its id."""
@@ -175,6 +186,8 @@ class MarkSetBuilder:
             )
         known = self.images[image_id]
         scale = (1.0, 1.0) if in_mm else (known["mm_per_px_x"], known["mm_per_px_y"])
+        if math.isnan(scale[0]) and self.spacings.others_go and not self.spacings.listed_name(image_id):
+            scale = (1.0, 1.0)
         if math.isnan(scale[0]):
             raise FormatError(f"{self.source}: image {quote_cell(image_id)}: {NO_SPACING}")
         mark = {
@@ -227,7 +240,7 @@ class MarkSetBuilder:
 
     def images_table(self) -> pd.DataFrame:
         """Images, with what the user's own images table tells of them."""
-        self.refuse_shared_rows()
+        self.spacings.names.find_all(self.images)
         rows = [{**row, **nonempty_cells(self.spacings.row(name))} for name, row in self.images.items()]
         names = [column.name for column in SCHEMAS["images"].columns]
         names += [name for row in rows for name in row if name not in names]
@@ -239,17 +252,6 @@ class MarkSetBuilder:
             }
         )
         return without_empty(table, tuple(name for name in table.columns if name != "image_id"))
-
-    def refuse_shared_rows(self) -> None:
-        """Refuse two images that one row of the user's images table seems to tell of."""
-        owners: dict[str, str] = {}
-        for image_id in self.images:
-            name = self.spacings.listed_name(image_id)
-            if name is not None and owners.setdefault(name, image_id) != image_id:
-                raise FormatError(
-                    f"{self.source}: the images {quote_cell(owners[name])} and {quote_cell(image_id)} both go by "
-                    f"the id {quote_cell(name)} of the images table (give each its own row there, with its whole id)"
-                )
 
 
 MARK_FIELDS = (

@@ -15,6 +15,7 @@ from overread.errors import FormatError, UsageError
 from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.formats.json_file import JsonNode, read_node
 from overread.marks.mark_set import MarkSet
+from overread.marks.readings import WHO_READ
 from overread.tables.cell_types import quote_cell
 
 __all__ = ["read"]
@@ -27,6 +28,7 @@ def read(
     reader: str | None = None,
     reader_key: str | None = None,
     readings_key: str | None = None,
+    derive_readings: bool = False,
 ) -> MarkSet:
     """Read a COCO file.
 
@@ -40,12 +42,14 @@ def read(
         Whose file it is, where it is one reader's.
     reader_key, readings_key : str
         Otherwise: key of an annotation that names its reader, and key of an image that lists all who read it.
+    derive_readings : bool
+        Without ``readings_key``, take each reader to have read just the images that he marked.
     """
     if (reader is None) == (reader_key is None):
         raise UsageError("COCO tells no reader: name the reader of the file, or the key that names him")
-    if reader_key is not None and readings_key is None:
+    if reader_key is not None and readings_key is None and not derive_readings:
         raise UsageError(
-            "COCO tells no readings: with reader_key, name the key of an image that lists its readers"
+            f"{path}: {WHO_READ}; here also --readings-key, the key of an image that lists its readers"
         )
     root = read_node(path)
     builder = MarkSetBuilder(str(path), spacings or Spacings())
@@ -58,17 +62,27 @@ def read(
         if number in files:
             raise FormatError(f"{image.place}.id: {quote_cell(number)} is there twice")
         files[number] = image["file_name"].identifier()
-        read_image(builder, image, [reader] if reader else readers_of(image, str(readings_key)))
+        read_image(builder, image, [reader] if reader else readers_of(image, readings_key))
     for annotation in root["annotations"].items():
-        read_annotation(builder, annotation, files, names, reader, reader_key)
+        read_annotation(
+            builder,
+            annotation,
+            files,
+            names,
+            reader,
+            reader_key,
+            derive_readings=derive_readings and readings_key is None,
+        )
     return builder.build()
 
 
 EMPTY = JsonNode([], "")
 
 
-def readers_of(image: JsonNode, key: str) -> list[str]:
-    """Readers that an image lists."""
+def readers_of(image: JsonNode, key: str | None) -> list[str]:
+    """Readers that an image lists, none without the key."""
+    if key is None:
+        return []
     return [node.identifier() for node in image[key].items()]
 
 
@@ -90,6 +104,8 @@ def read_annotation(
     names: dict[str, str],
     reader: str | None,
     reader_key: str | None,
+    *,
+    derive_readings: bool,
 ) -> None:
     """Note a box as the ellipse that fills it."""
     image = annotation["image_id"].identifier()
@@ -101,9 +117,12 @@ def read_annotation(
     x, y, width, height = box
     category = annotation.get("category_id")
     number = annotation["id"].identifier()
+    who = reader or annotation[str(reader_key)].identifier()
+    if derive_readings:
+        builder.add_reading(files[image], who)
     builder.add_mark(
         files[image],
-        reader or annotation[str(reader_key)].identifier(),
+        who,
         f"{reader}/{number}" if reader else number,
         centre=(x + width / 2, y + height / 2),
         semi_axes=(width / 2, height / 2),

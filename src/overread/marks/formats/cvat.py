@@ -3,7 +3,8 @@
 Pixels, two decimals; (0, 0) is the image's top-left corner and pixel (0, 0) covers [0, 1] x [0, 1].
 ``rotation`` is in degrees, clockwise on screen, about the centre, and is left out when it is 0. The file does
 not tell who drew, so the reader is the user's to name. An ``<image>`` without shapes is a reading without
-marks. Boxes count only where they are asked for; polygons, masks and points never do.
+marks. Boxes and polygons count only where they are asked for; masks, points and lines never do. What is left out is
+counted, and an image that holds nothing else is no reading without marks.
 """
 
 from __future__ import annotations
@@ -11,15 +12,27 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from overread.errors import FormatError
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.errors import FormatError, UsageError
 from overread.marks.formats.building import MarkSetBuilder, Spacings
+from overread.marks.formats.left_out_shapes import ShapeCounter
+from overread.marks.formats.outline import ellipse_of_outline
 from overread.marks.formats.xml_file import attribute, local_name, number_in, read_xml
 from overread.marks.mark_set import MarkSet
 
 __all__ = ["read"]
 
 
-def read(path: Path, *, reader: str, spacings: Spacings | None = None, boxes: bool = False) -> MarkSet:
+def read(
+    path: Path,
+    *,
+    reader: str,
+    spacings: Spacings | None = None,
+    boxes: bool = False,
+    polygons: str | None = None,
+) -> MarkSet:
     """Read one reader's export.
 
     Parameters
@@ -32,7 +45,11 @@ def read(path: Path, *, reader: str, spacings: Spacings | None = None, boxes: bo
         Millimetres per pixel, which the export does not tell.
     boxes : bool
         Whether boxes count as marks, as the ellipses that fill them.
+    polygons : {"ellipse"}
+        Whether polygons count, as the ellipses of the same moments.
     """
+    if polygons not in (None, "ellipse"):
+        raise UsageError(f"--polygons {polygons}: polygons become an ellipse, or are left out")
     root = read_xml(path)
     if local_name(root) != "annotations":
         raise FormatError(
@@ -41,13 +58,18 @@ def read(path: Path, *, reader: str, spacings: Spacings | None = None, boxes: bo
     if any(local_name(child) == "track" for child in root):
         raise FormatError(f"{path}: holds tracks (CVAT for video); export it as CVAT for images 1.1")
     builder = MarkSetBuilder(str(path), spacings or Spacings())
+    counter = ShapeCounter(str(path))
+    taken = {"ellipse", *(["box"] if boxes else []), *(["polygon"] if polygons else [])}
     for image in root:
         if local_name(image) == "image":
-            read_image(builder, image, reader, boxes=boxes)
+            read_image(builder, image, reader, counter, taken)
+    counter.warn()
     return builder.build()
 
 
-def read_image(builder: MarkSetBuilder, image: Element, reader: str, *, boxes: bool) -> None:
+def read_image(
+    builder: MarkSetBuilder, image: Element, reader: str, counter: ShapeCounter, taken: set[str]
+) -> None:
     """Note an image, its reading and its shapes."""
     name = attribute(image, "name", builder.source)
     place = f"image {name!r}"
@@ -55,32 +77,55 @@ def read_image(builder: MarkSetBuilder, image: Element, reader: str, *, boxes: b
     width, height = (number_in(attribute(image, key, where), key, where) for key in ("width", "height"))
     if name in builder.images:
         raise FormatError(f"{where}: is there twice (two tasks with one file name? export them one by one)")
+    shapes = [(number, shape) for number, shape in enumerate(image) if local_name(shape) != "tag"]
+    for _, shape in shapes:
+        if local_name(shape) not in taken:
+            counter.leave_out(local_name(shape))
+    if shapes and not any(local_name(shape) in taken for _, shape in shapes):
+        counter.leave_out_reading()
+        return
     builder.add_image(name, path=name, width=width, height=height)
     builder.add_reading(name, reader)
-    for number, shape in enumerate(image):
-        if local_name(shape) == "ellipse" or (boxes and local_name(shape) == "box"):
+    for number, shape in shapes:
+        if local_name(shape) in taken:
             add_shape(builder, name, reader, f"{reader}/{number}", shape)
 
 
 def add_shape(builder: MarkSetBuilder, image_id: str, reader: str, mark_id: str, shape: Element) -> None:
-    """Note an ellipse, or a box as the ellipse that fills it."""
+    """Note an ellipse, a box as the ellipse that fills it, or a polygon as that of the same moments."""
     where = f"{builder.source}, image {image_id!r}, shape {mark_id!r}"
 
     def number(name: str) -> float:
         return number_in(attribute(shape, name, where), name, where)
 
-    if local_name(shape) == "ellipse":
-        centre, semi_axes = (number("cx"), number("cy")), (number("rx"), number("ry"))
-    else:
-        left, top, right, bottom = (number(name) for name in ("xtl", "ytl", "xbr", "ybr"))
-        centre, semi_axes = ((left + right) / 2, (top + bottom) / 2), ((right - left) / 2, (bottom - top) / 2)
+    angle = number_in(shape.get("rotation", "0"), "rotation", where)
+    match local_name(shape):
+        case "ellipse":
+            centre, semi_axes = (number("cx"), number("cy")), (number("rx"), number("ry"))
+        case "box":
+            left, top, right, bottom = (number(name) for name in ("xtl", "ytl", "xbr", "ybr"))
+            centre, semi_axes = (
+                ((left + right) / 2, (top + bottom) / 2),
+                ((right - left) / 2, (bottom - top) / 2),
+            )
+        case _:
+            found = ellipse_of_outline(outline_of(attribute(shape, "points", where), where))
+            centre, semi_axes, angle = found.centre, found.semi_axes, found.angle_deg
     builder.add_mark(
         image_id,
         reader,
         mark_id,
         centre=centre,
         semi_axes=semi_axes,
-        angle_deg=number_in(shape.get("rotation", "0"), "rotation", where),
+        angle_deg=angle,
         label=shape.get("label", ""),
         place=f"image {image_id!r}",
     )
+
+
+def outline_of(text: str, where: str) -> NDArray[np.float64]:
+    """Points of ``x,y;x,y;...``."""
+    pairs = [part.split(",") for part in text.split(";")]
+    if any(len(pair) != 2 for pair in pairs):
+        raise FormatError(f"{where}: the points are not x,y;x,y;...")
+    return np.array([[number_in(cell, "points", where) for cell in pair] for pair in pairs])

@@ -5,37 +5,38 @@ centre (so the editor draws it, though its documentation says "top left corner")
 edges, so pixel (0, 0) covers [0, 1] x [0, 1] px as in our own convention. ``rotation`` is in degrees,
 clockwise on screen, in square pixels of the screen: percent are turned into pixels before anything is
 rotated. ``completed_by`` is the reader. An annotation without regions is a reading without marks; a cancelled
-one is no reading. Regions of an image that was rotated in the editor are refused. A rectangle becomes its
-inscribed ellipse only where it is asked for.
+one is no reading. Regions of an image that was rotated in the editor are refused; JSON-MIN does not tell the
+rotation, so that its regions are refused unless the user says that none was rotated. A rectangle becomes its inscribed
+ellipse only where it is asked for; what is left out is counted, and an annotation of nothing else is no reading.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import warnings
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import pandas as pd
 
-from overread.errors import DataWarning, FormatError, TableError
+from overread.errors import FormatError, TableError
 from overread.files.atomic import write_atomically
 from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.formats.json_file import JsonNode, read_node
+from overread.marks.formats.left_out_shapes import ShapeCounter
 from overread.marks.mark_set import MarkSet
 from overread.marks.pixels import rescale_ellipses
 from overread.tables.cell_types import quote_cell
 
-__all__ = ["read", "write"]
+__all__ = ["labelling_config", "read", "write"]
 
 NOBODY = "tasks without annotations"
 CANCELLED = "cancelled annotations"
-OTHER_SHAPE = "shapes that are not ellipses (rectangles count with --boxes)"
+REPEATED = "further annotations of a member on the same image (kept, as one reading with the marks of all)"
 
 
 def read(
@@ -44,6 +45,7 @@ def read(
     spacings: Spacings | None = None,
     image_key: str = "image",
     boxes: bool = False,
+    not_rotated: bool = False,
 ) -> MarkSet:
     """Read an export.
 
@@ -57,57 +59,101 @@ def read(
         Member of a task's data whose value becomes the image id, exactly as it stands.
     boxes : bool
         Whether rectangles count as marks, as the ellipses that fill them.
+    not_rotated : bool
+        Whether no image was rotated in the editor, which JSON-MIN does not tell.
     """
     builder = MarkSetBuilder(str(path), spacings or Spacings())
-    left_out: Counter[str] = Counter()
+    left_out = ShapeCounter(str(path))
     for task in read_node(path).items():
         if "annotations" in task:
             read_task(builder, task, image_key, left_out, boxes=boxes)
         elif "annotation_id" in task:
-            read_minimal_task(builder, task, image_key, left_out, boxes=boxes)
+            read_minimal_task(builder, task, image_key, left_out, boxes=boxes, not_rotated=not_rotated)
         else:
             raise FormatError(f"{task.place}: neither a task with annotations nor a JSON-MIN record")
-    if left_out:
-        listed = ", ".join(f"{count} {what}" for what, count in left_out.items())
-        warnings.warn(f"{path}: left out: {listed}", DataWarning, stacklevel=2)
+    left_out.warn()
     return builder.build()
 
 
 def read_task(
-    builder: MarkSetBuilder, task: JsonNode, image_key: str, left_out: Counter[str], *, boxes: bool
+    builder: MarkSetBuilder, task: JsonNode, image_key: str, left_out: ShapeCounter, *, boxes: bool
 ) -> None:
     """Read a task with all its annotations; an image that nobody read is left out."""
     data = task["data"]
     image_id = data[image_key].identifier()
     image_path = data.get("image")
     annotations = list(task["annotations"].items())
-    left_out.update([NOBODY] * (not annotations))
+    if not annotations:
+        left_out.note(NOBODY)
     for annotation in annotations:
         cancelled = annotation.get("was_cancelled")
         if cancelled is not None and cancelled.value is True:
-            left_out.update([CANCELLED])
+            left_out.note(CANCELLED)
             continue
         reader = reader_of(annotation["completed_by"])
-        regions = [(region["value"], region) for region in annotation["result"].items() if "value" in region]
-        left_out.update(OTHER_SHAPE for value, _ in regions if is_other_shape(value, boxes=boxes))
-        regions = [(value, region) for value, region in regions if is_region(value, boxes=boxes)]
-        add_reading(builder, image_id, image_path, reader, regions, annotation["id"].identifier())
+        drawn = [(region["value"], region) for region in annotation["result"].items() if "value" in region]
+        if (regions := taken_regions(drawn, left_out, boxes=boxes)) is not None:
+            note_repeat(builder, image_id, reader, left_out)
+            add_reading(builder, image_id, image_path, reader, regions, annotation["id"].identifier())
+
+
+def taken_regions(
+    drawn: list[tuple[JsonNode, JsonNode]], left_out: ShapeCounter, *, boxes: bool
+) -> list[tuple[JsonNode, JsonNode]] | None:
+    """Regions that count; None where there are only shapes that do not."""
+    others = [value for value, _ in drawn if is_other_shape(value, boxes=boxes)]
+    for value in others:
+        left_out.leave_out(shape_name(value))
+    regions = [(value, region) for value, region in drawn if is_region(value, boxes=boxes)]
+    if others and not regions:
+        left_out.leave_out_reading()
+        return None
+    return regions
+
+
+def shape_name(value: JsonNode) -> str:
+    """Word for a shape that does not count."""
+    if "points" in value or "vertices" in value:
+        return "polygon shape"
+    if "rle" in value:
+        return "brush"
+    return "box" if "width" in value and "height" in value else "point"
+
+
+def note_repeat(builder: MarkSetBuilder, image_id: str, reader: str, left_out: ShapeCounter) -> None:
+    """Count a second annotation of one member on one image: both become one reading."""
+    if (image_id, reader) in builder.readings:
+        left_out.note(REPEATED)
 
 
 def read_minimal_task(
-    builder: MarkSetBuilder, task: JsonNode, image_key: str, left_out: Counter[str], *, boxes: bool
+    builder: MarkSetBuilder,
+    task: JsonNode,
+    image_key: str,
+    left_out: ShapeCounter,
+    *,
+    boxes: bool,
+    not_rotated: bool,
 ) -> None:
     """Read a JSON-MIN record: one annotation, its regions in members named after the editor's tags."""
     image_path = task.get("image")
-    regions = []
+    drawn: list[tuple[JsonNode, JsonNode]] = []
     for key, value in task.mapping().items():
         if isinstance(value, list):
             members = list(JsonNode(value, f"{task.place}.{key}").items())
-            left_out.update(OTHER_SHAPE for member in members if is_other_shape(member, boxes=boxes))
-            regions += [(member, member) for member in members if is_region(member, boxes=boxes)]
+            drawn += [(member, member) for member in members]
+    regions = taken_regions(drawn, left_out, boxes=boxes)
+    if regions is None:
+        return
+    if regions and not not_rotated:
+        raise FormatError(
+            f"{task.place}: JSON-MIN does not tell whether an image was rotated in the editor, and its marks would lie "
+            "elsewhere (export as JSON, or say --not-rotated if none was)"
+        )
     annotation_id = task["annotation_id"].identifier()
-    image_id = task[image_key].identifier()
-    add_reading(builder, image_id, image_path, reader_of(task["annotator"]), regions, annotation_id)
+    image_id, reader = task[image_key].identifier(), reader_of(task["annotator"])
+    note_repeat(builder, image_id, reader, left_out)
+    add_reading(builder, image_id, image_path, reader, regions, annotation_id)
 
 
 def add_reading(
@@ -222,11 +268,28 @@ def reader_of(node: JsonNode) -> str:
     return node["id"].identifier() if isinstance(node.value, dict) else node.identifier()
 
 
-def write(mark_set: MarkSet, path: Path) -> list[Path]:
+def write(
+    mark_set: MarkSet,
+    path: Path,
+    *,
+    url: str = "{path}",
+    members: Mapping[str, str] | None = None,
+) -> list[Path]:
     """Write tasks with annotations that Label Studio imports and `read` reads back.
 
     Each image becomes a task, each reading an annotation, also one without marks. Sizes and spacings come
     from the images table. A mark's id becomes its region's id.
+
+    Parameters
+    ----------
+    mark_set : MarkSet
+        Marks, readings and images.
+    path : Path
+        The JSON file.
+    url : str
+        Address of an image, in which ``{path}`` stands for its path, or its id where it has none.
+    members : mapping
+        Email, or number, of the member that each reader is; without it, the reader's id is taken for one.
     """
     images = {row["image_id"]: row for row in records(mark_set.images)}
     marks = dict(tuple(mark_set.marks.groupby(["image_id", "reader_id"], sort=False)))
@@ -234,19 +297,28 @@ def write(mark_set: MarkSet, path: Path) -> list[Path]:
     for number, reading in enumerate(records(mark_set.readings), start=1):
         image_id, reader_id = reading["image_id"], reading["reader_id"]
         row = images.get(image_id, {"image_id": image_id})
-        data = {"image": row.get("path") or image_id, "image_id": image_id}
+        data = {"image": url.replace("{path}", row.get("path") or image_id), "image_id": image_id}
         task = tasks.setdefault(image_id, {"id": len(tasks) + 1, "data": data, "annotations": []})
         drawn = marks.get((image_id, reader_id))
         result = [] if drawn is None else list(regions_of(drawn, row))
         annotation = {
             "id": number,
-            "completed_by": member(reader_id),
+            "completed_by": member((members or {}).get(reader_id, reader_id)),
             "was_cancelled": False,
             "result": result,
         }
         task["annotations"].append(annotation)
     text = json.dumps(list(tasks.values()), ensure_ascii=False, indent=1, allow_nan=False)
     return [write_atomically(path, text.encode("utf-8"))]
+
+
+def labelling_config(labels: Sequence[str]) -> str:
+    """Labelling interface whose names are those of the tasks that `write` writes."""
+    rows = "".join(f"<Label value={quoteattr(label)}/>" for label in labels or ["Nodule"])
+    return (
+        '<View><Image name="image" value="$image" zoom="true" zoomControl="true"/>'
+        f'<EllipseLabels name="label" toName="image">{rows}</EllipseLabels></View>\n'
+    )
 
 
 def member(reader_id: str) -> int | dict[str, str]:
@@ -268,7 +340,10 @@ def regions_of(marks: pd.DataFrame, image: Mapping[str, Any]) -> Iterator[dict[s
     sx, sy, width, height = (float(image.get(name, math.nan)) for name in needed)
     if not all(math.isfinite(value) for value in (sx, sy, width, height)):
         image_id = quote_cell(image["image_id"])
-        raise TableError(f"images: image {image_id}: percent need the columns {', '.join(needed)}")
+        raise TableError(
+            f"images: image {image_id}: percent need the columns {', '.join(needed)} (overread init fills them "
+            "from the image files)"
+        )
     ellipses = rescale_ellipses(marks[list(ELLIPSE_COLUMNS)].to_numpy(np.float64), 1 / sx, 1 / sy)
     for mark, (x, y, a, b, angle) in zip(records(marks), ellipses.tolist(), strict=True):
         value: dict[str, Any] = {

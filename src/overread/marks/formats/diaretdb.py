@@ -1,0 +1,116 @@
+"""DIARETDB1's XML: one file for each image and expert; circles, ellipses with an angle, polygons.
+
+Pixels; (0, 0) is the image's top-left corner and pixel (0, 0) covers [0, 1] x [0, 1]. ``<angle>`` is in degrees,
+counterclockwise on screen (its sign is not documented; pairs of an ellipse and another expert's polygon say so). A
+polygon becomes the ellipse of the same moments. The expert is the two digits before ``_plain`` in the file's name,
+or is named by the user. A file without markings is a reading without marks. The confidence High is 1, Medium 0.75
+(more than a half), Low 0.25 (less than a half).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from overread.errors import FormatError
+from overread.marks.formats.building import MarkSetBuilder, Spacings
+from overread.marks.formats.outline import PixelEllipse, ellipse_of_outline
+from overread.marks.formats.xml_file import child_text, local_name, number_in, read_xml
+from overread.marks.mark_set import MarkSet
+
+__all__ = ["read"]
+
+FILE_NAME = re.compile(r"(?P<image>.+)_(?P<reader>[0-9]{2})_plain$")
+CONFIDENCES = {"high": 1.0, "medium": 0.75, "low": 0.25, "": float("nan")}
+REGIONS = ("circleregion", "ellipseregion", "polygonregion")
+
+
+def read(path: Path, *, spacings: Spacings | None = None, reader: str | None = None) -> MarkSet:
+    """Read a file, or a folder of them.
+
+    Parameters
+    ----------
+    path : Path
+        An XML file, or a folder of them.
+    spacings : Spacings
+        Millimetres per pixel.
+    reader : str
+        Who drew it, where the file's name does not tell.
+    """
+    files = sorted(path.glob("*.xml")) if path.is_dir() else [path]
+    if not files:
+        raise FormatError(f"{path}: no .xml files in this folder")
+    builder = MarkSetBuilder(str(path), spacings or Spacings())
+    for file in files:
+        read_file(builder, file, reader)
+    return builder.build()
+
+
+def read_file(builder: MarkSetBuilder, file: Path, reader: str | None) -> None:
+    """Note one expert's reading of one image."""
+    root = read_xml(file)
+    markings = [element for element in root.iter() if local_name(element) == "marking"]
+    if local_name(root) != "imgannotooldata":
+        raise FormatError(
+            f"{file}: the root is <{local_name(root)}>, not <imgannotooldata>: no DIARETDB1 file"
+        )
+    parts = FILE_NAME.match(file.stem)
+    who = reader or (str(int(parts["reader"])) if parts else "")
+    if not who:
+        raise FormatError(
+            f"{file}: the name does not tell the expert (as in image001_01_plain.xml); give --reader"
+        )
+    image_id = child_text(root, "imagename") or (parts["image"] if parts else file.stem)
+    if image_id not in builder.images:
+        builder.add_image(image_id, path=image_id)
+    builder.add_reading(image_id, who)
+    for number, marking in enumerate(markings, start=1):
+        place = f"{file}, marking {number}"
+        region = next((one for one in marking.iter() if local_name(one) in REGIONS), None)
+        if region is None:
+            raise FormatError(f"{place}: no circle, ellipse or polygon")
+        shape = shape_of(region, place)
+        confidence = (child_text(marking, "confidencelevel") or "").lower()
+        if confidence not in CONFIDENCES:
+            raise FormatError(f"{place}: the confidence {confidence!r} is none of High, Medium, Low")
+        builder.add_mark(
+            image_id,
+            who,
+            f"{who}/{number}",
+            centre=shape.centre,
+            semi_axes=shape.semi_axes,
+            angle_deg=shape.angle_deg,
+            label=child_text(marking, "markingtype") or "",
+            confidence=CONFIDENCES[confidence],
+            place=place,
+        )
+
+
+def shape_of(region: Element, place: str) -> PixelEllipse:
+    """Ellipse of a region."""
+    kind = local_name(region)
+    if kind == "polygonregion":
+        points = [point_of(one, place) for one in region if local_name(one) == "coords2d"]
+        return ellipse_of_outline(np.array(points, float).reshape(-1, 2))
+    centroid = next((one for one in region.iter() if local_name(one) == "coords2d"), None)
+    if centroid is None:
+        raise FormatError(f"{place}: no centre")
+    radii = [
+        number_in((one.text or "").strip(), "radius", place) for one in region if local_name(one) == "radius"
+    ]
+    if len(radii) not in (1, 2):
+        raise FormatError(f"{place}: {len(radii)} radii")
+    angle = child_text(region, "angle") or child_text(region, "rotangle") or "0"
+    return PixelEllipse(point_of(centroid, place), (radii[0], radii[-1]), -number_in(angle, "angle", place))
+
+
+def point_of(element: Element, place: str) -> tuple[float, float]:
+    """Point of ``<coords2d>x,y</coords2d>``."""
+    parts = (element.text or "").split(",")
+    if len(parts) != 2:
+        raise FormatError(f"{place}: coords2d {element.text!r} is no pair x,y")
+    x, y = (number_in(part.strip(), "coords2d", place) for part in parts)
+    return x, y

@@ -1,0 +1,51 @@
+"""Shapes that an import leaves out: counted by kind, named with the option that takes them, never silent."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+
+from overread.errors import DataWarning
+
+__all__ = ["ShapeCounter"]
+
+TAKEN_BY = {"box": "count with --boxes", "polygon": "become ellipses with --polygons ellipse"}
+
+
+@dataclass
+class ShapeCounter:
+    """Counts what one file's import leaves out.
+
+    An image on which a reader drew only shapes that are left out is no reading without marks: it is left out too.
+    """
+
+    source: str
+    shapes: Counter[str] = field(default_factory=Counter)
+    only_such: int = 0
+    notes: Counter[str] = field(default_factory=Counter)
+
+    def leave_out(self, kind: str) -> None:
+        """Count a shape."""
+        self.shapes[kind] += 1
+
+    def leave_out_reading(self) -> None:
+        """Count a reading that held nothing but such shapes."""
+        self.only_such += 1
+
+    def note(self, text: str) -> None:
+        """Count something else that is to be said."""
+        self.notes[text] += 1
+
+    def warn(self) -> None:
+        """Say what was left out, if anything was."""
+        told = [
+            f"{count} {kind}{'' if count == 1 else 'es' if kind.endswith('x') else 's'}"
+            f"{f' ({TAKEN_BY[kind]})' if kind in TAKEN_BY else ''}"
+            for kind, count in self.shapes.items()
+        ]
+        if self.only_such:
+            told.append(f"{self.only_such} readings that hold nothing else")
+        told += [f"{count} {text}" for text, count in self.notes.items()]
+        if told:
+            warnings.warn(f"{self.source}: left out: {', '.join(told)}", DataWarning, stacklevel=3)

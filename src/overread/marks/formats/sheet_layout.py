@@ -1,0 +1,329 @@
+"""What a spreadsheet of marks means: which column is what, corner or centre, pixels or mm, and what is left to ask.
+
+Nothing is chosen where the file does not prove it. What the columns' names state (``left``, ``x_min``, ``cx``,
+``Breite (px)``) and what the numbers leave no choice in (all within 0 to 1; beyond the image if they were mm) is
+taken; everything else becomes a `Question`, which an option of the same name answers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from overread.errors import FormatError, UsageError
+from overread.marks.formats.building import Spacings
+from overread.marks.formats.sheet_columns import NUMBERS, guess_columns, parse_columns
+from overread.tables.cell_types import parse_number, quote_cell
+from overread.tables.sheet_cells import Sheet, read_sheet
+
+__all__ = ["Layout", "Question", "SheetOptions", "understand_sheet"]
+
+COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+# 1,234 may be a thousand and something; 0,5 and 12,25 cannot.
+PROVEN_COMMA = re.compile(r"[+-]?(0,[0-9]+|[0-9]+,([0-9]{1,2}|[0-9]{4,}))")
+POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+")
+LENGTHS = tuple(role for role in NUMBERS if role not in ("angle", "image_width", "image_height"))
+CHOICES = {
+    "xy": ("corner", "centre"),
+    "unit": ("px", "mm", "fraction", "percent"),
+    "angle": ("clockwise", "counterclockwise"),
+    "decimal": ("comma", "point"),
+}
+
+
+@dataclass(frozen=True)
+class SheetOptions:
+    """What the user tells of a spreadsheet; None is for the file to prove.
+
+    Parameters
+    ----------
+    columns : str
+        ``image=Datei,reader=Arzt,x=X``, for columns whose names do not tell.
+    xy : {"corner", "centre"}
+        What x and y are where width and height stand beside them.
+    unit : {"px", "mm", "fraction", "percent"}
+        Of positions and sizes; fractions and percent are of the image's width and height.
+    angle : {"clockwise", "counterclockwise"}
+        Which way angles turn, on screen, from the direction of the width.
+    decimal : {"comma", "point"}
+        What stands before decimals.
+    sheet : str
+        Sheet of a workbook.
+    radius_mm : float
+        Radius of the circle that a point becomes, where there is no size.
+    """
+
+    columns: str | None = None
+    xy: str | None = None
+    unit: str | None = None
+    angle: str | None = None
+    decimal: str | None = None
+    sheet: str | None = None
+    radius_mm: float | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """Something that the file does not prove: the option that answers it, the question, the answers."""
+
+    option: str
+    text: str
+    choices: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.text} (say --{self.option} {'|'.join(self.choices)})"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A spreadsheet as it was understood.
+
+    Parameters
+    ----------
+    sheet : Sheet
+        Its cells.
+    columns : dict
+        Column by role.
+    options : SheetOptions
+        What was told or proven; None where it does not matter or is still a question.
+    doubts : tuple of str
+        Columns that might be meant otherwise.
+    questions : tuple of Question
+        What has to be told.
+    """
+
+    sheet: Sheet
+    columns: dict[str, str]
+    options: SheetOptions
+    doubts: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
+    numbers: dict[str, list[float]] = field(default_factory=dict, repr=False)
+
+    @property
+    def unused(self) -> list[str]:
+        """Columns that nothing is read from."""
+        return [name for name in self.sheet.header if name not in self.columns.values()]
+
+    def columns_option(self) -> str:
+        """Text that tells the columns as ``--columns`` takes it."""
+        return ",".join(f"{role}={name}" for role, name in self.columns.items())
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """Roles that tell place and size of a mark; those of the first shape that the columns make."""
+        return next((shape for shape in SHAPES if set(shape) <= self.columns.keys()), ())
+
+
+SHAPES: tuple[tuple[str, ...], ...] = (
+    ("x_min", "y_min", "x_max", "y_max"),
+    ("x_min", "y_min", "width", "height"),
+    ("x_centre", "y_centre", "width", "height"),
+    ("x", "y", "width", "height"),
+    ("x_centre", "y_centre", "radius_x", "radius_y"),
+    ("x", "y", "radius_x", "radius_y"),
+    ("x_centre", "y_centre", "diameter"),
+    ("x", "y", "diameter"),
+    ("x_centre", "y_centre", "radius"),
+    ("x", "y", "radius"),
+    ("x_centre", "y_centre"),
+    ("x", "y"),
+)
+
+
+def understand_sheet(path: Path, options: SheetOptions, spacings: Spacings, *, has_reader: bool) -> Layout:
+    """Find out what a spreadsheet means.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    options : SheetOptions
+        What the user tells.
+    spacings : Spacings
+        What is known of the images; it can prove that lengths are in pixels.
+    has_reader : bool
+        Whether the whole file is one reader's.
+
+    Raises
+    ------
+    FormatError
+        If no image, reader or position can be found, or a number cannot be read.
+    """
+    for name, choices in CHOICES.items():
+        value = getattr(options, name)
+        if value is not None and value not in choices:
+            raise UsageError(f"--{name} {value}: one of {', '.join(choices)}")
+    sheet = read_sheet(path, options.sheet)
+    given = parse_columns(options.columns, sheet.header, str(path)) if options.columns else {}
+    guess = guess_columns(sheet.header, given)
+    layout = settle_image_column(Layout(sheet, guess.columns, options, guess.doubts), spacings)
+    if "confidence" not in given and not has_numbers(layout, "confidence"):
+        layout.columns.pop("confidence", None)
+    check_roles(layout, path, has_reader=has_reader)
+    layout = settle_decimal(layout, path)
+    if not any(question.option == "decimal" for question in layout.questions):
+        layout = replace(layout, numbers=read_numbers(layout, path))
+        layout = settle_unit(layout, guess.units, spacings, path)
+        layout = settle_angle(layout, guess.units, path)
+    return settle_place(layout)
+
+
+def settle_image_column(layout: Layout, spacings: Spacings) -> Layout:
+    """Of two columns that may be the image, take the one whose cells all are images of the study."""
+    doubt = next((text for text in layout.doubts if text.startswith("image ")), None)
+    if doubt is None or not spacings.listed:
+        return layout
+    rivals = [name for name in layout.sheet.header if repr(name) in doubt]
+    fits = [name for name in rivals if all(map(spacings.listed_name, layout.sheet.column(name)))]
+    if len(fits) != 1:
+        return layout
+    kept = tuple(text for text in layout.doubts if text != doubt)
+    return replace(layout, columns={**layout.columns, "image": fits[0]}, doubts=kept)
+
+
+def has_numbers(layout: Layout, role: str) -> bool:
+    """Whether all cells of a role are numbers or empty."""
+    cells = layout.sheet.column(layout.columns[role]) if role in layout.columns else []
+    return all(re.fullmatch(r"[+-]?[0-9]*[.,]?[0-9]*", cell) for cell in cells)
+
+
+def check_roles(layout: Layout, path: Path, *, has_reader: bool) -> None:
+    """Refuse a table in which the image, the reader or the position cannot be found."""
+    has = f"{path} has the columns {', '.join(map(quote_cell, layout.sheet.header[:20]))}"
+    if "image" not in layout.columns:
+        raise FormatError(f"{has}: none is plainly the image (say --columns image=...)")
+    if "reader" not in layout.columns and not has_reader:
+        raise FormatError(
+            f"{has}: none is plainly the reader (say --columns reader=..., or --reader NAME={path} if it is one "
+            "reader's)"
+        )
+    if not layout.shape:
+        raise FormatError(
+            f"{has}: no place of a mark (say --columns x=...,y=... with width and height, diameter or radius; or "
+            "x_min, y_min, x_max, y_max)"
+        )
+    if len(layout.shape) == 2 and layout.options.radius_mm is None:
+        raise FormatError(
+            f"{has}: marks have no size (say --columns diameter=... or width=...,height=..., or --radius-mm for the "
+            "circle that a point becomes)"
+        )
+
+
+def number_roles(layout: Layout) -> list[str]:
+    """Roles whose cells are numbers."""
+    extra = [role for role in ("angle", "image_width", "image_height") if role in layout.columns]
+    return [*layout.shape, *extra]
+
+
+def settle_decimal(layout: Layout, path: Path) -> Layout:
+    """Find out whether a comma or a point stands before decimals."""
+    if layout.options.decimal is not None:
+        return layout
+    commas: list[str] = []
+    points: list[str] = []
+    for role in number_roles(layout):
+        cells = layout.sheet.column(layout.columns[role])
+        commas += [cell for cell in cells if COMMA.fullmatch(cell)]
+        points += [cell for cell in cells if POINT.fullmatch(cell)]
+    if commas and points:
+        raise FormatError(
+            f"{path}: numbers with commas and with points, such as {commas[0]!r} and {points[0]!r} "
+            "(make them alike)"
+        )
+    if commas and not any(PROVEN_COMMA.fullmatch(cell) for cell in commas):
+        text = f"is {commas[0]!r} {commas[0].replace(',', '.')} or {commas[0].replace(',', '')}?"
+        return ask(layout, "decimal", text)
+    return answer(layout, decimal="comma" if commas else "point")
+
+
+def read_numbers(layout: Layout, path: Path) -> dict[str, list[float]]:
+    """Numbers by role; NaN where a cell is empty."""
+    numbers: dict[str, list[float]] = {}
+    for role in number_roles(layout):
+        name = layout.columns[role]
+        values = []
+        for row, cell in zip(layout.sheet.numbers, layout.sheet.column(name), strict=True):
+            try:
+                values.append(parse_number(plain_number(cell, layout.options.decimal)))
+            except ValueError:
+                raise FormatError(
+                    f"{path}, row {row}, column {name}: {quote_cell(cell)} is not a number"
+                ) from None
+        numbers[role] = values
+    return numbers
+
+
+def plain_number(cell: str, decimal: str | None) -> str:
+    """Cell with a point before decimals and without thousands marks."""
+    return cell.replace(",", ".") if decimal == "comma" else cell.replace(",", "")
+
+
+def settle_unit(layout: Layout, stated: dict[str, str], spacings: Spacings, path: Path) -> Layout:
+    """Find out the unit of positions and sizes."""
+    if layout.options.unit is not None:
+        return layout
+    names = {role: stated[role] for role in layout.shape if role in stated}
+    if len(set(names.values())) > 1 or (names and len(names) < len(layout.shape)):
+        listed = ", ".join(f"{layout.columns[role]!r}" for role in layout.shape)
+        raise FormatError(
+            f"{path}: the columns {listed} do not all state one unit (say --unit, if it is one)"
+        )
+    if names:
+        return answer(layout, unit=next(iter(names.values())))
+    values = [value for role in layout.shape for value in layout.numbers[role] if not math.isnan(value)]
+    if values and max(values) <= 1 and min(values) >= 0:
+        # In px or mm, all marks would lie within the first pixel, or mm, of their image.
+        return answer(layout, unit="fraction")
+    if spacings.everywhere is not None or beyond_in_mm(layout, spacings):
+        return answer(layout, unit="px")
+    return ask(layout, "unit", "are positions and sizes in pixels or in mm?")
+
+
+def beyond_in_mm(layout: Layout, spacings: Spacings) -> bool:
+    """Whether a position would lie outside its image if it were in mm, so that it must be in pixels."""
+    images = layout.sheet.column(layout.columns["image"])
+    for role, size, spacing in (
+        (layout.shape[0], "width_px", "mm_per_px_x"),
+        (layout.shape[1], "height_px", "mm_per_px_y"),
+    ):
+        for image, value in zip(images, layout.numbers[role], strict=True):
+            row = spacings.row(image)
+            extent = float(row.get(size, math.nan)) * float(row.get(spacing, math.nan))
+            if value > extent:
+                return True
+    return False
+
+
+def settle_angle(layout: Layout, stated: dict[str, str], path: Path) -> Layout:
+    """Find out which way angles turn, where one turns anything."""
+    if "angle" not in layout.columns:
+        return layout
+    if stated.get("angle") == "rad":
+        raise FormatError(f"{path}: the column {layout.columns['angle']!r} is in radians (write degrees)")
+    turned = [value for value in layout.numbers["angle"] if value == value and value % 180 != 0]
+    if layout.options.angle is None and turned and len(layout.shape) == 4:
+        return ask(layout, "angle", "which way do angles turn on screen?")
+    return layout
+
+
+def settle_place(layout: Layout) -> Layout:
+    """Find out whether x and y are a corner or the centre; beside a radius or a diameter they are the centre."""
+    first, *_, last = layout.shape
+    if first == "x" and last == "height":
+        if layout.options.xy is None:
+            return ask(layout, "xy", "are x and y the top-left corner or the centre of width x height?")
+        return layout
+    return answer(layout, xy="corner" if first == "x_min" else "centre")
+
+
+def ask(layout: Layout, option: str, text: str) -> Layout:
+    """Note a question."""
+    return replace(layout, questions=(*layout.questions, Question(option, text, CHOICES[option])))
+
+
+def answer(layout: Layout, **found: Any) -> Layout:
+    """Note what was found out."""
+    return replace(layout, options=replace(layout.options, **found))

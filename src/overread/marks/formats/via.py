@@ -1,0 +1,201 @@
+"""VIA (VGG Image Annotator 2): a JSON project or its exported annotations; ellipses in and out.
+
+Pixels; (0, 0) is the image's top-left corner and pixel (0, 0) covers [0, 1] x [0, 1]. An ellipse is ``cx, cy, rx, ry``
+and ``theta`` in radians, clockwise on screen, as the canvas draws it. A circle is an ellipse; rectangles and polygons
+count only where they are asked for, points and lines never do, and what is left out is counted. The file does not
+tell who drew: it is one reader's. Every image of the file is a reading. The label is the first text of a region's
+attributes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from overread.errors import FormatError, TableError, UsageError
+from overread.files.atomic import write_atomically
+from overread.marks.ellipse import ELLIPSE_COLUMNS
+from overread.marks.formats.building import MarkSetBuilder, Spacings
+from overread.marks.formats.json_file import JsonNode, read_node
+from overread.marks.formats.left_out_shapes import ShapeCounter
+from overread.marks.formats.outline import PixelEllipse, ellipse_of_outline
+from overread.marks.mark_set import MarkSet
+from overread.marks.pixels import rescale_ellipses
+from overread.tables.cell_types import quote_cell
+
+__all__ = ["read", "write"]
+
+METADATA = "_via_img_metadata"
+NAMES = {"rect": "box", "polygon": "polygon", "polyline": "line", "point": "point"}
+
+
+def read(
+    path: Path,
+    *,
+    reader: str,
+    spacings: Spacings | None = None,
+    boxes: bool = False,
+    polygons: str | None = None,
+) -> MarkSet:
+    """Read one reader's file.
+
+    Parameters
+    ----------
+    path : Path
+        A project (``via_project.json``) or annotations exported as JSON.
+    reader : str
+        Who drew it.
+    spacings : Spacings
+        Millimetres per pixel.
+    boxes : bool
+        Whether rectangles count, as the ellipses that fill them.
+    polygons : {"ellipse"}
+        Whether polygons count, as the ellipses of the same moments.
+    """
+    root = read_node(path)
+    entries = root.get(METADATA) or root
+    builder = MarkSetBuilder(str(path), spacings or Spacings())
+    counter = ShapeCounter(str(path))
+    for key in entries.mapping():
+        read_image(builder, entries[key], reader, counter, boxes=boxes, polygons=polygons == "ellipse")
+    counter.warn()
+    return builder.build()
+
+
+def read_image(
+    builder: MarkSetBuilder,
+    entry: JsonNode,
+    reader: str,
+    counter: ShapeCounter,
+    *,
+    boxes: bool,
+    polygons: bool,
+) -> None:
+    """Note one image, its reading and its regions."""
+    name = entry["filename"].identifier()
+    regions = entry["regions"]
+    members = (
+        [regions[key] for key in regions.mapping()]
+        if isinstance(regions.value, dict)
+        else list(regions.items())
+    )
+    shapes = [
+        (region, shape_of(region["shape_attributes"], boxes=boxes, polygons=polygons)) for region in members
+    ]
+    for region, shape in shapes:
+        if shape is None:
+            kind = region["shape_attributes"]["name"].text()
+            counter.leave_out(NAMES.get(kind, kind))
+    if shapes and not any(shape for _, shape in shapes):
+        counter.leave_out_reading()
+        return
+    builder.add_image(name, path=name)
+    builder.add_reading(name, reader)
+    for number, (region, shape) in enumerate(shapes):
+        if shape is not None:
+            builder.add_mark(
+                name,
+                reader,
+                f"{reader}/{number}",
+                centre=shape.centre,
+                semi_axes=shape.semi_axes,
+                angle_deg=shape.angle_deg,
+                label=label_of(region),
+                place=region.place,
+            )
+
+
+def shape_of(shape: JsonNode, *, boxes: bool, polygons: bool) -> PixelEllipse | None:
+    """Ellipse of a region in pixels; None where its kind does not count."""
+
+    def number(name: str) -> float:
+        return shape[name].number()
+
+    kind = shape["name"].text()
+    if kind == "ellipse":
+        theta = shape.get("theta")
+        turn = math.degrees(theta.number()) if theta else 0.0
+        return PixelEllipse((number("cx"), number("cy")), (number("rx"), number("ry")), turn)
+    if kind == "circle":
+        return PixelEllipse((number("cx"), number("cy")), (number("r"), number("r")), 0.0)
+    if kind == "rect" and boxes:
+        a, b = number("width") / 2, number("height") / 2
+        return PixelEllipse((number("x") + a, number("y") + b), (a, b), 0.0)
+    if kind == "polygon" and polygons:
+        across, down = (
+            [one.number() for one in shape[name].items()] for name in ("all_points_x", "all_points_y")
+        )
+        if len(across) != len(down):
+            raise FormatError(f"{shape.place}: {len(across)} x and {len(down)} y")
+        return ellipse_of_outline(np.column_stack([across, down]))
+    return None
+
+
+def label_of(region: JsonNode) -> str:
+    """First text among a region's attributes."""
+    attributes = region.get("region_attributes")
+    values = attributes.mapping().values() if attributes else ()
+    return next((value for value in values if isinstance(value, str) and value), "")
+
+
+def write(mark_set: MarkSet, path: Path, *, reader: str | None = None) -> list[Path]:
+    """Write one reader's marks as a project that VIA opens; images are named by their files.
+
+    Parameters
+    ----------
+    mark_set : MarkSet
+        Marks, readings and images with their spacings.
+    path : Path
+        The JSON file.
+    reader : str
+        Whose marks; needed where there are several readers.
+    """
+    readers = list(dict.fromkeys(mark_set.readings["reader_id"]))
+    if reader is None and len(readers) > 1:
+        raise UsageError(f"via holds one reader's marks; name one with --reader: {', '.join(readers)}")
+    chosen = reader if reader is not None else next(iter(readers), "")
+    if chosen not in readers:
+        raise UsageError(f"--reader {chosen}: there are {', '.join(readers)}")
+    images = {row["image_id"]: row for row in mark_set.images.to_dict("records")}
+    entries = {}
+    for image_id in mark_set.readings.loc[mark_set.readings["reader_id"] == chosen, "image_id"]:
+        name = images.get(image_id, {}).get("path") or image_id
+        own = mark_set.marks[
+            (mark_set.marks["image_id"] == image_id) & (mark_set.marks["reader_id"] == chosen)
+        ]
+        regions = [] if own.empty else regions_of(own.to_dict("records"), images.get(image_id, {}), image_id)
+        entries[f"{name}-1"] = {"filename": name, "size": -1, "regions": regions, "file_attributes": {}}
+    project = {
+        "_via_settings": {"core": {"default_filepath": ""}, "project": {"name": chosen}},
+        METADATA: entries,
+        "_via_attributes": {"region": {"label": {"type": "text", "default_value": ""}}, "file": {}},
+        "_via_data_format_version": "2.0.10",
+        "_via_image_id_list": list(entries),
+    }
+    return [write_atomically(path, json.dumps(project, ensure_ascii=False, allow_nan=False).encode())]
+
+
+def regions_of(marks: list[dict[Any, Any]], image: dict[Any, Any], image_id: str) -> list[dict[str, Any]]:
+    """Regions of one image."""
+    sx, sy = (float(image.get(name, math.nan)) for name in ("mm_per_px_x", "mm_per_px_y"))
+    if math.isnan(sx) or math.isnan(sy):
+        raise TableError(f"images: image {quote_cell(image_id)}: pixels need mm_per_px_x and mm_per_px_y")
+    ellipses = rescale_ellipses([[mark[name] for name in ELLIPSE_COLUMNS] for mark in marks], 1 / sx, 1 / sy)
+    return [
+        {
+            "shape_attributes": {
+                "name": "ellipse",
+                "cx": x,
+                "cy": y,
+                "rx": a,
+                "ry": b,
+                "theta": math.radians(turn),
+            },
+            "region_attributes": {"label": mark["label"]} if mark.get("label") else {},
+        }
+        for mark, (x, y, a, b, turn) in zip(marks, ellipses.tolist(), strict=True)
+    ]

@@ -1,0 +1,72 @@
+"""Pascal VOC: an XML file for each image, with boxes ``xmin, ymin, xmax, ymax`` in pixels.
+
+Taken as edges: pixel (0, 0) covers [0, 1] x [0, 1]. VOC's own files count pixels from 1 and include the last, most
+tools that write the format do not; the difference is at most a pixel. A box becomes the ellipse that fills it. The
+file does not tell who drew: a file or a folder of files is one reader's. A file without objects is a reading without
+marks.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from overread.errors import FormatError
+from overread.marks.formats.building import MarkSetBuilder, Spacings
+from overread.marks.formats.xml_file import child_text, local_name, number_in, read_xml
+from overread.marks.mark_set import MarkSet
+
+__all__ = ["read"]
+
+
+def read(path: Path, *, reader: str, spacings: Spacings | None = None) -> MarkSet:
+    """Read one reader's file, or folder of files.
+
+    Parameters
+    ----------
+    path : Path
+        An XML file, or a folder of them.
+    reader : str
+        Who drew it.
+    spacings : Spacings
+        Millimetres per pixel.
+    """
+    files = sorted(path.glob("*.xml")) if path.is_dir() else [path]
+    if not files:
+        raise FormatError(f"{path}: no .xml files in this folder")
+    builder = MarkSetBuilder(str(path), spacings or Spacings())
+    for file in files:
+        read_file(builder, file, reader)
+    return builder.build()
+
+
+def read_file(builder: MarkSetBuilder, file: Path, reader: str) -> None:
+    """Note one image, its reading and its boxes."""
+    root = read_xml(file)
+    if local_name(root) != "annotation":
+        raise FormatError(f"{file}: the root is <{local_name(root)}>, not <annotation>: no Pascal VOC file")
+    name = child_text(root, "filename") or file.stem
+    size = next((child for child in root if local_name(child) == "size"), None)
+    width, height = (
+        float("nan") if size is None else number_in(child_text(size, side), side, str(file))
+        for side in ("width", "height")
+    )
+    builder.add_image(name, path=name, width=width, height=height)
+    builder.add_reading(name, reader)
+    objects = [child for child in root if local_name(child) == "object"]
+    for number, element in enumerate(objects):
+        place = f"{file}, object {number + 1}"
+        box = next((child for child in element if local_name(child) == "bndbox"), None)
+        if box is None:
+            raise FormatError(f"{place}: no <bndbox>")
+        left, top, right, bottom = (
+            number_in(child_text(box, side), side, place) for side in ("xmin", "ymin", "xmax", "ymax")
+        )
+        builder.add_mark(
+            name,
+            reader,
+            f"{reader}/{number}",
+            centre=((left + right) / 2, (top + bottom) / 2),
+            semi_axes=((right - left) / 2, (bottom - top) / 2),
+            label=child_text(element, "name") or "",
+            place=place,
+        )

@@ -1,0 +1,104 @@
+"""The images of the study that marks are imported into: imported marks take their ids."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from overread.errors import DataWarning, TableError
+from overread.marks.file_names import ImageNames, ids_of_files
+from overread.marks.left_out import FOUND_FILE, read_left_out
+from overread.marks.mark_set import MarkSet
+from overread.tables.cell_types import quote_cell
+from overread.tables.table_files import read_table
+
+__all__ = ["StudyImages", "rename_images", "with_ids_of_files"]
+
+
+@dataclass(frozen=True)
+class StudyImages:
+    """Images table of a study, and the files that were left out of it.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The images table.
+    place : str
+        Its file, for messages.
+    left_out : dict
+        Reason by path of the files that the study left out.
+    """
+
+    table: pd.DataFrame
+    place: str
+    left_out: dict[str, str]
+
+    @classmethod
+    def read(cls, path: Path) -> StudyImages:
+        """Read an images table and, beside it, the table of what was left out."""
+        return cls(read_table(path, "images"), str(path), read_left_out(path.parent))
+
+    @property
+    def names(self) -> ImageNames:
+        """Images of the table, found by whatever they are called."""
+        paths = self.table["path"] if "path" in self.table else [""] * len(self.table)
+        return ImageNames(dict(zip(self.table["image_id"], paths, strict=True)), self.place)
+
+    def adopt(self, found: MarkSet, *, drop_unknown: bool = False) -> MarkSet:
+        """Give imported marks the ids of the table; marks of images that the study left out are left out too.
+
+        Parameters
+        ----------
+        found : MarkSet
+            What a file holds, with the file's own names of images.
+        drop_unknown : bool
+            Also leave out images that the study has never seen, instead of refusing them.
+
+        Warns
+        -----
+        DataWarning
+            With the number of marks and images that were left out.
+        """
+        ids = self.names.find_all(found.images["image_id"])
+        gone = ImageNames(dict(zip(self.left_out, self.left_out, strict=True)), FOUND_FILE)
+        strange = [image for image in found.images["image_id"] if image not in ids]
+        known = {image: path for image in strange if (path := gone.find(image)) is not None}
+        unknown = [image for image in strange if image not in known]
+        if unknown and not drop_unknown:
+            raise TableError(
+                f"{self.place}: no image goes by {quote_cell(unknown[0])}"
+                f"{f' ({len(unknown)} such images)' if len(unknown) > 1 else ''} (put the files into the folder and "
+                "run overread init again, or leave their marks out with --drop-unknown)"
+            )
+        if strange:
+            warnings.warn(self.left_out_text(found, strange, known), DataWarning, stacklevel=2)
+        return rename_images(found, ids)
+
+    def left_out_text(self, found: MarkSet, strange: Sequence[str], known: dict[str, str]) -> str:
+        """Say which images of a file are not in the study, and why where that is known."""
+        n_marks = int(found.marks["image_id"].isin(list(strange)).sum())
+        told = [f"{quote_cell(image)} ({self.left_out[path]})" for image, path in known.items()]
+        told += [f"{quote_cell(image)} (not in {self.place})" for image in strange if image not in known]
+        more = f" and {len(told) - 5} more" if len(told) > 5 else ""
+        return f"left out {n_marks} marks of {len(strange)} images outside the study: {', '.join(told[:5])}{more}"
+
+
+def rename_images(found: MarkSet, ids: dict[str, str]) -> MarkSet:
+    """Give marks, readings and images other ids; what has none is dropped."""
+
+    def renamed(table: pd.DataFrame) -> pd.DataFrame:
+        kept = table[table["image_id"].isin(list(ids))].reset_index(drop=True)
+        return kept.assign(image_id=kept["image_id"].map(ids).astype("str"))
+
+    return MarkSet(renamed(found.marks), renamed(found.readings), renamed(found.images))
+
+
+def with_ids_of_files(found: Sequence[MarkSet]) -> list[MarkSet]:
+    """Give the images of several files the ids that `overread init` would give their image files."""
+    names = list(dict.fromkeys(image for part in found for image in part.images["image_id"]))
+    ids = dict(zip(names, ids_of_files(names), strict=True))
+    return [rename_images(part, ids) for part in found]

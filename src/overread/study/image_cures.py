@@ -1,0 +1,102 @@
+"""Cures of what is strange about a study's images: leave images out, join patients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from overread.errors import UsageError
+from overread.marks.file_names import ImageNames
+from overread.marks.mark_set import find_table
+from overread.study.image_findings import KINDS, Finding
+from overread.tables.table_files import read_table, write_table
+
+__all__ = ["choose_dropped", "drop_rows", "find_unread", "merge_patients"]
+
+
+def choose_dropped(
+    drop: Sequence[str], images: pd.DataFrame, findings: Sequence[Finding], unread: Sequence[str]
+) -> dict[str, str]:
+    """Reason by id of the images that are to be left out.
+
+    Parameters
+    ----------
+    drop
+        Kinds of findings, ``unread``, ``missing`` (of which nothing is left here), or images by any name.
+    images
+        The images table.
+    findings
+        What is strange about them.
+    unread
+        Images without a reading.
+    """
+    names = ImageNames(dict(zip(images["image_id"], images["path"], strict=True)))
+    dropped: dict[str, str] = {}
+    for wanted in drop:
+        if wanted == "unread":
+            dropped |= dict.fromkeys(unread, "nobody read it")
+        elif wanted in KINDS:
+            dropped |= {finding.image_id: str(finding) for finding in findings if finding.kind == wanted}
+        elif (image_id := names.find(wanted)) is not None:
+            said = next((str(finding) for finding in findings if finding.image_id == image_id), "")
+            dropped[image_id] = said or "taken out by hand"
+        elif wanted != "missing":
+            raise UsageError(
+                f"--drop {wanted}: no such image, and no kind; kinds are {', '.join([*KINDS, 'unread', 'missing'])}"
+            )
+    return dropped
+
+
+def find_unread(folder: Path, images: pd.DataFrame) -> list[str]:
+    """Images without a reading; none where there are no readings yet."""
+    path = find_table(folder, "readings")
+    if path is None:
+        return []
+    read = set(read_table(path, "readings")["image_id"])
+    return [image for image in images["image_id"] if image not in read]
+
+
+def drop_rows(folder: Path, image_ids: Sequence[str]) -> int:
+    """Move the marks and readings of images into tables of what was left out; return the number of marks."""
+    n_marks = 0
+    for kind in ("readings", "marks"):
+        path = find_table(folder, kind)
+        if path is None:
+            continue
+        table = read_table(path, kind)
+        gone = table["image_id"].isin(list(image_ids))
+        if not gone.any():
+            continue
+        kept = folder / f"left_out_{kind}.csv"
+        parts = [read_table(kept, kind)] if kept.is_file() else []
+        joined = pd.concat([*parts, table[gone]], ignore_index=True)
+        write_table(
+            joined.drop_duplicates([name for name in ("image_id", "reader_id", "mark_id") if name in joined]),
+            kept,
+        )
+        write_table(table[~gone].reset_index(drop=True), path)
+        n_marks = int(gone.sum()) if kind == "marks" else n_marks
+    return n_marks
+
+
+def merge_patients(images: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """Give all images of the second of each pair the patient of the first; each is an image or a patient's id."""
+    names = ImageNames(dict(zip(images["image_id"], images["path"], strict=True)))
+    patients = images["patient_id"].copy()
+    for pair in pairs:
+        rows = []
+        for name in pair:
+            image_id = names.find(name)
+            row = (images["image_id"] == image_id) if image_id else patients == name
+            if not name or not row.any():
+                raise UsageError(f"--same-patient {pair[0]}={pair[1]}: no image and no patient {name!r}")
+            rows.append(row)
+        first, second = (patients[row].iloc[0] for row in rows)
+        kept = first or second or f"patient of {images.loc[rows[0], 'image_id'].iloc[0]}"
+        joined = rows[0] | rows[1]
+        for patient in (first, second):
+            joined |= (patients == patient) & (patient != "")
+        patients[joined] = kept
+    return images.assign(patient_id=patients)

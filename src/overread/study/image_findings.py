@@ -1,0 +1,197 @@
+"""What is wrong with the images of a study before any long work: repeats, strange views, one patient under two ids.
+
+Each finding names an image and can be cured by one command: ``overread init STUDY --drop IDS|KIND`` leaves images out,
+``--same-patient A=B`` says that two images are of one patient.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from overread.anatomy.frontal import looks_frontal
+from overread.errors import ImageError, InvalidInputError
+from overread.images import read_source
+from overread.images.dicom_facts import DicomFacts, facts_of, is_directory
+from overread.images.display import rendered
+from overread.images.gridding import radiograph
+from overread.images.lettering import MOST_LETTERS, count_letters
+from overread.images.source import SourceImage
+from overread.images.spacing import choose_spacing
+from overread.progress import count_steps
+from overread.tables.cell_types import quote_cell
+
+__all__ = ["KINDS", "Finding", "FoundImage", "find_findings", "look_at", "look_at_files"]
+
+KINDS = {
+    "duplicate": "the same pixels as an image before it",
+    "patient": "one patient under two ids",
+    "lateral": "a lateral view by its DICOM tags",
+    "ap": "an AP view by its DICOM tags",
+    "non-chest": "no chest radiograph by its DICOM tags",
+    "not-frontal": "no two lungs side by side in the picture: a lateral view, or no chest?",
+    "text": "text burned into the picture, which may name the patient",
+}
+DIRECTORY = "a DICOMDIR, the index of a medium, and no image"
+# An identity that more patients than this share is the filler of an anonymizer.
+MOST_NAMESAKES = 3
+
+
+@dataclass(frozen=True)
+class FoundImage:
+    """A file that can be read: its path in the folder, spacing (x, y), size, and what header and picture say.
+
+    Where no spacing is known, ``mm_per_px`` is None and ``problem`` says why. ``frontal`` is None where the header
+    tells the view, or nothing can be measured.
+    """
+
+    path: str
+    mm_per_px: tuple[float, float] | None
+    shape: tuple[int, int]
+    facts: DicomFacts
+    fingerprint: str
+    frontal: bool | None = None
+    letters: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something strange: its kind (a key of `KINDS`), the image, the image it is compared with, and words."""
+
+    kind: str
+    image_id: str
+    other: str = ""
+    detail: str = ""
+
+    def __str__(self) -> str:
+        beside = f" ({quote_cell(self.other)})" if self.other else ""
+        return f"{KINDS[self.kind]}{beside}{f': {self.detail}' if self.detail else ''}"
+
+    def cure(self, folder: Path) -> str:
+        """Command that cures it."""
+        if self.kind == "patient":
+            return f"overread init {folder} --same-patient {self.other}={self.image_id}"
+        return f"overread init {folder} --drop {self.image_id}, or all such: --drop {self.kind}"
+
+
+def look_at_files(
+    files: Sequence[Path],
+    folder: Path,
+    mm_per_px: tuple[float, float] | None,
+) -> tuple[list[FoundImage], dict[str, str]]:
+    """Read every file once: what can be used, and why the others cannot."""
+    found, unreadable = [], {}
+    for path in count_steps("images", files):
+        relative = path.relative_to(folder).as_posix()
+        try:
+            if is_directory(path):
+                unreadable[relative] = DIRECTORY
+            else:
+                found.append(look_at(path, relative, mm_per_px))
+        except ImageError as error:
+            unreadable[relative] = str(error).removeprefix(f"{path}: ")
+    return found, unreadable
+
+
+def look_at(path: Path, relative: str, mm_per_px: tuple[float, float] | None) -> FoundImage:
+    """Read one file.
+
+    Raises
+    ------
+    ImageError
+        If it cannot be read.
+    """
+    source = read_source(path)
+    stated = source.spacing.spacing
+    spacing = mm_per_px if stated is None else (stated.x, stated.y)
+    facts = facts_of(path)
+    rows, columns = source.shape
+    return FoundImage(
+        relative,
+        spacing,
+        (rows, columns),
+        facts,
+        fingerprint_of(source),
+        frontal=None if facts.view or facts.is_other_than_chest else judge_view(source, spacing),
+        letters=MOST_LETTERS + 1 if facts.burned_in == "YES" else count_letters_in(source),
+        problem="" if spacing else f"{source.spacing.problem}; give --mm-per-px",
+    )
+
+
+def fingerprint_of(source: SourceImage) -> str:
+    """SHA-256 of the values that are measured: the same for a picture and its MONOCHROME1 twin."""
+    rows, columns = source.shape
+    return hashlib.sha256(f"{rows}x{columns}:".encode() + source.measured().tobytes()).hexdigest()
+
+
+def judge_view(source: SourceImage, spacing: tuple[float, float] | None) -> bool | None:
+    """Whether the picture shows two lungs side by side; None where it cannot be measured."""
+    if spacing is None:
+        return None
+    try:
+        return looks_frontal(radiograph(source, choose_spacing(source.spacing, spacing)))
+    except InvalidInputError:
+        return None
+
+
+def count_letters_in(source: SourceImage) -> int:
+    """Letters in a corner of the picture as it is shown."""
+    return count_letters((rendered(source).clip(0, 1) * 255).astype("uint8"))
+
+
+def find_findings(images: Sequence[tuple[str, str, FoundImage]]) -> list[Finding]:
+    """All findings of images, given as (image id, patient id, what was found), in the order of the images."""
+    order = {image_id: place for place, (image_id, _, _) in enumerate(images)}
+    found = [*duplicates(images), *patients_with_two_ids(images), *strange_views(images)]
+    return sorted(found, key=lambda finding: order[finding.image_id])
+
+
+def duplicates(images: Sequence[tuple[str, str, FoundImage]]) -> Iterator[Finding]:
+    """Images whose pixels an earlier one has."""
+    first: dict[str, tuple[str, str]] = {}
+    for image_id, patient, found in images:
+        other, owner = first.setdefault(found.fingerprint, (image_id, patient))
+        if other != image_id:
+            yield Finding("duplicate", image_id, other, "under another patient" if owner != patient else "")
+
+
+def patients_with_two_ids(images: Sequence[tuple[str, str, FoundImage]]) -> Iterator[Finding]:
+    """Images of one study, instance, or name and birth date that go by two patients' ids."""
+    identities: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
+    for image_id, patient, found in images:
+        facts = found.facts
+        for kind, parts in (
+            ("StudyInstanceUID", (facts.study,)),
+            ("SOPInstanceUID", (facts.instance,)),
+            ("name and birth date", (facts.name, facts.birth_date)),
+        ):
+            if patient and all(parts):
+                identities[kind, *parts].setdefault(patient, image_id)
+    told: set[tuple[str, str]] = set()
+    for (kind, *_), by_patient in identities.items():
+        first, *others = by_patient.values()
+        if kind == "name and birth date" and len(by_patient) > MOST_NAMESAKES:
+            continue
+        for other in others:
+            if (first, other) not in told:
+                told.add((first, other))
+                yield Finding("patient", other, first, f"the same {kind}")
+
+
+def strange_views(images: Sequence[tuple[str, str, FoundImage]]) -> Iterator[Finding]:
+    """Images that are no frontal PA chest, or show text."""
+    for image_id, _, found in images:
+        facts = found.facts
+        if facts.is_other_than_chest:
+            yield Finding("non-chest", image_id, detail=f"{facts.modality} {facts.body_part}".strip())
+        elif facts.view in ("lateral", "ap"):
+            yield Finding(facts.view, image_id)
+        elif found.frontal is False:
+            yield Finding("not-frontal", image_id)
+        if found.letters > MOST_LETTERS:
+            tag = "BurnedInAnnotation is YES" if facts.burned_in == "YES" else "letters in a corner"
+            yield Finding("text", image_id, detail=tag)

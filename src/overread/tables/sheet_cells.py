@@ -1,0 +1,233 @@
+"""Spreadsheets as people keep them, as text: CSV with any separator and encoding of Excel, and XLSX.
+
+Our own tables are read by `overread.tables.csv_cells`, which guesses nothing. Here the separator is the one that
+gives every row as many cells as the header, and text that is not UTF-8 is taken for Windows-1252, which Excel writes;
+both are said in the notes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from overread.errors import TableError
+
+__all__ = ["SHEET_ENDINGS", "Sheet", "read_sheet"]
+
+SHEET_ENDINGS = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
+EXCEL_ENDINGS = (".xlsx", ".xlsm")
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+# As for other tools' files (marks.formats): far beyond any table of marks.
+LARGEST_BYTES = 1 << 29
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table as text.
+
+    Parameters
+    ----------
+    header : tuple of str
+        Names of the columns, without spaces around them.
+    rows : tuple of tuple of str
+        Records without empty ones; all are as long as the header.
+    numbers : tuple of int
+        Row of each record as a spreadsheet counts; the file's first row is 1.
+    notes : tuple of str
+        What was found out about the file, in words.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+
+    def column(self, name: str) -> list[str]:
+        """Cells of one column."""
+        place = self.header.index(name)
+        return [row[place] for row in self.rows]
+
+
+def read_sheet(path: Path, sheet: str | None = None) -> Sheet:
+    """Read a spreadsheet.
+
+    Parameters
+    ----------
+    path : Path
+        A file of one of `SHEET_ENDINGS`.
+    sheet : str
+        Which sheet of a workbook; needed where several hold something.
+
+    Raises
+    ------
+    TableError
+        If it cannot be read as a table with a header; the message names the row.
+    """
+    ending = path.suffix.lower()
+    if ending in EXCEL_ENDINGS:
+        return table_of(*excel_rows(path, sheet), path)
+    if ending in (".xls", ".ods"):
+        raise TableError(f"{path}: {ending} files are not read (save it as .xlsx or as CSV)")
+    if sheet is not None:
+        raise TableError(f"{path}: only .xlsx files have sheets (leave --sheet out)")
+    return table_of(*text_rows(path), path)
+
+
+def table_of(rows: Iterable[Sequence[str]], notes: Sequence[str], path: Path) -> Sheet:
+    """Table of rows: the first that is not empty is the header; empty rows and columns at the end are dropped."""
+    kept = [
+        (number, [cell.strip() for cell in row])
+        for number, row in enumerate(rows, start=1)
+        if any(cell.strip() for cell in row)
+    ]
+    if not kept:
+        raise TableError(f"{path}: the table is empty (write at least the header)")
+    (first, header), records = kept[0], kept[1:]
+    while header and not header[-1]:
+        header.pop()
+    repeated = sorted({name for name in header if name and header.count(name) > 1})
+    if repeated:
+        raise TableError(f"{path}, row {first}: the column {repeated[0]!r} is there twice (rename one)")
+    width = len(header)
+    for number, record in records:
+        if any(record[width:]):
+            raise TableError(f"{path}, row {number}: {len(record)} cells where the header has {width}")
+    return Sheet(
+        tuple(header),
+        tuple(tuple(record[:width] + [""] * (width - len(record))) for _, record in records),
+        tuple(number for number, _ in records),
+        tuple(notes),
+    )
+
+
+def text_rows(path: Path) -> tuple[list[list[str]], list[str]]:
+    """Rows of a text file, and notes on its separator and encoding."""
+    text, notes = decode(path)
+    best: list[list[str]] = []
+    widest = 1
+    for separator, name in SEPARATORS.items():
+        rows = split_text(text, separator)
+        widths = {len(row) for row in rows if row}
+        if len(widths) == 1 and (width := widths.pop()) > widest:
+            best, said, widest = rows, name, width
+    if not best:
+        lengths = {name: [len(row) for row in split_text(text, mark)] for mark, name in SEPARATORS.items()}
+        raise TableError(f"{path}: {uneven_text(lengths)}")
+    return best, [*notes, *([f"separated by {said}"] if said != "commas" else [])]
+
+
+def uneven_text(widths: dict[str, list[int]]) -> str:
+    """Say why no separator makes a table: the row that differs under the one that fits the header best."""
+    name = max(widths, key=lambda key: widths[key][0] if widths[key] else 0)
+    numbers = widths[name]
+    if not numbers or numbers[0] < 2:
+        return "one column; a table of marks has at least an image, a reader, x and y"
+    row = next((place for place, n in enumerate(numbers, start=1) if n not in (0, numbers[0])), 1)
+    return (
+        f"row {row} has {numbers[row - 1]} cells where the header has {numbers[0]} separated by {name} "
+        "(cut in mid-line, or a cell that needs quotes?)"
+    )
+
+
+def split_text(text: str, separator: str) -> list[list[str]]:
+    """Cells with one separator; none where quotes are broken."""
+    try:
+        return list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
+    except csv.Error:
+        return []
+
+
+def decode(path: Path) -> tuple[str, list[str]]:
+    """Text of a file, and a note where it is not UTF-8."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(LARGEST_BYTES + 1)
+    except OSError as error:
+        raise TableError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if len(raw) > LARGEST_BYTES:
+        raise TableError(f"{path}: more than {LARGEST_BYTES >> 20} MB")
+    if not raw.strip():
+        raise TableError(f"{path}: the file is empty (write at least the header)")
+    text, notes = decode_bytes(raw, path)
+    if not text.endswith(("\n", "\r")):
+        row = text.count("\n") + 1
+        raise TableError(
+            f"{path}, row {row}: the last line has no line end, so the file may have been cut "
+            "(fetch it again, or add the line end if it is whole)"
+        )
+    return text, notes
+
+
+def decode_bytes(raw: bytes, path: Path) -> tuple[str, list[str]]:
+    """Decode UTF-8, UTF-16 with its mark, or else Windows-1252."""
+    try:
+        if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return raw.decode("utf-16"), ["UTF-16 text"]
+        return raw.decode("utf-8-sig"), []
+    except UnicodeDecodeError as error:
+        if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise TableError(f"{path}: UTF-16 text that is damaged (save it as CSV UTF-8)") from error
+    try:
+        return raw.decode("cp1252"), ["not UTF-8: taken for Windows-1252 text"]
+    except UnicodeDecodeError as error:
+        row = raw.count(b"\n", 0, error.start) + 1
+        raise TableError(
+            f"{path}, row {row}: neither UTF-8 nor Windows-1252 (save it as CSV UTF-8)"
+        ) from error
+
+
+def excel_rows(path: Path, sheet: str | None) -> tuple[list[list[str]], list[str]]:
+    """Rows of a workbook's sheet, and a note on which."""
+    import openpyxl
+
+    check_archive(path)
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        try:
+            tables = {
+                one.title: [[cell_text(value) for value in row] for row in one.iter_rows(values_only=True)]
+                for one in book.worksheets
+                if one.sheet_state == "visible"
+            }
+        finally:
+            book.close()
+    except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, SyntaxError) as error:
+        raise TableError(
+            f"{path}: cannot be read as .xlsx: {type(error).__name__} (save it again, or as CSV)"
+        ) from error
+    filled = [name for name, rows in tables.items() if any(any(row) for row in rows)]
+    if sheet is None and len(filled) > 1:
+        raise TableError(
+            f"{path}: several sheets hold something: {', '.join(filled)} (name one with --sheet)"
+        )
+    name = sheet if sheet is not None else next(iter(filled), "")
+    if name not in tables:
+        raise TableError(
+            f"{path}: no sheet {name!r}; there are {', '.join(tables)}" if name else f"{path}: is empty"
+        )
+    return tables[name], [f"sheet {name!r}"] if len(tables) > 1 else []
+
+
+def check_archive(path: Path) -> None:
+    """Refuse what is no workbook, or unpacks to more than any table."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+    except (OSError, zipfile.BadZipFile) as error:
+        raise TableError(f"{path}: cannot be read as .xlsx: {error}") from error
+    if size > LARGEST_BYTES:
+        raise TableError(f"{path}: unpacks to more than {LARGEST_BYTES >> 20} MB")
+
+
+def cell_text(value: Any) -> str:
+    """Cell of a workbook as text; a whole number has no point, whatever type the file stores."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

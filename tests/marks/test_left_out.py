@@ -1,0 +1,21 @@
+"""What was found is kept, and what was left out with its reason."""
+
+from __future__ import annotations
+
+from overread.marks.left_out import read_found, read_left_out, write_found_files
+
+
+def test_the_table_comes_back_and_may_be_empty(tmp_path):
+    assert read_found(tmp_path) is None
+    assert read_left_out(tmp_path) == {}
+    path = write_found_files(tmp_path, ["c.dcm"], {"b.dcm": "broken", "a.dcm": "lateral, twice"})
+    assert path.read_text().splitlines() == [
+        "path,step,reason",
+        'a.dcm,init,"lateral, twice"',
+        "b.dcm,init,broken",
+        "c.dcm,,",
+    ]
+    assert read_left_out(tmp_path) == {"a.dcm": "lateral, twice", "b.dcm": "broken"}
+    assert read_found(tmp_path) == {"a.dcm": "lateral, twice", "b.dcm": "broken", "c.dcm": ""}
+    write_found_files(tmp_path, [], {})
+    assert read_left_out(tmp_path) == {}
