@@ -147,6 +147,12 @@ def test_two_runs_at_once_are_refused(study, backgrounds):
         write_study(recipe(backgrounds), study, format="png")
 
 
+def test_processes_run_no_code_of_the_current_folder(backgrounds, trap):
+    folder = write_study(recipe(backgrounds, n_images=2), trap / "s", format="png", workers=2)
+    assert not (trap / "PWNED").exists()
+    assert (folder / "marks.csv").is_file()
+
+
 @pytest.mark.parametrize("wrong", [{"format": "bmp"}, {"workers": 0}])
 def test_senseless_orders_are_refused(backgrounds, tmp_path, wrong):
     with pytest.raises(InvalidInputError):

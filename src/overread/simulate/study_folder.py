@@ -28,6 +28,7 @@ from overread.files.journal import Journal
 from overread.files.lock import folder_lock
 from overread.files.study_layout import SIMULATION_FILE
 from overread.images import write_dicom, write_png16
+from overread.safe_path import start_children_safely
 from overread.simulate.folder_tables import write_tables
 from overread.simulate.recipes import MadeImage, Recipe
 
@@ -136,9 +137,12 @@ def make_lines(job: Job, start: int, workers: int) -> Iterator[bytes]:
         yield from (write_image(job, number) for number in range(start, job.recipe.n_images))
         return
     context = get_context("spawn")
-    with ProcessPoolExecutor(
-        workers, mp_context=context, initializer=cv2.setNumThreads, initargs=(1,)
-    ) as pool:
+    with (
+        start_children_safely(),
+        ProcessPoolExecutor(
+            workers, mp_context=context, initializer=cv2.setNumThreads, initargs=(1,)
+        ) as pool,
+    ):
         under_way: deque[Future[bytes]] = deque()
         numbers = iter(range(start, job.recipe.n_images))
         try:
