@@ -115,7 +115,7 @@ def test_a_worker_that_cannot_start_stops_the_run(
     (tmp_path / "pyarrow.py").write_text("raise ImportError('broken')")
     monkeypatch.syspath_prepend(str(tmp_path))
     executor = ProcessExecutor(spec(), WorkLimits(), 2)
-    with pytest.raises(OverreadError, match="could not start .exit code 1.*-P -c"):
+    with pytest.raises(OverreadError, match=r"could not start .exit code 1.*-P -c"):
         list(executor.work(tasks(chain.study)))
     executor.close()
     assert capfd.readouterr().err == ""
