@@ -14,6 +14,7 @@ from overread.words import (
     markdown_table,
     percent,
     percent_with_limits,
+    printable,
 )
 
 NAN = math.nan
@@ -59,3 +60,9 @@ def test_a_table_is_read_back_by_a_markdown_reader():
 def test_cells_may_be_markdown_already():
     assert markdown_table(["a"], [["**b**"]], markup=True).splitlines()[-1] == "| **b** |"
     assert escape_markdown("**b**") == r"\*\*b\*\*"
+
+
+def test_control_characters_are_shown_and_not_obeyed():
+    hostile = "\x1b[31m\x07 a\u202eb\r\u200f c\x9b\ud800"
+    assert printable(hostile) == "\\x1b[31m\\x07 a\\u202eb\\r\\u200f c\\x9b\\ud800"
+    assert printable("Müller 日本\nline two") == "Müller 日本\nline two"

@@ -120,7 +120,7 @@ def test_detections_are_a_table_that_froc_and_show_read(run, trained, model, tmp
     assert table["image"].unique().tolist() == [path]
     table[["image_id", "x_mm", "y_mm", "radius_mm"]][:1].to_csv(tmp_path / "truth.csv", index=False)
     files = [str(out / "detections.csv"), str(tmp_path / "truth.csv")]
-    quick = ["--n-images", "1", "--n-bootstrap", "10", "--n-shifts", "0"]
+    quick = ["--n-images", "1", "--n-bootstrap", "100", "--n-shifts", "0"]
     assert run(["froc", *files, *quick]) == 0
     picture = ["-o", str(tmp_path / "x.png"), "--mm-per-px", "0.7", "--candidates", files[0]]
     assert run(["show", path, *picture]) == 0

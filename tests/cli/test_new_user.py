@@ -187,5 +187,5 @@ def test_froc_reads_the_tables_of_a_run(run, tmp_path, capsys):
     write_table(pd.DataFrame(truth), tmp_path / "truth.parquet")
     options = ["--candidates", str(tmp_path / "candidates.parquet"), "--n-images", "4", "--json"]
     tables = [str(tmp_path / "scores.parquet"), str(tmp_path / "truth.parquet")]
-    assert run(["froc", *tables, *options, "--n-bootstrap", "20", "--n-shifts", "0", "--fp", "1"]) == 0
+    assert run(["froc", *tables, *options, "--n-bootstrap", "100", "--n-shifts", "0", "--fp", "1"]) == 0
     assert '"soft"' in capsys.readouterr().out

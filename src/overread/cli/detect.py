@@ -12,7 +12,8 @@ from cyclopts import Parameter
 
 from overread.cli.conventions import WITH_BAD_IMAGES, open_detector, print_plain, refuse_to_overwrite
 from overread.cli.image_folder import ImageFile, list_images, parse_spacing
-from overread.errors import ImageError, InvalidInputError, UsageError
+from overread.errors import ImageError, InvalidInputError, StorageError, UsageError
+from overread.files.regular import real_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +133,7 @@ def detect_each(
             candidates["shown"] = model.shown(candidates, fp)
             shown = candidates[candidates["shown"]]
             report = ImageReport.of(file.path, radiograph, shown) if with_report else None
-        except InvalidInputError as error:
+        except (InvalidInputError, StorageError) as error:
             summary.bad[str(file.path)] = str(error)
             continue
         candidates.insert(0, "image_id", image_id)
@@ -156,10 +157,10 @@ def gather_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None, o
         inside = [ImageFile(path.name, path, mm_per_px)]
         if path.is_dir():
             inside = list_images(path, mm_per_px=mm_per_px)
-            if path.resolve() in out.resolve().parents:
-                inside = [file for file in inside if out.resolve() not in file.path.resolve().parents]
+            if real_path(path) in real_path(out).parents:
+                inside = [file for file in inside if real_path(out) not in real_path(file.path).parents]
         for file in inside:
-            files.setdefault(file.path.resolve(), file)
+            files.setdefault(real_path(file.path), file)
     return list(files.values())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from overread.files.regular import open_regular
 from overread.images.dicom_elements import read_elements
 from overread.images.dicom_file import dataset_of
 from overread.images.files import is_dicom
@@ -24,7 +25,7 @@ def patient_of(path: Path) -> tuple[str, str]:
     """
     if not is_dicom(path):
         return "", ""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         _, data, encoding = dataset_of(file.read(MAX_BYTES))
     elements, _ = read_elements(data, 0, encoding, [PATIENT_ID, PATIENT_NAME])
     patient_id, name = (

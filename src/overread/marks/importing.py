@@ -16,6 +16,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
 from overread.errors import FormatError, UsageError
+from overread.files.regular import open_regular
 from overread.marks.formats.building import Spacings
 from overread.marks.mark_set import MarkSet, find_table
 from overread.tables.csv_cells import read_cells
@@ -274,7 +275,7 @@ def detect_format(path: Path) -> str:
     """
     if path.is_dir():
         return "plain"
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(HEAD_BYTES)
     found = None
     if head.startswith(b"SQLite format 3\0"):

@@ -11,6 +11,7 @@ import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -19,16 +20,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.errors import ImageError, InvalidInputError, TableError, UsageError
-from overread.files.atomic import no_folder, write_atomically
+from overread.errors import ImageError, InvalidInputError, StorageError, TableError, UsageError
+from overread.files.atomic import no_folder, unfinished_files, write_atomically, write_together
+from overread.files.capped import read_capped
 from overread.images import read_source
 from overread.images.dicom_patient import patient_of
 from overread.images.files import image_files, without_ending
 from overread.images.spacing import AGREEMENT
 from overread.marks.file_names import names_of
-from overread.marks.mark_set import find_table
+from overread.marks.mark_set import find_table, refuse_unfinished
 from overread.study.template import settings_template
-from overread.tables.table_files import read_table, write_table
+from overread.tables.table_files import read_table, table_bytes
 
 __all__ = ["MadeStudy", "Patients", "make_study"]
 
@@ -36,6 +38,13 @@ Patients = Literal["hashed", "raw", "none"]
 
 SPACING = ("mm_per_px_x", "mm_per_px_y")
 SALT_FILE = ".patient_salt"
+SALT, LARGEST_SALT, PRIVATE = re.compile(rb"[0-9a-f]{64}"), 64, 0o600
+NO_SALT = (
+    "is not the secret that init wrote, 64 hexadecimal digits: with another one, every patient gets another id (put the"
+    " old file back; or take it away, and images.csv too, to begin anew)"
+)
+# What init itself writes: stopped in the middle, it may be given again.
+OWN_FILES = {"images.csv", "images.parquet", "study.toml"}
 
 
 @dataclass(frozen=True)
@@ -116,6 +125,8 @@ def make_study(
     if not folder.is_dir():
         raise UsageError(no_folder(folder))
     pattern = compiled(patient_pattern)
+    if not {*unfinished_files(folder)} <= OWN_FILES:
+        refuse_unfinished(folder)
     known = find_table(folder, "images")
     files = image_files(folder)
     if not files:
@@ -137,10 +148,10 @@ def make_study(
         images = with_files(read_table(known, "images"), found, known)
         target = known
     images = with_patients(images, found, patients, pattern, salt)
-    written = [write_table(images, target)]
-    settings = folder / "study.toml"
-    if overwrite or not settings.exists():
-        written.append(write_atomically(settings, settings_template().encode()))
+    new = {target.name: (table_bytes(images, target),)}
+    if overwrite or not (folder / "study.toml").exists():
+        new["study.toml"] = (settings_template().encode(),)
+    written = write_together(folder, new)
     told = images["patient_id"] if "patient_id" in images else pd.Series(dtype="str")
     n_patients = int(told[told != ""].nunique())
     unlisted = sorted({image.path for image in found} - set(images["path"]))
@@ -189,10 +200,20 @@ def look_at(
 def salt_of(folder: Path) -> str:
     """Secret of the study, by which hashes cannot be guessed; kept in the folder so that they stay the same."""
     path = folder / SALT_FILE
-    if not path.is_file():
-        write_atomically(path, secrets.token_hex(32).encode())
-        path.chmod(0o600)
-    return path.read_text(encoding="ascii")
+    if not path.exists():
+        with suppress(FileExistsError):
+            write_atomically(
+                path, secrets.token_hex(32).encode(), exclusive=True, mode=PRIVATE, within=folder
+            )
+    try:
+        salt = read_capped(path, LARGEST_SALT, lambda _: InvalidInputError(f"{path}: {NO_SALT}"))
+        if path.stat().st_mode & ~PRIVATE & 0o777:
+            path.chmod(PRIVATE)
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror or error}") from error
+    if not SALT.fullmatch(salt):
+        raise InvalidInputError(f"{path}: {NO_SALT}")
+    return salt.decode("ascii")
 
 
 def hashed(text: str, salt: str) -> str:

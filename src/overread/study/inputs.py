@@ -10,15 +10,17 @@ from typing import Any
 import pandas as pd
 
 from overread.errors import InvalidInputError, TableError
-from overread.files.digests import digest_of_file, digest_of_value
+from overread.files.atomic import write_atomically
+from overread.files.digests import digest_of_value
 from overread.files.study_layout import SIMULATION_FILE
-from overread.marks.mark_set import find_table, read_folder
+from overread.marks.mark_set import find_table, read_hashed_folder
 from overread.study.settings import Settings
 from overread.study.stages.stage import Source
 from overread.tables.column_table import ColumnTable, open_columns
 from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
-from overread.tables.table_files import read_table, scan_csv, write_table
+from overread.tables.table_files import read_hashed_table, scan_file, table_bytes
+from overread.tables.validation import check_candidates
 
 __all__ = ["CODES_FILE", "StudyInputs", "code_marks", "code_patients", "read_inputs"]
 
@@ -93,20 +95,22 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
     LeakageError
         If a patient is in two splits.
     """
-    tables = read_folder(folder, derive_readings=settings.inputs.derive_readings)
-    digests = {kind: digest_of_file(path) for kind in KINDS if (path := find_table(folder, kind)) is not None}
+    found = read_hashed_folder(folder, derive_readings=settings.inputs.derive_readings)
+    tables, digests = found.tables, dict(found.digests)
     candidates, features = None, None
     own = settings.inputs
     if own.candidates is not None:
         path = folder / own.candidates
-        candidates = fill_responses(read_table(path, "candidates"), path)
+        table = read_hashed_table(path, "candidates")
+        candidates = fill_responses(table.frame, path)
+        raise_for_errors(check_candidates(candidates, file=str(path)))
         refuse_strangers(candidates["image_id"], tables.images, path)
-        digests["candidates"] = digest_of_file(path)
+        digests["candidates"] = table.sha256
     if own.features is not None:
         path = folder / own.features
         features = open_columns(path, "features")
         refuse_strangers(features.keys["image_id"], tables.images, path)
-        digests["features"] = digest_of_file(path)
+        digests["features"] = features.sha256
     if features is not None and candidates is None:
         raise InvalidInputError(
             f"{folder / 'study.toml'}, [inputs] features: features need the candidates they belong to"
@@ -123,9 +127,6 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
         digests=digests,
         reader_codes=assign_codes(folder, tables.readings["reader_id"]),
     )
-
-
-KINDS = ("marks", "readings", "images")
 
 
 def refuse_strangers(image_ids: pd.Series[str], images: pd.DataFrame, path: Path) -> None:
@@ -179,7 +180,7 @@ def assign_codes(folder: Path, reader_ids: pd.Series[str]) -> dict[str, str]:
     path = folder / CODES_FILE
     codes: dict[str, str] = {}
     if path.is_file():
-        scan = scan_csv(path, CODES)
+        scan = scan_file(path, CODES)
         raise_for_errors(scan.problems)
         check_codes(scan.frame["code"], path)
         codes = dict(zip(scan.frame["reader_id"], scan.frame["code"], strict=True))
@@ -189,7 +190,7 @@ def assign_codes(folder: Path, reader_ids: pd.Series[str]) -> dict[str, str]:
         free = (code for number in range(1, len(taken) + len(new) + 1) if (code := f"R{number}") not in taken)
         codes |= dict(zip(new, free, strict=False))
         table = pd.DataFrame({"reader_id": list(codes), "code": list(codes.values())}, dtype="str")
-        write_table(table, path)
+        write_atomically(path, table_bytes(table, path), within=folder)
     return codes
 
 

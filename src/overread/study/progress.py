@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from overread.words import printable
+
 __all__ = ["ProgressBar", "SilentProgress", "Watcher"]
 
 
@@ -54,7 +56,7 @@ class ProgressBar:
 
     def say(self, text: str) -> None:
         """Print a line."""
-        self._console.print(text, markup=False, highlight=False)
+        self._console.print(printable(text), markup=False, highlight=False)
 
     def begin(self, what: str, total: int | None) -> None:
         """Show a bar."""

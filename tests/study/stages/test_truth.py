@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.errors import LeakageError, TableError
+from overread.errors import DataWarning, LeakageError, TableError
 from overread.study.settings import parse_settings
-from overread.study.stages.truth import SPLIT, TRUTH, sort_by_code
+from overread.study.stages.truth import CHECK_PARTS, SPLIT, TRUTH, sort_by_code
 from overread.truth import LabelOptions, MergeOptions, merge_marks
 from study_chain import Chain, call_alone
 
@@ -106,3 +106,13 @@ def test_another_seed_gives_another_split(chain: Chain) -> None:
         for seed in (1, 2)
     )
     assert first["split"].tolist() != second["split"].tolist()
+
+
+def test_a_test_part_without_golden_objects_is_said_at_the_start(chain: Chain) -> None:
+    values = chain.values(CHECK_PARTS)
+    assert call_alone(CHECK_PARTS, values, chain.settings) == {}
+    golden = values["tables/truth.parquet"].query("golden")["image_id"]
+    parts = np.where(values["tables/images.parquet"]["image_id"].isin(golden), "training", "test")
+    empty = {"tables/images.parquet": values["tables/images.parquet"].assign(split=parts)}
+    with pytest.warns(DataWarning, match="has no golden object"):
+        call_alone(CHECK_PARTS, values | empty, chain.settings)

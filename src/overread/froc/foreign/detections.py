@@ -20,7 +20,7 @@ from overread.errors import FormatError, InvalidInputError, TableError
 from overread.froc.foreign.detection_files import Box, BoxFile, BoxMode, JsonFormat, read_box_file
 from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
-from overread.tables.table_files import TableScan, duplicated_rows, scan_csv, scan_parquet
+from overread.tables.table_files import TableScan, duplicated_rows, scan_file
 
 __all__ = ["Detections", "ForeignTruth", "Spacing", "read_detections", "read_foreign_truth", "read_positions"]
 
@@ -188,7 +188,7 @@ def read_foreign_truth(
 
 def read_by_schema(path: Path, schema: Schema) -> pd.DataFrame:
     """Table whose id column may be missing: rows are then numbered."""
-    scan: TableScan = scan_csv(path, schema) if path.suffix.lower() == ".csv" else scan_parquet(path, schema)
+    scan: TableScan = scan_file(path, schema)
     raise_for_errors(scan.problems)
     frame = add_ids(scan.frame, schema.key[1])
     raise_for_errors(duplicated_rows(frame, schema, str(path)))

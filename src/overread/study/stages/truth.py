@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from overread.bags import refuse_leakage, split_by_patient
-from overread.errors import TableError
+from overread.errors import DataWarning, TableError
 from overread.study.inputs import code_marks, code_patients
 from overread.study.stages.stage import Inputs, Stage
 from overread.truth import LabelOptions, MergeOptions, merge_marks, reader_statistics
 
-__all__ = ["SPLIT", "TRUTH"]
+__all__ = ["CHECK_PARTS", "SPLIT", "TRUTH"]
 
 READER_TABLES = ("readings_per_image", "readers", "reader_pairs")
 
@@ -76,6 +77,20 @@ def divide_images(inputs: Inputs) -> Mapping[str, Any]:
     return {"tables/images.parquet": images}
 
 
+def check_parts(inputs: Inputs) -> Mapping[str, Any]:
+    """Say before any work that a test part without golden objects will show nothing."""
+    images, truth = inputs["tables/images.parquet"], inputs["tables/truth.parquet"]
+    tested = images.loc[images["split"] == "test", "image_id"]
+    if not truth.loc[truth["golden"], "image_id"].isin(tested).any():
+        warnings.warn(
+            f"the test part ({len(tested)} images) has no golden object, so no sensitivity can be measured on it"
+            " (put images with objects that several readers marked into it, by the column split)",
+            DataWarning,
+            stacklevel=2,
+        )
+    return {}
+
+
 TRUTH = Stage(
     "truth",
     reads=("input/marks", "input/readings", "input/reader_codes"),
@@ -89,4 +104,7 @@ SPLIT = Stage(
     writes=("tables/images.parquet",),
     settings=("seed",),
     make=divide_images,
+)
+CHECK_PARTS = Stage(
+    "check_parts", reads=("tables/images.parquet", "tables/truth.parquet"), writes=(), make=check_parts
 )

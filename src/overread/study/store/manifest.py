@@ -15,6 +15,7 @@ from overread.errors import FormatError
 from overread.files.atomic import write_atomically
 from overread.files.digests import digest_of_bytes, digest_of_file
 from overread.files.journal import Journal
+from overread.files.records import from_json
 from overread.files.strict_json import parse_json, read_json
 from overread.study.store.run_folder import RunFolder, json_bytes
 
@@ -133,6 +134,6 @@ class Manifest:
 def entry_of(record: Any) -> Entry | None:
     """Entry of a record that was read; None for what is not one."""
     try:
-        return Entry(**record)
-    except TypeError:
+        return from_json(Entry, record)
+    except FormatError:
         return None
