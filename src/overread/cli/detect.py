@@ -36,6 +36,7 @@ def detect(
     all_candidates: Annotated[bool, Parameter(negative=())] = False,
     overlay: Annotated[bool, Parameter(negative=())] = False,
     sr: Annotated[bool, Parameter(negative=())] = False,
+    anonymous: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Find candidates, score them, and write those above the locked threshold.
@@ -63,7 +64,11 @@ def detect(
     overlay
         Write a picture of each image with its detections.
     sr
-        Write DICOM structured reports (TID 1500), one for each study of the images.
+        Write DICOM structured reports (TID 1500), one for each study of the images. They name the patient as the
+        images do, unless --anonymous is given.
+    anonymous
+        Write nothing that may name a patient: images are called image-0001, ... in the order in which they are given,
+        no path is written, and the reports' attributes of patient and visit are empty.
     json
         Print a summary for machines.
     """
@@ -76,14 +81,17 @@ def detect(
     files = gather_files(images, parse_spacing(mm_per_px), out)
     paths = [file.path for file in files]
     table = out / f"detections.{format}"
-    pictures = name_pictures(paths, out) if overlay else {}
+    names = number_images(files) if anonymous else image_ids(files)
+    pictures = name_pictures(paths, out, names if anonymous else None) if overlay else {}
     refuse_to_overwrite(paths, [table, *pictures.values()])
     if sr:
         refuse_other_than_dicom(paths)
     make_folder(out)
     summary = Summary(model.name, point, table)
     tables, reports = [], []
-    for found in detect_each(model, files, fp, summary, with_report=sr):
+    for found in detect_each(model, files, names, fp, summary, with_report=sr):
+        if anonymous:
+            del found.candidates["image"]
         tables.append(found.candidates if all_candidates else found.candidates[found.candidates["shown"]])
         if found.report is not None:
             reports.append(found.report)
@@ -94,7 +102,7 @@ def detect(
         raise ImageError("not one image could be used; nothing was written")
     write_detections(tables, table)
     if reports:
-        summary.reports += write_reports(reports, f"Overread {model.name}", out)
+        summary.reports += write_reports(reports, f"Overread {model.name}", out, anonymous=anonymous)
     print_summary(summary, as_json=json)
     return WITH_BAD_IMAGES if summary.bad else 0
 
@@ -120,13 +128,19 @@ class Summary:
 
 
 def detect_each(
-    model: Detector, files: Sequence[ImageFile], fp: float, summary: Summary, *, with_report: bool
+    model: Detector,
+    files: Sequence[ImageFile],
+    names: Sequence[str],
+    fp: float,
+    summary: Summary,
+    *,
+    with_report: bool,
 ) -> Iterator[Found]:
     """Run the detector on one image after the other; those that cannot be used are noted and left out."""
     from overread.cli.structured_reports import ImageReport
     from overread.images import read_image
 
-    for file, image_id in zip(show_progress(files), image_ids(files), strict=True):
+    for file, image_id in zip(show_progress(files), names, strict=True):
         try:
             radiograph = read_image(file.path, mm_per_px=file.mm_per_px, grid_mm=model.grid_mm)
             candidates = model.detect(radiograph)
@@ -170,6 +184,11 @@ def image_ids(files: Sequence[ImageFile]) -> list[str]:
     return [file.image_id if counts[file.image_id] == 1 else str(file.path) for file in files]
 
 
+def number_images(files: Sequence[ImageFile]) -> list[str]:
+    """Name the images by their number, which tells nothing."""
+    return [f"image-{number:04d}" for number in range(1, len(files) + 1)]
+
+
 def show_progress(files: Sequence[ImageFile]) -> Iterator[ImageFile]:
     """Go through the files with a bar on the terminal's error stream."""
     from rich.console import Console
@@ -178,8 +197,13 @@ def show_progress(files: Sequence[ImageFile]) -> Iterator[ImageFile]:
     yield from track(files, "detecting", console=Console(stderr=True), disable=len(files) < 3)
 
 
-def name_pictures(paths: Sequence[Path], out: Path) -> dict[Path, Path]:
-    """Name each image's picture after its file, with a number where files share the name; no two are equal."""
+def name_pictures(paths: Sequence[Path], out: Path, names: Sequence[str] | None = None) -> dict[Path, Path]:
+    """Name each image's picture after its file, with a number where files share the name; no two are equal.
+
+    Names that are given are taken as they are.
+    """
+    if names is not None:
+        return {path: out / f"{name}.overlay.png" for path, name in zip(paths, names, strict=True)}
     counts = Counter(path.stem for path in paths)
     taken = {stem for stem, count in counts.items() if count == 1}
     pictures = {}

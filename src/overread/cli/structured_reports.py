@@ -67,10 +67,14 @@ def refuse_other_than_dicom(files: Sequence[Path]) -> None:
             )
 
 
-def write_reports(reports: Sequence[ImageReport], observer: str, out: Path) -> list[Path]:
+def write_reports(
+    reports: Sequence[ImageReport], observer: str, out: Path, *, anonymous: bool = False
+) -> list[Path]:
     """Write one structured report for each DICOM study, the detector as its observer."""
     images = pd.DataFrame([report.image for report in reports])
     marks = pd.concat([report.marks for report in reports], ignore_index=True)
     marks.insert(1, "reader_id", observer)
     readings = images[["image_id"]].assign(reader_id=observer)
-    return write(MarkSet(marks, readings, images), out, images_folder=Path(), observer="device")
+    return write(
+        MarkSet(marks, readings, images), out, images_folder=Path(), observer="device", anonymous=anonymous
+    )

@@ -144,7 +144,7 @@ def check_draws(n_bootstrap: int, level: float) -> None:
     InvalidInputError
         If there are fewer than `LEAST_DRAWS`, or if less than one draw lies beyond each end.
     """
-    least = max(LEAST_DRAWS, math.ceil(2 / (1 - _check_level(level)) - ROUNDING))
+    least = max(LEAST_DRAWS, math.ceil(2 / (1 - _check_level(level)) * (1 - ROUNDING)))
     if n_bootstrap < least:
         raise InvalidInputError(
             f"n_bootstrap={n_bootstrap}: intervals of level {level:g} need at least {least:,} draws"

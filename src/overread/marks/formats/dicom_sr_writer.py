@@ -39,6 +39,43 @@ LONGEST_MEANING = 64
 LONGEST_ID = 1024
 KNOWN_FINDINGS = {"Nodule": Code("27925004", "SCT", "Nodule"), "Mass": Code("4147007", "SCT", "Mass")}
 NEEDED = ("path", "mm_per_px_x", "mm_per_px_y")
+# Of the modules patient and general study: attributes of type 2, which may be empty, and of type 3.
+NAMING = (
+    "PatientName",
+    "PatientID",
+    "PatientBirthDate",
+    "PatientSex",
+    "StudyDate",
+    "StudyTime",
+    "AccessionNumber",
+    "ReferringPhysicianName",
+    "StudyID",
+)
+NAMING_OPTIONAL = (
+    "IssuerOfPatientID",
+    "OtherPatientIDs",
+    "OtherPatientIDsSequence",
+    "OtherPatientNames",
+    "PatientAge",
+    "PatientSize",
+    "PatientWeight",
+    "PatientBirthTime",
+    "PatientComments",
+    "EthnicGroup",
+    "Occupation",
+    "AdditionalPatientHistory",
+    "StudyDescription",
+    "PhysiciansOfRecord",
+    "NameOfPhysiciansReadingStudy",
+    "AdmittingDiagnosesDescription",
+    "InstitutionName",
+    "InstitutionAddress",
+    "InstitutionalDepartmentName",
+    "StationName",
+    "PerformingPhysicianName",
+    "OperatorsName",
+    "ReferencedRequestSequence",
+)
 
 
 def write(
@@ -48,6 +85,7 @@ def write(
     images_folder: Path,
     geometry: str = "ellipse",
     observer: Literal["person", "device"] = "person",
+    anonymous: bool = False,
 ) -> list[Path]:
     """Write the documents of a mark set into a folder, made if need be; return their paths.
 
@@ -64,6 +102,8 @@ def write(
         oblique ellipses.
     observer : {"person", "device"}
         Whether the readers are people or programs.
+    anonymous : bool
+        Leave out what names the patient and the visit: a document then belongs to its images by their UIDs alone.
     """
     if geometry not in ("ellipse", "polyline"):
         raise UsageError(f"geometry {geometry!r}: there are ellipse and polyline")
@@ -86,6 +126,8 @@ def write(
             groups.append(nothing_found(reader, unmarked))
         content = mine.to_json(orient="values", double_precision=15)
         document = document_of(reader, observer, [headers[name] for name in names], groups, content)
+        if anonymous:
+            leave_out_names(document)
         written.append(write_atomically(folder / f"{document.SOPInstanceUID}.dcm", as_bytes(document)))
     return written
 
@@ -186,6 +228,16 @@ def document_of(
     )
     document.SpecificCharacterSet = "ISO_IR 192"  # UTF-8: ids may have any letters
     return document
+
+
+def leave_out_names(document: Dataset) -> None:
+    """Empty every attribute of patient and visit that the images' headers gave: those that must be there stay, empty."""
+    for keyword in NAMING:
+        if keyword in document:
+            setattr(document, keyword, "")
+    for keyword in NAMING_OPTIONAL:
+        if keyword in document:
+            delattr(document, keyword)
 
 
 def person_context(reader: str) -> Any:
