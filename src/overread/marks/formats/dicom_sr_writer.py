@@ -231,7 +231,7 @@ def document_of(
 
 
 def leave_out_names(document: Dataset) -> None:
-    """Empty every attribute of patient and visit that the images' headers gave: those that must be there stay, empty."""
+    """Empty what the images' headers gave of patient and visit; an attribute that need not be there goes."""
     for keyword in NAMING:
         if keyword in document:
             setattr(document, keyword, "")
