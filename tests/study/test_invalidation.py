@@ -118,7 +118,7 @@ def test_a_mark(light_numbers: Path) -> None:
 def test_the_order_of_the_marks_stops_at_the_truth(light_numbers: Path) -> None:
     marks = read_table(light_numbers / "marks.csv", "marks")
     write_table(marks.iloc[::-1], light_numbers / "marks.csv")
-    assert rerun(light_numbers) == ({"truth"}, set())
+    assert rerun(light_numbers) == ({"truth", "check_places"}, set())
 
 
 @pytest.mark.parametrize(

@@ -232,12 +232,14 @@ def document_of(
 
 def leave_out_names(document: Dataset) -> None:
     """Empty what the images' headers gave of patient and visit; an attribute that need not be there goes."""
-    for keyword in NAMING:
-        if keyword in document:
-            setattr(document, keyword, "")
-    for keyword in NAMING_OPTIONAL:
-        if keyword in document:
-            delattr(document, keyword)
+
+    def leave_out(dataset: Dataset, element: Any) -> None:
+        if element.keyword in NAMING:
+            element.value = ""
+        elif element.keyword in NAMING_OPTIONAL:
+            del dataset[element.tag]
+
+    document.walk(leave_out)
 
 
 def person_context(reader: str) -> Any:
