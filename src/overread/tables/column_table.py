@@ -85,9 +85,12 @@ class ColumnTable:
 
     def _read(self) -> Iterator[tuple[str, Floats]]:
         # A column at a time, unbuffered: the file may be as large as the memory.
-        with pq.ParquetFile(self.path, pre_buffer=False) as file:
-            for name in self.names:
-                yield name, file.read([name]).column(0).to_numpy()
+        try:
+            with pq.ParquetFile(self.path, pre_buffer=False) as file:
+                for name in self.names:
+                    yield name, file.read([name]).column(0).to_numpy()
+        except (OSError, pa.ArrowException) as error:
+            raise TableError(f"{self.path}: cannot be read as Parquet: {str(error).splitlines()[0]}") from error
 
 
 class _LoadedColumns(ColumnTable):
@@ -122,7 +125,8 @@ def open_columns(path: Path, kind: str) -> ColumnTable:
         with pq.ParquetFile(path) as file:
             stored = {field.name: field.type for field in file.schema_arrow}
             _check_columns(stored, schema, path)
-            keys = file.read(list(schema.key)).to_pandas()
+            # Without what pandas noted in the file, which may be damaged or forged.
+            keys = file.read(list(schema.key)).replace_schema_metadata(None).to_pandas()
     except StorageError as error:
         raise TableError(str(error)) from error
     except (OSError, pa.ArrowException) as error:
