@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 ROW = re.compile(r"^\| (.+) \| `(tests/[\w/]+\.py): (test_\w+)` \|$")
 
 
-def tests_of(path: Path) -> set[str]:
+def find_tests(path: Path) -> set[str]:
     """Names of the test functions of a module, also in its classes."""
     nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     return {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
@@ -23,7 +23,7 @@ def test_every_promise_has_its_test():
     assert [line for line, match in zip(rows, found, strict=True) if match is None] == []
     assert len(rows) > 40
     named = [(ROOT / match[2], match[3]) for match in found if match]
-    assert [f"{path}: {test}" for path, test in named if test not in tests_of(path)] == []
+    assert [f"{path}: {test}" for path, test in named if test not in find_tests(path)] == []
 
 
 def test_the_page_on_security_leads_to_pages_that_exist():

@@ -90,7 +90,9 @@ class ColumnTable:
                 for name in self.names:
                     yield name, file.read([name]).column(0).to_numpy()
         except (OSError, pa.ArrowException) as error:
-            raise TableError(f"{self.path}: cannot be read as Parquet: {str(error).splitlines()[0]}") from error
+            raise TableError(
+                f"{self.path}: cannot be read as Parquet: {str(error).splitlines()[0]}"
+            ) from error
 
 
 class _LoadedColumns(ColumnTable):
