@@ -36,7 +36,9 @@ def report(
     finished = open_run(run)
     drawn = finished.figures
     page = render_study(finished.results, drawn, finished.pictures)
-    print_plain(f"Report: {write_atomically(output or run / 'report.html', page.encode())}")
+    target = run / "report.html" if output is None else output
+    written = write_atomically(target, page.encode(), within=run if output is None else None)
+    print_plain(f"Report: {written}")
     if figures is not None:
         figures.mkdir(parents=True, exist_ok=True)
         for name, svg in drawn.items():

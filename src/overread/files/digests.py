@@ -84,4 +84,5 @@ class FileDigests:
 
     def save(self) -> None:
         """Keep what is known for the next run."""
-        write_atomically(self._memory, json.dumps(self._known, sort_keys=True).encode())
+        content = json.dumps(self._known, sort_keys=True).encode()
+        write_atomically(self._memory, content, within=self._memory.parent)

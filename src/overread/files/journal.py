@@ -44,8 +44,9 @@ class Journal:
     def open(self, *, kept: int = 0) -> Self:
         """Open the file for adding lines after its first ``kept`` bytes; what follows them is dropped."""
         try:
-            # Without waiting: a pipe in the file's place would hang the run.
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
+            # Without waiting, as a pipe in the file's place would hang the run, and without following a link, which a
+            # stranger may have put there.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
             self._handle = os.open(self.path, flags, 0o644)
             os.ftruncate(self._handle, kept)
         except OSError as error:

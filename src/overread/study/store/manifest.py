@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from overread.errors import FormatError
-from overread.files.atomic import write_atomically
 from overread.files.digests import digest_of_bytes, digest_of_file
 from overread.files.journal import Journal
 from overread.files.records import from_json
@@ -91,7 +90,7 @@ class Manifest:
     def add(self, entry: Entry, shard: bytes | None) -> None:
         """Write a shard, then the line that tells of it."""
         if shard is not None:
-            write_atomically(self._folder.path(shard_file(entry.image_id)), shard)
+            self._folder.write(shard_file(entry.image_id), shard)
         self._journal.append(json.dumps(asdict(entry)).encode())
         self.entries[entry.image_id] = entry
 
