@@ -18,6 +18,7 @@ def find_tests(path: Path) -> set[str]:
 
 def test_every_promise_has_its_test():
     lines = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8").splitlines()
+    lines = lines[: lines.index("## Attacked from outside")]
     rows = [line for line in lines if line.startswith("| ") and line != "| promise | test |"]
     found = [ROW.match(line) for line in rows]
     assert [line for line, match in zip(rows, found, strict=True) if match is None] == []
