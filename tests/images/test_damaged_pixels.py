@@ -209,3 +209,12 @@ def test_every_flipped_bit_of_a_png_is_noticed() -> None:
     for place in range(len(content)):
         with pytest.raises(ImageError):
             read_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
+
+
+def test_a_segment_of_run_lengths_beyond_the_end_is_refused() -> None:
+    pixels = scene()
+    stream = struct.pack("<16L", 2, 64, 10**9, *[0] * 13) + b"\xd1\0" * 50
+    buffer = io.BytesIO()
+    compressed(pixels, stream + b"\0" * 2000, uid.RLELossless).save_as(buffer, enforce_file_format=True)
+    with pytest.raises(ImageError, match="header of the compressed pixels is damaged"):
+        read_bytes(buffer.getvalue())

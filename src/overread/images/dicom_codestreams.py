@@ -208,7 +208,8 @@ def check_run_lengths(codestream: bytes, layout: PixelLayout) -> None:
     n_segments, *offsets = struct.unpack_from("<16L", codestream)
     n_bytes = layout.bits_allocated // 8
     starts = offsets[:n_segments]
-    if n_segments != n_bytes or starts[0] != RLE_HEADER or starts != sorted({*starts}):
+    ordered = starts == sorted({*starts}) and starts[-1:] < [len(codestream)]
+    if n_segments != n_bytes or starts[0] != RLE_HEADER or not ordered:
         raise ImageError("the header of the compressed pixels is damaged")
     if layout.rows * layout.columns * n_bytes > RLE_GAIN * (len(codestream) - RLE_HEADER):
         raise ImageError(

@@ -83,7 +83,7 @@ def _read_segment(coding: Coding, marker: int, body: bytes) -> None:
 
 def _decode_scan(coding: Coding, header: bytes, rest: bytes) -> NDArray[np.uint16]:
     end = MARKER.search(rest)
-    if not coding.rows or end is None:
+    if not coding.rows or end is None or header[0] != 1:
         raise ImageError("the headers of the compressed pixels are damaged")
     near = header[3]
     maxval, *thresholds, reset = coding.presets

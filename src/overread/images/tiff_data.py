@@ -15,12 +15,15 @@ import numpy as np
 
 from overread.errors import ImageError
 from overread.images._kernels import count_lzw, left_after_run_lengths
+from overread.images.limits import MAX_PIXELS
 
 __all__ = ["check_strips"]
 
 BITS, COMPRESSION, STRIPS, SAMPLES, ROWS_PER_STRIP, STRIP_BYTES, PLANAR = 258, 259, 273, 277, 278, 279, 284
 TILE_WIDTH, TILE_LENGTH, TILES, TILE_BYTES = 322, 323, 324, 325
 PADDING = b"\0" * 4
+# Four channels of 16 bits; tiles may reach over the border.
+LARGEST = 16 * MAX_PIXELS
 
 
 def check_strips(content: bytes, tags: Mapping[int, Any], size: tuple[int, int]) -> None:
@@ -49,8 +52,8 @@ def check_strips(content: bytes, tags: Mapping[int, Any], size: tuple[int, int])
     offsets, lengths = (
         tags.get(tag, ()) for tag in ((TILES, TILE_BYTES) if tiled else (STRIPS, STRIP_BYTES))
     )
-    wanted = _tile_bytes(tags, size) if tiled else _strip_bytes(tags, size)
-    if not len(offsets) == len(lengths) == len(wanted):
+    wanted = _tile_bytes(tags, size, len(offsets)) if tiled else _strip_bytes(tags, size)
+    if not len(offsets) == len(lengths) == len(wanted) or sum(wanted) > LARGEST:
         raise ImageError("the TIFF has another number of strips or tiles than its size needs")
     for offset, length, needed in zip(offsets, lengths, wanted, strict=True):
         part = content[offset : offset + length]
@@ -72,10 +75,12 @@ def _strip_bytes(tags: Mapping[int, Any], size: tuple[int, int]) -> list[int]:
     return [row_bytes * min(per_strip, rows - first) for first in range(0, rows, per_strip)] * planes
 
 
-def _tile_bytes(tags: Mapping[int, Any], size: tuple[int, int]) -> list[int]:
+def _tile_bytes(tags: Mapping[int, Any], size: tuple[int, int], n_tiles: int) -> list[int]:
+    """Bytes of each tile; none where the size needs another number of them, which may be huge."""
     width, length = tags[TILE_WIDTH], tags[TILE_LENGTH]
     row_bytes, planes = _row_bytes(tags, width)
-    return [row_bytes * length] * (math.ceil(size[0] / width) * math.ceil(size[1] / length) * planes)
+    needed = math.ceil(size[0] / width) * math.ceil(size[1] / length) * planes
+    return [row_bytes * length] * (n_tiles if needed == n_tiles else 0)
 
 
 def _is_inflated(part: bytes, needed: int) -> bool:
