@@ -8,12 +8,13 @@ TOOLS := $(VENV)/.tools
 PEERS := .venv-peers
 LABEL_STUDIO := .venv-label-studio
 
-.PHONY: help setup tools system archive demo lint test test-all peers label-studio bench docs clean
+.PHONY: help setup tools system archive demo lint test test-all fuzz peers label-studio bench docs clean
 
 help:
 	@echo "make demo      set up .venv with what a user needs and run the whole chain on the embedded cohort; ends with a page to look at"
 	@echo "make test      lint, types, stage order, docs' links, tests (under 10 minutes once set up)"
 	@echo "make test-all  the same, with the long checks, coverage, and golden values made anew by the peers"
+	@echo "make fuzz      damaged and forged files for every reader, for ten minutes"
 	@echo "make bench     time and memory beside the peers; results in benchmarks/results"
 	@echo "make lint      ruff, mypy and the stage order alone"
 	@echo "make docs      build the docs as HTML"
@@ -76,6 +77,13 @@ test-all: lint system archive peers label-studio
 	$(PEERS)/bin/python -m benchmarks.golden_crowd
 	$(PEERS)/bin/python -m benchmarks.golden_texture
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+	$(BIN)/python tests/fuzz/run.py 600
+
+# Damaged and forged files for every reader; make fuzz SECONDS=3600 SEED=1000000 looks at other ones, for longer.
+SECONDS ?= 600
+SEED ?= 0
+fuzz: setup
+	$(BIN)/python tests/fuzz/run.py $(SECONDS) $(SEED)
 
 docs: tools
 	$(BIN)/python docs/build.py

@@ -41,6 +41,19 @@ def shared_data() -> Path:
     return SHARED_DATA
 
 
+# Modules that a worker, a spawned process or the resource tracker imports first.
+BAIT = ("numpy", "pandas", "multiprocessing", "struct", "json", "signal", "pickle", "cv2")
+
+
+@pytest.fixture
+def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with modules that leave the file PWNED when they are imported."""
+    for name in BAIT:
+        (tmp_path / f"{name}.py").write_text("open('PWNED', 'a').write('x')\nraise ImportError\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
 def lidc_marks(shared_data: Path) -> pd.DataFrame:
     """Coronal projections of LIDC's CT outlines: an image is a scan, a reader one of its four sessions."""

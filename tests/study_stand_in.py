@@ -37,10 +37,10 @@ prune_bounds = [100.0, 10000.0]
 [b2]
 prune_bounds = [100.0]
 min_positives = 2
-n_bootstrap = 10
+n_bootstrap = 20
 [evaluation]
 fp_targets = [0.5, 2.0]
-n_bootstrap = 20
+n_bootstrap = 100
 chance_shifts = 3
 size_bins_mm = [0.0, 15.0, 1000.0]
 headline = "test"
@@ -61,7 +61,7 @@ n_lambdas = 5
 choice_fp_targets = [1.0]
 [evaluation]
 fp_targets = [1.0]
-n_bootstrap = 10
+n_bootstrap = 100
 chance_shifts = 1
 size_bins_mm = [0.0, 1000.0]
 headline = "test"

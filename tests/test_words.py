@@ -15,6 +15,7 @@ from overread.words import (
     markdown_table,
     percent,
     percent_with_limits,
+    printable,
 )
 
 NAN = math.nan
@@ -71,3 +72,9 @@ def test_cells_may_be_markdown_already():
 )  # fmt: skip
 def test_durations(seconds, told):
     assert duration(seconds) == told
+
+
+def test_control_characters_are_shown_and_not_obeyed():
+    hostile = "\x1b[31m\x07 a\u202eb\r\u200f c\x9b\ud800"
+    assert printable(hostile) == "\\x1b[31m\\x07 a\\u202eb\\r\\u200f c\\x9b\\ud800"
+    assert printable("Müller 日本\nline two") == "Müller 日本\nline two"

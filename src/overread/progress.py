@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from overread.words import duration
+from overread.words import duration, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -188,7 +188,7 @@ class ProgressBar:
 
     def say(self, text: str) -> None:
         """Print a line."""
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
     def begin(self, what: str, total: int | None) -> int:
         """Show a piece of work."""

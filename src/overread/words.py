@@ -13,6 +13,7 @@ __all__ = [
     "markdown_table",
     "percent",
     "percent_with_limits",
+    "printable",
 ]
 
 # What has a meaning in Markdown, in a cell of a table too.
@@ -69,6 +70,11 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, mark
 def escape_markdown(text: str) -> str:
     """Text without Markdown's active characters, in one line."""
     return "".join("\\" + character if character in ACTIVE else character for character in join_lines(text))
+
+
+def printable(text: str) -> str:
+    """Text that a terminal only shows: control and direction characters stand there as escapes, line ends stay."""
+    return "".join(one if one.isprintable() or one == "\n" else ascii(one)[1:-1] for one in text)
 
 
 def join_lines(text: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from overread.cli import main
 
-QUICK = ("--n-bootstrap", "60", "--n-permutations", "60", "--fp", "0.5", "--fp", "1")
+QUICK = ("--n-bootstrap", "100", "--n-permutations", "60", "--fp", "0.5", "--fp", "1")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pydicom
 import pytest
 from PIL import Image
 from pydicom import dcmread
@@ -187,7 +188,7 @@ def test_detections_are_a_table_that_froc_and_show_read(run, trained, model, tmp
     assert table["image"].unique().tolist() == [path]
     table[["image_id", "x_mm", "y_mm", "radius_mm"]][:1].to_csv(tmp_path / "truth.csv", index=False)
     files = [str(out / "detections.csv"), str(tmp_path / "truth.csv")]
-    quick = ["--n-images", "1", "--n-bootstrap", "10", "--n-shifts", "0"]
+    quick = ["--n-images", "1", "--n-bootstrap", "100", "--n-shifts", "0"]
     assert run(["froc", *files, *quick]) == 0
     picture = ["-o", str(tmp_path / "x.png"), "--mm-per-px", "0.7", "--candidates", files[0]]
     assert run(["show", path, *picture]) == 0
@@ -295,3 +296,35 @@ def test_folders_within_are_searched_but_for_earlier_results(run, trained, model
         assert json.loads(capsys.readouterr().out)["images"] == 2
     table = pd.read_csv(study / "out" / "detections.csv")
     assert set(table["image_id"]) == {"a/one.png", "b/one.png"}
+
+
+CANARIES = {
+    "PatientName": "Mustermann^Erika",
+    "PatientID": "MRN-77",
+    "PatientBirthDate": "19670412",
+    "AccessionNumber": "ACC-4711",
+    "StudyDescription": "Thorax von Erika",
+    "ReferringPhysicianName": "Geheim^Dr",
+    "InstitutionName": "Klinikum Nirgendwo",
+    "StudyID": "S-0815",
+    "PatientComments": "Nachbarin",
+}
+
+
+def test_anonymous_detections_hold_nothing_of_the_patient(run, trained, model, tmp_path):
+    dataset = pydicom.dcmread(trained.dicom[0])
+    for keyword, value in CANARIES.items():
+        setattr(dataset, keyword, value)
+    named = tmp_path / "Mustermann" / "Erika.dcm"
+    named.parent.mkdir()
+    dataset.save_as(named)
+    found = {}
+    for option in ([], ["--anonymous"]):
+        out = tmp_path / f"out{len(option)}"
+        assert run(["detect", model, str(named), "--sr", "--overlay", "-o", str(out), *option]) == 0
+        names = " ".join(path.name for path in out.iterdir()).encode()
+        found[len(option)] = names + b"".join(path.read_bytes() for path in out.iterdir())
+    secrets = [value.encode() for value in CANARIES.values()] + [b"Mustermann", b"Erika"]
+    assert [secret for secret in secrets if secret in found[0]]
+    assert [secret for secret in secrets if secret in found[1]] == []
+    assert (tmp_path / "out1" / "image-0001.overlay.png").is_file()

@@ -10,7 +10,7 @@ import pytest
 
 from overread.cli import main
 
-QUICK = ("--n-bootstrap", "40", "--n-shifts", "2")
+QUICK = ("--n-bootstrap", "100", "--n-shifts", "2")
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def run_json(capsys, *arguments):
 
 def test_numbers_of_a_csv_study(study, capsys):
     arguments = ("froc", study / "found.csv", study / "truth.csv", "--images", study / "images.csv")
-    arguments = (*arguments, "--n-bootstrap", "40", "--n-shifts", "50")
+    arguments = (*arguments, "--n-bootstrap", "100", "--n-shifts", "50")
     report = run_json(capsys, *arguments)
     assert (report["n_images"], report["n_patients"], report["resampled"]) == (32, 16, "patients")
     assert (report["n_gts"], report["n_positive_images"], report["n_single_reader_gts"]) == (8, 8, 4)
@@ -238,6 +238,7 @@ def test_figure(study, capsys):
         (("--fp", "-1"), 4, "fp_targets"),
         (("--level", "1.5"), 4, "level"),
         (("--n-bootstrap", "0"), 4, "n_bootstrap"),
+        (("--n-bootstrap", "1000", "--level", "0.9999"), 4, "need at least 20,000 draws"),
         (("--score", "nothing"), 4, "no column 'nothing'"),
         (("--split", "test"), 2, "--split needs --images"),
         (("--locked", "no.json"), 5, "no.json"),

@@ -115,7 +115,7 @@ def test_default_settings_give_the_numbers_of_the_report(run, capsys, splits):
 
 
 def test_the_papers_counting_is_one_option_away(run, capsys):
-    quick = ("--split", "test", "--n-bootstrap", "20", "--n-shifts", "0")
+    quick = ("--split", "test", "--n-bootstrap", "100", "--n-shifts", "0")
     ours, paper = report_of(run, capsys, *quick), report_of(run, capsys, *quick, "--single-reader", "fp")
     assert paper["models"][0]["points"] == ours["models"][0]["other_treatment"]["points"]
     assert paper["models"][0]["points"] != ours["models"][0]["points"]

@@ -112,8 +112,15 @@ def test_check_says_once_that_the_files_are_elsewhere(run, study, capsys):
 
 def test_a_spacing_that_no_radiograph_has_is_a_warning(run, folder, capsys):
     out = str(folder / "wrong")
-    assert run(["import", str(folder / "export.json"), "--mm-per-px", "143", "-o", out]) == 0
-    assert "143 mm per pixel (2 rows) is outside 0.01 to 10" in capsys.readouterr().err
+    assert run(["import", str(folder / "export.json"), "--mm-per-px", "11", "-o", out]) == 0
+    assert "11 mm per pixel (2 rows) is outside 0.01 to 10" in capsys.readouterr().err
+
+
+def test_a_spacing_that_makes_marks_larger_than_any_radiograph_is_refused(run, folder, capsys):
+    out = folder / "wrong"
+    assert run(["import", str(folder / "export.json"), "--mm-per-px", "143", "-o", str(out)]) == 4
+    assert "is more than 500 mm (check the units" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_merged_marks_are_drawn_over_the_studys_own_pixels(run, study, capsys):
@@ -185,5 +192,5 @@ def test_froc_reads_the_tables_of_a_run(run, tmp_path, capsys):
     write_table(pd.DataFrame(truth), tmp_path / "truth.parquet")
     options = ["--candidates", str(tmp_path / "candidates.parquet"), "--n-images", "4", "--json"]
     tables = [str(tmp_path / "scores.parquet"), str(tmp_path / "truth.parquet")]
-    assert run(["froc", *tables, *options, "--n-bootstrap", "20", "--n-shifts", "0", "--fp", "1"]) == 0
+    assert run(["froc", *tables, *options, "--n-bootstrap", "100", "--n-shifts", "0", "--fp", "1"]) == 0
     assert '"soft"' in capsys.readouterr().out

@@ -47,8 +47,8 @@ def test_a_pipe_states_no_size_and_is_capped_all_the_same(tmp_path):
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_bytes(b"x" * 100))
     writer.start()
-    with pytest.raises(ValueError, match="51 is too much"):
-        read_capped(pipe, 50, refuse)
+    with pipe.open("rb") as file, pytest.raises(ValueError, match="51 is too much"):
+        read_capped(file, 50, refuse)
     writer.join()
 
 

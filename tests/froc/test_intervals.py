@@ -5,7 +5,7 @@ from scipy.stats import t as student_t
 
 from overread.errors import InvalidInputError
 from overread.froc import percentile_interval, proportion_interval, rate_interval, score_interval
-from overread.froc.intervals import standard_interval
+from overread.froc.intervals import check_draws, standard_interval
 
 
 @pytest.mark.parametrize(("found", "total"), [(46, 104), (0, 10), (10, 10), (1, 3), (500, 501)])
@@ -93,3 +93,31 @@ def test_a_share_that_rounding_puts_above_one_is_one():
     above = np.array([1 + 1e-15])
     ends = score_interval(above, np.full((10, 1), above), 7, 0.95)
     np.testing.assert_allclose(np.ravel(ends), proportion_interval(7, 7))
+
+
+def test_a_rate_of_one_patient_has_no_interval():
+    lower, upper = rate_interval(np.array([0.75]), np.full((200, 1), 0.75), 1, 0.95)
+    assert np.isnan([lower, upper]).all()
+    # Nothing found in one patient: the exact end of a Poisson number stays.
+    lower, upper = rate_interval(np.array([0.0]), np.zeros((200, 1)), 1, 0.95)
+    assert (lower[0], upper[0]) == (0.0, pytest.approx(-np.log(0.025)))
+
+
+def test_a_rate_that_all_replicates_share_has_no_interval():
+    estimate = np.array([1.4, 0.5])
+    replicates = np.column_stack([np.full(200, 1.4), np.linspace(0.3, 0.7, 200)])
+    lower, upper = rate_interval(estimate, replicates, 30, 0.95)
+    assert np.isnan([lower[0], upper[0]]).all()
+    assert lower[1] < 0.5 < upper[1]
+
+
+@pytest.mark.parametrize(
+    ("draws", "level", "enough"),
+    [(100, 0.95, True), (99, 0.95, False), (2000, 0.999, True), (1999, 0.999, False)],
+)
+def test_the_ends_of_an_interval_rest_on_a_draw_at_least(draws, level, enough):
+    if enough:
+        check_draws(draws, level)
+    else:
+        with pytest.raises(InvalidInputError, match="need at least"):
+            check_draws(draws, level)

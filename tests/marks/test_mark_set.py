@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
+
 import pandas as pd
 import pytest
 
 from overread.errors import TableError
-from overread.marks.mark_set import MarkSet, combine, read_folder, scan_folder, write_folder
+from overread.files.digests import digest_of_bytes
+from overread.marks.mark_set import (
+    MarkSet,
+    combine,
+    read_folder,
+    read_hashed_folder,
+    scan_folder,
+    write_folder,
+)
 
 MARKS = "image_id,reader_id,mark_id,x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg\n"
 
@@ -136,3 +146,35 @@ def test_joining_files(mark_set):
         combine([mark_set, mark_set])
     with pytest.raises(TableError, match="another mm_per_px_x"):
         combine([mark_set, MarkSet(other.marks, other.readings, mark_set.images.assign(mm_per_px_x=9.0))])
+
+
+def test_tables_that_were_being_replaced_are_refused(tmp_path, mark_set, monkeypatch):
+    write_folder(mark_set, tmp_path)
+    replace, seen = os.replace, []
+
+    def killed(*paths):
+        if len(seen) == 2:  # the marker, and the first table
+            raise KeyboardInterrupt
+        seen.append(paths)
+        replace(*paths)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            write_folder(mark_set, tmp_path, overwrite=True)
+    with pytest.raises(
+        TableError, match=r"writes marks\.csv, readings\.csv, images\.csv was stopped in the middle"
+    ):
+        read_folder(tmp_path)
+    assert "was stopped in the middle" in scan_folder(tmp_path).problems[0].message
+    write_folder(mark_set, tmp_path, overwrite=True)
+    read_folder(tmp_path)
+
+
+def test_digests_are_those_of_the_bytes_that_were_read(tmp_path, mark_set):
+    write_folder(mark_set, tmp_path)
+    found = read_hashed_folder(tmp_path)
+    assert found.digests == {
+        kind: digest_of_bytes((tmp_path / f"{kind}.csv").read_bytes())
+        for kind in ("marks", "readings", "images")
+    }

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pandas as pd
 import pytest
 
 from overread.files.journal import Journal
-from overread.simulate.folder_tables import PLAIN_SETTINGS, TABLES, write_tables
+from overread.simulate.folder_tables import PLAIN_SETTINGS, TABLES, entry_line, read_entry, write_tables
 from overread.tables.csv_cells import read_cells
 
 ELLIPSE = {"x_mm": 0.1 + 0.2, "y_mm": 1e-9, "semi_major_mm": 3.0, "semi_minor_mm": 2.0, "angle_deg": 0.0}
@@ -35,7 +33,7 @@ def journal(tmp_path) -> Journal:
                 "readings": [{"image_id": name, "reader_id": "R1"}],
                 "marks": marks,
             }
-            made.append(json.dumps(entry).encode())
+            made.append(entry_line(entry))
     return made
 
 
@@ -62,3 +60,13 @@ def test_settings_are_written_once(tmp_path, journal):
     settings.write_text("seed = 3\n")
     write_tables(tmp_path, journal)
     assert settings.read_text() == "seed = 3\n"
+
+
+def test_every_flipped_bit_of_a_line_is_noticed():
+    line = entry_line({"image_id": "case", "marks": [{"x_mm": 0.1}], "harmonics": "é"})
+    assert read_entry(line) == {"image_id": "case", "marks": [{"x_mm": 0.1}], "harmonics": "é"}
+    for place in range(len(line)):
+        for bit in range(8):
+            damaged = line[:place] + bytes([line[place] ^ (1 << bit)]) + line[place + 1 :]
+            # A space may become another white space of JSON: it means the same.
+            assert read_entry(damaged) in (None, read_entry(line))

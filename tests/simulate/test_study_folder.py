@@ -105,7 +105,9 @@ def test_settings_that_the_user_changed_stay(study, backgrounds):
     settings.write_text(before)
 
 
-@pytest.mark.parametrize("damage", ["half a line", "a changed image", "a lost image"])
+@pytest.mark.parametrize(
+    "damage", ["half a line", "a broken line", "a changed image", "a lost image", "a cut mask"]
+)
 def test_a_broken_run_is_taken_up_where_it_was(study, backgrounds, tmp_path, damage):
     folder = write_study(recipe(backgrounds), tmp_path / "s", format="png")
     journal = folder / "known" / "journal.jsonl"
@@ -113,6 +115,11 @@ def test_a_broken_run_is_taken_up_where_it_was(study, backgrounds, tmp_path, dam
     (folder / "marks.csv").unlink()
     if damage == "half a line":
         journal.write_bytes(b"".join(lines[:3]) + lines[3][:50])
+    elif damage == "a broken line":
+        journal.write_bytes(b"".join([*lines[:3], lines[3].replace(b"marks", b"narks"), *lines[4:]]))
+    elif damage == "a cut mask":
+        mask = folder / "known" / "masks" / f"{json.loads(lines[3])['image_id']}.png"
+        mask.write_bytes(mask.read_bytes()[:-20])
     elif damage == "a changed image":
         (folder / json.loads(lines[3])["path"]).write_bytes(b"spoilt")
     else:
@@ -146,6 +153,21 @@ def test_two_runs_at_once_are_refused(study, backgrounds):
         pytest.raises(LockedError, match="another run is writing to it"),
     ):
         write_study(recipe(backgrounds), study, format="png")
+
+
+def test_a_run_that_was_killed_before_its_first_file_goes_on(study, backgrounds, tmp_path):
+    folder = tmp_path / "s"
+    (folder / "known").mkdir(parents=True)
+    (folder / "known" / ".overread-abc.part").write_bytes(b"half")
+    write_study(recipe(backgrounds), folder, format="png")
+    (folder / "known" / ".overread-abc.part").unlink()
+    assert contents(folder) == contents(study)
+
+
+def test_processes_run_no_code_of_the_current_folder(backgrounds, trap):
+    folder = write_study(recipe(backgrounds, n_images=2), trap / "s", format="png", workers=2)
+    assert not (trap / "PWNED").exists()
+    assert (folder / "marks.csv").is_file()
 
 
 @pytest.mark.parametrize("wrong", [{"format": "bmp"}, {"workers": 0}])

@@ -13,7 +13,7 @@ import pydicom
 import pytest
 
 from overread.cli import main
-from overread.errors import InvalidInputError, TableError, UsageError
+from overread.errors import InvalidInputError, StorageError, TableError, UsageError
 from overread.images import write_dicom
 from overread.marks.left_out import read_left_out
 from overread.study import read_settings, run_study
@@ -274,3 +274,40 @@ def test_init_import_and_drop_what_nobody_read(pngs: Path) -> None:
     assert set(read_left_out(pngs).values()) >= {"nobody read it"}
     assert "deep/er/00000002_004.png" in read_left_out(pngs)
     assert make_study_of(pngs, mm_per_px=0.7).unlisted == []
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"a" * 63, b"a" * 65, b"A" * 64, b"a" * 64 + b"\n"])
+def test_a_damaged_salt_is_an_error(pngs: Path, content: bytes) -> None:
+    (pngs / ".patient_salt").write_bytes(content)
+    with pytest.raises(InvalidInputError, match="is not the secret that init wrote"):
+        make_study_of(pngs, mm_per_px=0.7)
+    assert (pngs / ".patient_salt").read_bytes() == content
+    assert not (pngs / "images.csv").exists()
+
+
+def test_the_salt_is_private_and_stays_so(pngs: Path) -> None:
+    salt = pngs / ".patient_salt"
+    make_study_of(pngs, mm_per_px=0.7)
+    assert (salt.stat().st_mode & 0o777, len(salt.read_bytes())) == (0o600, 64)
+    salt.chmod(0o644)
+    make_study_of(pngs, mm_per_px=0.7)
+    assert salt.stat().st_mode & 0o777 == 0o600
+
+
+def test_init_is_refused_after_an_import_that_was_stopped_and_goes_on_after_itself(pngs: Path) -> None:
+    marker = pngs / ".overread-unfinished"
+    marker.write_text("marks.csv\nreadings.csv\nimages.csv")
+    with pytest.raises(TableError, match="was stopped in the middle"):
+        make_study_of(pngs, mm_per_px=0.7)
+    marker.write_text("images.csv\nstudy.toml")
+    make_study_of(pngs, mm_per_px=0.7)
+    assert not marker.exists()
+
+
+def test_a_link_that_a_stranger_put_there_is_not_written_through(pngs: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "precious.txt"
+    precious.write_text("mine")
+    (pngs / "study.toml").symlink_to(precious)
+    with pytest.raises(StorageError, match="leads out of"):
+        make_study_of(pngs, mm_per_px=0.7, overwrite=True)
+    assert precious.read_text() == "mine"

@@ -16,7 +16,7 @@ from overread.cli import main
 from overread.errors import InvalidInputError, LeakageError, TableError, UsageError
 from overread.study import open_run, read_settings, run_study
 from overread.study.inputs import read_inputs
-from overread.tables import read_table, write_table
+from overread.tables import read_table, table_files, write_table
 from study_chain import PAGE, leave_out
 from study_stand_in import FAST, LIGHT, spec
 from study_trees import content
@@ -266,3 +266,39 @@ def test_a_mixture_without_readers_is_refused_before_anything_is_fitted(light_nu
     with pytest.raises(InvalidInputError, match=r"\[b2\] min_positives.*\[models\] wanted"):
         run_study(light_numbers, pipeline=spec(), name="other")
     assert not list((light_numbers / "runs/other/models").iterdir())
+
+
+@pytest.mark.parametrize("kind", ["marks", "readings", "images", "candidates"])
+def test_a_table_that_is_saved_while_it_is_read_is_noticed_by_the_next_run(
+    fresh_numbers: Path, light_numbers_original: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    bring(fresh_numbers, light_numbers_original, "candidates")
+    path = fresh_numbers / ("own candidates.csv" if kind == "candidates" else f"{kind}.csv")
+    honest = table_files.read_table_bytes
+    settings = read_settings(fresh_numbers / "study.toml")
+
+    def read_and_save(place: Path) -> bytes:
+        content = honest(place)
+        if place == path:
+            path.write_bytes(content + b"\n")
+        return content
+
+    with monkeypatch.context() as patch:
+        patch.setattr(table_files, "read_table_bytes", read_and_save)
+        first = read_inputs(fresh_numbers, settings).digests
+    second = read_inputs(fresh_numbers, settings).digests
+    assert {name for name in first if first[name] != second[name]} == {kind}
+
+
+def test_features_that_are_saved_while_they_are_read_are_refused(
+    fresh_numbers: Path, light_numbers_original: Path
+) -> None:
+    bring(fresh_numbers, light_numbers_original, "candidates", "features")
+    features = read_inputs(fresh_numbers, read_settings(fresh_numbers / "study.toml")).features
+    assert features is not None
+    columns = features.columns()
+    next(columns)
+    table = read_table(fresh_numbers / "own features.parquet", "features")
+    write_table(table.assign(peak=0.0), fresh_numbers / "own features.parquet")
+    with pytest.raises(TableError, match="was changed while it was read"):
+        list(columns)

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from overread.errors import UsageError
+from overread.errors import StorageError, UsageError
+from overread.study import run_study
 from overread.study.run import check_name, find_versions, merge_execution, plain_settings
 from overread.study.settings import Execution, Settings
+from study_stand_in import spec
 
 
 def test_options_of_the_call_take_the_place_of_the_study_s() -> None:
@@ -49,3 +51,19 @@ def test_a_run_writes_down_what_it_did(light_numbers: Path) -> None:
     log = (light_numbers / "runs/main/run.log").read_text()
     assert "truth: done" in log
     assert "run ends: 0 of 36 images quarantined" in log
+
+
+@pytest.mark.parametrize(
+    "name", ["lock", "run.log", "manifest.journal", "file_digests.json", "settings.json", "manifest.json"]
+)
+def test_a_link_that_a_stranger_put_into_the_run_is_not_written_through(
+    fresh_numbers: Path, tmp_path: Path, name: str
+) -> None:
+    precious = tmp_path / "precious.txt"
+    precious.write_text("mine")
+    folder = fresh_numbers / "runs" / "main"
+    folder.mkdir(parents=True)
+    (folder / name).symlink_to(precious)
+    with pytest.raises(StorageError, match=name.replace(".", r"\.")):
+        run_study(fresh_numbers, pipeline=spec())
+    assert precious.read_text() == "mine"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -83,3 +84,28 @@ def test_results_of_another_layout_are_refused(chain: Chain, tmp_path: Path) -> 
     path.write_text(text.replace('\n "level": 0.95', '\n "level": "high"'))
     with pytest.raises(FormatError, match=r"results\.json\.level: 'high' is not of type float"):
         read_results(path)
+
+
+FILES = {
+    "results.json": lambda run: run.results,
+    "operating_points.json": lambda run: run.threshold("soft", 0.5),
+    "settings.json": lambda run: run.settings,
+    "tables/objects.parquet": lambda run: run.table("objects"),
+    "tables/scores.parquet": lambda run: run.matched("soft"),
+    "models/soft.json": lambda run: run.model("soft"),
+    "features.npy": lambda run: run.features(),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_flipped_bit_is_noticed_wherever_it_is(chain: Chain, tmp_path: Path, name: str) -> None:
+    root = tmp_path / "runs" / "main"
+    shutil.copytree(chain.folder.root, root)
+    whole = (root / name).read_bytes()
+    random = np.random.default_rng(0)
+    for place, bit in zip(random.integers(0, len(whole), 40), random.integers(0, 8, 40), strict=True):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << bit
+        (root / name).write_bytes(damaged)
+        with pytest.raises(FormatError, match=r"is not what the run wrote.*overread run .* --name main"):
+            FILES[name](open_run(root))

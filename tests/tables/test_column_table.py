@@ -181,3 +181,12 @@ def test_a_large_table_is_never_held_whole(tmp_path):
     column = 4 * n_rows
     assert most <= 8 * column  # of 40: pages, their dictionary and the column itself
     assert python <= 6 * column
+
+
+@pytest.mark.parametrize("value", [1e300, -1e31])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_number_too_large_to_compute_with_is_named(tmp_path, value, ending):
+    table = pd.DataFrame({"image_id": ["a"] * 3, "candidate_id": ["1", "2", "3"], "f": [0.0, value, 1.0]})
+    path = write_table(table, tmp_path / f"features.{ending}")
+    with pytest.raises(TableError, match=r"row 3, column f: .* is too large to compute with"):
+        list(open_columns(path, "features").columns())

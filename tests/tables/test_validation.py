@@ -11,6 +11,7 @@ from overread.images import spacing
 from overread.tables import validation
 from overread.tables.problems import Problem
 from overread.tables.validation import (
+    check_candidates,
     check_images,
     check_marks,
     check_readings,
@@ -206,3 +207,40 @@ def test_spacings_that_no_radiograph_has_are_warned_of():
 
 def test_the_bounds_of_spacings_are_those_of_reading():
     assert (validation.SMALLEST_MM, validation.LARGEST_MM) == (spacing.SMALLEST_MM, spacing.LARGEST_MM)
+
+
+@pytest.mark.parametrize(("place", "told"), [(-1e308, "further out"), (1e6, "further out"), (9000.0, None)])
+def test_a_centre_that_lies_in_no_image_is_an_error_without_sizes_too(place, told):
+    marks = pd.DataFrame(
+        {"image_id": ["a"], "reader_id": ["r"], "mark_id": ["m"], "x_mm": [place], "y_mm": [1.0]}
+        | {"semi_major_mm": [5.0], "semi_minor_mm": [5.0], "angle_deg": [0.0]}
+    )
+    problems = check_marks(marks)
+    assert [told in problem.message for problem in problems] == ([] if told is None else [True])
+
+
+@pytest.mark.parametrize("axis", [501.0, 1e5, 1e154, 1e308])
+def test_an_ellipse_larger_than_any_radiograph_is_an_error(axis):
+    marks = pd.DataFrame(
+        {"image_id": ["a"], "reader_id": ["r"], "mark_id": ["m"], "x_mm": [1.0], "y_mm": [1.0]}
+        | {"semi_major_mm": [axis], "semi_minor_mm": [5.0], "angle_deg": [0.0]}
+    )
+    (problem,) = check_marks(marks)
+    assert (problem.column, problem.severity) == ("semi_major_mm", "error")
+    assert "more than 500 mm" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [(name, value) for name in ("x_mm", "y_mm") for value in (1e300, -np.inf, np.nan)]
+    + [("radius_mm", value) for value in (0.0, -1.0, 1e4, np.inf, np.nan)]
+    + [("response", value) for value in (np.inf, np.nan)],
+)
+def test_candidates_that_cannot_be(column, value):
+    candidates = pd.DataFrame(
+        {"x_mm": [1.0] * 2, "y_mm": [1.0] * 2, "radius_mm": [3.0] * 2, "response": [0.0] * 2}
+    )
+    assert check_candidates(candidates) == []
+    candidates.loc[1, column] = value
+    (problem,) = check_candidates(candidates)
+    assert (problem.row, problem.column, problem.severity) == (3, column, "error")

@@ -49,8 +49,8 @@ def test_rules_are_made_by_name(name, parameters, rule):
         ("overlap", {}, "kind 'overlap' needs min_overlap in"),
         ("overlap", {"min_overlap": 1.0}, "kind 'overlap' needs min_overlap in"),
         ("hit", {"scale": 0.0}, "scale must be above 0"),
-        ("hit", {"margin_mm": -1.0}, "margin_mm must not be negative"),
-        ("strict", {"min_semi_axis_mm": float("nan")}, "min_semi_axis_mm must not be negative"),
+        ("hit", {"margin_mm": -1.0}, "margin_mm must be 0 to 100 mm"),
+        ("strict", {"min_semi_axis_mm": float("nan")}, "min_semi_axis_mm must be 0 to 100 mm"),
     ],
 )
 def test_rules_that_mean_nothing_are_refused(name, parameters, words):

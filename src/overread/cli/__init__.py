@@ -10,6 +10,7 @@ from cyclopts import App, CycloptsError, MissingArgumentError, UnusedCliTokensEr
 
 from overread import __version__
 from overread.errors import OverreadError, StorageError, UsageError
+from overread.words import printable
 
 __all__ = ["app", "main"]
 
@@ -140,7 +141,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        return fail(str(error), StorageError.exit_code)
+        place = "" if error.filename is None else f"{error.filename}: "
+        return fail(f"{place}{error.strerror or error}", StorageError.exit_code)
     except KeyboardInterrupt:
         return fail("interrupted", INTERRUPTED)
     return result if isinstance(result, int) else 0
@@ -161,5 +163,5 @@ def describe_mistake(error: CycloptsError) -> str:
 
 def fail(message: str, exit_code: int) -> int:
     """Say what went wrong on standard error."""
-    print(f"overread: {message}", file=sys.stderr)
+    print(f"overread: {printable(message)}", file=sys.stderr)
     return exit_code

@@ -64,8 +64,10 @@ def compare(
     """
     from overread.cli.conventions import check_seed
     from overread.cli.froc_inputs import check_before_work, load_evaluation, make_counting
+    from overread.froc.intervals import check_draws
 
     check_seed(seed)
+    check_draws(n_bootstrap, level)
     check_before_work(figure)
     files, ground_truth = ((a,), b) if truth is None else ((a, b), truth)
     evaluation = load_evaluation(files, ground_truth, reading or ReadingOptions(), make_counting(counting))

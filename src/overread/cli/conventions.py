@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overread.errors import UsageError
+from overread.files.regular import real_path
+from overread.words import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -45,9 +47,9 @@ def check_seed(seed: int) -> int:
 
 def refuse_to_overwrite(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
     """Refuse to write where an input is; results of an earlier run are replaced."""
-    read = {path.resolve() for path in inputs}
+    read = {real_path(path) for path in inputs}
     for path in outputs:
-        if path.resolve() in read:
+        if real_path(path) in read:
             raise UsageError(f"{path}: is one of the files to read; choose another place for the results")
 
 
@@ -63,7 +65,7 @@ def print_plain(text: str, *, style: str | None = None, stderr: bool = False) ->
     from rich.console import Console
 
     console = Console(stderr=stderr)
-    console.print(text, style=style, markup=False, emoji=False, highlight=False, soft_wrap=True)
+    console.print(printable(text), style=style, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def fold_cells(table: Table) -> Table:
@@ -80,4 +82,4 @@ def print_warnings() -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         yield
     for warning in caught:
-        print(f"overread: warning: {warning.message}", file=sys.stderr)
+        print(f"overread: warning: {printable(str(warning.message))}", file=sys.stderr)

@@ -12,11 +12,13 @@ from cyclopts import Parameter
 from overread.cli.conventions import WITH_BAD_IMAGES, open_detector, print_plain, refuse_to_overwrite
 from overread.cli.image_folder import ImageFile, list_images, parse_spacing
 from overread.errors import ImageError, InvalidInputError, UsageError
+from overread.files.regular import real_path
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from overread.detection.batch import Batch, Found
+    from overread.detection.documents import Documents
     from overread.images import Radiograph
     from overread.study.detector import Detector, OperatingPoint
 
@@ -38,6 +40,7 @@ def detect(
     overlay: Annotated[bool, Parameter(negative=())] = False,
     sr: Annotated[bool, Parameter(negative=())] = False,
     gsps: Annotated[bool, Parameter(negative=())] = False,
+    anonymous: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Find candidates, score them, and write those above the locked threshold.
@@ -65,14 +68,18 @@ def detect(
     overlay
         Write a picture of each image with its detections.
     sr
-        Write DICOM structured reports (TID 1500), one for each study of the images.
+        Write DICOM structured reports (TID 1500), one for each study of the images. They name the patient as the
+        images do, unless --anonymous is given.
     gsps
-        Write DICOM presentation states, one for each image, which viewers lay over it.
+        Write DICOM presentation states, one for each image, which viewers lay over it; they name the patient, too.
+    anonymous
+        Write nothing that may name a patient: images are called image-0001, ... in the order in which they are given,
+        no path is written, and the documents' attributes of patient and visit are empty.
     json
         Print a summary for machines.
     """
     from overread.detection.batch import Batch, Request
-    from overread.detection.documents import refuse_other_than_dicom
+    from overread.detection.documents import Documents, refuse_other_than_dicom
     from overread.progress import ProgressBar, count_steps
 
     model = open_detector(detector)
@@ -80,14 +87,16 @@ def detect(
     files = gather_files(images, parse_spacing(mm_per_px), out)
     paths = [file.path for file in files]
     table = out / f"detections.{format}"
-    pictures = name_pictures(paths, out) if overlay else {}
-    refuse_to_overwrite(paths, [table, out / JOURNAL, *pictures.values()])
+    names = number_images(files) if anonymous else image_ids(files)
+    pictures = name_pictures(paths, out, names if anonymous else None) if overlay else {}
+    journal = out / JOURNAL
+    refuse_to_overwrite(paths, [table, journal, *pictures.values()])
     if sr or gsps:
         refuse_other_than_dicom(paths)
     make_folder(out)
     request = Request(model, fp, all_candidates=all_candidates, documents=sr or gsps)
-    batch = Batch(request, out / JOURNAL, draw=draw_overlay if overlay else None, pictures=pictures)
-    ids = dict(zip(paths, image_ids(files), strict=True))
+    batch = Batch(request, journal, draw=draw_overlay if overlay else None, pictures=pictures)
+    ids = dict(zip(paths, names, strict=True))
     with ProgressBar():
         found = list(
             batch.run((file.path, file.mm_per_px) for file in count_steps("detecting: images", files))
@@ -95,10 +104,11 @@ def detect(
     if not found:
         print_bad(batch.bad)
         raise ImageError("not one image could be used; nothing was written")
-    write_detections([name_rows(one, ids[one.path]) for one in found], table)
+    write_detections([name_rows(one, ids[one.path], anonymous=anonymous) for one in found], table)
     summary = Summary(model, point, table, batch)
     summary.n_images, summary.n_shown = len(found), sum(int(one.rows["shown"].sum()) for one in found)
-    summary.documents = document_studies(found, f"Overread {model.name}", out, batch.bad, sr=sr, gsps=gsps)
+    kinds = Documents(sr=sr, gsps=gsps, anonymous=anonymous)
+    summary.documents = document_studies(found, f"Overread {model.name}", out, batch.bad, kinds)
     print_summary(summary, as_json=json)
     return WITH_BAD_IMAGES if batch.bad else 0
 
@@ -127,15 +137,15 @@ def draw_overlay(picture: Path, radiograph: Radiograph, candidates: pd.DataFrame
     save_figure(detections_figure(radiograph, candidates), picture)
 
 
-def name_rows(found: Found, image_id: str) -> pd.DataFrame:
-    """Rows of the table for one image."""
-    rows = found.rows.assign(image=str(found.path))
+def name_rows(found: Found, image_id: str, *, anonymous: bool) -> pd.DataFrame:
+    """Rows of the table for one image; without its path where nothing may name a patient."""
+    rows = found.rows if anonymous else found.rows.assign(image=str(found.path))
     rows.insert(0, "image_id", image_id)
     return rows
 
 
 def document_studies(
-    found: Sequence[Found], observer: str, out: Path, bad: dict[Path, str], *, sr: bool, gsps: bool
+    found: Sequence[Found], observer: str, out: Path, bad: dict[Path, str], kinds: Documents
 ) -> list[Path]:
     """Write the documents of each DICOM study; the images of one that can have none are noted as bad."""
     from overread.detection.documents import write_documents
@@ -154,7 +164,7 @@ def document_studies(
     for images in studies.values():
         reports = [one.report for one in images.values() if one.report is not None]
         try:
-            written += write_documents(reports, observer, out, sr=sr, gsps=gsps)
+            written += write_documents(reports, observer, out, kinds)
         except InvalidInputError as error:
             bad.update({one.path: f"no DICOM document: {error}" for one in images.values()})
     return written
@@ -176,10 +186,10 @@ def gather_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None, o
         inside = [ImageFile(without_ending(path.name), path, mm_per_px)]
         if path.is_dir():
             inside = list_images(path, mm_per_px=mm_per_px)
-            if path.resolve() in out.resolve().parents:
-                inside = [file for file in inside if out.resolve() not in file.path.resolve().parents]
+            if real_path(path) in real_path(out).parents:
+                inside = [file for file in inside if real_path(out) not in real_path(file.path).parents]
         for file in inside:
-            files.setdefault(file.path.resolve(), file)
+            files.setdefault(real_path(file.path), file)
     return list(files.values())
 
 
@@ -189,8 +199,18 @@ def image_ids(files: Sequence[ImageFile]) -> list[str]:
     return [file.image_id if counts[file.image_id] == 1 else str(file.path) for file in files]
 
 
-def name_pictures(paths: Sequence[Path], out: Path) -> dict[Path, Path]:
-    """Name each image's picture after its file, with a number where files share the name; no two are equal."""
+def number_images(files: Sequence[ImageFile]) -> list[str]:
+    """Name the images by their number, which tells nothing."""
+    return [f"image-{number:04d}" for number in range(1, len(files) + 1)]
+
+
+def name_pictures(paths: Sequence[Path], out: Path, names: Sequence[str] | None = None) -> dict[Path, Path]:
+    """Name each image's picture after its file, with a number where files share the name; no two are equal.
+
+    Names that are given are taken as they are.
+    """
+    if names is not None:
+        return {path: out / f"{name}.overlay.png" for path, name in zip(paths, names, strict=True)}
     counts = Counter(path.stem for path in paths)
     taken = {stem for stem, count in counts.items() if count == 1}
     pictures = {}

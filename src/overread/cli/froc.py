@@ -71,8 +71,10 @@ def froc(
     """
     from overread.cli.conventions import check_seed
     from overread.cli.froc_inputs import check_before_work, load_evaluation, make_counting
+    from overread.froc.intervals import check_draws
 
     check_seed(seed)
+    check_draws(n_bootstrap, level)
     check_before_work(figure, n_shifts=n_shifts)
     if locked is not None and fp is not None:
         raise UsageError("--fp has no effect with --locked, whose threshold is fixed: leave it out")

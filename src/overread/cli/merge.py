@@ -168,9 +168,11 @@ def read_array(path: Path) -> Any:
     import numpy as np
 
     from overread.errors import FormatError
+    from overread.files.regular import open_regular
 
     try:
-        array = np.load(path, allow_pickle=False)
+        with open_regular(path) as file:
+            array = np.load(file, allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise FormatError(f"{path}: cannot be read as a NumPy file: {error}") from error
     if array.ndim != 2 or not array.size or array.dtype.kind not in "biuf":

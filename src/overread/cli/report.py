@@ -8,7 +8,6 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from overread.cli.conventions import print_plain
-from overread.errors import InvalidInputError
 
 __all__ = ["report"]
 
@@ -31,18 +30,15 @@ def report(
         A folder for the page's figures as SVG files of their own.
     """
     from overread.files.atomic import write_atomically
-    from overread.files.records import from_json
-    from overread.files.strict_json import read_json
-    from overread.report import Pictures, RunHead, read_results, render_study
+    from overread.report import render_study
+    from overread.study import open_run
 
-    for name in ("results.json", "figures.json", "pictures.json", "head.json"):
-        if not (run / name).is_file():
-            raise InvalidInputError(f"{run}: holds no {name} (run the study: overread run STUDY)")
-    drawn = read_json(run / "figures.json")
-    pictures = from_json(Pictures, read_json(run / "pictures.json"), str(run / "pictures.json"))
-    head = from_json(RunHead, read_json(run / "head.json"), str(run / "head.json"))
-    page = render_study(read_results(run / "results.json"), drawn, pictures, head)
-    print_plain(f"Report: {write_atomically(output or run / 'report.html', page.encode())}")
+    finished = open_run(run)
+    drawn = finished.figures
+    page = render_study(finished.results, drawn, finished.pictures, finished.head)
+    target = run / "report.html" if output is None else output
+    written = write_atomically(target, page.encode(), within=run if output is None else None)
+    print_plain(f"Report: {written}")
     if figures is not None:
         figures.mkdir(parents=True, exist_ok=True)
         for name, svg in drawn.items():

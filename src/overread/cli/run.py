@@ -86,7 +86,7 @@ def print_results(report: RunReport, results: StudyResults) -> None:
     if report.n_quarantined:
         console.print(f"{report.n_quarantined} of {report.n_images} images were given up:", style="yellow")
         for one in results.study.quarantined[:10]:
-            console.print(f"  {one.image_id}: {one.reason}", markup=False, highlight=False)
+            print_plain(f"  {one.image_id}: {one.reason}")
     for name, file in OUTPUTS.items():
         if (report.folder / file).is_file():
             print_plain(f"{name}: {report.folder / file}")

@@ -52,12 +52,13 @@ def show(
     from overread.candidates import find_candidates
     from overread.candidates.plots import overlay_figure
     from overread.cli.image_folder import parse_spacing
+    from overread.files.regular import real_path
     from overread.images import read_image
     from overread.marks.file_names import without_ending
     from overread.plots import figure_kind, save_figure
 
     figure_kind(output)
-    if output.resolve() == image.resolve():
+    if real_path(output) == real_path(image):
         raise UsageError(f"{output}: is the image to read; give the picture another name")
     if limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")

@@ -26,5 +26,5 @@ def run_simulated(
         place = study / "study.toml"
         # The user's own changes stay: only what the simulation itself wrote is replaced.
         if place.read_text(encoding="utf-8") == PLAIN_SETTINGS:
-            write_atomically(place, settings.encode())
+            write_atomically(place, settings.encode(), within=study)
         return run_study(study, seed=seed, execution={"workers": workers})

@@ -76,9 +76,16 @@ def refuse_other_than_dicom(files: Sequence[Path]) -> None:
             )
 
 
-def write_documents(
-    reports: Sequence[ImageReport], observer: str, out: Path, *, sr: bool, gsps: bool
-) -> list[Path]:
+@dataclass(frozen=True)
+class Documents:
+    """Which documents are written; ``anonymous`` leaves out what names a patient."""
+
+    sr: bool = False
+    gsps: bool = False
+    anonymous: bool = False
+
+
+def write_documents(reports: Sequence[ImageReport], observer: str, out: Path, kinds: Documents) -> list[Path]:
     """Write a structured report for each DICOM study, a presentation state for each image, or both.
 
     Parameters
@@ -89,16 +96,20 @@ def write_documents(
         Name of the detector, who is the observer.
     out
         Folder.
-    sr, gsps
+    kinds
         Which documents.
     """
     images = pd.DataFrame([report.image for report in reports])
     marks = pd.concat([report.marks for report in reports], ignore_index=True)
     marks.insert(1, "reader_id", observer)
     mark_set = MarkSet(marks, images[["image_id"]].assign(reader_id=observer), images)
-    writers = [writer for writer, wanted in ((dicom_sr_writer, sr), (gsps_writer, gsps)) if wanted]
+    writers = [
+        writer for writer, wanted in ((dicom_sr_writer, kinds.sr), (gsps_writer, kinds.gsps)) if wanted
+    ]
     return [
         path
         for writer in writers
-        for path in writer.write(mark_set, out, images_folder=Path(), observer="device")
+        for path in writer.write(
+            mark_set, out, images_folder=Path(), observer="device", anonymous=kinds.anonymous
+        )
     ]

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from overread.files.regular import open_regular
+
 __all__ = ["read_capped"]
 
 CHUNK = 1 << 20
@@ -23,8 +25,8 @@ class Readable(Protocol):
 def read_capped(source: Path | Readable, limit: int, refuse: Callable[[int], Exception]) -> bytes:
     """Read a whole file of at most ``limit`` bytes.
 
-    A file that is too large is refused by its size before anything is read. One that states no size, such as a pipe
-    or what is unpacked on the way, is read in chunks until it passes the limit.
+    A file that is too large is refused by its size before anything is read. What states no size, because it is
+    unpacked on the way, is read in chunks until it passes the limit.
 
     Parameters
     ----------
@@ -38,10 +40,10 @@ def read_capped(source: Path | Readable, limit: int, refuse: Callable[[int], Exc
     Raises
     ------
     OSError
-        If the file cannot be opened or read.
+        If the file cannot be opened or read, or is no regular file.
     """
     if isinstance(source, Path):
-        with source.open("rb") as file:
+        with open_regular(source) as file:
             size = os.fstat(file.fileno()).st_size
             if size > limit:
                 raise refuse(size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import time
@@ -10,6 +11,7 @@ from typing import Any
 
 from overread.errors import FormatError, StorageError
 from overread.files.atomic import write_atomically
+from overread.files.regular import open_regular
 from overread.files.strict_json import read_json
 
 __all__ = ["FileDigests", "digest_of_bytes", "digest_of_file", "digest_of_value"]
@@ -31,7 +33,7 @@ def digest_of_value(value: Any) -> str:
 def digest_of_file(path: Path) -> str:
     """SHA-256 of a file's bytes."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
@@ -58,20 +60,22 @@ class FileDigests:
         if isinstance(known, dict):
             self._known = known
 
-    def of(self, name: str, path: Path) -> str:
+    def of(self, name: str, path: Path, limit: int | None = None) -> str:
         """Digest of the file that goes by ``name``.
 
         Raises
         ------
         OSError
-            If it cannot be read.
+            If it cannot be read, is no regular file, or has more than ``limit`` bytes.
         """
         state = path.stat()
         mark = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino]
         remembered = self._known.get(name)
         if isinstance(remembered, list) and remembered[:4] == mark and len(remembered) == 5:
             return str(remembered[4])
-        with path.open("rb") as file:
+        if limit is not None and state.st_size > limit:
+            raise OSError(errno.EFBIG, f"it is larger than {limit >> 20} MiB", str(path))
+        with open_regular(path) as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         self._known.pop(name, None)
         if time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) > YOUNG_NS:
@@ -80,4 +84,5 @@ class FileDigests:
 
     def save(self) -> None:
         """Keep what is known for the next run."""
-        write_atomically(self._memory, json.dumps(self._known, sort_keys=True).encode())
+        content = json.dumps(self._known, sort_keys=True).encode()
+        write_atomically(self._memory, content, within=self._memory.parent)

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from overread.errors import StorageError
+from overread.files.regular import open_regular
 
 __all__ = ["Journal"]
 
@@ -33,7 +34,7 @@ class Journal:
     def lines(self) -> Iterator[bytes]:
         """Whole lines, without their ends; none where there is no file that can be read."""
         try:
-            with self.path.open("rb") as file:
+            with open_regular(self.path) as file:
                 for line in file:
                     if line.endswith(b"\n"):
                         yield line[:-1]
@@ -43,7 +44,10 @@ class Journal:
     def open(self, *, kept: int = 0) -> Self:
         """Open the file for adding lines after its first ``kept`` bytes; what follows them is dropped."""
         try:
-            self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            # Without waiting, as a pipe in the file's place would hang the run, and without following a link, which a
+            # stranger may have put there.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+            self._handle = os.open(self.path, flags, 0o644)
             os.ftruncate(self._handle, kept)
         except OSError as error:
             self.close()

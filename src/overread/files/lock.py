@@ -46,7 +46,8 @@ def folder_lock(folder: Path, file: str, refusal: str) -> Iterator[None]:
     if fcntl is None:
         raise StorageError(f"{path}: cannot be locked: this system has no flock (Linux and macOS have it)")
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        # A link is not followed: the file is emptied, and a stranger may have made the folder.
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     except OSError as error:
         raise StorageError(f"{path}: cannot write here: {error.strerror or error}") from error
     try:

@@ -5,6 +5,7 @@ Measured coverage of both kinds: ``docs/froc_statistics.md``.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ from overread.froc.defaults import LEVEL
 __all__ = [
     "ROUNDING",
     "StandardInterval",
+    "check_draws",
     "percentile_interval",
     "proportion_interval",
     "rate_interval",
@@ -28,6 +30,8 @@ Floats = NDArray[np.float64]
 
 # Differences of shares below this are rounding, not lesions.
 ROUNDING = 1e-9
+# Of so many draws a standard error is known to 7 % (1 / sqrt(2 * 100)).
+LEAST_DRAWS = 100
 
 
 def percentile_interval(replicates: Floats, level: float) -> tuple[Floats, Floats]:
@@ -72,12 +76,15 @@ def rate_interval(
     On the logarithmic scale, with Student's t: m exp(+- t e / m). Numbers of false positives are skewed to
     the right, so the plain interval lies too low. ``freedom`` are the degrees of freedom of e (default:
     patients - 1). No false positive at all has the exact upper end of a Poisson number, -log((1 - level) /
-    2) over the number of patients.
+    2) over the number of patients. A rate that all replicates share, as those of a single patient do, says
+    nothing of its own error: NaN.
     """
     tail = (1 - _check_level(level)) / 2
     defined = replicates[~np.isnan(replicates).any(axis=1)]
     t = stdtrit(np.full(estimate.shape, max(n_units - 1.0, 1.0)) if freedom is None else freedom, 1 - tail)
-    relative = np.divide(t * defined.std(axis=0), estimate, out=np.zeros_like(estimate), where=estimate > 0)
+    error = defined.std(axis=0) if len(defined) and n_units > 1 else np.zeros_like(estimate)
+    error = np.where((estimate > 0) & (error <= ROUNDING * estimate), np.nan, error)
+    relative = np.divide(t * error, estimate, out=np.zeros_like(estimate), where=estimate > 0)
     upper = np.where(estimate > 0, estimate * np.exp(relative), -np.log(tail) / n_units)
     return estimate * np.exp(-relative), upper
 
@@ -127,6 +134,21 @@ def proportion_interval(found: ArrayLike, total: ArrayLike, level: float = LEVEL
     half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     # Exactly 0 and 1 at the ends, where the difference of two equal terms leaves rounding.
     return np.where(p == 0, 0.0, centre - half), np.where(p == 1, 1.0, centre + half)
+
+
+def check_draws(n_bootstrap: int, level: float) -> None:
+    """Refuse fewer draws than the ends of an interval can rest on.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are fewer than `LEAST_DRAWS`, or if less than one draw lies beyond each end.
+    """
+    least = max(LEAST_DRAWS, math.ceil(2 / (1 - _check_level(level)) * (1 - ROUNDING)))
+    if n_bootstrap < least:
+        raise InvalidInputError(
+            f"n_bootstrap={n_bootstrap}: intervals of level {level:g} need at least {least:,} draws"
+        )
 
 
 def _check_level(level: float) -> float:

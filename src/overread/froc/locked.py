@@ -15,6 +15,7 @@ from overread import __version__
 from overread.errors import FormatError, InvalidInputError, LeakageError
 from overread.files.atomic import write_atomically
 from overread.files.digests import digest_of_value
+from overread.files.regular import read_regular
 from overread.files.sealed import Seal
 from overread.files.strict_json import parse_json
 from overread.froc.bootstraps import bootstrap
@@ -86,7 +87,7 @@ class LockedOperatingPoint:
     def read(cls, path: Path | str) -> Self:
         """Read a file that :meth:`write` wrote; anything else is a :class:`~overread.errors.FormatError`."""
         fault = f"{path}: not a locked operating point"
-        record = parse_json(Path(path).read_bytes(), fault)
+        record = parse_json(read_regular(Path(path)), fault)
         try:
             return cls(**check_record(record, {field.name for field in fields(cls)}))
         except (ValueError, RecursionError) as error:

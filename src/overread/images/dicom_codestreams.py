@@ -9,14 +9,19 @@ from __future__ import annotations
 import struct
 import warnings
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from pydicom import uid
 from pydicom.encaps import encapsulate
 from pydicom.pixels import get_decoder
 
 from overread.errors import ImageError
+from overread.images._kernels import left_after_run_lengths
+from overread.images.jpeg_data import check_jpeg_data
+from overread.images.jpeg_ls_data import decode_jpeg_ls
 from overread.images.limits import check_scans
 
 __all__ = ["COMPRESSED", "PixelLayout", "decode"]
@@ -31,6 +36,7 @@ JPEG = frozenset(
         uid.JPEGLSNearLossless,
     ]
 )
+JPEG_LS = frozenset([uid.JPEGLSLossless, uid.JPEGLSNearLossless])
 JPEG_2000 = frozenset(
     [uid.JPEG2000Lossless, uid.JPEG2000, uid.HTJ2KLossless, uid.HTJ2KLosslessRPCL, uid.HTJ2K]
 )
@@ -81,6 +87,10 @@ def decode(codestream: bytes, syntax: str, layout: PixelLayout, photometric: str
     """
     if syntax in JPEG:
         check_size(jpeg_size(codestream), layout)
+        if syntax in JPEG_LS:
+            decode_jpeg_ls(codestream)
+        else:
+            check_jpeg_data(codestream)
     elif syntax in JPEG_2000:
         check_size(jpeg_2000_size(codestream), layout)
     else:
@@ -198,9 +208,16 @@ def check_run_lengths(codestream: bytes, layout: PixelLayout) -> None:
     n_segments, *offsets = struct.unpack_from("<16L", codestream)
     n_bytes = layout.bits_allocated // 8
     starts = offsets[:n_segments]
-    if n_segments != n_bytes or starts[0] != RLE_HEADER or starts != sorted({*starts}):
+    ordered = starts == sorted({*starts}) and starts[-1:] < [len(codestream)]
+    if n_segments != n_bytes or starts[0] != RLE_HEADER or not ordered:
         raise ImageError("the header of the compressed pixels is damaged")
     if layout.rows * layout.columns * n_bytes > RLE_GAIN * (len(codestream) - RLE_HEADER):
         raise ImageError(
             f"{len(codestream)} compressed bytes cannot hold {layout.rows} x {layout.columns} pixels"
         )
+    data = np.frombuffer(codestream, np.uint8)
+    for start, end in pairwise([*starts, len(codestream)]):
+        left = left_after_run_lengths(data, start, end, layout.rows * layout.columns)
+        # A segment has an even length, so there may be one byte more.
+        if not 0 <= left <= 1:
+            raise ImageError("the compressed pixels are cut, or more than the image has")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from overread.files.regular import open_regular
 from overread.images.dicom_elements import Encoding, read_elements
 from overread.images.dicom_file import DICOM_PREFIX, PREAMBLE, dataset_of
 from overread.images.files import is_dicom
@@ -100,7 +101,7 @@ class DicomFacts:
 
 def is_directory(path: Path) -> bool:
     """Whether a file is a DICOMDIR: the index of a medium, whatever its name."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(4096)
     start = PREAMBLE + len(DICOM_PREFIX)
     if head[PREAMBLE:start] != DICOM_PREFIX:
@@ -118,7 +119,7 @@ def facts_of(path: Path) -> DicomFacts:
     """
     if not is_dicom(path):
         return DicomFacts()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         _, data, encoding = dataset_of(file.read(MAX_BYTES))
     return DicomFacts(**texts_of(data, encoding))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from overread.files.regular import open_regular
 from overread.images.dicom_file import DICOM_PREFIX, PREAMBLE
 from overread.marks.file_names import IMAGE_ENDINGS
 
@@ -31,7 +32,7 @@ def image_files(folder: Path) -> list[Path]:
 def is_dicom(path: Path) -> bool:
     """Whether a file is DICOM by its content: many are named by a UID, whose last number is no ending."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(PREAMBLE + len(DICOM_PREFIX))[PREAMBLE:] == DICOM_PREFIX
     except OSError:
         return False

@@ -17,6 +17,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
 from overread.errors import FormatError, UsageError
+from overread.files.regular import open_regular
 from overread.marks.formats.building import Spacings
 from overread.marks.formats.vindr import COLUMNS as VINDR_COLUMNS
 from overread.marks.mark_set import MarkSet, find_table
@@ -332,7 +333,7 @@ def detect_format(path: Path) -> str:
     if path.is_dir():
         first = next(path.glob("*.xml"), None)
         return "plain" if find_table(path, "marks") or first is None else detect_format(first)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(HEAD_BYTES)
     found = None
     if head.startswith(b"SQLite format 3\0"):

@@ -13,9 +13,9 @@ import pandas as pd
 
 from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
-from overread.tables.table_files import scan_csv, write_table
+from overread.tables.table_files import scan_file
 
-__all__ = ["FOUND_FILE", "read_found", "read_left_out", "write_found_files"]
+__all__ = ["FOUND_FILE", "list_found_files", "read_found", "read_left_out"]
 
 FOUND_FILE = "found_files.csv"
 FOUND = Schema(
@@ -28,7 +28,7 @@ def read_found(folder: Path) -> dict[str, str] | None:
     path = folder / FOUND_FILE
     if not path.is_file():
         return None
-    scan = scan_csv(path, FOUND)
+    scan = scan_file(path, FOUND)
     raise_for_errors(scan.problems)
     return dict(zip(scan.frame["path"], scan.frame["reason"], strict=True))
 
@@ -38,13 +38,11 @@ def read_left_out(folder: Path) -> dict[str, str]:
     return {path: reason for path, reason in (read_found(folder) or {}).items() if reason}
 
 
-def write_found_files(
-    folder: Path, taken: Iterable[str], left_out: Mapping[str, str], step: str = "init"
-) -> Path:
-    """Write the files that are in the images table, and those that are not with step and reason."""
+def list_found_files(taken: Iterable[str], left_out: Mapping[str, str], step: str = "init") -> pd.DataFrame:
+    """List the files that are in the images table, and those that are not with step and reason."""
     reasons = dict.fromkeys(taken, "") | dict(left_out)
     paths = sorted(reasons)
-    table = pd.DataFrame(
+    return pd.DataFrame(
         {
             "path": paths,
             "step": [step if reasons[path] else "" for path in paths],
@@ -52,4 +50,3 @@ def write_found_files(
         },
         dtype="str",
     )
-    return write_table(table, folder / FOUND_FILE)

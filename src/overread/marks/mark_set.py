@@ -10,14 +10,15 @@ from pathlib import Path
 import pandas as pd
 
 from overread.errors import TableError
-from overread.files.atomic import no_folder
+from overread.files.atomic import no_folder, unfinished_files, write_together
 from overread.one_line import print_as_one_line
 from overread.tables.problems import Problem, raise_for_errors, raise_or_warn
 from overread.tables.schemas import SCHEMAS
-from overread.tables.table_files import read_table, scan_table, write_table
+from overread.tables.table_files import read_hashed_table, scan_table, table_bytes
 from overread.tables.validation import check_images, check_marks, check_readings, check_study
 
 __all__ = [
+    "HashedFolder",
     "MarkSet",
     "StudyScan",
     "combine",
@@ -25,11 +26,14 @@ __all__ = [
     "find_table",
     "images_from_readings",
     "read_folder",
+    "read_hashed_folder",
+    "refuse_unfinished",
     "scan_folder",
     "write_folder",
 ]
 
 KINDS = ("marks", "readings", "images")
+GIVE_AGAIN = "give that command again; the tables may be of two states"
 PLACE = re.compile(r"(?:, row ([0-9]+))?(?:, column ([^:]+))?: (.*)", re.DOTALL)
 NO_READINGS = (
     "there is no readings table (readings.csv or readings.parquet). Soft labels need to know who read each "
@@ -56,6 +60,14 @@ class MarkSet:
 
 
 @dataclass(frozen=True)
+class HashedFolder:
+    """The tables of a folder, and the SHA-256 of each file that was read, by kind."""
+
+    tables: MarkSet
+    digests: dict[str, str]
+
+
+@dataclass(frozen=True)
 class StudyScan:
     """Tables of a folder as far as they could be read (None where not), and all that is wrong with them."""
 
@@ -68,7 +80,8 @@ class StudyScan:
 def find_table(folder: Path, kind: str) -> Path | None:
     """Path of a table in a folder, CSV or Parquet; both at once are refused."""
     found = [folder / f"{kind}.{ending}" for ending in ("csv", "parquet")]
-    present = [path for path in found if path.is_file()]
+    # Also a link that leads nowhere, or a pipe: reading it says so, while a table that is missing may be made up for.
+    present = [path for path in found if path.is_symlink() or path.exists()]
     if len(present) > 1:
         raise TableError(f"{folder}: holds both {present[0].name} and {present[1].name}; keep one")
     return present[0] if present else None
@@ -90,25 +103,50 @@ def read_folder(folder: str | Path, *, derive_readings: bool = False) -> MarkSet
     TableError
         Naming the first few problems; also where there is no readings table.
     """
+    return read_hashed_folder(folder, derive_readings=derive_readings).tables
+
+
+def read_hashed_folder(folder: str | Path, *, derive_readings: bool = False) -> HashedFolder:
+    """Read the tables as `read_folder` does, with the digests of the bytes that they were read from."""
     place = Path(folder)
     if not place.is_dir():
         raise TableError(no_folder(place))
+    refuse_unfinished(place)
     marks_path, readings_path, images_path = (find_table(place, kind) for kind in KINDS)
     if marks_path is None:
         raise TableError(f"{place}: there is no marks table (marks.csv or marks.parquet)")
-    marks = read_table(marks_path, "marks")
+    found = {
+        kind: read_hashed_table(path, kind)
+        for kind, path in zip(KINDS, (marks_path, readings_path, images_path), strict=True)
+        if path is not None
+    }
+    marks = found["marks"].frame
     if readings_path is not None:
-        readings = read_table(readings_path, "readings")
+        readings = found["readings"].frame
     elif derive_readings:
         readings = readings_from_marks(marks)
     else:
         raise TableError(f"{place}: {NO_READINGS}")
-    images = read_table(images_path, "images") if images_path else images_from_readings(readings)
+    images = found["images"].frame if images_path else images_from_readings(readings)
     names = tuple(
         str(path or kind) for path, kind in zip((marks_path, readings_path, images_path), KINDS, strict=True)
     )
     raise_or_warn(check_study(marks, readings, images, files=(names[0], names[1], names[2])))
-    return MarkSet(marks, readings, images)
+    return HashedFolder(
+        MarkSet(marks, readings, images), {kind: table.sha256 for kind, table in found.items()}
+    )
+
+
+def refuse_unfinished(folder: Path) -> None:
+    """Refuse tables that were being replaced together when the process was killed: they belong to two states."""
+    missing = unfinished_files(folder)
+    if missing:
+        raise TableError(f"{folder}: {describe_unfinished(missing)} ({GIVE_AGAIN})")
+
+
+def describe_unfinished(names: Sequence[str]) -> str:
+    """Say which files may be old, and which new."""
+    return f"a command that writes {', '.join(names)} was stopped in the middle"
 
 
 def readings_from_marks(marks: pd.DataFrame) -> pd.DataFrame:
@@ -127,6 +165,8 @@ def scan_folder(folder: str | Path, *, derive_readings: bool = False) -> StudySc
     if not place.is_dir():
         raise TableError(no_folder(place))
     problems: list[Problem] = []
+    if missing := unfinished_files(place):
+        problems.append(Problem(str(place), None, None, describe_unfinished(missing), GIVE_AGAIN))
     marks, readings, images = (scan_one(place, kind, problems) for kind in KINDS)
     paths = {kind: find_path(place, kind) for kind in KINDS}
     if not paths["marks"].is_file():
@@ -197,7 +237,7 @@ def write_folder(
     overwrite: bool = False,
     keep_images: bool = False,
 ) -> list[Path]:
-    """Write the three tables into a folder, made if need be; return their paths.
+    """Write the three tables into a folder, made if need be, all or none; return their paths.
 
     With ``keep_images``, the images table that is there stays as it is.
 
@@ -215,7 +255,10 @@ def write_folder(
                     f"{present}: is there already (choose another folder, remove it, or overwrite it: --overwrite)"
                 )
     place.mkdir(parents=True, exist_ok=True)
-    return [write_table(getattr(mark_set, kind), place / f"{kind}.{ending}") for kind in kinds]
+    names = {kind: f"{kind}.{ending}" for kind in kinds}
+    return write_together(
+        place, {name: (table_bytes(getattr(mark_set, kind), place / name),) for kind, name in names.items()}
+    )
 
 
 def combine(mark_sets: Sequence[MarkSet]) -> MarkSet:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from overread.detection.batch import Request, detect_image
-from overread.detection.documents import write_documents
+from overread.detection.documents import Documents, write_documents
 from overread.errors import OverreadError, StorageError
 from overread.node.spool import Spool
 
@@ -61,7 +61,7 @@ class Worker:
             _, candidates, report = detect_image(self._request, path, self._mm_per_px)
             observer = f"Overread {self._request.detector.name}"
             assert report is not None, "the request asks for documents"
-            files = write_documents([report], observer, self._spool.documents, sr=True, gsps=True)
+            files = write_documents([report], observer, self._spool.documents, Documents(sr=True, gsps=True))
         except StorageError:
             ledger.wait_again(entry.sop_uid)
             raise

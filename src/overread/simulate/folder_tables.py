@@ -8,12 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overread.files.atomic import write_atomically, write_parts_atomically
+from overread.errors import FormatError
+from overread.files.atomic import write_together
 from overread.files.journal import Journal
+from overread.files.sealed import Seal
+from overread.files.strict_json import parse_json
 from overread.files.study_layout import KNOWN_NODULES_FILE
 from overread.tables.csv_cells import csv_text, guard_formula
 
-__all__ = ["PLAIN_SETTINGS", "write_tables"]
+__all__ = ["PLAIN_SETTINGS", "entry_line", "read_entry", "write_tables"]
+
+SEAL = Seal({"format": "overread-simulated-image", "schema": 1}, payload_key=None)
 
 ELLIPSE = ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg")
 NODULE = (
@@ -60,20 +65,34 @@ TABLES = (
 
 
 def write_tables(folder: Path, journal: Journal) -> None:
-    """Write every table, and study.toml unless there is one: the user may have changed it."""
-    for table in TABLES:
-        lines = table_lines(table, journal)
-        write_parts_atomically(folder / table.path, (line.encode() for line in lines))
+    """Write every table, all or none, and study.toml unless there is one: the user may have changed it."""
+    files: dict[str, Iterable[bytes]] = {table.path: table_lines(table, journal) for table in TABLES}
     if not (folder / "study.toml").exists():
-        write_atomically(folder / "study.toml", PLAIN_SETTINGS.encode())
+        files["study.toml"] = (PLAIN_SETTINGS.encode(),)
+    write_together(folder, files)
 
 
-def table_lines(table: TableFile, journal: Journal) -> Iterator[str]:
+def table_lines(table: TableFile, journal: Journal) -> Iterator[bytes]:
     """Header and rows as CSV."""
-    yield csv_text([table.columns])
+    yield csv_text([table.columns]).encode()
     for line in journal.lines():
-        entry = json.loads(line)
-        yield csv_text([[cell(row[name]) for name in table.columns] for row in table.rows(entry)])
+        entry = read_entry(line)
+        assert entry is not None
+        yield csv_text([[cell(row[name]) for name in table.columns] for row in table.rows(entry)]).encode()
+
+
+def entry_line(entry: Mapping[str, Any]) -> bytes:
+    """Line of the journal for an entry, with the entry's checksum."""
+    return json.dumps(SEAL.close(entry), ensure_ascii=False).encode()
+
+
+def read_entry(line: bytes) -> dict[str, Any] | None:
+    """Entry of a line of the journal; None where the line is damaged."""
+    try:
+        document = parse_json(line, "journal")
+    except FormatError:
+        return None
+    return None if SEAL.broken_key(document) else SEAL.payload(document)
 
 
 def cell(value: Any) -> str:

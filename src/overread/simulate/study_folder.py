@@ -1,9 +1,9 @@
 """Write a cohort as a study folder: in parallel, so that it can be stopped and taken up again.
 
 The folder's ``known/journal.jsonl`` gets a line an image, in their order, once its files are on the device. A run
-that takes up a folder keeps every image whose line is there and whose file still has the hash of the line. The
-tables are written from the journal, line by line, at the end. So memory does not grow with the cohort, and the bytes
-depend on the recipe alone.
+that takes up a folder keeps every image whose line is there, is what its checksum says, and whose files (image, mask,
+anatomy) still have the hashes of the line. The tables are written from the journal, line by line, at the end. So
+memory does not grow with the cohort, and the bytes depend on the recipe alone.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ from overread.files.atomic import write_atomically
 from overread.files.digests import digest_of_file
 from overread.files.journal import Journal
 from overread.files.lock import folder_lock
+from overread.files.regular import read_regular
 from overread.files.study_layout import SIMULATION_FILE
 from overread.images import write_dicom, write_png16
 from overread.progress import count_steps
-from overread.simulate.folder_tables import write_tables
+from overread.safe_path import start_children_safely
+from overread.simulate.folder_tables import entry_line, read_entry, write_tables
 from overread.simulate.recipes import MadeImage, Recipe
 
 __all__ = ["Format", "write_study"]
@@ -96,34 +98,41 @@ def write_study(
 def prepare(folder: Path, settings: str) -> None:
     """Make the folder, or see that it was begun with the same settings."""
     file = folder / SIMULATION_FILE
-    if folder.exists() and not file.exists() and any(folder.iterdir()):
-        raise InvalidInputError(f"{folder}: is not empty and holds no simulated study; give another folder")
     if file.exists():
-        if file.read_text(encoding="utf-8") != settings:
+        if read_regular(file) != settings.encode():
             raise InvalidInputError(
                 f"{folder}: holds a study with another seed or other settings ({SIMULATION_FILE}); give another folder"
             )
-        return
+    elif folder.exists() and any(is_foreign(path) for path in folder.rglob("*")):
+        raise InvalidInputError(f"{folder}: is not empty and holds no simulated study; give another folder")
     for name in ("images", "known/masks", "known/anatomy"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    (folder / JOURNAL).touch()
-    write_atomically(file, settings.encode())
+    if not file.exists():
+        write_atomically(file, settings.encode())
+
+
+def is_foreign(path: Path) -> bool:
+    """Whether a path is neither a folder nor what a run leaves that is killed before it wrote anything."""
+    return not path.is_dir() and not (path.name.startswith(".overread-") and path.name.endswith(".part"))
 
 
 def count_good_lines(folder: Path, journal: Journal, n_images: int) -> tuple[int, int]:
     """Count the journal's lines, and their bytes, up to one that is cut or whose image is not what it was."""
     n, length = 0, 0
     for line in journal.lines():
-        if n == n_images or not image_is_good(folder, json.loads(line)):
+        entry = read_entry(line)
+        if n == n_images or entry is None or not image_is_good(folder, entry):
             break
         n, length = n + 1, length + len(line) + 1
     return n, length
 
 
 def image_is_good(folder: Path, entry: dict[str, Any]) -> bool:
-    """Whether the image of a line is there with the bytes it was written with."""
-    path = folder / entry["path"]
-    return path.is_file() and digest_of_file(path) == entry["file_sha256"]
+    """Whether all files of a line are there with the bytes they were written with."""
+    return all(
+        (folder / path).is_file() and digest_of_file(folder / path) == sha256
+        for path, sha256 in entry["files"].items()
+    )
 
 
 def make_lines(job: Job, start: int, workers: int) -> Iterator[bytes]:
@@ -132,9 +141,12 @@ def make_lines(job: Job, start: int, workers: int) -> Iterator[bytes]:
         yield from (write_image(job, number) for number in range(start, job.recipe.n_images))
         return
     context = get_context("spawn")
-    with ProcessPoolExecutor(
-        workers, mp_context=context, initializer=cv2.setNumThreads, initargs=(1,)
-    ) as pool:
+    with (
+        start_children_safely(),
+        ProcessPoolExecutor(
+            workers, mp_context=context, initializer=cv2.setNumThreads, initargs=(1,)
+        ) as pool,
+    ):
         under_way: deque[Future[bytes]] = deque()
         numbers = iter(range(start, job.recipe.n_images))
         try:
@@ -168,13 +180,15 @@ def write_image(job: Job, number: int) -> bytes:
         )
     else:
         write_png16(target, made.pixels)
-    write_png16(job.folder / f"known/masks/{made.image_id}.png", made.nodule_labels)
+    known = {f"known/masks/{made.image_id}.png": made.nodule_labels}
     if made.anatomy is not None:
-        write_png16(job.folder / f"known/anatomy/{made.image_id}.png", made.anatomy)
-    return journal_line(made, path, digest_of_file(target))
+        known[f"known/anatomy/{made.image_id}.png"] = made.anatomy
+    for name, pixels in known.items():
+        write_png16(job.folder / name, pixels)
+    return journal_line(made, path, {name: digest_of_file(job.folder / name) for name in (path, *known)})
 
 
-def journal_line(made: MadeImage, path: str, file_sha256: str) -> bytes:
+def journal_line(made: MadeImage, path: str, files: dict[str, str]) -> bytes:
     """All that the tables need of an image, as one line of JSON."""
     entry: dict[str, Any] = {
         "image_id": made.image_id,
@@ -182,10 +196,10 @@ def journal_line(made: MadeImage, path: str, file_sha256: str) -> bytes:
         "background": made.background,
         "path": path,
         "mm_per_px": made.mm_per_px,
-        "file_sha256": file_sha256,
+        "files": files,
         "nodules": made.nodules,
         "distractors": made.distractors,
         "readings": made.readings,
         "marks": made.marks,
     }
-    return json.dumps(entry, ensure_ascii=False).encode()
+    return entry_line(entry)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -45,6 +46,17 @@ SCHEMA = 3
 SEAL = Seal({"format": "overread-detector", "schema": SCHEMA})
 LARGEST_FILE = 2**28
 CANDIDATE_COLUMNS = ("x_mm", "y_mm", "radius_mm")
+# A file with a right checksum may still be forged: what its fields may be. The numbers are those of study.toml.
+LONGEST_WORDS = {
+    "name": 100,
+    "trained_on": 1000,
+    "finder": 100,
+    "candidate_version": 100,
+    "feature_version": 100,
+}
+LARGEST_LIMIT, LARGEST_FP_TARGET = 10_000, 1000
+# A nodule of 5 mm needs some pixels; a chest of 400 mm must not give more than 16 million.
+SMALLEST_GRID_MM, LARGEST_GRID_MM = 0.1, 5.0
 
 
 @dataclass(frozen=True)
@@ -135,23 +147,43 @@ class Detector:
                 )
         if self.repeats not in ("suppress", "count"):
             raise ModelFileError(f"repeats is {self.repeats!r}: neither suppress nor count")
-        numbers = [
-            self.grid_mm,
-            *(part for point in self.operating_points for part in asdict(point).values()),
-        ]
-        if (
-            type(self.limit) is not int
-            or self.limit < 1
-            or not all(type(number) in (int, float) and math.isfinite(number) for number in numbers)
-            or self.grid_mm <= 0
-        ):
-            raise ModelFileError("limit, grid_mm or an operating point is no number that makes sense")
+        self._check_words()
+        self._check_numbers()
         if not isinstance(self.model, BagClassifier) or not hasattr(self.model, "feature_names_in_"):
             raise ModelFileError("the model is not one of bags, fitted on named features")
         unknown = sorted(set(self.features) - CATALOGUE.keys())
         if unknown:
             raise ModelFileError(
                 f"the model needs {len(unknown)} features that are not ours, such as {unknown[0]}"
+            )
+
+    def _check_words(self) -> None:
+        """Refuse a name that floods a screen or holds control characters: anybody can make a file with a checksum."""
+        for field, longest in LONGEST_WORDS.items():
+            text = getattr(self, field)
+            if not isinstance(text, str) or not text.isprintable() or len(text) > longest:
+                raise ModelFileError(f"{field} is not a line of at most {longest} printable characters")
+
+    def _check_numbers(self) -> None:
+        """Refuse limits, grids and operating points that no run of ours gives."""
+        numbers = [
+            self.grid_mm,
+            *(part for point in self.operating_points for part in asdict(point).values()),
+        ]
+        if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
+            raise ModelFileError("grid_mm or an operating point is no number that makes sense")
+        if type(self.limit) is not int or not 1 <= self.limit <= LARGEST_LIMIT:
+            raise ModelFileError(
+                f"limit is {str(self.limit)[:20]}: not a whole number from 1 to {LARGEST_LIMIT:,}"
+            )
+        if not SMALLEST_GRID_MM <= self.grid_mm <= LARGEST_GRID_MM:
+            raise ModelFileError(
+                f"grid_mm is {self.grid_mm:g}: not {SMALLEST_GRID_MM:g} to {LARGEST_GRID_MM:g}"
+            )
+        targets = [0.0, *(point.fp_target for point in self.operating_points)]
+        if any(after <= before for before, after in pairwise(targets)) or targets[-1] > LARGEST_FP_TARGET:
+            raise ModelFileError(
+                f"the operating points are not at rising numbers of false positives above 0, up to {LARGEST_FP_TARGET}"
             )
 
     @property

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 
 from overread.errors import OverreadError
 from overread.files.digests import FileDigests, digest_of_bytes, digest_of_value
+from overread.images.limits import MAX_BYTES
 from overread.progress import begin_work
 from overread.study.pipeline import ImageTask, Pipeline
 from overread.study.store.manifest import Entry, Manifest, shard_file
@@ -66,13 +67,14 @@ def make_jobs(
         known = None if any(value != value for value in spacing) else (float(spacing[0]), float(spacing[1]))
         file = study / path
         own = None if given is None else given.get(image_id, NO_CANDIDATES)
-        task = ImageTask(image_id, str(file), known, own)
         try:
-            content = digests.of(image_id, file)
-        except OSError as error:
-            fault = Fault("image", without_path(f"the file cannot be read: {error.strerror}", str(file)))
-            jobs.append(ImageJob(task, NEVER, NEVER, fault=fault))
+            content = digests.of(image_id, file, MAX_BYTES)
+        except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
+            reason = getattr(error, "strerror", None) or "no file has such a path"
+            fault = Fault("image", without_path(f"the file cannot be read: {reason}", str(file)))
+            jobs.append(ImageJob(ImageTask(image_id, str(file), known, own), NEVER, NEVER, fault=fault))
             continue
+        task = ImageTask(image_id, str(file), known, own, content)
         source = (
             {"version": pipeline.candidate_version} if own is None else {"given": own.to_dict(orient="list")}
         )
@@ -172,7 +174,7 @@ def with_known_candidates(folder: RunFolder, manifest: Manifest, job: ImageJob) 
     if entry is None or entry.candidates_key != job.candidates_key or not manifest.is_whole(entry):
         return job.task
     shard = decode_shard(folder.path(shard_file(job.task.image_id)).read_bytes())
-    return ImageTask(job.task.image_id, job.task.path, job.task.mm_per_px, shard.candidates)
+    return replace(job.task, candidates=shard.candidates)
 
 
 def keep(manifest: Manifest, job: ImageJob, outcome: Outcome, say: Callable[[str], None]) -> None:

@@ -10,6 +10,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -18,17 +19,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.errors import InvalidInputError, TableError, UsageError
-from overread.files.atomic import no_folder, write_atomically
+from overread.errors import InvalidInputError, StorageError, TableError, UsageError
+from overread.files.atomic import no_folder, unfinished_files, write_atomically, write_together
+from overread.files.capped import read_capped
 from overread.images.files import image_files
 from overread.images.spacing import AGREEMENT
 from overread.marks.file_names import ImageNames, ids_of_files
-from overread.marks.left_out import read_left_out, write_found_files
-from overread.marks.mark_set import find_table
+from overread.marks.left_out import FOUND_FILE, list_found_files, read_left_out
+from overread.marks.mark_set import find_table, refuse_unfinished
 from overread.study.image_cures import choose_dropped, drop_rows, find_unread, merge_patients
 from overread.study.image_findings import Finding, FoundImage, find_findings, look_at_files
 from overread.study.template import settings_template
-from overread.tables.table_files import read_table, write_table
+from overread.tables.table_files import read_table, table_bytes
 
 __all__ = ["MadeStudy", "Patients", "make_study"]
 
@@ -37,6 +39,13 @@ Patients = Literal["hashed", "raw", "none"]
 SPACING = ("mm_per_px_x", "mm_per_px_y")
 SALT_FILE = ".patient_salt"
 UNLISTED = "the images table that was there does not list it"
+SALT, LARGEST_SALT, PRIVATE = re.compile(rb"[0-9a-f]{64}"), 64, 0o600
+NO_SALT = (
+    "is not the secret that init wrote, 64 hexadecimal digits: with another one, every patient gets another id (put the"
+    " old file back; or take it away, and images.csv too, to begin anew)"
+)
+# What init itself writes: stopped in the middle, it may be given again.
+OWN_FILES = {FOUND_FILE, "images.csv", "images.parquet", "study.toml"}
 
 
 @dataclass(frozen=True)
@@ -116,6 +125,8 @@ def make_study(
     if not folder.is_dir():
         raise UsageError(no_folder(folder))
     pattern = compiled(patient_pattern)
+    if not {*unfinished_files(folder)} <= OWN_FILES:
+        refuse_unfinished(folder)
     known = find_table(folder, "images")
     files = image_files(folder)
     if not files:
@@ -153,13 +164,15 @@ def make_study(
     on_request = {paths.get(image, image): reason for image, reason in dropped.items()}
     left_out = earlier | unreadable | on_request
     unlisted = sorted({image.path for image in found} - listed - set(left_out))
-    # The images table last: whoever finds it finds what was left out, too.
-    written = [write_found_files(folder, listed, left_out | dict.fromkeys(unlisted, UNLISTED))]
     n_dropped_marks = drop_rows(folder, list(dropped)) if dropped else 0
-    written.append(write_table(images, target))
-    settings = folder / "study.toml"
-    if overwrite or not settings.exists():
-        written.append(write_atomically(settings, settings_template().encode()))
+    known_files = list_found_files(listed, left_out | dict.fromkeys(unlisted, UNLISTED))
+    new = {
+        FOUND_FILE: (table_bytes(known_files, folder / FOUND_FILE),),
+        target.name: (table_bytes(images, target),),
+    }
+    if overwrite or not (folder / "study.toml").exists():
+        new["study.toml"] = (settings_template().encode(),)
+    written = write_together(folder, new)
     told = images["patient_id"]
     n_patients = int(told[told != ""].nunique())
     return MadeStudy(
@@ -198,10 +211,20 @@ def compiled(pattern: str | None) -> re.Pattern[str] | None:
 def salt_of(folder: Path) -> str:
     """Secret of the study, by which hashes cannot be guessed; kept in the folder so that they stay the same."""
     path = folder / SALT_FILE
-    if not path.is_file():
-        write_atomically(path, secrets.token_hex(32).encode())
-        path.chmod(0o600)
-    return path.read_text(encoding="ascii")
+    if not path.exists():
+        with suppress(FileExistsError):
+            write_atomically(
+                path, secrets.token_hex(32).encode(), exclusive=True, mode=PRIVATE, within=folder
+            )
+    try:
+        salt = read_capped(path, LARGEST_SALT, lambda _: InvalidInputError(f"{path}: {NO_SALT}"))
+        if path.stat().st_mode & ~PRIVATE & 0o777:
+            path.chmod(PRIVATE)
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror or error}") from error
+    if not SALT.fullmatch(salt):
+        raise InvalidInputError(f"{path}: {NO_SALT}")
+    return salt.decode("ascii")
 
 
 def hashed(text: str, salt: str) -> str:

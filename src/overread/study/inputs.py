@@ -10,9 +10,10 @@ from typing import Any
 import pandas as pd
 
 from overread.errors import InvalidInputError, TableError
-from overread.files.digests import digest_of_file, digest_of_value
+from overread.files.atomic import write_atomically
+from overread.files.digests import digest_of_value
 from overread.files.study_layout import KNOWN_NODULES_FILE, SIMULATION_FILE
-from overread.marks.mark_set import find_table, read_folder
+from overread.marks.mark_set import find_table, read_hashed_folder
 from overread.report.description import FoundFiles
 from overread.study.found_files import read_found_files
 from overread.study.image_columns import choose_subgroups, describe_columns
@@ -21,7 +22,8 @@ from overread.study.stages.stage import Source
 from overread.tables.column_table import ColumnTable, open_columns
 from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
-from overread.tables.table_files import read_table, scan_csv, write_table
+from overread.tables.table_files import read_hashed_table, scan_file, table_bytes
+from overread.tables.validation import check_candidates
 
 __all__ = ["CODES_FILE", "StudyInputs", "code_marks", "code_patients", "read_inputs"]
 
@@ -114,20 +116,22 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
     LeakageError
         If a patient is in two splits.
     """
-    tables = read_folder(folder, derive_readings=settings.inputs.derive_readings)
-    digests = {kind: digest_of_file(path) for kind in KINDS if (path := find_table(folder, kind)) is not None}
+    found = read_hashed_folder(folder, derive_readings=settings.inputs.derive_readings)
+    tables, digests = found.tables, dict(found.digests)
     candidates, features = None, None
     own = settings.inputs
     if own.candidates is not None:
         path = folder / own.candidates
-        candidates = fill_responses(read_table(path, "candidates"), path)
+        table = read_hashed_table(path, "candidates")
+        candidates = fill_responses(table.frame, path)
+        raise_for_errors(check_candidates(candidates, file=str(path)))
         refuse_strangers(candidates["image_id"], tables.images, path)
-        digests["candidates"] = digest_of_file(path)
+        digests["candidates"] = table.sha256
     if own.features is not None:
         path = folder / own.features
         features = open_columns(path, "features")
         refuse_strangers(features.keys["image_id"], tables.images, path)
-        digests["features"] = digest_of_file(path)
+        digests["features"] = features.sha256
     if features is not None and candidates is None:
         raise InvalidInputError(
             f"{folder / 'study.toml'}, [inputs] features: features need the candidates they belong to"
@@ -137,10 +141,8 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
     nodules = folder / KNOWN_NODULES_FILE
     known_nodules = None
     if nodules.is_file():
-        scan = scan_csv(nodules, NODULES)
-        raise_for_errors(scan.problems)
-        known_nodules = scan.frame
-        digests["known_nodules"] = digest_of_file(nodules)
+        table = read_hashed_table(nodules, NODULES)
+        known_nodules, digests["known_nodules"] = table.frame, table.sha256
     return StudyInputs(
         folder=folder,
         marks=tables.marks,
@@ -154,9 +156,6 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
         found_files=read_found_files(folder, images.get("path", ())),
         known_nodules=known_nodules,
     )
-
-
-KINDS = ("marks", "readings", "images")
 
 
 def refuse_strangers(image_ids: pd.Series[str], images: pd.DataFrame, path: Path) -> None:
@@ -210,7 +209,7 @@ def assign_codes(folder: Path, reader_ids: pd.Series[str]) -> dict[str, str]:
     path = folder / CODES_FILE
     codes: dict[str, str] = {}
     if path.is_file():
-        scan = scan_csv(path, CODES)
+        scan = scan_file(path, CODES)
         raise_for_errors(scan.problems)
         check_codes(scan.frame["code"], path)
         codes = dict(zip(scan.frame["reader_id"], scan.frame["code"], strict=True))
@@ -220,7 +219,7 @@ def assign_codes(folder: Path, reader_ids: pd.Series[str]) -> dict[str, str]:
         free = (code for number in range(1, len(taken) + len(new) + 1) if (code := f"R{number}") not in taken)
         codes |= dict(zip(new, free, strict=False))
         table = pd.DataFrame({"reader_id": list(codes), "code": list(codes.values())}, dtype="str")
-        write_table(table, path)
+        write_atomically(path, table_bytes(table, path), within=folder)
     return codes
 
 

@@ -53,12 +53,15 @@ class ImageTask:
         Size of a pixel (x, y) where the study gives it, else None: then the file has to say.
     candidates
         Candidates that are known already: given by the study, or found by an earlier run. None: find them.
+    sha256
+        Digest of the file under which the outcome will be kept; None: it is not kept.
     """
 
     image_id: str
     path: str
     mm_per_px: tuple[float, float] | None = None
     candidates: pd.DataFrame | None = field(default=None, compare=False)
+    sha256: str | None = None
 
 
 @print_as_one_line()

@@ -161,7 +161,7 @@ class Runner:
     def run(self) -> RunReport:
         """Do all stages."""
         inputs, settings, folder = self._inputs, self._settings, self._folder
-        folder.write("settings.json", json_bytes(plain_settings(settings)))
+        write_settings(folder, settings)
         workshop = Workshop(folder, self._spec, self._make_executor, self._say)
         sources = inputs.sources() | {"pipeline": self._pipeline_source(), "names": self._names_source()}
         workspace = Workspace(folder, settings, sources, list_views(inputs, settings, folder))
@@ -251,7 +251,9 @@ class Runner:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             result = work()
-        for warning in {str(one.message): one for one in caught}.values():
+        # A library's words about its own numbers, such as a division by zero, tell a user nothing.
+        told = [one for one in caught if issubclass(one.category, UserWarning)]
+        for warning in {str(one.message): one for one in told}.values():
             say(f"warning: {name}: {warning.message}")
             if name != "inputs":  # these quote the user's tables, with the readers' own ids
                 self._log.write(f"warning: {name}: {warning.message}")
@@ -272,6 +274,13 @@ class Runner:
             "seconds": self._log.seconds,
         }
         self._folder.write("provenance.json", json_bytes(record))
+
+
+def write_settings(folder: RunFolder, settings: Settings) -> None:
+    """Write the settings that the results depend on, with a record as of a stage."""
+    plain = plain_settings(settings)
+    content = {"settings.json": json_bytes(plain)}
+    folder.stage("settings", needs=plain, gives=content, make=lambda: content)
 
 
 def plain_settings(settings: Settings) -> dict[str, Any]:

@@ -24,7 +24,9 @@ class RunLog:
 
     def __enter__(self) -> Self:
         try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            # Without waiting, as a pipe in the file's place would hang the run, and without following a link, which a
+            # stranger may have put there.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
             self._handle = os.open(self._path, flags, 0o644)
         except OSError as error:
             raise StorageError(f"{self._path}: not written: {error.strerror or error}") from error

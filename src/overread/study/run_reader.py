@@ -10,9 +10,12 @@ import numpy as np
 import pandas as pd
 
 from overread.errors import InvalidInputError
+from overread.files.records import from_json
 from overread.files.strict_json import read_json
 from overread.marks.mark_set import find_table
 from overread.models.persistence import load
+from overread.report.head import RunHead
+from overread.report.pictures import Pictures
 from overread.report.results import Gallery, StudyResults, read_results
 from overread.study.cohort import KEYS, Cohort
 from overread.study.settings import Settings, parse_settings
@@ -20,14 +23,14 @@ from overread.study.stages.cohort import COHORT
 from overread.study.stages.gallery import sort_gallery
 from overread.study.stages.scores import MATCHED, MatchedScores, tabulate_objects
 from overread.study.stages.stage import Workspace
-from overread.study.store.run_folder import RunFolder
+from overread.study.store.run_folder import FinishedRunFolder
 from overread.tables.table_files import read_table
 
 __all__ = ["Run", "open_run"]
 
 
 class Run:
-    """A finished run, read back as its stages read it.
+    """A finished run, read back as its stages read it; a file that is not what the run wrote is refused.
 
     Parameters
     ----------
@@ -38,6 +41,7 @@ class Run:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.study = root.parent.parent
+        self._folder = FinishedRunFolder(root)
 
     def __repr__(self) -> str:
         return f"Run({str(self.root)!r})"
@@ -45,12 +49,31 @@ class Run:
     @cached_property
     def results(self) -> StudyResults:
         """Every number of the run."""
-        return read_results(self.root / "results.json")
+        return read_results(self._folder.readable("results.json"))
+
+    @cached_property
+    def figures(self) -> dict[str, str]:
+        """Figures of the page, as SVG by name."""
+        drawn: dict[str, str] = read_json(self._folder.readable("figures.json"))
+        return drawn
+
+    @cached_property
+    def pictures(self) -> Pictures:
+        """Crops and examples of the page."""
+        path = self._folder.readable("pictures.json")
+        return from_json(Pictures, read_json(path), str(path))
+
+    @cached_property
+    def head(self) -> RunHead:
+        """What the page calls the study and the run."""
+        path = self._folder.readable("head.json")
+        return from_json(RunHead, read_json(path), str(path))
 
     @cached_property
     def settings(self) -> Settings:
         """Settings of the run, without how it was executed."""
-        return parse_settings(read_json(self.root / "settings.json"), str(self.root / "settings.json"))
+        path = self._folder.readable("settings.json")
+        return parse_settings(read_json(path), str(path))
 
     @property
     def cohort(self) -> Cohort:
@@ -64,11 +87,11 @@ class Run:
         if not path.is_file():
             known = ", ".join(sorted(file.stem for file in path.parent.glob("*.parquet")))
             raise InvalidInputError(f"{self.root}: has no table {name!r}; it has {known}")
-        return pd.read_parquet(path)
+        return pd.read_parquet(self._folder.readable(f"tables/{name}.parquet"))
 
     def model(self, name: str) -> Any:
         """Return a fitted model: soft, b1, b2, ..."""
-        return load(self.root / "models" / f"{name}.json")
+        return load(self._folder.readable(f"models/{name}.json"))
 
     def features(self) -> pd.DataFrame:
         """Read the features of all candidates, in their order, with the candidates' keys."""
@@ -82,7 +105,7 @@ class Run:
 
     def threshold(self, model: str, fp_target: float, *, source: str = "out_of_fold") -> float | None:
         """Return the detector's locked threshold under the study's own treatment; None where nothing is shown."""
-        points = read_json(self.root / "operating_points.json")
+        points = read_json(self._folder.readable("operating_points.json"))
         wanted = (model, source, self.settings.hits.single_reader, fp_target)
         for point in points:
             if (point["model"], point["source"], point["single_reader"], point["fp_target"]) == wanted:
@@ -119,7 +142,7 @@ class Run:
 
     @cached_property
     def _workspace(self) -> Workspace:
-        return Workspace(RunFolder(self.root), self.settings, {}, [COHORT, MATCHED])
+        return Workspace(self._folder, self.settings, {}, [COHORT, MATCHED])
 
     @cached_property
     def _study_images(self) -> pd.DataFrame:

@@ -23,7 +23,9 @@ __all__ = [
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
-FpTargets = Annotated[list[Positive], Field(min_length=1, max_length=50)]
+# More false positives than this in one image are no operating point of anything.
+FpTarget = Annotated[float, Field(gt=0, le=1000)]
+FpTargets = Annotated[list[FpTarget], Field(min_length=1, max_length=50)]
 
 
 class Section(BaseModel):

@@ -25,6 +25,7 @@ from overread.froc.defaults import (
     SINGLE_READER,
     SIZE_BINS_MM,
 )
+from overread.froc.intervals import check_draws
 from overread.study.models import DEFAULT_MODELS, MODELS
 from overread.study.sections import FpTargets, Fraction, Positive, Section, make_section
 from overread.truth import HIT, HitRule, LabelOptions, MergeOptions
@@ -245,7 +246,7 @@ class Evaluation(Section):
 
     fp_targets: FpTargets = Field(default_factory=lambda: [*FP_TARGETS])
     n_bootstrap: Annotated[int, Field(ge=1, le=1_000_000)] = N_BOOTSTRAP
-    level: Annotated[float, Field(gt=0, lt=1)] = LEVEL
+    level: Annotated[float, Field(ge=0.5, le=0.999)] = LEVEL
     size_bins_mm: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2)] = Field(
         default_factory=lambda: [*SIZE_BINS_MM]
     )
@@ -260,6 +261,14 @@ class Evaluation(Section):
         if any(after <= before for before, after in pairwise(values)):
             raise ValueError("the numbers must grow")
         return values
+
+    @model_validator(mode="after")
+    def _enough_draws(self) -> Evaluation:
+        try:
+            check_draws(self.n_bootstrap, self.level)
+        except InvalidInputError as error:
+            raise ValueError(str(error)) from error
+        return self
 
 
 class Limits(Section):
@@ -378,6 +387,8 @@ def read_settings(path: Path, *, seed: int | None = None) -> Settings:
         ) from None
     except IsADirectoryError:
         raise InvalidInputError(f"{path}: is a folder, not a settings file") from None
+    except OSError as error:
+        raise InvalidInputError(f"{path}: cannot be read: {error.strerror or error}") from None
     try:
         raw = tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:

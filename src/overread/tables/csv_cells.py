@@ -16,8 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from overread.errors import TableError
+from overread.files.regular import read_regular
 
-__all__ = ["Cells", "csv_text", "decode_csv", "guard_formula", "parse_cells", "read_cells", "unguard_formula"]
+__all__ = [
+    "Cells",
+    "csv_text",
+    "decode_csv",
+    "guard_formula",
+    "parse_cells",
+    "read_cells",
+    "read_table_bytes",
+    "unguard_formula",
+]
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 GUARDED = re.compile(r"'+[=+\-@\t\r]")
@@ -74,11 +84,15 @@ def read_cells(path: Path) -> Cells:
         If the file is missing, empty, not UTF-8, not CSV, or was cut: a last line without its line end is
         refused, because a number cut in the middle is still a number.
     """
+    return parse_cells(decode_csv(read_table_bytes(path), path), path)
+
+
+def read_table_bytes(path: Path) -> bytes:
+    """Bytes of a table's file; a `TableError` where it cannot be read."""
     try:
-        raw = path.read_bytes()
+        return read_regular(path)
     except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return parse_cells(decode_csv(raw, path), path)
 
 
 def decode_csv(raw: bytes, path: Path) -> str:

@@ -20,21 +20,32 @@ import pyarrow.parquet as pq
 
 from overread.errors import TableError
 from overread.files.atomic import write_atomically
+from overread.files.digests import digest_of_bytes
 from overread.tables.cell_types import DESCRIPTIONS, REMEDIES, UNREADABLE, as_series, parse_column, quote_cell
-from overread.tables.csv_cells import csv_text, guard_formula, read_cells, unguard_formula
+from overread.tables.csv_cells import (
+    Cells,
+    csv_text,
+    decode_csv,
+    guard_formula,
+    parse_cells,
+    read_table_bytes,
+    unguard_formula,
+)
 from overread.tables.problems import Problem, raise_for_errors
 from overread.tables.schemas import Schema, Type, schema_of
 
 __all__ = [
     "STORED",
+    "HashedTable",
     "TableScan",
     "check_header",
     "duplicated_rows",
     "parquet_bytes",
+    "read_hashed_table",
     "read_table",
-    "scan_csv",
-    "scan_parquet",
+    "scan_file",
     "scan_table",
+    "table_bytes",
     "write_table",
 ]
 
@@ -45,6 +56,14 @@ class TableScan:
 
     frame: pd.DataFrame
     problems: list[Problem]
+
+
+@dataclass(frozen=True)
+class HashedTable:
+    """A table, and the SHA-256 of the very bytes that it was read from."""
+
+    frame: pd.DataFrame
+    sha256: str
 
 
 def read_table(path: str | Path, kind: str) -> pd.DataFrame:
@@ -68,9 +87,16 @@ def read_table(path: str | Path, kind: str) -> pd.DataFrame:
     TableError
         Naming file, row, column and remedy of the first few problems.
     """
-    scan = scan_table(path, kind)
-    raise_for_errors([*scan.problems, *duplicated_rows(scan.frame, schema_of(kind), str(path))])
-    return scan.frame
+    return read_hashed_table(path, kind).frame
+
+
+def read_hashed_table(path: str | Path, kind: str | Schema) -> HashedTable:
+    """Read a table as `read_table` does, with the digest of what was read: the file may change at any moment."""
+    file, schema = check_ending(Path(path)), schema_of(kind) if isinstance(kind, str) else kind
+    content = read_table_bytes(file)
+    scan = scan_bytes(content, file, schema)
+    raise_for_errors([*scan.problems, *duplicated_rows(scan.frame, schema, str(path))])
+    return HashedTable(scan.frame, digest_of_bytes(content))
 
 
 def scan_table(path: str | Path, kind: str) -> TableScan:
@@ -81,18 +107,30 @@ def scan_table(path: str | Path, kind: str) -> TableScan:
     TableError
         Only where there is nothing to read: no such file, no table in it, or a required column missing.
     """
-    file = Path(path)
-    schema = schema_of(kind)
-    if file.suffix.lower() == ".csv":
-        return scan_csv(file, schema)
-    if file.suffix.lower() == ".parquet":
-        return scan_parquet(file, schema)
-    raise TableError(f"{file}: a table ends in .csv or .parquet, not in {file.suffix!r}")
+    return scan_file(Path(path), schema_of(kind))
 
 
-def scan_csv(path: Path, schema: Schema) -> TableScan:
-    """Read a CSV file, column by column, by the schema's types."""
-    cells = read_cells(path)
+def scan_file(path: Path, schema: Schema) -> TableScan:
+    """Scan a file as `scan_table` does, by any schema."""
+    return scan_bytes(read_table_bytes(check_ending(path)), path, schema)
+
+
+def check_ending(path: Path) -> Path:
+    """Refuse a file that no table can be in, before it is opened."""
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise TableError(f"{path}: a table ends in .csv or .parquet, not in {path.suffix!r}")
+    return path
+
+
+def scan_bytes(content: bytes, path: Path, schema: Schema) -> TableScan:
+    """Scan the bytes of a table's file as its ending says."""
+    if path.suffix.lower() == ".csv":
+        return scan_cells(parse_cells(decode_csv(content, path), path), path, schema)
+    return scan_parquet(content, path, schema)
+
+
+def scan_cells(cells: Cells, path: Path, schema: Schema) -> TableScan:
+    """Read the cells of a CSV file, column by column, by the schema's types."""
     header = [unguard_formula(name) for name in cells.header]
     check_header(header, schema, path)
     columns: dict[str, pd.Series[Any]] = {}
@@ -138,11 +176,10 @@ def in_order(header: Sequence[str], schema: Schema) -> list[str]:
     return known + [name for name in header if name not in known]
 
 
-def scan_parquet(path: Path, schema: Schema) -> TableScan:
-    """Read a Parquet file and check the types of its columns; ids stored as numbers are refused."""
+def scan_parquet(content: bytes, path: Path, schema: Schema) -> TableScan:
+    """Read a Parquet file's bytes and check the types of its columns; ids stored as numbers are refused."""
     try:
-        # ParquetFile, not read_table: the latter turns a parent folder called "a=b" into a column.
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(pa.BufferReader(content)) as file:
             table = file.read()
     except (OSError, pa.ArrowException) as error:
         raise TableError(f"{path}: cannot be read as Parquet: {first_line(error)}") from error
@@ -243,20 +280,18 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> Path:
     TableError
         If an id is not text, or text cannot be stored as UTF-8.
     """
-    target = Path(path)
-    check_ids(frame, target)
+    return write_atomically(path, table_bytes(frame, Path(path)))
+
+
+def table_bytes(frame: pd.DataFrame, path: Path) -> bytes:
+    """Bytes of the file that `write_table` would write."""
+    check_ids(frame, check_ending(path))
     try:
-        if target.suffix.lower() == ".csv":
-            content = csv_text(csv_rows(frame)).encode("utf-8")
-        elif target.suffix.lower() == ".parquet":
-            content = parquet_bytes(frame)
-        else:
-            raise TableError(f"{target}: a table ends in .csv or .parquet, not in {target.suffix!r}")
+        if path.suffix.lower() == ".csv":
+            return csv_text(csv_rows(frame)).encode("utf-8")
+        return parquet_bytes(frame)
     except UnicodeEncodeError as error:
-        raise TableError(
-            f"{target}: {quote_cell(str(error.object))} cannot be stored as UTF-8 text"
-        ) from error
-    return write_atomically(target, content)
+        raise TableError(f"{path}: {quote_cell(str(error.object))} cannot be stored as UTF-8 text") from error
 
 
 def check_ids(frame: pd.DataFrame, path: Path) -> None:

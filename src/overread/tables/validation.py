@@ -18,10 +18,12 @@ from overread.tables.schemas import schema_of
 from overread.tables.table_files import duplicated_rows
 
 __all__ = [
+    "check_candidates",
     "check_images",
     "check_marks",
     "check_readings",
     "check_study",
+    "outside_the_image",
     "validate_images",
     "validate_marks",
     "validate_readings",
@@ -30,9 +32,13 @@ __all__ = [
 
 SMALLEST_AXIS_MM = 1e-3
 # The largest detectors are 43 cm wide: no mark is larger, and none lies further from the corner than the diagonal.
-LARGEST_AXIS_MM, FURTHEST_MM = 215.0, 650.0
+USUAL_AXIS_MM, FURTHEST_MM = 215.0, 650.0
 # A mark that takes more than this share of its image's shorter side is drawn or scaled wrongly; chosen by eye.
 LARGEST_SHARE = 0.6
+# The largest detectors of projection radiography have sides of 430 mm: no object is longer than this.
+LARGEST_AXIS_MM = 500.0
+# Beyond this, whatever the image: pixels of the finest detectors, taken for mm, stay below it.
+LARGEST_PLACE_MM = 10_000.0
 # As in images/spacing.py, which this stage does not import.
 SMALLEST_MM, LARGEST_MM = 0.01, 10.0
 UNITS = "check the units: percent exported as pixels, or pixels as mm?"
@@ -204,14 +210,17 @@ def bad_shapes(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
         yield from at_rows(
             ~np.isfinite(values), values, file, name, "give a finite number", note="not finite"
         )
+    yield from far_places(marks, file)
     for name in ("semi_major_mm", "semi_minor_mm"):
         values = marks[name].to_numpy(float)
         good = np.isfinite(values) & (values > 0)
         remedy = "give a positive length, or take the mark out"
         yield from at_rows(~good, values, file, name, remedy, note="not a positive length")
+        long = good & (values > LARGEST_AXIS_MM)
+        yield from at_rows(long, values, file, name, UNITS, note=f"more than {LARGEST_AXIS_MM:g} mm")
         tiny = good & (values < SMALLEST_AXIS_MM)
         yield from at_rows(tiny, values, file, name, "is the unit mm?", "warning", note="under 0.001 mm")
-        huge = good & (values > LARGEST_AXIS_MM)
+        huge = good & (values > USUAL_AXIS_MM) & ~long
         yield from at_rows(huge, values, file, name, UNITS, "warning", note="more than any radiograph holds")
 
 
@@ -219,8 +228,30 @@ def beyond_any_image(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
     """Find centres that no radiograph holds, where the size of the image is not known."""
     for name in ("x_mm", "y_mm"):
         values = marks[name].to_numpy(float)
-        far = np.isfinite(values) & (np.abs(values) > FURTHEST_MM)
+        far = np.isfinite(values) & (np.abs(values) > FURTHEST_MM) & (np.abs(values) <= LARGEST_PLACE_MM)
         yield from at_rows(far, values, file, name, UNITS, "warning", note="beyond any radiograph")
+
+
+def far_places(table: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Finite centres that lie in no image at all, whatever its size."""
+    for name in ("x_mm", "y_mm"):
+        values = table[name].to_numpy(float)
+        far = np.isfinite(values) & (np.abs(values) > LARGEST_PLACE_MM)
+        yield from at_rows(far, values, file, name, UNITS, note="further out than any image reaches")
+
+
+def check_candidates(candidates: pd.DataFrame, *, file: str = "candidates") -> list[Problem]:
+    """List the problems of a candidates table: places, radii and responses that no candidate can have."""
+    problems: list[Problem] = []
+    for name in ("x_mm", "y_mm", *(["response"] if "response" in candidates else [])):
+        values = candidates[name].to_numpy(float)
+        wrong = ~np.isfinite(values)
+        problems += at_rows(wrong, values, file, name, "give a finite number", note="not finite")
+    problems += far_places(candidates, file)
+    radius = candidates["radius_mm"].to_numpy(float)
+    wrong = ~((radius > 0) & (radius <= LARGEST_AXIS_MM))
+    note = f"not a radius above 0 and at most {LARGEST_AXIS_MM:g} mm"
+    return [*problems, *at_rows(wrong, radius, file, "radius_mm", UNITS, note=note)]
 
 
 def marks_without_reading(marks: pd.DataFrame, readings: pd.DataFrame, file: str) -> Iterator[Problem]:

@@ -35,6 +35,8 @@ BoolArray = NDArray[np.bool_]
 
 # Reaches are a little more than exact, so that rounding never drops a hit on the rim.
 SLACK = 1.0 + 1e-9
+# A lung is some 250 mm high: a hit farther away, or by an ellipse ten times as large, is no hit. Chosen by eye.
+LARGEST_MM, LARGEST_SCALE = 100.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,10 @@ def rule_parameter(description: str, default: float | None = None, *, example: f
 def _require(met: object, otherwise: str) -> None:
     if not met:
         raise InvalidInputError(f"hit rule: {otherwise}")
+
+
+def _require_length(name: str, value: float) -> None:
+    _require(0.0 <= value <= LARGEST_MM, f"{name} must be 0 to {LARGEST_MM:g} mm, not {value:g}")
 
 
 @dataclass(frozen=True)
@@ -115,11 +121,9 @@ class EllipseHit(HitRule):
     margin_mm: float = rule_parameter("Widens the GT's semi-axes, after all else.", 0.0)
 
     def __post_init__(self) -> None:
-        _require(self.scale > 0.0, f"scale must be above 0, not {self.scale}")
-        _require(
-            self.min_semi_axis_mm >= 0.0, f"min_semi_axis_mm must not be negative: {self.min_semi_axis_mm}"
-        )
-        _require(self.margin_mm >= 0.0, f"margin_mm must not be negative: {self.margin_mm}")
+        _require(0.0 < self.scale <= LARGEST_SCALE, f"scale must be above 0 and at most 10, not {self.scale}")
+        for name in ("min_semi_axis_mm", "margin_mm"):
+            _require_length(name, getattr(self, name))
 
     def semi_axes(self, ellipses: FloatArray) -> FloatArray:
         """Semi-axes that are tested."""
@@ -172,6 +176,7 @@ class DistanceHit(HitRule):
         _require(
             limit is not None and limit >= 0.0, f"kind 'distance' needs max_distance_mm >= 0, not {limit}"
         )
+        _require_length("max_distance_mm", limit)
 
     def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Nothing around a candidate, the distance around a GT."""

@@ -20,12 +20,12 @@ B2 = MODELS["b2"]
 def test_what_is_built() -> None:
     settings = parse_settings(
         {"seed": 4, "models": {"folds": 7}, "evaluation": {"level": 0.8}}
-        | {"b2": {"scores": "out_of_fold", "min_positives": 3, "n_bootstrap": 11, "screen": 5}}
+        | {"b2": {"scores": "out_of_fold", "min_positives": 3, "n_bootstrap": 21, "screen": 5}}
     )
     model = B2.build({"prune_bound": 5.0, "alpha_init": 0.5}, settings)
     assert isinstance(model, ReaderMixture)
     told = {
-        "prune_bound": 5.0, "scores": "out_of_fold", "cv": 7, "min_positives": 3, "n_bootstrap": 11,
+        "prune_bound": 5.0, "scores": "out_of_fold", "cv": 7, "min_positives": 3, "n_bootstrap": 21,
         "confidence": 0.8, "random_state": 4, "screen": 5,
     }  # fmt: skip
     assert {name: getattr(model, name) for name in told} == told

@@ -84,7 +84,7 @@ def test_sparsest_has_the_fewest_features(chain: Chain) -> None:
         "normalizations": ["bags"],
         "n_lambdas": 5,
     }
-    settings = parse_settings({"soft": bounds, "evaluation": {"n_bootstrap": 5}})
+    settings = parse_settings({"soft": bounds, "evaluation": {"n_bootstrap": 100}})
     path = fit_path(chain.load("cohort").split("training"), settings, "bags")
     choice = choose_by_paper(chain.load("cohort"), settings, {"bags": path})
     assert choice.intersects

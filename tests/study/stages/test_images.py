@@ -11,6 +11,7 @@ import pytest
 
 from overread.cli import main
 from overread.errors import InvalidInputError, LeakageError, TableError
+from overread.study.settings import parse_settings
 from overread.study.stages.images import (
     COLUMNS_AT_ONCE,
     QUARANTINED,
@@ -18,6 +19,7 @@ from overread.study.stages.images import (
     gather_stage,
     images_stage,
     join_columns,
+    places_stage,
     refuse_shared_pixels,
     shards_view,
 )
@@ -227,3 +229,34 @@ class TestOwnTables:
         own["input/candidates"] = pd.concat([own["input/candidates"], stranger], ignore_index=True)
         with pytest.raises(TableError, match="no row for candidate '9' of image 'a'"):
             self.call(own, chain)
+
+
+@pytest.mark.parametrize("table", ["marks", "candidates"])
+def test_what_lies_outside_its_image_is_noticed_once_sizes_are_known(
+    chain: Chain, tmp_path: Path, table: str
+) -> None:
+    stage = places_stage(own_candidates=True)
+    own = {"marks": chain.inputs.marks, "candidates": chain.load("tables/candidates.parquet")}
+    facts = chain.inputs.images[["image_id"]].assign(width_mm=192.0, height_mm=192.0)
+    settings = parse_settings({"inputs": {"candidates": "own.csv"}})
+    values = {
+        "input/folder": tmp_path,
+        "tables/image_facts.parquet": facts,
+        **{f"input/{name}": frame for name, frame in own.items()},
+    }
+    assert call_alone(stage, values, settings) == {}
+    near, far = own[table].copy(), own[table].copy()
+    near.loc[3, "x_mm"], far.loc[5, "y_mm"] = 193.0, -192.0
+    with pytest.warns(UserWarning, match=r"row 5, column x_mm: 193 is outside its image"):
+        call_alone(stage, values | {f"input/{table}": near}, settings)
+    file = "marks" if table == "marks" else r"own\.csv"
+    with pytest.raises(
+        TableError, match=rf"{file}, row 7, column y_mm: -192 is outside its image by a whole"
+    ):
+        call_alone(stage, values | {f"input/{table}": far}, settings)
+
+
+def test_without_sizes_nothing_is_said(chain: Chain) -> None:
+    stage = places_stage(own_candidates=False)
+    values = {"tables/image_facts.parquet": chain.inputs.images[["image_id"]]}
+    assert call_alone(stage, values, chain.settings) == {}

@@ -33,7 +33,7 @@ def test_the_default_run(chain: Chain) -> None:
     found = names(chain, Settings(), own=True)
     assert DEFAULT_MODELS == ("soft", "b1", "b2")
     assert found == [
-        "truth", "split", "images", "candidates",
+        "truth", "split", "check_parts", "images", "candidates", "check_places",
         "check_b2", "paper_choice",
         "grid_soft", *(f"fold_{k}_soft" for k in range(1, 6)), "tuning_soft",
         "grid_b1", *(f"fold_{k}_b1" for k in range(1, 6)), "tuning_b1",
@@ -47,7 +47,7 @@ def test_the_default_run(chain: Chain) -> None:
 def test_one_model_has_its_stages_alone(chain: Chain) -> None:
     found = names(chain, parse_settings({"models": {"wanted": ["boosted"], "folds": 2}}))
     assert found == [
-        "truth", "split", "images", "candidates",
+        "truth", "split", "check_parts", "images", "candidates", "check_places",
         "grid_boosted", "fold_1_boosted", "fold_2_boosted", "tuning_boosted", "boosted",
         "nested_boosted", "nested_detector",
         "calibration_boosted", "supported",

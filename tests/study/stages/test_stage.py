@@ -184,7 +184,7 @@ class TestWhenAStageIsDone:
             ({"hits": {"margin_mm": 1.0}}, True),
             ({"evaluation": {"level": 0.9}}, True),
             ({"soft": {"pick": "best"}}, True),
-            ({"evaluation": {"n_bootstrap": 7}}, False),
+            ({"evaluation": {"n_bootstrap": 107}}, False),
             ({"soft": {"tolerance": 0.5}}, False),
             ({"seed": 5}, False),
             ({"models": {"folds": 3}}, False),

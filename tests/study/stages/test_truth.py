@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.errors import InvalidInputError, LeakageError, TableError
+from overread.errors import DataWarning, InvalidInputError, LeakageError, TableError
 from overread.study.settings import parse_settings
-from overread.study.stages.truth import SPLIT, TRUTH, sort_by_code
+from overread.study.stages.truth import CHECK_PARTS, SPLIT, TRUTH, sort_by_code
 from overread.truth import LabelOptions, MergeOptions, merge_marks
 from study_chain import Chain, call_alone
 
@@ -157,3 +157,13 @@ def test_an_own_split_is_kept_unless_all_patients_are_wanted(chain: Chain) -> No
     assert split_with(chain, "auto", without).tolist() == without["split"].tolist()
     with pytest.raises(InvalidInputError, match='no image is "test"'):
         split_with(chain, "test", without)
+
+
+def test_a_test_part_without_golden_objects_is_said_at_the_start(chain: Chain) -> None:
+    values = chain.values(CHECK_PARTS)
+    assert call_alone(CHECK_PARTS, values, chain.settings) == {}
+    golden = values["tables/truth.parquet"].query("golden")["image_id"]
+    parts = np.where(values["tables/split.parquet"]["image_id"].isin(golden), "training", "test")
+    empty = {"tables/split.parquet": values["tables/split.parquet"].assign(split=parts)}
+    with pytest.warns(DataWarning, match="has no golden object"):
+        call_alone(CHECK_PARTS, values | empty, chain.settings)

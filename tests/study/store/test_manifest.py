@@ -91,3 +91,15 @@ def test_an_id_is_no_part_of_a_file_s_name(image_id):
     name = shard_file(image_id)
     assert name.startswith("shards/")
     assert len(name) == len("shards/") + 32 + len(".parquet")
+
+
+@pytest.mark.parametrize("image_id", [["a"], {"a": 1}, None, 5])
+def test_an_entry_that_is_none_is_passed_over(folder, image_id):
+    manifest = add(folder, "a")
+    manifest.finish(["a"])
+    whole = json.loads(folder.path("manifest.json").read_text())["images"]
+    folder.path("manifest.json").write_text(
+        json.dumps({"images": [{**whole[0], "image_id": image_id}, *whole]})
+    )
+    folder.path("manifest.journal").write_text(json.dumps({**whole[0], "image_id": image_id}) + "\n")
+    assert Manifest(folder).entries == {"a": entry("a")}

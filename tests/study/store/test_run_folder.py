@@ -7,10 +7,10 @@ import os
 
 import pytest
 
-from overread.errors import StorageError
+from overread.errors import FormatError, StorageError
 from overread.files.digests import digest_of_bytes
 from overread.study.store import run_folder
-from overread.study.store.run_folder import RunFolder, json_bytes
+from overread.study.store.run_folder import FinishedRunFolder, Record, RunFolder, json_bytes, read_record
 
 
 @pytest.fixture
@@ -114,3 +114,51 @@ def test_json_has_no_nan_and_keeps_the_order():
     assert json.loads(json_bytes([0.1 + 0.2])) == [0.1 + 0.2]
     with pytest.raises(ValueError, match="JSON"):
         json_bytes(float("inf"))
+
+
+RECORDS = [
+    b'{"key": "KEY", "filer": {"a.json": "x"}}',
+    b'{"key": "KEY", "files": 5}',
+    b'{"key": "KEY", "files": ["a.json"]}',
+    b'{"key": "KEY", "files": {"a.json": 3}}',
+    b'{"key": "KEY", "files": null}',
+]
+
+
+@pytest.mark.parametrize("content", RECORDS)
+def test_a_record_that_is_damaged_within_does_it_again(folder, content):
+    do(folder)
+    path = folder.path("stages/s.json")
+    path.write_bytes(content.replace(b"KEY", json.loads(path.read_bytes())["key"].encode()))
+    assert do(folder)
+    assert not do(folder)
+
+
+def test_a_bit_flipped_anywhere_in_a_record_is_no_traceback(folder):
+    do(folder)
+    path = folder.path("stages/s.json")
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
+        do(folder)
+        assert read_record(path) == read_record_of(whole)
+
+
+def read_record_of(content: bytes) -> Record:
+    return Record(**json.loads(content))
+
+
+def test_a_finished_run_gives_what_it_wrote(folder):
+    do(folder)
+    assert FinishedRunFolder(folder.root).readable("a.json") == folder.path("a.json")
+
+
+@pytest.mark.parametrize("damage", ["changed", "lost", "record"])
+def test_a_finished_run_gives_nothing_else(folder, damage):
+    do(folder)
+    if damage == "changed":
+        folder.path("a.json").write_bytes(b"3")
+    else:
+        folder.path("a.json" if damage == "lost" else "stages/s.json").unlink()
+    with pytest.raises(FormatError, match=r"a\.json: .*\(make it again: overread run .* --name "):
+        FinishedRunFolder(folder.root).readable("a.json")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overread.errors import MissingExtraError, StorageError, UsageError
+from overread.errors import MissingExtraError, OverreadError, StorageError, UsageError
 from overread.study import run_study
 from overread.study.workers.dask_cluster import DaskExecutor, outcomes, work_in_isolation
 from overread.study.workers.executors import SerialExecutor
@@ -96,3 +96,12 @@ def test_a_batch_that_the_cluster_lost_is_a_fault_of_each_image(chain: Chain) ->
     assert {(one.fault.kind, one.fault.reason) for one in found if one.fault} == {
         ("death", "the cluster lost it: ConnectionError")
     }
+
+
+def test_a_worker_that_cannot_start_there_stops_the_run() -> None:
+    class Broken:
+        def result(self) -> None:
+            raise OverreadError("a worker could not start")
+
+    with pytest.raises(OverreadError, match="could not start"):
+        outcomes(Broken(), [])

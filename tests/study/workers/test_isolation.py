@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 
 from overread.errors import OverreadError
 from overread.study import PipelineSpec
 from overread.study.workers import isolation
-from overread.study.workers.executors import SerialExecutor
+from overread.study.workers.executors import ProcessExecutor, SerialExecutor
 from overread.study.workers.isolation import IsolatedWorker, WorkLimits, signal_name
 from study_chain import Chain, tasks
 from study_stand_in import spec
@@ -98,6 +99,26 @@ def test_a_pipeline_that_cannot_be_built(chain: Chain) -> None:
     with pytest.raises(OverreadError, match="could not build the pipeline: AttributeError"):
         worker.work(tasks(chain.study, 1)[0])
     worker.close()
+
+
+def test_a_worker_runs_no_code_of_the_current_folder(chain: Chain, trap: Path) -> None:
+    worker = IsolatedWorker(spec(), WorkLimits())
+    outcome = worker.work(tasks(chain.study, 1)[0])
+    worker.close()
+    assert outcome.fault is None
+    assert not (trap / "PWNED").exists()
+
+
+def test_a_worker_that_cannot_start_stops_the_run(
+    chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pyarrow.py").write_text("raise ImportError('broken')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    executor = ProcessExecutor(spec(), WorkLimits(), 2)
+    with pytest.raises(OverreadError, match=r"could not start .exit code 1.*-P -c"):
+        list(executor.work(tasks(chain.study)))
+    executor.close()
+    assert capfd.readouterr().err == ""
 
 
 def test_signals_have_names() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import pytest
 
 from overread.errors import FormatError, InvalidInputError, OverreadError
+from overread.files.digests import digest_of_file
 from overread.study.pipeline import ImageTask
 from overread.study.store.shard import decode_shard
 from overread.study.workers.result import place_of, without_path, work_on
@@ -100,3 +102,11 @@ def test_paths_are_taken_out(message: str, expected: str) -> None:
 
 def test_short_names_are_no_names() -> None:
     assert without_path("a bad a", "a") == "a bad a"
+
+
+def test_a_file_that_is_replaced_during_the_work_is_not_kept_under_the_old_digest(chain: Chain) -> None:
+    task = replace(tasks(chain.study, 1)[0], sha256=digest_of_file(chain.study / "images/000.png"))
+    assert work_on(spec().build(), task).fault is None
+    outcome = work_on(spec().build(), replace(task, sha256="0" * 64))
+    assert outcome.fault is not None
+    assert (outcome.fault.kind, outcome.fault.reason) == ("failure", "the file was changed while it was read")

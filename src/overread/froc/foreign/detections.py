@@ -22,7 +22,7 @@ from overread.marks.file_names import ImageNames
 from overread.one_line import print_as_one_line
 from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
-from overread.tables.table_files import TableScan, duplicated_rows, scan_csv, scan_parquet
+from overread.tables.table_files import TableScan, duplicated_rows, scan_file
 
 __all__ = ["Detections", "ForeignTruth", "Spacing", "read_detections", "read_foreign_truth", "read_positions"]
 
@@ -221,7 +221,7 @@ def read_foreign_truth(
 
 def read_by_schema(path: Path, schema: Schema) -> pd.DataFrame:
     """Table whose id column may be missing: rows are then numbered."""
-    scan: TableScan = scan_csv(path, schema) if path.suffix.lower() == ".csv" else scan_parquet(path, schema)
+    scan: TableScan = scan_file(path, schema)
     raise_for_errors(scan.problems)
     frame = add_ids(scan.frame, schema.key[1])
     raise_for_errors(duplicated_rows(frame, schema, str(path)))

@@ -43,6 +43,7 @@ __all__ = [
     "graphic_points",
     "header_of",
     "instance_number_of",
+    "leave_out_names",
     "person_name",
     "refuse_unusable_headers",
     "series_positions",
@@ -57,6 +58,43 @@ LONGEST_MEANING = 64
 # Longest id that we write where the standard sets no bound (UT, UC): chosen by eye, far above any real id.
 LONGEST_ID = 1024
 NEEDED_COLUMNS = ("path", "mm_per_px_x", "mm_per_px_y")
+# Of the modules patient and general study: attributes of type 2, which may be empty, and of type 3.
+NAMING = (
+    "PatientName",
+    "PatientID",
+    "PatientBirthDate",
+    "PatientSex",
+    "StudyDate",
+    "StudyTime",
+    "AccessionNumber",
+    "ReferringPhysicianName",
+    "StudyID",
+)
+NAMING_OPTIONAL = (
+    "IssuerOfPatientID",
+    "OtherPatientIDs",
+    "OtherPatientIDsSequence",
+    "OtherPatientNames",
+    "PatientAge",
+    "PatientSize",
+    "PatientWeight",
+    "PatientBirthTime",
+    "PatientComments",
+    "EthnicGroup",
+    "Occupation",
+    "AdditionalPatientHistory",
+    "StudyDescription",
+    "PhysiciansOfRecord",
+    "NameOfPhysiciansReadingStudy",
+    "AdmittingDiagnosesDescription",
+    "InstitutionName",
+    "InstitutionAddress",
+    "InstitutionalDepartmentName",
+    "StationName",
+    "PerformingPhysicianName",
+    "OperatorsName",
+    "ReferencedRequestSequence",
+)
 IDENTITY = ("SOPClassUID", "SOPInstanceUID", "StudyInstanceUID", "SeriesInstanceUID", "Rows", "Columns")
 # Type 2 of the modules Patient and General Study (PS3.3 C.7.1.1, C.7.2.1).
 TYPE_2 = (
@@ -261,6 +299,18 @@ def content_uid(document: Dataset) -> str:
         warnings.simplefilter("ignore")
         write_dataset(buffer, said)
     return uid_of("document", hashlib.sha256(buffer.getvalue()).hexdigest())
+
+
+def leave_out_names(document: Dataset) -> None:
+    """Empty what the images' headers gave of patient and visit; an attribute that need not be there goes."""
+
+    def leave_out(dataset: Dataset, element: Any) -> None:
+        if element.keyword in NAMING:
+            element.value = ""
+        elif element.keyword in NAMING_OPTIONAL:
+            del dataset[element.tag]
+
+    document.walk(leave_out)
 
 
 def write_document(document: Any, folder: Path) -> Path:

@@ -27,6 +27,7 @@ from pydicom.errors import InvalidDicomError
 
 from overread.errors import FormatError, OverreadError
 from overread.files.capped import read_capped
+from overread.files.regular import open_regular
 from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.formats.outline import PixelEllipse, ellipse_of_outline
 from overread.marks.mark_set import MarkSet
@@ -100,8 +101,8 @@ def read_dicom(path: Path, *, headers_only: bool = False) -> Dataset:
     """
     try:
         if headers_only:
-            with without_remarks():
-                return dcmread(path, stop_before_pixels=True)
+            with without_remarks(), open_regular(path) as file:
+                return dcmread(file, stop_before_pixels=True)
         content = read_capped(
             path,
             LARGEST_FILE,

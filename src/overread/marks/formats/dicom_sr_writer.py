@@ -30,6 +30,7 @@ from overread.marks.formats.dicom_documents import (
     graphic_points,
     header_of,
     instance_number_of,
+    leave_out_names,
     person_name,
     refuse_unusable_headers,
     series_positions,
@@ -52,6 +53,7 @@ def write(
     images_folder: Path,
     geometry: str = "ellipse",
     observer: Observer = "person",
+    anonymous: bool = False,
 ) -> list[Path]:
     """Write the documents of a mark set into a folder, made if need be; return their paths.
 
@@ -68,6 +70,8 @@ def write(
         oblique ellipses.
     observer : {"person", "device"}
         Whether the readers are people or programs.
+    anonymous : bool
+        Leave out what names the patient and the visit: a document then belongs to its images by their UIDs alone.
     """
     if geometry not in ("ellipse", "polyline"):
         raise UsageError(f"geometry {geometry!r}: there are ellipse and polyline")
@@ -92,6 +96,8 @@ def write(
             if unmarked:
                 groups.append(nothing_found(reader, unmarked))
             document = document_of(reader, observer, [headers[name] for name in names], groups, series)
+        if anonymous:
+            leave_out_names(document)
         written.append(write_document(document, folder))
     return written
 

@@ -31,6 +31,7 @@ from overread.marks.formats.dicom_documents import (
     graphic_points,
     header_of,
     instance_number_of,
+    leave_out_names,
     person_name,
     refuse_unusable_headers,
     series_positions,
@@ -49,7 +50,12 @@ TITLE_BOX = (0.01, 0.01, 0.6, 0.05)
 
 
 def write(
-    mark_set: MarkSet, folder: Path, *, images_folder: Path, observer: Observer = "person"
+    mark_set: MarkSet,
+    folder: Path,
+    *,
+    images_folder: Path,
+    observer: Observer = "person",
+    anonymous: bool = False,
 ) -> list[Path]:
     """Write the presentation states of a mark set into a folder, made if need be; return their paths.
 
@@ -63,6 +69,8 @@ def write(
         Folder that the paths of the images are relative to.
     observer : {"person", "device"}
         Whether the readers are people or programs.
+    anonymous : bool
+        Whether the attributes of patient and visit are left empty.
     """
     images = {str(row["image_id"]): row for row in mark_set.images.to_dict("records")}
     headers = {image: header_of(image, row, images_folder) for image, row in images.items()}
@@ -79,6 +87,8 @@ def write(
         with refuse_unusable_headers(header):
             drawn = [Drawing(mark, rank, images[image], header) for mark, rank in rank_marks(mine)]
             state = state_of(reader, header, drawn, series)
+        if anonymous:
+            leave_out_names(state)
         written.append(write_document(state, folder))
     return written
 

@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from overread.errors import FormatError
+from overread.files.regular import open_regular
 from overread.marks.formats.building import MarkSetBuilder
 from overread.marks.formats.lidc_outline import SliceExtent, coronal_ellipse
 from overread.marks.mark_set import MarkSet
@@ -62,6 +63,7 @@ def read(path: Path, *, sessions: Path | None = None, guess_readers: bool = Fals
         raise FormatError(
             f"{path}: does not tell who drew an annotation: give a table of sessions, or ask for a guess"
         )
+    open_regular(path).close()
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
             scans = {number: scan for number, *scan in database.execute(SCANS)}

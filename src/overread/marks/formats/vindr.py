@@ -13,6 +13,7 @@ from pathlib import Path
 
 from overread.errors import FormatError, TableError
 from overread.files.capped import read_capped
+from overread.files.regular import open_regular
 from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.mark_set import MarkSet
 from overread.tables.cell_types import parse_number
@@ -54,7 +55,7 @@ def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
 def read_gzipped(path: Path) -> Cells:
     """Read a gzipped csv of at most 512 MB."""
     try:
-        with gzip.open(path) as file:
+        with open_regular(path) as packed, gzip.open(packed) as file:
             raw = read_capped(
                 file,
                 LARGEST_FILE,

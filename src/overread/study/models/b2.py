@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from overread.bags import Bags
 from overread.bags.instances import InstanceMatrix
@@ -18,6 +18,9 @@ from overread.study.models.b1 import BaselineSettings, fit_bounds_together, rvm_
 from overread.study.models.plug import Fold, StudyModel
 
 __all__ = ["B2"]
+
+# Chosen by eye: each draw refits the mixture, and fewer give the ends of an interval no meaning.
+LEAST_DRAWS = 20
 
 
 class MixtureSettings(BaselineSettings):
@@ -30,12 +33,19 @@ class MixtureSettings(BaselineSettings):
     min_positives
         A reader with fewer marks near candidates is left out.
     n_bootstrap
-        Draws for the intervals of the readers' weights.
+        Draws for the intervals of the readers' weights, at least 20; 0: no intervals.
     """
 
     scores: Literal["in_sample", "out_of_fold"] = "in_sample"
     min_positives: Annotated[int, Field(ge=1)] = 10
     n_bootstrap: Annotated[int, Field(ge=0, le=100_000)] = 200
+
+    @field_validator("n_bootstrap")
+    @classmethod
+    def _enough(cls, n_bootstrap: int) -> int:
+        if 0 < n_bootstrap < LEAST_DRAWS:
+            raise ValueError(f"need 0, for no intervals, or at least {LEAST_DRAWS}")
+        return n_bootstrap
 
 
 class B2(StudyModel):

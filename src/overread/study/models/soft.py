@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from overread.files.records import from_json
 from overread.froc import LambdaChoice, LambdaRule, PathModels, ScoredSplit, choose_lambda
@@ -64,6 +64,13 @@ class SoftSettings(Section):
     pick: Literal["sparsest", "best"] = "sparsest"
     n_init: Annotated[int, Field(ge=1, le=100)] = 1
     rule: Literal["cross_validation", "paper"] = "cross_validation"
+
+    @field_validator("normalizations")
+    @classmethod
+    def _once(cls, normalizations: list[Normalization]) -> list[Normalization]:
+        if len(set(normalizations)) < len(normalizations):
+            raise ValueError("a normalization is named twice")
+        return normalizations
 
 
 class Soft(StudyModel):

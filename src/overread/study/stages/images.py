@@ -16,6 +16,7 @@ import pandas as pd
 from overread.bags import refuse_leakage
 from overread.errors import InvalidInputError, TableError
 from overread.files.digests import FileDigests, digest_of_bytes
+from overread.marks.mark_set import find_path
 from overread.study.cohort import KEYS
 from overread.study.image_jobs import make_jobs, work_on_images
 from overread.study.pipeline import PipelineSpec
@@ -25,8 +26,10 @@ from overread.study.store.manifest import shard_file
 from overread.study.store.run_folder import RunFolder
 from overread.study.store.shard import CANDIDATE_COLUMNS, Shard, decode_shard
 from overread.study.workers.executors import Executor
+from overread.tables.problems import raise_or_warn
+from overread.tables.validation import outside_the_image
 
-__all__ = ["QUARANTINED", "Shards", "Workshop", "gather_stage", "images_stage", "shards_view"]
+__all__ = ["QUARANTINED", "Shards", "Workshop", "gather_stage", "images_stage", "places_stage", "shards_view"]
 
 # A column alone is slow to pick out of thousands of blocks; so many of 100,000 rows take 25 MB.
 COLUMNS_AT_ONCE = 64
@@ -156,6 +159,37 @@ def list_quarantined(inputs: Inputs) -> list[dict[str, str]]:
         for entry in inputs["manifest.json"]["images"]
         if entry["sha256"] is None
     ]
+
+
+def places_stage(*, own_candidates: bool) -> Stage:
+    """Return the stage that looks for marks, and candidates of the study's own, outside their images.
+
+    An images table need not tell the sizes; here they are known.
+    """
+    tables = ("input/marks", *(["input/candidates"] if own_candidates else []))
+    reads = (*tables, "input/folder", "tables/image_facts.parquet")
+    return Stage(
+        "check_places",
+        reads=reads,
+        writes=(),
+        settings=("inputs.candidates",),
+        make=partial(check_places, tables=tables),
+    )
+
+
+def check_places(inputs: Inputs, *, tables: tuple[str, ...]) -> Mapping[str, Any]:
+    """Refuse what lies outside its image by a whole image, and warn of what lies outside at all."""
+    facts = inputs["tables/image_facts.parquet"]
+    if not {"width_mm", "height_mm"} <= set(facts.columns):
+        return {}
+    images = facts[["image_id"]].assign(
+        width_px=facts["width_mm"], height_px=facts["height_mm"], mm_per_px_x=1.0, mm_per_px_y=1.0
+    )
+    for name in tables:
+        folder, own = inputs["input/folder"], inputs.settings.inputs.candidates
+        file = find_path(folder, "marks") if name == "input/marks" else folder / own
+        raise_or_warn(outside_the_image(inputs[name], images, str(file)))
+    return {}
 
 
 QUARANTINED = View("quarantined", reads=("manifest.json",), make=list_quarantined, key=list)

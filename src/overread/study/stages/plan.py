@@ -9,12 +9,19 @@ from overread.study.stages.calibration import calibration_stage, supported_stage
 from overread.study.stages.cohort import COHORT, FOLDS, chosen_view
 from overread.study.stages.evaluation import results_stage
 from overread.study.stages.fits import check_stage, fit_stage
-from overread.study.stages.images import QUARANTINED, Workshop, gather_stage, images_stage, shards_view
+from overread.study.stages.images import (
+    QUARANTINED,
+    Workshop,
+    gather_stage,
+    images_stage,
+    places_stage,
+    shards_view,
+)
 from overread.study.stages.nested import OUTER_FOLDS, nested_detector_stage, nested_stage
 from overread.study.stages.pages import FIGURES, HEAD, REPORT, detector_stage, pictures_stage
 from overread.study.stages.scores import MATCHED, MATCHED_DETECTOR, OPERATING_POINTS, scores_stage
 from overread.study.stages.stage import Stage, View
-from overread.study.stages.truth import SPLIT, TRUTH
+from overread.study.stages.truth import CHECK_PARTS, SPLIT, TRUTH
 from overread.study.stages.tuning import PAPER_CHOICE, tuning_stages
 from overread.study.store.run_folder import RunFolder
 
@@ -42,8 +49,10 @@ def plan_stages(inputs: StudyInputs, settings: Settings, workshop: Workshop) -> 
     return [
         TRUTH,
         SPLIT,
+        CHECK_PARTS,
         *([images_stage(workshop, own_candidates=own_candidates)] if has_images else []),
         gather_stage(own_features=not has_images),
+        *([places_stage(own_candidates=own_candidates)] if has_images else []),
         *(check_stage(model) for model in models if model.check_settings),
         *([PAPER_CHOICE] if "soft" in wanted else []),
         *(stage for model in models for stage in tuning_stages(model, settings.models.folds)),

@@ -180,7 +180,7 @@ class Workspace:
             return self._sources[name].load()
         if name in self._views:
             return self._views[name].make(self.inputs(self._views[name]))
-        return decode_file(self._folder.path(name))
+        return decode_file(self._folder.readable(name))
 
     def _digest(self, name: str) -> str:
         if name in self._sources:

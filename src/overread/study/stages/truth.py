@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from overread.bags import refuse_leakage, split_by_patient
-from overread.errors import InvalidInputError, TableError
+from overread.errors import DataWarning, InvalidInputError, TableError
 from overread.froc import gts_for_half_width
 from overread.study.inputs import code_marks, code_patients
 from overread.study.stages.stage import Inputs, Stage
 from overread.study.stages.verdict import WIDEST_HALF_WIDTH
 from overread.truth import LabelOptions, MergeOptions, merge_marks, reader_statistics
 
-__all__ = ["SPLIT", "TRUTH"]
+__all__ = ["CHECK_PARTS", "SPLIT", "TRUTH"]
 
 READER_TABLES = ("readings_per_image", "readers", "reader_pairs")
 
@@ -112,6 +113,20 @@ def divide_patients(images: pd.DataFrame, truth: pd.DataFrame, settings: Any) ->
     ).astype("str")
 
 
+def check_parts(inputs: Inputs) -> Mapping[str, Any]:
+    """Say before any work that a test part without golden objects will show nothing."""
+    images, truth = inputs["tables/images.parquet"], inputs["tables/truth.parquet"]
+    tested = images.loc[images["split"] == "test", "image_id"]
+    if not truth.loc[truth["golden"], "image_id"].isin(tested).any():
+        warnings.warn(
+            f"the test part ({len(tested)} images) has no golden object, so no sensitivity can be measured on it"
+            " (put images with objects that several readers marked into it, by the column split)",
+            DataWarning,
+            stacklevel=2,
+        )
+    return {}
+
+
 TRUTH = Stage(
     "truth",
     reads=("input/marks", "input/readings", "input/reader_codes"),
@@ -125,4 +140,7 @@ SPLIT = Stage(
     writes=("tables/split.parquet",),
     settings=("seed", "split", "evaluation.headline", "evaluation.level"),
     make=divide_images,
+)
+CHECK_PARTS = Stage(
+    "check_parts", reads=("tables/images.parquet", "tables/truth.parquet"), writes=(), make=check_parts
 )

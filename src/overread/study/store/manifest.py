@@ -12,9 +12,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from overread.errors import FormatError
-from overread.files.atomic import write_atomically
 from overread.files.digests import digest_of_bytes, digest_of_file
 from overread.files.journal import Journal
+from overread.files.records import from_json
 from overread.files.strict_json import parse_json, read_json
 from overread.study.store.run_folder import RunFolder, json_bytes
 
@@ -90,7 +90,7 @@ class Manifest:
     def add(self, entry: Entry, shard: bytes | None) -> None:
         """Write a shard, then the line that tells of it."""
         if shard is not None:
-            write_atomically(self._folder.path(shard_file(entry.image_id)), shard)
+            self._folder.write(shard_file(entry.image_id), shard)
         self._journal.append(json.dumps(asdict(entry)).encode())
         self.entries[entry.image_id] = entry
 
@@ -133,6 +133,6 @@ class Manifest:
 def entry_of(record: Any) -> Entry | None:
     """Entry of a record that was read; None for what is not one."""
     try:
-        return Entry(**record)
-    except TypeError:
+        return from_json(Entry, record)
+    except FormatError:
         return None

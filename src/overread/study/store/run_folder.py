@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,10 @@ from overread import __version__
 from overread.errors import FormatError, StorageError
 from overread.files.atomic import write_atomically, write_parts_atomically
 from overread.files.digests import digest_of_bytes, digest_of_file, digest_of_value
+from overread.files.records import from_json, to_json
 from overread.files.strict_json import read_json
 
-__all__ = ["RunFolder", "json_bytes"]
+__all__ = ["FinishedRunFolder", "RunFolder", "json_bytes"]
 
 FOLDERS = ("shards", "tables", "models", "tuning", "stages")
 
@@ -56,6 +59,10 @@ class RunFolder:
         """Path of a file of the run."""
         return self.root / relative
 
+    def readable(self, relative: str) -> Path:
+        """Path of a file of the run, to read it; in a run under way, its stage has just written or checked it."""
+        return self.path(relative)
+
     def write(self, relative: str, content: bytes | Iterable[bytes]) -> str:
         """Write a file, whole or not at all, unless it holds these bytes already; return its digest.
 
@@ -63,11 +70,11 @@ class RunFolder:
         """
         path = self.path(relative)
         if not isinstance(content, bytes):
-            write_parts_atomically(path, content)
+            write_parts_atomically(path, content, within=self.root)
             return digest_of_file(path)
         digest = digest_of_bytes(content)
         if not (path.is_file() and digest_of_file(path) == digest):
-            write_atomically(path, content)
+            write_atomically(path, content, within=self.root)
         return digest
 
     def digest(self, relative: str) -> str:
@@ -108,17 +115,65 @@ class RunFolder:
         if sorted(made) != wanted:
             raise ValueError(f"stage {name} gave {sorted(made)}, not {wanted}")
         digests = {relative: self.write(relative, content) for relative, content in made.items()}
-        self.write(f"stages/{name}.json", json_bytes({"key": key, "files": dict(sorted(digests.items()))}))
+        self.write(f"stages/{name}.json", json_bytes(to_json(Record(key, dict(sorted(digests.items()))))))
         return True
 
     def _is_done(self, name: str, key: str, wanted: list[str]) -> bool:
-        try:
-            record = read_json(self.path(f"stages/{name}.json"))
-        except (OSError, FormatError):
-            return False
-        if not isinstance(record, dict) or record.get("key") != key or sorted(record["files"]) != wanted:
+        record = read_record(self.path(f"stages/{name}.json"))
+        if record is None or record.key != key or sorted(record.files) != wanted:
             return False
         return all(
             self.path(relative).is_file() and self.digest(relative) == digest
-            for relative, digest in record["files"].items()
+            for relative, digest in record.files.items()
         )
+
+
+class FinishedRunFolder(RunFolder):
+    """Files of a run that is over: each is compared with what its stage wrote down of it before it is read."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._good: set[str] = set()
+
+    @cached_property
+    def _digests(self) -> dict[str, str]:
+        records = (read_record(path) for path in sorted(self.path("stages").glob("*.json")))
+        return {relative: digest for record in records if record for relative, digest in record.files.items()}
+
+    def readable(self, relative: str) -> Path:
+        """Path of a file of the run, to read it.
+
+        Raises
+        ------
+        FormatError
+            If it is missing, or not what the run wrote; the message names the remedy.
+        """
+        path = self.path(relative)
+        remedy = f"make it again: overread run {self.root.parent.parent} --name {self.root.name}"
+        if relative not in self._good:
+            if relative not in self._digests:
+                raise FormatError(f"{path}: the run has no whole record of this file ({remedy})")
+            if not path.is_file():
+                raise FormatError(f"{path}: is missing ({remedy})")
+            if self.digest(relative) != self._digests[relative]:
+                raise FormatError(
+                    f"{path}: is not what the run wrote: damaged, or changed by hand ({remedy})"
+                )
+            self._good.add(relative)
+        return path
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a stage was made from, and the digests of the files that it gave."""
+
+    key: str
+    files: dict[str, str]
+
+
+def read_record(path: Path) -> Record | None:
+    """Record of a stage; None where there is none, or a damaged one."""
+    try:
+        return from_json(Record, read_json(path))
+    except (OSError, FormatError):
+        return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from overread.errors import MissingExtraError, StorageError
+from overread.errors import MissingExtraError, OverreadError, StorageError
 from overread.study.pipeline import ImageTask, PipelineSpec
 from overread.study.workers.isolation import IsolatedWorker, WorkLimits
 from overread.study.workers.messages import task_of, told_task
@@ -86,6 +86,8 @@ def outcomes(future: Any, batch: Sequence[ImageTask]) -> list[Outcome]:
     """Outcomes of a batch; a batch that the cluster lost is a fault of each of its images, tried again alone."""
     try:
         return list(future.result())
+    except OverreadError:  # not of an image: no worker can start there
+        raise
     except Exception as error:
         fault = Fault("death", f"the cluster lost it: {type(error).__name__}")
         return [Outcome(task.image_id, fault=fault) for task in batch]

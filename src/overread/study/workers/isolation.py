@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from overread.errors import OverreadError
+from overread.safe_path import safe_environment
 from overread.study.pipeline import ImageTask, PipelineSpec
 from overread.study.workers.messages import Frame, encode_frame, read_frame, told_task
 from overread.study.workers.result import Fault, Outcome
@@ -23,6 +24,8 @@ __all__ = ["IsolatedWorker", "WorkLimits"]
 START_SECONDS = 300.0
 # On a new installation the first image also waits for numba to compile; killing that would never end.
 COMPILE_SECONDS = 1800.0
+# From the end of its answers to the end of the process; chosen by eye, it takes milliseconds.
+END_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -97,19 +100,35 @@ class IsolatedWorker:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is not None:
             return self._process
+        environment = safe_environment(keep_current_folder=not self._spec.is_own)
         self._process = subprocess.Popen(
-            [sys.executable, "-c", "from overread.study.workers.worker import main; main()"],
+            [sys.executable, "-P", "-c", "from overread.study.workers.worker import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, **SINGLE_THREADED, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            stderr=subprocess.DEVNULL,
+            env={**environment, **SINGLE_THREADED},
             bufsize=0,
         )
         hello = Frame({"pipeline": self._spec.plain(), "memory_mb": self._limits.memory_mb})
         ready = self._asked(self._process, hello, START_SECONDS)
-        if ready is not None and ready.header["status"] == "unable":
+        if ready is None:
+            self._refuse_a_broken_installation(self._process)
+        elif ready.header["status"] == "unable":
             self.close()
             raise OverreadError(f"a worker could not build the pipeline: {ready.header['reason']}")
         return self._process
+
+    def _refuse_a_broken_installation(self, process: subprocess.Popen[bytes]) -> None:
+        """Stop the run where a worker ended by itself before it could say a word: the next would do the same."""
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=END_SECONDS)
+        code = process.returncode
+        if code is not None and code >= 0:
+            self.close()
+            raise OverreadError(
+                f"a worker could not start (exit code {code}); its own words: {sys.executable} -P -c"
+                " 'import overread.study.workers.worker'"
+            )
 
     def _asked(self, process: subprocess.Popen[bytes], frame: Frame, seconds: float) -> Frame | None:
         self._deadline, self._seconds = time.monotonic() + seconds, seconds

@@ -46,7 +46,13 @@ def read_frame(read: Callable[[int], bytes]) -> Frame | None:
 def told_task(task: ImageTask) -> dict[str, Any]:
     """Return a task as plain values."""
     known = None if task.candidates is None else task.candidates.to_dict(orient="list")
-    return {"image_id": task.image_id, "path": task.path, "mm_per_px": task.mm_per_px, "candidates": known}
+    return {
+        "image_id": task.image_id,
+        "path": task.path,
+        "mm_per_px": task.mm_per_px,
+        "candidates": known,
+        "sha256": task.sha256,
+    }
 
 
 def task_of(told: dict[str, Any]) -> ImageTask:
@@ -55,4 +61,5 @@ def task_of(told: dict[str, Any]) -> ImageTask:
     candidates = None
     if known is not None:
         candidates = pd.DataFrame({**known, "candidate_id": pd.Series(known["candidate_id"], dtype="str")})
-    return ImageTask(told["image_id"], told["path"], None if spacing is None else tuple(spacing), candidates)
+    known_spacing = None if spacing is None else tuple(spacing)
+    return ImageTask(told["image_id"], told["path"], known_spacing, candidates, told["sha256"])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from overread.errors import InvalidInputError, OverreadError
+from overread.files.digests import digest_of_file
 from overread.study.pipeline import ImageTask, Pipeline
 from overread.study.store.shard import encode_shard
 
@@ -49,7 +50,11 @@ def work_on(pipeline: Pipeline, task: ImageTask) -> Outcome:
         with warnings.catch_warnings():
             # A reader of headers warns by quoting them.
             warnings.simplefilter("ignore")
-            return Outcome(task.image_id, shard=encode_shard(pipeline(task)))
+            shard = encode_shard(pipeline(task))
+        # Once more, after the work: a file that was replaced meanwhile must not be kept under the old one's digest.
+        if task.sha256 is not None and digest_of_file(Path(task.path)) != task.sha256:
+            return Outcome(task.image_id, fault=Fault("failure", "the file was changed while it was read"))
+        return Outcome(task.image_id, shard=shard)
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except MemoryError:

@@ -1,0 +1,330 @@
+"""Walks over compressed data that decode no pixel, and say whether something is missing or left over.
+
+Bits are addressed by their number from the start of the data, which is followed by padding, so that 16 bits can be
+looked at everywhere. A look-up table of a Huffman code gives, for the next 16 bits, 256 * length + symbol; 0 is none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.kernel import exact_kernel
+
+Bytes = NDArray[np.uint8]
+Integers = NDArray[np.int64]
+
+GOOD, SHORT, NO_CODE, LEFT_OVER, OUT_OF_RANGE = 0, 1, 2, 3, 4
+
+
+@exact_kernel
+def peek(data: Bytes, bit: int) -> int:
+    """Return the next 16 bits."""
+    byte = bit >> 3
+    window = (np.int64(data[byte]) << 16) | (np.int64(data[byte + 1]) << 8) | np.int64(data[byte + 2])
+    found: Any = (window >> (8 - (bit & 7))) & 0xFFFF
+    return found
+
+
+@exact_kernel
+def peek_bits(data: Bytes, bit: int, count: int) -> int:
+    """Return the next up to 16 bits as a number."""
+    return peek(data, bit) >> (16 - count) if count else 0
+
+
+@exact_kernel
+def walk_sequential(
+    data: Bytes,
+    starts: Integers,
+    ends: Integers,
+    restart: int,
+    n_units: int,
+    components: Integers,
+    dc: Integers,
+    ac: Integers,
+    codes: Integers,
+    limits: Integers,
+    slack: int,
+) -> int:
+    """Walk over a scan of a sequential JPEG; components: of each block of a unit; limits: of their DC values."""
+    done = 0
+    prediction = np.zeros(limits.size, np.int64)
+    for interval in range(starts.size):
+        bit, end = starts[interval] * 8, ends[interval] * 8
+        prediction[:] = 0
+        units = min(restart, n_units - done)
+        if units <= 0:
+            return LEFT_OVER
+        for _ in range(units):
+            for block in range(components.size):
+                component = components[block]
+                code = codes[dc[component], peek(data, bit)]
+                if code == 0:
+                    return NO_CODE
+                size = code & 255
+                bit += code >> 8
+                if size > 16 or bit > end:
+                    return NO_CODE
+                value = peek_bits(data, bit, size)
+                if size and value < (1 << (size - 1)):
+                    value -= (1 << size) - 1
+                bit += size
+                prediction[component] += value
+                if abs(prediction[component]) > limits[component]:
+                    return OUT_OF_RANGE
+                k = 1
+                while k < 64:
+                    code = codes[ac[component], peek(data, bit)]
+                    if code == 0:
+                        return NO_CODE
+                    bit += code >> 8
+                    run, size = (code >> 4) & 15, code & 15
+                    if size == 0:
+                        if run != 15:
+                            break
+                        k += 16
+                        continue
+                    k += run + 1
+                    bit += size
+                    if k > 64:
+                        return OUT_OF_RANGE
+                if bit > end:
+                    return SHORT
+        done += units
+        if end - bit >= slack:
+            return LEFT_OVER
+    return GOOD if done == n_units else SHORT
+
+
+@exact_kernel
+def walk_lossless(
+    data: Bytes,
+    starts: Integers,
+    ends: Integers,
+    restart: int,
+    n_units: int,
+    components: Integers,
+    dc: Integers,
+    codes: Integers,
+    slack: int,
+) -> int:
+    """Walk over a scan of a lossless JPEG: one difference a sample."""
+    done = 0
+    for interval in range(starts.size):
+        bit, end = starts[interval] * 8, ends[interval] * 8
+        units = min(restart, n_units - done)
+        if units <= 0:
+            return LEFT_OVER
+        for _ in range(units):
+            for block in range(components.size):
+                code = codes[dc[components[block]], peek(data, bit)]
+                if code == 0:
+                    return NO_CODE
+                size = code & 255
+                if size > 16:
+                    return NO_CODE
+                bit += (code >> 8) + (size if size < 16 else 0)
+            if bit > end:
+                return SHORT
+        done += units
+        if end - bit >= slack:
+            return LEFT_OVER
+    return GOOD if done == n_units else SHORT
+
+
+@exact_kernel
+def walk_dc_first(
+    data: Bytes,
+    starts: Integers,
+    ends: Integers,
+    restart: int,
+    n_units: int,
+    components: Integers,
+    dc: Integers,
+    codes: Integers,
+    slack: int,
+) -> int:
+    """Walk over the first scan of the DC values of a progressive JPEG."""
+    return walk_lossless(data, starts, ends, restart, n_units, components, dc, codes, slack)
+
+
+@exact_kernel
+def walk_dc_refinement(
+    starts: Integers, ends: Integers, restart: int, n_units: int, n_blocks: int, slack: int
+) -> int:
+    """Count the bits of a scan that refines DC values: one a block."""
+    done = 0
+    for interval in range(starts.size):
+        units = min(restart, n_units - done)
+        left = (ends[interval] - starts[interval]) * 8 - units * n_blocks
+        if units <= 0 or left >= slack:
+            return LEFT_OVER
+        if left < 0:
+            return SHORT
+        done += units
+    return GOOD if done == n_units else SHORT
+
+
+@exact_kernel
+def walk_ac_first(
+    data: Bytes,
+    starts: Integers,
+    ends: Integers,
+    restart: int,
+    n_units: int,
+    first: int,
+    last: int,
+    table: int,
+    codes: Integers,
+    known: Bytes,
+    slack: int,
+) -> int:
+    """Walk over the first scan of a band of AC values; known: which of a block's 64 are not 0, filled here."""
+    done = 0
+    for interval in range(starts.size):
+        bit, end = starts[interval] * 8, ends[interval] * 8
+        units = min(restart, n_units - done)
+        if units <= 0:
+            return LEFT_OVER
+        skipped = 0
+        for unit in range(done, done + units):
+            if skipped > 0:
+                skipped -= 1
+                continue
+            k = first
+            while k <= last:
+                code = codes[table, peek(data, bit)]
+                if code == 0:
+                    return NO_CODE
+                bit += code >> 8
+                run, size = (code >> 4) & 15, code & 15
+                if size == 0:
+                    if run == 15:
+                        k += 16
+                        continue
+                    skipped = (1 << run) + peek_bits(data, bit, run) - 1
+                    bit += run
+                    break
+                k += run
+                bit += size
+                if k > last:
+                    return OUT_OF_RANGE
+                known[unit, k] = 1
+                k += 1
+            if bit > end:
+                return SHORT
+        if skipped > 0:
+            return OUT_OF_RANGE
+        done += units
+        if end - bit >= slack:
+            return LEFT_OVER
+    return GOOD if done == n_units else SHORT
+
+
+@exact_kernel
+def walk_ac_refinement(
+    data: Bytes,
+    starts: Integers,
+    ends: Integers,
+    restart: int,
+    n_units: int,
+    first: int,
+    last: int,
+    table: int,
+    codes: Integers,
+    known: Bytes,
+    slack: int,
+) -> int:
+    """Walk over a scan that adds a bit to a band of AC values (ITU T.81, G.1.2.3)."""
+    done = 0
+    for interval in range(starts.size):
+        bit, end = starts[interval] * 8, ends[interval] * 8
+        units = min(restart, n_units - done)
+        if units <= 0:
+            return LEFT_OVER
+        skipped = 0
+        for unit in range(done, done + units):
+            k = first
+            while skipped == 0 and k <= last:
+                code = codes[table, peek(data, bit)]
+                if code == 0:
+                    return NO_CODE
+                bit += code >> 8
+                run, size = (code >> 4) & 15, code & 15
+                if size > 1:
+                    return NO_CODE
+                if size == 0 and run < 15:
+                    skipped = (1 << run) + peek_bits(data, bit, run)
+                    bit += run
+                    break
+                bit += size
+                while k <= last:
+                    if known[unit, k]:
+                        bit += 1
+                    elif run == 0:
+                        break
+                    else:
+                        run -= 1
+                    k += 1
+                if size:
+                    if k > last:
+                        return OUT_OF_RANGE
+                    known[unit, k] = 1
+                k += 1
+            if skipped > 0:
+                while k <= last:
+                    bit += known[unit, k]
+                    k += 1
+                skipped -= 1
+            if bit > end:
+                return SHORT
+        if skipped > 0:
+            return OUT_OF_RANGE
+        done += units
+        if end - bit >= slack:
+            return LEFT_OVER
+    return GOOD if done == n_units else SHORT
+
+
+@exact_kernel
+def left_after_run_lengths(data: Bytes, start: int, end: int, n_bytes: int) -> int:
+    """Bytes of a segment of run lengths (PS3.5, annex G) that are left once it gave n_bytes; -1: not just these."""
+    count: Any = 0
+    at: Any = start
+    while at < end and count < n_bytes:
+        head: Any = np.int64(data[at])
+        at += 1
+        if head < 128:
+            count += head + 1
+            at += head + 1
+        elif head > 128:
+            count += 257 - head
+            at += 1
+    return end - at if count == n_bytes and at <= end else -1
+
+
+@exact_kernel
+def count_lzw(data: Bytes, n_bits: int, largest: int) -> int:
+    """Count the bytes that LZW codes of a TIFF give, up to their end; -1: a code that is none, no end, or too many."""
+    lengths = np.ones(4098, np.int64)
+    following, width, before, count, bit = 258, 9, -1, 0, 0
+    while bit + width <= n_bits and count <= largest:
+        code = peek_bits(data, bit, width)
+        bit += width
+        if code == 257:
+            return count
+        if code == 256:
+            following, width, before = 258, 9, -1
+            continue
+        if code > following or (code == following and before < 0) or (before < 0 and code > 255):
+            return -1
+        if before >= 0 and following < 4096:
+            lengths[following] = lengths[before] + 1
+            following += 1
+        count += lengths[code]
+        before = code
+        # The width grows one code early (TIFF 6.0, section 13).
+        width = 12 if following >= 2047 else 11 if following >= 1023 else 10 if following >= 511 else 9
+    return -1

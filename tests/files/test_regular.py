@@ -1,0 +1,135 @@
+"""What is no regular file is refused before it is opened; nothing waits."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from overread.cli import main
+from overread.errors import ImageError, InvalidInputError, OverreadError, StorageError, TableError
+from overread.files.capped import read_capped
+from overread.files.digests import FileDigests, digest_of_file
+from overread.files.journal import Journal
+from overread.files.regular import kind_of_file, open_regular, read_regular, real_path
+from overread.files.strict_json import read_json
+from overread.images import read_image
+from overread.images.files import is_dicom
+from overread.study.detector import Detector
+from overread.study.run_log import RunLog
+from overread.study.settings import read_settings
+from overread.tables import read_table
+from overread.tables.column_table import open_columns
+
+# Each would hang for ever on a pipe that nobody writes to, if it opened it.
+READERS = {
+    "capped": lambda path: read_capped(path, 100, lambda size: ValueError(str(size))),
+    "digest": digest_of_file,
+    "digests": lambda path: FileDigests(Path("none.json")).of("id", path),
+    "json": read_json,
+    "image": lambda path: read_image(path, mm_per_px=1.0),
+    "table": lambda path: read_table(path, "marks"),
+    "columns": lambda path: open_columns(path, "features"),
+    "settings": read_settings,
+    "detector": Detector.read,
+}
+
+
+@pytest.fixture(params=["pipe", "socket", "device", "loop"])
+def odd(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = Path("odd.parquet")
+    if request.param == "pipe":
+        os.mkfifo(path)
+    elif request.param == "socket":
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+    elif request.param == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.symlink_to(path)
+    return path
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_every_reader_refuses_what_is_no_file(odd: Path, reader: str) -> None:
+    with pytest.raises((OSError, StorageError, InvalidInputError)) as caught:
+        READERS[reader](odd)
+    assert isinstance(caught.value, OverreadError) or caught.value.strerror
+
+
+@pytest.mark.parametrize(
+    "command", [["detect", "nothing.json"], ["show"], ["import", "-o", "out"], ["merge"]]
+)
+def test_commands_say_so_in_one_line(
+    odd: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command[0], str(odd), *command[1:]]) in (2, 4, 5)
+    assert capsys.readouterr().err.startswith("overread: ")
+
+
+def test_a_table_that_is_a_pipe_is_not_taken_as_missing(tmp_path: Path) -> None:
+    from overread.marks import read_folder
+
+    (tmp_path / "marks.csv").write_text(
+        "image_id,reader_id,mark_id,x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg\n"
+    )
+    (tmp_path / "readings.csv").write_text("image_id,reader_id\nA,R\n")
+    os.mkfifo(tmp_path / "images.csv")
+    with pytest.raises(TableError, match=r"images\.csv: cannot be read: it is a pipe"):
+        read_folder(tmp_path)
+
+
+def test_files_that_only_grow_do_not_wait_for_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StorageError, match="not written"):
+        Journal(tmp_path / "pipe").open()
+    assert list(Journal(tmp_path / "pipe").lines()) == []
+    with pytest.raises(StorageError, match="not written"), RunLog(tmp_path / "pipe"):
+        pass
+
+
+def test_a_regular_file_is_read_through_links(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"1")
+    (tmp_path / "b").symlink_to("a")
+    assert read_regular(tmp_path / "b") == b"1"
+    assert real_path(tmp_path / "b") == (tmp_path / "a").resolve()
+    with pytest.raises(IsADirectoryError):
+        open_regular(tmp_path)
+    assert not is_dicom(tmp_path)
+
+
+def test_a_file_that_becomes_a_pipe_at_the_last_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"1")
+    honest = Path.stat
+
+    def stat_and_swap(self: Path, **options: bool) -> os.stat_result:
+        state = honest(self, **options)
+        path.unlink()
+        os.mkfifo(path)
+        return state
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "stat", stat_and_swap)
+        with pytest.raises(OSError, match="pipe"):
+            open_regular(path)
+
+
+def test_kinds_have_words(tmp_path: Path) -> None:
+    assert kind_of_file(tmp_path.stat().st_mode) == "a folder"
+    assert kind_of_file(Path("/dev/null").stat().st_mode) == "a device"
+    assert kind_of_file(Path(__file__).stat().st_mode) is None
+
+
+def test_an_image_that_is_too_large_is_not_hashed(tmp_path: Path) -> None:
+    with (tmp_path / "big").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(OSError, match="larger than 192 MiB"):
+        FileDigests(tmp_path / "none.json").of("id", tmp_path / "big", 192 << 20)
+    with pytest.raises(ImageError):
+        read_image(tmp_path / "big")

