@@ -15,7 +15,7 @@ from overread.errors import ImageError
 from overread.images.limits import check_scans, check_shape
 from overread.images.source import SourceImage
 
-__all__ = ["read_picture"]
+__all__ = ["check_layout", "read_picture"]
 
 GREY_MODES = {"L": np.uint8, "I;16": np.uint16, "I;16L": np.uint16, "I;16B": np.uint16}
 COLOUR_MODES = ("RGB", "RGBA", "LA", "P", "PA")
