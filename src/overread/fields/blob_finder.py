@@ -25,7 +25,7 @@ from overread.features.family import EPSILON
 from overread.fields.field_image import FieldImage
 from overread.fields.smoothing import smooth
 
-__all__ = ["BlobFinder", "Polarity", "measure_curvatures"]
+__all__ = ["APART_SHARE", "BlobFinder", "Polarity", "measure_curvatures"]
 
 Map = NDArray[np.float32]
 Polarity = Literal["bright", "dark", "both"]
@@ -36,8 +36,9 @@ SCALE_STEP = sqrt(2.0)
 FLOOR = 0.02
 # Peaks of one scale that are looked at, in units of the limit: after places are taken once, far fewer are left.
 PEAKS_PER_LIMIT = 4
-# Blobs of which the stronger holds this share of the weaker's radius around its centre are one place.
-APART_SHARE = 0.7
+# Centres nearer than this share of the larger radius are one place. Chosen by the recall of golden red lesions on the 28
+# training images of DIARETDB1, 250 candidates an image: .86 with 0.7, .89 with 1, .91 with 1.4.
+APART_SHARE = 1.4
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ class BlobFinder:
     """
 
     polarity: Polarity = "both"
-    smallest_mm: float = 0.4
-    largest_mm: float = 6.0
+    smallest_mm: float = 0.5
+    largest_mm: float = 1.4
 
     name = "blobs"
     version = "1"
@@ -88,7 +89,7 @@ class BlobFinder:
 
     def _find_at(self, field: FieldImage, sigma_mm: float, sign: float, limit: int) -> NDArray[np.float64]:
         """Rows of x, y, radius and response of the blobs of one scale and polarity."""
-        small, _ = measure_curvatures(field.flat, sigma_mm / field.mm_per_px, sign)
+        small, _ = measure_curvatures(field.even, sigma_mm / field.mm_per_px, sign)
         # In units of what is usual at this scale, so that coarse structure does not outweigh small lesions.
         small /= np.float32(np.abs(small[field.region]).mean()) + np.float32(EPSILON)
         row, column = find_peaks(small, field.region & (small > FLOOR), limit=PEAKS_PER_LIMIT * limit)
@@ -97,7 +98,7 @@ class BlobFinder:
 
 
 def measure_curvatures(plane: Map, sigma_px: float, sign: float) -> tuple[Map, Map]:
-    """Return the smaller and the larger curvature sign s^2 k of the smoothed plane; sign -1 makes bright blobs positive."""
+    """Return the smaller and the larger curvature sign s^2 k of the smoothed plane; -1 makes bright blobs positive."""
     smoothed = smooth(plane, sigma_px)
     scale = sign * sigma_px * sigma_px
     xx, yy, xy = (

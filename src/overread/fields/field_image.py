@@ -27,6 +27,8 @@ LUMINANCE = (0.299, 0.587, 0.114)
 # The background of a place is the mean of the region around it, weighted by a Gaussian of this share of the width of
 # the image. Chosen by eye on three fundus photographs: wider than any lesion, narrower than the vignetting.
 BACKGROUND_SHARE = 0.03
+# A place whose surroundings vary less than this, in deviations of the region squared, is not made rougher.
+LEAST_VARIANCE = 1e-3
 # From the median absolute deviation to the standard deviation of a normal law.
 MAD_TO_SD = 1.4826
 
@@ -60,6 +62,13 @@ class FieldImage:
         # A region without any spread has nothing to be found in.
         scaled = difference / spread if spread > 0 else np.zeros_like(difference)
         return np.where(self.region, scaled, 0).astype(np.float32)
+
+    @cached_property
+    def even(self) -> Map:
+        """The flat plane over its deviation around each place: as rough here as there."""
+        squares = smooth_inside(self.flat * self.flat, self.region, BACKGROUND_SHARE * self.flat.shape[1])
+        around = np.sqrt(np.maximum(squares, LEAST_VARIANCE))
+        return np.where(self.region, self.flat / around, 0).astype(np.float32)
 
 
 def read_field(

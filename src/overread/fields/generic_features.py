@@ -1,8 +1,8 @@
 """Generic features of candidates on any picture: what a place looks like, how it stands out, and what is around it.
 
-Planes are sampled on 24 rays around each candidate, up to 4 of its radii R. "Inside" is up to R, the "ring" from 1.5 to
-2.5 R, the "surround" from 2.5 to 4 R; means weigh a sample by its distance, as areas do. "Flat" is the main plane without
-its background, in deviations of the region (`FieldImage.flat`).
+Planes are sampled on 24 rays around each candidate, up to 4 of its radii R. "Inside" is up to R, the "ring" from 1.5
+to 2.5 R, the "surround" from 2.5 to 4 R; means weigh a sample by its distance, as areas do. "Flat" is the main plane
+without its background, in deviations of the region (`FieldImage.flat`).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def mean_between(samples: Floats, low: float, high: float) -> Floats:
 
 
 def spread_between(samples: Floats, low: float, high: float) -> Floats:
-    """Standard deviation of the samples between two distances."""
+    """Measure the standard deviation of the samples between two distances."""
     chosen = (low <= RHO) & (high > RHO)
     return np.asarray(samples[..., chosen].std(axis=(1, 2)))
 
@@ -218,7 +218,8 @@ def measure_curvature(around: Surroundings) -> dict[str, Floats]:
                 around.row[chosen].astype(np.float32)[None],
             ]
             low, high = (
-                cv2.remap(one, *place, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)[0] for one in maps
+                cv2.remap(one, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)[0]
+                for one in maps
             )
             # Of a bright place the curvatures are negative: the one nearer to 0 is the smaller.
             bright = around.sign[chosen] > 0
@@ -292,8 +293,8 @@ PLANE_MEANINGS = {
 }
 MEANINGS: dict[str, str] = {
     **{
-        f"profile.level{number}": f"flat, towards the candidate's sign: mean from {number / 2:g} to {number / 2 + 0.5:g} R "
-        "minus mean of the surround"
+        f"profile.level{number}": f"flat, towards the candidate's sign: mean from {number / 2:g} to "
+        f"{number / 2 + 0.5:g} R minus mean of the surround"
         for number in range(6)
     },
     "profile.steepest": "largest fall of the mean flat level over a quarter of R",
@@ -318,7 +319,8 @@ MEANINGS: dict[str, str] = {
     "texture.fine_surround": "mean absolute change of flat over R/8 along rays, in the surround",
     "texture.contrast_to_surround": "contrast of flat over its standard deviation in the surround",
     **{
-        f"curvature.{name}.s{round(100 * share):03d}": f"{words} of flat smoothed by {share:g} R, times the scale squared"
+        f"curvature.{name}.s{round(100 * share):03d}": f"{words} of flat smoothed by {share:g} R, "
+        "times the scale squared"
         for share in CURVATURE_SCALES
         for name, words in (
             ("small", "smaller curvature towards the candidate's sign"),
@@ -327,7 +329,8 @@ MEANINGS: dict[str, str] = {
         )
     },
     **{
-        f"neighbours.within{round(1000 * share):03d}": f"other candidates within {100 * share:g} % of the picture's width"
+        f"neighbours.within{round(1000 * share):03d}": f"other candidates within {100 * share:g} % of the "
+        "picture's width"
         for share in NEAR_SHARES
     },
     "neighbours.nearest": "distance to the nearest other candidate over the picture's width",

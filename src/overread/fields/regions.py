@@ -18,8 +18,10 @@ Map = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 RegionKind = Literal["field_of_view", "masks", "all"]
 
-# Share of the median of the bright half of the picture from which a pixel belongs to the field of view. Chosen by eye
-# on fundus photographs: their dark frame has 2 to 4 % of it, their darkest retina 20 %.
+# What has half of this percentile of the picture is bright; a field of view fills at least a tenth of it.
+BRIGHT_PERCENT = 95.0
+# Share of the median of what is bright from which a pixel belongs to the field of view. Chosen by eye on fundus
+# photographs: their dark frame has 2 to 4 % of it, their darkest retina 20 %.
 DARK_SHARE = 0.12
 # The frame of a field of view has a blurred edge; what lies on it looks like a lesion. Share of the picture's width.
 EDGE_SHARE = 0.006
@@ -59,7 +61,7 @@ def find_region(grey: Map, kind: RegionKind, *, mask: str | Path | None = None, 
 
 def find_field_of_view(grey: Map, name: str) -> Mask:
     """Largest bright area, its holes filled, without a thin edge."""
-    bright = grey[grey >= np.median(grey)]
+    bright = grey[grey >= np.percentile(grey, BRIGHT_PERCENT) / 2]
     region = (grey > DARK_SHARE * float(np.median(bright))).astype(np.uint8)
     count, labels, stats, _ = cv2.connectedComponentsWithStats(region)
     if count < 2:
