@@ -8,7 +8,7 @@ from tests.fields.planted import BLOBS, MM_PER_PX, make_field
 
 from overread.errors import InvalidInputError
 from overread.fields import BlobFinder
-from overread.fields.blob_finder import APART_SHARE, measure_curvatures
+from overread.fields.blob_finder import APART_SHARE, measure_curvatures, radii_from_marks
 
 SOUGHT = {"smallest_mm": 0.3, "largest_mm": 1.2}
 
@@ -79,3 +79,7 @@ def test_a_flat_picture_has_no_candidates():
 def test_what_cannot_be_sought(options, message):
     with pytest.raises(InvalidInputError, match=message):
         BlobFinder(**options)
+
+
+def test_radii_are_those_of_the_smaller_marks():
+    assert radii_from_marks(np.arange(0.0, 101.0)) == (10.0, 50.0)

@@ -213,10 +213,7 @@ def measure_curvature(around: Surroundings) -> dict[str, Floats]:
         for step in np.unique(level):
             chosen = level == step
             maps = measure_curvatures(around.field.flat, smallest * MAP_STEP**step, 1.0)
-            place = [
-                around.column[chosen].astype(np.float32)[None],
-                around.row[chosen].astype(np.float32)[None],
-            ]
+            columns, rows = (one[chosen].astype(np.float32)[None] for one in (around.column, around.row))
             low, high = (
                 cv2.remap(one, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)[0]
                 for one in maps
