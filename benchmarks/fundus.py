@@ -3,9 +3,10 @@
     python -m benchmarks.fundus STUDY IMAGES WORK [--only FILE] [--nested votes] [--limit 250]
 
 STUDY is a folder with marks and readings (lengths at 0.1 mm a pixel, labels as in the data), IMAGES the folder of its
-photographs; --only names a file with the ids of some images, one a line. WORK gets one Parquet file an image and group with
-candidates and features; what is there is kept. Five folds by image; in each the penalty of the soft model is chosen by
-`choose_setting` on out-of-fold scores of the other four. No image or mark is written anywhere. Markdown to standard output.
+photographs; --only names a file with the ids of some images, one a line. WORK gets one Parquet file an image and group
+with candidates and features; what is there is kept. Five folds by image; in each the penalty of the soft model is
+chosen by `choose_setting` on out-of-fold scores of the other four. No image or mark is written anywhere.
+Writes Markdown to standard output.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ def test_every_feature_has_a_meaning_and_is_finite(candidates):
 
 
 def test_a_disc_is_round_even_and_of_its_size(candidates):
-    """Known by construction: contrast 0.1, the half-way outline at R, no elongation, the fall at R."""
+    """Known by construction: contrast 0.1 on noise of 0.004, the outline at R, no elongation, the fall at R."""
     table = extract_generic(make_field(line=False), candidates)
-    assert np.abs(table["main.contrast"] - 0.1).max() < 0.012
+    assert np.abs(table["main.contrast"] / (0.1 / 0.004) - 1).max() < 0.15
     assert np.abs(table["shape.radius"] - 1).max() < 0.15
     assert (table["shape.elongation"] < 0.06).all()
     assert np.abs(table["profile.steepest_at"] - 1).max() < 0.2
@@ -49,7 +49,7 @@ def test_a_dark_disc_mirrors_a_bright_one(candidates):
     bright, dark = (extract_generic(make_field(sign, seed=3, line=False), candidates) for sign in (1.0, -1.0))
     for name in ("shape.radius", "profile.level0", "edge.mean", "curvature.small.s070"):
         assert np.allclose(bright[name], dark[name], rtol=0.25), name
-    assert np.allclose(bright["main.contrast"], -dark["main.contrast"], atol=0.01)
+    assert np.allclose(bright["main.contrast"], -dark["main.contrast"], rtol=0.05)
 
 
 def test_turned_by_a_quarter_nothing_changes_but_the_place(candidates):
@@ -66,8 +66,8 @@ def test_turned_by_a_quarter_nothing_changes_but_the_place(candidates):
     assert np.allclose(before["place.x"], -after["place.y"], atol=1e-6)
 
 
-def test_exposure_changes_levels_only(candidates):
-    """Features of the flat plane do not see a linear change of the exposure."""
+def test_exposure_changes_nothing(candidates):
+    """No feature sees a linear change of the exposure."""
     field = make_field()
     exposed = FieldImage(
         {"main": field.planes["main"] * np.float32(0.5) + np.float32(0.2)}, field.region, MM_PER_PX

@@ -57,11 +57,20 @@ class FieldImage:
         """The main plane without its background, in deviations of the region; 0 outside of it."""
         main = self.planes["main"]
         difference = main - smooth_inside(main, self.region, BACKGROUND_SHARE * main.shape[1])
-        inside = difference[self.region]
-        spread = MAD_TO_SD * float(np.median(np.abs(inside - np.median(inside)))) if inside.size else 0.0
-        # A region without any spread has nothing to be found in.
-        scaled = difference / spread if spread > 0 else np.zeros_like(difference)
-        return np.where(self.region, scaled, 0).astype(np.float32)
+        return np.where(self.region, difference / self._spread(difference)[1], 0).astype(np.float32)
+
+    def standardize(self, name: str) -> Map:
+        """Return a plane minus its median in the region, in deviations of the region: pictures become comparable."""
+        plane = self.planes[name]
+        centre, spread = self._spread(plane)
+        return np.asarray((plane - np.float32(centre)) / np.float32(spread), dtype=np.float32)
+
+    def _spread(self, plane: Map) -> tuple[float, float]:
+        """Median and robust standard deviation in the region; infinite where nothing varies."""
+        inside = plane[self.region]
+        centre = float(np.median(inside))
+        spread = MAD_TO_SD * float(np.median(np.abs(inside - centre)))
+        return centre, spread if spread > 0 else float("inf")
 
     @cached_property
     def even(self) -> Map:

@@ -2,7 +2,8 @@
 
 Planes are sampled on 24 rays around each candidate, up to 4 of its radii R. "Inside" is up to R, the "ring" from 1.5
 to 2.5 R, the "surround" from 2.5 to 4 R; means weigh a sample by its distance, as areas do. "Flat" is the main plane
-without its background, in deviations of the region (`FieldImage.flat`).
+without its background, in deviations of the region (`FieldImage.flat`); other planes are taken as deviations from their
+median in the region, because pictures differ in exposure and colour.
 """
 
 from __future__ import annotations
@@ -112,8 +113,8 @@ def spread_between(samples: Floats, low: float, high: float) -> Floats:
 def measure_planes(around: Surroundings) -> dict[str, Floats]:
     """Level, contrast and spread in each plane."""
     values = {}
-    for name, plane in around.field.planes.items():
-        samples = around.sample(plane)
+    for name in around.field.planes:
+        samples = around.sample(around.field.standardize(name))
         inside, ring = mean_between(samples, 0, 1), mean_between(samples, 1.5, 2.5)
         spread = spread_between(samples, 1.5, 2.5)
         values[f"{name}.inside"] = inside
@@ -266,7 +267,7 @@ def measure_place(around: Surroundings) -> dict[str, Floats]:
         np.clip(around.column.round().astype(int), 0, columns - 1),
     )
     centre_row, centre_column = (float(index.mean()) for index in np.nonzero(field.region))
-    wide = smooth(field.planes["main"], LANDMARK_SHARE * columns)
+    wide = smooth(field.standardize("main"), LANDMARK_SHARE * columns)
     values = {
         "place.border": border[at] / columns,
         "place.x": (around.column - centre_column) / columns,
