@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from overread.marks.mark_set import StudyScan
     from overread.tables import Problem
 
 __all__ = ["check"]
@@ -61,6 +62,7 @@ def check(
         problems += check_image_files(scan.images, study, file=str(find_path(study, "images")))
         with nullcontext() if json else ProgressBar():
             problems += check_pictures(scan, study)
+    problems += check_scales(scan)
     problems.sort(key=lambda problem: (problem.file, problem.row or 0))
     counts: Counter[str] = Counter(problem.severity for problem in problems)
     tables = {"marks": scan.marks, "readings": scan.readings, "images": scan.images}
@@ -73,6 +75,24 @@ def check(
     if counts["error"]:
         return TableError.exit_code
     return LeakageError.exit_code if counts["leakage"] else 0
+
+
+def check_scales(scan: StudyScan) -> list[Problem]:
+    """Tell of readers who see at different scales, where marks and readings are sound enough to be merged."""
+    from overread.tables import Problem
+    from overread.truth.merging import merge_objects
+    from overread.truth.nesting import tell_touched
+    from overread.truth.options import MergeOptions
+
+    if scan.marks is None or scan.readings is None or scan.marks.empty:
+        return []
+    if any(problem.severity == "error" for problem in scan.problems):
+        return []
+    touched = tell_touched(merge_objects(scan.marks, scan.readings, MergeOptions()), scan.marks)
+    if touched is None:
+        return []
+    message, _, remedy = touched.partition("; ")
+    return [Problem("marks", None, None, message, remedy, "warning")]
 
 
 def show(problems: Sequence[Problem], counts: Counter[str], rows: dict[str, int]) -> None:

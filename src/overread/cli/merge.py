@@ -74,6 +74,7 @@ def merge(
     from overread.plots import figure_kind, save_figure
     from overread.tables.table_files import write_table
     from overread.truth.merging import merge_marks
+    from overread.truth.nesting import tell_touched
 
     if figure is not None:
         figure_kind(figure)
@@ -89,6 +90,10 @@ def merge(
     if figure is not None:
         with print_warnings():
             save_figure(draw_images(tables, truth, study, image, pixels, mm_per_px), figure)
+    touched = tell_touched(truth, tables.marks)
+    if touched is not None:
+        with print_warnings():
+            warnings.warn(touched, DataWarning, stacklevel=2)
     report = summary(tables, truth)
     if json:
         print_json(report, truth)
@@ -193,8 +198,19 @@ def summary(tables: MarkSet, truth: pd.DataFrame) -> dict[str, int]:
         "golden": int(truth["golden"].sum()),
         "images_with_objects": int(truth["image_id"].nunique()),
         "images_with_golden": int(truth.loc[truth["golden"], "image_id"].nunique()),
-        "objects_marked_twice_by_a_reader": int((truth["n_marks"] > truth["n_readers"]).sum()),
+        "objects_marked_twice_by_a_reader": count_marked_twice(tables.marks, truth),
     }
+
+
+def count_marked_twice(marks: pd.DataFrame, truth: pd.DataFrame) -> int:
+    """Count the objects of which a reader drew two marks or more."""
+    members = (
+        truth[["image_id", "truth_id", "mark_ids"]]
+        .explode("mark_ids")
+        .rename(columns={"mark_ids": "mark_id"})
+    )
+    known = members.astype("str").merge(marks[["image_id", "mark_id", "reader_id"]].astype("str"))
+    return int(known[known.duplicated(["truth_id", "reader_id"])]["truth_id"].nunique())
 
 
 def print_json(report: dict[str, int], truth: pd.DataFrame) -> None:

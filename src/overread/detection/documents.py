@@ -16,7 +16,7 @@ from overread.marks.formats import dicom_sr_writer, gsps_writer
 from overread.marks.formats.dicom_documents import header_of
 from overread.marks.mark_set import MarkSet
 
-__all__ = ["ImageReport", "refuse_other_than_dicom", "write_documents"]
+__all__ = ["Documents", "ImageReport", "refuse_other_than_dicom", "write_documents"]
 
 # A circle stays this far from the border; the grid may end a fraction of its pixel beyond the image.
 BORDER_MM = 1.0

@@ -1,5 +1,6 @@
 """Files -> pixels on an isotropic grid in mm: the only place that opens an image file."""
 
+from overread.images.colour import read_channels
 from overread.images.gridding import from_array
 from overread.images.radiograph import GRID_MM, Radiograph, SpacingSource
 from overread.images.reading import display_image, pixel_fingerprint, read_image, read_source
@@ -12,6 +13,7 @@ __all__ = [
     "display_image",
     "from_array",
     "pixel_fingerprint",
+    "read_channels",
     "read_image",
     "read_source",
     "write_dicom",

@@ -19,7 +19,7 @@ from overread.images.limits import check_scans, check_shape
 from overread.images.source import SourceImage
 from overread.images.tiff_data import check_strips
 
-__all__ = ["read_picture"]
+__all__ = ["check_layout", "read_picture"]
 
 GREY_MODES = {"L": np.uint8, "I;16": np.uint16, "I;16L": np.uint16, "I;16B": np.uint16}
 COLOUR_MODES = ("RGB", "RGBA", "LA", "P", "PA")

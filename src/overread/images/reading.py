@@ -23,7 +23,15 @@ from overread.images.resampling import Resampler
 from overread.images.source import SourceImage
 from overread.images.spacing import choose_spacing
 
-__all__ = ["display_image", "pixel_fingerprint", "read_image", "read_source"]
+__all__ = [
+    "display_image",
+    "file_content",
+    "name_errors",
+    "picture_kind",
+    "pixel_fingerprint",
+    "read_image",
+    "read_source",
+]
 
 ROWS_AT_ONCE = 256
 Result = TypeVar("Result")
@@ -61,7 +69,7 @@ def read_image(
         made = radiograph(source, choose_spacing(source.spacing, mm_per_px), grid_mm=grid_mm)
         return replace(made, pixel_hash=pixel_fingerprint(source))
 
-    return named(path, work)
+    return name_errors(path, work)
 
 
 def display_image(
@@ -96,12 +104,12 @@ def display_image(
             grey = Resampler(source.shape, (spacing.x, spacing.y), checked_grid(grid_mm))(grey)
         return np.round(np.clip(grey, 0.0, 1.0) * 255.0).astype(np.uint8)
 
-    return named(path, work)
+    return name_errors(path, work)
 
 
 def read_source(path: str | Path) -> SourceImage:
     """Read the stored pixels of a file and what they mean; the first half of `read_image`."""
-    return named(path, lambda: decoded(file_content(Path(path))))
+    return name_errors(path, lambda: decoded(file_content(Path(path))))
 
 
 def pixel_fingerprint(source: SourceImage) -> str:
@@ -133,21 +141,26 @@ def file_content(path: Path) -> bytes:
     return content
 
 
+def picture_kind(content: bytes) -> str | None:
+    """Tell PNG, JPEG and TIFF by their first bytes; a DICOM file is none of them, whatever its preamble says."""
+    if content[PREAMBLE : PREAMBLE + len(DICOM_PREFIX)] == DICOM_PREFIX:
+        return None
+    starts = {"PNG": (b"\x89PNG\r\n\x1a\n",), "JPEG": (b"\xff\xd8\xff",), "TIFF": (b"II*\0", b"MM\0*")}
+    return next((kind for kind, beginnings in starts.items() if content.startswith(beginnings)), None)
+
+
 def decoded(content: bytes) -> SourceImage:
     """Pixels by the kind of the content."""
     # First, because a DICOM file's free preamble may make it a TIFF as well.
     if content[PREAMBLE : PREAMBLE + len(DICOM_PREFIX)] == DICOM_PREFIX:
         return read_dicom(content)
-    if content.startswith(b"\x89PNG\r\n\x1a\n"):
-        return read_picture(content, "PNG")
-    if content.startswith(b"\xff\xd8\xff"):
-        return read_picture(content, "JPEG")
-    if content.startswith((b"II*\0", b"MM\0*")):
-        return read_picture(content, "TIFF")
+    kind = picture_kind(content)
+    if kind is not None:
+        return read_picture(content, kind)
     raise ImageError("neither DICOM, PNG, TIFF nor JPEG")
 
 
-def named(path: str | Path, work: Callable[[], Result]) -> Result:
+def name_errors(path: str | Path, work: Callable[[], Result]) -> Result:
     """Give the result of the work, or a typed error with the name of the file and no text of the file.
 
     A decoder's own message is dropped: it may quote what stands in the file. pylibjpeg's PanicException is no

@@ -120,6 +120,7 @@ SCHEMAS: dict[str, Schema] = {
                 Column("weight", "number"),
                 Column("golden", "flag"),
                 Column("mark_ids", "ids"),
+                Column("nested_mark_ids", "ids", required=False),
                 Column("label", "text", required=False),
             ),
             key=("image_id", "truth_id"),

@@ -99,7 +99,10 @@ def check_counts(truth: pd.DataFrame, counts: dict[str, NDArray[np.int64]], limi
     rules = (
         ((n < limits.n_min) | (n > limits.n_max), f"n_readings is outside [{limits.n_min}, {limits.n_max}]"),
         (readers > n, "more readers marked it than read the image"),
-        ((readers < 1) | (marks < readers), "n_readers must be at least 1 and at most n_marks"),
+        (
+            (readers < 1) | (marks + count_nested(truth) < readers),
+            "n_readers must be at least 1 and at most n_marks",
+        ),
     )
     for wrong, message in rules:
         if wrong.any():
@@ -107,3 +110,10 @@ def check_counts(truth: pd.DataFrame, counts: dict[str, NDArray[np.int64]], limi
             numbers = ", ".join(f"{name} {int(values[row])}" for name, values in counts.items())
             where = f"image {truth['image_id'].iloc[row]!r}" if "image_id" in truth else f"position {row}"
             raise TableError(f"truth, row {row + 2} ({where}): {message} ({numbers})")
+
+
+def count_nested(truth: pd.DataFrame) -> NDArray[np.int64]:
+    """Count the marks that vote for each GT across scales; none where the table does not tell."""
+    if "nested_mark_ids" not in truth:
+        return np.zeros(len(truth), dtype=np.int64)
+    return truth["nested_mark_ids"].map(len).to_numpy(dtype=np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from overread.tables.validation import validate_study
 from overread.truth.grouping import components, density_clusters, fusion, stars
 from overread.truth.labels import soft_labels
 from overread.truth.mark_arrays import MarkArrays
+from overread.truth.nesting import find_votes
 from overread.truth.options import LabelOptions, MergeOptions
 from overread.truth.pairs import hitting_pairs, mark_sizes, overlapping_pairs
 
@@ -51,7 +53,8 @@ def merge_marks(
     DataFrame
         One row per object, sorted by image_id and falling n_readers: image_id, truth_id, the representative
         ellipse, n_marks, n_readers, n_readings, probability, weight, golden, mark_ids (a tuple, sorted), and
-        label where labels are kept apart. truth_id depends on the image and its marks only. The table does
+        label where labels are kept apart, and nested_mark_ids where marks vote across scales: those that count
+        in n_readers and are not among mark_ids. truth_id depends on the image and its marks only. The table does
         not depend on the order of the rows given.
 
     Raises
@@ -69,7 +72,7 @@ def merge_objects(marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOpt
     """Merge validated marks into objects without probability and weight; golden means two readers."""
     arrays = MarkArrays.from_table(marks, options)
     groups, ellipses = group_marks(arrays, options)
-    return truth_table(arrays, groups, ellipses, readings)
+    return truth_table(arrays, groups, ellipses, readings, options)
 
 
 def group_marks(marks: MarkArrays, options: MergeOptions) -> tuple[IntArray, FloatArray]:
@@ -123,7 +126,7 @@ def representatives(marks: MarkArrays, groups: IntArray, options: MergeOptions) 
 
 
 def truth_table(
-    marks: MarkArrays, groups: IntArray, ellipses: FloatArray, readings: pd.DataFrame
+    marks: MarkArrays, groups: IntArray, ellipses: FloatArray, readings: pd.DataFrame, options: MergeOptions
 ) -> pd.DataFrame:
     """Table of the groups with their counts, sorted by image, falling number of readers and id."""
     order = np.argsort(groups, kind="stable")
@@ -133,7 +136,12 @@ def truth_table(
     ids = marks.mark_ids[order].tolist()
     members = [tuple(sorted(ids[start : start + n])) for start, n in zip(starts, n_marks, strict=True)]
     n_readings = readings.groupby("image_id", sort=False).size()
-    n_readers = n_different(groups, marks.reader)
+    objects, voting = np.empty(0, np.int64), np.empty(0, np.int64)
+    if options.nested == "votes":
+        objects, voting = find_votes(marks, groups, marks.group[order[starts]], ellipses)
+    n_readers = n_different(
+        np.concatenate([groups, objects]), np.concatenate([marks.reader, marks.reader[voting]])
+    )
     table = pd.DataFrame(
         {
             "image_id": pd.Series(image_ids, dtype="str"),
@@ -146,6 +154,10 @@ def truth_table(
             "mark_ids": pd.Series(members, dtype=object),
         }
     )
+    if options.nested == "votes":
+        ends = np.searchsorted(objects, np.arange(len(n_marks) + 1))
+        votes = [tuple(sorted(marks.mark_ids[voting[a:b]])) for a, b in pairwise(ends)]
+        table["nested_mark_ids"] = pd.Series(votes, dtype=object)
     if marks.labels is not None:
         table["label"] = pd.Series(marks.labels[marks.label[order[starts]]], dtype="str")
     rows = table.assign(image_id=marks.image[order[starts]], n_readers=-table["n_readers"], n_marks=-n_marks)

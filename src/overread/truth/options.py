@@ -17,6 +17,7 @@ Threshold = Literal["adaptive", "fixed"]
 PairRepresentative = Literal["random", "larger", "smaller"]
 Labels = Literal["separate", "ignore"]
 Score = Literal["readers", "marks"]
+Nested = Literal["no", "votes"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,9 @@ class MergeOptions:
         Which of two marks represents a GT of two: "random" by `seed`, or the "larger" or "smaller" by size.
     merge_coinciding
         Whether GTs with representatives that hit each other are merged, until none do ("star", "components").
+    nested
+        "votes": a mark that holds the centre of an object, or whose centre the object holds, is a vote of its reader
+        for the object, however different their sizes; "no", as the paper: only marks that the object is made of vote.
     labels
         "separate": marks of different labels never hit each other; "ignore": labels do not matter.
     dbscan_eps
@@ -78,6 +82,7 @@ class MergeOptions:
     same_reader_hits: bool = False
     pair_representative: PairRepresentative = "random"
     merge_coinciding: bool = True
+    nested: Nested = "no"
     labels: Labels = "separate"
     # Half an overlap, and two marks as for a golden GT; chosen by eye.
     dbscan_eps: float = 0.5

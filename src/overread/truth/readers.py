@@ -14,6 +14,7 @@ from overread.marks.ellipse import ELLIPSE_COLUMNS, normalized_ellipses
 from overread.one_line import print_as_one_line
 from overread.tables.validation import validate_study
 from overread.truth.merging import merge_objects
+from overread.truth.nesting import nested_pairs
 from overread.truth.options import MergeOptions
 from overread.truth.pairs import hitting_pairs
 
@@ -112,9 +113,17 @@ def add_rates(counts: pd.DataFrame, n_readings: pd.Series[int], *, prefix: str) 
 
 
 def objects_of_marks(marks: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
-    """One row per mark: its image, reader, object and whether that is golden."""
-    members = truth[["image_id", "truth_id", "golden", "mark_ids"]].explode("mark_ids")
-    members = members.rename(columns={"mark_ids": "mark_id"}).astype({"mark_id": "str"})
+    """One row per mark and object that it stands or votes for: image, reader, object and whether that is golden."""
+    columns = [name for name in ("mark_ids", "nested_mark_ids") if name in truth]
+    members = pd.concat(
+        [
+            truth[["image_id", "truth_id", "golden", name]]
+            .rename(columns={name: "mark_id"})
+            .explode("mark_id")
+            for name in columns
+        ]
+    )
+    members = members.dropna(subset="mark_id").astype({"mark_id": "str"})
     return (
         marks[["image_id", "reader_id", "mark_id"]].astype("str").merge(members, on=["image_id", "mark_id"])
     )
@@ -127,10 +136,11 @@ def against_all(
     golden = truth[truth["golden"]].groupby("image_id").size()
     to_find = readings["image_id"].map(golden).fillna(0).groupby(readings["reader_id"]).sum()
     hits = members[members["golden"]].drop_duplicates(["image_id", "truth_id", "reader_id"])
+    useful = members.groupby(["image_id", "reader_id", "mark_id"])["golden"].any()
     series = (
         to_find,
         hits["reader_id"].value_counts(),
-        members.loc[~members["golden"], "reader_id"].value_counts(),
+        useful.index.get_level_values("reader_id")[~useful.to_numpy()].value_counts(),
     )
     columns = {
         name: s.reindex(readers, fill_value=0).to_numpy() for name, s in zip(COUNTS, series, strict=True)
@@ -151,14 +161,14 @@ def against_others(
     both = pd.concat([own[keys], golden[keys]]).fillna("")
     codes: IntArray = np.asarray(both.groupby(keys).ngroup(), dtype=np.int64)
     ellipses = normalized_ellipses(own[list(ELLIPSE_COLUMNS)].to_numpy(dtype=np.float64))
-    pairs = hitting_pairs(
-        codes[: len(own)],
-        ellipses,
-        options,
-        other_groups=codes[len(own) :],
-        others=golden[list(ELLIPSE_COLUMNS)].to_numpy(dtype=np.float64),
-    )
-    return len(golden), len(np.unique(pairs.second)), len(own) - len(np.unique(pairs.first))
+    others_ellipses = golden[list(ELLIPSE_COLUMNS)].to_numpy(dtype=np.float64)
+    places = codes[: len(own)], codes[len(own) :]
+    pairs = hitting_pairs(places[0], ellipses, options, other_groups=places[1], others=others_ellipses)
+    first, second = pairs.first, pairs.second
+    if options.nested == "votes":
+        held, holding = nested_pairs(places[0], ellipses, places[1], others_ellipses)
+        first, second = np.concatenate([first, held]), np.concatenate([second, holding])
+    return len(golden), len(np.unique(second)), len(own) - len(np.unique(first))
 
 
 def agreement(marks: pd.DataFrame, readings: pd.DataFrame, members: pd.DataFrame) -> pd.DataFrame:

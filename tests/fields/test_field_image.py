@@ -1,0 +1,63 @@
+"""Planes of grey and colour pictures, and the plane without its background."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from overread.errors import ImageError, InvalidInputError
+from overread.fields import read_field
+
+
+@pytest.fixture
+def eye(tmp_path):
+    rng = np.random.default_rng(0)
+    rgb = rng.integers(60, 200, (80, 120, 3), dtype=np.uint8)
+    path = tmp_path / "eye.png"
+    Image.fromarray(rgb).save(path)
+    return path, rgb / np.float32(255)
+
+
+def test_planes_of_colour(eye):
+    path, rgb = eye
+    field = read_field(path, mm_per_px=0.1, region="all", weights=(0, 1, 0))
+    assert np.allclose(field.planes["main"], rgb[..., 1], atol=1e-6)
+    assert np.allclose(field.planes["red_green"], rgb[..., 0] - rgb[..., 1], atol=1e-6)
+    assert np.allclose(field.planes["yellow_blue"], rgb[..., :2].mean(axis=2) - rgb[..., 2], atol=1e-6)
+
+
+def test_luminance_without_weights(eye):
+    path, rgb = eye
+    field = read_field(path, mm_per_px=0.1, region="all")
+    assert np.allclose(field.planes["main"], rgb @ np.array([0.299, 0.587, 0.114]), atol=1e-6)
+
+
+def test_a_grey_picture_has_one_plane(tmp_path):
+    path = tmp_path / "grey.png"
+    Image.fromarray(np.tile(np.arange(100, dtype=np.uint8), (50, 1))).save(path)
+    field = read_field(path, mm_per_px=(0.2, 0.1), region="all")
+    assert list(field.planes) == ["main"]
+    # Oblong pixels are made square by the finer side.
+    assert field.planes["main"].shape == (50, 200)
+    assert field.mm_per_px == 0.1
+
+
+def test_flat_is_in_deviations_of_the_region(eye):
+    field = read_field(eye[0], mm_per_px=0.1, region="all", weights=(0, 1, 0))
+    inside = field.flat[field.region]
+    assert abs(np.median(inside)) < 0.1
+    assert abs(np.median(np.abs(inside - np.median(inside))) - 1 / 1.4826) < 0.02
+
+
+@pytest.mark.parametrize("weights", [(1, 1), (0, 0, 0), (float("nan"), 1, 1)])
+def test_weights_that_make_no_plane(eye, weights):
+    with pytest.raises(InvalidInputError, match="three finite numbers"):
+        read_field(eye[0], mm_per_px=0.1, region="all", weights=weights)
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    path = tmp_path / "eye.png"
+    path.write_bytes(b"\x89PNG\r\n\x1a\nnothing")
+    with pytest.raises(ImageError, match=r"eye\.png"):
+        read_field(path, mm_per_px=0.1)
