@@ -20,6 +20,7 @@ from overread.errors import FormatError, UsageError
 from overread.files.regular import open_regular
 from overread.marks.formats.building import Spacings
 from overread.marks.formats.vindr import COLUMNS as VINDR_COLUMNS
+from overread.marks.formats.xml_file import without_doctype
 from overread.marks.mark_set import MarkSet, find_table
 from overread.marks.study_images import StudyImages
 from overread.tables.problems import raise_or_warn
@@ -343,7 +344,7 @@ def detect_format(path: Path) -> str:
     elif path.name.lower().endswith((*SHEET_ENDINGS, ".csv.gz", ".parquet")):
         found = detect_table(path)
     elif head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        found = XML_ROOTS.get(root_name(path))
+        found = XML_ROOTS.get(root_name(head))
     elif head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"[", b"{")):
         found = detect_json(head)
     if found is None:
@@ -376,10 +377,10 @@ def detect_table(path: Path) -> str | None:
     return "vindr" if set(VINDR_COLUMNS) <= set(header) else "sheet"
 
 
-def root_name(path: Path) -> str:
-    """Name of an XML file's root, or nothing where there is none."""
+def root_name(head: bytes) -> str:
+    """Name of the root of XML that begins so, or nothing where there is none."""
     try:
-        for _, element in iterparse(str(path), events=("start",), forbid_dtd=True):
+        for _, element in iterparse(io.BytesIO(without_doctype(head)), events=("start",), forbid_dtd=True):
             return str(element.tag).rpartition("}")[2]
     except (ParseError, DefusedXmlException, ValueError, LookupError):
         pass

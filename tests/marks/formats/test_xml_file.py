@@ -59,3 +59,13 @@ def test_a_file_too_large_is_refused_unread(tmp_path, monkeypatch):
 def test_numbers_in_xml_are_checked(text):
     with pytest.raises(FormatError, match="cx is"):
         number_in(text, "cx", "here")
+
+
+def test_a_document_type_that_declares_nothing_is_harmless(tmp_path):
+    """DIARETDB1's files begin so; the lines of messages stay the same."""
+    path = tmp_path / "export.xml"
+    path.write_bytes(b'<?xml version="1.0" standalone="no"?>\n<!DOCTYPE imgannotool>\n<a><b>1</b></a>')
+    assert [element.tag for element in read_xml(path).iter()] == ["a", "b"]
+    path.write_bytes(b"<!DOCTYPE a>\n<a>\n<b></a>")
+    with pytest.raises(FormatError, match="line 3"):
+        read_xml(path)
