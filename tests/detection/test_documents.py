@@ -10,7 +10,7 @@ from pydicom import dcmread
 
 from dicom_marks import complaints
 from overread.detection.batch import Request, detect_image
-from overread.detection.documents import ImageReport, refuse_other_than_dicom, write_documents
+from overread.detection.documents import Documents, ImageReport, refuse_other_than_dicom, write_documents
 from overread.errors import UsageError
 from overread.images import read_image
 from overread.marks import read_marks
@@ -23,7 +23,7 @@ def test_both_kinds_are_valid_and_say_the_same(tmp_path):
     path = write_images(tmp_path, 1)[0]
     report = detect_image(Request(StandInDetector(), 1.0, documents=True), path, None)[2]
     assert report is not None
-    written = write_documents([report], "Overread Stand-in", tmp_path / "out", sr=True, gsps=True)
+    written = write_documents([report], "Overread Stand-in", tmp_path / "out", Documents(sr=True, gsps=True))
     assert [dcmread(document).SOPClassUID for document in written] == [SR, PR]
     assert [complaints(document) for document in written] == [[], []]
     first, second = (read_marks(document, mm_per_px=0.7) for document in written)
@@ -43,7 +43,7 @@ def test_only_what_is_asked_for(tmp_path, sr, gsps, kinds):
     report = detect_image(Request(StandInDetector(), 0.1, documents=True), path, None)[2]
     assert report is not None
     assert report.marks.empty
-    written = write_documents([report], "A", tmp_path / "out", sr=sr, gsps=gsps)
+    written = write_documents([report], "A", tmp_path / "out", Documents(sr=sr, gsps=gsps))
     assert [dcmread(document).SOPClassUID for document in written] == kinds
 
 
@@ -57,7 +57,7 @@ def test_circles_stay_within_the_image(tmp_path):
     assert report.marks["x_mm"].tolist() == [1.0, 30.0]
     assert report.marks["y_mm"].tolist() == [20.0, pytest.approx(43.8)]
     assert report.marks["semi_major_mm"].tolist() == pytest.approx([0.999, 0.999])
-    write_documents([report], "A", tmp_path / "out", sr=True, gsps=True)
+    write_documents([report], "A", tmp_path / "out", Documents(sr=True, gsps=True))
 
 
 def test_pictures_have_no_documents():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from overread.marks.left_out import read_found, read_left_out, write_found_files
+from overread.marks.left_out import FOUND_FILE, list_found_files, read_found, read_left_out
+from overread.tables import write_table
 
 
 def test_the_table_comes_back_and_may_be_empty(tmp_path):
     assert read_found(tmp_path) is None
     assert read_left_out(tmp_path) == {}
-    path = write_found_files(tmp_path, ["c.dcm"], {"b.dcm": "broken", "a.dcm": "lateral, twice"})
+    path = write_table(
+        list_found_files(["c.dcm"], {"b.dcm": "broken", "a.dcm": "lateral, twice"}), tmp_path / FOUND_FILE
+    )
     assert path.read_text().splitlines() == [
         "path,step,reason",
         'a.dcm,init,"lateral, twice"',
@@ -17,5 +20,5 @@ def test_the_table_comes_back_and_may_be_empty(tmp_path):
     ]
     assert read_left_out(tmp_path) == {"a.dcm": "lateral, twice", "b.dcm": "broken"}
     assert read_found(tmp_path) == {"a.dcm": "lateral, twice", "b.dcm": "broken", "c.dcm": ""}
-    write_found_files(tmp_path, [], {})
+    write_table(list_found_files([], {}), tmp_path / FOUND_FILE)
     assert read_left_out(tmp_path) == {}

@@ -7,7 +7,7 @@ import pytest
 
 from overread.errors import DataWarning, TableError
 from overread.marks.formats.building import MarkSetBuilder, Spacings
-from overread.marks.left_out import write_left_out
+from overread.marks.left_out import FOUND_FILE, list_found_files
 from overread.marks.study_images import StudyImages, with_ids_of_files
 from overread.tables import write_table
 
@@ -24,7 +24,7 @@ def marks_on(*images):
 @pytest.fixture
 def study(tmp_path):
     table = pd.DataFrame({"image_id": ["a", "b"], "path": ["x/a.dcm", "x/b.dcm"]}, dtype="str")
-    write_left_out(tmp_path, {"x/c.dcm": "truncated"}, "init")
+    write_table(list_found_files(table["path"], {"x/c.dcm": "truncated"}), tmp_path / FOUND_FILE)
     return StudyImages.read(write_table(table, tmp_path / "images.csv"))
 
 

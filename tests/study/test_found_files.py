@@ -7,21 +7,25 @@ from pathlib import Path
 import pytest
 
 from overread.errors import TableError
-from overread.marks.left_out import FOUND_FILE, write_found_files
+from overread.marks.left_out import FOUND_FILE, list_found_files
 from overread.report.description import FoundFiles
 from overread.study.found_files import read_found_files
+from overread.tables import write_table
 
 
 def test_everything_found_is_listed_or_left_out(tmp_path: Path) -> None:
-    write_found_files(
-        tmp_path, ["a.png", "=b.png"], {"c.png": "broken, cut", "d.png": "broken, cut", "e.png": "none"}
+    write_table(
+        list_found_files(
+            ["a.png", "=b.png"], {"c.png": "broken, cut", "d.png": "broken, cut", "e.png": "none"}
+        ),
+        tmp_path / FOUND_FILE,
     )
     told = read_found_files(tmp_path, ["a.png", "=b.png"])
     assert told == FoundFiles(5, {"broken, cut": 2, "none": 1}, 0, 0)
 
 
 def test_changes_by_hand_are_counted(tmp_path: Path) -> None:
-    write_found_files(tmp_path, ["a.png", "b.png"], {"c.png": "no spacing"})
+    write_table(list_found_files(["a.png", "b.png"], {"c.png": "no spacing"}), tmp_path / FOUND_FILE)
     # b was taken out, c was put in with a spacing of the user's, x came from elsewhere.
     assert read_found_files(tmp_path, ["a.png", "c.png", "x.png"]) == FoundFiles(3, {}, 1, 1)
 

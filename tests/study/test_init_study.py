@@ -109,13 +109,13 @@ def test_ids_of_an_import_find_their_files(pngs: Path) -> None:
 
 def test_what_is_left_out_is_kept_with_its_reason(pngs: Path) -> None:
     made = make_study_of(pngs, mm_per_px=0.7)
-    kept = pd.read_csv(pngs / "found_files.csv", keep_default_na=False).set_index("path")["left_out"]
+    kept = pd.read_csv(pngs / "found_files.csv", keep_default_na=False).set_index("path")["reason"]
     assert list(kept.index) == sorted(["broken.png", *read_table(pngs / "images.csv", "images")["path"]])
     assert kept[kept != ""].to_dict() == made.unreadable == {"broken.png": kept["broken.png"]}
     images = read_table(pngs / "images.csv", "images")
     write_table(images.head(4), pngs / "images.csv")
     again = make_study_of(pngs)
-    kept = pd.read_csv(pngs / "found_files.csv", keep_default_na=False).set_index("path")["left_out"]
+    kept = pd.read_csv(pngs / "found_files.csv", keep_default_na=False).set_index("path")["reason"]
     assert (
         sorted(kept.index[kept.str.endswith("does not list it")])
         == again.unlisted

@@ -74,7 +74,8 @@ def detect(
         Write DICOM presentation states, one for each image, which viewers lay over it; they name the patient, too.
     anonymous
         Write nothing that may name a patient: images are called image-0001, ... in the order in which they are given,
-        no path is written, and the documents' attributes of patient and visit are empty.
+        no path is written, and the documents' attributes of patient and visit are empty. Until the command has ended
+        a journal beside them holds the paths.
     json
         Print a summary for machines.
     """
@@ -109,6 +110,9 @@ def detect(
     summary.n_images, summary.n_shown = len(found), sum(int(one.rows["shown"].sum()) for one in found)
     kinds = Documents(sr=sr, gsps=gsps, anonymous=anonymous)
     summary.documents = document_studies(found, f"Overread {model.name}", out, batch.bad, kinds)
+    if anonymous:
+        # It holds the names of the files, and nothing is left to take up again.
+        journal.unlink(missing_ok=True)
     print_summary(summary, as_json=json)
     return WITH_BAD_IMAGES if batch.bad else 0
 

@@ -16,6 +16,7 @@ from overread.fields.smoothing import smooth_inside
 from overread.images import read_channels
 from overread.images.resampling import Resampler
 from overread.images.spacing import given_spacing
+from overread.one_line import print_as_one_line
 
 __all__ = ["FieldImage", "read_field"]
 
@@ -33,6 +34,7 @@ LEAST_VARIANCE = 1e-3
 MAD_TO_SD = 1.4826
 
 
+@print_as_one_line("shape", "planes", "mm_per_px")
 @dataclass(frozen=True, eq=False)
 class FieldImage:
     """Planes of one picture on a square grid.
@@ -51,6 +53,12 @@ class FieldImage:
     planes: dict[str, Map]
     region: Mask
     mm_per_px: float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        rows, columns = self.region.shape
+        return rows, columns
 
     @cached_property
     def flat(self) -> Map:

@@ -31,8 +31,8 @@ __all__ = [
 ]
 
 SMALLEST_AXIS_MM = 1e-3
-# The largest detectors are 43 cm wide: no mark is larger, and none lies further from the corner than the diagonal.
-USUAL_AXIS_MM, FURTHEST_MM = 215.0, 650.0
+# The largest detectors are 43 cm wide: few marks are as large.
+USUAL_AXIS_MM = 215.0
 # A mark that takes more than this share of its image's shorter side is drawn or scaled wrongly; chosen by eye.
 LARGEST_SHARE = 0.6
 # The largest detectors of projection radiography have sides of 430 mm: no object is longer than this.
@@ -193,8 +193,6 @@ def check_marks(
         return problems
     problems += duplicated_rows(marks, schema_of("marks"), file)
     problems += bad_shapes(marks, file)
-    if images is None or not {"width_px", "height_px"} <= set(images.columns):
-        problems += beyond_any_image(marks, file)
     if readings is not None and {"image_id", "reader_id"} <= set(readings.columns):
         problems += marks_without_reading(marks, readings, file)
     if images is not None and "image_id" in images:
@@ -222,14 +220,6 @@ def bad_shapes(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
         yield from at_rows(tiny, values, file, name, "is the unit mm?", "warning", note="under 0.001 mm")
         huge = good & (values > USUAL_AXIS_MM) & ~long
         yield from at_rows(huge, values, file, name, UNITS, "warning", note="more than any radiograph holds")
-
-
-def beyond_any_image(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
-    """Find centres that no radiograph holds, where the size of the image is not known."""
-    for name in ("x_mm", "y_mm"):
-        values = marks[name].to_numpy(float)
-        far = np.isfinite(values) & (np.abs(values) > FURTHEST_MM) & (np.abs(values) <= LARGEST_PLACE_MM)
-        yield from at_rows(far, values, file, name, UNITS, "warning", note="beyond any radiograph")
 
 
 def far_places(table: pd.DataFrame, file: str) -> Iterator[Problem]:

@@ -115,9 +115,10 @@ def divide_patients(images: pd.DataFrame, truth: pd.DataFrame, settings: Any) ->
 
 def check_parts(inputs: Inputs) -> Mapping[str, Any]:
     """Say before any work that a test part without golden objects will show nothing."""
-    images, truth = inputs["tables/images.parquet"], inputs["tables/truth.parquet"]
+    images, truth = inputs["tables/split.parquet"], inputs["tables/truth.parquet"]
     tested = images.loc[images["split"] == "test", "image_id"]
-    if not truth.loc[truth["golden"], "image_id"].isin(tested).any():
+    # Without a test part the figures are those of a nested cross-validation.
+    if len(tested) and not truth.loc[truth["golden"], "image_id"].isin(tested).any():
         warnings.warn(
             f"the test part ({len(tested)} images) has no golden object, so no sensitivity can be measured on it"
             " (put images with objects that several readers marked into it, by the column split)",
@@ -142,5 +143,5 @@ SPLIT = Stage(
     make=divide_images,
 )
 CHECK_PARTS = Stage(
-    "check_parts", reads=("tables/images.parquet", "tables/truth.parquet"), writes=(), make=check_parts
+    "check_parts", reads=("tables/split.parquet", "tables/truth.parquet"), writes=(), make=check_parts
 )
