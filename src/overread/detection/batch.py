@@ -30,6 +30,7 @@ TYPES = {
     "radius_mm": "float64",
     "score": "float64",
     "probability": "float64",
+    "rank": "int64",
     "shown": "bool",
 }
 MARK_TYPES = {
@@ -150,7 +151,6 @@ class Batch:
         """
         with DetectionJournal(self._journal, self._request.digest()) as journal:
             for path, mm_per_px in images:
-                start = perf_counter()
                 try:
                     record = self._recall(journal, path, mm_per_px) or self._work(journal, path, mm_per_px)
                 except (StorageError, LockedError):
@@ -161,7 +161,6 @@ class Batch:
                 except Exception as error:  # one file that finds a bug of ours must not cost the others
                     self.bad[path] = f"{path}: failed in a way that nobody foresaw: {error!r}"
                     continue
-                self.seconds += perf_counter() - start
                 yield found_of(path, record)
 
     def _recall(
@@ -172,7 +171,7 @@ class Batch:
         except StorageError:  # a file that cannot be read: who reads it as an image says what is wrong
             return None
         picture = self._pictures.get(path)
-        if record is None or (picture is not None and not picture.is_file()):
+        if record is None or (picture is not None and record["picture"] != digest_of_picture(picture)):
             return None
         self.n_resumed += 1
         return record
@@ -180,15 +179,26 @@ class Batch:
     def _work(
         self, journal: DetectionJournal, path: Path, mm_per_px: tuple[float, float] | None
     ) -> Mapping[str, Any]:
+        start = perf_counter()
         radiograph, candidates, report = detect_image(self._request, path, mm_per_px)
         picture = self._pictures.get(path)
         if self._draw is not None and picture is not None:
             self._draw(picture, radiograph, candidates)
         rows = candidates if self._request.all_candidates else candidates[candidates["shown"]]
-        record = {"rows": to_json(rows[list(TYPES)]), "report": to_json(report)}
+        record = {
+            "rows": to_json(rows[list(TYPES)]),
+            "report": to_json(report),
+            "picture": None if picture is None else digest_of_picture(picture),
+        }
         journal.add(key_of(path, mm_per_px), record)
         self.n_worked += 1
+        self.seconds += perf_counter() - start
         return record
+
+
+def digest_of_picture(picture: Path) -> str | None:
+    """Digest of a drawn image, by which another one under its name is told; None where there is none."""
+    return digest_of_file(picture) if picture.is_file() else None
 
 
 def key_of(path: Path, mm_per_px: tuple[float, float] | None) -> str:

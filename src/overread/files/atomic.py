@@ -172,11 +172,19 @@ def _prepared(place: Path, folder: Path, parts: Iterable[bytes], mode: int | Non
         part.unlink(missing_ok=True)
 
 
-def _mode_of_a_new_file() -> int:
-    """Permissions that ``open`` would give: ``mkstemp`` makes files private to their owner."""
+def _read_umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
-    return 0o666 & ~mask
+    return mask
+
+
+# Read once: the system tells the mask only to who sets it, which threads must not do at the same time.
+UMASK = _read_umask()
+
+
+def _mode_of_a_new_file() -> int:
+    """Permissions that ``open`` would give: ``mkstemp`` makes files private to their owner."""
+    return 0o666 & ~UMASK
 
 
 def _flush_folder(folder: Path) -> None:

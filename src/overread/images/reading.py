@@ -113,16 +113,17 @@ def read_source(path: str | Path) -> SourceImage:
 
 
 def pixel_fingerprint(source: SourceImage) -> str:
-    """SHA-256 of the shape and the stored values of a file's image.
+    """SHA-256 of the shape and the values that are measured of a file's image.
 
-    Two files have the same fingerprint if and only if they hold the same numbers, whatever their format,
-    compression, bit depth and spacing. `read_image` gives it along with the radiograph, so that no file is decoded
-    twice.
+    Two files have the same fingerprint if and only if they show the same, whatever their format, compression, bit
+    depth and spacing; a picture and its MONOCHROME1 twin do. `read_image` gives it along with the radiograph, so that
+    no file is decoded twice.
     """
     rows, columns = source.shape
     digest = hashlib.sha256(f"{rows}x{columns}:".encode())
+    values = source.measured()
     for start in range(0, rows, ROWS_AT_ONCE):
-        digest.update(source.stored[start : start + ROWS_AT_ONCE].astype("<i8").tobytes())
+        digest.update(values[start : start + ROWS_AT_ONCE].astype("<f4").tobytes())
     return digest.hexdigest()
 
 

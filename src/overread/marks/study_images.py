@@ -64,9 +64,10 @@ class StudyImages:
             With the number of marks and images that were left out.
         """
         ids = self.names.find_all(found.images["image_id"])
-        gone = ImageNames(dict(zip(self.left_out, self.left_out, strict=True)), FOUND_FILE)
+        path_of = dict(zip(ids_of_files(list(self.left_out)), self.left_out, strict=True))
+        gone = ImageNames(path_of, FOUND_FILE)
         strange = [image for image in found.images["image_id"] if image not in ids]
-        known = {image: path for image in strange if (path := gone.find(image)) is not None}
+        known = {image: path_of[name] for image in strange if (name := gone.find(image)) is not None}
         unknown = [image for image in strange if image not in known]
         if unknown and not drop_unknown:
             raise TableError(

@@ -39,7 +39,7 @@ CLAIM_ITEMS: Mapping[int, str] = {
     32: "external data",
     33: "flow of images",
     34: "patients in each part",
-    35: "performance on the test part",
+    35: "performance in unseen patients",
     36: "intervals of accuracy",
     37: "analysis of errors",
     38: "limits of the study",

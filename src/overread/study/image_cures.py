@@ -11,9 +11,12 @@ from overread.errors import UsageError
 from overread.marks.file_names import ImageNames
 from overread.marks.mark_set import find_table
 from overread.study.image_findings import KINDS, Finding
-from overread.tables.table_files import read_table, write_table
+from overread.tables.table_files import read_table, table_bytes
 
 __all__ = ["choose_dropped", "drop_rows", "find_unread", "merge_patients"]
+
+# Two ids of one patient are joined, not dropped.
+DROPPED_KINDS = (*(kind for kind in KINDS if kind != "patient"), "unread", "missing")
 
 
 def choose_dropped(
@@ -37,6 +40,10 @@ def choose_dropped(
     for wanted in drop:
         if wanted == "unread":
             dropped |= dict.fromkeys(unread, "nobody read it")
+        elif wanted == "patient":
+            raise UsageError(
+                "--drop patient: say that the two ids are of one patient instead, by --same-patient A=B"
+            )
         elif wanted in KINDS:
             dropped |= {finding.image_id: str(finding) for finding in findings if finding.kind == wanted}
         elif (image_id := names.find(wanted)) is not None:
@@ -44,7 +51,7 @@ def choose_dropped(
             dropped[image_id] = said or "taken out by hand"
         elif wanted != "missing":
             raise UsageError(
-                f"--drop {wanted}: no such image, and no kind; kinds are {', '.join([*KINDS, 'unread', 'missing'])}"
+                f"--drop {wanted}: no such image, and no kind; kinds are {', '.join(DROPPED_KINDS)}"
             )
     return dropped
 
@@ -58,8 +65,17 @@ def find_unread(folder: Path, images: pd.DataFrame) -> list[str]:
     return [image for image in images["image_id"] if image not in read]
 
 
-def drop_rows(folder: Path, image_ids: Sequence[str]) -> int:
-    """Move the marks and readings of images into tables of what was left out; return the number of marks."""
+def drop_rows(folder: Path, image_ids: Sequence[str]) -> tuple[dict[str, bytes], int]:
+    """Move the marks and readings of images into tables of what was left out.
+
+    Returns
+    -------
+    dict
+        New content of the tables by name, to be written together.
+    int
+        Number of marks that were moved.
+    """
+    new: dict[str, bytes] = {}
     n_marks = 0
     for kind in ("readings", "marks"):
         path = find_table(folder, kind)
@@ -72,13 +88,12 @@ def drop_rows(folder: Path, image_ids: Sequence[str]) -> int:
         kept = folder / f"left_out_{kind}.csv"
         parts = [read_table(kept, kind)] if kept.is_file() else []
         joined = pd.concat([*parts, table[gone]], ignore_index=True)
-        write_table(
-            joined.drop_duplicates([name for name in ("image_id", "reader_id", "mark_id") if name in joined]),
-            kept,
-        )
-        write_table(table[~gone].reset_index(drop=True), path)
+        keys = [name for name in ("image_id", "reader_id", "mark_id") if name in joined]
+        # Of a mark that was left out before and has come again, the later one counts.
+        new[kept.name] = table_bytes(joined.drop_duplicates(keys, keep="last"), kept)
+        new[path.name] = table_bytes(table[~gone].reset_index(drop=True), path)
         n_marks = int(gone.sum()) if kind == "marks" else n_marks
-    return n_marks
+    return new, n_marks
 
 
 def merge_patients(images: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:

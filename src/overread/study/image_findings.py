@@ -6,7 +6,6 @@ Each finding names an image and can be cured by one command: ``overread init STU
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from overread.anatomy.frontal import looks_frontal
 from overread.errors import ImageError, InvalidInputError
-from overread.images import read_source
+from overread.images import pixel_fingerprint, read_source
 from overread.images.dicom_facts import DicomFacts, facts_of, is_directory
 from overread.images.display import rendered
 from overread.images.gridding import radiograph
@@ -115,17 +114,11 @@ def look_at(path: Path, relative: str, mm_per_px: tuple[float, float] | None) ->
         spacing,
         (rows, columns),
         facts,
-        fingerprint_of(source),
+        pixel_fingerprint(source),
         frontal=None if facts.view or facts.is_other_than_chest else judge_view(source, spacing),
         letters=MOST_LETTERS + 1 if facts.burned_in == "YES" else count_letters_in(source),
         problem="" if spacing else f"{source.spacing.problem}; give --mm-per-px",
     )
-
-
-def fingerprint_of(source: SourceImage) -> str:
-    """SHA-256 of the values that are measured: the same for a picture and its MONOCHROME1 twin."""
-    rows, columns = source.shape
-    return hashlib.sha256(f"{rows}x{columns}:".encode() + source.measured().tobytes()).hexdigest()
 
 
 def judge_view(source: SourceImage, spacing: tuple[float, float] | None) -> bool | None:

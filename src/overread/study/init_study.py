@@ -45,7 +45,13 @@ NO_SALT = (
     " old file back; or take it away, and images.csv too, to begin anew)"
 )
 # What init itself writes: stopped in the middle, it may be given again.
-OWN_FILES = {FOUND_FILE, "images.csv", "images.parquet", "study.toml"}
+OWN_FILES = {
+    FOUND_FILE,
+    "images.csv",
+    "images.parquet",
+    "study.toml",
+    *(f"left_out_{kind}.csv" for kind in ("marks", "readings")),
+}
 
 
 @dataclass(frozen=True)
@@ -164,9 +170,10 @@ def make_study(
     on_request = {paths.get(image, image): reason for image, reason in dropped.items()}
     left_out = earlier | unreadable | on_request
     unlisted = sorted({image.path for image in found} - listed - set(left_out))
-    n_dropped_marks = drop_rows(folder, list(dropped)) if dropped else 0
+    moved, n_dropped_marks = drop_rows(folder, list(dropped)) if dropped else ({}, 0)
     known_files = list_found_files(listed, left_out | dict.fromkeys(unlisted, UNLISTED))
     new = {
+        **{name: (content,) for name, content in moved.items()},
         FOUND_FILE: (table_bytes(known_files, folder / FOUND_FILE),),
         target.name: (table_bytes(images, target),),
     }

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from overread.errors import TableError
+from overread.files.regular import open_regular
 
 __all__ = ["SHEET_ENDINGS", "Sheet", "read_sheet"]
 
@@ -145,7 +146,7 @@ def split_text(text: str, separator: str) -> list[list[str]]:
 def decode(path: Path) -> tuple[str, list[str]]:
     """Text of a file, and a note where it is not UTF-8."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             raw = file.read(LARGEST_BYTES + 1)
     except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror or error}") from error
@@ -216,7 +217,7 @@ def excel_rows(path: Path, sheet: str | None) -> tuple[list[list[str]], list[str
 def check_archive(path: Path) -> None:
     """Refuse what is no workbook, or unpacks to more than any table."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
     except (OSError, zipfile.BadZipFile) as error:
         raise TableError(f"{path}: cannot be read as .xlsx: {error}") from error

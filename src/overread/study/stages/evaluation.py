@@ -218,7 +218,8 @@ def assess_calibration(inputs: Inputs, name: str, score_map: ScoreMap | None) ->
     if cohort.is_nested:
         table = inputs["tables/scores.parquet"]
         own, mapped = (table[f"{name}_nested{end}"].to_numpy() for end in ("", "_probability"))
-        probabilities = expit(own) if score_map is None else mapped
+        # Folds without a map of their own have only the model's word.
+        probabilities = expit(own) if score_map is None else np.where(np.isnan(mapped), expit(own), mapped)
     else:
         probabilities = expit(order) if score_map is None else score_map.apply(order)
     return calibration(

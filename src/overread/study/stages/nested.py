@@ -107,7 +107,9 @@ def do_outer_fold(
     }
     score_map = fit_place_map(rest, own["out_of_fold"], folds)
     scores = model.score(fitted, held_out.features) if len(held_out.candidates) else np.empty(0)
-    table = held_out.candidates[KEYS].assign(score=scores, probability=score_map.apply(scores))
+    # A fold with too little to calibrate has no probabilities.
+    probabilities = score_map.apply(scores) if score_map.is_probability else np.nan
+    table = held_out.candidates[KEYS].assign(score=scores, probability=probabilities)
     for source, treatment in SCALES:
         locking = rest.matching.with_scores(own[source]).with_counting(single_reader=treatment)
         table[name_scale(source, treatment)] = place_on_fp_scale(locking, scores)

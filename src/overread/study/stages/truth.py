@@ -33,15 +33,23 @@ def merge_into_truth(inputs: Inputs) -> Mapping[str, pd.DataFrame]:
         )
     coded = code_marks(marks, codes)
     code_of = dict(zip(zip(coded["image_id"], coded["original"], strict=True), coded["mark_id"], strict=True))
-    members = [
-        tuple(sorted(code_of[image, mark] for mark in mark_ids))
-        for image, mark_ids in zip(truth["image_id"], truth["mark_ids"], strict=True)
-    ]
+    lists = [name for name in ("mark_ids", "nested_mark_ids") if name in truth]
+    members = {
+        name: pd.Series(
+            [
+                tuple(sorted(code_of[image, mark] for mark in mark_ids))
+                for image, mark_ids in zip(truth["image_id"], truth[name], strict=True)
+            ],
+            index=truth.index,
+            dtype=object,
+        )
+        for name in lists
+    }
     statistics = reader_statistics(marks, readings, options=options)
     tables = {
         "marks": coded.drop(columns="original"),
         "readings": code_readers(readings, codes, "reader_id")[["image_id", "reader_id"]],
-        "truth": truth.assign(mark_ids=pd.Series(members, index=truth.index, dtype=object)),
+        "truth": truth.assign(**members),
         "readings_per_image": statistics.readings_per_image,
         "readers": sort_by_code(code_readers(statistics.readers, codes, "reader_id"), "reader_id"),
         "reader_pairs": code_readers(statistics.pairs, codes, "reader_a", "reader_b"),
