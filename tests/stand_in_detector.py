@@ -36,6 +36,7 @@ class StandInDetector:
                 "radius_mm": [3.0, 1 / 3],
                 "score": [1.0, -1.0],
                 "probability": [0.75, np.nan],
+                "rank": [1, 2],
             }
         )
 

@@ -65,7 +65,7 @@ def test_a_radiograph_carries_the_hash_of_the_stored_numbers_and_is_decoded_once
     decode, decoded = reading.decoded, []
     monkeypatch.setattr(reading, "decoded", lambda content: decoded.append(name) or decode(content))
     found = read_image(path, mm_per_px=0.2).pixel_hash
-    assert found == hashlib.sha256(b"300x84:" + pixels.astype("<i8").tobytes()).hexdigest()
+    assert found == hashlib.sha256(b"300x84:" + pixels.astype("<f4").tobytes()).hexdigest()
     assert decoded == [name]
 
 

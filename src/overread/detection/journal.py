@@ -43,11 +43,12 @@ class DetectionJournal:
         self._stack = ExitStack()
         self._is_open = False
         self._kept = 0
-        self._records: dict[str, Mapping[str, Any]] = {}
+        self._records = self._read()
 
     def _read(self) -> dict[str, Mapping[str, Any]]:
         """Whole records under the same head; from the first damaged one on, all is forgotten."""
         records: dict[str, Mapping[str, Any]] = {}
+        self._kept = 0
         for number, line in enumerate(self._journal.lines()):
             if number == 0:
                 if line != self._head:
@@ -68,6 +69,10 @@ class DetectionJournal:
     def add(self, key: str, found: Mapping[str, Any]) -> None:
         """Keep a record; when this returns, it is on the device."""
         if not self._is_open:
+            path = self._journal.path
+            self._stack.enter_context(folder_lock(path.parent, LOCK_FILE, IS_HELD))
+            # Now alone: what another process added in the meantime must not be cut off.
+            self._records = self._read()
             self._stack.enter_context(self._journal.open(kept=self._kept))
             self._is_open = True
             if self._kept == 0:
@@ -76,9 +81,6 @@ class DetectionJournal:
         self._records[key] = found
 
     def __enter__(self) -> Self:
-        # The lock first: what another process still adds must not be cut off.
-        self._stack.enter_context(folder_lock(self._journal.path.parent, LOCK_FILE, IS_HELD))
-        self._records = self._read()
         return self
 
     def __exit__(
