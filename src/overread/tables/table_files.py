@@ -95,7 +95,8 @@ def read_hashed_table(path: str | Path, kind: str | Schema) -> HashedTable:
     file, schema = check_ending(Path(path)), schema_of(kind) if isinstance(kind, str) else kind
     content = read_table_bytes(file)
     scan = scan_bytes(content, file, schema)
-    raise_for_errors([*scan.problems, *duplicated_rows(scan.frame, schema, str(path))])
+    repeated = duplicated_rows(scan.frame, schema, str(path)) if schema.key else []
+    raise_for_errors([*scan.problems, *repeated])
     return HashedTable(scan.frame, digest_of_bytes(content))
 
 

@@ -274,7 +274,8 @@ def outside_the_image(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> I
         yield from at_rows(far, place, file, centre, UNITS, note="outside its image by a whole image")
         near = (beyond > 0) & ~far
         yield from at_rows(near, place, file, centre, UNITS, "warning", note="outside its image")
-    yield from too_large_for_the_image(marks, images, file)
+    if "semi_major_mm" in marks:
+        yield from too_large_for_the_image(marks, images, file)
 
 
 def too_large_for_the_image(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> Iterator[Problem]:

@@ -166,7 +166,7 @@ class TestGathering:
             table.to_parquet(tmp_path / f"{name}.parquet")
         files = {name: str(tmp_path / f"{name}.parquet") for name in tables}
         words = ["froc", files["scores"], files["truth"], "--images", files["images"], "--score", "soft"]
-        words += ["--candidates", files["candidates"], "--n-bootstrap", "5", "--n-shifts", "0", "--json"]
+        words += ["--candidates", files["candidates"], "--n-bootstrap", "100", "--n-shifts", "0", "--json"]
         for splits in (["test"], ["training", "validation", "test"]):
             assert main([*words, *(word for split in splits for word in ("--split", split))]) == 0
             told = json.loads(capsys.readouterr().out)
