@@ -244,3 +244,12 @@ def test_candidates_that_cannot_be(column, value):
     candidates.loc[1, column] = value
     (problem,) = check_candidates(candidates)
     assert (problem.row, problem.column, problem.severity) == (3, column, "error")
+
+
+def test_a_reader_who_is_spelled_in_two_ways_is_told():
+    readings = pd.DataFrame(
+        {"image_id": ["a", "b", "c"], "reader_id": ["Sch\u00e4fer", "sch\u00e4fer", "Meier"]}
+    )
+    (problem,) = check_readings(readings)
+    assert problem.severity == "warning"
+    assert "count as 2 readers" in problem.message

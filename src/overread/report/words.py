@@ -159,6 +159,11 @@ def tell_verdict(results: StudyResults) -> list[str]:
     if is_nested(results):
         said.append(tell_headline(results))
     said.append(USES[verdict.grade])
+    if is_nested(results) and verdict.sensitivity == 0 and verdict.fp_per_image == 0:
+        said.append(
+            "In the folds the models mark nothing at this threshold: these figures say nothing of the detector, which "
+            "is fitted to all patients."
+        )
     if verdict.better_on_test is not None:
         said.append(
             f"{results.model(verdict.better_on_test).title} does better in {where_measured(results)}; out of fold, "
@@ -168,7 +173,7 @@ def tell_verdict(results: StudyResults) -> list[str]:
     if verdict.objects_needed > results.detector.test.n_gts:
         said.append(
             f"Next: to know the sensitivity to \N{PLUS-MINUS SIGN}{100 * verdict.wanted_half_width:.0f} points takes "
-            f"about {count(verdict.objects_needed, 'unseen golden object')}, that is "
+            f"up to {count(verdict.objects_needed, 'unseen golden object')}, that is "
             f"{count(verdict.images_needed, 'image')} like these (overread plan)."
         )
     return said

@@ -163,6 +163,7 @@ def check_readings(
     if problems:
         return problems
     problems += duplicated_rows(readings, schema_of("readings"), file)
+    problems += readers_spelled_twice(readings["reader_id"], file)
     if images is None or "image_id" not in images:
         return problems
     problems += unknown_images(readings, absent(readings["image_id"], images["image_id"]), file)
@@ -178,6 +179,23 @@ def check_readings(
         for image in unread.drop_duplicates()
     ]
     return problems
+
+
+def readers_spelled_twice(readers: pd.Series[str], file: str) -> list[Problem]:
+    """Find readers whose names differ only in capitals or spaces: one reader, perhaps, who would count twice."""
+    names = pd.Series(sorted(readers.dropna().unique()), dtype="str")
+    return [
+        Problem(
+            file,
+            None,
+            "reader_id",
+            f"{' and '.join(quote_cell(name) for name in same)} count as {len(same)} readers",
+            "if they are one, write the name in one way (overread import --reader-names)",
+            "warning",
+        )
+        for _, same in names.groupby(names.str.casefold().str.split().str.join(" "))
+        if len(same) > 1
+    ]
 
 
 def check_marks(

@@ -79,7 +79,7 @@ def test_a_good_study_says_among_the_readers_and_what_to_try_next(results: Study
     assert "it stands among them: worth a study in which readers use it" in said[2]
     assert not any("do not use" in sentence or "too small" in sentence for sentence in said)
     assert said[-1].startswith(
-        "Next: to know the sensitivity to ±5 points takes about 385 unseen golden objects"
+        "Next: to know the sensitivity to ±5 points takes up to 385 unseen golden objects"
     )
 
 
@@ -104,7 +104,7 @@ def test_a_handful_of_objects_says_too_small_however_good_it_looks(results: Stud
     assert "too small to say what the detector may be used for" in said
     for claim in ("among them", "do not use it", "replaces no reader"):
         assert claim not in said
-    assert "takes about 385 unseen golden objects" in said
+    assert "takes up to 385 unseen golden objects" in said
 
 
 def test_a_large_enough_test_set_asks_for_no_more(results: StudyResults) -> None:

@@ -135,7 +135,8 @@ def plan_test_set(test: Matching, threshold: float, settings: Any) -> StudySize 
     pilot = pilot_sensitivity(
         test, threshold=threshold, n_bootstrap=options.n_bootstrap, seed=settings.seed, level=options.level
     )
-    return pilot.size_for(WANTED_HALF_WIDTH, level=options.level)
+    # A small pilot may have been lucky or unlucky: the advice is for the worst that its interval allows.
+    return pilot.cautious_size_for(WANTED_HALF_WIDTH, level=options.level)
 
 
 def evaluate_by_size(matched: MatchedScores, settings: Any) -> pd.DataFrame:
