@@ -31,11 +31,29 @@ def test_rows_of_dropped_images_are_kept_elsewhere(tmp_path):
     write_table(readings, tmp_path / "readings.csv")
     write_table(readings.assign(mark_id=["1", "2"], **SHAPE), tmp_path / "marks.csv")
     assert find_unread(tmp_path, IMAGES) == ["c"]
-    assert drop_rows(tmp_path, ["b", "c"]) == 1
+    assert drop(tmp_path, ["b", "c"]) == 1
     assert read_table(tmp_path / "marks.csv", "marks")["image_id"].tolist() == ["a"]
     assert read_table(tmp_path / "left_out_marks.csv", "marks")["mark_id"].tolist() == ["2"]
-    assert drop_rows(tmp_path, ["a"]) == 1
+    # A mark that comes again under its id and is dropped again: the later one is kept.
+    again = read_table(tmp_path / "left_out_marks.csv", "marks").assign(x_mm=9.0)
+    write_table(pd.concat([read_table(tmp_path / "marks.csv", "marks"), again]), tmp_path / "marks.csv")
+    assert drop(tmp_path, ["a", "b"]) == 2
     assert read_table(tmp_path / "left_out_readings.csv", "readings")["image_id"].tolist() == ["b", "a"]
+    kept = read_table(tmp_path / "left_out_marks.csv", "marks").set_index("mark_id")
+    assert kept.loc["2", "x_mm"] == 9.0
+    assert len(kept) == 2
+
+
+def drop(folder, image_ids):
+    new, n_marks = drop_rows(folder, image_ids)
+    for name, content in new.items():
+        (folder / name).write_bytes(content)
+    return n_marks
+
+
+def test_two_ids_of_one_patient_are_joined_not_dropped():
+    with pytest.raises(UsageError, match="--same-patient"):
+        choose_dropped(["patient"], IMAGES, [], [])
 
 
 def test_patients_are_joined_by_image_or_id():
