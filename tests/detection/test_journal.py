@@ -42,3 +42,11 @@ def test_from_a_damaged_line_on_all_is_forgotten(tmp_path, line):
         assert (journal.find("a"), journal.find("c")) == ({}, None)
         journal.add("d", {})
     assert [json.loads(text).get("key") for text in path.read_bytes().splitlines()] == [None, "a", "d"]
+
+
+def test_a_changed_number_is_not_believed(tmp_path):
+    path = tmp_path / "journal"
+    with DetectionJournal(path, "asked") as journal:
+        journal.add("a", {"rows": [52.374]})
+    path.write_bytes(path.read_bytes().replace(b"52.374", b"42.374"))
+    assert DetectionJournal(path, "asked").find("a") is None

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import zipfile
+
+import numpy as np
 import openpyxl
 import pytest
 
@@ -87,3 +91,48 @@ def test_what_is_no_workbook_is_refused(tmp_path):
     (tmp_path / "t.xls").write_bytes(b"old")
     with pytest.raises(TableError, match=r"save it as \.xlsx or as CSV"):
         read_sheet(tmp_path / "t.xls")
+
+
+def rewrite_sheet(path, change):
+    """Change the XML of a workbook's first sheet."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    name = next(one for one in parts if one.startswith("xl/worksheets/"))
+    parts[name] = change(parts[name])
+    with zipfile.ZipFile(path, "w") as archive:
+        for one, content in parts.items():
+            archive.writestr(one, content)
+
+
+@pytest.fixture
+def workbook(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["image", "x"], ["a", 1], ["b", 2], ["c", 3]):
+        book.active.append(row)
+    path = tmp_path / "marks.xlsx"
+    book.save(path)
+    return path
+
+
+def test_a_workbook_that_states_too_few_rows_loses_none(workbook):
+    rewrite_sheet(workbook, lambda xml: xml.replace(b'ref="A1:B4"', b'ref="A1:B2"'))
+    assert [row[0] for row in read_sheet(workbook).rows] == ["a", "b", "c"]
+
+
+def test_a_gap_of_millions_of_rows_is_refused(workbook):
+    rewrite_sheet(
+        workbook, lambda xml: xml.replace(b'r="4"', b'r="40000000"').replace(b'"A4"', b'"A40000000"')
+    )
+    with pytest.raises(TableError, match="rows or"):
+        read_sheet(workbook)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_damaged_workbook_is_read_or_refused(workbook, seed):
+    content = bytearray(workbook.read_bytes())
+    random = np.random.default_rng(seed)
+    for place in random.integers(0, len(content), 3):
+        content[place] ^= 1 << int(random.integers(8))
+    workbook.write_bytes(bytes(content))
+    with contextlib.suppress(TableError):
+        read_sheet(workbook)

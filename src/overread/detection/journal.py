@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from overread.errors import FormatError
+from overread.files.digests import digest_of_value
 from overread.files.journal import Journal
 from overread.files.lock import folder_lock
 from overread.files.strict_json import parse_json
@@ -56,6 +57,8 @@ class DetectionJournal:
             else:
                 try:
                     record = parse_json(line, "journal")
+                    if record["sha256"] != digest_of_value(record["found"]):
+                        break
                     records[record["key"]] = record["found"]
                 except (FormatError, KeyError, TypeError):
                     break
@@ -77,7 +80,8 @@ class DetectionJournal:
             self._is_open = True
             if self._kept == 0:
                 self._journal.append(self._head)
-        self._journal.append(json.dumps({"key": key, "found": found}, allow_nan=False).encode())
+        record = {"key": key, "found": found, "sha256": digest_of_value(found)}
+        self._journal.append(json.dumps(record, allow_nan=False).encode())
         self._records[key] = found
 
     def __enter__(self) -> Self:

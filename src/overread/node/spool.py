@@ -22,6 +22,7 @@ from pydicom import dcmread
 from overread.errors import FormatError, StorageError
 from overread.files.atomic import write_parts_atomically
 from overread.files.digests import digest_of_bytes
+from overread.files.regular import read_regular
 from overread.node.ledger import Answer, Ledger
 
 __all__ = ["Spool", "StoreResult"]
@@ -73,7 +74,7 @@ class Spool:
 
     def document_path(self, answer: Answer) -> Path:
         """File of a document."""
-        return self.documents / answer.file
+        return self.documents / Path(answer.file).name
 
     def store(self, meta: bytes, dataset: bytes, sop_uid: str, sender: str) -> StoreResult:
         """Store an image; when this returns, it is on the device and in the journal.
@@ -125,7 +126,10 @@ class Spool:
 
     def _adopt(self, path: Path) -> None:
         """Enter an image whose file is there; what is no image stays where it is."""
-        content = path.read_bytes()
+        try:
+            content = read_regular(path)
+        except OSError:  # a pipe or a device, which no receiver put there
+            return
         length = int.from_bytes(content[META_LENGTH], "little")
         meta, dataset = (
             content[len(PREAMBLE) : META_LENGTH.stop + length],
@@ -138,7 +142,8 @@ class Spool:
     def discard(self, sop_uid: str) -> None:
         """Delete the files of an image that is done; the journal still knows it."""
         for name in self.ledger.files_of(sop_uid):
-            (self.documents / name).unlink(missing_ok=True)
+            # Only the name: a journal that somebody forged must not lead out of the spool.
+            (self.documents / Path(name).name).unlink(missing_ok=True)
         self.image_path(sop_uid).unlink(missing_ok=True)
 
 

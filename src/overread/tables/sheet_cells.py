@@ -25,6 +25,8 @@ EXCEL_ENDINGS = (".xlsx", ".xlsm")
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 # As for other tools' files (marks.formats): far beyond any table of marks.
 LARGEST_BYTES = 1 << 29
+# As many rows as a sheet of Excel can have; so many cells take about 500 MB. Gaps are filled with empty rows.
+MOST_ROWS, MOST_CELLS = 1_048_576, 5_000_000
 
 
 @dataclass(frozen=True)
@@ -191,13 +193,13 @@ def excel_rows(path: Path, sheet: str | None) -> tuple[list[list[str]], list[str
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:
             tables = {
-                one.title: [[cell_text(value) for value in row] for row in one.iter_rows(values_only=True)]
-                for one in book.worksheets
-                if one.sheet_state == "visible"
+                one.title: bounded_rows(one, path) for one in book.worksheets if one.sheet_state == "visible"
             }
         finally:
             book.close()
-    except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, SyntaxError) as error:
+    except TableError:
+        raise
+    except Exception as error:  # whatever a damaged archive makes zip, XML and openpyxl raise
         raise TableError(
             f"{path}: cannot be read as .xlsx: {type(error).__name__} (save it again, or as CSV)"
         ) from error
@@ -214,12 +216,28 @@ def excel_rows(path: Path, sheet: str | None) -> tuple[list[list[str]], list[str
     return tables[name], [f"sheet {name!r}"] if len(tables) > 1 else []
 
 
+def bounded_rows(sheet: Any, path: Path) -> list[list[str]]:
+    """Rows of a sheet as they are stored, not as it says how many; a sheet larger than any table is refused."""
+    sheet.reset_dimensions()
+    rows: list[list[str]] = []
+    n_cells = 0
+    for row in sheet.iter_rows(values_only=True):
+        n_cells += len(row)
+        if len(rows) >= MOST_ROWS or n_cells > MOST_CELLS:
+            raise TableError(
+                f"{path}, sheet {sheet.title!r}: more than {MOST_ROWS:,} rows or {MOST_CELLS:,} cells, empty ones "
+                "between them counted (save the part that is filled, or save it as CSV)"
+            )
+        rows.append([cell_text(value) for value in row])
+    return rows
+
+
 def check_archive(path: Path) -> None:
     """Refuse what is no workbook, or unpacks to more than any table."""
     try:
         with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         raise TableError(f"{path}: cannot be read as .xlsx: {error}") from error
     if size > LARGEST_BYTES:
         raise TableError(f"{path}: unpacks to more than {LARGEST_BYTES >> 20} MB")
