@@ -17,7 +17,9 @@ def test_a_spacing_is_one_number_or_two(text, expected):
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "nan", "inf", "1,2,3", "a,b", "0.7,"])
 def test_other_spacings_are_refused(text):
-    with pytest.raises(UsageError, match="--mm-per-px is one number above 0 or two with a comma"):
+    with pytest.raises(
+        UsageError, match=r"--mm-per-px .*: give one positive number such as 0\.143, or two as 0\.14,0\.15"
+    ):
         parse_spacing(text)
 
 

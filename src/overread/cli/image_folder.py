@@ -113,5 +113,5 @@ def parse_spacing(text: str | None) -> tuple[float, float] | None:
     except ValueError:
         lengths = []
     if len(lengths) not in (1, 2) or not all(0 < length < math.inf for length in lengths):
-        raise UsageError(f"--mm-per-px is one number above 0 or two with a comma, not {text!r}")
+        raise UsageError(f"--mm-per-px {text!r}: give one positive number such as 0.143, or two as 0.14,0.15")
     return lengths[0], lengths[-1]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from overread.cli.conventions import fold_cells
+from overread.cli.image_folder import parse_spacing
 from overread.errors import DataWarning, UsageError
 from overread.marks import FORMATS, MarkSet, combine, detect_format, read_marks, write_folder
 from overread.marks.importing import Option, keep_labels
@@ -268,19 +269,6 @@ def offer_options_of_formats(command: Callable[..., None]) -> None:
 
 
 offer_options_of_formats(import_marks)
-
-
-def parse_spacing(text: str | None) -> tuple[float, float] | None:
-    """Spacing (x, y) of one number or two."""
-    if text is None:
-        return None
-    try:
-        numbers = [float(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
-    if len(numbers) not in (1, 2) or not all(0 < number < float("inf") for number in numbers):
-        raise UsageError(f"--mm-per-px {text!r}: give one positive number such as 0.143, or two as 0.14,0.15")
-    return numbers[0], numbers[-1]
 
 
 def parse_reader(text: str) -> Source:

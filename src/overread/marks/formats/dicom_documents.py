@@ -58,18 +58,7 @@ LONGEST_MEANING = 64
 # Longest id that we write where the standard sets no bound (UT, UC): chosen by eye, far above any real id.
 LONGEST_ID = 1024
 NEEDED_COLUMNS = ("path", "mm_per_px_x", "mm_per_px_y")
-# Of the modules patient and general study: attributes of type 2, which may be empty, and of type 3.
-NAMING = (
-    "PatientName",
-    "PatientID",
-    "PatientBirthDate",
-    "PatientSex",
-    "StudyDate",
-    "StudyTime",
-    "AccessionNumber",
-    "ReferringPhysicianName",
-    "StudyID",
-)
+# Of the modules patient and general study, attributes that name a patient and need not be there (type 3).
 NAMING_OPTIONAL = (
     "IssuerOfPatientID",
     "OtherPatientIDs",
@@ -96,7 +85,7 @@ NAMING_OPTIONAL = (
     "ReferencedRequestSequence",
 )
 IDENTITY = ("SOPClassUID", "SOPInstanceUID", "StudyInstanceUID", "SeriesInstanceUID", "Rows", "Columns")
-# Type 2 of the modules Patient and General Study (PS3.3 C.7.1.1, C.7.2.1).
+# Type 2 of the modules Patient and General Study (PS3.3 C.7.1.1, C.7.2.1); there, if only empty.
 TYPE_2 = (
     "PatientName",
     "PatientID",
@@ -305,7 +294,7 @@ def leave_out_names(document: Dataset) -> None:
     """Empty what the images' headers gave of patient and visit; an attribute that need not be there goes."""
 
     def leave_out(dataset: Dataset, element: Any) -> None:
-        if element.keyword in NAMING:
+        if element.keyword in TYPE_2:
             element.value = ""
         elif element.keyword in NAMING_OPTIONAL:
             del dataset[element.tag]
