@@ -21,9 +21,6 @@ limit = 30
 [models]
 folds = 5
 
-[soft]
-normalizations = ["class"]
-
 [b1]
 prune_bounds = [100.0]
 
