@@ -10,6 +10,7 @@ from overread.bags.per_instance import PerInstance
 from overread.bags.reader_bags import ReaderBags, reader_bags
 from overread.bags.scoring import mean_soft_kl, out_of_fold, soft_kl_scorer
 from overread.bags.splitting import SoftStratifiedGroupKFold, refuse_leakage, split_by_patient
+from overread.bags.stored_instances import StoredInstances
 
 __all__ = [
     "Bags",
@@ -22,6 +23,7 @@ __all__ = [
     "SoftCalibrator",
     "SoftLabels",
     "SoftStratifiedGroupKFold",
+    "StoredInstances",
     "group_candidates",
     "make_bags",
     "mean_soft_kl",

@@ -15,7 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.bags.ids import read_ids
-from overread.bags.instances import FloatMatrix, InstanceMatrix, read_instances, take_rows
+from overread.bags.instances import FloatMatrix, InstanceMatrix, Matrix, read_instances, take_rows
+from overread.bags.stored_instances import StoredInstances
 from overread.bags.validation import (
     key_of_bags,
     offsets_of_sizes,
@@ -51,8 +52,9 @@ class Bags:
 
     Parameters
     ----------
-    instances : array-like or pandas.DataFrame of shape (n_instances, n_features)
-        Finite numbers; the instances of a bag are neighbours. float32 and float64 are kept.
+    instances : array-like, pandas.DataFrame or StoredInstances of shape (n_instances, n_features)
+        Finite numbers; the instances of a bag are neighbours. float32 and float64 are kept. `StoredInstances` stay in
+        their file: :attr:`matrix` is then that, and :attr:`instances` refuses.
     offsets : array-like of int, shape (n_bags + 1,)
         Bag m is ``instances[offsets[m]:offsets[m + 1]]``; from 0 to n_instances, strictly increasing.
     bag_ids : sequence of hashable, optional
@@ -82,7 +84,7 @@ class Bags:
     [1.0, 3.0]
     """
 
-    instances: FloatMatrix
+    matrix: Matrix
     offsets: NDArray[np.int64]
     bag_ids: NDArray[Any]
     feature_names: tuple[str, ...] | None
@@ -117,7 +119,7 @@ class Bags:
         ids = read_bag_ids(bag_ids, n_bags)
         refuse_empty_bags(checked_offsets, ids)
         self.__dict__.update(
-            instances=matrix.values,
+            matrix=matrix.values,
             offsets=checked_offsets,
             bag_ids=ids,
             feature_names=matrix.feature_names,
@@ -218,11 +220,27 @@ class Bags:
         refuse_shared([part.bag_ids for part in parts], "bag")
         refuse_shared([part.instance_ids for part in parts], "instance")
         return parts[0]._replace(
-            instances=np.concatenate([part.instances for part in parts]),
+            matrix=np.concatenate([part.instances for part in parts]),
             offsets=offsets_of_sizes(np.concatenate([part.sizes for part in parts])),
             source_rows=np.arange(sum(part.n_instances for part in parts)),
             **{name: _join([getattr(part, name) for part in parts]) for name in (*PER_BAG, *PER_INSTANCE)},
         )
+
+    @property
+    def instances(self) -> FloatMatrix:
+        """The flat matrix, one row an instance.
+
+        Raises
+        ------
+        InputTypeError
+            If the bags are of `StoredInstances`, and so what was called needs them in memory.
+        """
+        if isinstance(self.matrix, StoredInstances):
+            raise InputTypeError(
+                f"the instances of these bags stay in {self.matrix.path.name}, and this needs them in memory: "
+                "bags.with_instances(bags.matrix.read(), feature_names=bags.feature_names), if they fit"
+            )
+        return self.matrix
 
     @property
     def shape(self) -> tuple[int]:
@@ -237,17 +255,17 @@ class Bags:
     @property
     def dtype(self) -> np.dtype[Any]:
         """float32 or float64."""
-        return self.instances.dtype
+        return self.matrix.dtype
 
     @property
     def n_instances(self) -> int:
         """Number of instances in all bags together."""
-        return len(self.instances)
+        return len(self.matrix)
 
     @property
     def n_features(self) -> int:
         """Number of columns."""
-        return int(self.instances.shape[1])
+        return int(self.matrix.shape[1])
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -284,12 +302,10 @@ class Bags:
         offsets = offsets_of_sizes(sizes)
         if len(bags) and (np.diff(bags) == 1).all():
             rows: Any = slice(int(self.offsets[bags[0]]), int(self.offsets[bags[-1] + 1]))
-            instances = self.instances[rows]
         else:
             rows = np.repeat(self.offsets[:-1][bags] - offsets[:-1], sizes) + np.arange(offsets[-1])
-            instances = take_rows(self.instances, rows)
         return self._replace(
-            instances=instances,
+            matrix=_take(self.matrix, rows),
             offsets=offsets,
             source_rows=self.source_rows[rows],
             **{name: _choose(getattr(self, name), bags) for name in PER_BAG},
@@ -319,7 +335,7 @@ class Bags:
         matrix = read_instances(X, feature_names=feature_names)
         if len(matrix.values) != self.n_instances:
             raise InvalidInputError(f"{len(matrix.values)} rows for {self.n_instances} instances")
-        return self._replace(instances=matrix.values, feature_names=matrix.feature_names)
+        return self._replace(matrix=matrix.values, feature_names=matrix.feature_names)
 
     def with_labels(self, labels: Any) -> Bags:
         """Carry other labels, or none with ``None``."""
@@ -387,6 +403,14 @@ class Bags:
             "bags.instances for the flat matrix, wrap a transformer as PerInstance(transformer), and use "
             "an estimator that knows bags."
         )
+
+
+def _take(matrix: Matrix, rows: Any) -> Matrix:
+    if not isinstance(rows, slice):
+        return take_rows(matrix, rows)
+    if isinstance(matrix, StoredInstances):
+        return matrix.take_rows(np.arange(rows.start, rows.stop))
+    return matrix[rows]
 
 
 def _choose(values: Any, rows: Any) -> Any:

@@ -10,18 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Number
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from overread.bags.stored_instances import StoredInstances
 from overread.errors import InputTypeError, InvalidInputError
 
-__all__ = ["FloatMatrix", "InstanceMatrix", "read_instances", "take_rows"]
+__all__ = ["FloatMatrix", "InstanceMatrix", "Matrix", "read_instances", "take_rows"]
 
 FloatMatrix: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
+Matrix: TypeAlias = FloatMatrix | StoredInstances
 
 # 4 or 8 MB: small beside any matrix that needs blocks, large beside the cost of a call. Chosen by eye.
 CELLS_PER_BLOCK = 2**20
@@ -33,7 +35,7 @@ LARGEST_EXACT_INTEGER = 2**53
 class InstanceMatrix:
     """The values of the instances and, where the input had them, the names of the features."""
 
-    values: FloatMatrix
+    values: Matrix
     feature_names: tuple[str, ...] | None
 
     @property
@@ -49,7 +51,7 @@ def read_instances(X: Any, *, feature_names: Sequence[str] | None = None) -> Ins
     ----------
     X : array-like or pandas.DataFrame of shape (n_instances, n_features)
         Numbers. Sparse input is refused, never made dense behind the user's back. An ``InstanceMatrix``
-        is taken as read.
+        is taken as read, and `StoredInstances` stay where they are: their cells are checked when they are read.
     feature_names : sequence of str, optional
         Names of the columns, in place of those of a data frame.
 
@@ -65,6 +67,8 @@ def read_instances(X: Any, *, feature_names: Sequence[str] | None = None) -> Ins
     InputTypeError
         For sparse, complex, text or other objects.
     """
+    if isinstance(X, StoredInstances):
+        X = InstanceMatrix(X, X.feature_names)
     matrix = X if isinstance(X, InstanceMatrix) else _read_matrix(X)
     if feature_names is None:
         return matrix
@@ -73,11 +77,21 @@ def read_instances(X: Any, *, feature_names: Sequence[str] | None = None) -> Ins
     return InstanceMatrix(matrix.values, _read_names(pd.Index(feature_names)))
 
 
-def take_rows(values: FloatMatrix, rows: NDArray[np.int64]) -> FloatMatrix:
+@overload
+def take_rows(values: FloatMatrix, rows: NDArray[np.int64]) -> FloatMatrix: ...
+
+
+@overload
+def take_rows(values: Matrix, rows: NDArray[np.int64]) -> Matrix: ...
+
+
+def take_rows(values: Matrix, rows: NDArray[np.int64]) -> Matrix:
     """Return rows in the layout of the matrix; they share its memory where they are neighbours in order.
 
     A column-major matrix is faster gathered column by column.
     """
+    if isinstance(values, StoredInstances):
+        return values.take_rows(rows)
     # Some rows of a column-major matrix would be contiguous in no direction, and slow to work on.
     sharable = values.flags.c_contiguous or len(rows) == len(values)
     if sharable and len(rows) and (np.diff(rows) == 1).all():

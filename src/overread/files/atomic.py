@@ -12,14 +12,23 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from overread.errors import StorageError
 from overread.files.regular import kind_of_file, read_regular, real_path
 
-__all__ = ["no_folder", "unfinished_files", "write_atomically", "write_parts_atomically", "write_together"]
+__all__ = [
+    "fill_atomically",
+    "no_folder",
+    "unfinished_files",
+    "write_atomically",
+    "write_parts_atomically",
+    "write_together",
+]
 
 MARKER = ".overread-unfinished"
 
@@ -72,9 +81,21 @@ def write_parts_atomically(
     within: Path | None = None,
 ) -> Path:
     """Write bytes that need not be in memory as a whole, as `write_atomically` does."""
+    return fill_atomically(path, partial(_write_all, parts), exclusive=exclusive, mode=mode, within=within)
+
+
+def fill_atomically(
+    path: str | Path,
+    fill: Callable[[BinaryIO], None],
+    *,
+    exclusive: bool = False,
+    mode: int | None = None,
+    within: Path | None = None,
+) -> Path:
+    """Let ``fill`` write to an open file in any order; what it leaves there appears as `write_atomically` makes it."""
     place = Path(path)
     target = _real_target(place, within)
-    with _prepared(place, target.parent, parts, mode) as part, _told(place):
+    with _prepared(place, target.parent, fill, mode) as part, _told(place):
         if exclusive:
             os.link(part, target)
         else:
@@ -101,7 +122,9 @@ def write_together(folder: Path, files: Mapping[str, Iterable[bytes]]) -> list[P
     targets = {name: _real_target(folder / name, folder) for name in files}
     with ExitStack() as stack:
         parts = {
-            name: stack.enter_context(_prepared(folder / name, targets[name].parent, blocks, None))
+            name: stack.enter_context(
+                _prepared(folder / name, targets[name].parent, partial(_write_all, blocks), None)
+            )
             for name, blocks in files.items()
         }
         marker = write_atomically(folder / MARKER, "\n".join(files).encode(), within=folder)
@@ -121,6 +144,10 @@ def unfinished_files(folder: Path) -> list[str]:
         return read_regular(folder / MARKER).decode("utf-8", "replace").splitlines() or ["some files"]
     except OSError:
         return []
+
+
+def _write_all(parts: Iterable[bytes], file: BinaryIO) -> None:
+    file.writelines(parts)
 
 
 def _real_target(path: Path, within: Path | None) -> Path:
@@ -151,7 +178,9 @@ def _told(place: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _prepared(place: Path, folder: Path, parts: Iterable[bytes], mode: int | None) -> Iterator[Path]:
+def _prepared(
+    place: Path, folder: Path, fill: Callable[[BinaryIO], None], mode: int | None
+) -> Iterator[Path]:
     """Write a temporary file in a folder, to be renamed inside; whatever happens, it does not stay."""
     try:
         handle, name = tempfile.mkstemp(dir=folder, prefix=".overread-", suffix=".part")
@@ -163,7 +192,7 @@ def _prepared(place: Path, folder: Path, parts: Iterable[bytes], mode: int | Non
     try:
         with _told(place):
             with os.fdopen(handle, "wb") as file:
-                file.writelines(parts)
+                fill(file)
                 file.flush()
                 os.fsync(file.fileno())
             part.chmod(_mode_of_a_new_file() if mode is None else mode)

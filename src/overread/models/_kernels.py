@@ -61,6 +61,16 @@ def standardize_rows(
 
 
 @kernel
+def rescale_row(x: np.ndarray, unit: float, middle: float, divisor: float) -> None:
+    """Standardize one row in place as `standardize_rows` did with the same numbers; a divisor of 0 makes it 0."""
+    if divisor == 0.0:
+        x[:] = 0.0
+        return
+    for i in range(x.size):
+        x[i] = (float(x[i]) * unit - middle) / divisor
+
+
+@kernel
 def describe_rows(
     Xt: np.ndarray, weight: np.ndarray, means: np.ndarray, spreads: np.ndarray, norms: np.ndarray
 ) -> None:

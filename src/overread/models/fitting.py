@@ -105,7 +105,7 @@ def make_report(
     start_objectives: tuple[float, ...],
 ) -> FitReport:
     """Certificate of a solution, in the user's units."""
-    counters, n_columns = solver.counters, len(problem.design.Xt)
+    counters, n_columns = solver.counters, problem.design.columns.n_features
     low, high = min(start_objectives), max(start_objectives)
     return FitReport(
         lam=lam,
@@ -131,6 +131,7 @@ def make_report(
         seed=effort.seed,
         gap=solution.gap,
         criterion=solution.criterion,
+        file_passes=problem.design.columns.n_read / n_columns,
     )
 
 

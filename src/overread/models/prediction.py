@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from overread.bags import Bags, mean_soft_kl
+from overread.bags import Bags, StoredInstances, mean_soft_kl
+from overread.bags.instances import Matrix
 from overread.errors import InvalidInputError
 from overread.models.loss.pooling import pool
 
@@ -74,7 +75,7 @@ def _named_bags(estimator: BaseEstimator, bags: Bags, *, reset: bool) -> Bags:
     return bags
 
 
-def linear_scores(X: NDArray[np.floating], coefficients: Floats, intercept: Floats | float) -> Floats:
+def linear_scores(X: Matrix, coefficients: Floats, intercept: Floats | float) -> Floats:
     """X coefficients + intercept in float64 whatever the precision of X, block by block.
 
     Only columns with a coefficient are read, so that a value of 1e300 in an unused column does no harm.
@@ -82,6 +83,11 @@ def linear_scores(X: NDArray[np.floating], coefficients: Floats, intercept: Floa
     used = np.flatnonzero(np.atleast_2d(coefficients.T).any(axis=0))
     active = coefficients[used]
     scores = np.empty((len(X), *coefficients.shape[1:]))
+    if isinstance(X, StoredInstances):
+        scores[:] = intercept
+        for factors, values in zip(active, X.read_columns(used), strict=True):
+            scores += np.multiply.outer(values.astype(np.float64), factors)
+        return scores
     for first in range(0, len(X), ROWS_PER_BLOCK):
         rows = slice(first, first + ROWS_PER_BLOCK)
         scores[rows] = X[rows][:, used].astype(np.float64) @ active + intercept
@@ -126,7 +132,7 @@ class BagClassifier(ABC, ClassifierMixin, BaseEstimator):
     def decision_instance_function(self, X: Any) -> Floats:
         """Score z of each instance, in log-odds."""
         check_is_fitted(self)
-        return self._score_instances(read_bags(self, X, None, reset=False).instances)
+        return self._score_instances(read_bags(self, X, None, reset=False).matrix)
 
     def predict_instance_proba(self, X: Any) -> Floats:
         """Probability sigma(z) of the positive class for each instance."""
@@ -141,7 +147,7 @@ class BagClassifier(ABC, ClassifierMixin, BaseEstimator):
 
     def _log_probabilities(self, X: Any, bags: Any) -> tuple[Floats, Floats]:
         given = bags_to_score(self, X, bags)
-        return pool(self._score_instances(given.instances), given.offsets, self.pooling)
+        return pool(self._score_instances(given.matrix), given.offsets, self.pooling)
 
     @property
     @abstractmethod
@@ -152,7 +158,9 @@ class BagClassifier(ABC, ClassifierMixin, BaseEstimator):
     def score_used(self, X: NDArray[np.floating]) -> Floats:
         """Score instances of which only the used columns are given, in their order."""
 
-    def _score_instances(self, X: NDArray[np.floating]) -> Floats:
+    def _score_instances(self, X: Matrix) -> Floats:
+        if isinstance(X, StoredInstances):
+            return self.score_used(np.column_stack(list(X.read_columns(self.used_columns_))))
         return self.score_used(X[:, self.used_columns_])
 
 
@@ -171,5 +179,5 @@ class LinearBagClassifier(BagClassifier):
         """Score z = w'x + b of instances of which only the columns with a coefficient are given."""
         return linear_scores(X, self.coef_[0][self.used_columns_], self.intercept_[0])
 
-    def _score_instances(self, X: NDArray[np.floating]) -> Floats:
+    def _score_instances(self, X: Matrix) -> Floats:
         return linear_scores(X, self.coef_[0], self.intercept_[0])

@@ -61,7 +61,7 @@ class Problem:
         """Return a solver of this loss, or of a stand-in for it, standing at w = 0."""
         solver = self._solver(seed, loss or self.loss)
         known = self._null_gradient if loss is None else None
-        solver.start(np.zeros(len(self.design.Xt)), self.null, gradient=known)
+        solver.start(np.zeros(self.design.columns.n_features), self.null, gradient=known)
         return solver
 
     @property
@@ -72,12 +72,12 @@ class Problem:
     @cached_property
     def _null_gradient(self) -> Floats:
         solver = self._solver(0, self.loss)
-        solver.start(np.zeros(len(self.design.Xt)), self.null)
+        solver.start(np.zeros(self.design.columns.n_features), self.null)
         return solver.point.gradient
 
     def _solver(self, seed: int, loss: BagLoss) -> NewtonSolver:
         return NewtonSolver(
-            self.design.Xt,
+            self.design.columns,
             loss,
             self.penalty,
             fit_intercept=self.fit_intercept,
@@ -133,6 +133,9 @@ def prepare_for(estimator: Any, bags: Bags, y: Any, sample_weight: Any, reader_w
         standardize=estimator.standardize,
         pooling=estimator.pooling,
         penalty=estimator.penalty,
+        memory_mb=None
+        if estimator.memory_mb is None
+        else check_number(estimator.memory_mb, "memory_mb", low=1),
     )
 
 
@@ -148,6 +151,7 @@ def prepare(
     standardize: bool,
     pooling: str,
     penalty: str | Penalty = "l1",
+    memory_mb: float | None = None,
 ) -> Problem:
     """Check labels, weights and penalty, standardize, and find the start at w = 0."""
     weighed = weigh_bags(
@@ -161,7 +165,12 @@ def prepare(
     loss = BagLoss.build(bags.offsets, labels.probability, weight / unit, find_pooling(pooling))
     row_weight = np.repeat(repetitions / repetitions.max(), bags.sizes)
     design = make_design(
-        bags.instances, loss.order, row_weight, center=fit_intercept, standardize=standardize
+        bags.matrix,
+        loss.order,
+        row_weight,
+        center=fit_intercept,
+        standardize=standardize,
+        memory_mb=memory_mb,
     )
     if not design.scale.any():
         warnings.warn(

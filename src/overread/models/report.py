@@ -62,6 +62,8 @@ class FitReport:
     criterion
         What was met: "conditions" (kkt_residual <= tol), "gap" (gap <= tol alone), "none"; empty in files of versions
         that did not record it.
+    file_passes
+        Reads of all columns from the file since the start, in the unit of full_passes; 0 for features in memory.
     """
 
     lam: float
@@ -87,6 +89,7 @@ class FitReport:
     seed: int
     gap: float = 1.0
     criterion: str = ""
+    file_passes: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

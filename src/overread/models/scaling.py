@@ -2,7 +2,8 @@
 
 The copy is the only one made of X, and column-major features that need no scaling are not copied at all. Each
 column is first divided by a power of two near its largest value, so that squares neither overflow nor underflow,
-then centred and divided by its standard deviation, in float64.
+then centred and divided by its standard deviation, in float64. A matrix in a file is read once, for these numbers, and
+stays there.
 """
 
 from __future__ import annotations
@@ -12,8 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.bags import StoredInstances
+from overread.bags.instances import Matrix
 from overread.errors import InvalidInputError
 from overread.models._kernels import describe_rows, standardize_rows
+from overread.models.columns.columns import Columns
+from overread.models.columns.held import HeldColumns
+from overread.models.columns.room import room_for_columns
+from overread.models.columns.stored import Scaling, StoredColumns, read_ahead
 
 __all__ = ["Design", "make_design"]
 
@@ -34,21 +41,36 @@ class Design:
 
     Attributes
     ----------
-    Xt
-        (x - center) / scale, one feature per row (d x n), in the precision of the input.
+    columns
+        (x - center) / scale, in the precision of the input.
     center, scale
         Per feature; scale is 0 for a feature that was left out because it does not vary.
     norms
-        Euclidean norm of each row of Xt.
+        Euclidean norm of each standardized feature.
     vanishing
         Features left out because all their values are below the smallest normal number.
     """
 
-    Xt: NDArray[np.floating]
+    columns: Columns
     center: Floats
     scale: Floats
     norms: Floats
     vanishing: NDArray[np.int64]
+
+    @property
+    def Xt(self) -> NDArray[np.floating]:  # noqa: N802 - what the matrix is called throughout
+        """One standardized feature per row (d x n).
+
+        Raises
+        ------
+        InvalidInputError
+            If they are not in memory.
+        """
+        if not isinstance(self.columns, HeldColumns):
+            raise InvalidInputError(
+                "this model needs its features in memory, and they are in a file: read them first, or only some of them"
+            )
+        return self.columns.Xt
 
     def to_user(self, w: Floats, b: float) -> tuple[Floats, float]:
         """Coefficients and intercept on the scale of the user's features."""
@@ -63,19 +85,20 @@ class Design:
 
 
 def make_design(
-    X: NDArray[np.floating],
+    X: Matrix,
     order: NDArray[np.int64],
     row_weight: Floats,
     *,
     center: bool,
     standardize: bool,
+    memory_mb: float | None = None,
 ) -> Design:
     """Copy X (n x d) into a `Design`, rows in the given order.
 
     Parameters
     ----------
     X
-        Finite values, float32 or float64.
+        Finite values, float32 or float64; in memory, or in a file.
     order
         Row i of the design is row order[i] of X.
     row_weight
@@ -84,9 +107,15 @@ def make_design(
         Whether to subtract the mean (when there is an intercept to absorb it).
     standardize
         Whether to divide by the standard deviation (without centring: by the root mean square).
+    memory_mb
+        Memory that the process may take with a matrix in a file; None: half of what the machine has.
     """
     n, d = X.shape
     weight = row_weight[order] / row_weight.sum()
+    if isinstance(X, StoredInstances):
+        return _make_stored_design(
+            X, order, weight, center=center, standardize=standardize, memory_mb=memory_mb
+        )
     if not standardize:
         shared = _share_design(X, order, weight, center=center)
         if shared is not None:
@@ -99,12 +128,58 @@ def make_design(
             block = slice(first, first + ROWS_PER_BLOCK)
             Xt[:, block] = X[order[block]].T
     means, scales, norms, largest = (np.empty(d) for _ in range(4))
-    constant = 10.0 * float(np.finfo(X.dtype).eps)
-    standardize_rows(Xt, weight, center, standardize, constant, means, scales, norms, largest)
+    standardize_rows(Xt, weight, center, standardize, _constant(X.dtype), means, scales, norms, largest)
     if not standardize:
         _refuse_overflow(np.where(scales > 0, largest, 0.0))
-    vanishing = np.flatnonzero((largest > 0) & (largest < float(np.finfo(X.dtype).tiny)))
-    return Design(Xt, means, scales, norms, vanishing)
+    return Design(HeldColumns(Xt), means, scales, norms, _find_vanishing(largest, X.dtype))
+
+
+def _make_stored_design(
+    X: StoredInstances,
+    order: NDArray[np.int64],
+    weight: Floats,
+    *,
+    center: bool,
+    standardize: bool,
+    memory_mb: float | None,
+) -> Design:
+    """Read the file once, a column at a time, for the numbers by which columns are standardized later."""
+    d = X.shape[1]
+    means, scales, norms, largest = (np.empty(d) for _ in range(4))
+    for j, values in enumerate(read_ahead(X.read_columns(range(d)))):
+        one = slice(j, j + 1)
+        standardize_rows(
+            values[order][None],
+            weight,
+            center,
+            standardize,
+            _constant(X.dtype),
+            means[one],
+            scales[one],
+            norms[one],
+            largest[one],
+        )
+    if not standardize:
+        _refuse_overflow(np.where(scales > 0, largest, 0.0))
+    # The power of two of `standardize_rows`.
+    unit = np.ldexp(1.0, -np.frexp(largest)[1]) if standardize else np.ones(d)
+    columns = StoredColumns(
+        X,
+        order,
+        Scaling(unit, means * unit, scales * unit),
+        room_for_columns(memory_mb, *X.shape, X.dtype.itemsize),
+    )
+    columns.n_read = d
+    return Design(columns, means, scales, norms, _find_vanishing(largest, X.dtype))
+
+
+def _constant(dtype: np.dtype[np.floating]) -> float:
+    """Deviation, as a share of the mean, up to which a column does not vary."""
+    return 10.0 * float(np.finfo(dtype).eps)
+
+
+def _find_vanishing(largest: Floats, dtype: np.dtype[np.floating]) -> NDArray[np.int64]:
+    return np.flatnonzero((largest > 0) & (largest < float(np.finfo(dtype).tiny)))
 
 
 def _share_design(
@@ -123,7 +198,7 @@ def _share_design(
         return None
     if center and not (np.abs(means) <= SMALL_MEAN * spreads).all():
         return None
-    return Design(X.T, np.zeros(d), np.ones(d), norms, np.empty(0, dtype=np.int64))
+    return Design(HeldColumns(X.T), np.zeros(d), np.ones(d), norms, np.empty(0, dtype=np.int64))
 
 
 def _refuse_overflow(largest: Floats) -> None:

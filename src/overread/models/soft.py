@@ -70,6 +70,9 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
         Whether to start from the current coefficients.
     random_state
         Seed of row sampling (above 10,000 rows) and of the extra starts; None means 0.
+    memory_mb
+        Megabytes that the process may take while it fits `StoredInstances`; None: half of the machine's memory. What is
+        in memory already is fitted there.
 
     Attributes
     ----------
@@ -97,7 +100,7 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
     array([0.74, 0.01, 0.  ])
     """
 
-    later_parameters = frozenset({"penalty"})
+    later_parameters = frozenset({"memory_mb", "penalty"})
     saved_fields: ClassVar[Mapping[str, Field]] = {
         "n_features_in_": Length("d"),
         "feature_names_in_": Names("d", optional=True),
@@ -128,6 +131,7 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
         max_iter: int = 200,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
+        memory_mb: float | None = None,
     ) -> None:
         self.lam = lam
         self.penalty = penalty
@@ -141,6 +145,7 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.random_state = random_state
+        self.memory_mb = memory_mb
 
     def fit(
         self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None, reader_weight: Any = None

@@ -68,7 +68,8 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         `min_ratio` lambda_max.
     n_lambdas, min_ratio
         The grid, where `lambdas` is None.
-    penalty, normalization, divide_by_features, fit_intercept, standardize, pooling, tol, max_iter, random_state
+    penalty, normalization, divide_by_features, fit_intercept, standardize, pooling, tol, max_iter, random_state,
+    memory_mb
         As in `SoftMILLogisticRegression`; max_iter is per penalty.
 
     Attributes
@@ -94,7 +95,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
     [0, 1, 1]
     """
 
-    later_parameters = frozenset({"penalty"})
+    later_parameters = frozenset({"memory_mb", "penalty"})
     saved_fields: ClassVar[Mapping[str, Field]] = {
         "n_features_in_": Length("d"),
         "feature_names_in_": Names("d", optional=True),
@@ -126,6 +127,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         tol: float = 1e-6,
         max_iter: int = 200,
         random_state: int | np.random.RandomState | None = None,
+        memory_mb: float | None = None,
     ) -> None:
         self.lambdas = lambdas
         self.n_lambdas = n_lambdas
@@ -139,6 +141,7 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.memory_mb = memory_mb
 
     def __sklearn_tags__(self) -> Any:
         """Many models in one are no classifier to scikit-learn, but their labels are those of one."""
@@ -223,14 +226,14 @@ class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
     def decision_function(self, X: Any, bags: Any = None) -> Floats:
         """Log-odds of each bag for each penalty, (n_bags, L)."""
         given = bags_to_score(self, X, bags)
-        scores = linear_scores(given.instances, self.coefs_.T, self.intercepts_)
+        scores = linear_scores(given.matrix, self.coefs_.T, self.intercepts_)
         columns = [pool(scores[:, i], given.offsets, self.pooling) for i in range(scores.shape[1])]
         return np.column_stack([log_p - log_q for log_p, log_q in columns])
 
     def decision_instance_function(self, X: Any) -> Floats:
         """Score of each instance for each penalty, (n_instances, L)."""
         check_is_fitted(self)
-        instances = read_bags(self, X, None, reset=False).instances
+        instances = read_bags(self, X, None, reset=False).matrix
         return linear_scores(instances, self.coefs_.T, self.intercepts_)
 
     def plot(self, axes: Axes | None = None, *, chosen: int | None = None, n_named: int = 6) -> Axes:

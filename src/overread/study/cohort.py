@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from overread.bags import Bags, Grouping, ReaderBags, group_candidates, reader_bags
 from overread.bags.instances import InstanceMatrix
 from overread.errors import InvalidInputError
+from overread.files.column_file import ColumnFile
 from overread.froc import Counting, Matching, match
-from overread.study.store.feature_store import FeatureStore
 from overread.truth import HitRule
 
 __all__ = ["KEYS", "Cohort", "Features", "Split"]
@@ -44,7 +44,7 @@ class Features:
     """
 
     names: tuple[str, ...]
-    store: FeatureStore
+    store: ColumnFile
     rows: NDArray[np.int64]
     keys: pd.MultiIndex
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from overread.models.columns.held import HeldColumns
 from overread.models.loss.bag_loss import BagLoss
 from overread.models.loss.pooling import POOLINGS
 from overread.models.penalties.l1 import L1
@@ -48,7 +49,7 @@ def draw_correlated(structure, *, n_rows, n_columns=150, bag_size=1, seed=0, dty
 
 def solver_at_zero(Xt, loss, *, penalty=L1(), fit_intercept=True, seed=0):  # noqa: B008 - it is frozen
     solver = NewtonSolver(
-        Xt,
+        HeldColumns(Xt),
         loss,
         penalty,
         fit_intercept=fit_intercept,

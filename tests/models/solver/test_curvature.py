@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from problems import draw
 
+from overread.models.columns.held import HeldColumns
 from overread.models.solver.curvature import Curvature
 
 
@@ -25,7 +26,7 @@ def exact_hessian(Xt, loss, z):
 
 
 def make(Xt, loss):
-    return Curvature(Xt, loss, np.random.default_rng(0))
+    return Curvature(HeldColumns(Xt), loss, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("bag_size", [1, 4])

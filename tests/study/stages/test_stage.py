@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overread.files.column_file import encode_columns
 from overread.files.digests import digest_of_value
 from overread.study.settings import Settings, parse_settings
 from overread.study.stages.stage import (
@@ -25,7 +26,6 @@ from overread.study.stages.stage import (
     select_settings,
 )
 from overread.study.store.codecs import encode_file
-from overread.study.store.feature_store import encode_columns
 from overread.study.store.run_folder import RunFolder
 from study_chain import Chain, call_alone
 

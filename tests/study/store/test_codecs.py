@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overread.files.column_file import ColumnFile, encode_columns
 from overread.models import RVMMIL
 from overread.study.store.codecs import decode_file, encode_file
-from overread.study.store.feature_store import FeatureStore, encode_columns
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_models(there_and_back):
 def test_matrices_stay_on_disk(there_and_back):
     matrix = np.arange(6.0).reshape(2, 3)
     store = there_and_back("features.npy", encode_columns(matrix.T, 2, 3, matrix.dtype))
-    assert isinstance(store, FeatureStore)
+    assert isinstance(store, ColumnFile)
     assert np.array_equal(store.take(np.arange(2)), matrix)
 
 

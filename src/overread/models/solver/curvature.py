@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
 
+from overread.models.columns.columns import Columns
 from overread.models.loss.bag_loss import BagLoss
 from overread.models.solver.row_sample import RowSample, sample_size
 
@@ -57,23 +58,23 @@ class Curvature:
 
     Parameters
     ----------
-    Xt
-        One feature per row, d x n.
+    features
+        The standardized features.
     loss
         The loss whose second derivative is approximated.
     random
         Source of the sampled rows.
     """
 
-    def __init__(self, Xt: NDArray[np.floating], loss: BagLoss, random: np.random.Generator) -> None:
-        self.Xt = Xt
+    def __init__(self, features: Columns, loss: BagLoss, random: np.random.Generator) -> None:
+        self.features = features
         self.loss = loss
         self.random = random
         self.columns: Ints = np.empty(0, dtype=np.int64)
         self.is_built = False
         self.is_fresh = False
         self.generosity = 1
-        self._position = np.full(len(Xt), -1, dtype=np.int64)
+        self._position = np.full(features.n_features, -1, dtype=np.int64)
         self._ridge: Floats | None = None
 
     @property
@@ -106,7 +107,7 @@ class Curvature:
         self._set_columns(columns)
         self._pairs: deque[_SecantPair] = deque(maxlen=MAX_PAIRS)
         self._sample = RowSample.draw(self.loss, z, self.sample_size, self.random)
-        self._room = self._block = self._sample.block(self.Xt, columns)
+        self._room = self._block = self._sample.block(self.features, columns)
         self._safe = 0.0
         self._gram = self._product(self._block, self._block)
         self._settle()
@@ -118,7 +119,7 @@ class Curvature:
         if not len(new):
             return
         known = len(self.columns)
-        block = self._block = self._grow_block(known, self._sample.block(self.Xt, new))
+        block = self._block = self._grow_block(known, self._sample.block(self.features, new))
         gram = np.empty((len(block), len(block)))
         gram[:known, :known] = self._gram[:known, :known]
         gram[known:] = self._product(block[known:], block)

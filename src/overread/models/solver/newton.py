@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.models.columns.columns import Columns
 from overread.models.loss.bag_loss import BagLoss
 from overread.models.penalties.penalty import Penalty
-from overread.models.solver._kernels import dot_columns, fused_pass
 from overread.models.solver.curvature import Curvature
 from overread.models.solver.duality import balance, lower_bound
 from overread.models.solver.quadratic import minimize_model
@@ -104,8 +104,8 @@ class NewtonSolver:
 
     Parameters
     ----------
-    Xt
-        One standardized feature per row (d x n, C order), rows in the order of the loss.
+    columns
+        The standardized features, rows in the order of the loss.
     loss
         The loss in the scores.
     penalty
@@ -122,7 +122,7 @@ class NewtonSolver:
 
     def __init__(
         self,
-        Xt: NDArray[np.floating],
+        columns: Columns,
         loss: BagLoss,
         penalty: Penalty,
         *,
@@ -130,14 +130,14 @@ class NewtonSolver:
         norms: Floats,
         seed: int,
     ) -> None:
-        self.Xt = Xt
+        self.columns = columns
         self.loss = loss
         self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.norms = norms
         self.counters = Counters()
-        self.curvature = Curvature(Xt, loss, np.random.default_rng(seed))
-        self._all = np.arange(len(Xt), dtype=np.int64)
+        self.curvature = Curvature(columns, loss, np.random.default_rng(seed))
+        self._all = np.arange(columns.n_features, dtype=np.int64)
         self._least_kink = float(np.min(penalty.kink))
         self._gradient_before: Floats | None = None
         self._smallest_scale = SMALLEST_SCALE * max(1.0, norms.max(initial=0.0) / np.sqrt(loss.n_rows))
@@ -147,9 +147,7 @@ class NewtonSolver:
         n, d = self.loss.n_rows, len(w)
         support = np.flatnonzero(w)
         z = np.full(n, b)
-        for first in range(0, n, 8192):
-            rows = slice(first, first + 8192)
-            z[rows] += w[support] @ self.Xt[support, rows]
+        self.columns.add(support, w[support], z)
         residual = np.empty(n)
         loss = self.loss.value(z, residual)
         self.point = Point(w.copy(), b, z, residual, loss, np.zeros(d), np.zeros(d), residual.copy())
@@ -222,9 +220,8 @@ class NewtonSolver:
         kinks = lam * self.penalty.kink
         unknown = point.drift - point.seen_at + float(np.linalg.norm(residual - point.residual))
         columns = np.flatnonzero(np.abs(point.gradient) + self.norms * unknown > kinks)
-        found, gradient = np.zeros(len(columns)), np.zeros(len(point.w))
-        dot_columns(self.Xt, columns, 0, self.loss.n_rows, residual, found)
-        gradient[columns] = found
+        gradient = np.zeros(len(point.w))
+        gradient[columns] = self.columns.dot(columns, residual)
         self.counters.active_columns_read += len(columns)
         bound = lower_bound(self.loss, residual, self.penalty, gradient, lam)
         return min(max((objective - bound) / objective, 0.0), 1.0)
@@ -341,30 +338,14 @@ class NewtonSolver:
 
     def _pass(self, working: Ints, moved: Ints, steps: Floats, intercept_step: float, out: Floats) -> float:
         """Move the scores, and compute loss, residual and the gradient on the working set in one pass."""
-        loss, point = self.loss, self.point
+        point = self.point
         self.counters.active_columns_read += len(working)
-        return fused_pass(
-            self.Xt,
-            working,
-            moved,
-            steps,
-            intercept_step,
-            loss.plain_weight,
-            loss.plain_label,
-            loss.offsets,
-            loss.weight,
-            loss.label,
-            loss.exponent,
-            loss.pooling,
-            point.z,
-            point.residual,
-            out,
+        return self.columns.move(
+            self.loss, working, moved, steps, intercept_step, point.z, point.residual, out
         )
 
     def _read_gradient(self, columns: Ints) -> None:
-        out = np.zeros(len(columns))
-        dot_columns(self.Xt, columns, 0, self.loss.n_rows, self.point.residual, out)
-        self.point.gradient[columns] = out
+        self.point.gradient[columns] = self.columns.dot(columns, self.point.residual)
         self.counters.columns_checked += len(columns)
 
     def _violators(self, working: Ints, lam: float, tolerance: float) -> Ints:

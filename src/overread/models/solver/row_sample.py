@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.models.columns.columns import Columns
 from overread.models.loss.bag_loss import BagCurvature, BagLoss
-from overread.models.solver._kernels import gather
 
 __all__ = ["RowSample", "sample_by_size", "sample_size", "worth_sampling"]
 
@@ -101,15 +101,15 @@ class RowSample:
             _weigh_coupled(safe, local, bags, np.repeat(repetition, sizes), repetition),
         )
 
-    def block(self, Xt: NDArray[np.floating], columns: Ints) -> Floats:
+    def block(self, features: Columns, columns: Ints) -> Floats:
         """Rows of the factor for these columns, and for the intercept last."""
         n_plain, n_coupled = len(self.plain_rows), len(self.coupled_rows)
         block = np.empty((len(columns) + 1, n_plain + n_coupled + len(self.starts)))
-        gather(Xt, columns, self.plain_rows, self.root, block[:-1, :n_plain])
+        features.gather(columns, self.plain_rows, self.root, block[:-1, :n_plain])
         block[-1, :n_plain] = self.root
         if n_coupled:
             coupled = block[:, n_plain : n_plain + n_coupled]
-            gather(Xt, columns, self.coupled_rows, np.ones(n_coupled), coupled[:-1])
+            features.gather(columns, self.coupled_rows, np.ones(n_coupled), coupled[:-1])
             coupled[-1] = 1.0
             weighted = coupled * self.direction
             block[:, n_plain + n_coupled :] = np.add.reduceat(weighted, self.starts, axis=1)

@@ -15,13 +15,13 @@ import pandas as pd
 
 from overread.bags import refuse_leakage
 from overread.errors import InvalidInputError, TableError
+from overread.files.column_file import encode_columns
 from overread.files.digests import FileDigests, digest_of_bytes
 from overread.marks.mark_set import find_path
 from overread.study.cohort import KEYS
 from overread.study.image_jobs import make_jobs, work_on_images
 from overread.study.pipeline import PipelineSpec
 from overread.study.stages.stage import Inputs, Stage, View
-from overread.study.store.feature_store import encode_columns
 from overread.study.store.manifest import shard_file
 from overread.study.store.run_folder import RunFolder
 from overread.study.store.shard import CANDIDATE_COLUMNS, Shard, decode_shard

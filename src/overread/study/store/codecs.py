@@ -1,7 +1,7 @@
 """Values of a run and the bytes of its files: the place and ending of a file say which is which.
 
 ``*.parquet`` is a table, ``models/*.json`` a fitted model, other ``*.json`` a plain value, ``*.npy`` a matrix that
-stays on disk (`overread.study.store.feature_store`); anything else is text.
+stays on disk (`overread.files.column_file`); anything else is text.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 import pandas as pd
 
+from overread.files.column_file import ColumnFile
 from overread.files.strict_json import read_json
 from overread.models.persistence import load, model_bytes
-from overread.study.store.feature_store import FeatureStore
 from overread.study.store.run_folder import json_bytes
 from overread.tables.table_files import parquet_bytes
 
@@ -40,7 +40,7 @@ def decode_file(path: Path) -> Any:
     if path.suffix == ".parquet":
         return pd.read_parquet(path)
     if path.suffix == ".npy":
-        return FeatureStore(path)
+        return ColumnFile(path)
     if path.parent.name == "models":
         return load(path)
     return read_json(path) if path.suffix == ".json" else path.read_text(encoding="utf-8")

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from overread.errors import FormatError
-from overread.study.store.feature_store import FeatureStore, encode_columns
+from overread.errors import FormatError, InvalidInputError
+from overread.files.column_file import ColumnFile, encode_columns, write_columns
 
 
 def write(path, matrix):
     path.write_bytes(b"".join(encode_columns(matrix.T, *matrix.shape, matrix.dtype)))
-    return FeatureStore(path)
+    return ColumnFile(path)
 
 
 @pytest.fixture(params=[np.float32, np.float64])
@@ -35,7 +35,7 @@ def test_it_is_a_file_that_numpy_reads(matrix, tmp_path):
 
 def test_it_reads_a_file_that_numpy_wrote(matrix, tmp_path):
     np.save(tmp_path / "f.npy", np.asfortranarray(matrix))
-    assert np.array_equal(FeatureStore(tmp_path / "f.npy").take(np.arange(37)), matrix)
+    assert np.array_equal(ColumnFile(tmp_path / "f.npy").take(np.arange(37)), matrix)
     assert (tmp_path / "f.npy").read_bytes() == b"".join(encode_columns(matrix.T, 37, 11, matrix.dtype))
 
 
@@ -80,7 +80,7 @@ def test_a_file_that_was_cut_is_refused(tmp_path, n_bytes):
     write(path, matrix)
     path.write_bytes(path.read_bytes()[:n_bytes])
     with pytest.raises(FormatError, match=r"f\.npy: (is cut short|not a matrix)"):
-        FeatureStore(path).take(np.arange(37))
+        ColumnFile(path).take(np.arange(37))
 
 
 @pytest.mark.parametrize(
@@ -95,19 +95,19 @@ def test_a_file_that_was_cut_is_refused(tmp_path, n_bytes):
 def test_other_arrays_are_refused(tmp_path, array):
     np.save(tmp_path / "f.npy", array)
     with pytest.raises(FormatError, match="column-major"):
-        FeatureStore(tmp_path / "f.npy")
+        ColumnFile(tmp_path / "f.npy")
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 and more", b"\x93NUMPY\x01\x00\x05\x00{bad}"])
 def test_what_is_no_array_at_all(tmp_path, content):
     (tmp_path / "f.npy").write_bytes(content)
     with pytest.raises(FormatError, match=r"f\.npy: not a matrix"):
-        FeatureStore(tmp_path / "f.npy")
+        ColumnFile(tmp_path / "f.npy")
 
 
 def test_no_file(tmp_path):
     with pytest.raises(FormatError, match="No such file"):
-        FeatureStore(tmp_path / "f.npy")
+        ColumnFile(tmp_path / "f.npy")
 
 
 def test_what_is_held_is_what_was_asked_for(tmp_path):
@@ -115,7 +115,7 @@ def test_what_is_held_is_what_was_asked_for(tmp_path):
     column = np.ones(n_rows, dtype=np.float32)
     with (tmp_path / "f.npy").open("wb") as file:
         file.writelines(encode_columns((column for _ in range(n_columns)), n_rows, n_columns, column.dtype))
-    store = FeatureStore(tmp_path / "f.npy")
+    store = ColumnFile(tmp_path / "f.npy")
     tracemalloc.start()
     try:
         store.take(np.arange(100))
@@ -138,3 +138,24 @@ def test_bytes_are_given_a_column_at_a_time():
     assert given == []
     assert len(next(blocks)) == 16
     assert given == [0]
+
+
+@pytest.mark.parametrize("sizes", [[37], [1, 35, 1], [20, 17], [0, 37]])
+def test_blocks_of_rows_make_the_same_file(matrix, tmp_path, sizes):
+    blocks = np.split(matrix, np.cumsum(sizes)[:-1])
+    written = write_columns(tmp_path / "f.npy", blocks, 37, 11, matrix.dtype)
+    assert written.path.read_bytes() == b"".join(encode_columns(matrix.T, 37, 11, matrix.dtype))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "words"),
+    [
+        ([np.ones((36, 11))], "hold 36 of 37 rows"),
+        ([np.ones((36, 11)), np.ones((2, 11))], r"shape \(2, 11\) after 36 rows"),
+        ([np.ones((37, 10))], r"shape \(37, 10\)"),
+    ],
+)
+def test_blocks_that_do_not_make_up_the_matrix_leave_no_file(tmp_path, blocks, words):
+    with pytest.raises(InvalidInputError, match=words):
+        write_columns(tmp_path / "f.npy", blocks, 37, 11, np.dtype(np.float32))
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,64 @@
+"""What the solver asks of the standardized features, wherever they are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.models.loss.bag_loss import BagLoss
+
+__all__ = ["Columns"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Columns(ABC):
+    """Features of n rows, in the order of the loss; products run in float64 whatever their precision.
+
+    Attributes
+    ----------
+    n_features, n_rows
+        Their numbers.
+    n_read
+        Columns that were read from where they are kept, each time counted; 0 for what is in memory.
+    """
+
+    n_features: int
+    n_rows: int
+    n_read: int = 0
+
+    @abstractmethod
+    def dot(self, columns: Ints, residual: Floats) -> Floats:
+        """Return X[:, columns]' residual."""
+
+    @abstractmethod
+    def add(self, columns: Ints, factors: Floats, scores: Floats) -> None:
+        """Add X[:, columns] factors to scores."""
+
+    @abstractmethod
+    def gather(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
+        """Write X[rows[i], columns[c]] factor[i] to out[c, i]."""
+
+    def move(
+        self,
+        loss: BagLoss,
+        working: Ints,
+        moved: Ints,
+        steps: Floats,
+        intercept_step: float,
+        scores: Floats,
+        residual: Floats,
+        gradient: Floats,
+    ) -> float:
+        """Add X[:, moved] steps + intercept_step to scores; return the loss there.
+
+        Writes residual, the loss's derivative in the scores, and X[:, working]' residual into gradient.
+        """
+        scores += intercept_step
+        self.add(moved, steps, scores)
+        value = loss.value(scores, residual)
+        gradient[:] = self.dot(working, residual)
+        return value

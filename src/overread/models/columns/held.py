@@ -1,0 +1,67 @@
+"""Features in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.models.columns.columns import Columns
+from overread.models.loss.bag_loss import BagLoss
+from overread.models.solver._kernels import add_columns, dot_columns, fused_pass, gather
+
+__all__ = ["HeldColumns"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class HeldColumns(Columns):
+    """A matrix of one standardized feature per row (d x n, C order)."""
+
+    def __init__(self, Xt: NDArray[np.floating]) -> None:
+        self.Xt = Xt
+        self.n_features, self.n_rows = Xt.shape
+
+    def dot(self, columns: Ints, residual: Floats) -> Floats:
+        """Return X[:, columns]' residual."""
+        out = np.zeros(len(columns))
+        dot_columns(self.Xt, columns, 0, self.n_rows, residual, out)
+        return out
+
+    def add(self, columns: Ints, factors: Floats, scores: Floats) -> None:
+        """Add X[:, columns] factors to scores."""
+        add_columns(self.Xt, columns, factors, 0, self.n_rows, scores)
+
+    def gather(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
+        """Write X[rows[i], columns[c]] factor[i] to out[c, i]."""
+        gather(self.Xt, columns, rows, factor, out)
+
+    def move(
+        self,
+        loss: BagLoss,
+        working: Ints,
+        moved: Ints,
+        steps: Floats,
+        intercept_step: float,
+        scores: Floats,
+        residual: Floats,
+        gradient: Floats,
+    ) -> float:
+        """Move in one pass over the rows: each block of X[:, working] is read from memory once and used twice."""
+        return fused_pass(
+            self.Xt,
+            working,
+            moved,
+            steps,
+            intercept_step,
+            loss.plain_weight,
+            loss.plain_label,
+            loss.offsets,
+            loss.weight,
+            loss.label,
+            loss.exponent,
+            loss.pooling,
+            scores,
+            residual,
+            gradient,
+        )

@@ -1,0 +1,167 @@
+"""Features in a file: columns of the working set are held as far as memory allows, the others read when wanted.
+
+A column is read whole, brought into the order of the loss and standardized each time; numbers are those of the matrix
+in memory, bit for bit. While one column is worked on the next one is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.bags import StoredInstances
+from overread.models._kernels import rescale_row
+from overread.models.columns.columns import Columns
+from overread.models.columns.held import HeldColumns
+from overread.models.loss.bag_loss import BagLoss
+from overread.models.solver._kernels import add_columns, dot_columns, gather
+
+__all__ = ["Scaling", "StoredColumns", "read_ahead"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Columns that share each load of the residual in the solver's products.
+COLUMNS_AT_ONCE = 4
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How a column becomes a standardized one: (x unit - middle) / divisor; a divisor of 0 makes it 0."""
+
+    unit: Floats
+    middle: Floats
+    divisor: Floats
+
+
+class StoredColumns(Columns):
+    """Columns of a file.
+
+    Parameters
+    ----------
+    source
+        Where they are.
+    order
+        Row i is row order[i] of the source.
+    scaling
+        How they are standardized.
+    n_bytes
+        Memory for columns that are held.
+    """
+
+    def __init__(self, source: StoredInstances, order: Ints, scaling: Scaling, n_bytes: int) -> None:
+        self.source = source
+        self.n_rows, self.n_features = source.shape
+        self._is_sorted = bool((np.diff(order) == 1).all())
+        self._order = order
+        self._scaling = scaling
+        capacity = min(self.n_features, max(0, n_bytes // (self.n_rows * source.dtype.itemsize)))
+        # Memory is taken by the system's page as it is written to, so an empty room costs nothing.
+        self._held = HeldColumns(np.empty((capacity, self.n_rows), dtype=source.dtype))
+        self._slot = np.full(self.n_features, -1, dtype=np.int64)
+        self._owner = np.full(capacity, -1, dtype=np.int64)
+        self._wanted_at = np.zeros(capacity, dtype=np.int64)
+        self._clock = 0
+
+    def dot(self, columns: Ints, residual: Floats) -> Floats:
+        """Return X[:, columns]' residual."""
+        out = np.empty(len(columns))
+        slots = self._slot[columns]
+        out[slots >= 0] = self._held.dot(slots[slots >= 0], residual)
+        places = np.flatnonzero(slots < 0)
+        for group, block in self._read_groups(columns[places]):
+            found = np.zeros(len(block))
+            dot_columns(block, np.arange(len(block)), 0, self.n_rows, residual, found)
+            out[places[group]] = found
+        return out
+
+    def add(self, columns: Ints, factors: Floats, scores: Floats) -> None:
+        """Add X[:, columns] factors to scores."""
+        slots = self._slot[columns]
+        self._held.add(slots[slots >= 0], factors[slots >= 0], scores)
+        rest = slots < 0
+        for group, block in self._read_groups(columns[rest]):
+            add_columns(block, np.arange(len(block)), factors[rest][group], 0, self.n_rows, scores)
+
+    def gather(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
+        """Write X[rows[i], columns[c]] factor[i] to out[c, i]."""
+        self.hold(columns)
+        slots = self._slot[columns]
+        held = np.flatnonzero(slots >= 0)
+        block = np.empty((len(held), len(rows)))
+        self._held.gather(slots[held], rows, factor, block)
+        out[held] = block
+        places = np.flatnonzero(slots < 0)
+        for group, block_read in self._read_groups(columns[places]):
+            found = np.empty((len(block_read), len(rows)))
+            gather(block_read, np.arange(len(block_read)), rows, factor, found)
+            out[places[group]] = found
+
+    def move(
+        self,
+        loss: BagLoss,
+        working: Ints,
+        moved: Ints,
+        steps: Floats,
+        intercept_step: float,
+        scores: Floats,
+        residual: Floats,
+        gradient: Floats,
+    ) -> float:
+        """Move; where the whole working set is held, exactly as in memory."""
+        self.hold(working)
+        slots = self._slot[working]
+        if (slots >= 0).all() and (self._slot[moved] >= 0).all():
+            return self._held.move(
+                loss, slots, self._slot[moved], steps, intercept_step, scores, residual, gradient
+            )
+        return super().move(loss, working, moved, steps, intercept_step, scores, residual, gradient)
+
+    def hold(self, columns: Ints) -> None:
+        """Read columns that are not held, as far as there is room; those wanted longest ago make way."""
+        self._clock += 1
+        slots = self._slot[columns]
+        self._wanted_at[slots[slots >= 0]] = self._clock
+        missing = columns[slots < 0]
+        free = np.argsort(self._wanted_at, kind="stable")
+        free = free[self._wanted_at[free] < self._clock][: len(missing)]
+        missing = missing[: len(free)]
+        for slot, column, values in zip(free, missing, self._read(missing), strict=True):
+            if self._owner[slot] >= 0:
+                self._slot[self._owner[slot]] = -1
+            self._held.Xt[slot] = values
+            self._owner[slot], self._slot[column], self._wanted_at[slot] = column, slot, self._clock
+
+    def _read_groups(self, columns: Ints) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+        """Give columns a few at a time, as rows of a small matrix, with their places."""
+        block = np.empty((COLUMNS_AT_ONCE, self.n_rows), dtype=self.source.dtype)
+        filled = 0
+        for place, values in enumerate(self._read(columns)):
+            block[filled] = values
+            filled += 1
+            if filled == COLUMNS_AT_ONCE or place == len(columns) - 1:
+                yield slice(place + 1 - filled, place + 1), block[:filled]
+                filled = 0
+
+    def _read(self, columns: Ints) -> Iterator[NDArray[np.floating]]:
+        """Give standardized columns one by one."""
+        self.n_read += len(columns)
+        scaling = self._scaling
+        for column, values in zip(columns, read_ahead(self.source.read_columns(columns)), strict=True):
+            chosen = values if self._is_sorted else values[self._order]
+            rescale_row(chosen, scaling.unit[column], scaling.middle[column], scaling.divisor[column])
+            yield chosen
+
+
+def read_ahead(values: Iterable[NDArray[np.floating]]) -> Iterator[NDArray[np.floating]]:
+    """Give values one by one, the next one fetched in another thread meanwhile."""
+    source = iter(values)
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, source, None)
+        while (value := coming.result()) is not None:
+            coming = reader.submit(next, source, None)
+            yield value

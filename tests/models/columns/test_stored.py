@@ -1,0 +1,118 @@
+"""Fits of features in a file: the numbers of the same fit in memory, with little or much room."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from overread.bags import Bags, StoredInstances
+from overread.errors import InputTypeError, InvalidInputError
+from overread.models import RVMMIL, SoftMILLogisticRegression, SoftMILPath, scaling
+from overread.models.columns.stored import read_ahead
+
+
+@pytest.fixture
+def problem(tmp_path):
+    """A table in which rows of a bag are not neighbours, one column is constant, and scales differ."""
+    random = np.random.default_rng(0)
+    X = (random.normal(size=(900, 40)) * random.gamma(2.0, size=40) + 10 * random.normal(size=40)).astype(
+        np.float32
+    )
+    X[:, 7] = 3.0
+    ids = random.integers(0, 500, 900)
+    first = np.sort(np.unique(ids, return_index=True)[1])
+    score = ((X - X.mean(0)) / (X.std(0) + 1e-9))[:, :4].sum(1)[first]
+    labels = np.where(score > 1.0, random.choice([0.25, 0.5, 1.0], len(first)), 0.0)
+    np.save(tmp_path / "X.npy", np.asfortranarray(X))
+    return X, ids, labels, StoredInstances(tmp_path / "X.npy")
+
+
+def give_room(monkeypatch, n_columns):
+    monkeypatch.setattr(scaling, "room_for_columns", lambda *shape: n_columns * 900 * 4)
+
+
+@pytest.mark.parametrize("n_columns", [40, 12])
+def test_a_path_is_that_of_the_matrix_in_memory(problem, monkeypatch, n_columns):
+    X, ids, labels, stored = problem
+    give_room(monkeypatch, n_columns)
+    inside = SoftMILPath(n_lambdas=15).fit(X, labels, bags=ids)
+    outside = SoftMILPath(n_lambdas=15).fit(stored, labels, bags=ids)
+    assert inside.n_features_.max() > 12
+    assert inside.lambda_max_ == outside.lambda_max_
+    if n_columns == 40:
+        assert outside.coefs_.tobytes() == inside.coefs_.tobytes()
+    np.testing.assert_allclose(outside.objectives_, inside.objectives_, rtol=1e-8)
+    np.testing.assert_allclose(outside.coefs_, inside.coefs_, rtol=0, atol=1e-8)
+    np.testing.assert_array_equal(outside.scale_, inside.scale_)
+
+
+def test_no_more_passes_than_penalties_where_there_is_room(problem):
+    _, ids, labels, stored = problem
+    path = SoftMILPath(n_lambdas=15).fit(stored, labels, bags=ids)
+    assert 1 < path.fit_reports_[-1].file_passes <= 15 + 5
+    inside = SoftMILPath(n_lambdas=15).fit(stored.read(), labels, bags=ids)
+    assert inside.fit_reports_[-1].file_passes == 0
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_one_penalty_and_its_predictions(problem, standardize, fit_intercept):
+    X, ids, labels, stored = problem
+    X = X - X.mean(0)
+    np.save(stored.path, np.asfortranarray(X))
+    settings = {"lam": 0.01, "standardize": standardize, "fit_intercept": fit_intercept, "n_init": 2}
+    inside = SoftMILLogisticRegression(**settings).fit(X, labels, bags=ids)
+    outside = SoftMILLogisticRegression(**settings).fit(stored, labels, bags=ids)
+    np.testing.assert_allclose(outside.coef_, inside.coef_, rtol=0, atol=1e-10)
+    for method in ("decision_function", "predict_proba"):
+        expected = getattr(inside, method)(X, ids)
+        np.testing.assert_allclose(getattr(outside, method)(stored, ids), expected, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(
+        outside.decision_instance_function(stored), inside.decision_instance_function(X), rtol=0, atol=1e-8
+    )
+
+
+def test_some_bags_of_a_file(problem):
+    X, ids, labels, stored = problem
+    bags = Bags.from_ids(stored, ids, labels=labels)
+    some = bags[np.arange(0, len(bags), 2)]
+    expected = Bags.from_ids(X, ids, labels=labels)[np.arange(0, len(bags), 2)]
+    assert np.array_equal(some.matrix.read(), expected.instances)
+    outside = SoftMILPath(n_lambdas=5).fit(some, some.labels)
+    inside = SoftMILPath(n_lambdas=5).fit(expected, expected.labels)
+    assert outside.coefs_.tobytes() == inside.coefs_.tobytes()
+
+
+def test_what_needs_memory_says_so(problem):
+    _, ids, labels, stored = problem
+    with pytest.raises(InvalidInputError, match="needs its features in memory"):
+        RVMMIL(threshold=0.5).fit(stored, labels, bags=ids)
+    with pytest.raises(InputTypeError, match=r"stay in X\.npy"):
+        Bags.from_ids(stored, ids).to_frame()
+
+
+def test_too_little_memory_is_refused_with_what_would_do(problem):
+    _, ids, labels, stored = problem
+    with pytest.raises(InvalidInputError, match=r"memory_mb=10 is too little for 900 rows: the least is \d+"):
+        SoftMILPath(memory_mb=10).fit(stored, labels, bags=ids)
+
+
+def test_a_cell_that_is_no_number_is_found(problem):
+    X, ids, labels, stored = problem
+    X[451, 13] = np.nan
+    np.save(stored.path, np.asfortranarray(X))
+    with pytest.raises(InvalidInputError, match=r"X\.npy: row 451, column 13 is nan"):
+        SoftMILPath().fit(StoredInstances(stored.path), labels, bags=ids)
+
+
+def test_reading_ahead_keeps_the_order_and_passes_on_faults():
+    values = [np.full(2, number) for number in range(5)]
+    assert [value[0] for value in read_ahead(values)] == [0, 1, 2, 3, 4]
+    assert list(read_ahead([])) == []
+
+    def fail():
+        yield np.zeros(1)
+        raise InvalidInputError("here")
+
+    with pytest.raises(InvalidInputError, match="here"):
+        list(read_ahead(fail()))
