@@ -1,0 +1,163 @@
+"""Fits of tables larger than the memory they may take: peak memory, passes over the file, time beside reading it once.
+
+    python -m benchmarks.beyond_memory WORK --rows 2000000 --memory-mb 4000
+    python -m benchmarks.beyond_memory WORK --growth
+
+makes a table of 1150 correlated features in float32 (each row a candidate, one in a hundred positive with a soft
+label), fits a path of 30 penalties in a process of its own, and writes Markdown to standard output. ``--growth`` does
+this for 50,000 to 2,000,000 rows and draws it. Beside it: the same fit in memory where it fits twice, reading the file
+once, and scikit-learn's SGD with an L1 penalty over blocks of rows of the same file (one penalty, 5 epochs: what a user
+would pick instead). Peak memory is the process's own (VmHWM); the file's pages in the system's cache are not its.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.bags import StoredInstances
+from overread.files.column_file import ColumnFile, write_columns
+from overread.words import markdown_table
+
+N_FEATURES, N_LAMBDAS = 1150, 30
+N_CAUSES, NOISE = 60, 0.6
+POSITIVES = 0.01
+ROWS_AT_ONCE = 50_000
+GROWTH = (50_000, 200_000, 500_000, 1_000_000, 2_000_000)
+EPOCHS = 5
+Floats = NDArray[np.floating]
+
+
+def make_table(folder: Path, n_rows: int) -> tuple[Path, Path]:
+    """Write the features and the labels, unless they are there."""
+    table, labels = folder / f"features-{n_rows}.npy", folder / f"labels-{n_rows}.npy"
+    if not labels.exists():
+        found: list[Floats] = []
+        write_columns(table, draw_blocks(n_rows, found), n_rows, N_FEATURES, np.dtype(np.float32))
+        np.save(labels, np.concatenate(found))
+    return table, labels
+
+
+def draw_blocks(n_rows: int, labels: list[Floats]) -> Iterator[Floats]:
+    """Give blocks of rows, each from a seed of its own, and put their labels into the list."""
+    random = np.random.default_rng(0)
+    loadings = random.normal(size=(N_CAUSES, N_FEATURES)).astype(np.float32) / np.sqrt(N_CAUSES)
+    weights = np.where(random.random(N_CAUSES) < 0.2, random.normal(size=N_CAUSES), 0.0)
+    for first in range(0, n_rows, ROWS_AT_ONCE):
+        random = np.random.default_rng([1, first])
+        size = min(ROWS_AT_ONCE, n_rows - first)
+        causes = random.standard_normal((size, N_CAUSES), dtype=np.float32)
+        score = causes @ weights + random.logistic(size=size)
+        positive = score > np.quantile(score, 1 - POSITIVES)
+        labels.append(np.where(positive, random.choice([0.25, 0.5, 0.75, 1.0], size), 0.0))
+        yield causes @ loadings + NOISE * random.standard_normal((size, N_FEATURES), dtype=np.float32)
+
+
+def fit(way: str, table: Path, labels: Path, memory_mb: float) -> dict[str, float]:
+    """Fit in this process; return time, peak memory and what was found."""
+    y = np.load(labels)
+    began, used = time.perf_counter(), time.process_time()
+    found: dict[str, float] = {}
+    if way == "read":
+        for _ in ColumnFile(table).read_columns(range(N_FEATURES)):
+            pass
+    elif way == "sgd":
+        fit_sgd(table, y)
+    else:
+        from overread.models import SoftMILPath
+
+        X = StoredInstances(table) if way == "stored" else np.load(table)
+        path = SoftMILPath(n_lambdas=N_LAMBDAS, memory_mb=memory_mb).fit(X, y)
+        last = path.fit_reports_[-1]
+        found = {
+            "passes": last.file_passes,
+            "n_features": int(path.n_features_[-1]),
+            "gap": max(report.gap for report in path.fit_reports_),
+            "objective": float(path.objectives_[-1]),
+        }
+    return {
+        "seconds": time.perf_counter() - began,
+        "processor": time.process_time() - used,
+        "peak_mb": read_peak() / 1e6,
+        **found,
+    }
+
+
+def fit_sgd(table: Path, y: Floats) -> None:
+    """Go over the file in blocks of rows, which a column-major file gives by its columns' parts."""
+    from sklearn.linear_model import SGDClassifier
+
+    stored = np.load(table, mmap_mode="r")
+    model = SGDClassifier(loss="log_loss", penalty="l1", alpha=1e-4, random_state=0)
+    for _ in range(EPOCHS):
+        for first in range(0, len(y), ROWS_AT_ONCE):
+            block = np.ascontiguousarray(stored[first : first + ROWS_AT_ONCE])
+            model.partial_fit(block, y[first : first + ROWS_AT_ONCE] >= 0.5, classes=[False, True])
+
+
+def read_peak() -> int:
+    """Peak memory of this process in bytes (Linux)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) * 1024
+
+
+def run_apart(way: str, table: Path, labels: Path, memory_mb: float) -> dict[str, float]:
+    """Fit in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.beyond_memory", str(table.parent), "--one", way]
+    command += ["--rows", table.stem.split("-")[1], "--memory-mb", str(memory_mb)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def compare(folder: Path, n_rows: int, memory_mb: float, ways: list[str]) -> list[dict[str, object]]:
+    """Run each way on one table."""
+    table, labels = make_table(folder, n_rows)
+    rows: list[dict[str, object]] = []
+    for way in ways:
+        rows.append({"rows": n_rows, "way": way, **run_apart(way, table, labels, memory_mb)})
+        print(rows[-1], file=sys.stderr, flush=True)
+    return rows
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--memory-mb", type=float, default=4000)
+    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--one", choices=["stored", "memory", "read", "sgd"])
+    given = parser.parse_args()
+    if given.one:
+        print(json.dumps(fit(given.one, *make_table(given.work, given.rows), given.memory_mb)))
+        return
+    given.work.mkdir(parents=True, exist_ok=True)
+    sizes = GROWTH if given.growth else (given.rows,)
+    ways = ["read", "stored"] if given.growth else ["read", "stored", "memory", "sgd"]
+    rows = [row for size in sizes for row in compare(given.work, size, given.memory_mb, ways)]
+    names = ["rows", "way", "seconds", "processor", "peak_mb", "passes", "n_features", "gap", "objective"]
+    print(markdown_table(names, [[tell(row.get(name, "")) for name in names] for row in rows]))
+    if given.growth:
+        stored = [row for row in rows if row["way"] == "stored"]
+        size, seconds = (np.log([float(str(row[name])) for row in stored]) for name in ("rows", "seconds"))
+        print(f"\nExponent of time over rows: {np.polyfit(size, seconds, 1)[0]:.2f}")
+
+
+def tell(value: object) -> str:
+    """Return a number as text."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    main()
