@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +35,13 @@ class StoredInstances:
         Names of the columns.
     rows
         Rows of the file, in the order wanted; None: all.
+    client
+        A ``distributed.Client``: products with the instances are then made by the workers of its cluster, which find
+        the file under the same path.
 
     Attributes
     ----------
-    path, feature_names
+    path, feature_names, rows, client
         As given.
     shape, dtype
         Of the rows wanted.
@@ -61,12 +65,18 @@ class StoredInstances:
     """
 
     def __init__(
-        self, path: str | Path, *, feature_names: Sequence[str] | None = None, rows: Ints | None = None
+        self,
+        path: str | Path,
+        *,
+        feature_names: Sequence[str] | None = None,
+        rows: Ints | None = None,
+        client: Any = None,
     ) -> None:
         self.path = Path(path)
         self.feature_names = None if feature_names is None else tuple(feature_names)
         self._file = ColumnFile(self.path)
-        self._rows = rows
+        self.rows = rows
+        self.client = client
         n_rows, n_columns = self._file.shape
         if n_rows == 0 or n_columns == 0:
             raise InvalidInputError(f"{self.path.name}: holds no instances: its shape is {self._file.shape}")
@@ -94,15 +104,19 @@ class StoredInstances:
             For a cell that is not finite, with its row and column.
         """
         wanted = [int(column) for column in columns]
-        for column, values in zip(wanted, self._file.read_columns(wanted), strict=True):
-            chosen = values if self._rows is None else values[self._rows]
+        first, last, places = 0, self._file.shape[0], self.rows
+        if places is not None and len(places):
+            first, last = int(places.min()), int(places.max()) + 1
+            places = None if len(places) == last - first and (np.diff(places) == 1).all() else places - first
+        for column, values in zip(wanted, self._file.read_columns(wanted, first, last), strict=True):
+            chosen = values if places is None else values[places]
             self._refuse_nonfinite(column, chosen)
             yield chosen
 
     def take_rows(self, rows: Ints) -> StoredInstances:
         """Return some of the rows, in the order asked for; nothing is read."""
-        chosen = np.asarray(rows, dtype=np.int64) if self._rows is None else self._rows[rows]
-        return StoredInstances(self.path, feature_names=self.feature_names, rows=chosen)
+        chosen = np.asarray(rows, dtype=np.int64) if self.rows is None else self.rows[rows]
+        return StoredInstances(self.path, feature_names=self.feature_names, rows=chosen, client=self.client)
 
     def read(self) -> Floats:
         """Read the whole matrix into memory, column-major."""
@@ -118,7 +132,7 @@ class StoredInstances:
         bad = np.flatnonzero(~np.isfinite(values))
         if len(bad):
             name = column if self.feature_names is None else repr(self.feature_names[column])
-            row = int(bad[0]) if self._rows is None else int(self._rows[bad[0]])
+            row = int(bad[0]) if self.rows is None else int(self.rows[bad[0]])
             raise InvalidInputError(
                 f"{self.path.name}: row {row}, column {name} is {values[bad[0]]}: impute or drop it"
             )

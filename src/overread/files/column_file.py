@@ -60,14 +60,17 @@ class ColumnFile:
         self.shape: tuple[int, int] = (int(shape[0]), int(shape[1]))
         self.dtype = dtype
 
-    def read_columns(self, columns: Iterable[int]) -> Iterator[Floats]:
-        """Give columns one by one, whole."""
+    def read_columns(
+        self, columns: Iterable[int], first: int = 0, last: int | None = None
+    ) -> Iterator[Floats]:
+        """Give columns one by one, whole or the rows from first to last."""
         n_rows = self.shape[0]
+        wanted = (n_rows if last is None else last) - first
         with self.path.open("rb") as file:
             for column in columns:
-                file.seek(self._first + int(column) * n_rows * self.dtype.itemsize)
-                values = np.fromfile(file, dtype=self.dtype, count=n_rows)
-                if len(values) < n_rows:
+                file.seek(self._first + (int(column) * n_rows + first) * self.dtype.itemsize)
+                values = np.fromfile(file, dtype=self.dtype, count=wanted)
+                if len(values) < wanted:
                     raise FormatError(f"{self.path.name}: is cut short")
                 yield values
 

@@ -20,7 +20,9 @@ from overread.models._kernels import describe_rows, standardize_rows
 from overread.models.columns.columns import Columns
 from overread.models.columns.held import HeldColumns
 from overread.models.columns.room import room_for_columns
-from overread.models.columns.stored import Scaling, StoredColumns, read_ahead
+from overread.models.columns.scaling import constant_share, describe_columns
+from overread.models.columns.spread import SpreadColumns
+from overread.models.columns.stored import StoredColumns
 
 __all__ = ["Design", "make_design"]
 
@@ -128,7 +130,7 @@ def make_design(
             block = slice(first, first + ROWS_PER_BLOCK)
             Xt[:, block] = X[order[block]].T
     means, scales, norms, largest = (np.empty(d) for _ in range(4))
-    standardize_rows(Xt, weight, center, standardize, _constant(X.dtype), means, scales, norms, largest)
+    standardize_rows(Xt, weight, center, standardize, constant_share(X.dtype), means, scales, norms, largest)
     if not standardize:
         _refuse_overflow(np.where(scales > 0, largest, 0.0))
     return Design(HeldColumns(Xt), means, scales, norms, _find_vanishing(largest, X.dtype))
@@ -144,38 +146,21 @@ def _make_stored_design(
     memory_mb: float | None,
 ) -> Design:
     """Read the file once, a column at a time, for the numbers by which columns are standardized later."""
-    d = X.shape[1]
-    means, scales, norms, largest = (np.empty(d) for _ in range(4))
-    for j, values in enumerate(read_ahead(X.read_columns(range(d)))):
-        one = slice(j, j + 1)
-        standardize_rows(
-            values[order][None],
-            weight,
-            center,
-            standardize,
-            _constant(X.dtype),
-            means[one],
-            scales[one],
-            norms[one],
-            largest[one],
-        )
+    room = room_for_columns(memory_mb, *X.shape, X.dtype.itemsize)
+    columns: StoredColumns | SpreadColumns
+    if X.client is None:
+        everything = range(X.shape[1])
+        numbers = describe_columns(X, everything, order, weight, center=center, standardize=standardize)
+        columns = StoredColumns(X, order, numbers.scaling(standardize=standardize), room)
+        columns.n_read = X.shape[1]
+    else:
+        columns = SpreadColumns(X, order, weight, room)
+        numbers = columns.describe(center=center, standardize=standardize)
+        columns.standardize(numbers.scaling(standardize=standardize))
     if not standardize:
-        _refuse_overflow(np.where(scales > 0, largest, 0.0))
-    # The power of two of `standardize_rows`.
-    unit = np.ldexp(1.0, -np.frexp(largest)[1]) if standardize else np.ones(d)
-    columns = StoredColumns(
-        X,
-        order,
-        Scaling(unit, means * unit, scales * unit),
-        room_for_columns(memory_mb, *X.shape, X.dtype.itemsize),
-    )
-    columns.n_read = d
-    return Design(columns, means, scales, norms, _find_vanishing(largest, X.dtype))
-
-
-def _constant(dtype: np.dtype[np.floating]) -> float:
-    """Deviation, as a share of the mean, up to which a column does not vary."""
-    return 10.0 * float(np.finfo(dtype).eps)
+        _refuse_overflow(np.where(numbers.scales > 0, numbers.largest, 0.0))
+    vanishing = _find_vanishing(numbers.largest, X.dtype)
+    return Design(columns, numbers.means, numbers.scales, numbers.norms, vanishing)
 
 
 def _find_vanishing(largest: Floats, dtype: np.dtype[np.floating]) -> NDArray[np.int64]:

@@ -8,7 +8,6 @@ import pytest
 from overread.bags import Bags, StoredInstances
 from overread.errors import InputTypeError, InvalidInputError
 from overread.models import RVMMIL, SoftMILLogisticRegression, SoftMILPath, scaling
-from overread.models.columns.stored import read_ahead
 
 
 @pytest.fixture
@@ -103,16 +102,3 @@ def test_a_cell_that_is_no_number_is_found(problem):
     np.save(stored.path, np.asfortranarray(X))
     with pytest.raises(InvalidInputError, match=r"X\.npy: row 451, column 13 is nan"):
         SoftMILPath().fit(StoredInstances(stored.path), labels, bags=ids)
-
-
-def test_reading_ahead_keeps_the_order_and_passes_on_faults():
-    values = [np.full(2, number) for number in range(5)]
-    assert [value[0] for value in read_ahead(values)] == [0, 1, 2, 3, 4]
-    assert list(read_ahead([])) == []
-
-    def fail():
-        yield np.zeros(1)
-        raise InvalidInputError("here")
-
-    with pytest.raises(InvalidInputError, match="here"):
-        list(read_ahead(fail()))

@@ -6,9 +6,7 @@ in memory, bit for bit. While one column is worked on the next one is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,25 +15,17 @@ from overread.bags import StoredInstances
 from overread.models._kernels import rescale_row
 from overread.models.columns.columns import Columns
 from overread.models.columns.held import HeldColumns
+from overread.models.columns.scaling import Scaling, read_ahead
 from overread.models.loss.bag_loss import BagLoss
 from overread.models.solver._kernels import add_columns, dot_columns, gather
 
-__all__ = ["Scaling", "StoredColumns", "read_ahead"]
+__all__ = ["StoredColumns"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # Columns that share each load of the residual in the solver's products.
 COLUMNS_AT_ONCE = 4
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """How a column becomes a standardized one: (x unit - middle) / divisor; a divisor of 0 makes it 0."""
-
-    unit: Floats
-    middle: Floats
-    divisor: Floats
 
 
 class StoredColumns(Columns):
@@ -155,13 +145,3 @@ class StoredColumns(Columns):
             chosen = values if self._is_sorted else values[self._order]
             rescale_row(chosen, scaling.unit[column], scaling.middle[column], scaling.divisor[column])
             yield chosen
-
-
-def read_ahead(values: Iterable[NDArray[np.floating]]) -> Iterator[NDArray[np.floating]]:
-    """Give values one by one, the next one fetched in another thread meanwhile."""
-    source = iter(values)
-    with ThreadPoolExecutor(1) as reader:
-        coming = reader.submit(next, source, None)
-        while (value := coming.result()) is not None:
-            coming = reader.submit(next, source, None)
-            yield value

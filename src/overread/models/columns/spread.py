@@ -1,0 +1,265 @@
+"""Features in a file that the workers of a Dask cluster read: products are made where they are, and only these travel.
+
+The rows are cut into parts. A task gets the part of a vector that it needs and gives back a sum or some rows; it keeps
+nothing that could not be read again, so that a worker may die at any time and another one takes its tasks. Workers hold
+columns of the working set of their parts between tasks, as `StoredColumns` does.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import uuid
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.bags import StoredInstances
+from overread.errors import StorageError
+from overread.models.columns.columns import Columns
+from overread.models.columns.scaling import ColumnNumbers, Scaling, describe_columns
+from overread.models.columns.stored import StoredColumns
+from overread.models.loss.bag_loss import BagLoss
+
+__all__ = ["SpreadColumns"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Parts for each thread of the cluster, so that a slow one does not hold up all; by eye.
+PARTS_PER_THREAD = 2
+# How often a task is tried again on other workers before the fit fails; by eye.
+RETRIES = 10
+
+
+@dataclass(frozen=True)
+class SharedRows:
+    """Files beside the table that tell workers what they need of every row, which is too much to send with each task.
+
+    Attributes
+    ----------
+    order
+        Row i is row order[i] of the file of features.
+    weight
+        How much each row counts in means and deviations; sums to 1.
+    """
+
+    order: Path
+    weight: Path
+
+    @classmethod
+    def write(cls, source: StoredInstances, order: Ints, weight: Floats, owner: object) -> SharedRows:
+        """Write them; they are there as long as their owner is."""
+        folder = Path(tempfile.mkdtemp(prefix=".overread-", dir=source.path.parent))
+        weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+        shared = cls(folder / "order.npy", folder / "weight.npy")
+        np.save(shared.order, order if source.rows is None else source.rows[order])
+        np.save(shared.weight, weight)
+        return shared
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows first to last, in the order of the loss, of a file; all that a worker has to know to read them."""
+
+    token: str
+    path: Path
+    order_file: Path
+    first: int
+    last: int
+    scaling: Scaling
+    n_bytes: int
+
+
+class SpreadColumns(Columns):
+    """Columns of a file that a cluster reads.
+
+    Parameters
+    ----------
+    source
+        Where they are, with the client of the cluster.
+    order
+        Row i is row order[i] of the source.
+    weight
+        How much each row counts in means and deviations; sums to 1.
+    n_bytes
+        Memory of each worker for columns that are held.
+
+    Raises
+    ------
+    StorageError
+        If the cluster has no workers.
+    """
+
+    def __init__(self, source: StoredInstances, order: Ints, weight: Floats, n_bytes: int) -> None:
+        self.n_rows, self.n_features = source.shape
+        self._path, self._client = source.path.resolve(), source.client
+        threads = self._client.nthreads()
+        if not threads:
+            raise StorageError("the Dask cluster has no workers: start some, and fit again")
+        self._n_parts = min(self.n_rows, PARTS_PER_THREAD * sum(threads.values()))
+        self._n_bytes = len(threads) * n_bytes // self._n_parts
+        self._rows = SharedRows.write(source, order, weight, self)
+        self._parts: list[Part] = []
+
+    def describe(self, *, center: bool, standardize: bool) -> ColumnNumbers:
+        """Let the cluster read every column once, for the numbers by which it is standardized."""
+        groups = np.array_split(np.arange(self.n_features), min(self.n_features, self._n_parts))
+        futures = [
+            self._client.submit(
+                describe_stored,
+                self._path,
+                self._rows,
+                group,
+                center,
+                standardize,
+                pure=False,
+                retries=RETRIES,
+            )
+            for group in groups
+        ]
+        self.n_read += self.n_features
+        return ColumnNumbers.join(self._client.gather(futures))
+
+    def standardize(self, scaling: Scaling) -> None:
+        """Take what columns are standardized by; products are possible from now on."""
+        bounds = np.linspace(0, self.n_rows, self._n_parts + 1).astype(int)
+        token = uuid.uuid4().hex
+        self._parts = [
+            Part(token, self._path, self._rows.order, int(first), int(last), scaling, self._n_bytes)
+            for first, last in pairwise(bounds)
+        ]
+
+    def dot(self, columns: Ints, residual: Floats) -> Floats:
+        """Return X[:, columns]' residual."""
+        return self._dot(columns, residual, hold=False)
+
+    def add(self, columns: Ints, factors: Floats, scores: Floats) -> None:
+        """Add X[:, columns] factors to scores."""
+        found = self._ask(add_part, [(columns, factors)] * len(self._parts))
+        for part, added in zip(self._parts, found, strict=True):
+            scores[part.first : part.last] += added
+
+    def gather(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
+        """Write X[rows[i], columns[c]] factor[i] to out[c, i]."""
+        inside = [np.flatnonzero((part.first <= rows) & (rows < part.last)) for part in self._parts]
+        given = [
+            (columns, rows[places] - part.first, factor[places])
+            for part, places in zip(self._parts, inside, strict=True)
+        ]
+        for places, found in zip(inside, self._ask(gather_part, given), strict=True):
+            out[:, places] = found
+
+    def move(
+        self,
+        loss: BagLoss,
+        working: Ints,
+        moved: Ints,
+        steps: Floats,
+        intercept_step: float,
+        scores: Floats,
+        residual: Floats,
+        gradient: Floats,
+    ) -> float:
+        """Move; the loss is computed here, from scores that the workers moved."""
+        scores += intercept_step
+        self.add(moved, steps, scores)
+        value = loss.value(scores, residual)
+        gradient[:] = self._dot(working, residual, hold=True)
+        return value
+
+    def _dot(self, columns: Ints, residual: Floats, *, hold: bool) -> Floats:
+        given = [(columns, residual[part.first : part.last], hold) for part in self._parts]
+        return np.sum(self._ask(dot_part, given), axis=0)
+
+    def _ask(self, work: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Let the cluster work on every part; count what it read."""
+        futures = [
+            self._client.submit(work, part, *one, pure=False, retries=RETRIES)
+            for part, one in zip(self._parts, given, strict=True)
+        ]
+        answers = self._client.gather(futures)
+        self.n_read += round(sum(n_read for _, n_read in answers) / len(self._parts))
+        return [answer for answer, _ in answers]
+
+
+def describe_stored(
+    path: Path,
+    rows: SharedRows,
+    columns: Ints,
+    center: bool,  # noqa: FBT001
+    standardize: bool,  # noqa: FBT001
+) -> ColumnNumbers:
+    """Describe some columns; runs in a worker."""
+    source = StoredInstances(path, rows=np.load(rows.order))
+    weight = np.load(rows.weight)
+    return describe_columns(source, columns, None, weight, center=center, standardize=standardize)
+
+
+def dot_part(part: Part, columns: Ints, residual: Floats, hold: bool) -> tuple[Floats, int]:  # noqa: FBT001
+    """Return X[:, columns]' residual of a part, and how many columns were read; runs in a worker."""
+    with _opened(part) as features:
+        if hold:
+            features.hold(columns)
+        return features.dot(columns, residual), _take_count(features)
+
+
+def add_part(part: Part, columns: Ints, factors: Floats) -> tuple[Floats, int]:
+    """Return X[:, columns] factors of a part; runs in a worker."""
+    with _opened(part) as features:
+        scores = np.zeros(features.n_rows)
+        features.add(columns, factors, scores)
+        return scores, _take_count(features)
+
+
+def gather_part(part: Part, columns: Ints, rows: Ints, factor: Floats) -> tuple[Floats, int]:
+    """Return some rows of a part times factor; runs in a worker."""
+    with _opened(part) as features:
+        out = np.empty((len(columns), len(rows)))
+        if len(rows):
+            features.gather(columns, rows, factor, out)
+        return out, _take_count(features)
+
+
+class _Opened:
+    """A part with its columns, held by a worker from one task to the next; one task at a time."""
+
+    def __init__(self, part: Part) -> None:
+        order = np.load(part.order_file, mmap_mode="r")[part.first : part.last]
+        source = StoredInstances(part.path, rows=np.array(order))
+        self.features = StoredColumns(source, np.arange(len(source)), part.scaling, part.n_bytes)
+        self.lock = threading.Lock()
+
+    def __enter__(self) -> StoredColumns:
+        self.lock.acquire()
+        return self.features
+
+    def __exit__(self, *error: object) -> None:
+        self.lock.release()
+
+
+_OPENED: dict[tuple[str, int], _Opened] = {}
+_OPENING = threading.Lock()
+
+
+def _opened(part: Part) -> _Opened:
+    """Return the part as this worker holds it; parts of other fits are given up."""
+    with _OPENING:
+        for key in [key for key in _OPENED if key[0] != part.token]:
+            del _OPENED[key]
+        key = (part.token, part.first)
+        if key not in _OPENED:
+            _OPENED[key] = _Opened(part)
+        return _OPENED[key]
+
+
+def _take_count(features: StoredColumns) -> int:
+    count, features.n_read = features.n_read, 0
+    return count

@@ -1,0 +1,99 @@
+"""Fits on a real Dask cluster of two processes: the model of one process, also when workers are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from overread.bags import StoredInstances
+from overread.errors import StorageError
+from overread.models import SoftMILPath
+
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=50,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory):
+    random = np.random.default_rng(0)
+    X = (random.normal(size=(3000, 50)) * random.gamma(2.0, size=50)).astype(np.float32)
+    ids = random.integers(0, 1800, 3000)
+    first = np.sort(np.unique(ids, return_index=True)[1])
+    score = (X / X.std(0))[:, :4].sum(1)[first]
+    labels = np.where(score > 1.5, random.choice([0.25, 0.5, 1.0], len(first)), 0.0)
+    path = tmp_path_factory.mktemp("spread") / "X.npy"
+    np.save(path, np.asfortranarray(X))
+    return path, ids, labels
+
+
+@pytest.fixture(scope="module")
+def expected(problem):
+    path, ids, labels = problem
+    return SoftMILPath(n_lambdas=10).fit(StoredInstances(path), labels, bags=ids)
+
+
+def check(found, expected):
+    assert found.lambda_max_ == pytest.approx(expected.lambda_max_, rel=1e-12)
+    np.testing.assert_array_equal(found.scale_, expected.scale_)
+    np.testing.assert_allclose(found.objectives_, expected.objectives_, rtol=1e-8)
+    np.testing.assert_allclose(found.coefs_, expected.coefs_, rtol=0, atol=1e-6)
+
+
+def test_the_cluster_finds_the_same_model(problem, expected, client):
+    path, ids, labels = problem
+    found = SoftMILPath(n_lambdas=10).fit(StoredInstances(path, client=client), labels, bags=ids)
+    check(found, expected)
+    assert 1 < found.fit_reports_[-1].file_passes < 10 + 5
+    assert sorted(file.name for file in path.parent.iterdir()) == ["X.npy"]
+
+
+def test_workers_that_die_are_replaced(problem, expected, client):
+    path, ids, labels = problem
+    killed = []
+
+    def kill(progress):
+        if progress.index in (2, 6):
+            victim = sorted(client.run(os.getpid).values())[0]
+            threading.Timer(0.02, os.kill, (victim, signal.SIGKILL)).start()
+            killed.append(victim)
+
+    found = SoftMILPath(n_lambdas=10).fit(
+        StoredInstances(path, client=client), labels, bags=ids, callback=kill
+    )
+    check(found, expected)
+    assert len(set(killed)) == 2
+    assert not set(killed) & set(client.run(os.getpid).values())
+
+
+def test_a_cluster_without_workers_is_refused(problem):
+    path, ids, labels = problem
+    with (
+        distributed.LocalCluster(
+            n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+        pytest.raises(StorageError, match="no workers"),
+    ):
+        SoftMILPath().fit(StoredInstances(path, client=client), labels, bags=ids)
