@@ -53,7 +53,7 @@ SETTINGS = (
 )
 
 
-def results_stage(wanted: Sequence[str]) -> Stage:
+def results_stage(wanted: Sequence[str], *, is_nested: bool) -> Stage:
     """Return the stage that evaluates the models of these names."""
     return Stage(
         "results",
@@ -69,7 +69,7 @@ def results_stage(wanted: Sequence[str]) -> Stage:
             *(f"{place}/{name}.json" for name in wanted for place in ("models", "tuning")),
             *(f"tuning/{name}_map.json" for name in wanted),
             "supported.json",
-            f"tuning/nested_{DETECTOR}.json",
+            *([f"tuning/nested_{DETECTOR}.json"] if is_nested else []),
             *(["tuning/paper.json"] if "soft" in wanted else []),
             "tables/image_facts.parquet",
             *(f"input/{name}" for name in FROM_STUDY),
