@@ -89,9 +89,7 @@ def plan_after_split(
     inputs: StudyInputs, settings: Settings, workspace: Workspace, workshop: Workshop
 ) -> list[Stage]:
     """Plan the stages after those of the preparation, which are done."""
-    n_outer_folds = count_outer_folds(
-        workspace.load("tables/split.parquet"), settings.evaluation.outer_folds
-    )
+    n_outer_folds = count_outer_folds(workspace.load("tables/split.parquet"), settings.evaluation.outer_folds)
     return plan_stages(inputs, settings, workshop, n_outer_folds=n_outer_folds)
 
 

@@ -83,7 +83,9 @@ def test_a_detector_needs_the_package_s_own_candidates(chain: Chain, own: bool) 
 
 @pytest.mark.parametrize("n_outer_folds", [0, 2])
 def test_everything_that_is_read_has_a_giver(chain: Chain, n_outer_folds: int) -> None:
-    later = plan_stages(chain.inputs, chain.settings, make_workshop(chain.folder), n_outer_folds=n_outer_folds)
+    later = plan_stages(
+        chain.inputs, chain.settings, make_workshop(chain.folder), n_outer_folds=n_outer_folds
+    )
     stages = [*PREPARATION, *later]
     views = list_views(chain.inputs, chain.settings, chain.folder)
     given = {*chain.inputs.sources(), "pipeline", "names", *(view.name for view in views)}

@@ -102,7 +102,9 @@ def make_empty(columns: Sequence[str]) -> pd.DataFrame:
 def join_outer_folds(inputs: Inputs, *, name: str, files: Sequence[str]) -> Mapping[str, Any]:
     """Put the outer folds of a model together; the column fold says which one a row is of."""
     outside, inside = (
-        pd.concat([inputs[f"{file}{end}"].assign(fold=float(k)) for k, file in enumerate(files)], ignore_index=True)
+        pd.concat(
+            [inputs[f"{file}{end}"].assign(fold=float(k)) for k, file in enumerate(files)], ignore_index=True
+        )
         for end in PARTS[:2]
     )
     told = [inputs[f"{file}.json"] for file in files]
