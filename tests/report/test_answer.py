@@ -44,7 +44,9 @@ def test_golden_is_defined_where_it_is_first_said(results):
 def test_a_small_study_says_what_it_leaves_possible(results):
     n_gts = results.detector.test.n_gts
     small = judged(results, "too small", lower=0.12, upper=0.774)
-    assert f"{n_gts} objects to find in unseen patients leave 12 to 77 % possible" in give_answer(small).headline
+    assert (
+        f"{n_gts} objects to find in unseen patients leave 12 to 77 % possible" in give_answer(small).headline
+    )
     unknown = judged(results, "too small", lower=np.nan, upper=np.nan)
     assert "say too little" in give_answer(unknown).headline
     assert "nan" not in " ".join(part.text for part in give_answer(unknown).parts)

@@ -474,7 +474,9 @@ def test_training_and_validation_are_shown_on_demand(browser, address):
     browser.execute_script("arguments[0].click()", toggle)
     assert [line.is_displayed() for line in lines] == [True] * 8
     widths = [float(line.get_attribute("stroke-width")) for line in lines]
-    assert widths[0] < widths[1] > widths[3] > widths[2]  # the detector's is the boldest, what was fitted the thinnest
+    assert (
+        widths[0] < widths[1] > widths[3] > widths[2]
+    )  # the detector's is the boldest, what was fitted the thinnest
     assert [bool(line.get_attribute("stroke-dasharray")) for line in lines] == [True, False] * 4
 
 

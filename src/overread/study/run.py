@@ -172,7 +172,7 @@ class Runner:
             split = workspace.load("tables/split.parquet")
             n_outer_folds = count_outer_folds(split, settings.evaluation.outer_folds)
             stages = plan_stages(inputs, settings, workshop, n_outer_folds=n_outer_folds)
-            self._forecast = self._make_forecast([stage.name for stage in stages], n_outer_folds)
+            self._forecast = self._make_forecast([stage.name for stage in stages])
             for number, stage in enumerate(stages, start=1):
                 left = duration(self._forecast.left(stage.name))
                 title = f"{stage.name} (stage {number} of {len(stages)}, about {left} to the end)"
@@ -199,14 +199,13 @@ class Runner:
         names = {"study": study, "run": self._folder.root.name}
         return Source(digest_of_value(names), lambda: names)
 
-    def _make_forecast(self, stages: list[str], n_outer_folds: int) -> Forecast:
+    def _make_forecast(self, stages: list[str]) -> Forecast:
         settings, n_images = self._settings, len(self._inputs.images)
         known = Manifest(self._folder).entries
         return Forecast(
             stages,
             settings.models.wanted,
             n_folds=settings.models.folds,
-            n_outer_folds=n_outer_folds,
             n_images=sum(image_id not in known for image_id in self._inputs.images["image_id"]),
             n_candidates=n_images * settings.candidates.limit,
             workers=1

@@ -20,8 +20,10 @@ from overread.study.cohort import KEYS, Cohort
 from overread.study.models import MODELS
 from overread.study.models.plug import Fold
 from overread.study.score_map import ScoreMap
-from overread.study.stages.calibration import choose_model
+from overread.study.stages.calibration import choose_model, find_places
+from overread.study.stages.evaluation import assess_calibration
 from overread.study.stages.nested import count_outer_folds, nested_stages
+from overread.study.stages.stage import Inputs
 from study_chain import Chain, call_alone, run_chain
 from study_stand_in import FAST, make_study
 from study_trees import copied
@@ -119,6 +121,35 @@ def test_probabilities_are_of_the_folds_own_maps(nested: Chain, nested_run: Run)
         told = from_json(ScoreMap, nested.load("tuning/soft_nested.json")[k]["score_map"], "map")
         assert np.array_equal(told.apply(own["soft_nested"]), own["soft_nested_probability"])
     assert nested_run.results.model("soft").calibration.n_patients == 18
+
+
+def test_folds_with_ranks_are_not_assessed_as_probabilities(nested: Chain) -> None:
+    """Their places are left out; without any other there is no calibration, with or without a map."""
+    scores, matched = nested.load("tables/scores.parquet"), nested.load("matched")
+    held_out = nested.load("outer_folds")[0].held_out.images["image_id"]
+    ranked = scores.assign(
+        soft_nested_probability=scores["soft_nested_probability"].mask(scores["image_id"].isin(held_out))
+    )
+    known = from_json(ScoreMap, nested.load("tuning/soft_map.json"), "map")
+    known = replace(known, method="sigmoid")
+
+    def assess(table: pd.DataFrame, score_map: ScoreMap, **options: bool) -> Any:
+        values = {"cohort": nested.load("cohort"), "matched": matched, "tables/scores.parquet": table}
+        settings = nested.settings
+        return assess_calibration(
+            Inputs("test", tuple(values), values.__getitem__, settings), "soft", score_map, **options
+        )
+
+    whole, part = assess(scores, known), assess(ranked, known)
+    others = scores.loc[~scores["image_id"].isin(held_out), "image_id"]
+    shown = find_places(nested.load("cohort").unseen, np.asarray(matched["soft"].test.candidate_scores))
+    assert whole.n_bags == len(shown.rows)
+    assert part.n_bags == np.isin(shown.images, others).sum() < whole.n_bags
+    assert assess(ranked, known, as_it_comes=True).n_bags == part.n_bags
+    nothing = scores.assign(soft_nested_probability=np.nan)
+    for as_it_comes in (False, True):
+        assert assess(nothing, known, as_it_comes=as_it_comes) is None
+        assert assess(scores, replace(known, method="rank"), as_it_comes=as_it_comes) is None
 
 
 def test_what_is_shipped_is_fitted_to_all(nested: Chain) -> None:

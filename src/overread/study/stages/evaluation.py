@@ -36,7 +36,7 @@ from overread.study.stages.summary import (
 from overread.study.stages.verdict import reach_verdict
 from overread.truth import ReaderStatistics
 
-__all__ = ["evaluate", "results_stage"]
+__all__ = ["assess_calibration", "evaluate", "results_stage"]
 
 FROM_STUDY = ("is_simulated", "found_files", "description", "subgroups", "known_nodules")
 SETTINGS = (
