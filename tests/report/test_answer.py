@@ -33,6 +33,14 @@ def test_the_headline_and_its_tone_follow_the_grade(results, grade):
     assert [part.about for part in answer.parts][:3] == ["How good", "Against the readers", "What next"]
 
 
+@pytest.mark.parametrize(
+    ("at", "words"), [(0.7, "keeps up with the least"), (0.59, "cannot be told from the least")]
+)
+def test_what_only_its_interval_reaches_is_not_said_to_be_reached(results, at, words):
+    good = judged(results, "among readers", at_reader_fp=at, reader_sensitivities=[0.6, 0.9])
+    assert words in give_answer(good).headline
+
+
 def test_golden_is_defined_where_it_is_first_said(results):
     said = " ".join((give_answer(results).headline, *(part.text for part in give_answer(results).parts)))
     first = said.lower().index("golden")

@@ -84,9 +84,12 @@ def _tell_headline(results: StudyResults) -> str:
         if not isnan(verdict.lower)
         else "say too little"
     )
+    # Half of its interval is granted to the detector.
+    fewest = min(verdict.reader_sensitivities, default=0.0)
+    beside = "keeps up with" if verdict.at_reader_fp >= fewest else "cannot be told from"
     return {
-        "among readers": "Usable as a second reader: with as many false marks as the readers make, it keeps up with "
-        "the least sensitive of them.",
+        "among readers": f"Usable as a second reader: with as many false marks as the readers make, it {beside} the "
+        "least sensitive of them.",
         "below readers": "Do not use as a reader: with as many false marks as the readers make, it finds less than any "
         "of them. At most it may point to places for a second look.",
         "no readers": "Do not use yet: it is better than chance, but no reader could be judged beside it.",
