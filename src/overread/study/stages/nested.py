@@ -27,7 +27,7 @@ from overread.study.stages.scores import DETECTOR, SOURCES, TREATMENTS, name_sca
 from overread.study.stages.stage import Inputs, Stage, View
 from overread.study.stages.tuning import CHOICE_SETTINGS, choose_from_trials, score_held_out
 
-__all__ = ["OUTER_FOLDS", "count_outer_folds", "nested_detector_stage", "nested_stages"]
+__all__ = ["OUTER_FOLDS", "count_outer_folds", "do_outer_fold", "nested_detector_stage", "nested_stages"]
 
 SCALES = tuple(product(SOURCES, TREATMENTS))
 COLUMNS = (*KEYS, "score", "probability", *(name_scale(*scale) for scale in SCALES))
