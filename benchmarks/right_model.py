@@ -31,6 +31,7 @@ import numpy as np
 import pandas as pd
 
 from overread.bags.splitting import split_by_patient
+from overread.errors import InvalidInputError
 from overread.files.strict_json import read_json
 from overread.froc import Matching
 from overread.froc.bootstraps import (
@@ -83,6 +84,10 @@ def measure_run(run: Run) -> Outcome:
     means = {name: 100 * mean_sensitivity(run.matched(name).test) for name in models}
     best = find_best_penalty(run)
     calibration = models[run.results.supported].calibration
+    if calibration is None:
+        raise InvalidInputError(
+            f"{run.root}: had too little to calibrate with, so there is no slope to judge"
+        )
     counted, shown = count_repeats(run)
     return Outcome(
         run=run.study.name,

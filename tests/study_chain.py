@@ -17,7 +17,8 @@ from overread.study.inputs import StudyInputs, read_inputs
 from overread.study.pipeline import ImageTask
 from overread.study.settings import Settings, read_settings
 from overread.study.stages.images import Workshop
-from overread.study.stages.plan import list_views, plan_stages
+from overread.study.stages.nested import count_outer_folds
+from overread.study.stages.plan import PREPARATION, list_views, plan_stages
 from overread.study.stages.stage import Inputs, Stage, View, Workspace, select_settings
 from overread.study.store.run_folder import RunFolder
 from overread.study.workers.executors import SerialExecutor
@@ -72,16 +73,24 @@ def make_workshop(folder: RunFolder, **options: Any) -> Workshop:
 
 
 def open_chain(study: Path, name: str = "chain") -> Chain:
-    """Plan the stages of a study; nothing is done yet."""
+    """Plan the stages of a study; nothing is done yet but what the plan depends on."""
     settings = read_settings(study / "study.toml")
     inputs = read_inputs(study, settings)
     folder = RunFolder(study / "runs" / name)
     folder.prepare()
-    stages = plan_stages(inputs, settings, make_workshop(folder))
-    views = list_views(inputs, settings, folder)
-    workspace = Workspace(folder, settings, inputs.sources(), views)
-    kept = {stage.name: stage for stage in stages if stage.name not in PAGE}
-    return Chain(study, inputs, settings, folder, kept, workspace, [])
+    workspace = Workspace(folder, settings, inputs.sources(), list_views(inputs, settings, folder))
+    done = [stage.name for stage in PREPARATION if workspace.run(stage)]
+    stages = plan_after_split(inputs, settings, workspace, make_workshop(folder))
+    kept = {stage.name: stage for stage in (*PREPARATION, *stages) if stage.name not in PAGE}
+    return Chain(study, inputs, settings, folder, kept, workspace, done)
+
+
+def plan_after_split(
+    inputs: StudyInputs, settings: Settings, workspace: Workspace, workshop: Workshop
+) -> list[Stage]:
+    """Plan the stages after those of the preparation, which are done."""
+    n_outer_folds = count_outer_folds(workspace.load("tables/split.parquet"), settings.evaluation.outer_folds)
+    return plan_stages(inputs, settings, workshop, n_outer_folds=n_outer_folds)
 
 
 def run_chain(study: Path, name: str = "chain") -> Chain:
@@ -114,7 +123,9 @@ def leave_out(monkeypatch: pytest.MonkeyPatch, names: Collection[str]) -> None:
     """Let runs do without some stages, which other tests look at."""
     plan: Callable[..., list[Stage]] = plan_stages
     monkeypatch.setattr(
-        run, "plan_stages", lambda *args: [stage for stage in plan(*args) if stage.name not in names]
+        run,
+        "plan_stages",
+        lambda *args, **folds: [stage for stage in plan(*args, **folds) if stage.name not in names],
     )
 
 

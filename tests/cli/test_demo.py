@@ -8,6 +8,8 @@ import pytest
 
 from overread.cli import main
 from overread.report import read_results
+from overread.report.answer import sum_up
+from overread.study.detector import Detector
 
 N_IMAGES = "48"
 PHONE, DESK = 390, 1200
@@ -67,5 +69,8 @@ def test_again_it_does_nothing_and_says_where_the_report_is(output, capsys):
     assert main(["demo", "--output", str(output), "--n-images", N_IMAGES]) == 0
     assert (page.read_bytes(), page.stat().st_mtime_ns) == before
     told = capsys.readouterr().out
+    said = sum_up(read_results(page.parent / "results.json"))
+    assert "\n".join(said) in told
+    assert Detector.read(page.parent / "detector.json").verdict == " ".join(said)
     for words in (str(page), "overread init", "overread run", "overread detect", "overread explain"):
         assert words in told

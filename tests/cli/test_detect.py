@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,19 @@ def test_the_table_holds_what_reaches_the_threshold(run, trained, model, tmp_pat
     assert table["candidate_id"].tolist() == expected["candidate_id"].tolist()
     np.testing.assert_array_equal(table["score"], expected["score"])
     assert table["shown"].all()
+
+
+def test_the_verdict_of_its_study_is_the_last_word(run, trained, model, tmp_path, capsys):
+    verdict = "Too small to tell: 9 objects to find in unseen patients leave 12 to 70 % possible."
+    judged = str(replace(trained.detector, verdict=verdict).write(tmp_path / "judged.json"))
+    image = str(trained.dicom[0])
+    assert run(["detect", judged, image, "-o", str(tmp_path / "a")]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"What its study says of it: {verdict}"
+    assert run(["detect", judged, image, "-o", str(tmp_path / "b"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == verdict
+    # A detector of before carries none, and nothing is made up.
+    assert run(["detect", model, image, "-o", str(tmp_path / "c")]) == 0
+    assert "What its study says" not in capsys.readouterr().out
 
 
 def test_all_candidates_as_json_and_a_summary_for_machines(run, trained, model, tmp_path, capsys):

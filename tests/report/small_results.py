@@ -252,7 +252,6 @@ def summary(chain: Chain) -> StudySummary:
         own_features=False,
         splits=[split_summary(name) for name in ("training", "validation", "test")],
         quarantined=[Quarantined("i7", "unreadable", "cut short & broken")],
-        n_unread=2,
         found=FoundFiles(160, {"no pixels & no hope": 7, "no spacing": 3}, 1, 1),
         description=Description(
             {"pixel size, mm": Spread(0.14, 0.2, 0.7)}, {"manufacturer": {"A & B": 100, "not stated": 50}}
@@ -336,7 +335,7 @@ def small_results() -> StudyResults:
         level=LEVEL,
         n_bootstrap=N_BOOTSTRAP,
         seed=SEED,
-        settings={"candidates": {"limit": 60}, "merging": {"t0": 0.63}},
+        settings={"candidates": {"limit": 60}, "merging": {"t0": 0.63}, "labels": {"score": "readers"}},
         study=summary(chain),
         readers=reader_statistics(chain.cohort.marks, chain.cohort.readings),
         examples=[example(chain)],

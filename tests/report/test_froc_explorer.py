@@ -3,9 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from overread.report.froc_explorer import BOTTOM, LEFT, RIGHT, TOP, lay_out_explorer
+from overread.report.froc_explorer import BOTTOM, LEFT, NAME_GAP, RIGHT, TOP, lay_out_explorer
+from overread.report.results import Headline
 
 
 @pytest.fixture(scope="module")
@@ -68,13 +70,55 @@ def test_the_band_encloses_the_estimates_of_the_test_set(explorer, results):
 def test_diamonds_stand_at_the_targets_in_training_and_at_the_induced_fp_on_test(explorer, results):
     counted = results.models[0].counted[0]
     own = [one for one in explorer.panels[0].diamonds if one.colour == explorer.colours["Soft"]]
-    locked = counted.locked[counted.locked["source"] == "in_sample"]
+    locked = counted.locked[counted.locked["source"] == "out_of_fold"]
     for is_test, rows in ((False, counted.training.band), (True, locked)):
         at = rows[rows["fp_target"].isin(results.fp_targets)]
         wanted = at[at["measure"] == "fp_per_image"]["estimate"].to_numpy()
         wanted = wanted[wanted <= explorer.max_fp]
         places = [(one.x - LEFT) / (RIGHT - LEFT) * explorer.max_fp for one in own if one.is_test == is_test]
         assert places == pytest.approx(wanted, abs=0.01)
+
+
+def test_band_and_diamonds_are_the_detector_s_alone(explorer, results):
+    assert explorer.detector == "Soft"
+    other = explorer.colours["Noisy"]
+    for panel in explorer.panels:
+        assert {curve.colour for curve in panel.curves if curve.is_detector} == {explorer.colours["Soft"]}
+        assert not any(curve.band for curve in panel.curves if curve.colour == other or not curve.is_test)
+        assert not any(diamond.colour == other for diamond in panel.diamonds)
+
+
+def test_what_the_folds_chose_has_a_curve_of_its_own_where_they_differ(results):
+    counted = results.models[1].counted[0]
+    alike, mixed = (
+        lay_out_explorer(replace(results, headline=Headline("nested", chosen, counted)))
+        for chosen in (["soft", "soft"], ["soft", "noisy"])
+    )
+    assert list(alike.colours) == ["Soft", "Noisy"]
+    assert list(mixed.colours) == ["Soft", "Noisy", "each fold's own choice"]
+    assert mixed.detector == "each fold's own choice"
+    assert mixed.models[2] == mixed.models[1]
+
+
+def test_every_reader_has_a_name_that_covers_no_other(explorer, results):
+    judged = results.readers.readers.dropna(subset=["loo_sensitivity"])
+    points, images = (panel.readers for panel in explorer.panels)
+    assert images == []
+    assert sorted(point.name for point in points) == sorted(judged["reader_id"])
+    heights = [point.name_y for point in points]
+    assert np.diff(heights).min() >= NAME_GAP[1] - 0.11  # places are rounded to 0.1
+    assert min(heights) >= TOP
+    assert max(heights) <= BOTTOM
+    assert all(point.name_x > max(one.x for one in points) for point in points)
+
+
+def test_names_of_many_readers_at_one_place_stay_in_the_frame(results):
+    readers = pd.concat([results.readers.readers] * 6).assign(loo_sensitivity=0.01, loo_fp_per_image=0.4)
+    crowd = lay_out_explorer(replace(results, readers=replace(results.readers, readers=readers)))
+    heights = [point.name_y for point in crowd.panels[0].readers]
+    assert len(heights) == len(readers)
+    assert np.diff(heights).min() > 0
+    assert TOP <= min(heights) < max(heights) <= BOTTOM
 
 
 def test_numbers_that_do_not_exist_are_none_and_leave_no_band(results):

@@ -18,8 +18,10 @@ from parsed_page import parse_page
 
 from overread.files.records import from_json, to_json
 from overread.report import Pictures, RunHead, StudyResults, draw_figures, render_study
+from overread.report.answer import give_answer
 from overread.report.description import Description, Spread, Subgroup
 from overread.report.results import Quarantined
+from overread.report.words import tell_method
 
 PHONE, DESK = 390, 1400
 EVIL = "</script><script>alert(1)</script><img src=x onerror=\"alert('2')\">"
@@ -52,7 +54,7 @@ def test_the_headline_is_the_first_model_s_locked_point_nearest_to_1(page, resul
     locked = first.counted[0].locked
     here = locked[(locked["source"] == "out_of_fold") & (locked["fp_target"] == 0.5)]
     value = here.set_index("measure")["estimate"]
-    assert re.findall(r'<div class="card"><b>(.*?)</b>', page) == [
+    assert re.findall(r'<div class="card"><b>(.*?)</b>', page.replace("\N{NO-BREAK SPACE}", " ")) == [
         percent(value["gt_sensitivity"]),
         percent(value["image_sensitivity"]),
         f"{value['fp_per_image']:.2f}",
@@ -265,8 +267,9 @@ def test_a_study_without_what_may_be_absent_has_a_page(results, head):
 
 
 def test_the_level_of_the_study_stands_everywhere(page):
-    for words in ("(90 %: ", "Intervals are 90 %", "Bands: 90 % intervals", "90 % interval</th>"):
-        assert words in page
+    told = page.replace("\N{NO-BREAK SPACE}", " ")
+    for words in ("(90 % interval ", "Intervals are 90 %", "its 90 % interval over", "90 % interval</th>"):
+        assert words in told
 
 
 def test_the_page_loads_nothing(parsed):
@@ -461,12 +464,62 @@ def test_the_operating_point_follows_the_pointer_on_either_panel(browser, addres
         assert 1.8 < seen[1] < 3.0
 
 
-def test_training_and_validation_can_be_hidden(browser, address):
+def test_training_and_validation_are_shown_on_demand(browser, address):
     from selenium.webdriver.common.by import By
 
     open_page(browser, address, DESK)
     lines = browser.find_elements(By.CSS_SELECTOR, ".explorer polyline")
     toggle = browser.find_element(By.CSS_SELECTOR, ".legend input")
-    assert [line.is_displayed() for line in lines] == [True] * 8
-    browser.execute_script("arguments[0].click()", toggle)
     assert [line.is_displayed() for line in lines] == [False, True] * 4
+    browser.execute_script("arguments[0].click()", toggle)
+    assert [line.is_displayed() for line in lines] == [True] * 8
+    widths = [float(line.get_attribute("stroke-width")) for line in lines]
+    assert (
+        widths[0] < widths[1] > widths[3] > widths[2]
+    )  # the detector's is the boldest, what was fitted the thinnest
+    assert [bool(line.get_attribute("stroke-dasharray")) for line in lines] == [True, False] * 4
+
+
+TONES = {"among readers": "good", "below readers": "limited", "chance": "bad", "too small": "unsure"}
+
+
+def test_the_answer_is_seen_first_with_a_colour_and_a_sign_of_its_own(
+    browser, results, figures, pictures, head, tmp_path
+):
+    seen = {}
+    for grade, tone in TONES.items():
+        judged = replace(results, verdict=replace(results.verdict, grade=grade))
+        path = tmp_path / f"{tone}.html"
+        path.write_text(render_study(judged, figures, pictures, head), encoding="utf-8")
+        open_page(browser, path.as_uri(), PHONE)
+        top, colour, sign, text = browser.execute_script(
+            "const box = document.querySelector('.verdict'), line = box.querySelector('.answer');"
+            "return [box.getBoundingClientRect().top, getComputedStyle(box).borderLeftColor,"
+            " getComputedStyle(line, '::before').content, line.textContent]"
+        )
+        assert top < 250  # below the name of the study and the bar of contents
+        assert text == give_answer(judged).headline.replace(" %", "\N{NO-BREAK SPACE}%")
+        seen[tone] = (colour, sign)
+    colours, signs = zip(*seen.values(), strict=True)
+    assert len(set(colours)) == len(set(signs)) == 4
+    assert signs == ('"\u2713"', '"!"', '"\u2715"', '"?"')
+
+
+def test_how_the_figures_were_made_is_said_once(page, results):
+    assert page.count(tell_method(results)) == 1
+    assert page.index('class="verdict') < page.index(tell_method(results))
+
+
+def test_ranks_have_no_calibration(results, pictures, head):
+    ranked = replace(
+        results,
+        models=[
+            replace(model, score_map="rank", calibration=None, uncalibrated=None) for model in results.models
+        ],
+    )
+    figures = draw_figures(ranked, pictures)
+    assert "calibration" not in figures
+    parsed = parse_page(render_study(ranked, figures, pictures, head))
+    assert parsed.sections["Calibration"].tables == []
+    assert "Soft, Noisy: too little to calibrate with" in parsed.sections["Calibration"].text
+    assert "says how likely" not in parsed.sections["Intended use and data"].text

@@ -21,9 +21,9 @@ from overread.report.words import (
     percent,
     tell_direction,
     tell_gallery,
-    tell_headline,
+    tell_intervals,
+    tell_method,
     tell_use,
-    tell_verdict,
     where_measured,
 )
 
@@ -54,11 +54,29 @@ def test_features_say_which_way_they_go(results):
     assert "both ways" in tell_direction(no_weights)
 
 
-@pytest.mark.parametrize("grade", ["too small", "chance", "below readers", "among readers"])
+GRADES = ["too small", "chance", "no readers", "below readers", "among readers"]
+
+
+@pytest.mark.parametrize("grade", GRADES)
 def test_the_use_is_that_of_the_verdict(results, grade):
-    judged = replace(results, verdict=replace(results.verdict, grade=grade))
-    (advice,) = set(tell_use(judged)) & set(tell_verdict(judged))
-    assert ("do not use it" in advice) == (grade == "chance")
+    _, advice, *_ = tell_use(replace(results, verdict=replace(results.verdict, grade=grade)))
+    assert ("may be a second reader" in advice) == (grade == "among readers")
+    assert ("for nothing yet" in advice) == (grade == "chance")
+
+
+def test_ranks_promise_no_probability(results):
+    first, *others = results.models
+    ranked = replace(results, models=[replace(first, score_map="rank"), *others])
+    assert "says how likely a reader would" in tell_use(results)[0]
+    assert "says how likely" not in " ".join(tell_use(ranked))
+    assert "puts them in order" in tell_use(ranked)[0]
+
+
+def test_intervals_are_told_as_they_are_made(results):
+    told = tell_intervals(results)
+    assert told.startswith("Intervals are 90 %. Of sensitivities: Wilson's")
+    assert "60 bootstraps over patients" in told
+    assert "where none or all are found, for as many as there are patients with one" in told
 
 
 def test_the_target_nearest_to_1_is_shown():
@@ -88,8 +106,7 @@ def test_facts_say_whose_candidates_and_features_they_are(results):
 
 def test_limits_follow_from_the_study(results):
     limits = list_limits(results)
-    assert len(limits) == 5
-    assert limits[0].startswith("The nodules and the readers are simulated")
+    assert len(limits) == 4
     assert limits[-1] == "Not converged: Noisy. Raise max_iter in study.toml."
     model = results.models[0]
     counted = model.counted[1]
@@ -149,17 +166,15 @@ def test_a_nested_run_says_so_wherever_it_gives_figures(results):
     nested = make_nested(results)
     assert is_nested(nested)
     assert not is_nested(results)
-    assert "in each of 3 folds" in tell_headline(nested).lower()
-    assert "Soft 2, Noisy 1" in tell_headline(nested)
-    assert "test set" in tell_headline(results)
-    assert tell_headline(nested) in tell_verdict(nested)
-    assert tell_headline(results) not in tell_verdict(results)
+    assert "in each of 3 folds" in tell_method(nested).lower()
+    assert "Soft 2, Noisy 1" in tell_method(nested)
+    assert "test set" in tell_method(results)
     # The first figure is that of what the folds chose, not of the model that is shipped.
     assert "of 77 golden objects of all patients, each unseen" in list_cards(nested)[0].label
     assert "golden objects of the test set" in list_cards(results)[0].label
     assert "77 golden objects of all patients" in " ".join(list_limits(nested))
     assert tell_gallery(nested).startswith("At each fold's own threshold")
-    assert dict(list_facts(nested))["figures"] == tell_headline(nested)
+    assert dict(list_facts(nested))["figures"] == "of all patients, each unseen (nested cross-validation)"
     assert where_measured(results) == "the test set"
 
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from overread.simulate.cases import Background, CaseLaw, draw_case, pixels_with_nodules
+from overread.simulate.cases import Background, CaseLaw, draw_case, keep_inside, pixels_with_nodules
 from overread.simulate.nodules import NoduleLaw
+from overread.simulate.readers import DrawnMark
 
 MM = 0.7
 
@@ -23,6 +26,16 @@ def test_marks_name_what_was_meant(background):
         case = draw_case(background, ["R1", "R5", "R8"], CaseLaw(), np.random.default_rng(seed), n_nodules=2)
         names |= {mark.object_id[:1] for mark in case.marks}
     assert names == {"N", "D", ""}
+
+
+def test_marks_have_their_centre_in_the_image():
+    """What lies at the border is marked at it, though the hand errs outwards."""
+    corner = DrawnMark("R1", "D1", 350.353, -0.2, 11.5, 8.9, 89.9)
+    kept = keep_inside(corner, (400, 500), 0.7)
+    assert (kept.x_mm, kept.y_mm) == (350.0, 0.0)
+    assert replace(kept, x_mm=corner.x_mm, y_mm=corner.y_mm) == corner
+    inside = replace(corner, x_mm=349.9, y_mm=279.9)
+    assert keep_inside(inside, (400, 500), 0.7) == inside
 
 
 def test_nodules_stay_in_the_lung_or_the_heart(background):

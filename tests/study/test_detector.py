@@ -161,6 +161,8 @@ def test_an_unknown_candidate_is_named(trained):
         ("name", "\x1b[2J"),
         ("name", 5),
         ("trained_on", "a\u202eb"),
+        ("verdict", "Use it\x1b[2J"),
+        ("verdict", "x" * 1001),
         ("operating_points", (OperatingPoint(-1.0, 0.0),)),
         ("operating_points", (OperatingPoint(1.0, 0.0), OperatingPoint(1.0, 1.0))),
         ("operating_points", (OperatingPoint(1e9, 0.0),)),
@@ -171,6 +173,17 @@ def test_an_unknown_candidate_is_named(trained):
 def test_a_detector_that_makes_no_sense_is_refused(trained, field, value):
     with pytest.raises(ModelFileError):
         dataclasses.replace(trained.detector, **{field: value})
+
+
+def test_the_verdict_is_carried_and_a_file_without_one_stays_as_it_is(trained, tmp_path):
+    judged = dataclasses.replace(trained.detector, verdict="Do not use: it cannot be told from chance.")
+    again = Detector.read(judged.write(tmp_path / "judged.json"))
+    assert again.verdict == judged.verdict
+    assert again.to_bytes() == judged.to_bytes()
+    old = Detector.read(trained.detector.write(tmp_path / "old.json"))
+    assert old.verdict == ""
+    assert b"verdict" not in old.to_bytes()
+    assert old.to_bytes() == trained.detector.to_bytes()
 
 
 def test_every_changed_byte_is_noticed(saved):

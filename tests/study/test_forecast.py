@@ -10,7 +10,7 @@ STAGES = ["truth", "images", "fold_1_b2", "fold_2_b2", "fold_1_own_model", "b2",
 
 
 def forecast(**changes: int) -> Forecast:
-    sizes = {"n_images": 100, "n_candidates": 2000, "workers": 2} | changes
+    sizes = {"n_images": 100, "n_candidates": 2000, "workers": 2, "n_folds": 5} | changes
     return Forecast(STAGES, ["b2", "own_model"], **sizes)
 
 
@@ -33,5 +33,18 @@ def test_a_fold_tells_of_the_others_of_its_model():
     known = forecast()
     after = known.left("fold_1_own_model") - 2 * PER_THOUSAND_CANDIDATES["b2"]
     known.learn("fold_1_b2", 50.0)
-    known.learn("truth", 99.0)  # of no kind
+    known.learn("truth", 99.0)  # the only one of its kind
     assert known.left("fold_2_b2") == pytest.approx(after + 50.0 + 50.0)
+
+
+def test_outer_folds_are_counted_and_follow_what_a_fold_of_the_model_took():
+    """Each does the 5 inner folds and a fit; the stage that joins them is small."""
+    stages = ["fold_1_b2", "outer_1_b2", "outer_2_b2", "nested_b2"]
+    sizes = {"n_images": 0, "n_candidates": 2000, "workers": 1, "n_folds": 5}
+    known = Forecast(stages, ["b2"], **sizes)
+    fold = 2 * PER_THOUSAND_CANDIDATES["b2"]
+    assert known.left("outer_1_b2") == pytest.approx(2 * 6 * fold + SMALL_STAGE)
+    known.learn("fold_1_b2", 10.0)
+    assert known.left("outer_1_b2") == pytest.approx(2 * 6 * 10.0 + SMALL_STAGE)
+    known.learn("outer_1_b2", 33.0)
+    assert known.left("outer_2_b2") == pytest.approx(33.0 + SMALL_STAGE)

@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score, f1_score
 
+import overread.truth.readers
 from overread.errors import TableError
 from overread.truth import merge_marks, reader_statistics
+from overread.truth.merging import merge_objects
 
 COLUMNS = ["image_id", "reader_id", "mark_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
 
@@ -71,6 +73,35 @@ def test_two_readers_find_everything_until_one_is_left_out():
     assert readers["sensitivity"].tolist() == [1.0, 1.0]
     assert readers["loo_n_golden"].tolist() == [0, 0]
     assert readers["loo_sensitivity"].isna().all()
+
+
+def test_objects_that_are_merged_already_are_not_merged_again(monkeypatch):
+    random = np.random.default_rng(5)
+    readers = [f"r{k}" for k in range(4)]
+    readings = pd.DataFrame(
+        [(f"i{i}", r) for i in range(6) for r in readers], columns=["image_id", "reader_id"]
+    )
+    marks = readings.assign(
+        mark_id=[f"m{n}" for n in range(len(readings))],
+        x_mm=50 + random.normal(0, 6, len(readings)),
+        y_mm=50.0,
+        semi_major_mm=8.0,
+        semi_minor_mm=7.0,
+        angle_deg=0.0,
+    )
+    whole = reader_statistics(marks, readings)
+    truth = merge_marks(marks, readings)
+    merged = []
+    monkeypatch.setattr(
+        overread.truth.readers,
+        "merge_objects",
+        lambda *args: (merged.append(len(args[0])), merge_objects(*args))[1],
+    )
+    again = reader_statistics(marks, readings, truth=truth.assign(golden=True))
+    for name in ("readings_per_image", "readers", "pairs"):
+        pd.testing.assert_frame_equal(getattr(again, name), getattr(whole, name))
+    assert len(merged) == len(readers)  # only without each reader
+    assert max(merged) < len(marks)
 
 
 def test_agreement_by_hand():

@@ -94,7 +94,7 @@ app.command(
 )
 app.command(
     "overread.cli.explain:explain",
-    help="Show what each feature adds to a candidate's score.",
+    help="Say whether a candidate is shown, and what adds to its score.",
     help_epilogue="Example: overread explain my_study/runs/main chest.dcm 0003",
 )
 app.command(

@@ -122,7 +122,7 @@ class Summary:
 
     def __init__(self, model: Detector, point: OperatingPoint, table: Path, batch: Batch) -> None:
         self.model, self.point, self.table, self.batch = model.name, point, table, batch
-        self.trained_on = model.trained_on
+        self.trained_on, self.verdict = model.trained_on, model.verdict
         self.has_ranks = not model.score_map.is_probability
         self.n_images = self.n_shown = 0
         self.documents: list[Path] = []
@@ -257,6 +257,7 @@ def print_summary(summary: Summary, *, as_json: bool) -> None:
         record = {
             "model": summary.model,
             "trained_on": summary.trained_on,
+            "verdict": summary.verdict,
             "fp_target": point.fp_target,
             "threshold": point.threshold,
             "images": summary.n_images,
@@ -284,3 +285,5 @@ def print_summary(summary: Summary, *, as_json: bool) -> None:
         print_plain("all images were done before")
     if summary.documents:
         print_plain(f"{len(summary.documents)} DICOM documents beside it")
+    if summary.verdict:
+        print_plain(f"What its study says of it: {summary.verdict}")

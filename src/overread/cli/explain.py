@@ -1,4 +1,4 @@
-"""``overread explain``: why a candidate has its score."""
+"""``overread explain``: why a candidate has its score, and whether it is shown."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from overread.errors import InvalidInputError, UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from overread.study.detector import Detector, Explanation, OperatingPoint
+
 __all__ = ["explain"]
 
-# Columns before the names of the features.
-INDENT = 32
+# Columns before what a feature looks at; and the fewest that a line has, however narrow the terminal says it is.
+INDENT, NARROWEST = 10, 40
 
 
 def explain(
@@ -24,10 +26,12 @@ def explain(
     candidate: str | None = None,
     *,
     mm_per_px: Annotated[str | None, Parameter(name="--mm-per-px")] = None,
-    top: int = 15,
+    fp: float | None = None,
+    top: int = 10,
+    formulas: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Show what each feature adds to a candidate's score.
+    """Say whether a candidate is shown, and what each feature adds to its score, in words.
 
     Parameters
     ----------
@@ -36,16 +40,18 @@ def explain(
     image
         The image file, or the id of an image of the run's study.
     candidate
-        Id of the candidate in `overread detect`'s table; default: the one with the highest score.
+        Id of the candidate in `overread detect`'s table, 0012 or 12; default: the one with the highest score.
     mm_per_px
         Size of a pixel where the file does not say: one number, or x,y.
+    fp
+        Operating point: false positives per image of training + validation; default: the one nearest to 1.
     top
         How many features to show.
+    formulas
+        Add the formula of each feature.
     json
         Print all of it for machines.
     """
-    from json import dumps
-
     from overread.cli.conventions import open_detector
     from overread.cli.image_folder import find_image, parse_spacing
     from overread.images import read_image
@@ -53,57 +59,129 @@ def explain(
     if top < 1:
         raise UsageError(f"--top {top}: show at least one feature")
     model = open_detector(detector)
+    point = choose_point(model, fp)
     file = find_image(image, detector, mm_per_px=parse_spacing(mm_per_px))
     radiograph = read_image(file.path, mm_per_px=file.mm_per_px, grid_mm=model.grid_mm)
     try:
         explained = model.explain(radiograph, candidate)
     except InvalidInputError as error:
         raise InvalidInputError(f"{image}: {error}") from error
-    row, parts = explained.candidate, explained.contributions
+    shown = find_shown(model, explained, point)
     if json:
-        records = parts.astype(object).where(parts.notna(), None).to_dict("records")
-        told = {"candidate_id": row["candidate_id"], "score": float(row["score"]), "contributions": records}
-        print(dumps(told))
+        print_json(explained, point, shown)
     else:
-        print_contributions(row, parts, top)
+        print_text(tell_shown(explained, point, shown))
+        print_text(tell_place(explained))
+        print_contributions(explained.contributions, top, formulas=formulas)
 
 
-def tell_certainty(candidate: pd.Series[Any]) -> str:
-    """Write the probability of a candidate; its rank in the image where it has none."""
-    probability = candidate["probability"]
-    return f"rank {candidate['rank']}" if probability != probability else f"probability {probability:.3f}"
+def choose_point(model: Detector, fp: float | None) -> OperatingPoint | None:
+    """Return the operating point that is asked for, else the one nearest to 1; None where nothing is locked."""
+    if fp is not None:
+        return model.operating_point(fp)
+    return min(model.operating_points, key=lambda point: abs(point.fp_target - 1.0), default=None)
 
 
-def print_contributions(candidate: pd.Series[Any], parts: pd.DataFrame, top: int) -> None:
-    """Print the largest contributions, each over its formula, and what the others add together."""
+def find_shown(model: Detector, explained: Explanation, point: OperatingPoint | None) -> pd.DataFrame:
+    """Return the candidates of the image that are shown."""
+    found = explained.all_candidates
+    return found.iloc[:0] if point is None else found[model.shown(found, point.fp_target)]
+
+
+def tell_shown(explained: Explanation, point: OperatingPoint | None, shown: pd.DataFrame) -> str:
+    """Say whether the candidate is shown, and why."""
+    row = explained.candidate
+    name, score = row["candidate_id"], row["score"]
+    if point is None:
+        return (
+            f"Candidate {name} is not shown: no threshold is locked, because the study's scores reached none."
+        )
+    target = f"for {point.fp_target:g} false positive{'' if point.fp_target == 1 else 's'} per image"
+    threshold = f"the threshold {point.threshold:.3f} {target}"
+    if score < point.threshold:
+        return f"Candidate {name} is not shown: its score {score:.3f} is below {threshold}."
+    if name in set(shown["candidate_id"]):
+        return f"Candidate {name} is shown: its score {score:.3f} reaches {threshold}."
+    return (
+        f"Candidate {name} is not shown, though its score {score:.3f} reaches {threshold}: it lies on a stronger one, "
+        f"{find_cover(row, shown)}."
+    )
+
+
+def find_cover(row: pd.Series[Any], shown: pd.DataFrame) -> str:
+    """Return the id of the strongest candidate that is shown and that this one lies on."""
+    distance = ((shown["x_mm"] - row["x_mm"]) ** 2 + (shown["y_mm"] - row["y_mm"]) ** 2) ** 0.5
+    return str(shown.loc[distance < shown["radius_mm"].clip(lower=row["radius_mm"]), "candidate_id"].iloc[0])
+
+
+def tell_place(explained: Explanation) -> str:
+    """Write probability, rank and place of the candidate."""
+    row, n_candidates = explained.candidate, len(explained.all_candidates)
+    probability = row["probability"]
+    certainty = (
+        "" if probability != probability else f"A reader would mark it with probability {probability:.2f}. "
+    )
+    return (
+        f"{certainty}Rank {row['rank']} of {n_candidates} candidates of the image; x {row['x_mm']:.1f} mm, "
+        f"y {row['y_mm']:.1f} mm, radius {row['radius_mm']:.1f} mm."
+    )
+
+
+def print_json(explained: Explanation, point: OperatingPoint | None, shown: pd.DataFrame) -> None:
+    """Print all of it for machines."""
+    from json import dumps
+
+    row, parts = explained.candidate, explained.contributions
+    told = {
+        "candidate_id": row["candidate_id"],
+        "score": float(row["score"]),
+        "shown": row["candidate_id"] in set(shown["candidate_id"]),
+        "fp_target": None if point is None else point.fp_target,
+        "threshold": None if point is None else point.threshold,
+        "contributions": parts.astype(object).where(parts.notna(), None).to_dict("records"),
+    }
+    print(dumps(told))
+
+
+def print_contributions(parts: pd.DataFrame, top: int, *, formulas: bool) -> None:
+    """Print the largest contributions in words, and what the others add together; they add up to the score."""
+    from overread.features import CATALOGUE
+    from overread.features.plain_words import say_in_words
+
+    shown, constant, hidden = parts.iloc[:-1].head(top), parts.iloc[-1], parts.iloc[top:-1]
+    print_text("")
+    print_text("What adds to its score, and what takes from it:")
+    for name, value, mean, adds in shown.itertuples(index=False, name=None):
+        print_text(say_in_words(name) or name, before=f"{adds:>+8.3f}")
+        print_text(f"{value:.4g} here, {mean:.4g} on average in training ({name})", before="")
+        if formulas:
+            print_text(f"= {CATALOGUE[name].formula}", before="")
+    if len(hidden):
+        rest = float(hidden["contribution"].sum())
+        print_text(f"{len(hidden)} more features (all: --top {len(parts) - 1})", before=f"{rest:>+8.3f}")
+    told = {"mean candidate": "what an average candidate of training has"}
+    constant_name = told.get(constant["feature"], constant["feature"])
+    print_text(constant_name, before=f"{constant['contribution']:>+8.3f}")
+    print_text("= the score", before=f"{parts['contribution'].sum():>8.3f}")
+
+
+def print_text(text: str, *, before: str | None = None) -> None:
+    """Print a text in lines of the terminal's width, after a number or in its column; no word is broken."""
+    from textwrap import fill
+
     from rich.console import Console
 
     from overread.cli.conventions import print_plain
-    from overread.features import CATALOGUE
 
-    width = Console().width
+    left = "" if before is None else " " * INDENT
+    first = "" if before is None else before.ljust(INDENT)
     print_plain(
-        f"{candidate['candidate_id']}: score {candidate['score']:.3f}, {tell_certainty(candidate)}\n"
-        f"at x {candidate['x_mm']:.1f} mm, y {candidate['y_mm']:.1f} mm, radius {candidate['radius_mm']:.1f} mm\n"
-    )
-    shown, constant, hidden = parts.iloc[:-1].head(top), parts.iloc[-1], parts.iloc[top:-1]
-    print_plain(f"{'adds':>8} {'value':>10} {'mean':>10}  feature, and what it is")
-    for name, value, mean, adds in shown.itertuples(index=False, name=None):
-        print_plain(f"{adds:>+8.3f} {value:>10.4g} {mean:>10.4g}  {name}")
-        print_plain(indent_text(CATALOGUE[name].formula, width))
-    print_plain(f"{constant['contribution']:>+8.3f} {'':>10} {'':>10}  {constant['feature']}")
-    if len(hidden):
-        rest = float(hidden["contribution"].sum())
-        print_plain(
-            f"{rest:>+8.3f} {'':>10} {'':>10}  {len(hidden)} more features (all: --json, or --top {len(parts)})"
+        fill(
+            text,
+            max(Console().width, NARROWEST),
+            initial_indent=first,
+            subsequent_indent=left,
+            break_long_words=False,
+            break_on_hyphens=False,
         )
-
-
-def indent_text(text: str, width: int) -> str:
-    """Break a text into lines under the names of the features; none is cut, and no word is broken."""
-    from textwrap import fill
-
-    left = " " * INDENT
-    return fill(
-        text, max(width, INDENT + 20), initial_indent=left, subsequent_indent=left, break_long_words=False
     )

@@ -74,15 +74,14 @@ def run(
 
 
 def print_results(report: RunReport, results: StudyResults) -> None:
-    """Print what was found in two tables."""
+    """Print what was found in two tables, and in the end the verdict."""
     from rich.console import Console
 
-    from overread.report.words import tell_headline
+    from overread.report.answer import sum_up
 
     console = Console()
     console.print(counts_table(results))
     console.print(sensitivity_table(results))
-    print_plain(tell_headline(results))
     if report.n_quarantined:
         console.print(f"{report.n_quarantined} of {report.n_images} images were given up:", style="yellow")
         for one in results.study.quarantined[:10]:
@@ -90,6 +89,8 @@ def print_results(report: RunReport, results: StudyResults) -> None:
     for name, file in OUTPUTS.items():
         if (report.folder / file).is_file():
             print_plain(f"{name}: {report.folder / file}")
+    for line in sum_up(results):
+        print_plain(line)
 
 
 def counts_table(results: StudyResults) -> Table:

@@ -41,7 +41,9 @@ def draw_figures(results: StudyResults, pictures: Pictures) -> dict[str, str]:
     if mixture is not None:
         weights = mixture.reader_importance
         drawn["importance"] = _write_svg("importance", lambda: reader_importance_figure(weights))
-    calibrations = {model.title: model.calibration for model in results.models}
+    calibrations = {
+        model.title: model.calibration for model in results.models if model.calibration is not None
+    }
     if calibrations:
         drawn["calibration"] = _write_svg("calibration", lambda: plot_calibration(calibrations))
     return drawn

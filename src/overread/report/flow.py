@@ -44,7 +44,6 @@ def lay_out_flow(results: StudyResults) -> list[FlowStep]:
     study = results.study
     n_used = study.n_images - len(study.quarantined)
     reasons = Counter(one.reason for one in study.quarantined)
-    unread = f"{count(study.n_unread, 'image')} without any reading among them" if study.n_unread else ""
     return [
         *([] if study.is_simulated else [_found_step(results)]),
         FlowStep(
@@ -53,7 +52,7 @@ def lay_out_flow(results: StudyResults) -> list[FlowStep]:
             f"of {count(study.n_patients, 'patient')}",
             _shorten(dict(reasons.most_common())),
         ),
-        FlowStep("images used", n_used, unread),
+        FlowStep("images used", n_used),
     ]
 
 

@@ -3,7 +3,6 @@
 document.querySelectorAll(".explorer").forEach((box) => {
   const data = JSON.parse(box.querySelector("script[type='application/json']").textContent);
   const slider = box.querySelector("input[type=range]");
-  const toggle = box.querySelector("input[type=checkbox]");
   const percent = (value) => (value === null ? "–" : (100 * value).toFixed(1) + " %");
   const withInterval = (part, measure, i) =>
     percent(part[measure][i]) + (part[measure + "_lower"][i] === null ? ""
@@ -37,7 +36,6 @@ document.querySelectorAll(".explorer").forEach((box) => {
     show();
   };
   slider.addEventListener("input", show);
-  toggle.addEventListener("change", () => box.classList.toggle("test-only", !toggle.checked));
   box.querySelectorAll("svg.panel").forEach((svg) => {
     svg.addEventListener("pointermove", follow);
     svg.addEventListener("pointerdown", follow);

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 
 from overread.report.results import Counted, SetResult, StudyResults
 from overread.report.words import nearest_to_one
@@ -23,17 +25,22 @@ COLOURS = ("#D55E00", "#000000", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#5
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 472.0, 28.0, 288.0
 STEP, LAST_STEP = 0.05, 3.0
 N_TICKS = 8
-# Width and height of a reader's name, "R12", in the size that the template has.
-NAME_SIZE = (22.0, 11.0)
+# Between a reader's point and the column of names, and between the names' lines, in the size that the template has.
+NAME_GAP = (14.0, 12.0)
+OF_FOLDS = "each fold's own choice"
 MEASURES = {"gt_sensitivity": "GT sensitivity", "image_sensitivity": "Image sensitivity"}
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a panel: the corners of its staircase, and of the outline of its band, if it has one."""
+    """A line of a panel: the corners of its staircase, and of the outline of its band, if it has one.
+
+    ``is_test`` says that it is of unseen patients, ``is_detector`` that it is the detector's.
+    """
 
     colour: str
     is_test: bool
+    is_detector: bool
     points: str
     band: str
 
@@ -50,12 +57,13 @@ class Diamond:
 
 @dataclass(frozen=True)
 class ReaderPoint:
-    """A reader's own operating point, judged by the others; ``has_room`` says that its name covers no other."""
+    """A reader's own operating point, judged by the others, and the place of its name, which covers no other."""
 
     name: str
     x: float
     y: float
-    has_room: bool
+    name_x: float
+    name_y: float
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,8 @@ class Explorer:
         GT sensitivity and image sensitivity.
     colours
         By title of the model.
+    detector
+        Title of the one that the detector is.
     models
         For each model threshold, fp_per_image and sensitivities with limits at every step; None where a number does
         not exist.
@@ -100,6 +110,7 @@ class Explorer:
     start: int
     panels: list[Panel]
     colours: dict[str, str]
+    detector: str
     models: list[dict[str, list[float | None]]]
 
     @property
@@ -121,11 +132,13 @@ class Explorer:
 
 def lay_out_explorer(results: StudyResults) -> Explorer:
     """Find places and numbers of every model under the study's own treatment of single-reader objects."""
-    counted = [model.counted[0] for model in results.models]
+    shown = _list_shown(results)
+    titles, counted = [title for title, _ in shown], [one for _, one in shown]
     steps = _slider_steps(counted[0].test.band)
     # A little past the largest target: on the test set the thresholds induce other FP per image.
     max_fp = max(1.17 * max(results.fp_targets), steps[-1])
     colours = [COLOURS[number % len(COLOURS)] for number in range(len(counted))]
+    detector = OF_FOLDS if OF_FOLDS in titles else results.model(results.supported).title
     return Explorer(
         left=LEFT,
         right=RIGHT,
@@ -138,15 +151,25 @@ def lay_out_explorer(results: StudyResults) -> Explorer:
             _lay_out_panel(
                 measure,
                 list(zip(colours, counted, strict=True)),
+                counted[titles.index(detector)],
                 results.fp_targets,
                 max_fp,
                 _place_readers(results.readers.readers, max_fp) if measure == "gt_sensitivity" else [],
             )
             for measure in MEASURES
         ],
-        colours=dict(zip((model.title for model in results.models), colours, strict=True)),
+        colours=dict(zip(titles, colours, strict=True)),
+        detector=detector,
         models=[_take_steps(one.test.band, steps) for one in counted],
     )
+
+
+def _list_shown(results: StudyResults) -> list[tuple[str, Counted]]:
+    """List what has curves: the models, and the detector where the folds of a nested run chose different ones."""
+    shown = [(model.title, model.counted[0]) for model in results.models]
+    if results.headline.counted is not None and set(results.headline.chosen) != {results.supported}:
+        shown.append((OF_FOLDS, results.headline.counted))
+    return shown
 
 
 def list_steps(explorer: Explorer) -> list[list[str]]:
@@ -188,6 +211,7 @@ def _round_numbers(values: pd.Series[Any]) -> list[float | None]:
 def _lay_out_panel(
     measure: str,
     models: list[tuple[str, Counted]],
+    detector: Counted,
     fp_targets: list[float],
     max_fp: float,
     readers: list[ReaderPoint],
@@ -196,12 +220,13 @@ def _lay_out_panel(
     tick = next(size for size in (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, np.inf) if max_fp / size <= N_TICKS)
     curves, diamonds = [], []
     for colour, one in models:
-        locked = one.locked[one.locked["source"] == "in_sample"]
+        locked = one.locked[one.locked["source"] == "out_of_fold"]
         for part, points in ((one.training, one.training.band), (one.test, locked)):
             is_test = part is one.test
-            outline = _outline_band(part.band, measure, max_fp) if is_test else ""
-            curves.append(Curve(colour, is_test, _stairs(part, measure, max_fp), outline))
-            places = _place_points(points, measure, fp_targets, max_fp)
+            # Of the others too, bands and points would cover each other.
+            outline = _outline_band(part.band, measure, max_fp) if is_test and one is detector else ""
+            curves.append(Curve(colour, is_test, one is detector, _stairs(part, measure, max_fp), outline))
+            places = _place_points(points, measure, fp_targets, max_fp) if one is detector else []
             diamonds += [Diamond(colour, is_test, x, y) for x, y in places]
     return Panel(
         title=MEASURES[measure],
@@ -214,17 +239,29 @@ def _lay_out_panel(
 
 
 def _place_readers(readers: pd.DataFrame, max_fp: float) -> list[ReaderPoint]:
-    """Find the places of the readers' own operating points; one beyond the axis is left out."""
+    """Find the places of the readers' own operating points; one beyond the axis is left out.
+
+    Names stand in a column to the right of all points, as near to the height of their point as others let them.
+    """
     judged = readers.dropna(subset=["loo_sensitivity", "loo_fp_per_image"])
-    inside = judged[judged["loo_fp_per_image"] <= max_fp]
-    columns = (inside[name] for name in ("reader_id", "loo_fp_per_image", "loo_sensitivity"))
-    placed: list[ReaderPoint] = []
-    for name, fp, share in zip(*columns, strict=True):
-        x, y = _place_fp(fp, max_fp), _place_share(share)
-        near = (one for one in placed if one.has_room and abs(one.x - x) < NAME_SIZE[0])
-        has_room = all(abs(one.y - y) >= NAME_SIZE[1] for one in near)
-        placed.append(ReaderPoint(str(name), x, y, has_room))
-    return placed
+    inside = judged[judged["loo_fp_per_image"] <= max_fp].sort_values("loo_sensitivity", ascending=False)
+    if inside.empty:
+        return []
+    x = [_place_fp(fp, max_fp) for fp in inside["loo_fp_per_image"]]
+    y = [_place_share(share) for share in inside["loo_sensitivity"]]
+    name_x = round(min(max(x) + NAME_GAP[0], RIGHT - 2 * NAME_GAP[0]), 1)
+    heights = _spread(np.array(y), min(NAME_GAP[1], (BOTTOM - TOP) / len(y)))
+    return [
+        ReaderPoint(str(name), at_x, at_y, name_x, round(float(height), 1))
+        for name, at_x, at_y, height in zip(inside["reader_id"], x, y, heights, strict=True)
+    ]
+
+
+def _spread(heights: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
+    """Move rising heights apart to at least this gap, each as little as can be (least squares), within the frame."""
+    steps = gap * np.arange(len(heights))
+    moved = isotonic_regression(heights - steps).x
+    return np.asarray(np.clip(moved, TOP, BOTTOM - steps[-1]) + steps)
 
 
 def _stairs(part: SetResult, measure: str, max_fp: float) -> str:

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from overread.froc import format_table, verdict
+from overread.report.answer import give_answer
 from overread.report.claim import list_claim
 from overread.report.csv_links import link_csv, read_cells_of_table
 from overread.report.flow import lay_out_flow
@@ -25,6 +26,7 @@ from overread.report.words import (
     count,
     find_comparisons,
     find_mixture,
+    is_nested,
     list_cards,
     list_facts,
     list_limits,
@@ -34,9 +36,9 @@ from overread.report.words import (
     percent,
     tell_direction,
     tell_gallery,
-    tell_headline,
+    tell_intervals,
+    tell_method,
     tell_use,
-    tell_verdict,
     where_measured,
 )
 
@@ -89,6 +91,7 @@ def _environment() -> Environment:
         importance_text=_importance_text,
         csv_link=_link_table,
         direction=tell_direction,
+        unbroken=_keep_units,
     )
     environment.globals.update(
         asset=_asset,
@@ -101,7 +104,7 @@ def _environment() -> Environment:
         count=count,
         name_fp=name_fp,
         list_cards=list_cards,
-        tell_verdict=tell_verdict,
+        give_answer=give_answer,
         list_facts=list_facts,
         list_limits=list_limits,
         list_claim=list_claim,
@@ -109,8 +112,10 @@ def _environment() -> Environment:
         name_table=name_table,
         find_comparisons=find_comparisons,
         find_mixture=find_mixture,
+        is_nested=is_nested,
         tell_gallery=tell_gallery,
-        tell_headline=tell_headline,
+        tell_intervals=tell_intervals,
+        tell_method=tell_method,
         where_measured=where_measured,
         verdict=verdict,
     )
@@ -132,6 +137,11 @@ def _interval(limits: tuple[float, float], unit: Literal["percent", "points"] = 
     lower, upper = limits
     write = percent if unit == "percent" else _points
     return "–" if pd.isna(lower) else f"{write(lower)} to {write(upper)}"
+
+
+def _keep_units(text: str) -> str:
+    """Keep a number and its sign of per cent in one line."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _rows(table: pd.DataFrame) -> list[Any]:

@@ -48,7 +48,7 @@ __all__ = [
     "read_results",
 ]
 
-SCHEMA = "overread.results/3"
+SCHEMA = "overread.results/4"
 
 Treatment = Literal["fp", "ignore"]
 ThresholdSource = Literal["in_sample", "out_of_fold"]
@@ -85,8 +85,7 @@ class StudySummary:
     """What the study is made of; counts include quarantined images, which ``quarantined`` lists.
 
     ``is_simulated`` says that `overread.simulate` made it; ``own_candidates`` and ``own_features`` that it brought
-    tables of its own. ``n_unread`` counts the images that nobody read; ``found`` is None where `overread init` did not
-    make the study.
+    tables of its own. ``found`` is None where `overread init` did not make the study.
     """
 
     n_images: int
@@ -105,7 +104,6 @@ class StudySummary:
     own_features: bool
     splits: list[SplitSummary]
     quarantined: list[Quarantined]
-    n_unread: int
     found: FoundFiles | None
     description: Description
 
@@ -234,7 +232,8 @@ class ModelResult:
     score_map
         How scores become probabilities: "none", "sigmoid", "isotonic" or "rank" (too little to calibrate with).
     calibration, uncalibrated
-        Of the probabilities of the test set's bags against their soft labels, with the map and without it.
+        Of the probabilities of the test set's places against their soft labels, with the map and without it; None where
+        there are ranks and no probabilities. In a nested run, of the outer folds that had enough to calibrate with.
     counted
         Performance under each treatment of single-reader GTs; the study's own choice comes first.
     """
@@ -254,8 +253,8 @@ class ModelResult:
     reader_importance: pd.DataFrame
     left_out_readers: dict[str, str]
     score_map: str
-    calibration: Calibration
-    uncalibrated: Calibration
+    calibration: Calibration | None
+    uncalibrated: Calibration | None
     counted: list[Counted]
 
 
@@ -318,7 +317,7 @@ class Verdict:
         Of the readers, each judged by the others: sensitivities, and their median of false marks per image; and the
         model's sensitivity at that many.
     grade
-        "too small", "chance", "below readers" or "among readers".
+        "too small", "chance", "no readers" (none could be judged), "below readers" or "among readers".
     wanted_half_width, objects_needed, images_needed
         Golden objects in the test set, and images like these, for an interval of this half-width.
     better_on_test

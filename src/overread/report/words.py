@@ -26,9 +26,9 @@ __all__ = [
     "percent",
     "tell_direction",
     "tell_gallery",
-    "tell_headline",
+    "tell_intervals",
+    "tell_method",
     "tell_use",
-    "tell_verdict",
     "where_measured",
 ]
 
@@ -41,12 +41,13 @@ N_TOLD = 5
 
 
 USES = {
-    "too small": "This study is too small to say what the detector may be used for: take every number as a first look.",
-    "chance": "On unseen patients it is not better than chance: do not use it.",
+    "too small": "What else it may be used for this study is too small to say.",
+    "chance": "On unseen patients it cannot be told from chance: it is for nothing yet.",
     "below readers": "It finds fewer than the readers do at their own rate of false marks: it may point to places for "
     "a second look, and replaces no reader.",
-    "among readers": "At the readers' own rate of false marks it stands among them: worth a study in which readers use "
-    "it; it has not been tried on patients with known outcome.",
+    "no readers": "It was not compared with readers: it replaces none.",
+    "among readers": "At the readers' own rate of false marks it keeps up with the least sensitive of them: it may be "
+    "a second reader, and is worth a study in which readers use it.",
 }
 
 
@@ -88,7 +89,7 @@ def where_measured(results: StudyResults) -> str:
     return "all patients, each unseen" if is_nested(results) else "the test set"
 
 
-def tell_headline(results: StudyResults) -> str:
+def tell_method(results: StudyResults) -> str:
     """Say what kind of figures these are."""
     if not is_nested(results):
         return "Figures are those of the test set, which no choice has seen; the other patients trained the detector."
@@ -99,6 +100,16 @@ def tell_headline(results: StudyResults) -> str:
         "folds model, settings, thresholds and probabilities were made without its patients "
         f"(model of the folds: {models}), and the folds are counted together. The detector is fitted to all patients "
         "by the same rule, so that it has itself not been measured."
+    )
+
+
+def tell_intervals(results: StudyResults) -> str:
+    """Say how the intervals are made."""
+    return (
+        f"Intervals are {100 * results.level:g} %. Of sensitivities: Wilson's, for as many objects as "
+        f"{results.n_bootstrap:,} bootstraps over patients show these to be worth; where none or all are found, for as "
+        "many as there are patients with one. Of false positives per image: from the same bootstraps, on a logarithmic "
+        "scale."
     )
 
 
@@ -139,46 +150,6 @@ def list_cards(results: StudyResults) -> list[Card]:
     ]
 
 
-def tell_verdict(results: StudyResults) -> list[str]:
-    """Say how good the detector is, against the readers, what it may be used for, and what to do next."""
-    verdict = results.verdict
-    model = results.model(verdict.model)
-    share, low, high = (f"{100 * value:.0f}" for value in (verdict.sensitivity, verdict.lower, verdict.upper))
-    said = [
-        f"The detector is {model.title}, with {count(model.n_features, 'feature')}. In unseen patients it finds "
-        f"{share} % of the golden objects ({100 * results.level:g} %: {low} to {high}) at {verdict.fp_per_image:.1f} "
-        f"false positives per image; by chance it would be {percent(verdict.chance, 0)}."
-    ]
-    if verdict.reader_sensitivities:
-        fewest, most = (100 * verdict.reader_sensitivities[end] for end in (0, -1))
-        said.append(
-            f"The readers, each judged by the others, find {fewest:.0f} to {most:.0f} % with "
-            f"{verdict.reader_fp_per_image:.2f} false marks per image (median); at that many the detector finds "
-            f"{percent(verdict.at_reader_fp, 0)}."
-        )
-    if is_nested(results):
-        said.append(tell_headline(results))
-    said.append(USES[verdict.grade])
-    if is_nested(results) and verdict.sensitivity == 0 and verdict.fp_per_image == 0:
-        said.append(
-            "In the folds the models mark nothing at this threshold: these figures say nothing of the detector, which "
-            "is fitted to all patients."
-        )
-    if verdict.better_on_test is not None:
-        said.append(
-            f"{results.model(verdict.better_on_test).title} does better in {where_measured(results)}; out of fold, "
-            "where the choice is made, it could not be told from the detector or was worse. Name it alone in [models] "
-            "wanted to take it."
-        )
-    if verdict.objects_needed > results.detector.test.n_gts:
-        said.append(
-            f"Next: to know the sensitivity to \N{PLUS-MINUS SIGN}{100 * verdict.wanted_half_width:.0f} points takes "
-            f"up to {count(verdict.objects_needed, 'unseen golden object')}, that is "
-            f"{count(verdict.images_needed, 'image')} like these (overread plan)."
-        )
-    return said
-
-
 def list_facts(results: StudyResults) -> list[tuple[str, str]]:
     """Say what was run on what."""
     study = results.study
@@ -203,10 +174,13 @@ def list_facts(results: StudyResults) -> list[tuple[str, str]]:
         ),
         ("marks", f"{study.n_marks}, merged into {study.n_objects} objects, {study.n_golden} golden"),
         ("candidates", f"{found}; some candidate hits {reached} of {golden} golden objects"),
-        ("figures", tell_headline(results)),
+        (
+            "figures",
+            f"of {where_measured(results)}{' (nested cross-validation)' if is_nested(results) else ''}",
+        ),
         ("features", f"{study.n_features}" + (", the study's own" if study.own_features else "")),
         ("a hit is", results.rule),
-        ("intervals", f"{100 * results.level:g} %, {results.n_bootstrap} bootstraps over patients"),
+        ("intervals", f"{100 * results.level:g} %, from {results.n_bootstrap:,} bootstraps over patients"),
         ("seed", str(results.seed)),
         ("version", f"overread {results.version}"),
     ]
@@ -215,16 +189,10 @@ def list_facts(results: StudyResults) -> list[tuple[str, str]]:
 def list_limits(results: StudyResults) -> list[str]:
     """Say what must not be concluded."""
     counted = results.detector
-    limits = []
-    if results.study.is_simulated:
-        limits.append(
-            "The nodules and the readers are simulated: this shows that the system works, not how well it would do "
-            "on patients."
-        )
-    limits.append(
+    limits = [
         "The truth here is the readers' agreement, not a biopsy: an object that all readers missed counts as a false "
         "positive where it is found."
-    )
+    ]
     n_gts = counted.test.n_gts
     if n_gts < FEW_OBJECTS:
         width = 100 * 1.96 * sqrt(0.25 / max(n_gts, 1))
@@ -300,9 +268,14 @@ def tell_use(results: StudyResults) -> list[str]:
     """Say what the detector is for and what it is not for."""
     study, verdict = results.study, results.verdict
     readers = name_range(study.fewest_readings, study.most_readings)
+    certainty = (
+        "puts them in order (the study had too little to say how likely a reader would)"
+        if results.model(verdict.model).score_map == "rank"
+        else "says how likely a reader would"
+    )
     said = [
-        "It marks places that several readers of such images would mark, and says how likely a reader would. It gives "
-        "no diagnosis: the truth it learned from is the agreement of readers.",
+        f"It marks places that several readers of such images would mark, and {certainty}. It gives no diagnosis: the "
+        "truth it learned from is the agreement of readers.",
         USES[verdict.grade],
         f"Tested on {count(results.models[0].counted[0].test.n_images, 'image')} of this study, each read by {readers} "
         "readers; not on images of other hospitals, scanners or kinds of patients than those described below, not with "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import cv2
@@ -123,7 +123,21 @@ def draw_case(
         return (column + generator.random()) * mm, (row + generator.random()) * mm
 
     marks = marks_of_image([*seen, *distractors], reader_ids, model, place, random)
-    return Case(tuple(nodules), tuple(distractors), tuple(marks))
+    inside = (keep_inside(mark, lungs.shape, mm) for mark in marks)
+    return Case(tuple(nodules), tuple(distractors), tuple(inside))
+
+
+def keep_inside(mark: DrawnMark, shape: tuple[int, ...], mm_per_px: float) -> DrawnMark:
+    """Return the mark with its centre in the image: nobody draws around a point beyond its border.
+
+    What is marked may lie at the border, where the error of the hand would carry the centre out.
+    """
+    rows, columns = shape
+    return replace(
+        mark,
+        x_mm=min(max(mark.x_mm, 0.0), round(columns * mm_per_px, 3)),
+        y_mm=min(max(mark.y_mm, 0.0), round(rows * mm_per_px, 3)),
+    )
 
 
 def draw_distractors(

@@ -50,6 +50,7 @@ CANDIDATE_COLUMNS = ("x_mm", "y_mm", "radius_mm")
 LONGEST_WORDS = {
     "name": 100,
     "trained_on": 1000,
+    "verdict": 1000,
     "finder": 100,
     "candidate_version": 100,
     "feature_version": 100,
@@ -75,12 +76,15 @@ class Explanation:
     ----------
     candidate
         Its row in what `Detector.detect` finds.
+    all_candidates
+        Of the image, as `Detector.detect` finds them.
     contributions
         feature, value, mean, contribution, the largest first; the last row is the constant: the score of the mean
         candidate. The contributions add up to the score.
     """
 
     candidate: pd.Series[Any]
+    all_candidates: pd.DataFrame
     contributions: pd.DataFrame
 
 
@@ -112,6 +116,9 @@ class Detector:
         all are.
     trained_on
         What it was trained on, in words without names.
+    verdict
+        Whether it may be used, and how good it was in unseen patients of its study; empty in files that were made
+        before detectors carried it.
 
     Raises
     ------
@@ -130,6 +137,7 @@ class Detector:
     feature_version: str
     repeats: str
     trained_on: str
+    verdict: str = ""
 
     def __post_init__(self) -> None:
         if self.finder not in FINDERS:
@@ -247,7 +255,7 @@ class Detector:
         radiograph
             On the detector's grid.
         candidate_id
-            As in `detect`; None: the candidate with the highest score.
+            As in `detect`, with or without the zeros in front; None: the candidate with the highest score.
 
         Raises
         ------
@@ -267,13 +275,15 @@ class Detector:
         scored = self._scored(table, values)
         row = int(scored["score"].argmax())
         if candidate_id is not None:
-            rows = np.flatnonzero(scored["candidate_id"] == candidate_id)
+            wanted = candidate_id.lstrip("0")
+            rows = np.flatnonzero(scored["candidate_id"].str.lstrip("0") == wanted)
             if not len(rows):
                 known = ", ".join(scored["candidate_id"].head(5))
                 raise UsageError(f"no candidate {candidate_id!r} in this image; there are {known}, ...")
             row = int(rows[0])
         parts = self._contributions(self.model, values.iloc[row].to_numpy(np.float64))
-        return Explanation(scored.iloc[row], parts)
+        ranked = scored.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+        return Explanation(scored.iloc[row], ranked, parts)
 
     def _contributions(self, model: Any, x: NDArray[np.float64]) -> pd.DataFrame:
         """List what each feature of a candidate adds, the largest first, then the constant."""
@@ -346,6 +356,8 @@ class Detector:
             "feature_version": self.feature_version,
             "repeats": self.repeats,
             "trained_on": self.trained_on,
+            # A file that was made without one is written back as it was.
+            **({"verdict": self.verdict} if self.verdict else {}),
         }
         return SEAL.spell(SEAL.close(payload))
 
@@ -382,6 +394,7 @@ class Detector:
                 feature_version=payload["feature_version"],
                 repeats=payload["repeats"],
                 trained_on=payload["trained_on"],
+                verdict=payload.get("verdict", ""),
             )
         except (KeyError, TypeError, FormatError) as error:
             raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
@@ -411,6 +424,7 @@ def make_detector(
     pipeline: OwnPipeline,
     counting: Any,
     trained_on: str,
+    verdict: str,
 ) -> Detector:
     """Make the detector of a model, with its out-of-fold operating points.
 
@@ -424,7 +438,7 @@ def make_detector(
         What gave the candidates and features that the model was fitted to.
     counting
         Under which the points were locked: ``single_reader`` and ``repeats``.
-    trained_on
+    trained_on, verdict
         In words without names.
     """
     wanted = (name, "out_of_fold", counting.single_reader)
@@ -446,4 +460,5 @@ def make_detector(
         feature_version=FEATURE_VERSION,
         repeats=counting.repeats,
         trained_on=trained_on,
+        verdict=verdict,
     )

@@ -27,7 +27,8 @@ from overread.study.pipeline import PipelineSpec
 from overread.study.run_log import RunLog
 from overread.study.settings import Execution, Settings, read_settings
 from overread.study.stages.images import Workshop
-from overread.study.stages.plan import list_views, plan_stages
+from overread.study.stages.nested import count_outer_folds
+from overread.study.stages.plan import PREPARATION, list_views, plan_stages
 from overread.study.stages.stage import Inputs, Source, Stage, Workspace
 from overread.study.store.manifest import Manifest
 from overread.study.store.run_folder import RunFolder, json_bytes
@@ -166,10 +167,17 @@ class Runner:
         sources = inputs.sources() | {"pipeline": self._pipeline_source(), "names": self._names_source()}
         workspace = Workspace(folder, settings, sources, list_views(inputs, settings, folder))
         with single_threaded_blas():
-            stages = plan_stages(inputs, settings, workshop)
+            for stage in PREPARATION:
+                self._do(stage, workspace, stage.name)
+            split = workspace.load("tables/split.parquet")
+            n_outer_folds = count_outer_folds(split, settings.evaluation.outer_folds)
+            stages = plan_stages(inputs, settings, workshop, n_outer_folds=n_outer_folds)
             self._forecast = self._make_forecast([stage.name for stage in stages])
             for number, stage in enumerate(stages, start=1):
-                self._do(stage, workspace, f"{number} of {len(stages)}")
+                left = duration(self._forecast.left(stage.name))
+                title = f"{stage.name} (stage {number} of {len(stages)}, about {left} to the end)"
+                if self._do(self._announce(stage, left), workspace, title):
+                    self._forecast.learn(stage.name, self._log.seconds[stage.name])
         self._write_provenance()
         return RunReport(
             folder.root,
@@ -197,6 +205,7 @@ class Runner:
         return Forecast(
             stages,
             settings.models.wanted,
+            n_folds=settings.models.folds,
             n_images=sum(image_id not in known for image_id in self._inputs.images["image_id"]),
             n_candidates=n_images * settings.candidates.limit,
             workers=1
@@ -204,18 +213,17 @@ class Runner:
             else settings.execution.workers or count_processors(),
         )
 
-    def _do(self, stage: Stage, workspace: Workspace, number: str) -> None:
-        left = duration(self._forecast.left(stage.name))
+    def _do(self, stage: Stage, workspace: Workspace, title: str) -> bool:
+        """Do a stage unless it is done already; return whether there was anything to do."""
         started = time.monotonic()
-        with begin_work(f"{stage.name.replace('_', ' ')} (stage {number}, about {left} to the end)", None):
-            done = self._tell_warnings(stage.name, lambda: workspace.run(self._announce(stage, left)))
+        with begin_work(title.replace("_", " "), None):
+            done: bool = self._tell_warnings(stage.name, lambda: workspace.run(stage))
         self._log.timed(stage.name, started)
-        if done:
-            self._forecast.learn(stage.name, self._log.seconds[stage.name])
         (self._report.done if done else self._report.skipped).append(stage.name)
         self._log.write(
             f"{stage.name}: {'done' if done else 'still valid'} ({self._log.seconds[stage.name]} s)"
         )
+        return done
 
     def _announce(self, stage: Stage, left: str) -> Stage:
         """Return the stage so that the first one with work to do says how long the run will take, about."""

@@ -48,7 +48,11 @@ class ReaderStatistics:
 
 
 def reader_statistics(
-    marks: pd.DataFrame, readings: pd.DataFrame, *, options: MergeOptions | None = None
+    marks: pd.DataFrame,
+    readings: pd.DataFrame,
+    *,
+    options: MergeOptions | None = None,
+    truth: pd.DataFrame | None = None,
 ) -> ReaderStatistics:
     """Count what each reader found, against the golden GTs and against the other readers.
 
@@ -64,11 +68,17 @@ def reader_statistics(
         Tables as for `merge_marks`.
     options
         How marks are merged.
+    truth
+        What `merge_marks` makes of these marks with these options, where it is known already; None: merge them.
     """
-    for problem in validate_study(marks, readings):
-        warnings.warn(str(problem), stacklevel=2)
     options = options or MergeOptions()
-    truth = merge_objects(marks, readings, options)
+    if truth is None:
+        for problem in validate_study(marks, readings):
+            warnings.warn(str(problem), stacklevel=2)
+        truth = merge_objects(marks, readings, options)
+    else:
+        # Labels may be counted by marks; a reader is judged by readers.
+        truth = truth.assign(golden=truth["n_readers"] >= 2)
     members = objects_of_marks(marks, truth)
     counts = pd.DataFrame({"reader_id": sorted(readings["reader_id"].unique())})
     for name, table in (("n_readings", readings), ("n_marks", marks)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -254,6 +255,27 @@ def test_what_lies_outside_its_image_is_noticed_once_sizes_are_known(
         TableError, match=rf"{file}, row 7, column y_mm: -192 is outside its image by a whole"
     ):
         call_alone(stage, values | {f"input/{table}": far}, settings)
+
+
+def test_the_size_is_the_file_s_and_not_that_of_the_grid(chain: Chain, tmp_path: Path) -> None:
+    """Rounding to pixels of the grid makes an image smaller or larger by half of one: here 0.3 mm and 0.1 mm."""
+    images = chain.inputs.images
+    facts = images[["image_id"]].assign(
+        width_mm=300.0,
+        height_mm=200.0,
+        source_shape=[[667, 1001]] * len(images),
+        source_mm_per_px=[[0.3, 0.3]] * len(images),
+    )
+    marks = chain.inputs.marks.copy()
+    marks.loc[0, ["x_mm", "y_mm"]] = [300.29, 200.09]
+    values = {"input/folder": tmp_path, "tables/image_facts.parquet": facts, "input/marks": marks}
+    stage = places_stage(own_candidates=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert call_alone(stage, values, chain.settings) == {}
+    marks.loc[0, "x_mm"] = 300.31
+    with pytest.warns(UserWarning, match=r"row 2, column x_mm: 300.31 is outside its image"):
+        call_alone(stage, values, chain.settings)
 
 
 def test_without_sizes_nothing_is_said(chain: Chain) -> None:

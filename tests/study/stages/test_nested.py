@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,13 @@ from overread.study.cohort import KEYS, Cohort
 from overread.study.models import MODELS
 from overread.study.models.plug import Fold
 from overread.study.score_map import ScoreMap
-from overread.study.stages.calibration import choose_model
-from overread.study.stages.nested import nested_stage
+from overread.study.stages.calibration import choose_model, find_places
+from overread.study.stages.evaluation import assess_calibration
+from overread.study.stages.nested import count_outer_folds, nested_stages
+from overread.study.stages.stage import Inputs
 from study_chain import Chain, call_alone, run_chain
 from study_stand_in import FAST, make_study
+from study_trees import copied
 
 NAMES = ["soft", "b1"]
 SETTINGS = FAST.replace("[models]", '[models]\nwanted = ["soft", "b1"]').replace(
@@ -118,6 +123,35 @@ def test_probabilities_are_of_the_folds_own_maps(nested: Chain, nested_run: Run)
     assert nested_run.results.model("soft").calibration.n_patients == 18
 
 
+def test_folds_with_ranks_are_not_assessed_as_probabilities(nested: Chain) -> None:
+    """Their places are left out; without any other there is no calibration, with or without a map."""
+    scores, matched = nested.load("tables/scores.parquet"), nested.load("matched")
+    held_out = nested.load("outer_folds")[0].held_out.images["image_id"]
+    ranked = scores.assign(
+        soft_nested_probability=scores["soft_nested_probability"].mask(scores["image_id"].isin(held_out))
+    )
+    known = from_json(ScoreMap, nested.load("tuning/soft_map.json"), "map")
+    known = replace(known, method="sigmoid")
+
+    def assess(table: pd.DataFrame, score_map: ScoreMap, **options: bool) -> Any:
+        values = {"cohort": nested.load("cohort"), "matched": matched, "tables/scores.parquet": table}
+        settings = nested.settings
+        return assess_calibration(
+            Inputs("test", tuple(values), values.__getitem__, settings), "soft", score_map, **options
+        )
+
+    whole, part = assess(scores, known), assess(ranked, known)
+    others = scores.loc[~scores["image_id"].isin(held_out), "image_id"]
+    shown = find_places(nested.load("cohort").unseen, np.asarray(matched["soft"].test.candidate_scores))
+    assert whole.n_bags == len(shown.rows)
+    assert part.n_bags == np.isin(shown.images, others).sum() < whole.n_bags
+    assert assess(ranked, known, as_it_comes=True).n_bags == part.n_bags
+    nothing = scores.assign(soft_nested_probability=np.nan)
+    for as_it_comes in (False, True):
+        assert assess(nothing, known, as_it_comes=as_it_comes) is None
+        assert assess(scores, replace(known, method="rank"), as_it_comes=as_it_comes) is None
+
+
 def test_what_is_shipped_is_fitted_to_all(nested: Chain) -> None:
     cohort = nested.load("cohort")
     bags = cohort.bags("soft")
@@ -150,9 +184,18 @@ def turn_labels(cohort: Cohort, ids: set[str]) -> Cohort:
     return replace(cohort, truth=truth)
 
 
+def nest_all(nested: Chain, name: str, outer_folds: list[Fold]) -> Mapping[str, Any]:
+    """Do the outer folds of a model with other folds, and put them together."""
+    *folds, join = nested_stages(MODELS[name], len(outer_folds))
+    made: dict[str, Any] = {}
+    for stage in folds:
+        made |= nested.call(stage.name, outer_folds=outer_folds)
+    return call_alone(join, made, nested.settings)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_scores_and_their_scale_do_not_know_the_labels_of_the_held_out(nested: Chain, name: str) -> None:
-    made = nested.call(f"nested_{name}", outer_folds=change_held_out(nested, turn_labels))
+    made = nest_all(nested, name, change_held_out(nested, turn_labels))
     table, before = made[f"tables/nested_{name}.parquet"], nested.load(f"tables/nested_{name}.parquet")
     first = table["fold"] == 0
     pd.testing.assert_frame_equal(table[first], before[first], check_exact=True)
@@ -193,9 +236,7 @@ def test_planted_patients_gain_nothing(nested: Chain, name: str) -> None:
         return change
 
     without, planted = (
-        nested.call(f"nested_{name}", outer_folds=change_held_out(nested, plant(value)))[
-            f"tables/nested_{name}.parquet"
-        ]
+        nest_all(nested, name, change_held_out(nested, plant(value)))[f"tables/nested_{name}.parquet"]
         for value in (0.0, 50.0)
     )
     first = planted["fold"] == 0
@@ -204,11 +245,34 @@ def test_planted_patients_gain_nothing(nested: Chain, name: str) -> None:
 
 
 def test_with_a_test_set_nothing_is_nested(chain: Chain) -> None:
-    stage = nested_stage(MODELS["b1"])
-    made = call_alone(stage, chain.values(stage), chain.settings)
-    assert [len(content) for content in made.values()] == [0, 0, 0]
-    assert made["tables/nested_b1.parquet"].columns.tolist()[:5] == [*KEYS, "fold", "score", "probability"]
+    assert not [name for name in chain.stages if name.startswith(("outer_", "nested_"))]
+    assert not list(chain.folder.root.glob("*/*nested*"))
+    assert not [name for name in chain.load("tables/scores.parquet") if "nested" in name]
     assert open_run(chain.folder.root).results.headline.kind == "test"
+
+
+def test_a_stopped_run_loses_one_outer_fold_at_most(nested: Chain, tmp_path: Path) -> None:
+    study = copied(nested.study, tmp_path / "study", run=True)
+    (study / "runs/chain/stages/outer_2_soft.json").unlink()
+    assert run_chain(study).done == ["outer_2_soft"]
+
+
+def test_outer_folds_are_no_more_than_patients_and_none_with_a_test_set() -> None:
+    split = pd.DataFrame({"patient_id": ["a", "a", "b", "c"], "split": ["training"] * 3 + ["validation"]})
+    assert [count_outer_folds(split, n) for n in (2, 3, 9)] == [2, 3, 3]
+    assert count_outer_folds(split.assign(split=["training", "training", "validation", "test"]), 5) == 0
+
+
+def test_folds_that_lost_their_patients_are_empty_and_leave_no_trace(nested: Chain) -> None:
+    """Of four folds that were planned the images that are left give three."""
+    *folds, join = nested_stages(MODELS["soft"], 4)
+    empty = call_alone(folds[3], nested.values(folds[3]), nested.settings)
+    assert [None if part is None else len(part) for part in empty.values()] == [0, 0, None]
+    values = {name: nested.load(name) for stage in folds[:3] for name in stage.writes} | dict(empty)
+    made = call_alone(join, values, nested.settings)
+    for name in join.writes[:2]:
+        pd.testing.assert_frame_equal(made[name], nested.load(name))
+    assert made["tuning/soft_nested.json"] == nested.load("tuning/soft_nested.json")
 
 
 def test_the_gallery_is_of_all_patients(nested_run: Run) -> None:

@@ -13,7 +13,7 @@ from overread.study.models import DEFAULT_MODELS
 from overread.study.pipeline import PipelineSpec
 from overread.study.settings import Settings, parse_settings
 from overread.study.stages.images import Workshop
-from overread.study.stages.plan import list_views, plan_stages
+from overread.study.stages.plan import PREPARATION, list_views, plan_stages
 from overread.study.stages.stage import Workspace
 from overread.study.store.run_folder import RunFolder
 from overread.study.workers.executors import SerialExecutor
@@ -22,23 +22,25 @@ from study_stand_in import spec
 from study_trees import copied
 
 
-def names(chain: Chain, settings: Settings, *, own: bool = False, **brought: object) -> list[str]:
+def names(
+    chain: Chain, settings: Settings, *, own: bool = False, n_outer_folds: int = 0, **brought: object
+) -> list[str]:
     inputs = replace(chain.inputs, **brought)
     pipeline = PipelineSpec() if own else spec()
     workshop = Workshop(chain.folder, pipeline, lambda: SerialExecutor(pipeline), lambda text: None)
-    return [stage.name for stage in plan_stages(inputs, settings, workshop)]
+    return [stage.name for stage in plan_stages(inputs, settings, workshop, n_outer_folds=n_outer_folds)]
 
 
 def test_the_default_run(chain: Chain) -> None:
     found = names(chain, Settings(), own=True)
     assert DEFAULT_MODELS == ("soft", "b1", "b2")
     assert found == [
-        "truth", "split", "check_parts", "images", "candidates", "check_places",
+        "images", "candidates", "check_places",
         "check_b2", "paper_choice",
         "grid_soft", *(f"fold_{k}_soft" for k in range(1, 6)), "tuning_soft",
         "grid_b1", *(f"fold_{k}_b1" for k in range(1, 6)), "tuning_b1",
         "grid_b2", *(f"fold_{k}_b2" for k in range(1, 6)), "tuning_b2",
-        "soft", "b1", "b2", "nested_soft", "nested_b1", "nested_b2", "nested_detector",
+        "soft", "b1", "b2",
         "calibration_soft", "calibration_b1", "calibration_b2", "supported",
         "scores", "operating_points", "results", "detector", "pictures", "figures", "head", "report",
     ]  # fmt: skip
@@ -47,12 +49,22 @@ def test_the_default_run(chain: Chain) -> None:
 def test_one_model_has_its_stages_alone(chain: Chain) -> None:
     found = names(chain, parse_settings({"models": {"wanted": ["boosted"], "folds": 2}}))
     assert found == [
-        "truth", "split", "check_parts", "images", "candidates", "check_places",
+        "images", "candidates", "check_places",
         "grid_boosted", "fold_1_boosted", "fold_2_boosted", "tuning_boosted", "boosted",
-        "nested_boosted", "nested_detector",
         "calibration_boosted", "supported",
         "scores", "operating_points", "results", "pictures", "figures", "head", "report",
     ]  # fmt: skip
+
+
+def test_without_a_test_set_every_outer_fold_of_a_model_is_a_stage(chain: Chain) -> None:
+    settings = parse_settings({"models": {"wanted": ["soft", "b1"], "folds": 2}})
+    with_test, nested = (names(chain, settings, n_outer_folds=n) for n in (0, 3))
+    added = [name for name in nested if name not in with_test]
+    assert added == [
+        "outer_1_soft", "outer_2_soft", "outer_3_soft", "nested_soft",
+        "outer_1_b1", "outer_2_b1", "outer_3_b1", "nested_b1", "nested_detector",
+    ]  # fmt: skip
+    assert [name for name in nested if name not in added] == with_test
 
 
 def test_a_study_with_own_features_opens_no_image(chain: Chain) -> None:
@@ -69,8 +81,12 @@ def test_a_detector_needs_the_package_s_own_candidates(chain: Chain, own: bool) 
     assert "detector" not in names(chain, Settings(), own=own, candidates=candidates)
 
 
-def test_everything_that_is_read_has_a_giver(chain: Chain) -> None:
-    stages = plan_stages(chain.inputs, chain.settings, make_workshop(chain.folder))
+@pytest.mark.parametrize("n_outer_folds", [0, 2])
+def test_everything_that_is_read_has_a_giver(chain: Chain, n_outer_folds: int) -> None:
+    later = plan_stages(
+        chain.inputs, chain.settings, make_workshop(chain.folder), n_outer_folds=n_outer_folds
+    )
+    stages = [*PREPARATION, *later]
     views = list_views(chain.inputs, chain.settings, chain.folder)
     given = {*chain.inputs.sources(), "pipeline", "names", *(view.name for view in views)}
     given |= {name for stage in stages for name in stage.writes}

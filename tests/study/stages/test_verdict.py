@@ -55,6 +55,14 @@ def test_the_grade_fits_the_study(one: Counted, grade: str) -> None:
     assert judge(one).grade == grade
 
 
+def test_without_a_reader_to_compare_with_it_is_neither_among_nor_below_them() -> None:
+    """Two readers: each has but one other, so no object is golden without him."""
+    nobody = READERS.assign(loo_sensitivity=np.nan)
+    verdict = reach_verdict("soft", counted(0.8, 0.05), nobody, (), 1.0, None)
+    assert verdict.grade == "no readers"
+    assert verdict.reader_sensitivities == []
+
+
 def test_numbers_are_those_of_the_operating_point() -> None:
     verdict = judge(counted(0.8, 0.1))
     assert (verdict.sensitivity, verdict.fp_per_image, verdict.chance) == (0.8, 1.1, 0.05)

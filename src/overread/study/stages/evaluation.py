@@ -36,7 +36,7 @@ from overread.study.stages.summary import (
 from overread.study.stages.verdict import reach_verdict
 from overread.truth import ReaderStatistics
 
-__all__ = ["evaluate", "results_stage"]
+__all__ = ["assess_calibration", "evaluate", "results_stage"]
 
 FROM_STUDY = ("is_simulated", "found_files", "description", "subgroups", "known_nodules")
 SETTINGS = (
@@ -53,7 +53,7 @@ SETTINGS = (
 )
 
 
-def results_stage(wanted: Sequence[str]) -> Stage:
+def results_stage(wanted: Sequence[str], *, is_nested: bool) -> Stage:
     """Return the stage that evaluates the models of these names."""
     return Stage(
         "results",
@@ -69,7 +69,7 @@ def results_stage(wanted: Sequence[str]) -> Stage:
             *(f"{place}/{name}.json" for name in wanted for place in ("models", "tuning")),
             *(f"tuning/{name}_map.json" for name in wanted),
             "supported.json",
-            f"tuning/nested_{DETECTOR}.json",
+            *([f"tuning/nested_{DETECTOR}.json"] if is_nested else []),
             *(["tuning/paper.json"] if "soft" in wanted else []),
             "tables/image_facts.parquet",
             *(f"input/{name}" for name in FROM_STUDY),
@@ -180,7 +180,7 @@ def evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
         left_out_readers=getattr(model, "left_out_readers_", {}),
         score_map=score_map.method,
         calibration=assess_calibration(inputs, plug.name, score_map),
-        uncalibrated=assess_calibration(inputs, plug.name, None),
+        uncalibrated=assess_calibration(inputs, plug.name, score_map, as_it_comes=True),
         counted=[
             evaluate_counting(inputs["matched"][plug.name], treatment, inputs)
             for treatment in sorted(TREATMENTS, key=lambda name: name != inputs.settings.hits.single_reader)
@@ -207,10 +207,13 @@ def explain_feature(name: str) -> str:
     return feature.formula if feature.unit == "1" else f"{feature.formula} [{feature.unit}]"
 
 
-def assess_calibration(inputs: Inputs, name: str, score_map: ScoreMap | None) -> Calibration:
-    """Assess the probabilities of unseen marks, one a place, through the score map or as they come.
+def assess_calibration(
+    inputs: Inputs, name: str, score_map: ScoreMap, *, as_it_comes: bool = False
+) -> Calibration | None:
+    """Assess the probabilities of unseen marks, one a place, through the score map or as they come from the model.
 
-    In a nested run every outer fold has a map of its own.
+    In a nested run every outer fold has a map of its own; a fold with too little to calibrate with has none, and its
+    places are left out. None where there are ranks and no probabilities.
     """
     settings, cohort = inputs.settings, inputs["cohort"]
     order = np.asarray(inputs["matched"][name].test.candidate_scores)
@@ -218,16 +221,17 @@ def assess_calibration(inputs: Inputs, name: str, score_map: ScoreMap | None) ->
     if cohort.is_nested:
         table = inputs["tables/scores.parquet"]
         own, mapped = (table[f"{name}_nested{end}"].to_numpy() for end in ("", "_probability"))
-        # Folds without a map of their own have only the model's word.
-        probabilities = expit(own) if score_map is None else np.where(np.isnan(mapped), expit(own), mapped)
     else:
-        probabilities = expit(order) if score_map is None else score_map.apply(order)
+        own, mapped = order, score_map.apply(order)
+    known = ~np.isnan(mapped[places.rows])
+    if not score_map.is_probability or not known.any():
+        return None
     return calibration(
-        probabilities[places.rows],
-        places.labels,
-        patients=places.patients,
+        (expit(own) if as_it_comes else mapped)[places.rows][known],
+        places.labels[known],
+        patients=places.patients[known],
         # Without the map the slope alone is told, and needs no interval.
-        n_bootstrap=0 if score_map is None else settings.evaluation.n_bootstrap,
+        n_bootstrap=0 if as_it_comes else settings.evaluation.n_bootstrap,
         seed=settings.seed,
         level=settings.evaluation.level,
     )

@@ -182,14 +182,24 @@ def check_places(inputs: Inputs, *, tables: tuple[str, ...]) -> Mapping[str, Any
     facts = inputs["tables/image_facts.parquet"]
     if not {"width_mm", "height_mm"} <= set(facts.columns):
         return {}
-    images = facts[["image_id"]].assign(
-        width_px=facts["width_mm"], height_px=facts["height_mm"], mm_per_px_x=1.0, mm_per_px_y=1.0
-    )
+    width, height = measure_sides(facts)
+    images = facts[["image_id"]].assign(width_px=width, height_px=height, mm_per_px_x=1.0, mm_per_px_y=1.0)
     for name in tables:
         folder, own = inputs["input/folder"], inputs.settings.inputs.candidates
         file = find_path(folder, "marks") if name == "input/marks" else folder / own
         raise_or_warn(outside_the_image(inputs[name], images, str(file)))
     return {}
+
+
+def measure_sides(facts: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
+    """Return width and height of the images in mm: of the file, where it is told, not rounded to the grid."""
+    if not {"source_shape", "source_mm_per_px"} <= set(facts.columns):
+        return facts["width_mm"], facts["height_mm"]
+    shape, sides = (
+        np.array(facts[name].tolist(), np.float64) for name in ("source_shape", "source_mm_per_px")
+    )
+    width, height = (shape[:, ::-1] * sides).T
+    return pd.Series(width, facts.index), pd.Series(height, facts.index)
 
 
 QUARANTINED = View("quarantined", reads=("manifest.json",), make=list_quarantined, key=list)

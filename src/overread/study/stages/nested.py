@@ -27,17 +27,23 @@ from overread.study.stages.scores import DETECTOR, SOURCES, TREATMENTS, name_sca
 from overread.study.stages.stage import Inputs, Stage, View
 from overread.study.stages.tuning import CHOICE_SETTINGS, choose_from_trials, score_held_out
 
-__all__ = ["OUTER_FOLDS", "nested_detector_stage", "nested_stage"]
+__all__ = ["OUTER_FOLDS", "count_outer_folds", "do_outer_fold", "nested_detector_stage", "nested_stages"]
 
 SCALES = tuple(product(SOURCES, TREATMENTS))
+COLUMNS = (*KEYS, "score", "probability", *(name_scale(*scale) for scale in SCALES))
+INNER_COLUMNS = (*KEYS, "score")
+PARTS = (".parquet", "_inner.parquet", ".json")
+
+
+def count_outer_folds(split: pd.DataFrame, n_wanted: int) -> int:
+    """Count the outer folds of a study by the parts of its images: none where there is a test set."""
+    return 0 if (split["split"] == "test").any() else min(n_wanted, split["patient_id"].nunique())
 
 
 def divide_all(inputs: Inputs) -> list[Fold]:
-    """Divide all patients into outer folds; none where there is a test set."""
-    cohort, settings = inputs["cohort"], inputs.settings
-    return (
-        make_folds(cohort.unseen, settings.evaluation.outer_folds, settings.seed) if cohort.is_nested else []
-    )
+    """Divide all patients into outer folds."""
+    settings = inputs.settings
+    return make_folds(inputs["cohort"].unseen, settings.evaluation.outer_folds, settings.seed)
 
 
 OUTER_FOLDS = View(
@@ -45,49 +51,68 @@ OUTER_FOLDS = View(
 )
 
 
-def nested_stage(model: StudyModel) -> Stage:
-    """Return the stage that scores all patients by models of one kind that never saw them."""
+def nested_stages(model: StudyModel, n_folds: int) -> list[Stage]:
+    """Return the stages that score all patients by models of one kind that never saw them.
+
+    Every outer fold is a stage of its own, so that a run that was stopped goes on at the fold; the last stage puts them
+    together.
+    """
     name = model.name
-    return Stage(
-        f"nested_{name}",
-        reads=("outer_folds",),
-        writes=(
-            f"tables/nested_{name}.parquet",
-            f"tables/nested_{name}_inner.parquet",
-            f"tuning/{name}_nested.json",
+    files = [f"tuning/{name}_outer_{k}" for k in range(n_folds)]
+    return [
+        *(
+            Stage(
+                f"outer_{k + 1}_{name}",
+                reads=("outer_folds",),
+                writes=tuple(f"{file}{end}" for end in PARTS),
+                settings=(*model.grid_settings, *model.build_settings, *CHOICE_SETTINGS, "models.folds"),
+                make=partial(nest_fold, model=model, k=k, file=file),
+            )
+            for k, file in enumerate(files)
         ),
-        settings=(*model.grid_settings, *model.build_settings, *CHOICE_SETTINGS, "models.folds"),
-        make=partial(nest, model=model),
-    )
+        Stage(
+            f"nested_{name}",
+            reads=tuple(f"{file}{end}" for file in files for end in PARTS),
+            writes=(
+                f"tables/nested_{name}.parquet",
+                f"tables/nested_{name}_inner.parquet",
+                f"tuning/{name}_nested.json",
+            ),
+            make=partial(join_outer_folds, name=name, files=files),
+        ),
+    ]
 
 
-def nest(inputs: Inputs, *, model: StudyModel) -> Mapping[str, Any]:
-    """Do every outer fold; the tables are empty where there is none."""
-    columns = [*KEYS, "fold", "score", "probability", *(name_scale(*scale) for scale in SCALES)]
-    outside, inside, told = (
-        [pd.DataFrame(columns=columns)],
-        [pd.DataFrame(columns=[*KEYS, "fold", "score"])],
-        [],
+def nest_fold(inputs: Inputs, *, model: StudyModel, k: int, file: str) -> Mapping[str, Any]:
+    """Do one outer fold; where images that were given up leave fewer patients than folds, the last ones are empty."""
+    folds = inputs["outer_folds"]
+    if k >= len(folds):
+        made: tuple[Any, ...] = (make_empty(COLUMNS), make_empty(INNER_COLUMNS), None)
+    else:
+        made = do_outer_fold(folds[k], model, inputs.settings)
+    return {f"{file}{end}": part for end, part in zip(PARTS, made, strict=True)}
+
+
+def make_empty(columns: Sequence[str]) -> pd.DataFrame:
+    """Return a table of scores without rows."""
+    types = {name: "str" if name in KEYS else "float64" for name in columns}
+    return pd.DataFrame(columns=list(columns)).astype(types)
+
+
+def join_outer_folds(inputs: Inputs, *, name: str, files: Sequence[str]) -> Mapping[str, Any]:
+    """Put the outer folds of a model together; the column fold says which one a row is of."""
+    outside, inside = (
+        pd.concat(
+            [inputs[f"{file}{end}"].assign(fold=float(k)) for k, file in enumerate(files)], ignore_index=True
+        )
+        for end in PARTS[:2]
     )
-    for k, fold in enumerate(inputs["outer_folds"]):
-        held_out, rest, record = do_outer_fold(fold, model, inputs.settings)
-        outside.append(held_out.assign(fold=k))
-        inside.append(rest.assign(fold=k))
-        told.append(record)
+    told = [inputs[f"{file}.json"] for file in files]
     return {
-        f"tables/nested_{model.name}.parquet": join_tables(outside),
-        f"tables/nested_{model.name}_inner.parquet": join_tables(inside),
-        f"tuning/{model.name}_nested.json": told,
+        f"tables/nested_{name}.parquet": outside,
+        f"tables/nested_{name}_inner.parquet": inside,
+        f"tuning/{name}_nested.json": [record for record in told if record is not None],
     }
-
-
-def join_tables(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Put tables under the first one, which is empty and names the columns."""
-    first, *rest = tables
-    numbers = {name: "float64" for name in first if name not in KEYS}
-    if not rest:
-        return first.astype({**dict.fromkeys(KEYS, "str"), **numbers})
-    return pd.concat(rest, ignore_index=True)[list(first)].astype(numbers)
 
 
 def do_outer_fold(
@@ -110,6 +135,7 @@ def do_outer_fold(
     # A fold with too little to calibrate has no probabilities.
     probabilities = score_map.apply(scores) if score_map.is_probability else np.nan
     table = held_out.candidates[KEYS].assign(score=scores, probability=probabilities)
+    table = table.astype({"score": "float64", "probability": "float64"})
     for source, treatment in SCALES:
         locking = rest.matching.with_scores(own[source]).with_counting(single_reader=treatment)
         table[name_scale(source, treatment)] = place_on_fp_scale(locking, scores)
@@ -139,7 +165,7 @@ def nested_detector_stage(wanted: Sequence[str]) -> Stage:
 def choose_in_each_fold(inputs: Inputs) -> Mapping[str, Any]:
     """Take from each outer fold the scores of the model that is supported there."""
     settings, names = inputs.settings, inputs.settings.models.wanted
-    chosen, tables = [], [inputs[f"tables/nested_{names[0]}.parquet"].iloc[:0]]
+    chosen, tables = [], []
     for k, fold in enumerate(inputs["outer_folds"]):
         inner = [of_fold(inputs[f"tables/nested_{name}_inner.parquet"], k) for name in names]
         choice = choose_model(
@@ -151,7 +177,7 @@ def choose_in_each_fold(inputs: Inputs) -> Mapping[str, Any]:
         chosen.append(names[choice.position])
         tables.append(of_fold(inputs[f"tables/nested_{chosen[-1]}.parquet"], k))
     return {
-        f"tables/nested_{DETECTOR}.parquet": join_tables(tables),
+        f"tables/nested_{DETECTOR}.parquet": pd.concat(tables, ignore_index=True),
         f"tuning/nested_{DETECTOR}.json": chosen,
     }
 

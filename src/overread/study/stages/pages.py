@@ -21,6 +21,7 @@ from overread.report import (
     head_run,
     render_study,
 )
+from overread.report.answer import sum_up
 from overread.study.detector import make_detector
 from overread.study.score_map import ScoreMap
 from overread.study.stages.stage import Inputs, Stage
@@ -96,6 +97,7 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
             inputs["pipeline"],
             inputs.settings.hits,
             TRAINED_ON["nested" if inputs["cohort"].is_nested else "test"],
+            " ".join(sum_up(_results(inputs))),
         )
         return {"detector.json": detector.to_bytes()}
 
@@ -106,6 +108,7 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
             *(f"models/{name}.json" for name in wanted),
             *(f"tuning/{name}_map.json" for name in wanted),
             "operating_points.json",
+            "results.json",
             "cohort",
             "pipeline",
         ),

@@ -17,7 +17,7 @@ from overread.study.stages.images import (
     places_stage,
     shards_view,
 )
-from overread.study.stages.nested import OUTER_FOLDS, nested_detector_stage, nested_stage
+from overread.study.stages.nested import OUTER_FOLDS, nested_detector_stage, nested_stages
 from overread.study.stages.pages import FIGURES, HEAD, REPORT, detector_stage, pictures_stage
 from overread.study.stages.scores import MATCHED, MATCHED_DETECTOR, OPERATING_POINTS, scores_stage
 from overread.study.stages.stage import Stage, View
@@ -25,13 +25,18 @@ from overread.study.stages.truth import CHECK_PARTS, SPLIT, TRUTH
 from overread.study.stages.tuning import PAPER_CHOICE, tuning_stages
 from overread.study.store.run_folder import RunFolder
 
-__all__ = ["list_views", "plan_stages"]
+__all__ = ["PREPARATION", "list_views", "plan_stages"]
+
+# Done before the others can be planned: they decide whether there is a test set.
+PREPARATION = (TRUTH, SPLIT, CHECK_PARTS)
 
 NONE_QUARANTINED = View("quarantined", reads=(), make=lambda inputs: [], key=list)
 
 
-def plan_stages(inputs: StudyInputs, settings: Settings, workshop: Workshop) -> list[Stage]:
-    """List the stages of a run.
+def plan_stages(
+    inputs: StudyInputs, settings: Settings, workshop: Workshop, *, n_outer_folds: int
+) -> list[Stage]:
+    """List the stages of a run after its `PREPARATION`.
 
     Parameters
     ----------
@@ -41,15 +46,15 @@ def plan_stages(inputs: StudyInputs, settings: Settings, workshop: Workshop) -> 
         Which models are wanted, and what their tuning takes.
     workshop
         For the work on images.
+    n_outer_folds
+        Of a study without a test set (`overread.study.stages.nested.count_outer_folds`); 0: it has one.
     """
+    is_nested = n_outer_folds > 0
     wanted = settings.models.wanted
     models = [MODELS[name] for name in wanted]
     own_candidates = inputs.candidates is not None
     has_images = inputs.needs_images
     return [
-        TRUTH,
-        SPLIT,
-        CHECK_PARTS,
         *([images_stage(workshop, own_candidates=own_candidates)] if has_images else []),
         gather_stage(own_features=not has_images),
         *([places_stage(own_candidates=own_candidates)] if has_images else []),
@@ -57,13 +62,13 @@ def plan_stages(inputs: StudyInputs, settings: Settings, workshop: Workshop) -> 
         *([PAPER_CHOICE] if "soft" in wanted else []),
         *(stage for model in models for stage in tuning_stages(model, settings.models.folds)),
         *(fit_stage(model) for model in models),
-        *(nested_stage(model) for model in models),
-        nested_detector_stage(wanted),
+        *(stage for model in models if is_nested for stage in nested_stages(model, n_outer_folds)),
+        *([nested_detector_stage(wanted)] if is_nested else []),
         *(calibration_stage(name) for name in wanted),
         supported_stage(wanted),
-        scores_stage(wanted),
+        scores_stage(wanted, is_nested=is_nested),
         OPERATING_POINTS,
-        results_stage(wanted),
+        results_stage(wanted, is_nested=is_nested),
         # A detector finds its own candidates as this package does, so it cannot be trained on others.
         *([] if own_candidates or not workshop.pipeline.is_own else [detector_stage(wanted)]),
         pictures_stage(has_images=has_images),

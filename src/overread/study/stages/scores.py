@@ -103,7 +103,7 @@ class MatchedScores:
         return self.training if name == "in_sample" else self.out_of_fold
 
 
-def scores_stage(wanted: Sequence[str]) -> Stage:
+def scores_stage(wanted: Sequence[str], *, is_nested: bool) -> Stage:
     """Return the stage that scores all candidates by the models of these names."""
     return Stage(
         "scores",
@@ -111,7 +111,7 @@ def scores_stage(wanted: Sequence[str]) -> Stage:
             "cohort",
             *(f"models/{name}.json" for name in wanted),
             *(f"tables/out_of_fold_{name}.parquet" for name in wanted),
-            *(f"tables/nested_{name}.parquet" for name in (*wanted, DETECTOR)),
+            *(f"tables/nested_{name}.parquet" for name in (*wanted, DETECTOR) if is_nested),
         ),
         writes=("tables/scores.parquet", "tables/objects.parquet"),
         settings=("models.wanted",),

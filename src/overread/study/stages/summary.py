@@ -55,7 +55,6 @@ def summarize_study(inputs: Inputs) -> StudySummary:
             if name != "test" or not cohort.is_nested
         ],
         quarantined=[Quarantined(**one) for one in inputs["quarantined"]],
-        n_unread=int((~images["image_id"].isin(readings["image_id"])).sum()),
         found=inputs["input/found_files"],
         description=describe_images(inputs["tables/image_facts.parquet"], inputs["input/description"]),
     )

@@ -45,7 +45,7 @@ def merge_into_truth(inputs: Inputs) -> Mapping[str, pd.DataFrame]:
         )
         for name in lists
     }
-    statistics = reader_statistics(marks, readings, options=options)
+    statistics = reader_statistics(marks, readings, options=options, truth=truth)
     tables = {
         "marks": coded.drop(columns="original"),
         "readings": code_readers(readings, codes, "reader_id")[["image_id", "reader_id"]],

@@ -114,6 +114,6 @@ def _grade(
         return "too small"
     if lower <= find_chance(counted, fp_target):
         return "chance"
-    if len(readers) and np.isfinite(own_at_readers) and own_at_readers + half_width >= readers.min():
-        return "among readers"
-    return "below readers"
+    if not len(readers) or not np.isfinite(own_at_readers):
+        return "no readers"
+    return "among readers" if own_at_readers + half_width >= readers.min() else "below readers"
