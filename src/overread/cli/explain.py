@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from overread.errors import InvalidInputError, UsageError
+from overread.screen import make_console, print_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +64,7 @@ def explain(
     if json:
         records = parts.astype(object).where(parts.notna(), None).to_dict("records")
         told = {"candidate_id": row["candidate_id"], "score": float(row["score"]), "contributions": records}
-        print(dumps(told))
+        print_json(dumps(told))
     else:
         print_contributions(row, parts, top)
 
@@ -76,12 +77,10 @@ def tell_certainty(candidate: pd.Series[Any]) -> str:
 
 def print_contributions(candidate: pd.Series[Any], parts: pd.DataFrame, top: int) -> None:
     """Print the largest contributions, each over its formula, and what the others add together."""
-    from rich.console import Console
-
     from overread.cli.conventions import print_plain
     from overread.features import CATALOGUE
 
-    width = Console().width
+    width = make_console().width
     print_plain(
         f"{candidate['candidate_id']}: score {candidate['score']:.3f}, {tell_certainty(candidate)}\n"
         f"at x {candidate['x_mm']:.1f} mm, y {candidate['y_mm']:.1f} mm, radius {candidate['radius_mm']:.1f} mm\n"

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from overread.cli.conventions import fold_cells
 from overread.errors import DataWarning, ImageError, InvalidInputError, UsageError
+from overread.screen import make_console, print_json
 from overread.truth.options import LabelOptions, MergeOptions
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def merge(
             warnings.warn(touched, DataWarning, stacklevel=2)
     report = summary(tables, truth)
     if json:
-        print_json(report, truth)
+        print_record(report, truth)
     else:
         print_tables(report, truth, [path for path in (output, figure) if path is not None])
 
@@ -213,19 +214,18 @@ def count_marked_twice(marks: pd.DataFrame, truth: pd.DataFrame) -> int:
     return int(known[known.duplicated(["truth_id", "reader_id"])]["truth_id"].nunique())
 
 
-def print_json(report: dict[str, int], truth: pd.DataFrame) -> None:
+def print_record(report: dict[str, int], truth: pd.DataFrame) -> None:
     """Print the summary and the truth table as one JSON object."""
     from overread.files.strict_json import json_text
 
-    print(json_text({"summary": report, "truth": truth.to_dict(orient="records")}))
+    print_json(json_text({"summary": report, "truth": truth.to_dict(orient="records")}))
 
 
 def print_tables(report: dict[str, int], truth: pd.DataFrame, written: list[Path]) -> None:
     """Print the summary, and how many objects each number of readers has."""
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = make_console()
     table = Table("what", "number")
     for name, value in report.items():
         table.add_row(WORDS.get(name, name.replace("_", " ")), f"{value:,}")
@@ -237,4 +237,4 @@ def print_tables(report: dict[str, int], truth: pd.DataFrame, written: list[Path
         counts.add_row(str(n_readers), f"{len(rows):,}", f"{rows['probability'].mean():.3g}")
     console.print(fold_cells(counts))
     for path in written:
-        console.print(f"Wrote {path}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"Wrote {path}", markup=False, soft_wrap=True)

@@ -302,13 +302,16 @@ def leave_out_names(document: Dataset) -> None:
     document.walk(leave_out)
 
 
-def write_document(document: Any, folder: Path) -> Path:
+def write_document(document: Any, folder: Path, mode: int | None = None) -> Path:
     """Give a document its identity and write it into a folder; one that is there with the same content stays."""
     document.SpecificCharacterSet = "ISO_IR 192"  # UTF-8: ids may have any letters
     uid = content_uid(document)
     document.SOPInstanceUID = document.file_meta.MediaStorageSOPInstanceUID = uid
     path = folder / f"{uid}.dcm"
-    return path if holds_document(path, uid) else write_atomically(path, as_bytes(document))
+    if holds_document(path, uid):
+        return path
+    # The name is ours, so a link there is not the user's: it is not written through.
+    return write_atomically(path, as_bytes(document), mode=mode, within=folder)
 
 
 def holds_document(path: Path, uid: str) -> bool:
