@@ -170,22 +170,27 @@ def read_pixels(path: Path, mm_per_px: float | None, images: tuple[str, ...]) ->
 
 
 def read_array(path: Path) -> Any:
-    """2-D array of a NumPy file."""
+    """2-D array of a NumPy file (.npy); its header is judged before anything is read by it."""
     import numpy as np
+    from numpy.lib import format as npy
 
     from overread.errors import FormatError
     from overread.files.regular import open_regular
+    from overread.images.limits import check_shape
 
-    try:
-        with open_regular(path) as file:
-            array = np.load(file, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise FormatError(f"{path}: cannot be read as a NumPy file: {error}") from error
-    if array.ndim != 2 or not array.size or array.dtype.kind not in "biuf":
-        raise FormatError(
-            f"{path}: an image is a 2-D array of numbers, not {array.dtype} of shape {array.shape}"
-        )
-    return array
+    headers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    with open_regular(path) as file:
+        try:
+            shape, _, dtype = headers[npy.read_magic(file)](file)
+            if len(shape) != 2 or min(shape) < 1 or dtype.kind not in "biuf":
+                raise FormatError(f"an image is a 2-D array of numbers, not {dtype} of shape {shape}")
+            check_shape(*shape)
+            file.seek(0)
+            return np.load(file, allow_pickle=False)
+        except InvalidInputError as error:
+            raise FormatError(f"{path}: {error}") from None
+        except Exception as error:  # a header is Python text, and fails in many ways
+            raise FormatError(f"{path}: cannot be read as a NumPy file (.npy)") from error
 
 
 def summary(tables: MarkSet, truth: pd.DataFrame) -> dict[str, int]:
