@@ -48,12 +48,14 @@ def flip_and_mend(original: Path, place: Path, numbers: range) -> Counter[str]:
     for number in numbers:
         file = files[number % len(files)].relative_to(original)
         flip(study / file, number)
+        remedies: list[str] = []
         try:
             assert read_all(study / "runs/main") == told, (number, file)
             counts["read as before"] += 1
         except OverreadError as error:
-            assert "overread run" in str(error), (number, file)
+            remedies.append(str(error))
             counts["refused"] += 1
+        assert all("overread run" in remedy for remedy in remedies), (number, file)
         try:
             run_study(study, pipeline=spec())
             assert content(study / "runs/main") == whole, (number, file)
