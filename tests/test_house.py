@@ -74,6 +74,13 @@ ROOMS_WITHOUT_MIRROR: set[str] = set()
 # Where the number of features may stand: what the paper says.
 FACTS_OF_THE_PAPER = {"reproduce/paper.py"}
 
+# The one module that prints; and two that ask standard output what it is, and write no text to it.
+SCREEN_WITHOUT_TEXT = {
+    *(f"overread.screen: {name}" for name in ("Console", "print", "stderr", "stdout")),
+    "overread.cli: stdout",
+    "overread.cli.sheet_dialog: stdout",
+}
+
 # Rooms that still spell the number.
 ROOMS_WITH_COUNTS: set[str] = set()
 
@@ -165,6 +172,33 @@ def counts_of_features() -> Iterator[tuple[str, str]]:
             if place not in FACTS_OF_THE_PAPER and re.search(r"(?<![\d.])1[, _]?150(?![\d.])", line):
                 module = "overread." + place.removesuffix(".py").replace("/", ".")
                 yield module, f"{place}:{number}: {line.strip()}"
+
+
+def ways_to_the_screen() -> Iterator[tuple[str, str]]:
+    """Calls of print and of sys.stdout.write, and rich's own console, which show text as it is."""
+    for module, tree in modules().items():
+        nodes = list(ast.walk(tree))
+        typed = {id(part) for node in nodes if is_for_types(node) for part in ast.walk(node)}
+        for node in nodes:
+            names: set[str] = set()
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                names = {node.func.id} & {"print", "Console"}
+            elif isinstance(node, ast.Attribute) and node.attr in ("stdout", "stderr"):
+                names = {node.attr} if isinstance(node.value, ast.Name) and node.value.id == "sys" else set()
+            elif isinstance(node, ast.ImportFrom) and node.module in ("rich", "rich.console", "rich.live"):
+                names = {alias.name for alias in node.names}
+            if names and id(node) not in typed and f"{module}: {min(names)}" not in SCREEN_WITHOUT_TEXT:
+                yield module, f"{module}:{node.lineno}: {', '.join(sorted(names))}"
+
+
+def is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def test_only_one_module_prints():
+    refuse(
+        by_room(ways_to_the_screen()), set(), "overread.screen prints, so that control characters are shown:"
+    )
 
 
 def test_no_module_is_named_after_a_participle():

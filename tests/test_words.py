@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import subprocess
+from pathlib import Path
+from shutil import which
 
 import pytest
 from markdown_it import MarkdownIt
@@ -16,6 +19,7 @@ from overread.words import (
     percent,
     percent_with_limits,
     printable,
+    shell_word,
 )
 
 NAN = math.nan
@@ -78,3 +82,29 @@ def test_control_characters_are_shown_and_not_obeyed():
     hostile = "\x1b[31m\x07 a\u202eb\r\u200f c\x9b\ud800"
     assert printable(hostile) == "\\x1b[31m\\x07 a\\u202eb\\r\\u200f c\\x9b\\ud800"
     assert printable("Müller 日本\nline two") == "Müller 日本\nline two"
+
+
+@pytest.mark.parametrize("shell", ["bash", "sh"])
+@pytest.mark.parametrize(
+    "name",
+    ["plain", "two words", "it's", "$(touch x)", "`id`", "a;b|c&d", "-x", "", "\\'", "é 日本", "~", "*"],
+)
+def test_a_word_comes_out_of_a_shell_as_it_was(name, shell):
+    assert run_shell(shell, f"printf %s {shell_word(name)}") == name.encode()
+
+
+@pytest.mark.parametrize(
+    "name", ["a\x1b[2Jb", "two\nlines", "\x9b'\\x", "a\u202eb c", "\udcff\udc80z", "\U000e0001"]
+)
+def test_control_characters_are_spelled_for_a_shell(name):
+    word = shell_word(Path(name))
+    assert word.isprintable()
+    assert run_shell("bash", f"printf %s {word}") == name.encode("utf-8", "surrogateescape")
+
+
+def run_shell(shell: str, command: str) -> bytes:
+    found = which(shell)
+    if found is None:
+        pytest.skip(f"there is no {shell}")
+    environment = {"LC_ALL": "C.UTF-8"}
+    return subprocess.run([found, "-c", command], capture_output=True, check=True, env=environment).stdout

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from overread.words import duration, printable
+from overread.screen import make_console
+from overread.words import duration
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -165,9 +166,7 @@ class ProgressBar:
     def __init__(
         self, console: Console | None = None, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        from rich.console import Console
-
-        self._console = console or Console(stderr=True)
+        self._console = console or make_console(stderr=True)
         self._clock = clock
         self._pieces: list[Piece] = []
         self._last_line = clock()
@@ -188,7 +187,7 @@ class ProgressBar:
 
     def say(self, text: str) -> None:
         """Print a line."""
-        self._console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+        self._console.print(text, markup=False, soft_wrap=True)
 
     def begin(self, what: str, total: int | None) -> int:
         """Show a piece of work."""

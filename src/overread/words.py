@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import isnan
+from pathlib import Path
+from shlex import quote
 
 __all__ = [
     "difference_with_limits",
@@ -14,6 +16,7 @@ __all__ = [
     "percent",
     "percent_with_limits",
     "printable",
+    "shell_word",
 ]
 
 # What has a meaning in Markdown, in a cell of a table too.
@@ -75,6 +78,26 @@ def escape_markdown(text: str) -> str:
 def printable(text: str) -> str:
     """Text that a terminal only shows: control and direction characters stand there as escapes, line ends stay."""
     return "".join(one if one.isprintable() or one == "\n" else ascii(one)[1:-1] for one in text)
+
+
+def shell_word(word: str | Path) -> str:
+    """Word of a command that can be copied into a shell: quoted where need be."""
+    text = str(word)
+    if text.isprintable():
+        return quote(text)
+    # Bash, zsh and ksh read escapes in $'...'; a byte that is no text stands in a name as half a surrogate pair.
+    shown = text.translate({ord("\\"): "\\\\", ord("'"): "\\'"})
+    return f"$'{''.join(map(escape_for_shell, shown))}'"
+
+
+def escape_for_shell(character: str) -> str:
+    """Spell a character that is not printable as shells read it."""
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    return f"\\x{code:02x}" if code < 0x80 else f"\\U{code:08x}"
 
 
 def join_lines(text: str) -> str:

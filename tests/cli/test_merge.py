@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import struct
 
 import numpy as np
 import pandas as pd
@@ -78,6 +80,49 @@ def test_pixels_go_under_one_image(study, capsys):
     assert "--mm-per-px" in capsys.readouterr().err
     (study / "pixels.npy").write_bytes(b"no pixels")
     assert run([*figure, "--image", "i", "--mm-per-px", "0.5"]) == 4
+
+
+def npy(header: str, *, length: int | None = None) -> bytes:
+    """Bytes of a NumPy file of version 1 with this header."""
+    text = header.encode("latin-1") + b"\n"
+    return (
+        b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text) if length is None else length) + text + b"\0" * 64
+    )
+
+
+def npz() -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, a=np.zeros((4, 4)))
+    return buffer.getvalue()
+
+
+BAD_ARRAYS = {
+    "npz": npz(),
+    "PK garbage": b"PK\x03\x04" + b"\xff" * 200,
+    "PK end": b"PK\x05\x06" + b"\0" * 18,
+    "pickle": b"\x80\x04\x95\x05\0\0\0\0\0\0\0\x8c\x01a\x94.",
+    "huge shape": npy("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999, 99999999)}"),
+    "just above the cap": npy("{'descr': '|u1', 'fortran_order': False, 'shape': (6000, 6000)}"),
+    "cut short": npy("{'descr': '<f8', 'fortran_order': False, 'shape': (50, 50)}"),
+    "long header": npy("{'descr': '<f8', 'fortran_order': False, 'shape': (4, 4)}", length=65535),
+    "header of 4 GB": b"\x93NUMPY\x02\x00" + b"\xff" * 4 + b"{" * 100,
+    "header of another kind": npy("__import__('os').system('touch x')"),
+    "header that is no text": npy("{'descr': '<f8', (((((('fortran_order': False"),
+    "objects": npy("{'descr': '|O', 'fortran_order': False, 'shape': (2, 2)}"),
+    "negative shape": npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-1, -4)}"),
+    "no dimension": npy("{'descr': '<f8', 'fortran_order': False, 'shape': ()}"),
+    "later version": b"\x93NUMPY\x09\x00" + b"\0" * 100,
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("kind", BAD_ARRAYS)
+def test_files_that_are_no_array_of_an_image(study, capsys, kind):
+    (study / "pixels.npy").write_bytes(BAD_ARRAYS[kind])
+    figure = ["merge", str(study), "--figure", str(study / "f.png"), "--pixels", str(study / "pixels.npy")]
+    assert run([*figure, "--image", "i", "--mm-per-px", "0.5"]) == 4
+    assert "pixels.npy: " in capsys.readouterr().err
+    assert not (study / "f.png").exists()
 
 
 def test_image_files_go_under_one_image(study, capsys):

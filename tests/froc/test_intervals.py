@@ -74,6 +74,8 @@ def test_one_patient_has_no_interval_of_a_difference():
     result = standard_interval(np.array([-1.0]), replicates, 1, 0.95)
     assert np.isnan([result.lower, result.upper, result.p_value]).all()
     same = standard_interval(np.zeros(1), np.zeros((4, 1)), 1, 0.95)
+    assert np.isnan([same.lower, same.upper, same.p_value]).all()
+    same = standard_interval(np.zeros(1), np.zeros((4, 1)), 2, 0.95)
     assert (same.lower[0], same.upper[0], same.p_value[0]) == (0, 0, 1)
 
 

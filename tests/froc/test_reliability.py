@@ -153,3 +153,16 @@ def test_no_slope_where_none_exists(p, y):
 def test_hostile_input_is_refused(p, y, options, words):
     with pytest.raises(InvalidInputError, match=words):
         calibration(p, y, n_bootstrap=2, **options)
+
+
+def test_one_patient_has_no_interval_of_zero_width():
+    random = np.random.default_rng(0)
+    probabilities, labels = random.uniform(size=50), random.uniform(size=50)
+    alone = calibration(probabilities, labels, patients=["p"] * 50, n_bootstrap=100)
+    several = calibration(probabilities, labels, patients=["p", "q"] * 25, n_bootstrap=100)
+    for name in ("brier", "kl", "slope", "intercept", "offset"):
+        found = getattr(alone, name)
+        assert np.isfinite(found.estimate)
+        assert np.isnan([found.lower, found.upper]).all()
+        assert getattr(several, name).lower < getattr(several, name).upper
+    assert np.isnan(alone.reliability.label_lower).all()

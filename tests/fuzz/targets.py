@@ -7,25 +7,33 @@ The files are made by code, so that the corpus is text. A target is right if it 
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import sqlite3
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pandas as pd
 
 from overread.bags import Bags
 from overread.candidates.curvature_finder import CurvatureFinder
+from overread.cli.merge import read_array
 from overread.features import CATALOGUE, FEATURE_VERSION
 from overread.files.sealed import Seal
 from overread.froc import Matching, lock_operating_point, locked
 from overread.froc.foreign.detections import read_detections
 from overread.froc.locked import LockedOperatingPoint
 from overread.marks import read_marks
+from overread.marks.mark_set import MarkSet
 from overread.models import SoftMILLogisticRegression, persistence
 from overread.models.persistence import load, model_bytes
+from overread.node.ledger import Ledger
 from overread.simulate.folder_tables import entry_line, read_entry
 from overread.study import detector
 from overread.study.detector import Detector, OperatingPoint
@@ -90,6 +98,26 @@ LABEL_STUDIO = [
     }
 ]
 VINDR = "image_id,class_name,class_id,rad_id,x_min,y_min,x_max,y_max\n0,No finding,14,R1,,,,\n0,Mass,8,R2,1,2,3,6\n"
+SHEET = "image;reader;x;y;r\na.png;R1;1,5;2;3\nb.png;R2;4;5;6\nb.png;=R2;4;5;6\n"
+VIA = {
+    "a.png9": {
+        "filename": "a.png",
+        "size": 9,
+        "regions": [
+            {
+                "shape_attributes": {"name": "ellipse", "cx": 5, "cy": 6, "rx": 2, "ry": 1, "theta": 0.5},
+                "region_attributes": {"label": "n"},
+            },
+            {"shape_attributes": {"name": "circle", "cx": 5, "cy": 6, "r": 2}, "region_attributes": {}},
+        ],
+        "file_attributes": {},
+    }
+}
+VOC = (
+    "<annotation><filename>a.png</filename><size><width>100</width><height>80</height><depth>1</depth></size><object>"
+    "<name>n</name><bndbox><xmin>1</xmin><ymin>2</ymin><xmax>9</xmax><ymax>8</ymax></bndbox></object></annotation>"
+)
+WORKSHEET_PART = "xl/worksheets/sheet1.xml"
 MONAI = [{"image": "a.png", "box": [[1, 2, 3, 4]], "label": [0], "label_scores": [0.5]}]
 ENTRY = {"image_id": "a", "candidates_key": "c", "features_key": "f", "sha256": "0" * 64}
 
@@ -176,20 +204,25 @@ def read_manifest(path: Path) -> object:
     return Manifest(folder).entries
 
 
-def report_seeds() -> list[bytes]:
-    """A structured report, as `overread detect --sr` writes it."""
+def one_mark() -> MarkSet:
+    """One mark on a DICOM image."""
     from pydicom import dcmread
 
     from overread.images import write_dicom
-    from overread.marks.formats.dicom_sr_writer import write
-    from overread.marks.mark_set import MarkSet
 
     write_dicom("a.dcm", np.arange(600, dtype=np.uint16).reshape(20, 30), 0.5, patient_id="P", image_id="a")
     uid = str(dcmread("a.dcm").SOPInstanceUID)
     images = pd.DataFrame({"image_id": [uid], "path": ["a.dcm"], "mm_per_px_x": [0.5], "mm_per_px_y": [0.5]})
     marks = MARKS.head(1).assign(image_id=uid, reader_id="R", x_mm=7.0, y_mm=5.0)
     readings = pd.DataFrame({"image_id": [uid], "reader_id": ["R"]})
-    (path,) = write(MarkSet(marks, readings, images), Path("sr"), images_folder=Path())
+    return MarkSet(marks, readings, images)
+
+
+def report_seeds() -> list[bytes]:
+    """A structured report, as `overread detect --sr` writes it."""
+    from overread.marks.formats.dicom_sr_writer import write
+
+    (path,) = write(one_mark(), Path("sr"), images_folder=Path())
     return [path.read_bytes()]
 
 
@@ -200,6 +233,92 @@ def read_image_of(path: Path) -> object:
     return read_image(path, mm_per_px=None if path.read_bytes()[128:132] == b"DICM" else 0.5), display_image(
         path
     )
+
+
+@cache
+def workbook_parts() -> dict[str, bytes]:
+    """Parts of a small workbook as Excel's format has them, without the time of their making."""
+    book = openpyxl.Workbook()
+    header, first = ["image", "reader", "x", "y", "when", "sum"], ["a.png", "R1", 1.5, 2, None, "=1+1"]
+    for row in (header, first, ["b.png", True, 3, 4, datetime(2000, 1, 1), ""]):
+        book.active.append(row)
+    buffer = io.BytesIO()
+    book.save(buffer)
+    with zipfile.ZipFile(buffer) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if name != "docProps/core.xml"}
+
+
+def workbook(changed: dict[str, bytes] | None = None) -> bytes:
+    """Workbook of the parts, some of them changed; the same parts give the same bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in (workbook_parts() | (changed or {})).items():
+            archive.writestr(zipfile.ZipInfo(name, (2000, 1, 1, 0, 0, 0)), content)
+    return buffer.getvalue()
+
+
+def read_workbook(path: Path) -> object:
+    """Read a workbook as marks."""
+    return read_marks(
+        path, "sheet", mm_per_px=0.5, xy="centre", unit="px", derive_readings=True, radius_mm=3.0
+    )
+
+
+def read_part(path: Path) -> object:
+    """Put a damaged part of a workbook, whose place is its first line, into a whole one, and read that."""
+    name, _, content = path.read_bytes().partition(b"\n")
+    known = name.decode("utf-8", "replace")
+    book = path.with_suffix(".xlsx")
+    book.write_bytes(workbook({known if known in workbook_parts() else WORKSHEET_PART: content}))
+    return read_workbook(book)
+
+
+def part_seeds() -> list[bytes]:
+    """Parts of a workbook behind their names; the sheet itself comes often."""
+    parts = [name.encode() + b"\n" + content for name, content in workbook_parts().items()]
+    sheet = WORKSHEET_PART.encode() + b"\n" + workbook_parts()[WORKSHEET_PART]
+    return [one for part in parts for one in (part, sheet)]
+
+
+def state_seeds() -> list[bytes]:
+    """A presentation state, as `overread detect --gsps` writes it."""
+    from overread.marks.formats.gsps_writer import write
+
+    mark_set = one_mark()
+    (path,) = write(mark_set, Path("gsps"), images_folder=Path())
+    return [path.read_bytes()]
+
+
+def ledger_seeds() -> list[bytes]:
+    """Journal of a node with an image and a document."""
+    path = Path("node.sqlite")
+    for file in Path().glob("node.sqlite*"):
+        file.unlink()
+    ledger = Ledger(path)
+    ledger.receive("1.2", "1.3", "0" * 64, "MODALITY")
+    ledger.answer("1.2", [Path("2.25.7.dcm")], 3)
+    ledger.close()
+    return [path.read_bytes()]
+
+
+def read_ledger(path: Path) -> object:
+    """Ask a journal as `overread node` does."""
+    for companion in ("-wal", "-shm", "-journal"):
+        path.with_name(path.name + companion).unlink(missing_ok=True)
+    for read_only in (True, False):
+        ledger = Ledger(path, read_only=read_only)
+        try:
+            told = ledger.worklist(), ledger.unsent(10), ledger.next_received(), ledger.files_of("1.2")
+        finally:
+            ledger.close()
+    return told
+
+
+def array_seeds() -> list[bytes]:
+    """A NumPy file of an image."""
+    buffer = io.BytesIO()
+    np.save(buffer, np.arange(12.0).reshape(3, 4))
+    return [buffer.getvalue()]
 
 
 def read_coco(path: Path) -> object:
@@ -250,6 +369,16 @@ TARGETS: dict[str, Target] = {
     ),
     "pylidc": Target("sqlite", pylidc_seeds, lambda path: read_marks(path, "pylidc", guess_readers=True)),
     "dicom-sr": Target("dcm", report_seeds, lambda path: read_marks(path, "dicom-sr", mm_per_px=0.5)),
+    "gsps": Target("dcm", state_seeds, lambda path: read_marks(path, "gsps", mm_per_px=0.5)),
+    "sheet.csv": Target("csv", lambda: [SHEET.encode(), SHEET.encode("utf-16")], read_workbook),
+    "sheet.xlsx": Target("xlsx", lambda: [workbook()], read_workbook),
+    "part of a workbook": Target("xml", part_seeds, read_part),
+    "via": Target("json", encoded(VIA), lambda path: read_marks(path, "via", mm_per_px=0.5, reader="R")),
+    "voc": Target(
+        "xml", lambda: [VOC.encode()], lambda path: read_marks(path, "voc", mm_per_px=0.5, reader="R")
+    ),
+    "journal of a node": Target("sqlite", ledger_seeds, read_ledger),
+    "array": Target("npy", array_seeds, read_array),
     "any marks": Target("json", encoded(LABEL_STUDIO), lambda path: read_marks(path, mm_per_px=0.5)),
     "detections": Target(
         "json",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import zlib
 
 import cv2
 import numpy as np
@@ -209,6 +210,91 @@ def test_every_flipped_bit_of_a_png_is_noticed() -> None:
     for place in range(len(content)):
         with pytest.raises(ImageError):
             read_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
+
+
+def chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">L", len(content)) + kind + content + struct.pack(">L", zlib.crc32(kind + content))
+
+
+def png(
+    *parts: bytes, header: bytes = struct.pack(">LLBBBBB", 4, 3, 8, 0, 0, 0, 0), end: bytes = b""
+) -> bytes:
+    """PNG of 4 x 3 grey pixels with these chunks of pixel data."""
+    data = b"".join(chunk(b"IDAT", part) for part in parts)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + data + end + chunk(b"IEND", b"")
+
+
+ROWS = b"".join(b"\0" + bytes(range(start, start + 4)) for start in (0, 4, 8))
+
+
+def test_the_data_of_a_png_are_those_of_its_pixels() -> None:
+    stream = zlib.compress(ROWS)
+    expected = np.arange(12, dtype=np.uint8).reshape(3, 4)
+    for whole in (
+        png(stream),
+        png(stream[:3], b"", stream[3:9], stream[9:]),
+        png(*(bytes([b]) for b in stream)),
+    ):
+        assert (read_bytes(whole) == expected).all()
+    wrong = [
+        png(stream + b"\0"),
+        png(stream, b"surplus"),
+        png(stream, stream),
+        png(zlib.compress(ROWS + b"\0")),
+        png(zlib.compress(ROWS + ROWS)),
+        png(zlib.compress(ROWS[:-1])),
+        png(zlib.compress(ROWS[:10])),
+        png(zlib.compress(ROWS + b"\0" * 50_000_000)),
+        png(stream[:-1]),
+        png(stream[:-4] + b"\0\0\0\0"),
+        png(stream[:5]),
+        png(),
+        png(stream[:5], end=chunk(b"tEXt", b"a\0b") + chunk(b"IDAT", stream[5:])),
+        png(stream, end=chunk(b"IHDR", struct.pack(">LLBBBBB", 4, 3, 8, 0, 0, 0, 0))),
+        png(stream, header=struct.pack(">LLBBBBB", 4, 3, 8, 5, 0, 0, 0)),
+        png(stream, header=struct.pack(">LLBBBBB", 4, 3, 8, 0, 0, 0, 2)),
+        png(stream, header=struct.pack(">LLBBBBB", 4, 2, 8, 0, 0, 0, 0)),
+        png(stream, header=struct.pack(">LLBBBBB", 2, 6, 8, 0, 0, 0, 0)),
+        png(stream, header=struct.pack(">LLBBBBB", 4000, 3000, 8, 0, 0, 0, 0)),
+        png(stream, header=b"\0" * 12),
+    ]
+    for number, content in enumerate(wrong):
+        with pytest.raises(ImageError):
+            pytest.fail(f"{number} was read: {read_bytes(content)}")
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "RGBA", "LA", "P", "I;16"])
+@pytest.mark.parametrize("size", [(1, 1), (3, 5), (8, 8), (21, 16)])
+@pytest.mark.parametrize("interlaced", [False, True])
+def test_whole_pngs_of_all_kinds_are_read(mode, size, interlaced) -> None:
+    random = np.random.default_rng(0)
+    if mode == "I;16":
+        grey = random.integers(0, 65536, size).astype(np.uint16)
+        pillow = Image.fromarray(grey)
+    else:
+        grey = random.integers(0, 256, size).astype(np.uint8)
+        pillow = Image.fromarray(grey)
+        pillow = pillow if mode == "L" else pillow.convert(mode)
+    buffer = io.BytesIO()
+    pillow.save(buffer, "PNG")
+    content = interlace(grey) if interlaced else buffer.getvalue()
+    assert (read_bytes(content) == grey).all()
+
+
+def interlace(pixels: np.ndarray) -> bytes:
+    """PNG of the seven passes of Adam7, by their definition: the pass of a pixel in each block of 8 x 8."""
+    pattern = ["16462646", "77777777", "56565656", "77777777", "36463646", "77777777", "56565656", "77777777"]
+    rows, columns = pixels.shape
+    passes = np.array([[int(pattern[y % 8][x % 8]) for x in range(columns)] for y in range(rows)])
+    data = b""
+    for number in range(1, 8):
+        for y in range(rows):
+            if (passes[y] == number).any():
+                data += (
+                    b"\0" + pixels[y][passes[y] == number].astype(pixels.dtype.newbyteorder(">")).tobytes()
+                )
+    depth = 8 * pixels.dtype.itemsize
+    return png(zlib.compress(data), header=struct.pack(">LLBBBBB", columns, rows, depth, 0, 0, 0, 1))
 
 
 def test_a_segment_of_run_lengths_beyond_the_end_is_refused() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from overread.errors import FormatError, StorageError
-from overread.node.ledger import Ledger
+from overread.node.ledger import Ledger, empty_journal
 
 
 @pytest.fixture
@@ -119,8 +120,87 @@ def test_files_that_are_no_journal(tmp_path):
         Ledger(tmp_path / "text")
     with pytest.raises(StorageError, match="nowhere"):
         Ledger(tmp_path / "nowhere" / "node.sqlite")
-    with sqlite3.connect(tmp_path / "later") as database:
+    (tmp_path / "later").write_bytes(empty_journal())
+    with closing(sqlite3.connect(tmp_path / "later")) as database:
         database.execute("PRAGMA user_version = 99")
-    database.close()
+        database.commit()
     with pytest.raises(FormatError, match="version 99"):
         Ledger(tmp_path / "later")
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize(
+    "statement", ["CREATE TABLE t (x)", "PRAGMA application_id = 7", "PRAGMA journal_mode = WAL"]
+)
+def test_the_database_of_another_program_stays_as_it_is(tmp_path, statement, read_only):
+    path = tmp_path / "node.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(statement)
+        database.execute("CREATE TABLE other (x)")
+        database.commit()
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with pytest.raises(FormatError, match="is not a node's journal; it stays as it is"):
+        Ledger(path, read_only=read_only)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_who_reads_changes_nothing(tmp_path):
+    path = tmp_path / "node.sqlite"
+    with pytest.raises(StorageError):
+        Ledger(path, read_only=True)
+    assert not list(tmp_path.iterdir())
+    writer = Ledger(path)
+    receive(writer, "1")
+    reader = Ledger(path, read_only=True)
+    assert reader.count_waiting() == 1
+    receive(writer, "2")
+    assert reader.count_waiting() == 2
+    with pytest.raises(StorageError, match="readonly"):
+        receive(reader, "3")
+    reader.close()
+    writer.close()
+    before = path.read_bytes()
+    again = Ledger(path, read_only=True)
+    assert again.count_waiting() == 2
+    again.close()
+    assert path.read_bytes() == before
+
+
+def test_who_reads_sees_what_a_killed_node_wrote(tmp_path):
+    writer = Ledger(tmp_path / "node.sqlite")
+    receive(writer, "1", "2")
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    for file in tmp_path.glob("node.sqlite*"):  # as they are on the device at this moment
+        if not file.name.endswith("-shm"):
+            (killed / file.name).write_bytes(file.read_bytes())
+    writer.close()
+    assert (killed / "node.sqlite-wal").stat().st_size > 0
+    reader = Ledger(killed / "node.sqlite", read_only=True)
+    assert reader.count_waiting() == 2
+    reader.close()
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("name", ["node.sqlite", "node.sqlite-wal", "node.sqlite-shm"])
+def test_a_journal_is_no_link(tmp_path, name, read_only):
+    inside, outside = tmp_path / "spool", tmp_path / "outside"
+    inside.mkdir()
+    Ledger(inside / "node.sqlite").close()
+    if name == "node.sqlite":
+        (inside / name).rename(outside)
+    else:
+        outside.write_bytes(b"of somebody else")
+    before = outside.read_bytes()
+    (inside / name).symlink_to(outside)
+    with pytest.raises(StorageError, match="is a link"):
+        Ledger(inside / "node.sqlite", read_only=read_only)
+    assert outside.read_bytes() == before
+
+
+def test_a_journal_is_private_from_its_first_moment_on(tmp_path):
+    ledger = Ledger(tmp_path / "node.sqlite")
+    receive(ledger, "1")
+    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    ledger.close()
+    assert modes == dict.fromkeys(["node.sqlite", "node.sqlite-shm", "node.sqlite-wal"], 0o600)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from pydicom import dcmread
 
@@ -94,13 +96,22 @@ def test_nobody_there_loses_nothing(spool):
     assert states(spool) == [0, 2, 0]
 
 
-def test_a_document_that_is_gone_is_made_again(spool):
+@pytest.mark.parametrize("instead", ["nothing", "a pipe", "a damaged file"])
+def test_a_document_that_is_gone_is_made_again(spool, instead):
     answer = spool.ledger.unsent(1)[0]
-    spool.document_path(answer).unlink()
+    path = spool.document_path(answer)
+    content = path.read_bytes()
+    path.unlink()
+    if instead == "a pipe":
+        os.mkfifo(path)
+    elif instead == "a damaged file":
+        path.write_bytes(content[:200])
     with Archive() as archive:
         sender, said = make_sender(spool, archive.port)
         sender.send()
         assert spool.ledger.find(answer.sop_uid).state == "received"
+        if instead == "a pipe":
+            path.unlink()
         Worker(spool, Request(StandInDetector(), 1.0, documents=True), None, print).work()
         assert sender.send() is True
     assert "made again" in said[0]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
+from contextlib import closing, suppress
 from io import BytesIO
 from pathlib import Path
 
@@ -103,7 +106,7 @@ def test_recovery_clears_half_written_and_done_files(spool, tmp_path):
         spool.store(meta, dataset, uid, "A")
         uids.append(uid)
     part = spool.documents / ".overread-abc.part"
-    document = spool.documents / "7.dcm"
+    document = spool.documents / "2.25.7.dcm"
     for file in (part, document):
         file.write_bytes(b"half")
     spool.ledger.answer(uids[0], [document], 0)
@@ -137,3 +140,92 @@ def test_a_folder_that_cannot_be(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StorageError, match="file"):
         Spool(tmp_path / "file")
+
+
+def test_what_is_in_a_spool_is_private(tmp_path):
+    spool = Spool(tmp_path / "deep" / "spool")
+    meta, dataset, uid = message(write_images(tmp_path / "in", 1)[0])
+    spool.store(meta, dataset, uid, "A")
+    places = [spool.folder, *spool.folder.iterdir(), spool.image_path(uid)]
+    modes = {place.name: place.stat().st_mode & 0o777 for place in places}
+    spool.close()
+    assert {name: mode for name, mode in modes.items() if mode & 0o077} == {}
+    # A folder that was there keeps its mode, but what is in it does not.
+    spool.documents.chmod(0o755)
+    Spool(spool.folder).close()
+    assert spool.documents.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("name", ["images", "documents"])
+def test_a_folder_that_leads_out_is_refused(tmp_path, name):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "spool").mkdir()
+    (tmp_path / "spool" / name).symlink_to(tmp_path / "outside")
+    with pytest.raises(StorageError, match="leads out of the spool"):
+        Spool(tmp_path / "spool")
+
+
+def test_a_pipe_a_folder_and_a_link_among_the_images_are_passed_over(spool, tmp_path):
+    path = write_images(tmp_path / "in", 1)[0]
+    images = spool.folder / "images"
+    os.mkfifo(images / "1.2.dcm")
+    (images / "1.3.dcm").mkdir()
+    (images / f"{message(path)[2]}.dcm").symlink_to(path)
+    spool.recover(keep_done=False)
+    assert spool.ledger.worklist().empty
+    assert path.exists()
+
+
+def test_an_image_is_not_written_through_a_link(spool, tmp_path):
+    meta, dataset, uid = message(write_images(tmp_path / "in", 1)[0])
+    (tmp_path / "victim").write_bytes(b"of somebody else")
+    spool.image_path(uid).symlink_to(tmp_path / "victim")
+    with pytest.raises(StorageError, match="leads out"):
+        spool.store(meta, dataset, uid, "A")
+    assert (tmp_path / "victim").read_bytes() == b"of somebody else"
+
+
+FORGED = [
+    "../../victim",
+    "../victim",
+    "/etc/hostname",
+    "",
+    ".",
+    "..",
+    "a\0b",
+    "x" * 5000,
+    "victim.dcm",
+    7,
+    b"\xff",
+]
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_journal_leads_nowhere(spool, tmp_path, name):
+    victims = [tmp_path / "victim.dcm", spool.folder / "victim.dcm", spool.documents / "victim.dcm"]
+    for victim in victims:
+        victim.write_bytes(b"of somebody else")
+    meta, dataset, uid = message(write_images(tmp_path / "in", 1)[0])
+    spool.store(meta, dataset, uid, "A")
+    spool.ledger.answer(uid, [Path("2.25.7.dcm")], 0)
+    with closing(sqlite3.connect(spool.folder / "node.sqlite")) as database:
+        database.execute("UPDATE answers SET file = ?", (name,))
+        database.commit()
+    answer = spool.ledger.unsent(1)[0]
+    with suppress(FormatError):
+        assert spool.document_path(answer).parent == spool.documents
+    spool.discard(uid)
+    if isinstance(name, str):
+        with pytest.raises(FormatError, match="is no UID"):
+            spool.image_path(name)
+        spool.discard(name)
+    assert [victim.exists() for victim in victims] == [True] * 3
+
+
+def test_warnings_of_pydicom_stay_silent(spool, tmp_path, recwarn):
+    meta, dataset, uid = message(write_images(tmp_path / "in", 1)[0])
+    # A study UID of another type than the standard says, with text that is none in its character set.
+    broken = dataset.replace(b"UI", b"IS")
+    with suppress(FormatError):
+        spool.store(meta, broken, uid, "A")
+    assert not recwarn.list

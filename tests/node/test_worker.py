@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from pydicom import dcmread
 
@@ -105,3 +107,22 @@ def test_bugs_and_bad_images_fail_with_a_reason(spool, tmp_path):
     assert worker.work()
     assert str(tmp_path) not in spool.ledger.find(first).reason
     assert "KeyError('a bug')" in spool.ledger.find(second).reason
+
+
+def test_documents_are_private(spool, tmp_path):
+    put(spool, write_images(tmp_path / "in", 1)[0])
+    make_worker(spool)[0].work()
+    assert {file.stat().st_mode & 0o777 for file in spool.documents.iterdir()} == {0o600}
+
+
+def test_a_pipe_in_the_place_of_an_image_and_a_forged_uid_cost_no_other(spool, tmp_path):
+    first, second = (put(spool, path) for path in write_images(tmp_path / "in", 2))
+    spool.image_path(first).unlink()
+    os.mkfifo(spool.image_path(first))
+    spool.ledger.receive("../../victim", "1.2", "digest", "A")
+    worker, said = make_worker(spool)
+    assert [worker.work() for _ in range(4)] == [True, True, True, False]
+    assert "a pipe" in spool.ledger.find(first).reason
+    assert spool.ledger.find("../../victim").reason == "'../../victim' is no UID"
+    assert spool.ledger.find(second).state == "answered"
+    assert len(said) == 2

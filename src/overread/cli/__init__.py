@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
 
 from cyclopts import App, CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 from overread import __version__
 from overread.errors import OverreadError, StorageError, UsageError
-from overread.words import printable
+from overread.screen import print_text
 
 __all__ = ["app", "main"]
 
@@ -128,6 +131,17 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; a user's mistake gets one line, never a traceback."""
+    if arguments is None:
+        sys.excepthook = print_bug
+    with warnings.catch_warnings():
+        warnings.showwarning = print_warning
+        # What pydicom warns of quotes the file, which may name a patient.
+        warnings.filterwarnings("ignore", module=r"(py|high|pynet)dicom\b")
+        return run_command(arguments)
+
+
+def run_command(arguments: Sequence[str] | None) -> int:
+    """Run the command, and turn what it raises into a line and an exit code."""
     try:
         result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
@@ -163,5 +177,18 @@ def describe_mistake(error: CycloptsError) -> str:
 
 def fail(message: str, exit_code: int) -> int:
     """Say what went wrong on standard error."""
-    print(f"overread: {printable(message)}", file=sys.stderr)
+    print_text(f"overread: {message}", stderr=True)
     return exit_code
+
+
+def print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Say a warning that no command has caught, without the place in the code."""
+    print_text(f"overread: warning: {message}", stderr=True)
+
+
+def print_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Show where a bug of ours is, with texts of the user's files made harmless."""
+    from traceback import format_exception
+
+    print_text("".join(format_exception(kind, error, trace)).rstrip(), stderr=True)
+    print_text("overread: this is a fault of Overread itself; please report it", stderr=True)

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from overread.cli.conventions import fold_cells
 from overread.errors import LeakageError, TableError
+from overread.screen import make_console, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +70,7 @@ def check(
     rows = {kind: 0 if table is None else len(table) for kind, table in tables.items()}
     if json:
         found = [problem.as_dict() for problem in problems]
-        print(json_text.dumps({"rows": rows, "counts": counts, "problems": found}))
+        print_json(json_text.dumps({"rows": rows, "counts": counts, "problems": found}))
     else:
         show(problems, counts, rows)
     if counts["error"]:
@@ -97,15 +98,13 @@ def check_scales(scan: StudyScan) -> list[Problem]:
 
 def show(problems: Sequence[Problem], counts: Counter[str], rows: dict[str, int]) -> None:
     """Print the problems, a table for each file, and a line that sums them up."""
-    from rich.console import Console
-
-    console = Console()
+    console = make_console()
     for file, group in groupby(problems, key=lambda problem: problem.file):
         show_file(console, file, list(group))
     total = ", ".join(f"{number:,} {kind}" for kind, number in rows.items())
     bad = counts["error"] + counts["leakage"]
     verdict = f"{plural(bad, 'error')}, {plural(counts['warning'], 'warning')}" if problems else "no problems"
-    console.print(f"{verdict} in {total}", highlight=False)
+    console.print(f"{verdict} in {total}")
 
 
 def show_file(console: Console, file: str, problems: list[Problem]) -> None:
@@ -113,7 +112,7 @@ def show_file(console: Console, file: str, problems: list[Problem]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    console.print(file, style="bold", soft_wrap=True, highlight=False, markup=False)
+    console.print(file, style="bold", soft_wrap=True, markup=False)
     table = Table("", "row", "column", "problem", "remedy", show_edge=False, pad_edge=False)
     table.columns[1].justify = "right"
     for problem in problems[:SHOWN_PER_FILE]:

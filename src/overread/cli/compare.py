@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from overread.cli.froc_inputs import CountingOptions, ReadingOptions
 from overread.froc.defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
+from overread.screen import print_json
 
 if TYPE_CHECKING:
     from overread.cli.froc_inputs import Evaluation
@@ -139,6 +140,6 @@ def _show(report: dict[str, Any], *, as_json: bool) -> None:
     from overread.files.strict_json import json_text
 
     if as_json:
-        print(json_text(report))
+        print_json(json_text(report))
     else:
         print_comparison(report)

@@ -5,7 +5,6 @@ Nothing heavy is imported here: `--help` of every command does.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from overread.errors import UsageError
 from overread.files.regular import real_path
-from overread.words import printable
+from overread.screen import make_console, print_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -62,10 +61,7 @@ def open_detector(place: Path) -> Detector:
 
 def print_plain(text: str, *, style: str | None = None, stderr: bool = False) -> None:
     """Print text as it is: paths and ids may look like markup, and a line is never broken."""
-    from rich.console import Console
-
-    console = Console(stderr=stderr)
-    console.print(printable(text), style=style, markup=False, emoji=False, highlight=False, soft_wrap=True)
+    make_console(stderr=stderr).print(text, style=style, markup=False, soft_wrap=True)
 
 
 def fold_cells(table: Table) -> Table:
@@ -82,4 +78,4 @@ def print_warnings() -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         yield
     for warning in caught:
-        print(f"overread: warning: {printable(str(warning.message))}", file=sys.stderr)
+        print_text(f"overread: warning: {warning.message}", stderr=True)

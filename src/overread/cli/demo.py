@@ -77,7 +77,7 @@ def demo(
     from overread.simulate import CaseLaw, NoduleLaw
     from overread.study import read_results
     from overread.study.workers.executors import count_processors
-    from overread.words import duration
+    from overread.words import duration, shell_word
 
     started, seed = time.monotonic(), check_seed(seed)
     # Many and clear nodules, so that so few images teach the models something.
@@ -91,7 +91,14 @@ def demo(
     print_results(report, read_results(report.folder / "results.json"))
     page = report.folder / "report.html"
     image = next(iter(sorted((output / "images").iterdir())))
-    print_plain(NEXT.format(report=page, study=output, run=report.folder, image=f"{image} --mm-per-px 0.7"))
+    print_plain(
+        NEXT.format(
+            report=page,
+            study=output,
+            run=shell_word(report.folder),
+            image=f"{shell_word(image)} --mm-per-px 0.7",
+        )
+    )
     print_plain(f"The demo took {duration(time.monotonic() - started)}.")
     if open_page:
         import webbrowser

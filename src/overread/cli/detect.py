@@ -13,6 +13,7 @@ from overread.cli.conventions import WITH_BAD_IMAGES, open_detector, print_plain
 from overread.cli.image_folder import ImageFile, list_images, parse_spacing
 from overread.errors import ImageError, InvalidInputError, UsageError
 from overread.files.regular import real_path
+from overread.screen import print_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -268,7 +269,7 @@ def print_summary(summary: Summary, *, as_json: bool) -> None:
             "resumed_images": batch.n_resumed,
             "images_per_second": summary.images_per_second,
         }
-        print(dumps(record, ensure_ascii=False))
+        print_json(dumps(record, ensure_ascii=False))
         return
     print_bad(batch.bad)
     print_plain(

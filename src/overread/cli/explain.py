@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from overread.errors import InvalidInputError, UsageError
+from overread.screen import make_console, print_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,10 +69,10 @@ def explain(
         raise InvalidInputError(f"{image}: {error}") from error
     shown = find_shown(model, explained, point)
     if json:
-        print_json(explained, point, shown)
+        print_json(tell_all(explained, point, shown))
     else:
-        print_text(tell_shown(explained, point, shown))
-        print_text(tell_place(explained))
+        print_wrapped(tell_shown(explained, point, shown))
+        print_wrapped(tell_place(explained))
         print_contributions(explained.contributions, top, formulas=formulas)
 
 
@@ -127,8 +128,8 @@ def tell_place(explained: Explanation) -> str:
     )
 
 
-def print_json(explained: Explanation, point: OperatingPoint | None, shown: pd.DataFrame) -> None:
-    """Print all of it for machines."""
+def tell_all(explained: Explanation, point: OperatingPoint | None, shown: pd.DataFrame) -> str:
+    """Return all of it for machines."""
     from json import dumps
 
     row, parts = explained.candidate, explained.contributions
@@ -140,7 +141,7 @@ def print_json(explained: Explanation, point: OperatingPoint | None, shown: pd.D
         "threshold": None if point is None else point.threshold,
         "contributions": parts.astype(object).where(parts.notna(), None).to_dict("records"),
     }
-    print(dumps(told))
+    return dumps(told)
 
 
 def print_contributions(parts: pd.DataFrame, top: int, *, formulas: bool) -> None:
@@ -149,27 +150,25 @@ def print_contributions(parts: pd.DataFrame, top: int, *, formulas: bool) -> Non
     from overread.features.plain_words import say_in_words
 
     shown, constant, hidden = parts.iloc[:-1].head(top), parts.iloc[-1], parts.iloc[top:-1]
-    print_text("")
-    print_text("What adds to its score, and what takes from it:")
+    print_wrapped("")
+    print_wrapped("What adds to its score, and what takes from it:")
     for name, value, mean, adds in shown.itertuples(index=False, name=None):
-        print_text(say_in_words(name) or name, before=f"{adds:>+8.3f}")
-        print_text(f"{value:.4g} here, {mean:.4g} on average in training ({name})", before="")
+        print_wrapped(say_in_words(name) or name, before=f"{adds:>+8.3f}")
+        print_wrapped(f"{value:.4g} here, {mean:.4g} on average in training ({name})", before="")
         if formulas:
-            print_text(f"= {CATALOGUE[name].formula}", before="")
+            print_wrapped(f"= {CATALOGUE[name].formula}", before="")
     if len(hidden):
         rest = float(hidden["contribution"].sum())
-        print_text(f"{len(hidden)} more features (all: --top {len(parts) - 1})", before=f"{rest:>+8.3f}")
+        print_wrapped(f"{len(hidden)} more features (all: --top {len(parts) - 1})", before=f"{rest:>+8.3f}")
     told = {"mean candidate": "what an average candidate of training has"}
     constant_name = told.get(constant["feature"], constant["feature"])
-    print_text(constant_name, before=f"{constant['contribution']:>+8.3f}")
-    print_text("= the score", before=f"{parts['contribution'].sum():>8.3f}")
+    print_wrapped(constant_name, before=f"{constant['contribution']:>+8.3f}")
+    print_wrapped("= the score", before=f"{parts['contribution'].sum():>8.3f}")
 
 
-def print_text(text: str, *, before: str | None = None) -> None:
+def print_wrapped(text: str, *, before: str | None = None) -> None:
     """Print a text in lines of the terminal's width, after a number or in its column; no word is broken."""
     from textwrap import fill
-
-    from rich.console import Console
 
     from overread.cli.conventions import print_plain
 
@@ -178,7 +177,7 @@ def print_text(text: str, *, before: str | None = None) -> None:
     print_plain(
         fill(
             text,
-            max(Console().width, NARROWEST),
+            max(make_console().width, NARROWEST),
             initial_indent=first,
             subsequent_indent=left,
             break_long_words=False,

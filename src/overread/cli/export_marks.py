@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from overread.errors import UsageError
 from overread.marks import FORMATS, read_folder, write_marks
+from overread.screen import print_json
 
 __all__ = ["export_marks"]
 
@@ -82,7 +83,7 @@ def export_marks(
         else:
             written = write_marks(read_folder(study), out, format, **options)
     if json:
-        print(json_text.dumps({"files": [str(path) for path in written]}))
+        print_json(json_text.dumps({"files": [str(path) for path in written]}))
         return
     shown = [path for path in written if not bundle or path.suffix != ".png"]
     for path in shown:

@@ -11,6 +11,7 @@ from cyclopts import App, Parameter
 from overread.cli.conventions import fold_cells
 from overread.cli.image_tables import ImageTableOptions, write_image_table
 from overread.errors import InvalidInputError
+from overread.screen import make_console, print_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +60,7 @@ def list_features(
         members = CATALOGUE.family(family)
         found = tuple(feature for feature in found if feature in members)
     if json:
-        print_json(found)
+        print_records(found)
     elif family is None and search is None:
         print_families()
     else:
@@ -77,21 +78,20 @@ def explain(name: str, *, json: Annotated[bool, Parameter(negative=())] = False)
     json
         Print JSON.
     """
-    from rich.console import Console
     from rich.table import Table
 
     from overread.features import CATALOGUE
 
     feature = CATALOGUE[CATALOGUE.check_names([name])[0]]
     if json:
-        print_json([feature])
+        print_records([feature])
         return
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for what in ("name", "kind", "family", "unit", "formula", "reference"):
         table.add_row(what, getattr(feature, what))
-    console = Console(highlight=False, markup=False)
+    console = make_console(markup=False)
     console.print(fold_cells(table))
     console.print(NOTATION)
 
@@ -146,17 +146,16 @@ def keep_with_candidates(images: Sequence[ImageFile], table: pd.DataFrame, path:
     return [image for image in images if image.image_id in wanted]
 
 
-def print_json(found: Sequence[Feature]) -> None:
+def print_records(found: Sequence[Feature]) -> None:
     """Print features as a JSON list."""
     from dataclasses import asdict
     from json import dumps
 
-    print(dumps([asdict(feature) for feature in found], ensure_ascii=False))
+    print_json(dumps([asdict(feature) for feature in found], ensure_ascii=False))
 
 
 def print_families() -> None:
     """Print the families with their counts, and how to see more."""
-    from rich.console import Console
     from rich.table import Table
 
     from overread.features import CATALOGUE
@@ -167,7 +166,7 @@ def print_families() -> None:
         table.add_row(family, members[0].kind, str(len(members)), members[0].name)
     table.add_section()
     table.add_row("all", "", str(len(CATALOGUE)), "")
-    console = Console(highlight=False)
+    console = make_console()
     console.print(fold_cells(table))
     console.print("overread features --family NAME, --search WORDS or --json lists features;")
     console.print("overread features explain NAME gives a feature's formula and reference.")
@@ -175,13 +174,12 @@ def print_families() -> None:
 
 def print_features(found: Sequence[Feature]) -> None:
     """Print features with unit and formula."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table("name", "unit", "formula")
     for feature in found:
         table.add_row(Text(feature.name), feature.unit, Text(feature.formula))
-    console = Console(highlight=False)
+    console = make_console()
     console.print(fold_cells(table))
     console.print(f"{len(found)} features")

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from overread.cli.froc_inputs import CountingOptions, ReadingOptions
 from overread.errors import UsageError
 from overread.froc.defaults import CHANCE_SHIFTS, FP_TARGETS, LEVEL, N_BOOTSTRAP
+from overread.screen import print_json
 
 if TYPE_CHECKING:
     from overread.cli.froc_inputs import Evaluation, ScoredModel
@@ -276,7 +277,7 @@ def _show(report: dict[str, Any], *, as_json: bool) -> None:
     from overread.files.strict_json import json_text
 
     if as_json:
-        print(json_text(report))
+        print_json(json_text(report))
     elif "point" in report:
         print_locked(report)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
@@ -11,6 +10,7 @@ from cyclopts import Parameter
 
 from overread.errors import TableError, UsageError
 from overread.froc.counting import Counting
+from overread.screen import print_line
 from overread.truth.hit_rules import HIT_RULES, RuleParameter, hit_rule_parameters, make_hit_rule
 
 if TYPE_CHECKING:
@@ -230,10 +230,10 @@ def _warn_about_strangers(model: ScoredModel, truth: pd.DataFrame) -> None:
     """Say so where not one image has both a detection and a GT: most likely the ids are written differently."""
     detected, marked = model.candidates["image_id"], truth["image_id"]
     if len(detected) and len(marked) and not detected.isin(marked).any():
-        print(
+        print_line(
             f"overread: warning: no image of the truth has a detection of {model.name}; the ids look like "
             f"{detected.iloc[0]!r} there and {marked.iloc[0]!r} in the truth",
-            file=sys.stderr,
+            stderr=True,
         )
 
 

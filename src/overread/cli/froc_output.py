@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from overread.cli.conventions import fold_cells
+from overread.screen import make_console
 from overread.words import difference_with_limits, percent, percent_with_limits
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["print_comparison", "print_froc", "print_locked"]
 
@@ -20,7 +23,7 @@ TREATMENTS = {"ignore": "ignored", "fp": "counted as false positives"}
 
 def print_froc(report: dict[str, Any]) -> None:
     """Sizes and rule, then for each model its points, the chance level and the whole-curve figures."""
-    console = Console()
+    console = make_console()
     _print_summary(console, report)
     for model in report["models"]:
         _print_points(console, report, model)
@@ -46,7 +49,7 @@ def _print_summary(console: Console, report: dict[str, Any]) -> None:
         f"{report['n_gts']} GTs to find in {report['n_positive_images']} of them{extra}",
         highlight=False,
     )
-    console.print(f"Hit: {report['rule']}", highlight=False)
+    console.print(f"Hit: {report['rule']}")
     if report["resampled"] == "images":
         console.print(
             "No patient ids: images are resampled. Several images of a patient make the intervals too short.",
@@ -67,7 +70,7 @@ def _print_points(console: Console, report: dict[str, Any], model: dict[str, Any
             if math.isnan(figure["lower"])
             else f"{figure['lower']:.3f} to {figure['upper']:.3f}"
         )
-        console.print(f"{figure['figure']} {figure['estimate']:.3f} ({limits})", highlight=False)
+        console.print(f"{figure['figure']} {figure['estimate']:.3f} ({limits})")
     if other:
         treatment = TREATMENTS[other["single_reader"]]
         title = f"The same, candidates on single-reader GTs {treatment}"
@@ -110,7 +113,7 @@ def _caption(report: dict[str, Any], model: dict[str, Any]) -> str:
 
 def print_locked(report: dict[str, Any]) -> None:
     """Figures at a locked threshold."""
-    console = Console()
+    console = make_console()
     console.print(
         f"{escape(report['model'])} on {report['n_images']} images with {report['n_gts']} GTs, at the threshold "
         f"that {escape(report['lock'])} locked at {report['locked_at']} "
@@ -150,7 +153,7 @@ def print_locked(report: dict[str, Any]) -> None:
 
 def print_comparison(report: dict[str, Any]) -> None:
     """Differences at the FP targets, of the whole curve, and what they say in words."""
-    console = Console()
+    console = make_console()
     _print_summary(console, report)
     first, second = escape(report["first"]), escape(report["second"])
     table = Table(
@@ -177,7 +180,7 @@ def print_comparison(report: dict[str, Any]) -> None:
         table.add_row(*cells, _difference(row, scale=1, digits=3), _p_text(row["p_permutation"]))
     console.print(fold_cells(table))
     for sentence in report["verdict"]:
-        console.print(escape(sentence), highlight=False)
+        console.print(escape(sentence))
 
 
 def _limits(measure: dict[str, float]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from cyclopts import Parameter
 
 from overread.cli.conventions import WITH_BAD_IMAGES
 from overread.errors import InvalidInputError, UsageError
+from overread.screen import print_json, print_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +109,7 @@ def _collect(
                 frame = work(image, read_image(image.path, mm_per_px=image.mm_per_px))
             except InvalidInputError as error:
                 problems[image.image_id] = str(error)
-                print(f"overread: skipped {image.image_id}: {error}", file=sys.stderr)
+                print_line(f"overread: skipped {image.image_id}: {error}", stderr=True)
                 continue
             frame.insert(0, "image_id", image.image_id)
             frames.append(frame)
@@ -137,7 +137,7 @@ def _print_summary(
         summary = {
             "images": n_images, "candidates": n_rows, "skipped": problems, "output": str(options.output)
         }  # fmt: skip
-        print(dumps(summary, ensure_ascii=False))
+        print_json(dumps(summary, ensure_ascii=False))
     else:
         skipped = f", {len(problems)} skipped" if problems else ""
-        print(f"Wrote {options.output}: {n_rows:,} candidates of {n_images:,} images{skipped}")
+        print_line(f"Wrote {options.output}: {n_rows:,} candidates of {n_images:,} images{skipped}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json as json_text
-import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ from overread.errors import DataWarning, UsageError
 from overread.marks import FORMATS, MarkSet, combine, detect_format, read_marks, write_folder
 from overread.marks.importing import Option, keep_labels
 from overread.marks.study_images import StudyImages, with_ids_of_files
+from overread.screen import make_console, print_json, print_line
+from overread.words import shell_word
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -233,10 +234,11 @@ def say_what_is_unread(found: MarkSet, study: StudyImages, out: Path) -> None:
     read = set(found.readings["image_id"])
     unread = [image for image in study.table["image_id"] if image not in read]
     if unread:
-        print(
+        print_line(
             f"overread: warning: {len(unread)} of {len(study.table)} images have no reading, such as {unread[0]!r}: "
-            f"tell who read them (--all-read-all, --readers), or leave them out: overread init {out} --drop unread",
-            file=sys.stderr,
+            f"tell who read them (--all-read-all, --readers), or leave them out: "
+            f"overread init {shell_word(out)} --drop unread",
+            stderr=True,
         )
 
 
@@ -333,7 +335,7 @@ def select_labels(found: MarkSet, labels: list[str]) -> MarkSet:
     others = found.marks.loc[~found.marks["label"].isin(labels), "label"].value_counts()
     if len(others):
         listed = ", ".join(f"{label!r} {count}" for label, count in others.items())
-        print(f"overread: left out {others.sum()} marks with other labels: {listed}", file=sys.stderr)
+        print_line(f"overread: left out {others.sum()} marks with other labels: {listed}", stderr=True)
     return MarkSet(kept, found.readings, found.images)
 
 
@@ -349,16 +351,15 @@ def report(found: MarkSet, written: list[Path], *, json: bool) -> None:
         "marks": len(found.marks),
     }
     if json:
-        print(json_text.dumps({**counts, "files": [str(path) for path in written]}))
+        print_json(json_text.dumps({**counts, "files": [str(path) for path in written]}))
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("what", "number", show_edge=False)
     table.columns[1].justify = "right"
     for name, count in counts.items():
         table.add_row(name.replace("_", " "), f"{count:,}")
-    console = Console()
+    console = make_console()
     console.print(fold_cells(table))
     for path in written:
-        console.print(f"wrote {path}", soft_wrap=True, highlight=False, markup=False)
+        console.print(f"wrote {path}", soft_wrap=True, markup=False)

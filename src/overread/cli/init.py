@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from overread.errors import UsageError
+from overread.screen import print_json, print_line
+from overread.words import shell_word
 
 if TYPE_CHECKING:
     from overread.study.image_findings import Finding
@@ -82,7 +84,7 @@ def init(
             overwrite=overwrite,
         )
     if json:
-        print_json(made)
+        print_record(made)
     else:
         print_made(made, folder)
 
@@ -95,7 +97,7 @@ def parse_pair(text: str) -> tuple[str, str]:
     return first, second
 
 
-def print_json(made: MadeStudy) -> None:
+def print_record(made: MadeStudy) -> None:
     """Say what was made, for machines."""
     record = {
         "images": made.n_images,
@@ -108,33 +110,33 @@ def print_json(made: MadeStudy) -> None:
         "dropped": made.dropped,
         "dropped_marks": made.n_dropped_marks,
     }
-    print(json_text.dumps(record))
+    print_json(json_text.dumps(record))
 
 
 def print_made(made: MadeStudy, folder: Path) -> None:
     """Say what was made, what was left out, and what comes next."""
-    print(f"{made.n_images} images, {made.n_patients} patients known")
+    print_line(f"{made.n_images} images, {made.n_patients} patients known")
     for name, reason in list(made.unreadable.items())[:MOST_NAMED]:
-        print(f"left out: {name}: {reason}")
+        print_line(f"left out: {name}: {reason}")
     if len(made.unreadable) > MOST_NAMED:
-        print(f"... and {len(made.unreadable) - MOST_NAMED} more")
+        print_line(f"... and {len(made.unreadable) - MOST_NAMED} more")
     if made.unlisted:
-        print(
+        print_line(
             f"left out: {len(made.unlisted)} image files that images.csv does not list: {made.unlisted[0]}, ..."
         )
     for image_id, reason in list(made.dropped.items())[:MOST_NAMED]:
-        print(f"left out: {image_id}: {reason}")
+        print_line(f"left out: {image_id}: {reason}")
     if made.dropped:
-        print(f"left out on request: {len(made.dropped)} images with {made.n_dropped_marks} marks")
+        print_line(f"left out on request: {len(made.dropped)} images with {made.n_dropped_marks} marks")
     print_findings(made, folder)
     for path in made.written:
-        print(f"wrote {path}")
+        print_line(f"wrote {path}")
     if folder / "study.toml" not in made.written:
-        print(f"kept {folder / 'study.toml'} (--overwrite replaces it)")
+        print_line(f"kept {folder / 'study.toml'} (--overwrite replaces it)")
     for note in made.notes:
-        print(note)
+        print_line(note)
     if not made.notes:
-        print(f"Next: overread run {folder}")
+        print_line(f"Next: overread run {shell_word(folder)}")
 
 
 def print_findings(made: MadeStudy, folder: Path) -> None:
@@ -144,9 +146,8 @@ def print_findings(made: MadeStudy, folder: Path) -> None:
         kinds.setdefault(finding.kind, []).append(finding)
     for found in kinds.values():
         for finding in found[:MOST_OF_A_KIND]:
-            print(f"look at: {finding.image_id}: {finding}")
+            print_line(f"look at: {finding.image_id}: {finding}")
         if len(found) > MOST_OF_A_KIND:
-            print(
-                f"... and {len(found) - MOST_OF_A_KIND} more of this kind (overread check {folder} lists all)"
-            )
-        print(f"   cure: {found[0].cure(folder)}")
+            command = f"overread check {shell_word(folder)}"
+            print_line(f"... and {len(found) - MOST_OF_A_KIND} more of this kind ({command} lists all)")
+        print_line(f"   cure: {found[0].cure(folder)}")

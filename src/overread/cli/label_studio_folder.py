@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overread.errors import TableError, UsageError
+from overread.words import shell_word
 
 if TYPE_CHECKING:
     from overread.marks import MarkSet
@@ -74,7 +75,9 @@ def write_picture(mark_set: MarkSet, study: Path, image_id: str, target: Path) -
 
     row = mark_set.images[mark_set.images["image_id"] == image_id].iloc[0]
     if not row.get("path"):
-        raise TableError(f"images: image {image_id!r} has no path (overread init {study} finds the files)")
+        raise TableError(
+            f"images: image {image_id!r} has no path (overread init {shell_word(study)} finds the files)"
+        )
     buffer = io.BytesIO()
     Image.fromarray(display_image(study / row["path"])).save(buffer, format="PNG")
     target.parent.mkdir(parents=True, exist_ok=True)

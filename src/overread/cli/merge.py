@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from overread.cli.conventions import fold_cells
 from overread.errors import DataWarning, ImageError, InvalidInputError, UsageError
+from overread.screen import make_console, print_json
 from overread.truth.options import LabelOptions, MergeOptions
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def merge(
             warnings.warn(touched, DataWarning, stacklevel=2)
     report = summary(tables, truth)
     if json:
-        print_json(report, truth)
+        print_record(report, truth)
     else:
         print_tables(report, truth, [path for path in (output, figure) if path is not None])
 
@@ -169,22 +170,27 @@ def read_pixels(path: Path, mm_per_px: float | None, images: tuple[str, ...]) ->
 
 
 def read_array(path: Path) -> Any:
-    """2-D array of a NumPy file."""
+    """2-D array of a NumPy file (.npy); its header is judged before anything is read by it."""
     import numpy as np
+    from numpy.lib import format as npy
 
     from overread.errors import FormatError
     from overread.files.regular import open_regular
+    from overread.images.limits import check_shape
 
-    try:
-        with open_regular(path) as file:
-            array = np.load(file, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise FormatError(f"{path}: cannot be read as a NumPy file: {error}") from error
-    if array.ndim != 2 or not array.size or array.dtype.kind not in "biuf":
-        raise FormatError(
-            f"{path}: an image is a 2-D array of numbers, not {array.dtype} of shape {array.shape}"
-        )
-    return array
+    headers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    with open_regular(path) as file:
+        try:
+            shape, _, dtype = headers[npy.read_magic(file)](file)
+            if len(shape) != 2 or min(shape) < 1 or dtype.kind not in "biuf":
+                raise FormatError(f"an image is a 2-D array of numbers, not {dtype} of shape {shape}")
+            check_shape(*shape)
+            file.seek(0)
+            return np.load(file, allow_pickle=False)
+        except InvalidInputError as error:
+            raise FormatError(f"{path}: {error}") from None
+        except Exception as error:  # a header is Python text, and fails in many ways
+            raise FormatError(f"{path}: cannot be read as a NumPy file (.npy)") from error
 
 
 def summary(tables: MarkSet, truth: pd.DataFrame) -> dict[str, int]:
@@ -213,19 +219,18 @@ def count_marked_twice(marks: pd.DataFrame, truth: pd.DataFrame) -> int:
     return int(known[known.duplicated(["truth_id", "reader_id"])]["truth_id"].nunique())
 
 
-def print_json(report: dict[str, int], truth: pd.DataFrame) -> None:
+def print_record(report: dict[str, int], truth: pd.DataFrame) -> None:
     """Print the summary and the truth table as one JSON object."""
     from overread.files.strict_json import json_text
 
-    print(json_text({"summary": report, "truth": truth.to_dict(orient="records")}))
+    print_json(json_text({"summary": report, "truth": truth.to_dict(orient="records")}))
 
 
 def print_tables(report: dict[str, int], truth: pd.DataFrame, written: list[Path]) -> None:
     """Print the summary, and how many objects each number of readers has."""
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = make_console()
     table = Table("what", "number")
     for name, value in report.items():
         table.add_row(WORDS.get(name, name.replace("_", " ")), f"{value:,}")
@@ -237,4 +242,4 @@ def print_tables(report: dict[str, int], truth: pd.DataFrame, written: list[Path
         counts.add_row(str(n_readers), f"{len(rows):,}", f"{rows['probability'].mean():.3g}")
     console.print(fold_cells(counts))
     for path in written:
-        console.print(f"Wrote {path}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"Wrote {path}", markup=False, soft_wrap=True)

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from overread.cli.conventions import open_detector, print_plain
 from overread.cli.image_folder import parse_spacing
 from overread.errors import UsageError
+from overread.screen import make_console, print_json, print_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +110,9 @@ def make_spool(spool: Path) -> None:
     """Make the folder."""
     if spool.exists() and not spool.is_dir():
         raise UsageError(f"{spool}: is a file; --spool is a folder")
-    spool.mkdir(parents=True, exist_ok=True)
+    from overread.node.spool import PRIVATE_FOLDER
+
+    spool.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
 
 
 def run_until_stopped(running: Node, ae_title: str, host: str) -> None:
@@ -122,7 +125,7 @@ def run_until_stopped(running: Node, ae_title: str, host: str) -> None:
         signal.signal(number, lambda *_: stop.set())
     with running:
         # Flushed, because who started the node may read the port from a pipe.
-        print(f"listening as {ae_title} at {host}:{running.port}; stop with Ctrl-C", flush=True)
+        print_line(f"listening as {ae_title} at {host}:{running.port}; stop with Ctrl-C")
         while not stop.wait(0.5):
             running.wait(0)
     print_plain("stopped; started again with the same --spool it goes on")
@@ -138,9 +141,9 @@ def show_status(spool: Path, table: Path | None, *, as_json: bool) -> None:
     from overread.files.strict_json import json_text
     from overread.node.ledger import Ledger
 
-    if not (spool / "node.sqlite").is_file():
+    if not (spool / "node.sqlite").exists():
         raise UsageError(f"{spool}: no node has worked here (there is no node.sqlite)")
-    ledger = Ledger(spool / "node.sqlite")
+    ledger = Ledger(spool / "node.sqlite", read_only=True)
     studies = ledger.worklist()
     ledger.close()
     if table is not None:
@@ -148,23 +151,22 @@ def show_status(spool: Path, table: Path | None, *, as_json: bool) -> None:
 
         write_table(studies, table)
     if as_json:
-        print(json_text(studies.to_dict("records")))
+        print_json(json_text(studies.to_dict("records")))
         return
     print_studies(studies)
 
 
 def print_studies(studies: pd.DataFrame) -> None:
     """Print the list as a table, and the sums."""
-    from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
-    from rich.text import Text
 
     shown = Table(box=None, pad_edge=False)
     for name in studies.columns:
         shown.add_column(name.replace("_", " "), overflow="fold")
     for row in studies.astype(str).itertuples(index=False, name=None):
-        shown.add_row(*(Text(cell) for cell in row))
-    Console().print(shown)
+        shown.add_row(*map(escape, row))
+    make_console().print(shown)
     sums = studies[["images", "done", "waiting", "failed"]].sum().to_dict()
     print_plain(
         f"{len(studies)} studies, {sums['images']} images: {sums['done']} done, {sums['waiting']} waiting, "

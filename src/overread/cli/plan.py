@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from overread.froc.defaults import LEVEL, N_BOOTSTRAP
+from overread.screen import print_json
 
 if TYPE_CHECKING:
     from overread.cli.plan_reports import Question
@@ -162,7 +163,7 @@ def plan(
     )
     report = _report_plan(run, model, compare, question, assumed or AssumedStudy(), reading or PilotReaders())
     if json:
-        print(json_text(report))
+        print_json(json_text(report))
     else:
         print_plan(report)
 

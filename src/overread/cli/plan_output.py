@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from overread.cli.conventions import fold_cells, print_plain
+from overread.screen import make_console
 from overread.words import percent
 
 __all__ = ["print_plan"]
@@ -157,7 +157,7 @@ def _print_sizes(title: str, rows: list[tuple[str, dict[str, int]]], report: dic
     for points, size in rows:
         cells = [size["gts"], size["images"]] + ([size["patients"]] if report["has_patients"] else [])
         table.add_row(points, *(f"{n:,}" for n in cells))
-    Console().print(fold_cells(table))
+    make_console().print(fold_cells(table))
 
 
 def _warn_of_few(pilot: dict[str, Any]) -> None:

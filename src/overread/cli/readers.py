@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from overread.cli.conventions import fold_cells
+from overread.screen import make_console, print_json, print_line
 from overread.truth.options import MergeOptions
 
 if TYPE_CHECKING:
@@ -78,25 +79,23 @@ def readers(
     if figure is not None:
         save_figure(readers_figure(statistics), figure)
     if json:
-        print_json(statistics)
+        print_record(statistics)
     else:
         print_tables(statistics)
         if figure is not None:
-            print(f"Wrote {figure}")
+            print_line(f"Wrote {figure}")
 
 
-def print_json(statistics: ReaderStatistics) -> None:
+def print_record(statistics: ReaderStatistics) -> None:
     """Print the three tables as one JSON object; a rate of nothing is null."""
     from overread.files.strict_json import json_text
 
-    print(json_text({name: table.to_dict("records") for name, table in vars(statistics).items()}))
+    print_json(json_text({name: table.to_dict("records") for name, table in vars(statistics).items()}))
 
 
 def print_tables(statistics: ReaderStatistics) -> None:
     """Print the three tables for people."""
-    from rich.console import Console
-
-    console = Console()
+    console = make_console()
     console.print(rich_table(statistics.readings_per_image, "Readings per image"))
     common = ["reader_id", "n_readings", "n_marks"]
     left_out = [name for name in statistics.readers.columns if name.startswith("loo_")]

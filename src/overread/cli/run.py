@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from overread.cli.conventions import WITH_BAD_IMAGES, check_seed, fold_cells, print_plain
+from overread.screen import make_console, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -67,7 +68,7 @@ def run(
             study, name=name, seed=None if seed is None else check_seed(seed), execution=execution
         )
     if json:
-        print((report.folder / "results.json").read_text(encoding="utf-8"), end="")
+        print_json((report.folder / "results.json").read_text(encoding="utf-8").rstrip("\n"))
     else:
         print_results(report, read_results(report.folder / "results.json"))
     return WITH_BAD_IMAGES if report.n_quarantined else 0
@@ -75,11 +76,9 @@ def run(
 
 def print_results(report: RunReport, results: StudyResults) -> None:
     """Print what was found in two tables, and in the end the verdict."""
-    from rich.console import Console
-
     from overread.report.answer import sum_up
 
-    console = Console()
+    console = make_console()
     console.print(counts_table(results))
     console.print(sensitivity_table(results))
     if report.n_quarantined:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overread.errors import UsageError
+from overread.screen import make_console
 
 if TYPE_CHECKING:
     from overread.marks.formats.building import Spacings
@@ -97,11 +98,10 @@ def ask_for(layout: Layout) -> str:
 
 def show_layout(path: Path, layout: Layout) -> None:
     """Print what each column was taken for, with a few rows."""
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    console = Console(highlight=False)
+    console = make_console()
     console.print(escape(f"{path}: {len(layout.sheet.rows)} rows, understood as"), soft_wrap=True)
     table = Table(
         "what", "column", *(f"row {row}" for row in layout.sheet.numbers[:EXAMPLES]), show_edge=False

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from overread.candidates import DEFAULT_FINDER, DEFAULT_LIMIT
 from overread.errors import UsageError
+from overread.screen import print_json, print_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,10 +79,10 @@ def show(
             "candidates": table.to_dict(orient="records"),
             "output": str(output),
         }
-        print(json_text(report))
+        print_json(json_text(report))
     else:
         quality = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in found.quality.items())
-        print(f"Wrote {output}: {len(table)} candidates; {quality}")
+        print_line(f"Wrote {output}: {len(table)} candidates; {quality}")
 
 
 def read_candidates_of(path: Path, image_id: str) -> pd.DataFrame:

@@ -9,6 +9,8 @@ from cyclopts import Parameter
 
 from overread.cli.conventions import fold_cells
 from overread.errors import UsageError
+from overread.screen import make_console, print_json, print_line
+from overread.words import shell_word
 
 __all__ = ["simulate"]
 
@@ -82,21 +84,20 @@ def report(out: Path, benchmark: str | None, *, json: bool) -> None:
     """Say what is in the folder, and whether a benchmark is what it should be."""
     from json import dumps
 
-    from rich.console import Console
     from rich.table import Table
 
     counts = folder_counts(out)
     if benchmark is not None:
         counts |= agreement(out, benchmark)
     if json:
-        print(dumps({"folder": str(out), **counts}))
+        print_json(dumps({"folder": str(out), **counts}))
         return
-    console = Console()
+    console = make_console()
     table = Table("what", "number")
     for name, value in counts.items():
         table.add_row(name.replace("_", " "), f"{value:,}")
     console.print(fold_cells(table))
-    console.print(f"Wrote {out}. Next: overread run {out}", highlight=False)
+    print_line(f"Wrote {out}. Next: overread run {shell_word(out)}")
 
 
 def folder_counts(out: Path) -> dict[str, float]:

@@ -78,11 +78,12 @@ def refuse_other_than_dicom(files: Sequence[Path]) -> None:
 
 @dataclass(frozen=True)
 class Documents:
-    """Which documents are written; ``anonymous`` leaves out what names a patient."""
+    """Which documents are written; ``anonymous`` leaves out what names a patient, ``mode`` is their permissions."""
 
     sr: bool = False
     gsps: bool = False
     anonymous: bool = False
+    mode: int | None = None
 
 
 def write_documents(reports: Sequence[ImageReport], observer: str, out: Path, kinds: Documents) -> list[Path]:
@@ -110,6 +111,11 @@ def write_documents(reports: Sequence[ImageReport], observer: str, out: Path, ki
         path
         for writer in writers
         for path in writer.write(
-            mark_set, out, images_folder=Path(), observer="device", anonymous=kinds.anonymous
+            mark_set,
+            out,
+            images_folder=Path(),
+            observer="device",
+            anonymous=kinds.anonymous,
+            mode=kinds.mode,
         )
     ]

@@ -106,13 +106,15 @@ def standard_interval(estimate: Floats, replicates: Floats, n_units: int, level:
 
     A difference that all replicates share says nothing of its own error, and neither do replicates of fewer
     than two patients with a target (``n_units``): interval and p-value are NaN. No difference at all, in the
-    data and in every replicate, is 0 to 0 with p = 1.
+    data of several patients and in every replicate, is 0 to 0 with p = 1.
     """
     z = float(ndtri(0.5 + _check_level(level) / 2))
     defined = replicates[~np.isnan(replicates).any(axis=1)]
     error = defined.std(axis=0, ddof=1) if len(defined) > 1 else np.full(estimate.shape, np.nan)
     equal = (np.abs(estimate) <= ROUNDING) & (error <= ROUNDING)
-    error = np.where(equal, 0.0, np.where((error <= ROUNDING) | (n_units < 2), np.nan, error))
+    error = np.where(equal, 0.0, np.where(error <= ROUNDING, np.nan, error))
+    if n_units < 2:
+        error = np.full(estimate.shape, np.nan)
     distance = np.divide(np.abs(estimate), error, out=np.zeros_like(error), where=error != 0)
     lower, upper = (np.clip(estimate + side * z * error, -1.0, 1.0) for side in (-1, 1))
     return StandardInterval(lower, upper, np.asarray(2 * ndtr(-distance)))

@@ -102,7 +102,7 @@ def calibration(
     sample_weight
         Weight of each bag; None: 1.
     patients
-        Patient of each bag, the unit that is resampled; None: every bag its own.
+        Patient of each bag, the unit that is resampled; None: every bag its own. One alone has no intervals.
     n_bins, strategy
         Bins of the reliability curve: of equal numbers of bags, or of equal width.
     n_bootstrap, seed, level
@@ -115,7 +115,8 @@ def calibration(
     start = logistic_recalibration(p, y, weight, np.zeros(2))
     estimate = summary(p, y, weight, bins, len(edges) - 1, start)
     replicates = np.empty((0, len(estimate)))
-    if n_bootstrap:
+    # A single patient drawn again and again says nothing of how patients vary.
+    if n_bootstrap and n_patients > 1:
         replicates = np.stack(
             [
                 summary(p, y, weight * count[group], bins, len(edges) - 1, start)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import struct
 import warnings
-import zlib
 from typing import Any
 
 import cv2
@@ -16,6 +14,7 @@ from PIL import Image
 from overread.errors import ImageError
 from overread.images.jpeg_data import check_jpeg_data
 from overread.images.limits import check_scans, check_shape
+from overread.images.png_data import check_png_data
 from overread.images.source import SourceImage
 from overread.images.tiff_data import check_strips
 
@@ -25,7 +24,6 @@ GREY_MODES = {"L": np.uint8, "I;16": np.uint16, "I;16L": np.uint16, "I;16B": np.
 COLOUR_MODES = ("RGB", "RGBA", "LA", "P", "PA")
 ORIENTATION, PHOTOMETRIC, BITS_PER_SAMPLE, SAMPLE_FORMAT = 274, 262, 258, 339
 WHITE_IS_ZERO = 0
-PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 PNG_DEPTH, PNG_COLOUR_TYPE = 24, 25
 """Offsets in a PNG file: its header chunk always comes first."""
 
@@ -51,7 +49,7 @@ def read_picture(content: bytes, kind: str) -> SourceImage:
         check_scans(content)
         check_jpeg_data(content)
     elif kind == "PNG":
-        check_chunks(content)
+        check_png_data(content)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # Pillow warns before it fails on a bomb; our own cap is lower, but it opens the file first.
@@ -67,23 +65,6 @@ def read_picture(content: bytes, kind: str) -> SourceImage:
     if kind == "TIFF" and must_invert(picture):
         pixels = np.iinfo(pixels.dtype).max - pixels
     return SourceImage(np.ascontiguousarray(pixels), (0.0, float(np.iinfo(pixels.dtype).max)))
-
-
-def check_chunks(content: bytes) -> None:
-    """Refuse a PNG with a chunk whose checksum does not fit: Pillow does not look at those of the pixels."""
-    at = len(PNG_SIGNATURE)
-    while at + 12 <= len(content):
-        length, kind = struct.unpack_from(">L4s", content, at)
-        end = at + 8 + length
-        if (
-            end + 4 > len(content)
-            or zlib.crc32(content[at + 4 : end]) != struct.unpack_from(">L", content, end)[0]
-        ):
-            raise ImageError(f"damaged, or cut, in its chunk at byte {at}")
-        if kind == b"IEND":
-            return
-        at = end + 4
-    raise ImageError("damaged, or cut: it has no end")
 
 
 def check_layout(picture: Image.Image) -> None:

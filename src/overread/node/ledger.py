@@ -13,7 +13,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,10 +21,17 @@ from pathlib import Path
 import pandas as pd
 
 from overread.errors import FormatError, StorageError
+from overread.files.atomic import write_atomically
+from overread.files.regular import open_regular, real_path
 
 __all__ = ["Answer", "ImageEntry", "Ledger"]
 
 SCHEMA = 1
+# Where the header of a SQLite file says whose it is (sqlite.org/fileformat.html, section 1.3), and our mark.
+APPLICATION = slice(68, 72)
+OURS = b"OvRd"
+# SQLite's own companions of the file.
+COMPANIONS = ("", "-wal", "-shm", "-journal")
 TABLES = """
 CREATE TABLE images (
     sop_uid TEXT PRIMARY KEY, study_uid TEXT NOT NULL, sha256 TEXT NOT NULL, sender TEXT NOT NULL,
@@ -74,35 +81,40 @@ class Ledger:
     Parameters
     ----------
     path
-        The file, made if need be.
+        The file, made if need be; private to its owner.
+    read_only
+        Change nothing, and make nothing.
 
     Raises
     ------
     StorageError
-        If the device refuses.
+        If the device refuses, or a link leads out of the file's folder.
     FormatError
         If it is not a node's journal, or of another version.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
         self._lock = threading.RLock()
+        refuse_links(path)
+        if not read_only and not path.exists():
+            with suppress(FileExistsError):  # somebody else made it just now
+                write_atomically(path, empty_journal(), exclusive=True, mode=0o600)
+        refuse_foreign_files(path)
+        place = f"{real_path(path).as_uri()}?mode={'ro' if read_only else 'rw'}"
         with self._naming_the_file():
             self._connection = sqlite3.connect(
-                path, isolation_level=None, check_same_thread=False, timeout=30
+                place, uri=True, isolation_level=None, check_same_thread=False, timeout=30
             )
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            # FULL waits for the device at each commit; WAL's usual NORMAL does not.
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._connection.execute("PRAGMA foreign_keys = ON")
             version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-            if version == 0:
-                with self._transaction():
-                    for statement in TABLES.split(";"):
-                        self._connection.execute(statement)
-                    self._connection.execute(f"PRAGMA user_version = {SCHEMA}")
-            elif version != SCHEMA:
+            if version != SCHEMA:
+                self._connection.close()
                 raise FormatError(f"{path}: a journal of version {version}; this one reads {SCHEMA}")
+            if not read_only:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                # FULL waits for the device at each commit; WAL's usual NORMAL does not.
+                self._connection.execute("PRAGMA synchronous = FULL")
+                self._connection.execute("PRAGMA foreign_keys = ON")
 
     @contextmanager
     def _naming_the_file(self) -> Iterator[None]:
@@ -234,6 +246,34 @@ class Ledger:
             cursor = self._connection.execute(WORKLIST)
             names = [column[0] for column in cursor.description]
             return pd.DataFrame(cursor.fetchall(), columns=names)
+
+
+def empty_journal() -> bytes:
+    """Bytes of a journal without entries: a file that is there is whole, and says whose it is."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(TABLES)
+        database.execute(f"PRAGMA user_version = {SCHEMA}")
+        database.execute(f"PRAGMA application_id = {int.from_bytes(OURS, 'big')}")
+        return bytes(database.serialize())
+
+
+def refuse_links(path: Path) -> None:
+    """Refuse a journal that is somewhere else: SQLite would write there."""
+    for companion in COMPANIONS:
+        file = path.with_name(path.name + companion)
+        if file.is_symlink():
+            raise StorageError(f"{file}: is a link, which a journal must not be (take it away)")
+
+
+def refuse_foreign_files(path: Path) -> None:
+    """Refuse a file that is not ours by its first bytes: opening a database can change it."""
+    try:
+        with open_regular(path) as file:
+            header = file.read(APPLICATION.stop)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if header[APPLICATION] != OURS:
+        raise FormatError(f"{path}: is not a node's journal; it stays as it is (give another --spool)")
 
 
 def finish_if_sent(database: sqlite3.Connection, sop_uid: str) -> bool:

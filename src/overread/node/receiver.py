@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +20,7 @@ from pynetdicom.sop_class import Verification
 
 from overread.errors import FormatError, OverreadError, StorageError
 from overread.images.dicom_codestreams import COMPRESSED
+from overread.node.connections import LARGEST_PDU, SECONDS_TO_ASK, SILENCE_SECONDS, Connections
 from overread.node.settings import NodeSettings
 from overread.node.spool import Spool, StoreResult
 
@@ -33,12 +34,6 @@ IMAGE_CLASSES = (
 SYNTAXES = [ExplicitVRLittleEndian, ImplicitVRLittleEndian, *sorted(COMPRESSED)]
 # Status codes: PS3.4 table B.2-1 and PS3.7 annex C.
 SUCCESS, DUPLICATE, OUT_OF_RESOURCES, NO_MATCH = 0x0000, 0x0111, 0xA700, 0xA900
-# Longest PDU that we announce; some senders round it up, hence the margin below. The size is pynetdicom's default.
-LARGEST_PDU = 16382
-PDU_MARGIN = 1 << 16
-# Chosen by eye: a department's few senders at once, and a minute of silence before a connection is given up.
-MOST_ASSOCIATIONS = 20
-SILENCE_SECONDS = 60
 
 
 def quiet_network_log() -> None:
@@ -71,6 +66,7 @@ class Receiver:
     ) -> None:
         self._settings, self._spool = settings, spool
         self._tell, self._log = tell, log
+        self._connections = Connections(settings.largest_bytes, log)
         self._server: Any = None
 
     def start(self) -> int:
@@ -85,15 +81,17 @@ class Receiver:
         entity.require_called_aet = True
         entity.require_calling_aet = list(self._settings.callers)
         entity.maximum_pdu_size = LARGEST_PDU
-        entity.maximum_associations = MOST_ASSOCIATIONS
-        entity.acse_timeout = entity.dimse_timeout = entity.network_timeout = SILENCE_SECONDS
+        # `Connections` counts, as pynetdicom would count those that say nothing, and let them keep others out.
+        entity.maximum_associations = sys.maxsize
+        entity.acse_timeout = SECONDS_TO_ASK
+        entity.dimse_timeout = entity.network_timeout = SILENCE_SECONDS
         entity.add_supported_context(Verification)
         for image_class in IMAGE_CLASSES:
             entity.add_supported_context(image_class, SYNTAXES)
         handlers = [
+            (evt.EVT_C_ECHO, self._echo),
             (evt.EVT_C_STORE, self._store),
-            (evt.EVT_CONN_OPEN, self._limit),
-            (evt.EVT_REJECTED, self._say_rejected),
+            *self._connections.handlers(),
         ]
         address = (self._settings.host, self._settings.port)
         try:
@@ -110,30 +108,19 @@ class Receiver:
             self._server.shutdown()
             self._server = None
 
-    def _limit(self, event: Any) -> None:
-        """Count what a connection sends, and end it when one message is too long: memory is not the peer's to fill."""
-        connection = event.assoc.dul.socket
-        receive, largest = connection.recv, self._settings.largest_bytes
-        event.assoc.bytes_of_message = 0
-
-        def receive_within_limits(count: int) -> Any:
-            event.assoc.bytes_of_message += count
-            if count > LARGEST_PDU + PDU_MARGIN or event.assoc.bytes_of_message > largest + PDU_MARGIN:
-                if event.assoc.bytes_of_message < math.inf:
-                    self._log(f"a message of more than {largest >> 20} MB: the connection was ended")
-                event.assoc.bytes_of_message = math.inf
-                raise OSError("message too long")
-            return receive(count)
-
-        connection.recv = receive_within_limits
-
-    def _say_rejected(self, event: Any) -> None:
-        caller = event.assoc.requestor.ae_title
-        self._log(f"{caller!r} was rejected: it is not one of the callers, or called another AE title")
+    def _echo(self, event: Any) -> int:
+        """Answer a C-ECHO request with a status."""
+        self._connections.finish_message(event.assoc)
+        return SUCCESS
 
     def _store(self, event: Any) -> int:
         """Answer a C-STORE request with a status."""
-        event.assoc.bytes_of_message = 0
+        try:
+            return self._store_within_limits(event)
+        finally:
+            self._connections.finish_message(event.assoc)
+
+    def _store_within_limits(self, event: Any) -> int:
         sender, uid = event.assoc.requestor.ae_title, str(event.request.AffectedSOPInstanceUID)
         try:
             meta, dataset = encode_file_meta(event.file_meta), event.request.DataSet.getvalue()

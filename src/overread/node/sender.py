@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
+from io import BytesIO
 from typing import Any
 
 from pydicom import dcmread
 from pydicom.dataset import Dataset
-from pydicom.errors import InvalidDicomError
 from pydicom.uid import (
     ComprehensiveSRStorage,
     ExplicitVRLittleEndian,
@@ -16,6 +17,8 @@ from pydicom.uid import (
 )
 from pynetdicom import AE
 
+from overread.files.regular import read_regular
+from overread.marks.formats.dicom_documents import content_uid
 from overread.node.ledger import Answer
 from overread.node.settings import NodeSettings
 from overread.node.spool import Spool
@@ -110,11 +113,17 @@ class Sender:
     def _read(self, answer: Answer) -> Dataset | None:
         """Document of an answer; where it is gone or damaged, its image waits for the detector again."""
         try:
-            return dcmread(self._spool.document_path(answer))
-        except (OSError, InvalidDicomError):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                document = dcmread(BytesIO(read_regular(self._spool.document_path(answer))))
+                is_whole = content_uid(document) == answer.uid
+        except Exception:  # pydicom raises almost anything on damaged data
+            is_whole = False
+        if not is_whole:
             self._log(f"document {answer.uid}: its file is gone or damaged; it is made again")
             self._spool.ledger.wait_again(answer.sop_uid)
             return None
+        return document
 
     def _refuse(self, answer: Answer, reason: str) -> None:
         self._log(f"document {answer.uid}: {reason}")

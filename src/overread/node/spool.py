@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import threading
+import warnings
 from contextlib import suppress
 from enum import Enum
 from io import BytesIO
@@ -25,11 +26,12 @@ from overread.files.digests import digest_of_bytes
 from overread.files.regular import read_regular
 from overread.node.ledger import Answer, Ledger
 
-__all__ = ["Spool", "StoreResult"]
+__all__ = ["PRIVATE_FILE", "PRIVATE_FOLDER", "Spool", "StoreResult"]
 
 # PS3.5 section 9: digits and dots, at most 64. It becomes a file name.
 UID = re.compile(r"[0-9]+(\.[0-9]+)*")
 LONGEST_UID = 64
+PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 PART_FILES = ".overread-*.part"
 PREAMBLE = b"\0" * 128 + b"DICM"
 # Where a file says how long the rest of its meta information is: behind the tag, type and length of (0002,0000).
@@ -45,7 +47,7 @@ class StoreResult(Enum):
 
 
 class Spool:
-    """A node's folder, made if need be.
+    """A node's folder, made if need be; what is in it is private to its owner.
 
     Parameters
     ----------
@@ -57,8 +59,12 @@ class Spool:
         self.folder = folder
         self._images, self.documents = folder / "images", folder / "documents"
         try:
+            folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
             for place in (self._images, self.documents):
-                place.mkdir(parents=True, exist_ok=True)
+                if place.is_symlink():
+                    raise StorageError(f"{place}: is a link, which leads out of the spool (take it away)")
+                place.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+                place.chmod(PRIVATE_FOLDER)
         except OSError as error:
             raise StorageError(f"{folder}: cannot write here: {error.strerror or error}") from error
         self.ledger = Ledger(folder / "node.sqlite")
@@ -69,12 +75,15 @@ class Spool:
         self.ledger.close()
 
     def image_path(self, sop_uid: str) -> Path:
-        """File of an image."""
-        return self._images / f"{sop_uid}.dcm"
+        """File of an image; what is no UID is refused, as a journal that somebody forged must not lead out of here."""
+        return self._images / f"{check_uid(sop_uid)}.dcm"
 
     def document_path(self, answer: Answer) -> Path:
-        """File of a document."""
-        return self.documents / Path(answer.file).name
+        """File of a document; refused as in `image_path`."""
+        return self._document(answer.file)
+
+    def _document(self, name: str) -> Path:
+        return self.documents / f"{check_uid(str(name).removesuffix('.dcm'))}.dcm"
 
     def store(self, meta: bytes, dataset: bytes, sop_uid: str, sender: str) -> StoreResult:
         """Store an image; when this returns, it is on the device and in the journal.
@@ -97,15 +106,21 @@ class Spool:
         StorageError
             If the device refuses; nothing is kept then.
         """
-        study_uid = identify(meta, dataset, sop_uid)
-        sha256 = digest_of_bytes(dataset)
+        # One at a time, which bounds the memory of copies.
         with self._storing:
+            study_uid = identify(meta, dataset, sop_uid)
+            sha256 = digest_of_bytes(dataset)
             known = self.ledger.find(sop_uid)
             if known is not None and known.sha256 != sha256:
                 return StoreResult.CONFLICT
             if known is not None and known.state != "failed":
                 return StoreResult.KNOWN
-            write_parts_atomically(self.image_path(sop_uid), (PREAMBLE, meta, dataset))
+            write_parts_atomically(
+                self.image_path(sop_uid),
+                (PREAMBLE, meta, dataset),
+                mode=PRIVATE_FILE,
+                within=self._images,
+            )
             self.ledger.receive(sop_uid, study_uid, sha256, sender)
         return StoreResult.STORED
 
@@ -118,6 +133,8 @@ class Spool:
             for part in place.glob(PART_FILES):
                 part.unlink(missing_ok=True)
         for path in sorted(self._images.glob("*.dcm")):
+            if path.is_symlink():
+                continue  # no receiver put it there, and it may lead anywhere
             entry = self.ledger.find(path.stem)
             if entry is None:
                 self._adopt(path)
@@ -142,22 +159,35 @@ class Spool:
     def discard(self, sop_uid: str) -> None:
         """Delete the files of an image that is done; the journal still knows it."""
         for name in self.ledger.files_of(sop_uid):
-            # Only the name: a journal that somebody forged must not lead out of the spool.
-            (self.documents / Path(name).name).unlink(missing_ok=True)
-        self.image_path(sop_uid).unlink(missing_ok=True)
+            with suppress(FormatError, OSError):  # forged, or no file: not ours to delete
+                self._document(name).unlink()
+        with suppress(FormatError, OSError):
+            self.image_path(sop_uid).unlink()
+
+
+def check_uid(uid: str) -> str:
+    """Return a UID; refuse what is none."""
+    if len(uid) > LONGEST_UID or UID.fullmatch(uid) is None:
+        raise FormatError(f"{uid[:LONGEST_UID]!r} is no UID")
+    return uid
 
 
 def identify(meta: bytes, dataset: bytes, sop_uid: str) -> str:
     """Study of a data set that is of the instance it is said to be."""
     tags = ["SOPInstanceUID", "StudyInstanceUID"]
     try:
-        header = dcmread(BytesIO(PREAMBLE + meta + dataset), stop_before_pixels=True, specific_tags=tags)
-        own, study = (str(header.get(tag, "")) for tag in tags)
+        # pydicom would warn on standard error, in words of the file.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            header = dcmread(BytesIO(PREAMBLE + meta + dataset), stop_before_pixels=True, specific_tags=tags)
+            own, study = (str(header.get(tag, "")) for tag in tags)
     except Exception as error:  # pydicom raises almost anything on damaged data
         raise FormatError(f"cannot be read as DICOM: {error}") from error
     for name, uid in (("SOPInstanceUID", sop_uid), ("StudyInstanceUID", study)):
-        if len(uid) > LONGEST_UID or UID.fullmatch(uid) is None:
-            raise FormatError(f"{name} is missing, or no UID")
+        try:
+            check_uid(uid)
+        except FormatError:
+            raise FormatError(f"{name} is missing, or no UID") from None
     if own != sop_uid:
         raise FormatError("the data set is of another instance than the message says")
     return study

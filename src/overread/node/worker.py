@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from overread.detection.batch import Request, detect_image
-from overread.detection.documents import Documents, write_documents
+from overread.detection.documents import Documents, ImageReport, write_documents
 from overread.errors import OverreadError, StorageError
-from overread.node.spool import Spool
+from overread.node.spool import PRIVATE_FILE, Spool
 
 __all__ = ["Worker"]
 
 # Attempts at an image during which the process died; chosen by eye: a power cut or two must not cost an image.
 MOST_TRIES = 3
+KINDS = Documents(sr=True, gsps=True, mode=PRIVATE_FILE)
 
 
 class Worker:
@@ -56,23 +57,41 @@ class Worker:
         if tries > MOST_TRIES:
             self._fail(entry.sop_uid, f"the node stopped {MOST_TRIES} times while it worked on this image")
             return True
-        path = self._spool.image_path(entry.sop_uid)
+        report = self._detect(entry.sop_uid)
+        if report is None:
+            return True
         try:
-            _, candidates, report = detect_image(self._request, path, self._mm_per_px)
-            observer = f"Overread {self._request.detector.name}"
-            assert report is not None, "the request asks for documents"
-            files = write_documents([report], observer, self._spool.documents, Documents(sr=True, gsps=True))
+            files = write_documents(
+                [report], f"Overread {self._request.detector.name}", self._spool.documents, KINDS
+            )
         except StorageError:
             ledger.wait_again(entry.sop_uid)
             raise
-        except OverreadError as error:
-            self._fail(entry.sop_uid, str(error).replace(f"{path}: ", ""))
         except Exception as error:  # one image that finds a bug of ours must not cost the others
-            self._fail(entry.sop_uid, f"failed in a way that nobody foresaw: {error!r}")
+            self._fail(entry.sop_uid, describe(error))
         else:
-            ledger.answer(entry.sop_uid, files, int(candidates["shown"].sum()))
+            ledger.answer(entry.sop_uid, files, len(report.marks))
         return True
 
+    def _detect(self, sop_uid: str) -> ImageReport | None:
+        """Look for detections in an image; None where it failed, also because its file cannot be read."""
+        try:
+            path = self._spool.image_path(sop_uid)
+            report = detect_image(self._request, path, self._mm_per_px)[2]
+            assert report is not None, "the request asks for documents"
+        except Exception as error:
+            self._fail(sop_uid, describe(error))
+            return None
+        return report
+
     def _fail(self, sop_uid: str, reason: str) -> None:
+        reason = reason.replace(f"{self._spool.folder}/images/{sop_uid}.dcm: ", "")
         self._spool.ledger.fail(sop_uid, reason)
         self._log(f"image {sop_uid} failed: {reason}")
+
+
+def describe(error: Exception) -> str:
+    """Say what went wrong with an image."""
+    if isinstance(error, OverreadError):
+        return str(error)
+    return f"failed in a way that nobody foresaw: {error!r}"

@@ -12,6 +12,7 @@ from overread.marks.mark_set import StudyScan, find_path
 from overread.study.image_findings import Finding, FoundImage, find_findings, look_at_files
 from overread.tables.problems import Problem, Severity
 from overread.tables.validation import check_marks
+from overread.words import shell_word
 
 __all__ = ["check_pictures"]
 
@@ -40,7 +41,14 @@ def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
     by_path = {image.path: image for image in found}
     rows = {Path(path).as_posix(): row for row, path in enumerate(images["path"])}
     problems = [
-        Problem(file, rows[path] + 2, "path", reason, f"overread init {folder} --drop missing", "warning")
+        Problem(
+            file,
+            rows[path] + 2,
+            "path",
+            reason,
+            f"overread init {shell_word(folder)} --drop missing",
+            "warning",
+        )
         for path, reason in unreadable.items()
     ]
     patients = images["patient_id"] if "patient_id" in images else [""] * len(images)

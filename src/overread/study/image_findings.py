@@ -22,6 +22,7 @@ from overread.images.source import SourceImage
 from overread.images.spacing import choose_spacing
 from overread.progress import count_steps
 from overread.tables.cell_types import quote_cell
+from overread.words import shell_word
 
 __all__ = ["KINDS", "Finding", "FoundImage", "find_findings", "look_at", "look_at_files"]
 
@@ -72,9 +73,11 @@ class Finding:
 
     def cure(self, folder: Path) -> str:
         """Command that cures it."""
+        start = f"overread init {shell_word(folder)}"
         if self.kind == "patient":
-            return f"overread init {folder} --same-patient {self.other}={self.image_id}"
-        return f"overread init {folder} --drop {self.image_id}, or all such: --drop {self.kind}"
+            return f"{start} --same-patient {shell_word(f'{self.other}={self.image_id}')}"
+        sign = "=" if self.image_id.startswith("-") else " "
+        return f"{start} --drop{sign}{shell_word(self.image_id)}, or all such: --drop {self.kind}"
 
 
 def look_at_files(

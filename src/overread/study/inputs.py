@@ -24,6 +24,7 @@ from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
 from overread.tables.table_files import read_hashed_table, scan_file, table_bytes
 from overread.tables.validation import check_candidates
+from overread.words import shell_word
 
 __all__ = ["CODES_FILE", "StudyInputs", "code_marks", "code_patients", "read_inputs"]
 
@@ -191,7 +192,7 @@ def check_images(images: pd.DataFrame, folder: Path, *, needs_paths: bool) -> pd
             row = list(missing).index(True)
             raise TableError(
                 f"{place}, row {row + 2}, column path: there is no image file (give its path relative to the"
-                f" folder, or make the table with: overread init {folder})"
+                f" folder, or make the table with: overread init {shell_word(folder)})"
             )
     if "split" in images and (images["split"] != "").any():
         wrong = ~images["split"].isin(PARTS)

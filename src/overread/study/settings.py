@@ -30,6 +30,7 @@ from overread.study.models import DEFAULT_MODELS, MODELS
 from overread.study.sections import FpTargets, Fraction, Positive, Section, make_section
 from overread.truth import HIT, HitRule, LabelOptions, MergeOptions
 from overread.truth.hit_rules import HIT_RULES, hit_rule_parameters, make_hit_rule
+from overread.words import shell_word
 
 __all__ = ["Execution", "Settings", "parse_settings", "read_settings"]
 
@@ -383,7 +384,7 @@ def read_settings(path: Path, *, seed: int | None = None) -> Settings:
         )
     except FileNotFoundError:
         raise InvalidInputError(
-            f"{path}: there is no such file (make one with: overread init {path.parent})"
+            f"{path}: there is no such file (make one with: overread init {shell_word(path.parent)})"
         ) from None
     except IsADirectoryError:
         raise InvalidInputError(f"{path}: is a folder, not a settings file") from None

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from pydicom import dcmread
+from pydicom.dataset import Dataset
 
 from dicom_marks import complaints, make_image, make_mark_set
 from overread.errors import FormatError, TableError
-from overread.marks.formats import gsps_writer
+from overread.marks.formats import dicom_sr_writer, gsps_writer
 from overread.marks.mark_set import MarkSet
 
 
@@ -111,3 +112,56 @@ def test_marks_without_confidence(mark_set, tmp_path):
     texts = [item.UnformattedTextValue for item in state.GraphicAnnotationSequence[0].TextObjectSequence]
     assert texts[1:] == ["#1", "#2"]
     assert math.isclose(state.GraphicAnnotationSequence[0].GraphicObjectSequence[0].GraphicDimensions, 2)
+
+
+CANARY = "MUSTERMANN"
+
+
+def table_item(**more) -> Dataset:
+    """A lookup table with free text of every kind in it."""
+    item = Dataset()
+    item.LUTDescriptor, item.LUTData = [256, 0, 16], bytes(510) + b"\xff\xff"
+    item.LUTExplanation = CANARY
+    item.add_new((0x0009, 0x0010), "LO", CANARY)
+    item.PatientComments = CANARY
+    for name, value in more.items():
+        setattr(item, name, value)
+    return item
+
+
+GREY_PIXELS = {"BitsAllocated": 16, "BitsStored": 16, "PixelRepresentation": 0, "SamplesPerPixel": 1}
+WAYS_TO_GREY = {
+    "rescale": {"RescaleIntercept": 0, "RescaleSlope": 1, "RescaleType": CANARY},
+    "modality table": {"ModalityLUTSequence": [table_item(ModalityLUTType=CANARY)]},
+    "window": {
+        "WindowCenter": [1, 2],
+        "WindowWidth": [3, 4],
+        "WindowCenterWidthExplanation": [CANARY, CANARY],
+    },
+    "window function": {"WindowCenter": 1, "WindowWidth": 3, "VOILUTFunction": CANARY},
+    "table": {"VOILUTSequence": [table_item()]},
+    "visit": {
+        "StudyDescription": CANARY,
+        "IssuerOfPatientID": CANARY,
+        "PatientName": CANARY,
+        "StudyID": CANARY,
+    },
+}
+
+
+@pytest.mark.parametrize("way", WAYS_TO_GREY)
+@pytest.mark.parametrize("writer", [gsps_writer, dicom_sr_writer])
+def test_no_text_of_the_image_is_in_an_anonymous_document(tmp_path, way, writer):
+    mark_set = make_mark_set(tmp_path)
+    for name, uid in (("a", "1.2.3.4"), ("b", "1.2.3.5")):
+        changes = GREY_PIXELS | WAYS_TO_GREY[way] | {"PhotometricInterpretation": "MONOCHROME2"}
+        make_image(tmp_path / f"{name}.dcm", uid, **changes)
+    found = {}
+    for anonymous in (False, True):
+        out = tmp_path / str(anonymous)
+        files = writer.write(mark_set, out, images_folder=tmp_path, anonymous=anonymous)
+        found[anonymous] = b"".join(file.read_bytes() for file in files)
+        assert not anonymous or [complaint for file in files for complaint in complaints(file)] == []
+    assert CANARY.encode() not in found[True]
+    if writer is gsps_writer and way not in ("modality table", "window function"):  # these are never repeated
+        assert CANARY.encode() in found[False], "the test would not notice"

@@ -84,6 +84,15 @@ NAMING_OPTIONAL = (
     "OperatorsName",
     "ReferencedRequestSequence",
 )
+# Free text beside the pixels' way to grey, which need not be there: software wrote it, or a person.
+FREE_TEXT = ("LUTExplanation", "WindowCenterWidthExplanation")
+# Text that must be there, with the words that the standard defines (PS3.3 C.11.1.1.2); any other becomes "unspecified".
+DEFINED_TERMS = frozenset(["OD", "HU", "US", "MGML", "Z_EFF", "ED", "EDW", "HU_MOD", "PCT"])
+UNSPECIFIED = "US"
+VOI_FUNCTIONS = frozenset(["LINEAR", "LINEAR_EXACT", "SIGMOID"])  # PS3.3 C.11.2.1.3
+# All that an item of these sequences needs; another element of it is nobody's business.
+LUT_SEQUENCES = ("ModalityLUTSequence", "VOILUTSequence")
+LUT_ELEMENTS = frozenset(["LUTDescriptor", "LUTData", "ModalityLUTType"])
 IDENTITY = ("SOPClassUID", "SOPInstanceUID", "StudyInstanceUID", "SeriesInstanceUID", "Rows", "Columns")
 # Type 2 of the modules Patient and General Study (PS3.3 C.7.1.1, C.7.2.1); there, if only empty.
 TYPE_2 = (
@@ -166,6 +175,8 @@ def header_of(image: str, row: Mapping[Any, Any], folder: Path) -> Dataset:
     header = Dataset()
     for name in (*IDENTITY, *TYPE_2, *OPTIONAL):
         copy_element(full, header, name)
+    if header.get("VOILUTFunction", "LINEAR") not in VOI_FUNCTIONS:
+        del header.VOILUTFunction
     for name in IDENTITY:
         if header.get(name, None) in (None, ""):
             raise TableError(f"{path}: no DICOM image: {name} is missing")
@@ -201,8 +212,8 @@ def refuse_unusable_headers(header: Dataset) -> Iterator[None]:
         raise
     except (AttributeError, KeyError, IndexError, TypeError, ValueError, NotImplementedError) as error:
         raise FormatError(
-            f"image {header.SOPInstanceUID}: its DICOM header does not bear a document: {error}"
-        ) from error
+            f"image {header.SOPInstanceUID}: its DICOM header does not bear a document"
+        ) from error  # whose own words may quote the header
 
 
 def series_positions(readers: Iterable[str]) -> dict[str, int]:
@@ -291,24 +302,39 @@ def content_uid(document: Dataset) -> str:
 
 
 def leave_out_names(document: Dataset) -> None:
-    """Empty what the images' headers gave of patient and visit; an attribute that need not be there goes."""
+    """Empty what the images' headers gave of patient and visit, and free text; what need not be there goes."""
 
     def leave_out(dataset: Dataset, element: Any) -> None:
-        if element.keyword in TYPE_2:
+        name = element.keyword
+        if name in TYPE_2:
             element.value = ""
-        elif element.keyword in NAMING_OPTIONAL:
+        elif name in ("RescaleType", "ModalityLUTType"):
+            element.value = element.value if element.value in DEFINED_TERMS else UNSPECIFIED
+        elif name in LUT_SEQUENCES:
+            for item in element.value:
+                for other in [one.tag for one in item if one.keyword not in LUT_ELEMENTS]:
+                    del item[other]
+        elif may_name_somebody(element):
             del dataset[element.tag]
 
     document.walk(leave_out)
 
 
-def write_document(document: Any, folder: Path) -> Path:
+def may_name_somebody(element: Any) -> bool:
+    """Whether an element that need not be there holds a name, or text that nobody has checked."""
+    return element.tag.is_private or element.keyword in (*NAMING_OPTIONAL, *FREE_TEXT)
+
+
+def write_document(document: Any, folder: Path, mode: int | None = None) -> Path:
     """Give a document its identity and write it into a folder; one that is there with the same content stays."""
     document.SpecificCharacterSet = "ISO_IR 192"  # UTF-8: ids may have any letters
     uid = content_uid(document)
     document.SOPInstanceUID = document.file_meta.MediaStorageSOPInstanceUID = uid
     path = folder / f"{uid}.dcm"
-    return path if holds_document(path, uid) else write_atomically(path, as_bytes(document))
+    if holds_document(path, uid):
+        return path
+    # The name is ours, so a link there is not the user's: it is not written through.
+    return write_atomically(path, as_bytes(document), mode=mode, within=folder)
 
 
 def holds_document(path: Path, uid: str) -> bool:

@@ -54,6 +54,7 @@ def write(
     geometry: str = "ellipse",
     observer: Observer = "person",
     anonymous: bool = False,
+    mode: int | None = None,
 ) -> list[Path]:
     """Write the documents of a mark set into a folder, made if need be; return their paths.
 
@@ -72,6 +73,8 @@ def write(
         Whether the readers are people or programs.
     anonymous : bool
         Leave out what names the patient and the visit: a document then belongs to its images by their UIDs alone.
+    mode : int or None
+        Permissions of the files; None: as ``open`` gives them.
     """
     if geometry not in ("ellipse", "polyline"):
         raise UsageError(f"geometry {geometry!r}: there are ellipse and polyline")
@@ -98,7 +101,7 @@ def write(
             document = document_of(reader, observer, [headers[name] for name in names], groups, series)
         if anonymous:
             leave_out_names(document)
-        written.append(write_document(document, folder))
+        written.append(write_document(document, folder, mode))
     return written
 
 

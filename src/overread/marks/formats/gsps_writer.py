@@ -56,6 +56,7 @@ def write(
     images_folder: Path,
     observer: Observer = "person",
     anonymous: bool = False,
+    mode: int | None = None,
 ) -> list[Path]:
     """Write the presentation states of a mark set into a folder, made if need be; return their paths.
 
@@ -71,6 +72,8 @@ def write(
         Whether the readers are people or programs.
     anonymous : bool
         Whether the attributes of patient and visit are left empty.
+    mode : int or None
+        Permissions of the files; None: as ``open`` gives them.
     """
     images = {str(row["image_id"]): row for row in mark_set.images.to_dict("records")}
     headers = {image: header_of(image, row, images_folder) for image, row in images.items()}
@@ -89,7 +92,7 @@ def write(
             state = state_of(reader, header, drawn, series)
         if anonymous:
             leave_out_names(state)
-        written.append(write_document(state, folder))
+        written.append(write_document(state, folder, mode))
     return written
 
 

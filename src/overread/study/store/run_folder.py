@@ -15,6 +15,7 @@ from overread.files.atomic import write_atomically, write_parts_atomically
 from overread.files.digests import digest_of_bytes, digest_of_file, digest_of_value
 from overread.files.records import from_json, to_json
 from overread.files.strict_json import read_json
+from overread.words import shell_word
 
 __all__ = ["FinishedRunFolder", "RunFolder", "json_bytes"]
 
@@ -149,7 +150,8 @@ class FinishedRunFolder(RunFolder):
             If it is missing, or not what the run wrote; the message names the remedy.
         """
         path = self.path(relative)
-        remedy = f"make it again: overread run {self.root.parent.parent} --name {self.root.name}"
+        study, name = shell_word(self.root.parent.parent), shell_word(self.root.name)
+        remedy = f"make it again: overread run {study} --name {name}"
         if relative not in self._good:
             if relative not in self._digests:
                 raise FormatError(f"{path}: the run has no whole record of this file ({remedy})")

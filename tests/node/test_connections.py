@@ -1,0 +1,164 @@
+"""Peers that say nothing, too little, or too much: they cost their own connection and nobody else's."""
+
+from __future__ import annotations
+
+import gc
+import socket
+import threading
+from contextlib import ExitStack
+
+import pytest
+from pydicom import dcmread
+
+from dicom_network import connect, send, wait_until
+from overread.node import connections
+from overread.node.receiver import Receiver, quiet_network_log
+from overread.node.settings import Destination, NodeSettings
+from overread.node.spool import Spool
+from stand_in_detector import write_images
+
+# pynetdicom's client leaves the socket of a connection that we broke to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in. <socket")
+
+
+@pytest.fixture
+def start(tmp_path):
+    running = []
+    quiet_network_log()
+
+    def begin(**options):
+        spool, said = Spool(tmp_path / "spool"), []
+        settings = NodeSettings(Destination("PACS", "127.0.0.1", 1), port=0, **options)
+        receiver = Receiver(settings, spool, lambda: None, said.append)
+        running.append((receiver, spool))
+        return receiver.start(), said
+
+    yield begin
+    for receiver, spool in running:
+        receiver.stop()
+        spool.close()
+    gc.collect()
+
+
+@pytest.fixture
+def silent(request):
+    """Open connections in which nothing is said, from addresses of loopback."""
+    with ExitStack() as stack:
+
+        def open_one(port, host="127.0.0.1", words=b""):
+            raw = stack.enter_context(socket.socket())
+            raw.bind((host, 0))
+            raw.settimeout(30)
+            raw.connect(("127.0.0.1", port))
+            raw.sendall(words)
+            return raw
+
+        yield open_one
+
+
+def servers() -> int:
+    return sum("AcceptorThread" in thread.name for thread in threading.enumerate())
+
+
+def test_fifty_empty_connections_keep_nobody_out(start, silent, tmp_path):
+    port, said = start()
+    for _ in range(50):
+        silent(port)
+    assert send(write_images(tmp_path / "in", 1), port) == [0x0000]
+    assert said[0] == "127.0.0.1 opens connections and says nothing in them: the oldest was ended"
+    assert len(said) < 10
+    wait_until(lambda: servers() <= connections.MOST_SILENT_OF_AN_ADDRESS + 1)
+
+
+def test_nor_do_those_of_many_addresses(start, silent, tmp_path):
+    port, said = start()
+    for number in range(30):
+        silent(port, f"127.0.1.{number + 1}")
+    assert send(write_images(tmp_path / "in", 1), port) == [0x0000]
+    assert said == ["too many connections in which nothing is said: the oldest was ended"]
+
+
+@pytest.mark.parametrize("words", [b"", b"\x01", b"\x01\0\0\0\x01\0" + b"x" * 20])
+def test_who_does_not_go_on_is_shown_out(start, silent, monkeypatch, words):
+    monkeypatch.setattr(connections, "SECONDS_TO_ASK", 0.2)
+    monkeypatch.setattr("overread.node.receiver.SECONDS_TO_ASK", 0.2)
+    port, said = start()
+    raw = silent(port, words=words)
+    while raw.recv(100):
+        pass
+    wait_until(lambda: servers() == 0)
+    assert [("did not go on" in line) for line in said] == ([True] if words else [])
+
+
+def test_a_place_is_free_as_soon_as_its_peer_has_gone(start, silent, monkeypatch):
+    monkeypatch.setattr(connections, "SECONDS_TO_ASK", 3600)
+    monkeypatch.setattr("overread.node.receiver.SECONDS_TO_ASK", 3600)
+    port, _ = start()
+    for _ in range(5):
+        silent(port).close()
+    # Long before the time is over for which pynetdicom's thread would wait.
+    wait_until(lambda: servers() == 0)
+
+
+def test_one_address_does_not_get_all_places(start, monkeypatch):
+    monkeypatch.setattr(connections, "MOST_OF_AN_ADDRESS", 2)
+    port, said = start()
+    first, second, third = (connect(port) for _ in range(3))
+    assert [one.is_established for one in (first, second, third)] == [True, True, False]
+    assert third.is_rejected
+    assert "2 associations are open, 2 of them with that address" in said[0]
+    first.release()
+    wait_until(lambda: servers() <= 1)
+    fourth = connect(port)
+    assert fourth.is_established
+    for one in (second, fourth):
+        one.release()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ({"calling": "STRANGER"}, "'STRANGER' was rejected: it is not one of the callers"),
+        ({"called": "OTHER"}, "'MODALITY' was rejected: it called another AE title"),
+    ],
+)
+def test_the_true_reason_is_told(start, call, words):
+    port, said = start(callers=("MODALITY",))
+    assert not connect(port, **call).is_established
+    wait_until(lambda: said == [words])
+
+
+def test_all_messages_together_have_a_bound(start, tmp_path, monkeypatch):
+    monkeypatch.setattr(connections, "LARGEST_MESSAGES_AT_ONCE", 1)
+    first, second = (dcmread(path) for path in write_images(tmp_path / "in", 2))
+    first.PixelData = second.PixelData = b"\0" * (700 << 10)
+    store, began, go_on = Spool.store, threading.Event(), threading.Event()
+
+    def wait_and_store(*arguments):
+        began.set()
+        go_on.wait(60)
+        return store(*arguments)
+
+    monkeypatch.setattr(Spool, "store", wait_and_store)
+    port, said = start(largest_bytes=1 << 20)
+    statuses = []
+    sender = threading.Thread(target=lambda: statuses.extend(send([first], port)))
+    sender.start()
+    began.wait(60)
+    assert send([second], port) == [None]
+    go_on.set()
+    sender.join()
+    assert statuses == [0x0000]
+    assert said == ["more than 1 MB at once: the connection with 127.0.0.1 was ended"]
+    assert send([second], port) == [0x0000]
+
+
+def test_messages_that_were_dealt_with_are_not_counted(start, tmp_path):
+    image = dcmread(write_images(tmp_path / "in", 1)[0])
+    image.PixelData = b"\0" * (900 << 10)
+    port, said = start(largest_bytes=1 << 20)
+    assert send([image] * 8, port) == [0x0000] * 8
+    association = connect(port)
+    assert [association.send_c_echo().Status for _ in range(20)] == [0x0000] * 20
+    association.release()
+    assert said == []
