@@ -105,7 +105,7 @@ label-studio: $(LABEL_STUDIO)/.installed
 
 $(LABEL_STUDIO)/.installed: requirements/label-studio.txt
 	$(PYTHON) -m venv $(LABEL_STUDIO)
-	$(LABEL_STUDIO)/bin/python -m pip --quiet --disable-pip-version-check install -r $<
+	$(LABEL_STUDIO)/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r $<
 	touch $@
 
 # make bench BENCH=--quick takes smaller problems; BENCH=l1_path runs one module.
