@@ -39,6 +39,7 @@ from overread.one_line import print_as_one_line
 from overread.study.models import MODELS
 from overread.study.pipeline import OwnPipeline, measure_image
 from overread.study.score_map import ScoreMap
+from overread.study.seen_images import SeenImages
 
 __all__ = ["Detector", "Explanation", "OperatingPoint", "make_detector"]
 
@@ -112,6 +113,8 @@ class Detector:
         all are.
     trained_on
         What it was trained on, in words without names.
+    seen
+        Fingerprints of the images it was trained on; None where it does not say.
 
     Raises
     ------
@@ -130,6 +133,7 @@ class Detector:
     feature_version: str
     repeats: str
     trained_on: str
+    seen: SeenImages | None = None
 
     def __post_init__(self) -> None:
         if self.finder not in FINDERS:
@@ -192,6 +196,12 @@ class Detector:
         names = np.asarray(self.model.feature_names_in_)
         return tuple(str(name) for name in names[self.model.used_columns_])
 
+    def was_trained_on(self, radiograph: Radiograph) -> bool | None:
+        """Whether an image that shows the same was trained on, whatever its format; None where nobody can tell."""
+        if self.seen is None or radiograph.pixel_hash is None:
+            return None
+        return radiograph.pixel_hash in self.seen
+
     def operating_point(self, fp: float) -> OperatingPoint:
         """Return the operating point at this many false positives per image."""
         for point in self.operating_points:
@@ -216,6 +226,7 @@ class Detector:
         *,
         candidates: pd.DataFrame | None = None,
         regions: Anatomy | None = None,
+        n_threads: int | None = None,
     ) -> pd.DataFrame:
         """Candidates of an image with score and probability, by falling score.
 
@@ -227,6 +238,8 @@ class Detector:
             Candidates of another detector, with candidate_id, x_mm, y_mm, radius_mm; None: ours.
         regions
             Anatomy, where it is known already.
+        n_threads
+            Threads that compute features; None: as many as there are processors.
 
         Returns
         -------
@@ -234,7 +247,7 @@ class Detector:
             candidate_id, x_mm, y_mm, radius_mm, score (log-odds), probability (missing where the study had too little
             to calibrate with), rank (by score in this image, from 1).
         """
-        scored = self._scored(*self._measured(radiograph, candidates, regions))
+        scored = self._scored(*self._measured(radiograph, candidates, regions, n_threads))
         return scored.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
     def explain(self, radiograph: Radiograph, candidate_id: str | None = None) -> Explanation:
@@ -261,7 +274,7 @@ class Detector:
                 f"{self.name} is no weighted sum of features, so its scores have no parts to show"
                 " (train a study whose first model is soft, b1 or b2)"
             )
-        table, values = self._measured(radiograph, None, None)
+        table, values = self._measured(radiograph)
         if table.empty:
             raise InvalidInputError("there is no candidate in this image, so there is nothing to explain")
         scored = self._scored(table, values)
@@ -298,7 +311,11 @@ class Detector:
         return pd.concat([parts, rest], ignore_index=True)
 
     def _measured(
-        self, radiograph: Radiograph, candidates: pd.DataFrame | None, regions: Anatomy | None
+        self,
+        radiograph: Radiograph,
+        candidates: pd.DataFrame | None = None,
+        regions: Anatomy | None = None,
+        n_threads: int | None = None,
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Candidates, and the features that the model looks at, in the same order."""
         if abs(radiograph.mm_per_px - self.grid_mm) > 1e-9:
@@ -313,6 +330,7 @@ class Detector:
             limit=self.limit,
             candidates=candidates,
             regions=regions,
+            n_threads=n_threads,
         )
         return found, values[list(self.features)]
 
@@ -346,6 +364,7 @@ class Detector:
             "feature_version": self.feature_version,
             "repeats": self.repeats,
             "trained_on": self.trained_on,
+            "seen": None if self.seen is None else asdict(self.seen),
         }
         return SEAL.spell(SEAL.close(payload))
 
@@ -358,7 +377,12 @@ class Detector:
         ModelFileError
             If it is damaged, of another schema, or was trained on another version of the features or candidates.
         """
-        document = parse_json(content_of(path), str(path), error=ModelFileError)
+        return cls.from_bytes(content_of(path), str(path))
+
+    @classmethod
+    def from_bytes(cls, content: bytes, path: str) -> Self:
+        """Detector of the bytes of a file; errors name it by its path."""
+        document = parse_json(content, path, error=ModelFileError)
         broken = SEAL.broken_key(document)
         if broken == "format":
             raise ModelFileError(f"{path}: is not a detector saved by overread")
@@ -372,7 +396,7 @@ class Detector:
         try:
             return cls(
                 name=payload["name"],
-                model=from_document(payload["model"], str(path)),
+                model=from_document(payload["model"], path),
                 score_map=from_json(ScoreMap, payload["score_map"], "score_map"),
                 operating_points=tuple(OperatingPoint(**point) for point in payload["operating_points"]),
                 finder=payload["finder"],
@@ -382,6 +406,8 @@ class Detector:
                 feature_version=payload["feature_version"],
                 repeats=payload["repeats"],
                 trained_on=payload["trained_on"],
+                # Written since detectors know their images; older ones do not say.
+                seen=None if payload.get("seen") is None else SeenImages.read(payload["seen"]),
             )
         except (KeyError, TypeError, FormatError) as error:
             raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
@@ -411,6 +437,7 @@ def make_detector(
     pipeline: OwnPipeline,
     counting: Any,
     trained_on: str,
+    seen: SeenImages,
 ) -> Detector:
     """Make the detector of a model, with its out-of-fold operating points.
 
@@ -426,6 +453,8 @@ def make_detector(
         Under which the points were locked: ``single_reader`` and ``repeats``.
     trained_on
         In words without names.
+    seen
+        Fingerprints of the images that the model was fitted to.
     """
     wanted = (name, "out_of_fold", counting.single_reader)
     own = [
@@ -446,4 +475,5 @@ def make_detector(
         feature_version=FEATURE_VERSION,
         repeats=counting.repeats,
         trained_on=trained_on,
+        seen=seen,
     )

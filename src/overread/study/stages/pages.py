@@ -21,8 +21,10 @@ from overread.report import (
     head_run,
     render_study,
 )
+from overread.study.cohort import Cohort
 from overread.study.detector import make_detector
 from overread.study.score_map import ScoreMap
+from overread.study.seen_images import SeenImages
 from overread.study.stages.stage import Inputs, Stage
 
 __all__ = ["FIGURES", "HEAD", "REPORT", "detector_stage", "pictures_stage"]
@@ -96,6 +98,7 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
             inputs["pipeline"],
             inputs.settings.hits,
             TRAINED_ON["nested" if inputs["cohort"].is_nested else "test"],
+            SeenImages.of(hashes_of(inputs["tables/image_facts.parquet"], inputs["cohort"])),
         )
         return {"detector.json": detector.to_bytes()}
 
@@ -106,6 +109,7 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
             *(f"models/{name}.json" for name in wanted),
             *(f"tuning/{name}_map.json" for name in wanted),
             "operating_points.json",
+            "tables/image_facts.parquet",
             "cohort",
             "pipeline",
         ),
@@ -113,6 +117,12 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
         settings=("hits.single_reader", "hits.repeats"),
         make=make,
     )
+
+
+def hashes_of(facts: pd.DataFrame, cohort: Cohort) -> list[str]:
+    """Hashes of the pixels of the images that models are fitted to."""
+    trained = cohort.split("training", "validation").images["image_id"]
+    return facts.loc[facts["image_id"].isin(trained), "pixel_hash"].astype("str").tolist()
 
 
 FIGURES = Stage("figures", reads=("results.json", "pictures.json"), writes=("figures.json",), make=draw)
