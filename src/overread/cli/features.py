@@ -147,7 +147,7 @@ def group_by_image(table: pd.DataFrame, images: Sequence[ImageFile], path: Path)
             f"{path}: {len(unknown)} image ids are not in the folder, the first: {unknown[0]!r} "
             "(ids, file names or paths of its images)"
         )
-    return {ids[name]: rows for name, rows in table.groupby("image_id", sort=False)}
+    return {ids[str(name)]: rows for name, rows in table.groupby("image_id", sort=False)}
 
 
 def print_json(found: Sequence[Feature]) -> None:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -99,6 +100,7 @@ def answer_questions(path: Path, layout: Layout, images: pd.DataFrame) -> Answer
         first, *rest = question.choices
         others = f"or --{question.option} {'|'.join(rest)}: {question.text}"
         answers = Answers((*answers.given, f"--{question.option} {first}"), (*answers.others, others))
-        options = replace(options, **{question.option: first})
+        answer: dict[str, Any] = {question.option: first}
+        options = replace(options, **answer)
         layout = understand_sheet(path, options, Spacings.of(None, images), has_reader=False)
     return answers
