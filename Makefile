@@ -2,18 +2,22 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
 TOOLS := $(VENV)/.tools
 PEERS := .venv-peers
 LABEL_STUDIO := .venv-label-studio
+DATUMARO := .venv-datumaro
+LOWEST := .venv-lowest
+QUIET_PIP := -m pip --quiet --disable-pip-version-check
+PIP := $(BIN)/python $(QUIET_PIP)
 
-.PHONY: help setup tools system archive demo lint test test-all fuzz peers label-studio bench docs clean
+.PHONY: help setup tools system archive demo lint test test-all test-lowest fuzz peers label-studio datumaro bench docs clean
 
 help:
 	@echo "make demo      set up .venv with what a user needs and run the whole chain on the embedded cohort; ends with a page to look at"
 	@echo "make test      lint, types, stage order, docs' links, tests (under 10 minutes once set up)"
 	@echo "make test-all  the same, with the long checks, coverage, and golden values made anew by the peers"
+	@echo "make test-lowest  the tests with the lowest version of every dependency that pyproject.toml allows"
 	@echo "make fuzz      damaged and forged files for every reader, for ten minutes"
 	@echo "make bench     time and memory beside the peers; results in benchmarks/results"
 	@echo "make lint      ruff, mypy and the stage order alone"
@@ -35,10 +39,11 @@ $(TOOLS): $(INSTALLED) requirements/dev.txt requirements/data.txt
 	$(PIP) install --require-hashes --no-deps -r requirements/data.txt
 	touch $@
 
-# dciodvfy validates the DICOM files that the tests write; chromium, driven by chromedriver, opens and prints the pages,
+# dciodvfy validates the DICOM files that the tests write, and dcmtk reads them as a viewer does; chromium, driven by chromedriver, opens and prints the pages,
 # and ghostscript reads what was printed.
 system:
 	@missing=""; command -v dciodvfy >/dev/null || missing="$$missing dicom3tools"; \
+	command -v dcmp2pgm >/dev/null || missing="$$missing dcmtk"; \
 	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	command -v chromedriver >/dev/null || missing="$$missing chromium-driver"; \
 	command -v gs >/dev/null || missing="$$missing ghostscript"; \
@@ -70,7 +75,7 @@ test: lint system
 	$(BIN)/python -m pytest -m "not slow" -n 2
 
 # The golden values are written anew by the peers; git diff tests/golden shows whether anything moved.
-test-all: lint system archive peers label-studio
+test-all: lint system archive peers label-studio datumaro
 	$(BIN)/python docs/build.py --check
 	$(PEERS)/bin/python -m benchmarks.golden_models
 	$(PEERS)/bin/python -m benchmarks.golden_froc
@@ -78,6 +83,18 @@ test-all: lint system archive peers label-studio
 	$(PEERS)/bin/python -m benchmarks.golden_texture
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
 	$(BIN)/python tests/fuzz/run.py 600
+
+# Another Python: make test PYTHON=python3.13 VENV=.venv-3.13. The lowest versions are tested with 3.11, the lowest of
+# all; lowest.txt is made by requirements/write_lowest.py.
+test-lowest: $(LOWEST)/.installed system
+	$(LOWEST)/bin/python -m pytest -m "not slow" -n 2
+
+$(LOWEST)/.installed: requirements/lowest.txt requirements/data.txt
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python $(QUIET_PIP) install --require-hashes -r requirements/lowest.txt
+	$(LOWEST)/bin/python $(QUIET_PIP) install --require-hashes --no-deps -r requirements/data.txt
+	$(LOWEST)/bin/python $(QUIET_PIP) install --no-deps --no-build-isolation --editable .
+	touch $@
 
 # Damaged and forged files for every reader; make fuzz SECONDS=3600 SEED=1000000 looks at other ones, for longer.
 SECONDS ?= 600
@@ -95,8 +112,8 @@ peers: $(PEERS)/.installed
 
 $(PEERS)/.installed: requirements/peers.txt requirements/pyradiomics.txt
 	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r $<
-	$(PEERS)/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes --no-deps \
+	$(PEERS)/bin/python $(QUIET_PIP) install --require-hashes -r $<
+	$(PEERS)/bin/python $(QUIET_PIP) install --require-hashes --no-deps \
 	  --no-build-isolation -r requirements/pyradiomics.txt
 	touch $@
 
@@ -105,7 +122,15 @@ label-studio: $(LABEL_STUDIO)/.installed
 
 $(LABEL_STUDIO)/.installed: requirements/label-studio.txt
 	$(PYTHON) -m venv $(LABEL_STUDIO)
-	$(LABEL_STUDIO)/bin/python -m pip --quiet --disable-pip-version-check install -r $<
+	$(LABEL_STUDIO)/bin/python $(QUIET_PIP) install --require-hashes -r $<
+	touch $@
+
+# The package datumaro, which reads and writes many tools' formats, for tests/marks/formats/test_datumaro.py.
+datumaro: $(DATUMARO)/.installed
+
+$(DATUMARO)/.installed: requirements/datumaro.txt
+	$(PYTHON) -m venv $(DATUMARO)
+	$(DATUMARO)/bin/python $(QUIET_PIP) install --require-hashes -r $<
 	touch $@
 
 # make bench BENCH=--quick takes smaller problems; BENCH=l1_path runs one module.
@@ -113,4 +138,4 @@ bench: tools peers
 	$(BIN)/python -m benchmarks.run $(BENCH)
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(LABEL_STUDIO) demo-output docs/_build
+	rm -rf $(VENV) $(PEERS) $(LABEL_STUDIO) $(DATUMARO) $(LOWEST) demo-output docs/_build

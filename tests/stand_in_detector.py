@@ -25,7 +25,10 @@ class StandInDetector:
     def operating_point(self, fp: float) -> None:
         """Know every operating point."""
 
-    def detect(self, radiograph: Radiograph) -> pd.DataFrame:
+    def was_trained_on(self, radiograph: Radiograph) -> None:
+        """Know nothing of its images."""
+
+    def detect(self, radiograph: Radiograph, n_threads: int | None = None) -> pd.DataFrame:
         self.n_asked += 1
         mean = float(np.asarray(radiograph.pixels).mean())
         return pd.DataFrame(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from packaging.version import Version
 
 DISTRIBUTIONS = packages_distributions()
 ROOT = Path(__file__).resolve().parents[1]
@@ -128,3 +129,25 @@ def test_tools_come_on_top_of_it_without_moving_a_version():
     user, dev = pins("user.txt"), pins("dev.txt")
     assert len(user) > 30
     assert user.items() <= dev.items()
+
+
+def bounds() -> dict[str, Version]:
+    """Lowest version of every dependency, by its name."""
+    extras = PROJECT["optional-dependencies"].values()
+    wanted = [*PROJECT["dependencies"], *(one for extra in extras for one in extra)]
+    return {normalized(one): Version(one.partition(">=")[2]) for one in wanted}
+
+
+def test_every_dependency_has_a_lowest_version_and_that_is_what_is_tested():
+    found = {name.partition("==")[0]: Version(name.partition("==")[2]) for name in pins("lowest.txt")}
+    assert {name: found.get(name) for name in bounds()} == bounds()
+    assert all(pins("lowest.txt").values())
+
+
+@pytest.mark.parametrize("name", ["label-studio", "datumaro", "peers", "lowest"])
+def test_environments_of_their_own_are_pinned_with_hashes(name):
+    wanted, found = listed(f"{name}.in"), pins(f"{name}.txt")
+    assert {one.partition("==")[0].lower().replace("_", "-") for one in found} >= wanted
+    assert len(found) == len(
+        re.findall(r"^\S+==", (ROOT / "requirements" / f"{name}.txt").read_text(), flags=re.M)
+    )

@@ -15,7 +15,7 @@ from overread.files.atomic import write_atomically
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["empty_figure", "figure_kind", "save_figure"]
+__all__ = ["empty_figure", "encode_figure", "figure_kind", "save_figure"]
 
 
 def empty_figure(width: float, height: float) -> Figure:
@@ -36,11 +36,15 @@ def figure_kind(path: Path) -> str:
 def save_figure(figure: Figure, path: str | Path) -> Path:
     """Write a figure, whole or not at all; the ending chooses PNG, SVG or PDF. Same figure, same bytes."""
     target = Path(path)
-    kind = figure_kind(target)
+    return write_atomically(target, encode_figure(figure, figure_kind(target)))
+
+
+def encode_figure(figure: Figure, kind: str) -> bytes:
+    """Bytes of a figure as a PNG, SVG or PDF file; the same figure gives the same."""
     from matplotlib import rc_context
 
     buffer = io.BytesIO()
     undated = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
     with rc_context({"svg.hashsalt": "overread"}):
         figure.savefig(buffer, format=kind, dpi=200, metadata=undated)
-    return write_atomically(target, buffer.getvalue())
+    return buffer.getvalue()

@@ -18,6 +18,7 @@ from overread.cli.detect import name_pictures
 from overread.images import read_image
 from overread.marks import read_marks
 from overread.study.detector import Detector
+from overread.study.seen_images import SeenImages
 from overread.tables import read_table
 
 
@@ -166,7 +167,7 @@ def test_given_again_it_goes_on_to_the_same_bytes(run, trained, model, tmp_path,
     assert run(["detect", model, *images, *options, "-o", str(whole)]) == 0
     work, done = Detector.detect, []
 
-    def interrupted(self, radiograph):
+    def interrupted(self, radiograph, **_options):
         done.append(radiograph)
         if len(done) == 2:
             raise KeyboardInterrupt
@@ -342,3 +343,27 @@ def test_anonymous_detections_hold_nothing_of_the_patient(run, trained, model, t
     assert [secret for secret in secrets if secret in found[0]]
     assert [secret for secret in secrets if secret in found[1]] == []
     assert (tmp_path / "out1" / "image-0001.overlay.png").is_file()
+
+
+def test_images_that_it_was_trained_on_are_named(run, trained, tmp_path, capsys):
+    """The PNG of a DICOM file shows the same."""
+    seen = SeenImages.of([str(read_image(trained.dicom[0]).pixel_hash)])
+    model = str(replace(trained.detector, seen=seen).write(tmp_path / "detector.json"))
+    images = [str(trained.png[0]), str(trained.png[1])]
+    arguments = ["detect", model, *images, "--mm-per-px", "0.7", "-o", str(tmp_path / "out")]
+    assert run(arguments) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "It was trained on 1 of these 2 images" in said
+    assert "does not show how good it is: case0" in said
+    table = pd.read_csv(tmp_path / "out" / "detections.csv", dtype={"candidate_id": str})
+    assert dict(zip(table["image_id"], table["in_training"], strict=True)) == {"case0": True, "case1": False}
+    assert run([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["images_in_training"] == ["case0"]
+
+
+def test_an_older_detector_does_not_know_its_images(run, trained, model, tmp_path, capsys):
+    assert run(["detect", model, str(trained.dicom[0]), "-o", str(tmp_path)]) == 0
+    assert "It does not say which images those were" in capsys.readouterr().out
+    assert "in_training" not in pd.read_csv(tmp_path / "detections.csv")
+    assert run(["detect", model, str(trained.dicom[0]), "-o", str(tmp_path), "--workers", "0"]) == 2
+    assert "--workers 0: at least 1" in capsys.readouterr().err

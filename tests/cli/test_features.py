@@ -124,6 +124,16 @@ def test_folder_without_a_table_of_images(run, study):
     assert len(pd.read_parquet(study / "features.parquet")) == 3
 
 
+def test_images_go_by_their_file_names_and_paths_too(run, study):
+    assert run(command(study, *FEW)) == 0
+    expected = pd.read_parquet(study / "features.parquet")
+    table = pd.read_csv(study / "candidates.csv", dtype=str)
+    table["image_id"] = table["image_id"].map({"01": "a.png", "02": "images/b.png"})
+    table.to_csv(study / "named.csv", index=False)
+    assert run(command(study, *FEW, candidates="named.csv", output="named.parquet")) == 0
+    pd.testing.assert_frame_equal(pd.read_parquet(study / "named.parquet"), expected)
+
+
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [

@@ -90,3 +90,19 @@ def test_help_has_an_example(run, capsys):
     for command in ("import", "export", "check"):
         assert run([command, "--help"]) == 0
         assert f"Example: overread {command}" in capsys.readouterr().out
+
+
+def test_what_comes_next_is_said(run, exports, tmp_path, capsys):
+    arguments = [
+        "import",
+        "--reader",
+        f"R1={exports / 'ann.xml'}",
+        "--mm-per-px",
+        "1",
+        "--out",
+        str(tmp_path / "s"),
+    ]
+    assert run([*arguments, "--dry-run"]) == 0
+    assert "Next: the same command without --dry-run" in capsys.readouterr().out
+    assert run(arguments) == 0
+    assert capsys.readouterr().out.endswith(f"then: overread init {tmp_path / 's'}\n")

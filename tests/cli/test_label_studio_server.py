@@ -26,6 +26,7 @@ from overread.marks import MarkSet, read_folder, write_folder
 SERVER = Path(os.environ.get("LABEL_STUDIO", ".venv-label-studio/bin/label-studio"))
 EMAILS = {"R1": "ann@example.org", "R2": "bob@example.org"}
 PASSWORD = "a long one, 12"
+START_MINUTES = 15
 
 
 class Client:
@@ -128,8 +129,10 @@ def server(tmp_path):
 
 
 def wait_for(address, process, log):
+    """Wait for the first answer; a fresh server makes its database first, which takes minutes on a busy machine."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    for _ in range(240):
+    deadline = time.monotonic() + 60 * START_MINUTES
+    while time.monotonic() < deadline:
         if process.poll() is not None:
             pytest.fail(f"the server stopped: {log.read_text()[-2000:]}")
         try:
@@ -137,7 +140,7 @@ def wait_for(address, process, log):
             return
         except OSError:
             time.sleep(1)
-    pytest.fail("the server did not answer within 4 minutes")
+    pytest.fail(f"the server did not answer within {START_MINUTES} minutes: {log.read_text()[-2000:]}")
 
 
 @pytest.mark.slow

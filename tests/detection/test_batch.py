@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from overread.detection.batch import Batch, Request, detect_image
-from overread.errors import ImageError, LockedError, StorageError
+from overread.detection import batch as batches
+from overread.detection.batch import Batch, choose_workers
+from overread.detection.pipeline import DetectionPipeline, Request
+from overread.errors import LockedError, StorageError
 from overread.files.lock import folder_lock
+from overread.study.workers.result import Fault, Outcome, work_on
 from stand_in_detector import StandInDetector, write_images
 
 
@@ -22,7 +26,7 @@ def run(images, out, detector=None, **options):
     out.mkdir(exist_ok=True)
     request = Request(detector or StandInDetector(), 1.0, **options)
     batch = Batch(request, out / "journal")
-    return batch, list(batch.run((path, None) for path in images))
+    return batch, batch.run((path, None) for path in images)
 
 
 def table(found):
@@ -87,7 +91,7 @@ def test_bad_images_cost_no_other(images, tmp_path):
     images[2].unlink()
 
     class WithABug(StandInDetector):
-        def detect(self, radiograph):
+        def detect(self, radiograph, n_threads=None):
             if self.n_asked == 1:
                 self.n_asked += 1
                 raise KeyError("a bug")
@@ -97,7 +101,7 @@ def test_bad_images_cost_no_other(images, tmp_path):
     assert [one.path for one in found] == [images[0], images[4]]
     assert list(batch.bad) == images[1:4]
     assert "no such file" in batch.bad[images[2]]
-    assert "nobody foresaw: KeyError('a bug')" in batch.bad[images[3]]
+    assert batch.bad[images[3]].startswith(f"{images[3]}: failed: KeyError in test_batch.py, line ")
 
 
 def test_nothing_is_written_where_no_image_can_be_used(tmp_path):
@@ -107,33 +111,29 @@ def test_nothing_is_written_where_no_image_can_be_used(tmp_path):
 
 
 def test_a_missing_picture_is_drawn_again(images, tmp_path):
-    drawn = []
-
-    def draw(picture, _radiograph, candidates):
-        drawn.append(picture.name)
-        assert candidates["shown"].tolist() == [True, False]
-        picture.touch()
-
     def work():
         pictures = {path: tmp_path / f"{path.stem}.png" for path in images}
-        batch = Batch(Request(StandInDetector(), 1.0), tmp_path / "journal", draw=draw, pictures=pictures)
-        return len(list(batch.run((path, None) for path in images)))
+        detector = StandInDetector()
+        batch = Batch(Request(detector, 1.0), tmp_path / "journal", pictures=pictures)
+        assert len(batch.run((path, None) for path in images)) == 5
+        return detector.n_asked
 
     assert work() == 5
+    first = (tmp_path / "i0002.png").read_bytes()
+    assert first.startswith(b"\x89PNG")
+    assert work() == 0
     (tmp_path / "i0002.png").unlink()
-    assert work() == 5
-    assert drawn == [*(f"i000{number}.png" for number in range(5)), "i0002.png"]
+    assert work() == 1
+    assert (tmp_path / "i0002.png").read_bytes() == first
 
 
 def test_a_full_disk_stops_the_work(images, tmp_path):
-    def draw(picture, _radiograph, _candidates):
-        raise StorageError(f"{picture}: no space")
-
-    batch = Batch(
-        Request(StandInDetector(), 1.0), tmp_path / "journal", draw=draw, pictures={images[0]: tmp_path / "p"}
-    )
-    with pytest.raises(StorageError, match="no space"):
-        list(batch.run([(images[0], None)]))
+    (tmp_path / "no folder").touch()
+    pictures = {images[0]: tmp_path / "no folder" / "p.png"}
+    batch = Batch(Request(StandInDetector(), 1.0), tmp_path / "journal", pictures=pictures)
+    with pytest.raises(StorageError):
+        batch.run([(images[0], None)])
+    assert not (tmp_path / "journal").exists()
 
 
 def test_two_at_once_are_refused(images, tmp_path):
@@ -141,16 +141,61 @@ def test_two_at_once_are_refused(images, tmp_path):
         folder_lock(tmp_path, ".detections.lock", "{holder}"),
         pytest.raises(LockedError, match="writes here"),
     ):
-        list(Batch(Request(StandInDetector(), 1.0), tmp_path / "journal").run([(images[0], None)]))
+        Batch(Request(StandInDetector(), 1.0), tmp_path / "journal").run([(images[0], None)])
 
 
-def test_one_image(images):
-    radiograph, candidates, report = detect_image(
-        Request(StandInDetector(), 1.0, documents=True), images[0], None
-    )
-    assert radiograph.mm_per_px == 0.7
-    assert candidates["shown"].tolist() == [True, False]
-    assert report is not None
-    assert report.marks["mark_id"].tolist() == ["0001"]
-    with pytest.raises(ImageError):
-        detect_image(Request(StandInDetector(), 1.0), images[0].parent, None)
+def test_a_few_images_need_no_workers(monkeypatch):
+    monkeypatch.setattr(batches, "count_processors", lambda: 8)
+    assert [choose_workers(None, count) for count in (1, 15, 16, 2000)] == [1, 1, 8, 8]
+    assert choose_workers(3, 2) == 3
+
+
+def test_worker_processes_give_the_same_bytes_in_the_same_order(trained, tmp_path):
+    bad = tmp_path / "bad.dcm"
+    bad.write_bytes(b"no image")
+    paths = [trained.dicom[0], bad, *trained.dicom[1:], tmp_path / "missing.dcm"]
+    results = {}
+    for n_workers in (1, 2):
+        out = tmp_path / str(n_workers)
+        out.mkdir()
+        request = Request(trained.detector, 1.0, all_candidates=True, documents=True)
+        pictures = {path: out / f"{path.stem}.png" for path in trained.dicom}
+        batch = Batch(request, out / "journal", pictures=pictures, n_workers=n_workers)
+        found = batch.run((path, None) for path in paths)
+        drawn = [picture.read_bytes() for picture in pictures.values()]
+        lines = sorted((out / "journal").read_bytes().splitlines())
+        results[n_workers] = (table(found), batch.bad, drawn, lines)
+        assert [one.path for one in found] == list(trained.dicom)
+        assert batch.n_worked == 3
+    pd.testing.assert_frame_equal(results[1][0], results[2][0])
+    assert results[1][1:] == results[2][1:]
+    assert list(results[2][1]) == [bad, tmp_path / "missing.dcm"]
+
+
+def test_an_image_whose_worker_died_is_tried_again_alone(images, tmp_path, monkeypatch):
+    asked = []
+
+    class Executor:
+        def __init__(self, spec, limits, count):
+            assert count == 2
+
+        def work(self, tasks, *, alone=False):
+            asked.append(([Path(task.path).name for task in tasks], alone))
+            for task in reversed(tasks):
+                dies = task.path.endswith(("i0001.dcm", "i0003.dcm")) and not (
+                    alone and task.path.endswith("i0001.dcm")
+                )
+                if dies:
+                    yield Outcome(task.image_id, fault=Fault("death", "the worker died"))
+                else:
+                    yield work_on(DetectionPipeline(Request(StandInDetector(), 1.0)), task)
+
+        def close(self):
+            asked.append("closed")
+
+    monkeypatch.setattr(batches, "ProcessExecutor", Executor)
+    batch = Batch(Request(StandInDetector(), 1.0), tmp_path / "journal", n_workers=2)
+    found = batch.run((path, None) for path in images)
+    assert [one.path.name for one in found] == ["i0000.dcm", "i0001.dcm", "i0002.dcm", "i0004.dcm"]
+    assert batch.bad == {images[3]: f"{images[3]}: failed: the worker died"}
+    assert asked[1:] == [(["i0001.dcm", "i0003.dcm"], True), "closed"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from pydicom import dcmread
 
 from dicom_marks import complaints
-from overread.detection.batch import Request, detect_image
 from overread.detection.documents import Documents, ImageReport, refuse_other_than_dicom, write_documents
+from overread.detection.pipeline import Request, detect_image
 from overread.errors import UsageError
 from overread.images import read_image
 from overread.marks import read_marks
@@ -51,7 +52,7 @@ def test_circles_stay_within_the_image(tmp_path):
     path = write_images(tmp_path, 1)[0]
     found = pd.DataFrame(
         {"candidate_id": ["1", "2"], "x_mm": [-0.2, 30.0], "y_mm": [20.0, 45.0], "radius_mm": [5.0, 2.0]}
-    ).assign(probability=0.5)
+    ).assign(probability=0.5, rank=[1, 2])
     report = ImageReport.of(path, read_image(path), found)
     # 64 pixels of 0.7 mm are 44.8 mm.
     assert report.marks["x_mm"].tolist() == [1.0, 30.0]
@@ -64,3 +65,21 @@ def test_pictures_have_no_documents():
     refuse_other_than_dicom([Path("a.dcm"), Path("1.2.3")])
     with pytest.raises(UsageError, match="--sr and --gsps need DICOM"):
         refuse_other_than_dicom([Path("a.dcm"), Path("b.png")])
+
+
+def test_a_rank_is_that_of_the_table_also_where_a_place_between_was_left_out(tmp_path):
+    """The second strongest lies on the first and is not shown: ranks 1 and 3 in the report, state and table."""
+    path = write_images(tmp_path, 1)[0]
+    found = pd.DataFrame(
+        {"candidate_id": ["7", "2"], "x_mm": [12.0, 30.0], "y_mm": 20.0, "radius_mm": 4.0, "rank": [1, 3]}
+    )
+    for probability, names in ((np.nan, ["rank 1, 7", "rank 3, 2"]), (0.5, ["7", "2"])):
+        report = ImageReport.of(path, read_image(path), found.assign(probability=probability))
+        out = tmp_path / str(probability)
+        structured, state = write_documents([report], "A", out, Documents(sr=True, gsps=True))
+        assert read_marks(structured, mm_per_px=0.7).marks["mark_id"].tolist() == names
+        graphics = dcmread(state).GraphicAnnotationSequence[0].TextObjectSequence
+        texts = [one.UnformattedTextValue for one in graphics[1:]]
+        assert [text.split()[0] for text in texts] == ["#1", "#3"]
+        groups = dcmread(state).GraphicGroupSequence
+        assert [group.GraphicGroupID for group in groups] == [1, 3]

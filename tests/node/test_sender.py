@@ -8,7 +8,7 @@ import pytest
 from pydicom import dcmread
 
 from dicom_network import PR, Archive
-from overread.detection.batch import Request
+from overread.detection.pipeline import Request
 from overread.node.sender import Sender
 from overread.node.settings import Destination, NodeSettings
 from overread.node.spool import Spool

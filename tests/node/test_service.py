@@ -9,7 +9,7 @@ import pytest
 from pydicom import dcmread
 
 from dicom_network import PR, SR, Archive, connect, send, wait_until
-from overread.detection.batch import Request
+from overread.detection.pipeline import Request
 from overread.errors import StorageError
 from overread.marks.formats import dicom_sr
 from overread.marks.formats.building import Spacings

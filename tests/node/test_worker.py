@@ -8,7 +8,7 @@ import pytest
 from pydicom import dcmread
 
 from dicom_marks import complaints
-from overread.detection.batch import Request
+from overread.detection.pipeline import Request
 from overread.errors import StorageError
 from overread.node.spool import Spool
 from overread.node.worker import Worker

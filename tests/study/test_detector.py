@@ -10,9 +10,10 @@ import pytest
 from overread.bags import Bags
 from overread.errors import InvalidInputError, ModelFileError, UsageError
 from overread.files.digests import digest_of_value
-from overread.images import Radiograph, SpacingSource, read_image
+from overread.images import GRID_MM, Radiograph, SpacingSource, read_image
 from overread.study.detector import Detector, OperatingPoint
 from overread.study.score_map import ScoreMap
+from overread.study.seen_images import SeenImages
 
 
 @pytest.fixture
@@ -98,6 +99,22 @@ def test_a_saved_detector_is_the_same_and_has_the_same_bytes(trained, saved):
     pd.testing.assert_frame_equal(
         again.detect(radiograph), trained.detector.detect(radiograph), check_exact=True
     )
+
+
+def test_images_that_it_was_trained_on_are_known_in_any_format(trained, tmp_path):
+    seen = SeenImages.of([str(read_image(trained.dicom[0]).pixel_hash)])
+    detector = dataclasses.replace(trained.detector, seen=seen)
+    again = Detector.read(detector.write(tmp_path / "detector.json"))
+    assert again.to_bytes() == detector.to_bytes()
+    files = [trained.dicom[0], trained.png[0], trained.dicom[1]]
+    images = [read_image(path, mm_per_px=GRID_MM) for path in files]
+    assert [again.was_trained_on(image) for image in images] == [True, True, False]
+    assert trained.detector.was_trained_on(images[0]) is None
+
+
+def test_a_file_from_before_detectors_knew_their_images_is_read(saved):
+    changed(saved, lambda payload: payload.pop("seen"))
+    assert Detector.read(saved).seen is None
 
 
 def test_shown_is_what_reaches_the_locked_threshold(trained):
@@ -217,6 +234,9 @@ def test_every_changed_byte_is_noticed(saved):
         (lambda payload: payload["score_map"].update(slope="steep"), "slope"),
         (lambda payload: payload.pop("repeats"), "repeats"),
         (lambda payload: payload.update(repeats="hide"), "neither suppress nor count"),
+        (lambda payload: payload.update(seen={"salt": "0" * 64, "fingerprints": [1]}), "seen"),
+        (lambda payload: payload.update(seen={"salt": "0" * 64, "fingerprints": 7}), "wrong kind"),
+        (lambda payload: payload.update(seen="all"), "wrong kind"),
     ],
 )
 def test_a_forged_file_is_refused_by_name(saved, change, told):

@@ -36,7 +36,14 @@ def test_a_study_of_png_files_by_the_command(
     assert facts.loc["case 000", "width_mm"] == pytest.approx(192.0, abs=0.7)
     radiograph = read_image(run.image_path("case 000"), mm_per_px=run.mm_per_px("case 000"))
     assert facts.loc["case 000", "pixel_hash"] == radiograph.pixel_hash
-    assert (run.root / "detector.json").is_file()
+    seen = Detector.read(run.root / "detector.json").seen
+    assert seen is not None
+    split = run.table("split").set_index("image_id")["split"]
+    assert {name: facts.loc[name, "pixel_hash"] in seen for name in split.index} == (
+        split != "test"
+    ).to_dict()
+    assert (split == "test").any()
+    assert len(seen.fingerprints) == (split != "test").sum()
 
 
 def test_a_foreign_pipeline_with_features_of_the_catalogue_makes_no_detector(

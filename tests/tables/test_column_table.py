@@ -41,7 +41,7 @@ def test_it_is_what_pandas_reads(place):
     write_table(frame, place)
     table = open_columns(place, "features")
     whole = (
-        pd.read_csv(place, dtype=dict.fromkeys(KEYS, "str"))
+        pd.read_csv(place, dtype=dict.fromkeys(KEYS, "str"), float_precision="round_trip")
         if place.suffix == ".csv"
         else pd.read_parquet(place)
     )

@@ -40,8 +40,8 @@ The detector on an image of it:
   overread detect {run} {image} --overlay -o found
   overread explain {run} {image}
 Your own data, in a folder of DICOM or PNG files (in a clone first: source .venv/bin/activate):
-  overread import FILE --out my_study      marks of Label Studio, CVAT, VinDr-CXR, LIDC, DICOM SR, COCO
-  overread init my_study --mm-per-px 0.143
+  overread init my_study                   files that do not state it need --mm-per-px 0.143
+  overread import marks.xlsx --xy corner --all-read-all --out my_study    a spreadsheet, or another tool's file
   overread run my_study
   overread detect my_study/runs/main new_images/ --overlay"""
 

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
     from overread.detection.batch import Batch, Found
     from overread.detection.documents import Documents
-    from overread.images import Radiograph
     from overread.study.detector import Detector, OperatingPoint
 
 __all__ = ["detect"]
 
 # Beside the results: what was found so far. Without it the same command begins anew.
 JOURNAL = "detections.journal"
+# Images named one by one in a line of the summary; chosen by eye.
+NAMED = 5
 
 
 def detect(
@@ -42,6 +43,7 @@ def detect(
     sr: Annotated[bool, Parameter(negative=())] = False,
     gsps: Annotated[bool, Parameter(negative=())] = False,
     anonymous: Annotated[bool, Parameter(negative=())] = False,
+    workers: int | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Find candidates, score them, and write those above the locked threshold.
@@ -77,13 +79,18 @@ def detect(
         Write nothing that may name a patient: images are called image-0001, ... in the order in which they are given,
         no path is written, and the documents' attributes of patient and visit are empty. Until the command has ended
         a journal beside them holds the paths.
+    workers
+        Processes that work on images; default: one a processor, and none besides this one for a few images.
     json
         Print a summary for machines.
     """
-    from overread.detection.batch import Batch, Request
+    from overread.detection.batch import Batch, choose_workers
     from overread.detection.documents import Documents, refuse_other_than_dicom
-    from overread.progress import ProgressBar, count_steps
+    from overread.detection.pipeline import Request
+    from overread.progress import ProgressBar
 
+    if workers is not None and workers < 1:
+        raise UsageError(f"--workers {workers}: at least 1")
     model = open_detector(detector)
     point = model.operating_point(fp)
     files = gather_files(images, parse_spacing(mm_per_px), out)
@@ -97,18 +104,17 @@ def detect(
         refuse_other_than_dicom(paths)
     make_folder(out)
     request = Request(model, fp, all_candidates=all_candidates, documents=sr or gsps)
-    batch = Batch(request, journal, draw=draw_overlay if overlay else None, pictures=pictures)
+    batch = Batch(request, journal, pictures=pictures, n_workers=choose_workers(workers, len(files)))
     ids = dict(zip(paths, names, strict=True))
     with ProgressBar():
-        found = list(
-            batch.run((file.path, file.mm_per_px) for file in count_steps("detecting: images", files))
-        )
+        found = batch.run((file.path, file.mm_per_px) for file in files)
     if not found:
         print_bad(batch.bad)
         raise ImageError("not one image could be used; nothing was written")
     write_detections([name_rows(one, ids[one.path], anonymous=anonymous) for one in found], table)
     summary = Summary(model, point, table, batch)
     summary.n_images, summary.n_shown = len(found), sum(int(one.rows["shown"].sum()) for one in found)
+    summary.in_training = [ids[one.path] for one in found if one.in_training]
     kinds = Documents(sr=sr, gsps=gsps, anonymous=anonymous)
     summary.documents = document_studies(found, f"Overread {model.name}", out, batch.bad, kinds)
     if anonymous:
@@ -127,6 +133,8 @@ class Summary:
         self.has_ranks = not model.score_map.is_probability
         self.n_images = self.n_shown = 0
         self.documents: list[Path] = []
+        self.in_training: list[str] = []
+        self.knows_training = model.seen is not None
 
     @property
     def images_per_second(self) -> float | None:
@@ -134,17 +142,13 @@ class Summary:
         return self.batch.n_worked / self.batch.seconds if self.batch.n_worked else None
 
 
-def draw_overlay(picture: Path, radiograph: Radiograph, candidates: pd.DataFrame) -> None:
-    """Draw an image with its detections."""
-    from overread.plots import save_figure
-    from overread.report.overlay import detections_figure
-
-    save_figure(detections_figure(radiograph, candidates), picture)
-
-
 def name_rows(found: Found, image_id: str, *, anonymous: bool) -> pd.DataFrame:
     """Rows of the table for one image; without its path where nothing may name a patient."""
-    rows = found.rows if anonymous else found.rows.assign(image=str(found.path))
+    rows = found.rows.copy()
+    if found.in_training is not None:
+        rows["in_training"] = found.in_training
+    if not anonymous:
+        rows["image"] = str(found.path)
     rows.insert(0, "image_id", image_id)
     return rows
 
@@ -263,6 +267,7 @@ def print_summary(summary: Summary, *, as_json: bool) -> None:
             "threshold": point.threshold,
             "images": summary.n_images,
             "detections": summary.n_shown,
+            "images_in_training": summary.in_training if summary.knows_training else None,
             "table": str(summary.table),
             "documents": [str(path) for path in summary.documents],
             "bad_images": {str(path): reason for path, reason in batch.bad.items()},
@@ -277,6 +282,7 @@ def print_summary(summary: Summary, *, as_json: bool) -> None:
         f"{point.fp_target:g} false positives per image (score {point.threshold:.3g}): {summary.table}"
     )
     print_plain(f"The detector was trained on {summary.trained_on}.")
+    print_training(summary)
     if summary.has_ranks:
         print_plain("Its study had too few marks to calibrate with: places have ranks and no probabilities.")
     before = f"; {batch.n_resumed} were done before" if batch.n_resumed else ""
@@ -288,3 +294,17 @@ def print_summary(summary: Summary, *, as_json: bool) -> None:
         print_plain(f"{len(summary.documents)} DICOM documents beside it")
     if summary.verdict:
         print_plain(f"What its study says of it: {summary.verdict}")
+
+
+def print_training(summary: Summary) -> None:
+    """Say which of the images the detector was trained on: what it finds there it may know by heart."""
+    if not summary.knows_training:
+        print_plain("It does not say which images those were, so some of these may be among them.")
+    elif summary.in_training:
+        count, first = len(summary.in_training), ", ".join(summary.in_training[:NAMED])
+        more = f" and {count - NAMED} more" if count > NAMED else ""
+        print_plain(
+            f"It was trained on {count} of these {summary.n_images} images, so what it finds there does not show how"
+            f" good it is: {first}{more}",
+            style="yellow",
+        )

@@ -124,26 +124,30 @@ def extract(
     options.check_output([candidates])
     names = CATALOGUE.check_names(feature) or tuple(CATALOGUE)
     table = read_table(candidates, "candidates")
-    images = keep_with_candidates(options.list_images(), table, candidates)
-    groups = dict(tuple(table.groupby("image_id", sort=False)))
+    images = options.list_images()
+    groups = group_by_image(table, images, candidates)
 
     def work(image: ImageFile, radiograph: Radiograph) -> pd.DataFrame:
         return extract_features(radiograph, groups[image.image_id], features=names, n_threads=threads)
 
     columns = {"candidate_id": "str"} | dict.fromkeys(names, "float32")
-    return write_image_table(options, images, work, columns, title="Features")
+    wanted = [image for image in images if image.image_id in groups]
+    return write_image_table(options, wanted, work, columns, title="Features")
 
 
-def keep_with_candidates(images: Sequence[ImageFile], table: pd.DataFrame, path: Path) -> list[ImageFile]:
-    """Images that have candidates; refuses candidates of an image that the folder has not."""
-    wanted = set(table["image_id"])
-    unknown = sorted(wanted - {image.image_id for image in images})
+def group_by_image(table: pd.DataFrame, images: Sequence[ImageFile], path: Path) -> dict[str, pd.DataFrame]:
+    """Candidates by the id of their image, whatever the table calls it; one that the folder has not is refused."""
+    from overread.marks.file_names import ImageNames
+
+    names = ImageNames({image.image_id: str(image.path) for image in images}, "the folder")
+    ids = names.find_all(table["image_id"])
+    unknown = sorted(set(table["image_id"]) - ids.keys())
     if unknown:
         raise InvalidInputError(
             f"{path}: {len(unknown)} image ids are not in the folder, the first: {unknown[0]!r} "
-            "(ids are those of images.csv, or the paths of the files in the folder where there is none)"
+            "(ids, file names or paths of its images)"
         )
-    return [image for image in images if image.image_id in wanted]
+    return {ids[str(name)]: rows for name, rows in table.groupby("image_id", sort=False)}
 
 
 def print_records(found: Sequence[Feature]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json as json_text
+import shlex
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -125,8 +126,10 @@ def import_marks(
         ending = "parquet" if parquet else "csv"
         written = write_folder(found, out, ending=ending, overwrite=overwrite, keep_images=stays)
     report(found, written, json=json)
-    if study is not None and not json:
-        say_what_is_unread(found, study, out)
+    if not json:
+        if study is not None:
+            say_what_is_unread(found, study, out)
+        print_line(f"Next: {next_step(out, written, has_images=stays)}")
 
 
 def find_study(out: Path, images: Path | None) -> tuple[StudyImages | None, bool]:
@@ -240,6 +243,16 @@ def say_what_is_unread(found: MarkSet, study: StudyImages, out: Path) -> None:
             f"overread init {shell_word(out)} --drop unread",
             stderr=True,
         )
+
+
+def next_step(out: Path, written: Sequence[Path], *, has_images: bool) -> str:
+    """Say what comes after an import."""
+    place = shlex.quote(str(out))
+    if not written:
+        return "the same command without --dry-run"
+    if has_images:
+        return f"overread run {place}"
+    return f"put the image files into {place}, then: overread init {place}"
 
 
 def options_of_formats() -> list[inspect.Parameter]:

@@ -82,7 +82,7 @@ def node(
         raise UsageError("--table and --json belong to --status")
     if detector is None or destination is None:
         raise UsageError("a node needs a DETECTOR and --destination AE@HOST:PORT (or --status)")
-    from overread.detection.batch import Request
+    from overread.detection.pipeline import Request
     from overread.files.lock import folder_lock
     from overread.node.service import Node
     from overread.node.settings import Destination, NodeSettings

@@ -1,38 +1,30 @@
-"""A detector on one image after the other: what was done is not done again, and a bad image costs no other."""
+"""A detector on many images: what was done is not done again, and a bad image costs no other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from overread import __version__
 from overread.detection.documents import ImageReport
 from overread.detection.journal import DetectionJournal
-from overread.errors import LockedError, OverreadError, StorageError
+from overread.detection.pipeline import ROW_TYPES, DetectionPipeline, Request, read_work
+from overread.errors import StorageError
+from overread.files.atomic import write_atomically
 from overread.files.digests import digest_of_bytes, digest_of_file, digest_of_value
-from overread.files.records import to_json
-from overread.images import Radiograph, read_image
+from overread.progress import begin_work
+from overread.study.pipeline import ImageTask
+from overread.study.workers.executors import ProcessExecutor, count_processors
+from overread.study.workers.isolation import WorkLimits
+from overread.study.workers.result import Fault, Outcome, work_on
 
-if TYPE_CHECKING:
-    from overread.study.detector import Detector
+__all__ = ["Batch", "Found", "choose_workers"]
 
-__all__ = ["Batch", "Found", "Request", "detect_image"]
-
-TYPES = {
-    "candidate_id": "str",
-    "x_mm": "float64",
-    "y_mm": "float64",
-    "radius_mm": "float64",
-    "score": "float64",
-    "probability": "float64",
-    "rank": "int64",
-    "shown": "bool",
-}
 MARK_TYPES = {
     "image_id": "str",
     "mark_id": "str",
@@ -42,59 +34,42 @@ MARK_TYPES = {
     "semi_minor_mm": "float64",
     "angle_deg": "float64",
     "confidence": "float64",
+    "rank": "int64",
     "label": "str",
 }
-
-Draw = Callable[[Path, Radiograph, pd.DataFrame], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Request:
-    """What is asked of a detector.
-
-    Parameters
-    ----------
-    detector
-        At work.
-    fp
-        Operating point: false positives per image.
-    all_candidates
-        Keep the candidates below the threshold too.
-    documents
-        Prepare DICOM documents, which only DICOM images can have.
-    """
-
-    detector: Detector
-    fp: float
-    all_candidates: bool = False
-    documents: bool = False
-
-    def digest(self) -> str:
-        """Digest of all that the results depend on besides the images."""
-        asked = [__version__, self.fp, self.all_candidates, self.documents]
-        return digest_of_value([digest_of_bytes(self.detector.to_bytes()), *asked])
+# What may be the machine's fault: such images are tried again, alone.
+PASSING = ("death", "timeout", "memory")
+# Fewer images are done sooner in this process, whose kernels are loaded, than in ones that have to start.
+FEWEST_FOR_WORKERS = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Results of one image: the rows of the table, without the image's name, and its part of a document."""
+    """Results of one image.
+
+    Attributes
+    ----------
+    path
+        Its file.
+    rows
+        Rows of the table, without the image's name.
+    report
+        Its part of a document; None where none is asked for.
+    in_training
+        Whether the detector was trained on an image that shows the same; None where it does not know.
+    """
 
     path: Path
     rows: pd.DataFrame
     report: ImageReport | None
+    in_training: bool | None
 
 
-def detect_image(
-    request: Request, path: Path, mm_per_px: tuple[float, float] | None
-) -> tuple[Radiograph, pd.DataFrame, ImageReport | None]:
-    """Radiograph, all its candidates with a column ``shown``, and its part of a document where one is asked for."""
-    model = request.detector
-    radiograph = read_image(path, mm_per_px=mm_per_px, grid_mm=model.grid_mm)
-    candidates = model.detect(radiograph)
-    candidates["shown"] = model.shown(candidates, request.fp)
-    shown = candidates[candidates["shown"]]
-    report = ImageReport.of(path, radiograph, shown) if request.documents else None
-    return radiograph, candidates, report
+def choose_workers(given: int | None, n_images: int) -> int:
+    """Choose the number of processes: as given, else one a processor where there are images enough."""
+    if given is not None:
+        return given
+    return count_processors() if n_images >= FEWEST_FOR_WORKERS else 1
 
 
 class Batch:
@@ -106,8 +81,10 @@ class Batch:
         What is asked of it.
     journal
         File that remembers what was found; the same request goes on where it was stopped.
-    draw, pictures
-        Draws an image with all its candidates to its file, and the files by image; none: nothing is drawn.
+    pictures
+        Files for pictures of the images with their detections, by image; none: nothing is drawn.
+    n_workers
+        Processes that work; 1: this one.
 
     Attributes
     ----------
@@ -124,18 +101,19 @@ class Batch:
         request: Request,
         journal: Path,
         *,
-        draw: Draw | None = None,
         pictures: Mapping[Path, Path] | None = None,
+        n_workers: int = 1,
     ) -> None:
         self._request = request
-        self._draw, self._pictures = draw, pictures or {}
+        self._pictures = pictures or {}
         self._journal = journal
+        self._n_workers = n_workers
         self.bad: dict[Path, str] = {}
         self.n_worked = self.n_resumed = 0
         self.seconds = 0.0
 
-    def run(self, images: Iterable[tuple[Path, tuple[float, float] | None]]) -> Iterator[Found]:
-        """Results of each image that can be used, in order; ``bad`` names the others.
+    def run(self, images: Iterable[tuple[Path, tuple[float, float] | None]]) -> list[Found]:
+        """Results of each image that can be used, in the order of the images; ``bad`` names the others.
 
         Parameters
         ----------
@@ -149,51 +127,85 @@ class Batch:
         LockedError
             If another process writes the same journal.
         """
-        with DetectionJournal(self._journal, self._request.digest()) as journal:
-            for path, mm_per_px in images:
-                try:
-                    record = self._recall(journal, path, mm_per_px) or self._work(journal, path, mm_per_px)
-                except (StorageError, LockedError):
-                    raise
-                except OverreadError as error:
-                    self.bad[path] = str(error)
-                    continue
-                except Exception as error:  # one file that finds a bug of ours must not cost the others
-                    self.bad[path] = f"{path}: failed in a way that nobody foresaw: {error!r}"
-                    continue
-                yield found_of(path, record)
+        files = dict(images)
+        records: dict[Path, Mapping[str, Any]] = {}
+        faults: dict[Path, Fault] = {}
+        with (
+            DetectionJournal(self._journal, self._request.digest()) as journal,
+            begin_work("detecting: images", len(files)) as advance,
+        ):
+            tasks = {}
+            for path, mm_per_px in files.items():
+                task = make_task(path, mm_per_px)
+                record = self._recall(journal, task)
+                if record is None:
+                    tasks[task.image_id] = task
+                else:
+                    records[path] = record
+                    advance(1)
+            start = perf_counter()
+            for outcome in self._work(list(tasks.values())):
+                task = tasks[outcome.image_id]
+                if outcome.shard is not None:
+                    records[Path(task.path)] = self._keep(journal, task, outcome.shard)
+                elif outcome.fault is not None:
+                    faults[Path(task.path)] = outcome.fault
+                advance(1)
+            self.seconds += perf_counter() - start
+        self.bad |= {path: tell_fault(path, faults[path]) for path in files if path in faults}
+        return [found_of(path, records[path]) for path in files if path in records]
 
-    def _recall(
-        self, journal: DetectionJournal, path: Path, mm_per_px: tuple[float, float] | None
-    ) -> Mapping[str, Any] | None:
-        try:
-            record = journal.find(key_of(path, mm_per_px))
-        except StorageError:  # a file that cannot be read: who reads it as an image says what is wrong
-            return None
-        picture = self._pictures.get(path)
+    def _recall(self, journal: DetectionJournal, task: ImageTask) -> Mapping[str, Any] | None:
+        record = None if task.sha256 is None else journal.find(key_of(task))
+        picture = self._pictures.get(Path(task.path))
         if record is None or (picture is not None and record["picture"] != digest_of_picture(picture)):
             return None
         self.n_resumed += 1
         return record
 
-    def _work(
-        self, journal: DetectionJournal, path: Path, mm_per_px: tuple[float, float] | None
-    ) -> Mapping[str, Any]:
-        start = perf_counter()
-        radiograph, candidates, report = detect_image(self._request, path, mm_per_px)
-        picture = self._pictures.get(path)
-        if self._draw is not None and picture is not None:
-            self._draw(picture, radiograph, candidates)
-        rows = candidates if self._request.all_candidates else candidates[candidates["shown"]]
-        record = {
-            "rows": to_json(rows[list(TYPES)]),
-            "report": to_json(report),
-            "picture": None if picture is None else digest_of_picture(picture),
-        }
-        journal.add(key_of(path, mm_per_px), record)
+    def _work(self, tasks: Sequence[ImageTask]) -> Iterator[Outcome]:
+        """Outcomes of all images as they come, those that the machine may be to blame for after a second try."""
+        pipeline = DetectionPipeline(self._request, draw=bool(self._pictures))
+        count = min(self._n_workers, len(tasks))
+        if count <= 1:
+            yield from (work_on(pipeline, task) for task in tasks)
+            return
+        with closing(ProcessExecutor(pipeline.spec(), WorkLimits(), count)) as executor:
+            again: set[str] = set()
+            for outcome in executor.work(tasks):
+                if outcome.fault is not None and outcome.fault.kind in PASSING:
+                    again.add(outcome.image_id)
+                else:
+                    yield outcome
+            if again:
+                yield from executor.work([task for task in tasks if task.image_id in again], alone=True)
+
+    def _keep(self, journal: DetectionJournal, task: ImageTask, work: bytes) -> Mapping[str, Any]:
+        """Write the picture, then the record: one that is there has all of its results."""
+        found, drawn = read_work(work)
+        picture = self._pictures.get(Path(task.path))
+        if picture is not None:
+            write_atomically(picture, drawn)
+        record = {**found, "picture": None if picture is None else digest_of_bytes(drawn)}
+        if task.sha256 is not None:
+            journal.add(key_of(task), record)
         self.n_worked += 1
-        self.seconds += perf_counter() - start
         return record
+
+
+def make_task(path: Path, mm_per_px: tuple[float, float] | None) -> ImageTask:
+    """Task of one image; without a digest where its file cannot be read, of which its reader will say why."""
+    try:
+        digest = digest_of_file(path)
+    except StorageError:
+        digest = None
+    return ImageTask(str(path), str(path), mm_per_px, sha256=digest)
+
+
+def tell_fault(path: Path, fault: Fault) -> str:
+    """Say why an image could not be used."""
+    reason = fault.reason.removeprefix("the image: ")
+    return f"{path}: {reason}" if fault.kind == "image" else f"{path}: failed: {reason}"
 
 
 def digest_of_picture(picture: Path) -> str | None:
@@ -201,9 +213,9 @@ def digest_of_picture(picture: Path) -> str | None:
     return digest_of_file(picture) if picture.is_file() else None
 
 
-def key_of(path: Path, mm_per_px: tuple[float, float] | None) -> str:
+def key_of(task: ImageTask) -> str:
     """Key of an image: where it is, what is in it, and what was said of its size."""
-    return digest_of_value([str(path), digest_of_file(path), mm_per_px])
+    return digest_of_value([task.path, task.sha256, task.mm_per_px])
 
 
 def found_of(path: Path, record: Mapping[str, Any]) -> Found:
@@ -211,8 +223,9 @@ def found_of(path: Path, record: Mapping[str, Any]) -> Found:
     report = record["report"]
     return Found(
         path,
-        pd.DataFrame(record["rows"]).astype(TYPES),
+        pd.DataFrame(record["rows"]).astype(ROW_TYPES),
         None
         if report is None
         else ImageReport(report["image"], pd.DataFrame(report["marks"]).astype(MARK_TYPES)),
+        record["in_training"],
     )

@@ -54,6 +54,7 @@ class ImageReport:
                 "semi_minor_mm": radius,
                 "angle_deg": 0.0,
                 "confidence": found["probability"],
+                "rank": found["rank"],
                 "label": "Nodule",
             }
         )
@@ -104,18 +105,15 @@ def write_documents(reports: Sequence[ImageReport], observer: str, out: Path, ki
     marks = pd.concat([report.marks for report in reports], ignore_index=True)
     marks.insert(1, "reader_id", observer)
     mark_set = MarkSet(marks, images[["image_id"]].assign(reader_id=observer), images)
-    writers = [
-        writer for writer, wanted in ((dicom_sr_writer, kinds.sr), (gsps_writer, kinds.gsps)) if wanted
-    ]
-    return [
-        path
-        for writer in writers
-        for path in writer.write(
-            mark_set,
-            out,
-            images_folder=Path(),
-            observer="device",
-            anonymous=kinds.anonymous,
-            mode=kinds.mode,
-        )
-    ]
+    given: dict[str, Any] = {
+        "images_folder": Path(),
+        "observer": "device",
+        "anonymous": kinds.anonymous,
+        "mode": kinds.mode,
+    }
+    written = []
+    if kinds.sr:
+        written += dicom_sr_writer.write(mark_set, out, **given)
+    if kinds.gsps:
+        written += gsps_writer.write(mark_set, out, ranked=True, **given)
+    return written

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from overread.detection.batch import Request
+from overread.detection.pipeline import Request
 from overread.errors import OverreadError
 from overread.node.receiver import Receiver, quiet_network_log
 from overread.node.sender import Sender

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from overread.detection.batch import Request, detect_image
 from overread.detection.documents import Documents, ImageReport, write_documents
+from overread.detection.pipeline import Request, detect_image
 from overread.errors import OverreadError, StorageError
 from overread.node.spool import PRIVATE_FILE, Spool
 

@@ -39,6 +39,7 @@ from overread.one_line import print_as_one_line
 from overread.study.models import MODELS
 from overread.study.pipeline import OwnPipeline, measure_image
 from overread.study.score_map import ScoreMap
+from overread.study.seen_images import SeenImages
 
 __all__ = ["Detector", "Explanation", "OperatingPoint", "make_detector"]
 
@@ -119,6 +120,8 @@ class Detector:
     verdict
         Whether it may be used, and how good it was in unseen patients of its study; empty in files that were made
         before detectors carried it.
+    seen
+        Fingerprints of the images it was trained on; None where it does not say.
 
     Raises
     ------
@@ -138,6 +141,7 @@ class Detector:
     repeats: str
     trained_on: str
     verdict: str = ""
+    seen: SeenImages | None = None
 
     def __post_init__(self) -> None:
         if self.finder not in FINDERS:
@@ -200,6 +204,12 @@ class Detector:
         names = np.asarray(self.model.feature_names_in_)
         return tuple(str(name) for name in names[self.model.used_columns_])
 
+    def was_trained_on(self, radiograph: Radiograph) -> bool | None:
+        """Whether an image that shows the same was trained on, whatever its format; None where nobody can tell."""
+        if self.seen is None or radiograph.pixel_hash is None:
+            return None
+        return radiograph.pixel_hash in self.seen
+
     def operating_point(self, fp: float) -> OperatingPoint:
         """Return the operating point at this many false positives per image."""
         for point in self.operating_points:
@@ -224,6 +234,7 @@ class Detector:
         *,
         candidates: pd.DataFrame | None = None,
         regions: Anatomy | None = None,
+        n_threads: int | None = None,
     ) -> pd.DataFrame:
         """Candidates of an image with score and probability, by falling score.
 
@@ -235,6 +246,8 @@ class Detector:
             Candidates of another detector, with candidate_id, x_mm, y_mm, radius_mm; None: ours.
         regions
             Anatomy, where it is known already.
+        n_threads
+            Threads that compute features; None: as many as there are processors.
 
         Returns
         -------
@@ -242,7 +255,7 @@ class Detector:
             candidate_id, x_mm, y_mm, radius_mm, score (log-odds), probability (missing where the study had too little
             to calibrate with), rank (by score in this image, from 1).
         """
-        scored = self._scored(*self._measured(radiograph, candidates, regions))
+        scored = self._scored(*self._measured(radiograph, candidates, regions, n_threads))
         return scored.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
     def explain(self, radiograph: Radiograph, candidate_id: str | None = None) -> Explanation:
@@ -269,7 +282,7 @@ class Detector:
                 f"{self.name} is no weighted sum of features, so its scores have no parts to show"
                 " (train a study whose first model is soft, b1 or b2)"
             )
-        table, values = self._measured(radiograph, None, None)
+        table, values = self._measured(radiograph)
         if table.empty:
             raise InvalidInputError("there is no candidate in this image, so there is nothing to explain")
         scored = self._scored(table, values)
@@ -308,7 +321,11 @@ class Detector:
         return pd.concat([parts, rest], ignore_index=True)
 
     def _measured(
-        self, radiograph: Radiograph, candidates: pd.DataFrame | None, regions: Anatomy | None
+        self,
+        radiograph: Radiograph,
+        candidates: pd.DataFrame | None = None,
+        regions: Anatomy | None = None,
+        n_threads: int | None = None,
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Candidates, and the features that the model looks at, in the same order."""
         if abs(radiograph.mm_per_px - self.grid_mm) > 1e-9:
@@ -323,6 +340,7 @@ class Detector:
             limit=self.limit,
             candidates=candidates,
             regions=regions,
+            n_threads=n_threads,
         )
         return found, values[list(self.features)]
 
@@ -358,6 +376,7 @@ class Detector:
             "trained_on": self.trained_on,
             # A file that was made without one is written back as it was.
             **({"verdict": self.verdict} if self.verdict else {}),
+            "seen": None if self.seen is None else asdict(self.seen),
         }
         return SEAL.spell(SEAL.close(payload))
 
@@ -370,7 +389,12 @@ class Detector:
         ModelFileError
             If it is damaged, of another schema, or was trained on another version of the features or candidates.
         """
-        document = parse_json(content_of(path), str(path), error=ModelFileError)
+        return cls.from_bytes(content_of(path), str(path))
+
+    @classmethod
+    def from_bytes(cls, content: bytes, path: str) -> Self:
+        """Detector of the bytes of a file; errors name it by its path."""
+        document = parse_json(content, path, error=ModelFileError)
         broken = SEAL.broken_key(document)
         if broken == "format":
             raise ModelFileError(f"{path}: is not a detector saved by overread")
@@ -384,7 +408,7 @@ class Detector:
         try:
             return cls(
                 name=payload["name"],
-                model=from_document(payload["model"], str(path)),
+                model=from_document(payload["model"], path),
                 score_map=from_json(ScoreMap, payload["score_map"], "score_map"),
                 operating_points=tuple(OperatingPoint(**point) for point in payload["operating_points"]),
                 finder=payload["finder"],
@@ -395,6 +419,8 @@ class Detector:
                 repeats=payload["repeats"],
                 trained_on=payload["trained_on"],
                 verdict=payload.get("verdict", ""),
+                # Written since detectors know their images; older ones do not say.
+                seen=None if payload.get("seen") is None else SeenImages.read(payload["seen"]),
             )
         except (KeyError, TypeError, FormatError) as error:
             raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
@@ -425,6 +451,7 @@ def make_detector(
     counting: Any,
     trained_on: str,
     verdict: str,
+    seen: SeenImages,
 ) -> Detector:
     """Make the detector of a model, with its out-of-fold operating points.
 
@@ -440,6 +467,8 @@ def make_detector(
         Under which the points were locked: ``single_reader`` and ``repeats``.
     trained_on, verdict
         In words without names.
+    seen
+        Fingerprints of the images that the model was fitted to.
     """
     wanted = (name, "out_of_fold", counting.single_reader)
     own = [
@@ -461,4 +490,5 @@ def make_detector(
         repeats=counting.repeats,
         trained_on=trained_on,
         verdict=verdict,
+        seen=seen,
     )

@@ -29,6 +29,7 @@ from overread.marks.left_out import FOUND_FILE, list_found_files, read_left_out
 from overread.marks.mark_set import find_table, refuse_unfinished
 from overread.study.image_cures import choose_dropped, drop_rows, find_unread, merge_patients
 from overread.study.image_findings import Finding, FoundImage, find_findings, look_at_files
+from overread.study.import_hint import suggest_import
 from overread.study.template import settings_template
 from overread.tables.table_files import read_table, table_bytes
 
@@ -378,8 +379,7 @@ def notes(folder: Path, images: pd.DataFrame, n_patients: int) -> list[str]:
     absent = [kind for kind in ("marks", "readings") if find_table(folder, kind) is None]
     if absent:
         said.append(
-            f"There is no table of {' and '.join(absent)}. Import your spreadsheet or your tool's export with: overread"
-            f" import FILE --out {folder}; or write {' and '.join(f'{kind}.csv' for kind in absent)}."
+            f"There is no table of {' and '.join(absent)}. Next, the marks {suggest_import(folder, images)}"
         )
     for kind in ("marks", "readings"):
         path = find_table(folder, kind)

@@ -116,6 +116,11 @@ class PipelineSpec:
         """Whether it is the package's own: only then can a detector do on new images what was done here."""
         return self.factory == OWN_FACTORY
 
+    @property
+    def comes_with_the_package(self) -> bool:
+        """Whether its code is the package's, so that no other folder need be searched for it."""
+        return self.factory.startswith("overread.")
+
     def build(self) -> Pipeline:
         """Make the pipeline."""
         module, _, name = self.factory.partition(":")

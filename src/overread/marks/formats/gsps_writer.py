@@ -57,6 +57,7 @@ def write(
     observer: Observer = "person",
     anonymous: bool = False,
     mode: int | None = None,
+    ranked: bool = False,
 ) -> list[Path]:
     """Write the presentation states of a mark set into a folder, made if need be; return their paths.
 
@@ -74,6 +75,8 @@ def write(
         Whether the attributes of patient and visit are left empty.
     mode : int or None
         Permissions of the files; None: as ``open`` gives them.
+    ranked : bool
+        Whether the marks have a column ``rank``, whole numbers from 1 that differ within an image, to be written.
     """
     images = {str(row["image_id"]): row for row in mark_set.images.to_dict("records")}
     headers = {image: header_of(image, row, images_folder) for image, row in images.items()}
@@ -88,7 +91,9 @@ def write(
         series = describe_series("PR", str(header.StudyInstanceUID), reader, places[reader], observer)
         mine = by_reading.get((image, reader), mark_set.marks[:0])
         with refuse_unusable_headers(header):
-            drawn = [Drawing(mark, rank, images[image], header) for mark, rank in rank_marks(mine)]
+            drawn = [
+                Drawing(mark, rank, images[image], header) for mark, rank in rank_marks(mine, ranked=ranked)
+            ]
             state = state_of(reader, header, drawn, series)
         if anonymous:
             leave_out_names(state)
@@ -96,8 +101,13 @@ def write(
     return written
 
 
-def rank_marks(marks: pd.DataFrame) -> list[tuple[Mapping[Any, Any], int]]:
-    """Give the marks their rank by falling confidence; equal ones and those without in their order."""
+def rank_marks(marks: pd.DataFrame, *, ranked: bool) -> list[tuple[Mapping[Any, Any], int]]:
+    """Give the marks their rank: that of their table, else by falling confidence.
+
+    Equal ones and those without confidence are ranked in their order.
+    """
+    if ranked:
+        return [(mark, int(mark["rank"])) for mark in marks.to_dict("records")]
     confidence = marks["confidence"] if "confidence" in marks else pd.Series(math.nan, index=marks.index)
     ranks = confidence.fillna(-math.inf).rank(method="first", ascending=False).astype(int)
     return list(zip(marks.to_dict("records"), ranks.tolist(), strict=True))

@@ -22,8 +22,10 @@ from overread.report import (
     render_study,
 )
 from overread.report.answer import sum_up
+from overread.study.cohort import Cohort
 from overread.study.detector import make_detector
 from overread.study.score_map import ScoreMap
+from overread.study.seen_images import SeenImages
 from overread.study.stages.stage import Inputs, Stage
 
 __all__ = ["FIGURES", "HEAD", "REPORT", "detector_stage", "pictures_stage"]
@@ -98,6 +100,7 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
             inputs.settings.hits,
             TRAINED_ON["nested" if inputs["cohort"].is_nested else "test"],
             " ".join(sum_up(_results(inputs))),
+            SeenImages.of(hashes_of(inputs["tables/image_facts.parquet"], inputs["cohort"])),
         )
         return {"detector.json": detector.to_bytes()}
 
@@ -109,6 +112,7 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
             *(f"tuning/{name}_map.json" for name in wanted),
             "operating_points.json",
             "results.json",
+            "tables/image_facts.parquet",
             "cohort",
             "pipeline",
         ),
@@ -116,6 +120,12 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
         settings=("hits.single_reader", "hits.repeats"),
         make=make,
     )
+
+
+def hashes_of(facts: pd.DataFrame, cohort: Cohort) -> list[str]:
+    """Hashes of the pixels of the images that models are fitted to."""
+    trained = cohort.split("training", "validation").images["image_id"]
+    return facts.loc[facts["image_id"].isin(trained), "pixel_hash"].astype("str").tolist()
 
 
 FIGURES = Stage("figures", reads=("results.json", "pictures.json"), writes=("figures.json",), make=draw)

@@ -100,7 +100,7 @@ class IsolatedWorker:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is not None:
             return self._process
-        environment = safe_environment(keep_current_folder=not self._spec.is_own)
+        environment = safe_environment(keep_current_folder=not self._spec.comes_with_the_package)
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", "from overread.study.workers.worker import main; main()"],
             stdin=subprocess.PIPE,

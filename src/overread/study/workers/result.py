@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import traceback
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from overread.errors import InvalidInputError, OverreadError
 from overread.files.digests import digest_of_file
-from overread.study.pipeline import ImageTask, Pipeline
+from overread.study.pipeline import ImageTask, ImageWork
 from overread.study.store.shard import encode_shard
 
 __all__ = ["Fault", "FaultKind", "Outcome", "place_of", "without_path", "work_on"]
@@ -44,13 +45,17 @@ class Outcome:
     fault: Fault | None = None
 
 
-def work_on(pipeline: Pipeline, task: ImageTask) -> Outcome:
-    """Work on one image; whatever it does, there is an outcome, except for an interrupt."""
+def work_on(pipeline: Callable[[ImageTask], ImageWork | bytes], task: ImageTask) -> Outcome:
+    """Work on one image; whatever it does, there is an outcome, except for an interrupt.
+
+    The bytes of a pipeline that is not a study's are taken as they are.
+    """
     try:
         with warnings.catch_warnings():
             # A reader of headers warns by quoting them.
             warnings.simplefilter("ignore")
-            shard = encode_shard(pipeline(task))
+            made = pipeline(task)
+            shard = made if isinstance(made, bytes) else encode_shard(made)
         # Once more, after the work: a file that was replaced meanwhile must not be kept under the old one's digest.
         if task.sha256 is not None and digest_of_file(Path(task.path)) != task.sha256:
             return Outcome(task.image_id, fault=Fault("failure", "the file was changed while it was read"))
