@@ -6,10 +6,11 @@
 A STUDY is a folder with marks and readings; --field draws N field phantoms, with readers of two habits, seed 0. Each
 reader in turn is left out; the marks of the others are merged, once with ``nested = "no"`` and once with ``"votes"``
 (the objects are the same, their readers are not), and for each object in an image that the left-out reader read it is
-asked whether its centre lies in one of that reader's marks. That question knows nothing of the rule. Told are: the share of objects that the reader marked too, by the number of the
-others' readers; the area under the ROC curve of the number of readers; the mean log loss of the soft label as it is,
-and of the best that a label by number of readers can have; and the depression k_d that would give an object of one
-reader the observed share. Intervals: 95 %, images drawn again. Writes Markdown to standard output.
+asked whether its centre lies in one of that reader's marks. That question knows nothing of the rule. Told are: the
+share of objects that the reader marked too, by the number of the others' readers; the area under the ROC curve of the
+number of readers; the mean log loss of the soft label as it is, and of the best that a label by number of readers can
+have; and the depression k_d that would give an object of one reader the observed share. Intervals: 95 %, images drawn
+again. Writes Markdown to standard output.
 """
 
 from __future__ import annotations
