@@ -45,6 +45,7 @@ def test_the_tables_are_those_of_a_study_without_scale(study, tables):
     images, readings, marks = tables["images"], tables["readings"], tables["marks"]
     assert validate_study(marks, readings, images) == []
     assert "mm_per_px_x" not in images
+    assert images[["width_px", "height_px"]].drop_duplicates().to_numpy().tolist() == [[560, 432]]
     assert readings.groupby("image_id").size().tolist() == [4] * N_IMAGES
     assert set(marks["label"]) == {"bright", "dark"}
     for path in images["path"]:

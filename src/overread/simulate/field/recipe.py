@@ -62,7 +62,9 @@ limit = 100
 
 FIELD_LAYOUT = FolderLayout(
     (
-        TableFile("images.csv", ("image_id", "patient_id", "path"), lambda entry: [entry]),
+        TableFile(
+            "images.csv", ("image_id", "patient_id", "path", "width_px", "height_px"), lambda entry: [entry]
+        ),
         TableFile("readings.csv", ("image_id", "reader_id"), lambda entry: entry["readings"]),
         TableFile(
             "marks.csv",
@@ -152,6 +154,8 @@ class MadeField:
         return {
             "image_id": self.image_id,
             "patient_id": self.patient_id,
+            "width_px": self.pixels.shape[1],
+            "height_px": self.pixels.shape[0],
             "lesions": self.lesions,
             "distractors": self.distractors,
             "readings": self.readings,
