@@ -1,14 +1,16 @@
 """Which soft label foretells a reader who had no say in it? Nested votes and the depression of single marks, judged.
 
-    python -m benchmarks.held_out_reader STUDY [STUDY ...] [--lidc CSV] [--vindr CSV] [--labels A,B] [--full-size-mm X]
+    python -m benchmarks.held_out_reader STUDY [STUDY ...] [--lidc CSV] [--vindr CSV] [--field N] [--labels A,B]
+        [--full-size-mm X]
 
-A STUDY is a folder with marks and readings. Each reader in turn is left out; the marks of the others are merged, once
-with ``nested = "no"`` and once with ``"votes"`` (the objects are the same, their readers are not), and for each object
-in an image that the left-out reader read it is asked whether its centre lies in one of that reader's marks. That
-question knows nothing of the rule. Told are: the share of objects that the reader marked too, by the number of the
-others' readers; the area under the ROC curve of the number of readers; the mean log loss of the soft label as it is,
-and of the best that a label by number of readers can have; and the depression k_d that would give an object of one
-reader the observed share. Intervals: 95 %, images drawn again. Writes Markdown to standard output.
+A STUDY is a folder with marks and readings; --field draws N field phantoms, with readers of two habits, seed 0. Each
+reader in turn is left out; the marks of the others are merged, once with ``nested = "no"`` and once with ``"votes"``
+(the objects are the same, their readers are not), and for each object in an image that the left-out reader read it is
+asked whether its centre lies in one of that reader's marks. That question knows nothing of the rule. Told are: the
+share of objects that the reader marked too, by the number of the others' readers; the area under the ROC curve of the
+number of readers; the mean log loss of the soft label as it is, and of the best that a label by number of readers can
+have; and the depression k_d that would give an object of one reader the observed share. Intervals: 95 %, images drawn
+again. Writes Markdown to standard output.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from scipy.stats import rankdata
 from overread.marks.ellipse import ELLIPSE_COLUMNS, normalized_ellipses
 from overread.marks.importing import read_marks
 from overread.marks.mark_set import read_folder
+from overread.simulate.field import FieldLaw, FieldRecipe
 from overread.truth import LabelOptions, MergeOptions, merge_marks
 from overread.truth.hits import pairs_within_reach
 from overread.truth.labels import reading_range
@@ -51,6 +54,15 @@ def load_lidc(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     marks[list(ELLIPSE_COLUMNS)] = marks[list(ELLIPSE_COLUMNS)].astype(float)
     pairs = [(scan, session) for scan in marks["image_id"].unique() for session in "1234"]
     return marks[[*LIDC_NAMES.values()]], pd.DataFrame(pairs, columns=["image_id", "reader_id"])
+
+
+def draw_fields(n_images: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Draw marks and readings of field phantoms; a pixel is the unit of length."""
+    recipe = FieldRecipe(n_images, FieldLaw(), seed=0)
+    made = [recipe.make(number) for number in range(n_images)]
+    marks = pd.DataFrame([row for one in made for row in one.marks])
+    readings = pd.DataFrame([row for one in made for row in one.readings])
+    return marks[["image_id", "reader_id", "mark_id", *ELLIPSE_COLUMNS, "label"]], readings
 
 
 def hold_out_readers(marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions) -> pd.DataFrame:
@@ -187,6 +199,7 @@ def main() -> None:
     parser.add_argument("study", type=Path, nargs="*")
     parser.add_argument("--lidc", type=Path)
     parser.add_argument("--vindr", type=Path)
+    parser.add_argument("--field", type=int, metavar="N")
     parser.add_argument("--labels", help="of the studies: these only, taken as one")
     parser.add_argument("--full-size-mm", type=float, default=MergeOptions().full_size_mm)
     given = parser.parse_args()
@@ -196,6 +209,8 @@ def main() -> None:
     if given.vindr:
         study = read_marks(given.vindr, "vindr", mm_per_px=0.15, labels=["Nodule/Mass"])
         print("## VinDr\n\n" + compare_rules(study.marks, study.readings, options), flush=True)
+    if given.field:
+        print("## fields\n\n" + compare_rules(*draw_fields(given.field), options), flush=True)
     for path in given.study:
         study = read_folder(path)
         marks = study.marks

@@ -1,6 +1,6 @@
 """Figures of docs/simulate.md.
 
-python docs/simulate.py    writes docs/figures/simulate_nodules.png and docs/figures/simulate_readers.svg
+python docs/simulate.py    writes simulate_nodules.png, simulate_readers.svg and simulate_fields.png in docs/figures
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from matplotlib.patches import Ellipse
 
 from overread.plots import empty_figure, save_figure
 from overread.simulate.backgrounds import phantom_background
 from overread.simulate.cases import draw_case, pixels_with_nodules
+from overread.simulate.field import FieldLaw, FieldRecipe
 from overread.simulate.phantom import phantom
 from overread.simulate.reader_fit import PAPER_COUNTS, PAPER_LAW, simulate_counts
 
@@ -71,6 +73,24 @@ def readers_figure(seeds: range = range(300, 312)):
     return figure
 
 
+def fields_figure():
+    """Four field phantoms, the last with the marks of its readers."""
+    figure = empty_figure(10.0, 2.2)
+    axes = figure.subplots(1, 4)
+    recipe = FieldRecipe(4, FieldLaw(), 3)
+    colours = {"R1": BLUE, "R2": ORANGE, "R3": GREEN, "R4": "#CC79A7"}
+    for axis, number in zip(axes, (0, 2, 3, 0), strict=True):
+        made = recipe.make(number)
+        axis.imshow(made.pixels)
+        axis.set_axis_off()
+    for mark in made.marks:
+        place, size = (mark["x_mm"], mark["y_mm"]), (2 * mark["semi_major_mm"], 2 * mark["semi_minor_mm"])
+        colour = colours[mark["reader_id"]]
+        axes[-1].add_patch(Ellipse(place, *size, angle=mark["angle_deg"], fill=False, ec=colour, lw=0.8))
+    return figure
+
+
 if __name__ == "__main__":
+    save_figure(fields_figure(), FIGURES / "simulate_fields.png")
     save_figure(nodules_figure(), FIGURES / "simulate_nodules.png")
     save_figure(readers_figure(), FIGURES / "simulate_readers.svg")

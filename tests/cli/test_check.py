@@ -94,3 +94,21 @@ def test_readers_of_different_scales_are_told(run, tmp_path, capsys):
         "3 of 3 objects of one reader (100 %) touch another reader's mark"
     )
     assert 'nested = "votes"' in problems[0]["remedy"]
+
+
+def test_marks_that_do_not_fit_the_reference_size_are_told(run, tmp_path, capsys):
+    """A pixel taken for a millimetre: marks of 60 mm; the study's own setting is the cure."""
+    marks = "".join(f"i,R1,{k},{100 * k + 50},100,30,30,0\n" for k in range(12))
+    write(tmp_path, marks=marks, images="i,P1,training\n")
+
+    def warnings():
+        assert run(["check", str(tmp_path), "--json", "--skip-files"]) == 0
+        return [p for p in json.loads(capsys.readouterr().out)["problems"] if "full_size_mm" in p["remedy"]]
+
+    (problem,) = warnings()
+    assert "60 mm" in problem["message"]
+    assert "full_size_mm = 300 (" in problem["remedy"]
+    (tmp_path / "study.toml").write_text("[merging]\nfull_size_mm = 300.0\n")
+    assert warnings() == []
+    (tmp_path / "study.toml").write_text("[merging]\nfull_size = 300.0\n")
+    assert len(warnings()) == 1

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 
 from overread.cli import main
@@ -53,3 +54,30 @@ def test_another_seed_is_refused_in_one_line(folder, capsys):
 def test_wrong_orders_end_in_a_line(tmp_path, capsys, more, message):
     assert main(order(tmp_path / "s", *more)) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def fields(tmp_path_factory):
+    path = tmp_path_factory.mktemp("fields") / "s"
+    assert main(["simulate", str(path), "--kind", "field", "--n-images", "3", "--readers", "3"]) == 0
+    return path
+
+
+def test_a_study_of_fields_is_counted_and_merged(fields, capsys, tmp_path):
+    assert (
+        main(["simulate", str(fields), "--kind", "field", "--n-images", "3", "--readers", "3", "--json"]) == 0
+    )
+    counts = json.loads(capsys.readouterr().out)
+    assert (counts["images"], counts["readers"], counts["readings"]) == (3, 3, 9)
+    assert counts["lesions"] > 0
+    assert main(["merge", str(fields), "--nested", "votes", "--output", str(tmp_path / "truth.csv")]) == 0
+    assert {"bright", "dark"} >= set(pd.read_csv(tmp_path / "truth.csv")["label"])
+    assert main(["check", str(fields), "--skip-files"]) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("more", [["--format", "dicom"], ["--benchmark", "phantom-1978"], ["--grid-mm", "1"]])
+def test_what_a_field_does_not_have_is_refused(tmp_path, capsys, more):
+    assert main(["simulate", str(tmp_path / "s"), "--kind", "field", *more]) == 2
+    assert "without a scale" in capsys.readouterr().err
+    assert not (tmp_path / "s").exists()

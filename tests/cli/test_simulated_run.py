@@ -6,10 +6,13 @@ import pytest
 
 import overread.study
 from overread.cli.simulated_run import run_simulated
-from overread.simulate.folder_tables import PLAIN_SETTINGS
+from overread.simulate.field.recipe import FIELD_LAYOUT
+from overread.simulate.folder_tables import CHEST_LAYOUT
 
 
-@pytest.mark.parametrize(("before", "after"), [(PLAIN_SETTINGS, "seed = 5\n"), ("seed = 9\n", "seed = 9\n")])
+@pytest.mark.parametrize(
+    ("before", "after"), [(CHEST_LAYOUT.settings, "seed = 5\n"), ("seed = 9\n", "seed = 9\n")]
+)
 def test_only_settings_of_the_simulation_itself_are_replaced(tmp_path, monkeypatch, before, after):
     ran = []
     monkeypatch.setattr(
@@ -25,3 +28,12 @@ def test_only_settings_of_the_simulation_itself_are_replaced(tmp_path, monkeypat
     ((study, options),) = ran
     assert study == tmp_path
     assert (options["seed"], options["execution"]) == (4, {"workers": 2})
+
+
+def test_the_settings_of_another_kind_are_replaced_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(overread.study, "run_study", lambda study, **options: None, raising=False)
+    (tmp_path / "study.toml").write_text(FIELD_LAYOUT.settings)
+    run_simulated(lambda: tmp_path, "seed = 5\n", workers=1)
+    assert (tmp_path / "study.toml").read_text() == FIELD_LAYOUT.settings
+    run_simulated(lambda: tmp_path, "seed = 5\n", workers=1, replaced=FIELD_LAYOUT.settings)
+    assert (tmp_path / "study.toml").read_text() == "seed = 5\n"

@@ -20,6 +20,7 @@ from overread.images import (
     read_source,
     write_dicom,
     write_png16,
+    write_png_colour,
 )
 
 IDS = {"patient_id": "P 0815 ü", "image_id": "=1+1 a/b"}
@@ -34,6 +35,16 @@ def test_png_there_and_back(tmp_path, pixels):
     path = write_png16(tmp_path / "a.png", pixels)
     np.testing.assert_array_equal(read_source(path).stored, pixels)
     np.testing.assert_array_equal(cv2.imread(str(path), cv2.IMREAD_UNCHANGED), pixels)
+
+
+def test_colour_there_and_back(tmp_path):
+    colour = np.random.default_rng(1).integers(0, 256, (31, 44, 3)).astype(np.uint8)
+    path = write_png_colour(tmp_path / "a.png", colour)
+    np.testing.assert_array_equal(cv2.imread(str(path))[..., ::-1], colour)
+    for wrong in (colour[..., 0], colour.astype(np.uint16), colour[..., :2]):
+        with pytest.raises(InvalidInputError, match="rows x columns x 3 of uint8"):
+            write_png_colour(tmp_path / "b.png", wrong)
+    assert not (tmp_path / "b.png").exists()
 
 
 def test_dicom_there_and_back(tmp_path, pixels):

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from overread.files.journal import Journal
-from overread.simulate.folder_tables import PLAIN_SETTINGS, TABLES, entry_line, read_entry, write_tables
+from overread.simulate.folder_tables import CHEST_LAYOUT, FolderLayout, entry_line, read_entry, write_tables
 from overread.tables.csv_cells import read_cells
 
 ELLIPSE = {"x_mm": 0.1 + 0.2, "y_mm": 1e-9, "semi_major_mm": 3.0, "semi_minor_mm": 2.0, "angle_deg": 0.0}
@@ -38,14 +38,14 @@ def journal(tmp_path) -> Journal:
 
 
 def test_every_table_has_its_columns_also_without_rows(tmp_path, journal):
-    write_tables(tmp_path, journal)
-    for table in TABLES:
+    write_tables(tmp_path, journal, CHEST_LAYOUT)
+    for table in CHEST_LAYOUT.tables:
         assert tuple(pd.read_csv(tmp_path / table.path).columns) == table.columns
     assert not list(tmp_path.rglob("*.part"))
 
 
 def test_numbers_come_back_exactly_and_text_is_guarded(tmp_path, journal):
-    write_tables(tmp_path, journal)
+    write_tables(tmp_path, journal, CHEST_LAYOUT)
     marks = read_cells(tmp_path / "marks.csv")
     assert {name: float(marks.column(name)[0]) for name in ELLIPSE} == ELLIPSE
     images = pd.read_csv(tmp_path / "images.csv")
@@ -54,12 +54,18 @@ def test_numbers_come_back_exactly_and_text_is_guarded(tmp_path, journal):
 
 
 def test_settings_are_written_once(tmp_path, journal):
-    write_tables(tmp_path, journal)
+    write_tables(tmp_path, journal, CHEST_LAYOUT)
     settings = tmp_path / "study.toml"
-    assert settings.read_text() == PLAIN_SETTINGS
+    assert settings.read_text() == CHEST_LAYOUT.settings
     settings.write_text("seed = 3\n")
-    write_tables(tmp_path, journal)
+    write_tables(tmp_path, journal, CHEST_LAYOUT)
     assert settings.read_text() == "seed = 3\n"
+
+
+def test_a_layout_says_what_is_written(tmp_path, journal):
+    write_tables(tmp_path, journal, FolderLayout(CHEST_LAYOUT.tables[:1], "seed = 4\n"))
+    assert {path.name for path in tmp_path.glob("*.*")} == {"images.csv", "journal.jsonl", "study.toml"}
+    assert (tmp_path / "study.toml").read_text() == "seed = 4\n"
 
 
 def test_every_flipped_bit_of_a_line_is_noticed():

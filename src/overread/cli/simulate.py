@@ -1,4 +1,4 @@
-"""`overread simulate`: a study folder with known nodules and simulated readers."""
+"""`overread simulate`: a study folder with known nodules or lesions and simulated readers."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ __all__ = ["simulate"]
 def simulate(
     out: Path,
     *,
+    kind: Literal["chest", "field"] = "chest",
     n_images: int | None = None,
-    readers: int = 8,
+    readers: int | None = None,
     backgrounds: Path | None = None,
     images_csv: Path | None = None,
     benchmark: str | None = None,
-    format: Literal["dicom", "png"] = "dicom",
+    format: Literal["dicom", "png"] | None = None,
     grid_mm: float = 0.7,
     seed: int = 0,
     workers: int = 1,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Write a study folder with known nodules and simulated readers: images, tables, and the truth in known/.
+
+    Example: overread simulate my_study --kind field --n-images 60
 
     The same seed gives the same bytes, whatever the number of workers. A run that was stopped goes on where it was
     when the same command is given again.
@@ -38,10 +41,12 @@ def simulate(
     ----------
     out
         A new folder, or one that the same command began.
+    kind
+        chest: radiographs with nodules. field: round colour pictures with vessels and bright and dark lesions.
     n_images
         Number of images; 100 if not given.
     readers
-        Number of readers; each image is read by 4 to 6 of them.
+        Number of readers: 8 if not given, and each chest is read by 4 to 6 of them; 4 for fields, which all read.
     backgrounds
         Folder of real radiographs to put nodules in, instead of phantoms.
     images_csv
@@ -49,9 +54,9 @@ def simulate(
     benchmark
         Frozen cohort to write: phantom-1978, or nih-240x3 with --backgrounds and --images-csv.
     format
-        Files of the images.
+        Files of the images: dicom if not given; fields are png.
     grid_mm
-        Side of a pixel.
+        Side of a pixel of a chest.
     seed
         Seed of everything random.
     workers
@@ -63,20 +68,34 @@ def simulate(
     from overread.cli.conventions import check_seed
     from overread.progress import ProgressBar
 
-    if workers < 1 or readers < 1 or (n_images is not None and n_images < 1):
+    if workers < 1 or (readers is not None and readers < 1) or (n_images is not None and n_images < 1):
         raise UsageError("--workers, --readers and --n-images are whole numbers from 1")
-    if benchmark is not None and (n_images is not None or seed != 0 or readers != 8 or grid_mm != 0.7):
+    chest_only = benchmark is not None or backgrounds is not None or images_csv is not None
+    if kind == "field" and (chest_only or format == "dicom" or grid_mm != 0.7):
+        raise UsageError(
+            "fields are drawn, as PNG without a scale: leave out --benchmark, --backgrounds, --images-csv, "
+            "--grid-mm and --format dicom"
+        )
+    if benchmark is not None and (n_images is not None or seed != 0 or readers is not None or grid_mm != 0.7):
         raise UsageError(
             "a frozen --benchmark has its own images, readers, grid and seed: leave those options out"
         )
     where: dict[str, Any] = {"backgrounds": backgrounds, "images_csv": images_csv}
-    how: dict[str, Any] = {"format": format, "workers": workers}
+    how: dict[str, Any] = {"format": format or "dicom", "workers": workers}
     with ProgressBar():
-        if benchmark is not None:
+        if kind == "field":
+            simulation.field_cohort(
+                out, n_images=n_images or 100, n_readers=readers or 4, seed=check_seed(seed), workers=workers
+            )
+        elif benchmark is not None:
             simulation.benchmark(benchmark, out, **where, **how)
         else:
-            numbers: dict[str, Any] = {"n_readers": readers, "seed": check_seed(seed), "grid_mm": grid_mm}
-            simulation.cohort(out, n_images=100 if n_images is None else n_images, **numbers, **where, **how)
+            numbers: dict[str, Any] = {
+                "n_readers": readers or 8,
+                "seed": check_seed(seed),
+                "grid_mm": grid_mm,
+            }
+            simulation.cohort(out, n_images=n_images or 100, **numbers, **where, **how)
     report(out, benchmark, json=json)
 
 
@@ -102,8 +121,6 @@ def report(out: Path, benchmark: str | None, *, json: bool) -> None:
 
 def folder_counts(out: Path) -> dict[str, float]:
     """Count what is in a study folder, marks merged."""
-    import pandas as pd
-
     from overread.cli.conventions import print_warnings
     from overread.tables.table_files import read_table
     from overread.truth import merge_marks
@@ -115,11 +132,19 @@ def folder_counts(out: Path) -> dict[str, float]:
         "images": int(readings["image_id"].nunique()),
         "readers": int(readings["reader_id"].nunique()),
         "readings": len(readings),
-        "nodules": len(pd.read_csv(out / "known" / "nodules.csv", usecols=["nodule_id"])),
+        **count_known(out),
         "marks": len(marks),
         "marked_images": int(marks["image_id"].nunique()),
         "golden": int(truth["golden"].sum()),
     }
+
+
+def count_known(out: Path) -> dict[str, float]:
+    """Count the nodules of chests, or the lesions of fields."""
+    import pandas as pd
+
+    name = "lesions" if (out / "known" / "lesions.csv").is_file() else "nodules"
+    return {name: len(pd.read_csv(out / "known" / f"{name}.csv", usecols=["nodule_id"]))}
 
 
 def agreement(out: Path, benchmark: str) -> dict[str, float]:

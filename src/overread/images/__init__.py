@@ -4,7 +4,7 @@ from overread.images.colour import read_channels
 from overread.images.gridding import from_array
 from overread.images.radiograph import GRID_MM, Radiograph, SpacingSource
 from overread.images.reading import display_image, pixel_fingerprint, read_image, read_source
-from overread.images.writing import write_dicom, write_png16
+from overread.images.writing import write_dicom, write_png16, write_png_colour
 
 __all__ = [
     "GRID_MM",
@@ -18,4 +18,5 @@ __all__ = [
     "read_source",
     "write_dicom",
     "write_png16",
+    "write_png_colour",
 ]

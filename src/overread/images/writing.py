@@ -1,4 +1,4 @@
-"""Write 16-bit pixels as PNG or as a DICOM radiograph. The same arguments give the same bytes: no clock, no chance."""
+"""Write pixels as PNG, or as a DICOM radiograph. The same arguments give the same bytes: no clock, no chance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from overread.files.atomic import write_atomically
 from overread.images.limits import check_shape
 from overread.images.spacing import Spacing, given_spacing
 
-__all__ = ["write_dicom", "write_png16"]
+__all__ = ["write_dicom", "write_png16", "write_png_colour"]
 
 LONGEST_ID = 64
 WINDOW_PERCENT = (0.5, 99.5)
@@ -43,6 +43,27 @@ def write_png16(path: str | Path, pixels: ArrayLike) -> Path:
     array = read_pixels(pixels)
     buffer = io.BytesIO()
     Image.fromarray(array).save(buffer, format="PNG", compress_level=6)
+    return write_atomically(path, buffer.getvalue())
+
+
+def write_png_colour(path: str | Path, pixels: ArrayLike) -> Path:
+    """Write a colour PNG of 8 bits a channel.
+
+    Parameters
+    ----------
+    path
+        File to write, whole or not at all.
+    pixels
+        Rows x columns x (red, green, blue), uint8.
+    """
+    array = np.asarray(pixels)
+    if array.ndim != 3 or array.shape[2] != 3 or array.dtype != np.uint8:
+        raise InvalidInputError(
+            f"pixels must be rows x columns x 3 of uint8, not {array.dtype} of shape {array.shape}"
+        )
+    check_shape(array.shape[0], array.shape[1])
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(array)).save(buffer, format="PNG", compress_level=6)
     return write_atomically(path, buffer.getvalue())
 
 

@@ -3,7 +3,8 @@
 from overread.simulate.benchmarks import FrozenCohort, frozen_cohort
 from overread.simulate.candidates import CandidateCohort, candidate_cohort
 from overread.simulate.cases import CaseLaw
-from overread.simulate.cohort import benchmark, cohort
+from overread.simulate.cohort import benchmark, cohort, field_cohort
+from overread.simulate.field import FieldLaw, FieldPhantom, field_phantom
 from overread.simulate.nodules import Nodule, NoduleLaw
 from overread.simulate.phantom import Patient, Phantom, phantom
 from overread.simulate.readers import Reader, ReaderModel, panel
@@ -11,6 +12,8 @@ from overread.simulate.readers import Reader, ReaderModel, panel
 __all__ = [
     "CandidateCohort",
     "CaseLaw",
+    "FieldLaw",
+    "FieldPhantom",
     "FrozenCohort",
     "Nodule",
     "NoduleLaw",
@@ -21,6 +24,8 @@ __all__ = [
     "benchmark",
     "candidate_cohort",
     "cohort",
+    "field_cohort",
+    "field_phantom",
     "frozen_cohort",
     "panel",
     "phantom",

@@ -9,11 +9,20 @@ from overread.images import GRID_MM
 from overread.simulate.backgrounds import background_files
 from overread.simulate.benchmarks.frozen import BENCHMARKS
 from overread.simulate.cases import CaseLaw
+from overread.simulate.field.field_readers import field_readers
+from overread.simulate.field.recipe import FieldLaw, FieldRecipe
 from overread.simulate.reader_fit import law_for_readers
-from overread.simulate.recipes import FileRecipe, FrozenPhantomRecipe, NihRecipe, PhantomRecipe, Recipe
-from overread.simulate.study_folder import Format, write_study
+from overread.simulate.recipes import (
+    FileRecipe,
+    Format,
+    FrozenPhantomRecipe,
+    NihRecipe,
+    PhantomRecipe,
+    Recipe,
+)
+from overread.simulate.study_folder import write_study
 
-__all__ = ["benchmark", "cohort"]
+__all__ = ["benchmark", "cohort", "field_cohort"]
 
 
 def cohort(
@@ -70,6 +79,32 @@ def cohort(
         files = tuple(background_files(backgrounds, images_csv))
         recipe = FileRecipe(files, n_images, drawn_by, seed, grid_mm)
     return write_study(recipe, folder, format=format, workers=workers)
+
+
+def field_cohort(
+    folder: str | Path,
+    *,
+    n_images: int,
+    n_readers: int = 4,
+    seed: int = 0,
+    law: FieldLaw | None = None,
+    workers: int = 1,
+) -> Path:
+    """Write a cohort of field phantoms with simulated readers as a study folder; see `cohort`.
+
+    Parameters
+    ----------
+    folder, n_images, seed, workers
+        As in `cohort`.
+    n_readers
+        Readers, all of whom read every picture; every second one draws rings around clusters.
+    law
+        What is drawn; then it tells the readers too.
+    """
+    if n_images < 1 or seed < 0:
+        raise InvalidInputError("a cohort needs n_images >= 1 and seed >= 0")
+    drawn_by = FieldLaw(readers=field_readers(n_readers)) if law is None else law
+    return write_study(FieldRecipe(n_images, drawn_by, seed), folder, format="png", workers=workers)
 
 
 def benchmark(

@@ -16,7 +16,16 @@ from overread.files.strict_json import parse_json
 from overread.files.study_layout import KNOWN_NODULES_FILE
 from overread.tables.csv_cells import csv_text, guard_formula
 
-__all__ = ["PLAIN_SETTINGS", "entry_line", "read_entry", "write_tables"]
+__all__ = [
+    "CHEST_LAYOUT",
+    "ELLIPSE",
+    "NODULE",
+    "FolderLayout",
+    "TableFile",
+    "entry_line",
+    "read_entry",
+    "write_tables",
+]
 
 SEAL = Seal({"format": "overread-simulated-image", "schema": 1}, payload_key=None)
 
@@ -44,12 +53,20 @@ class TableFile:
     rows: Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]
 
 
+@dataclass(frozen=True)
+class FolderLayout:
+    """How the folder of a kind of study looks: its tables, and what study.toml says as long as the user did not."""
+
+    tables: tuple[TableFile, ...]
+    settings: str
+
+
 def image_row(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Row of the images table."""
     return [{**entry, "mm_per_px_x": entry["mm_per_px"], "mm_per_px_y": entry["mm_per_px"]}]
 
 
-TABLES = (
+CHEST_TABLES = (
     TableFile("images.csv", ("image_id", "patient_id", "path", "mm_per_px_x", "mm_per_px_y"), image_row),
     TableFile("readings.csv", ("image_id", "reader_id"), lambda entry: entry["readings"]),
     TableFile("marks.csv", ("image_id", "reader_id", "mark_id", *ELLIPSE), lambda entry: entry["marks"]),
@@ -63,12 +80,14 @@ TABLES = (
     TableFile("known/marks.csv", ("image_id", "mark_id", "object_id"), lambda entry: entry["marks"]),
 )
 
+CHEST_LAYOUT = FolderLayout(CHEST_TABLES, PLAIN_SETTINGS)
 
-def write_tables(folder: Path, journal: Journal) -> None:
+
+def write_tables(folder: Path, journal: Journal, layout: FolderLayout) -> None:
     """Write every table, all or none, and study.toml unless there is one: the user may have changed it."""
-    files: dict[str, Iterable[bytes]] = {table.path: table_lines(table, journal) for table in TABLES}
+    files: dict[str, Iterable[bytes]] = {table.path: table_lines(table, journal) for table in layout.tables}
     if not (folder / "study.toml").exists():
-        files["study.toml"] = (PLAIN_SETTINGS.encode(),)
+        files["study.toml"] = (layout.settings.encode(),)
     write_together(folder, files)
 
 

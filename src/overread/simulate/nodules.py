@@ -24,6 +24,7 @@ __all__ = [
     "Window",
     "contrast_field",
     "draw_nodules",
+    "draw_shape",
     "nodule_mask",
     "relative_radius",
     "window_around",

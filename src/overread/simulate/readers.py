@@ -22,7 +22,16 @@ from scipy.special import ndtr
 
 from overread.errors import InvalidInputError
 
-__all__ = ["DrawnMark", "Reader", "ReaderModel", "SeenObject", "draw_readings", "marks_of_image", "panel"]
+__all__ = [
+    "DrawnMark",
+    "Reader",
+    "ReaderModel",
+    "SeenObject",
+    "draw_ellipse",
+    "draw_readings",
+    "marks_of_image",
+    "panel",
+]
 
 Place = Callable[[np.random.Generator], tuple[float, float]]
 

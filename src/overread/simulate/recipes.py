@@ -9,24 +9,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.images import GRID_MM
+from overread.images import GRID_MM, write_dicom, write_png16
 from overread.simulate.backgrounds import BackgroundFile, file_background, phantom_background
 from overread.simulate.benchmarks.frozen import FrozenCohort, frozen_cohort
 from overread.simulate.benchmarks.nih import nih_background, nih_files
 from overread.simulate.cases import Background, CaseLaw, draw_case, pixels_with_nodules
+from overread.simulate.folder_tables import CHEST_LAYOUT, FolderLayout
 from overread.simulate.nodules import Nodule, nodule_mask
 from overread.simulate.phantom import Phantom, phantom
 from overread.simulate.reader_fit import nodule_counts
 from overread.simulate.readers import draw_readings
 from overread.simulate.tables import distractor_rows, mark_rows, nodule_rows, nodules_by_image
 
-__all__ = ["FileRecipe", "FrozenPhantomRecipe", "MadeImage", "NihRecipe", "PhantomRecipe", "Recipe"]
+__all__ = [
+    "FileRecipe",
+    "Format",
+    "FrozenPhantomRecipe",
+    "MadeImage",
+    "NihRecipe",
+    "PhantomRecipe",
+    "Recipe",
+    "Rows",
+    "label_image",
+]
+
+Format = Literal["dicom", "png"]
 
 # From the lowest bit on, as docs/simulate.md tells.
 ANATOMY_BITS = ("left_lung", "right_lung", "ribs", "clavicles", "heart", "mediastinum")
@@ -70,6 +83,50 @@ class MadeImage:
         """Whether no patient is behind the nodules; phantoms alone have an anatomy."""
         return self.anatomy is not None
 
+    def write_files(self, folder: Path, format: Format) -> tuple[str, ...]:
+        """Write the image, then the masks; return their paths in this order."""
+        image = f"images/{self.image_id}.{'dcm' if format == 'dicom' else 'png'}"
+        if format == "dicom":
+            write_dicom(
+                folder / image,
+                self.pixels,
+                self.mm_per_px,
+                patient_id=self.patient_id,
+                image_id=self.image_id,
+                state_anonymous=self.is_phantom,
+            )
+        else:
+            write_png16(folder / image, self.pixels)
+        known = {f"known/masks/{self.image_id}.png": self.nodule_labels}
+        if self.anatomy is not None:
+            known[f"known/anatomy/{self.image_id}.png"] = self.anatomy
+        for name, pixels in known.items():
+            write_png16(folder / name, pixels)
+        return image, *known
+
+    def entry(self) -> dict[str, Any]:
+        """All that the tables need of it beside its path."""
+        return {
+            "image_id": self.image_id,
+            "patient_id": self.patient_id,
+            "background": self.background,
+            "mm_per_px": self.mm_per_px,
+            "nodules": self.nodules,
+            "distractors": self.distractors,
+            "readings": self.readings,
+            "marks": self.marks,
+        }
+
+
+class StudyImage(Protocol):
+    """An image that can be written into a study folder."""
+
+    def write_files(self, folder: Path, format: Format) -> tuple[str, ...]:
+        """Write its files; return their paths in the folder, that of the image first."""
+
+    def entry(self) -> dict[str, Any]:
+        """All that the tables of the folder need of it beside its path."""
+
 
 class Recipe(Protocol):
     """What makes the images of a cohort."""
@@ -81,7 +138,11 @@ class Recipe(Protocol):
     def settings(self) -> dict[str, Any]:
         """Everything the images depend on, to tell one cohort from another."""
 
-    def make(self, number: int) -> MadeImage:
+    @property
+    def layout(self) -> FolderLayout:
+        """Tables and settings of the study's folder."""
+
+    def make(self, number: int) -> StudyImage:
         """Make image ``number``, from 0."""
 
 
@@ -93,6 +154,8 @@ class PhantomRecipe:
     law: CaseLaw
     seed: int
     grid_mm: float = GRID_MM
+
+    layout: ClassVar[FolderLayout] = CHEST_LAYOUT
 
     def settings(self) -> dict[str, Any]:
         """See `Recipe`."""
@@ -125,6 +188,8 @@ class FileRecipe:
     seed: int
     grid_mm: float = GRID_MM
 
+    layout: ClassVar[FolderLayout] = CHEST_LAYOUT
+
     def settings(self) -> dict[str, Any]:
         """See `Recipe`; files count by name, so that a folder may move."""
         files = [(file.path.name, file.patient_id, file.mm_per_px) for file in self.files]
@@ -148,6 +213,7 @@ class FrozenRecipe:
     """A frozen benchmark: its tables come from the package."""
 
     name: ClassVar[str]
+    layout: ClassVar[FolderLayout] = CHEST_LAYOUT
 
     @property
     def cohort(self) -> FrozenCohort:
@@ -214,7 +280,7 @@ def build_frozen_image(
         str(row["background"]),
         pixels_with_nodules(background, nodules),
         background.mm_per_px,
-        labels(nodules, background.pixels.shape, background.mm_per_px),
+        label_image(nodules, background.pixels.shape, background.mm_per_px),
         anatomy,
         *(records(of_image(table, image_id)) for table in (cohort.nodules, cohort.distractors)),
         *(records(of_image(table, image_id)) for table in (cohort.readings, cohort.marks)),
@@ -242,7 +308,7 @@ def draw_image(
         name,
         pixels_with_nodules(background, case.nodules),
         background.mm_per_px,
-        labels(case.nodules, background.pixels.shape, background.mm_per_px),
+        label_image(case.nodules, background.pixels.shape, background.mm_per_px),
         anatomy,
         nodule_rows(image_id, case.nodules),
         distractor_rows(image_id, case),
@@ -251,7 +317,7 @@ def draw_image(
     )
 
 
-def labels(nodules: Sequence[Nodule], shape: tuple[int, ...], mm_per_px: float) -> NDArray[np.uint16]:
+def label_image(nodules: Sequence[Nodule], shape: tuple[int, ...], mm_per_px: float) -> NDArray[np.uint16]:
     """Image of the nodules' numbers."""
     image = np.zeros(shape, dtype=np.uint16)
     for number, nodule in enumerate(nodules, start=1):

@@ -16,7 +16,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import cv2
 
@@ -28,15 +28,13 @@ from overread.files.journal import Journal
 from overread.files.lock import folder_lock
 from overread.files.regular import read_regular
 from overread.files.study_layout import SIMULATION_FILE
-from overread.images import write_dicom, write_png16
 from overread.progress import count_steps
 from overread.safe_path import start_children_safely
 from overread.simulate.folder_tables import entry_line, read_entry, write_tables
-from overread.simulate.recipes import MadeImage, Recipe
+from overread.simulate.recipes import Format, Recipe
 
-__all__ = ["Format", "write_study"]
+__all__ = ["write_study"]
 
-Format = Literal["dicom", "png"]
 JOURNAL = "known/journal.jsonl"
 # Images under way for each worker: enough that none waits, few enough that memory does not grow with the cohort.
 WAITING_PER_WORKER = 4
@@ -91,7 +89,7 @@ def write_study(
             lines = make_lines(job, n_kept, workers)
             for line in count_steps("simulating: images", lines, recipe.n_images - n_kept):
                 journal.append(line)
-        write_tables(target, journal)
+        write_tables(target, journal, recipe.layout)
     return target
 
 
@@ -165,41 +163,8 @@ def make_lines(job: Job, start: int, workers: int) -> Iterator[bytes]:
 
 
 def write_image(job: Job, number: int) -> bytes:
-    """Make and write one image; its line of the journal."""
+    """Make and write one image; its line of the journal, with all that the tables need."""
     made = job.recipe.make(number)
-    path = f"images/{made.image_id}.{'dcm' if job.format == 'dicom' else 'png'}"
-    target = job.folder / path
-    if job.format == "dicom":
-        write_dicom(
-            target,
-            made.pixels,
-            made.mm_per_px,
-            patient_id=made.patient_id,
-            image_id=made.image_id,
-            state_anonymous=made.is_phantom,
-        )
-    else:
-        write_png16(target, made.pixels)
-    known = {f"known/masks/{made.image_id}.png": made.nodule_labels}
-    if made.anatomy is not None:
-        known[f"known/anatomy/{made.image_id}.png"] = made.anatomy
-    for name, pixels in known.items():
-        write_png16(job.folder / name, pixels)
-    return journal_line(made, path, {name: digest_of_file(job.folder / name) for name in (path, *known)})
-
-
-def journal_line(made: MadeImage, path: str, files: dict[str, str]) -> bytes:
-    """All that the tables need of an image, as one line of JSON."""
-    entry: dict[str, Any] = {
-        "image_id": made.image_id,
-        "patient_id": made.patient_id,
-        "background": made.background,
-        "path": path,
-        "mm_per_px": made.mm_per_px,
-        "files": files,
-        "nodules": made.nodules,
-        "distractors": made.distractors,
-        "readings": made.readings,
-        "marks": made.marks,
-    }
-    return entry_line(entry)
+    written = made.write_files(job.folder, job.format)
+    files = {name: digest_of_file(job.folder / name) for name in written}
+    return entry_line({**made.entry(), "path": written[0], "files": files})
