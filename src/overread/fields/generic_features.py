@@ -23,9 +23,12 @@ from overread.fields.blob_finder import measure_curvatures
 from overread.fields.field_image import FieldImage
 from overread.fields.smoothing import smooth
 
-__all__ = ["GENERIC_FEATURES", "extract_generic", "generic_names"]
+__all__ = ["GENERIC_FEATURES", "GENERIC_VERSION", "extract_generic", "generic_names"]
 
 Floats = NDArray[np.float64]
+
+GENERIC_VERSION = "1"
+"""To be raised whenever the same candidates would give other numbers: a detector refuses another version."""
 
 N_RAYS = 24
 STEPS_PER_RADIUS = 8

@@ -18,6 +18,7 @@ from overread.report.csv_links import link_csv, read_cells_of_table
 from overread.report.flow import lay_out_flow
 from overread.report.froc_explorer import lay_out_explorer, list_steps
 from overread.report.head import RunHead
+from overread.report.lengths import find_crop_side, name_unit
 from overread.report.pictures import Pictures
 from overread.report.results import FeatureWeight, StudyResults, Table1
 from overread.report.words import (
@@ -99,6 +100,8 @@ def _environment() -> Environment:
         list_steps=list_steps,
         tell_use=tell_use,
         count=count,
+        find_crop_side=find_crop_side,
+        name_unit=name_unit,
         name_fp=name_fp,
         list_cards=list_cards,
         tell_verdict=tell_verdict,

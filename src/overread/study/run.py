@@ -15,9 +15,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from overread import __version__
-from overread.errors import UsageError
+from overread.errors import OverreadError, UsageError
 from overread.files.digests import digest_of_value
 from overread.files.lock import run_lock
+from overread.images import read_channels
 from overread.models.fitting import single_threaded_blas
 from overread.one_line import print_as_one_line
 from overread.progress import begin_work, say
@@ -25,12 +26,13 @@ from overread.study.forecast import Forecast
 from overread.study.inputs import StudyInputs, read_inputs
 from overread.study.pipeline import PipelineSpec
 from overread.study.run_log import RunLog
-from overread.study.settings import Execution, Settings, read_settings
+from overread.study.settings import Execution, Settings, leave_out_unused, read_settings
 from overread.study.stages.images import Workshop
 from overread.study.stages.plan import list_views, plan_stages
 from overread.study.stages.stage import Inputs, Source, Stage, Workspace
 from overread.study.store.manifest import Manifest
 from overread.study.store.run_folder import RunFolder, json_bytes
+from overread.study.units import resolve_settings
 from overread.study.workers.dask_cluster import DaskExecutor
 from overread.study.workers.executors import Executor, ProcessExecutor, SerialExecutor, count_processors
 from overread.study.workers.isolation import WorkLimits
@@ -152,10 +154,13 @@ class Runner:
         log: RunLog,
         pipeline: PipelineSpec | None,
     ) -> None:
-        self._settings, self._folder, self._log = settings, folder, log
+        self._folder, self._log = folder, log
         self._started = datetime.now(UTC)
-        self._spec = pipeline or PipelineSpec.own(settings)
         self._inputs: StudyInputs = self._tell_warnings("inputs", lambda: read_inputs(study, settings))
+        inputs = self._inputs
+        colour = None if settings.region.is_chest or not inputs.needs_images else has_colours(inputs)
+        self._settings = resolve_settings(settings, inputs.images, inputs.marks, colour=colour)
+        self._spec = pipeline or PipelineSpec.own(self._settings)
         self._report = RunReport(folder.root, n_images=len(self._inputs.images))
 
     def run(self) -> RunReport:
@@ -276,6 +281,16 @@ class Runner:
         self._folder.write("provenance.json", json_bytes(record))
 
 
+def has_colours(inputs: StudyInputs) -> bool:
+    """Whether the first image that can be read has colours."""
+    for path in inputs.images["path"]:
+        try:
+            return bool(read_channels(inputs.folder / path).shape[2] > 1)
+        except OverreadError:
+            continue
+    return False
+
+
 def write_settings(folder: RunFolder, settings: Settings) -> None:
     """Write the settings that the results depend on, with a record as of a stage."""
     plain = plain_settings(settings)
@@ -285,7 +300,8 @@ def write_settings(folder: RunFolder, settings: Settings) -> None:
 
 def plain_settings(settings: Settings) -> dict[str, Any]:
     """Return the settings that the results depend on."""
-    return {name: value for name, value in settings.to_plain().items() if name not in ("execution", "limits")}
+    used = leave_out_unused(settings.to_plain())
+    return {name: value for name, value in used.items() if name not in ("execution", "limits")}
 
 
 def find_versions(names: Iterable[str]) -> dict[str, str]:

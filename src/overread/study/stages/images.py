@@ -18,6 +18,7 @@ from overread.errors import InvalidInputError, TableError
 from overread.files.digests import FileDigests, digest_of_bytes
 from overread.marks.mark_set import find_path
 from overread.study.cohort import KEYS
+from overread.study.field_pipeline import find_masks
 from overread.study.image_jobs import make_jobs, work_on_images
 from overread.study.pipeline import PipelineSpec
 from overread.study.stages.stage import Inputs, Stage, View
@@ -89,6 +90,7 @@ def images_stage(workshop: Workshop, *, own_candidates: bool) -> Stage:
             *(["input/candidates"] if own_candidates else []),
         ),
         writes=("manifest.json",),
+        settings=("region", "images"),
         make=partial(make_shards, workshop=workshop),
         resumes=True,
     )
@@ -100,12 +102,15 @@ def make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
     digests = FileDigests(folder.path("file_digests.json"))
     # Not inputs.get: it would hide a name that was not declared.
     given = inputs["input/candidates"] if "input/candidates" in inputs else None  # noqa: SIM401
+    images, settings = inputs["input/images"], inputs.settings
+    has_masks = settings.region.kind == "masks"
     jobs = make_jobs(
-        inputs["input/images"],
+        images,
         inputs["input/folder"],
         digests,
         workshop.pipeline.build(),
         None if given is None else candidates_by_image(given),
+        masks=find_masks(images, inputs["input/folder"], settings.images.masks) if has_masks else None,
     )
     digests.save()
     content = {job.task.image_id: job.content for job in jobs if job.content not in (None, EMPTY_FILE)}
