@@ -1,9 +1,10 @@
-"""``overread detect``: run a trained detector on new radiographs."""
+"""``overread detect``: run a trained detector on new images."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from overread.detection.batch import Batch, Found
     from overread.detection.documents import Documents
+    from overread.fields import FieldImage
     from overread.images import Radiograph
     from overread.study.detector import Detector, OperatingPoint
 
@@ -36,6 +38,7 @@ def detect(
     fp: float = 1.0,
     format: Literal["csv", "json"] = "csv",
     mm_per_px: Annotated[str | None, Parameter(name="--mm-per-px")] = None,
+    masks: Path | None = None,
     all_candidates: Annotated[bool, Parameter(negative=())] = False,
     overlay: Annotated[bool, Parameter(negative=())] = False,
     sr: Annotated[bool, Parameter(negative=())] = False,
@@ -63,6 +66,8 @@ def detect(
         Of the table of detections.
     mm_per_px
         Size of a pixel where the file does not say: one number, or x,y.
+    masks
+        Folder of masks, named as their images, for a detector whose region comes from masks.
     all_candidates
         Write the candidates below the threshold too.
     overlay
@@ -82,6 +87,7 @@ def detect(
     from overread.detection.batch import Batch, Request
     from overread.detection.documents import Documents, refuse_other_than_dicom
     from overread.progress import ProgressBar, count_steps
+    from overread.report.lengths import UNIT_WORDS
 
     model = open_detector(detector)
     point = model.operating_point(fp)
@@ -95,8 +101,9 @@ def detect(
     if sr or gsps:
         refuse_other_than_dicom(paths)
     make_folder(out)
-    request = Request(model, fp, all_candidates=all_candidates, documents=sr or gsps)
-    batch = Batch(request, journal, draw=draw_overlay if overlay else None, pictures=pictures)
+    request = Request(model, fp, all_candidates=all_candidates, documents=sr or gsps, masks=masks)
+    draw = partial(draw_overlay, unit=UNIT_WORDS[model.unit]) if overlay else None
+    batch = Batch(request, journal, draw=draw, pictures=pictures)
     ids = dict(zip(paths, names, strict=True))
     with ProgressBar():
         found = list(
@@ -105,7 +112,8 @@ def detect(
     if not found:
         print_bad(batch.bad)
         raise ImageError("not one image could be used; nothing was written")
-    write_detections([name_rows(one, ids[one.path], anonymous=anonymous) for one in found], table)
+    rows = [name_rows(one, ids[one.path], anonymous=anonymous) for one in found]
+    write_detections([name_lengths(one, model) for one in rows], table)
     summary = Summary(model, point, table, batch)
     summary.n_images, summary.n_shown = len(found), sum(int(one.rows["shown"].sum()) for one in found)
     kinds = Documents(sr=sr, gsps=gsps, anonymous=anonymous)
@@ -133,12 +141,14 @@ class Summary:
         return self.batch.n_worked / self.batch.seconds if self.batch.n_worked else None
 
 
-def draw_overlay(picture: Path, radiograph: Radiograph, candidates: pd.DataFrame) -> None:
+def draw_overlay(
+    picture: Path, radiograph: Radiograph | FieldImage, candidates: pd.DataFrame, *, unit: str
+) -> None:
     """Draw an image with its detections."""
     from overread.plots import save_figure
     from overread.report.overlay import detections_figure
 
-    save_figure(detections_figure(radiograph, candidates), picture)
+    save_figure(detections_figure(radiograph, candidates, unit=unit), picture)
 
 
 def name_rows(found: Found, image_id: str, *, anonymous: bool) -> pd.DataFrame:
@@ -146,6 +156,14 @@ def name_rows(found: Found, image_id: str, *, anonymous: bool) -> pd.DataFrame:
     rows = found.rows if anonymous else found.rows.assign(image=str(found.path))
     rows.insert(0, "image_id", image_id)
     return rows
+
+
+def name_lengths(rows: pd.DataFrame, model: Detector) -> pd.DataFrame:
+    """Name the columns of lengths after the unit; a share of the width is told in per cent of it."""
+    if model.unit == "mm":
+        return rows
+    ending = {"px": "px", "fraction": "percent"}[model.unit]
+    return rows.rename(columns={f"{name}_mm": f"{name}_{ending}" for name in ("x", "y", "radius")})
 
 
 def document_studies(

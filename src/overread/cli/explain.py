@@ -12,6 +12,8 @@ from overread.errors import InvalidInputError, UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from overread.study.detector import Detector
+
 __all__ = ["explain"]
 
 # Columns before the names of the features.
@@ -24,6 +26,7 @@ def explain(
     candidate: str | None = None,
     *,
     mm_per_px: Annotated[str | None, Parameter(name="--mm-per-px")] = None,
+    masks: Path | None = None,
     top: int = 15,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
@@ -39,6 +42,8 @@ def explain(
         Id of the candidate in `overread detect`'s table; default: the one with the highest score.
     mm_per_px
         Size of a pixel where the file does not say: one number, or x,y.
+    masks
+        Folder of masks, named as their images, for a detector whose region comes from masks.
     top
         How many features to show.
     json
@@ -48,15 +53,14 @@ def explain(
 
     from overread.cli.conventions import open_detector
     from overread.cli.image_folder import find_image, parse_spacing
-    from overread.images import read_image
 
     if top < 1:
         raise UsageError(f"--top {top}: show at least one feature")
     model = open_detector(detector)
     file = find_image(image, detector, mm_per_px=parse_spacing(mm_per_px))
-    radiograph = read_image(file.path, mm_per_px=file.mm_per_px, grid_mm=model.grid_mm)
+    read = model.read_image(file.path, mm_per_px=file.mm_per_px, masks=masks)
     try:
-        explained = model.explain(radiograph, candidate)
+        explained = model.explain(read, candidate)
     except InvalidInputError as error:
         raise InvalidInputError(f"{image}: {error}") from error
     row, parts = explained.candidate, explained.contributions
@@ -65,7 +69,7 @@ def explain(
         told = {"candidate_id": row["candidate_id"], "score": float(row["score"]), "contributions": records}
         print(dumps(told))
     else:
-        print_contributions(row, parts, top)
+        print_contributions(model, row, parts, top)
 
 
 def tell_certainty(candidate: pd.Series[Any]) -> str:
@@ -74,23 +78,24 @@ def tell_certainty(candidate: pd.Series[Any]) -> str:
     return f"rank {candidate['rank']}" if probability != probability else f"probability {probability:.3f}"
 
 
-def print_contributions(candidate: pd.Series[Any], parts: pd.DataFrame, top: int) -> None:
+def print_contributions(model: Detector, candidate: pd.Series[Any], parts: pd.DataFrame, top: int) -> None:
     """Print the largest contributions, each over its formula, and what the others add together."""
     from rich.console import Console
 
     from overread.cli.conventions import print_plain
-    from overread.features import CATALOGUE
+    from overread.report.lengths import UNIT_WORDS
 
-    width = Console().width
+    width, unit = Console().width, UNIT_WORDS[model.unit]
     print_plain(
         f"{candidate['candidate_id']}: score {candidate['score']:.3f}, {tell_certainty(candidate)}\n"
-        f"at x {candidate['x_mm']:.1f} mm, y {candidate['y_mm']:.1f} mm, radius {candidate['radius_mm']:.1f} mm\n"
+        f"at x {candidate['x_mm']:.1f} {unit}, y {candidate['y_mm']:.1f} {unit}, radius {candidate['radius_mm']:.1f} "
+        f"{unit}\n"
     )
     shown, constant, hidden = parts.iloc[:-1].head(top), parts.iloc[-1], parts.iloc[top:-1]
     print_plain(f"{'adds':>8} {'value':>10} {'mean':>10}  feature, and what it is")
     for name, value, mean, adds in shown.itertuples(index=False, name=None):
         print_plain(f"{adds:>+8.3f} {value:>10.4g} {mean:>10.4g}  {name}")
-        print_plain(indent_text(CATALOGUE[name].formula, width))
+        print_plain(indent_text(model.tell_feature(name), width))
     print_plain(f"{constant['contribution']:>+8.3f} {'':>10} {'':>10}  {constant['feature']}")
     if len(hidden):
         rest = float(hidden["contribution"].sum())

@@ -57,6 +57,7 @@ def run(
     """
     from overread.progress import ProgressBar
     from overread.study import read_results, run_study
+    from overread.study.run import list_reports
 
     given = {"executor": executor, "workers": workers, "scheduler": scheduler}
     execution: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
@@ -67,10 +68,27 @@ def run(
             study, name=name, seed=None if seed is None else check_seed(seed), execution=execution
         )
     if json:
-        print((report.folder / "results.json").read_text(encoding="utf-8"), end="")
+        print_json(report)
     else:
-        print_results(report, read_results(report.folder / "results.json"))
+        for group, one in list_reports(report).items():
+            if group:
+                print_plain(f"Group {group}")
+            print_results(one, read_results(one.folder / "results.json"))
+        if report.groups:
+            print_plain(f"Report of all groups: {report.folder / 'report.html'}")
     return WITH_BAD_IMAGES if report.n_quarantined else 0
+
+
+def print_json(report: RunReport) -> None:
+    """Print all results; of a run of groups those of each, by its name."""
+    if not report.groups:
+        print((report.folder / "results.json").read_text(encoding="utf-8"), end="")
+        return
+    texts = {
+        group: (one.folder / "results.json").read_text(encoding="utf-8").strip()
+        for group, one in report.groups.items()
+    }
+    print("{" + ",\n".join(f'"{group}": {text}' for group, text in texts.items()) + "}")
 
 
 def print_results(report: RunReport, results: StudyResults) -> None:

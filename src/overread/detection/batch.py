@@ -16,7 +16,8 @@ from overread.detection.journal import DetectionJournal
 from overread.errors import LockedError, OverreadError, StorageError
 from overread.files.digests import digest_of_bytes, digest_of_file, digest_of_value
 from overread.files.records import to_json
-from overread.images import Radiograph, read_image
+from overread.fields import FieldImage
+from overread.images import Radiograph
 
 if TYPE_CHECKING:
     from overread.study.detector import Detector
@@ -45,7 +46,7 @@ MARK_TYPES = {
     "label": "str",
 }
 
-Draw = Callable[[Path, Radiograph, pd.DataFrame], None]
+Draw = Callable[[Path, Radiograph | FieldImage, pd.DataFrame], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +63,21 @@ class Request:
         Keep the candidates below the threshold too.
     documents
         Prepare DICOM documents, which only DICOM images can have.
+    masks
+        Folder of masks, for a detector whose region comes from masks.
     """
 
     detector: Detector
     fp: float
     all_candidates: bool = False
     documents: bool = False
+    masks: Path | None = None
 
     def digest(self) -> str:
         """Digest of all that the results depend on besides the images."""
         asked = [__version__, self.fp, self.all_candidates, self.documents]
+        if self.masks is not None:
+            asked.append(str(self.masks))
         return digest_of_value([digest_of_bytes(self.detector.to_bytes()), *asked])
 
 
@@ -86,14 +92,14 @@ class Found:
 
 def detect_image(
     request: Request, path: Path, mm_per_px: tuple[float, float] | None
-) -> tuple[Radiograph, pd.DataFrame, ImageReport | None]:
-    """Radiograph, all its candidates with a column ``shown``, and its part of a document where one is asked for."""
+) -> tuple[Radiograph | FieldImage, pd.DataFrame, ImageReport | None]:
+    """Image, all its candidates with a column ``shown``, and its part of a document where one is asked for."""
     model = request.detector
-    radiograph = read_image(path, mm_per_px=mm_per_px, grid_mm=model.grid_mm)
+    radiograph = model.read_image(path, mm_per_px=mm_per_px, masks=request.masks)
     candidates = model.detect(radiograph)
     candidates["shown"] = model.shown(candidates, request.fp)
     shown = candidates[candidates["shown"]]
-    report = ImageReport.of(path, radiograph, shown) if request.documents else None
+    report = ImageReport.of(path, radiograph, shown, label=model.object_name) if request.documents else None
     return radiograph, candidates, report
 
 

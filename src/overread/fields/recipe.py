@@ -28,6 +28,8 @@ PERCENT = 100.0
 """Where lengths are fractions of the picture's width they are counted in per cent of it."""
 # Twenty scales; a file of a detector must not ask for thousands. Chosen by eye.
 WIDEST_RANGE = 1000.0
+# Longest meaning of a code in DICOM (PS3.5 table 6.2-1).
+LONGEST_TARGET = 64
 MASK_ENDINGS = (".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".dcm")
 
 
@@ -51,6 +53,8 @@ class FieldRecipe:
         Who looks for candidates.
     polarity, smallest_mm, largest_mm
         What it looks for: bright, dark or both, and radii in the unit.
+    target
+        What is looked for, by name, for documents.
     """
 
     region: RegionKind
@@ -62,6 +66,7 @@ class FieldRecipe:
     polarity: Polarity
     smallest_mm: float
     largest_mm: float
+    target: str = "object"
 
     def __post_init__(self) -> None:
         for name, value, kind in (
@@ -71,6 +76,8 @@ class FieldRecipe:
         ):
             if value not in get_args(kind):
                 raise InvalidInputError(f"{name} {value!r} does not exist; use {' or '.join(get_args(kind))}")
+        if not self.target.isprintable() or not 0 < len(self.target) <= LONGEST_TARGET:
+            raise InvalidInputError(f"target is not a line of 1 to {LONGEST_TARGET} printable characters")
         if not 0 < self.smallest_mm <= self.largest_mm <= WIDEST_RANGE * self.smallest_mm < float("inf"):
             raise InvalidInputError(
                 f"radii from {self.smallest_mm:g} to {self.largest_mm:g}: the smallest has to be above 0, and the largest"

@@ -41,7 +41,7 @@ from overread.report.words import (
     where_measured,
 )
 
-__all__ = ["render_study"]
+__all__ = ["make_environment", "render_study"]
 
 # With fewer the interval of a sensitivity is wider than 20 points to each side (Wilson's, at one half).
 FEW_IN_GROUP = 20
@@ -62,14 +62,40 @@ def render_study(results: StudyResults, figures: Mapping[str, str], pictures: Pi
         Names, id and date of the run.
     """
     return (
-        _environment()
+        make_environment()
         .get_template("study.html.j2")
         .render(results=results, figures=figures, pictures=pictures, head=head)
     )
 
 
+def list_sections(results: StudyResults, pictures: Pictures) -> list[tuple[str, str]]:
+    """List the sections that the page of a run has: heading and template.
+
+    First what the detector is worth and for whom, then where it comes from.
+    """
+    has_gallery = pictures.hits or pictures.misses or pictures.false_positives
+    every = [
+        ("Summary", "summary", True),
+        ("Intended use and data", "use", True),
+        ("From files to parts", "flow", True),
+        ("Performance on unseen patients", "performance", True),
+        ("Groups of images", "subgroups", results.subgroups),
+        (f"Gallery of {where_measured(results)}", "gallery", has_gallery),
+        ("Can the models be told apart?", "comparisons", find_comparisons(results)),
+        ("Calibration", "calibration", results.models),
+        ("Readers", "readers", True),
+        ("Ground truth", "truth", True),
+        ("Features", "features", True),
+        ("Choice of settings", "choice", True),
+        ("Importance of the readers", "importance", find_mixture(results) is not None),
+        ("CLAIM checklist", "claim", True),
+    ]
+    return [(heading, template) for heading, template, is_there in every if is_there]
+
+
 @cache
-def _environment() -> Environment:
+def make_environment() -> Environment:
+    """Make what fills templates, with the filters and functions that they use."""
     environment = Environment(
         loader=PackageLoader("overread.report"),
         autoescape=True,
@@ -97,6 +123,7 @@ def _environment() -> Environment:
         link_csv=link_csv,
         n_told=N_TOLD,
         lay_out_flow=lay_out_flow,
+        list_sections=list_sections,
         list_steps=list_steps,
         tell_use=tell_use,
         count=count,

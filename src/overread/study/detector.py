@@ -209,6 +209,11 @@ class Detector:
         """Unit of its lengths."""
         return "mm" if self.field is None else self.field.unit
 
+    @property
+    def object_name(self) -> str:
+        """What it finds, by name, for documents."""
+        return "Nodule" if self.field is None else self.field.target
+
     def tell_feature(self, name: str) -> str:
         """Say what a feature is: its formula in words."""
         return CATALOGUE[name].formula if self.field is None else GENERIC_FEATURES[name]

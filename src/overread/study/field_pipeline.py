@@ -37,6 +37,7 @@ def make_recipe(settings: Settings) -> FieldRecipe:
         polarity=own.polarity,
         smallest_mm=own.smallest_mm,
         largest_mm=own.largest_mm,
+        target=next(iter(settings.labels.groups), "object"),
     )
 
 

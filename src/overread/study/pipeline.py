@@ -124,6 +124,11 @@ class PipelineSpec:
         """Whether it is the package's own: only then can a detector do on new images what was done here."""
         return self.factory in (OWN_FACTORY, FIELD_FACTORY)
 
+    @property
+    def is_of_chests(self) -> bool:
+        """Whether it is the package's own pipeline of chest radiographs."""
+        return self.factory == OWN_FACTORY
+
     def build(self) -> Pipeline:
         """Make the pipeline."""
         module, _, name = self.factory.partition(":")

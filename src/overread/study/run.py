@@ -23,6 +23,7 @@ from overread.models.fitting import single_threaded_blas
 from overread.one_line import print_as_one_line
 from overread.progress import begin_work, say
 from overread.study.forecast import Forecast
+from overread.study.groups import name_run_of_group, split_groups, write_joined_page
 from overread.study.inputs import StudyInputs, read_inputs
 from overread.study.pipeline import PipelineSpec
 from overread.study.run_log import RunLog
@@ -38,7 +39,7 @@ from overread.study.workers.executors import Executor, ProcessExecutor, SerialEx
 from overread.study.workers.isolation import WorkLimits
 from overread.words import duration
 
-__all__ = ["RunReport", "run_study"]
+__all__ = ["RunReport", "list_reports", "run_study"]
 
 GUESS = "a guess before the first image is done, from the rates of the demo"
 
@@ -67,6 +68,8 @@ class RunReport:
         Stages that were done now, and those that were still valid.
     n_images, n_quarantined
         Images of the study, and how many of them were given up.
+    groups
+        Of a run of several groups of labels: how the run of each ended; `folder` then holds the page that joins them.
     """
 
     folder: Path
@@ -74,6 +77,7 @@ class RunReport:
     skipped: list[str] = field(default_factory=list)
     n_images: int = 0
     n_quarantined: int = 0
+    groups: dict[str, RunReport] = field(default_factory=dict)
 
 
 def run_study(
@@ -107,7 +111,28 @@ def run_study(
     settings = read_settings(study / "study.toml", seed=seed)
     if execution:
         settings = settings.model_copy(update={"execution": merge_execution(settings.execution, execution)})
-    folder = RunFolder(study / "runs" / check_name(name))
+    check_name(name)
+    if len(settings.labels.groups) < 2:
+        return run_one(study, settings, name, pipeline)
+    reports = {
+        group: run_one(study, own, name_run_of_group(name, group), pipeline)
+        for group, own in split_groups(settings).items()
+    }
+    root = study / "runs" / name
+    write_joined_page(root, {group: report.folder for group, report in reports.items()})
+    first = next(iter(reports.values()))
+    worst = max(report.n_quarantined for report in reports.values())
+    return RunReport(root, n_images=first.n_images, n_quarantined=worst, groups=reports)
+
+
+def list_reports(report: RunReport) -> dict[str, RunReport]:
+    """Return how the run of each group ended; of a run without groups its own report, under no name."""
+    return report.groups or {"": report}
+
+
+def run_one(study: Path, settings: Settings, name: str, pipeline: PipelineSpec | None) -> RunReport:
+    """Run a study whose marks are all of one kind, or one group of its labels."""
+    folder = RunFolder(study / "runs" / name)
     folder.prepare()
     with run_lock(folder.root), RunLog(folder.path("run.log")) as log:
         folder.clean()

@@ -17,13 +17,14 @@ from overread.bags import refuse_leakage
 from overread.errors import InvalidInputError, TableError
 from overread.files.digests import FileDigests, digest_of_bytes
 from overread.marks.mark_set import find_path
+from overread.study.chest_check import refuse_other_than_chests
 from overread.study.cohort import KEYS
 from overread.study.field_pipeline import find_masks
 from overread.study.image_jobs import make_jobs, work_on_images
 from overread.study.pipeline import PipelineSpec
 from overread.study.stages.stage import Inputs, Stage, View
 from overread.study.store.feature_store import encode_columns
-from overread.study.store.manifest import shard_file
+from overread.study.store.manifest import Manifest, shard_file
 from overread.study.store.run_folder import RunFolder
 from overread.study.store.shard import CANDIDATE_COLUMNS, Shard, decode_shard
 from overread.study.workers.executors import Executor
@@ -113,6 +114,10 @@ def make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
         masks=find_masks(images, inputs["input/folder"], settings.images.masks) if has_masks else None,
     )
     digests.save()
+    if workshop.pipeline.is_of_chests:
+        known = Manifest(folder).entries
+        fresh = [job.task for job in jobs if job.fault is None and job.task.image_id not in known]
+        refuse_other_than_chests(fresh)
     content = {job.task.image_id: job.content for job in jobs if job.content not in (None, EMPTY_FILE)}
     refuse_shared_pixels(inputs["tables/split.parquet"], content)
     executor = workshop.make_executor()
