@@ -15,10 +15,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from overread import __version__
-from overread.errors import OverreadError, UsageError
+from overread.errors import UsageError
 from overread.files.digests import digest_of_value
 from overread.files.lock import run_lock
-from overread.images import read_channels
 from overread.models.fitting import single_threaded_blas
 from overread.one_line import print_as_one_line
 from overread.progress import begin_work, say
@@ -33,7 +32,7 @@ from overread.study.stages.plan import list_views, plan_stages
 from overread.study.stages.stage import Inputs, Source, Stage, Workspace
 from overread.study.store.manifest import Manifest
 from overread.study.store.run_folder import RunFolder, json_bytes
-from overread.study.units import resolve_settings
+from overread.study.study_recipe import complete_settings
 from overread.study.workers.dask_cluster import DaskExecutor
 from overread.study.workers.executors import Executor, ProcessExecutor, SerialExecutor, count_processors
 from overread.study.workers.isolation import WorkLimits
@@ -182,9 +181,7 @@ class Runner:
         self._folder, self._log = folder, log
         self._started = datetime.now(UTC)
         self._inputs: StudyInputs = self._tell_warnings("inputs", lambda: read_inputs(study, settings))
-        inputs = self._inputs
-        colour = None if settings.region.is_chest or not inputs.needs_images else has_colours(inputs)
-        self._settings = resolve_settings(settings, inputs.images, inputs.marks, colour=colour)
+        self._settings = complete_settings(settings, self._inputs)
         self._spec = pipeline or PipelineSpec.own(self._settings)
         self._report = RunReport(folder.root, n_images=len(self._inputs.images))
 
@@ -304,16 +301,6 @@ class Runner:
             "seconds": self._log.seconds,
         }
         self._folder.write("provenance.json", json_bytes(record))
-
-
-def has_colours(inputs: StudyInputs) -> bool:
-    """Whether the first image that can be read has colours."""
-    for path in inputs.images["path"]:
-        try:
-            return bool(read_channels(inputs.folder / path).shape[2] > 1)
-        except OverreadError:
-            continue
-    return False
 
 
 def write_settings(folder: RunFolder, settings: Settings) -> None:

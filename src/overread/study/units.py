@@ -23,13 +23,13 @@ from overread.images.spacing import AGREEMENT
 from overread.study.settings import Settings
 from overread.truth.hit_rules import HIT, HIT_RULES
 
-__all__ = ["ReferenceSizes", "convert_lengths", "find_reference_sizes", "find_unit_spacing", "resolve_settings"]
+__all__ = ["LENGTHS", "ReferenceSizes", "convert_lengths", "find_reference_sizes", "find_unit_spacing", "resolve_settings"]
 
 Floats = NDArray[np.float64]
 
 SPACING = ("mm_per_px_x", "mm_per_px_y")
-# Lengths of the tables of a study.
 LENGTHS = ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "radius_mm", "diameter_mm")
+"""Columns of a study's tables that are lengths."""
 # On the fundus photographs of DIARETDB1, 1,500 pixels wide: 200 pixels for the size from which the merging threshold is
 # whole, below which golden counts no longer change, and 15 for the least semi-axis of a hit, three times the tool's
 # point marks.
