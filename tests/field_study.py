@@ -81,7 +81,13 @@ def mark_blobs(rng: np.random.Generator, image_id: str, blobs: list[tuple]) -> l
 
 
 def write_field_study(
-    folder: Path, *, settings: str = LIGHT, n_images: int = 18, seed: int = 0, colour: bool = True, **columns: object
+    folder: Path,
+    *,
+    settings: str = LIGHT,
+    n_images: int = 18,
+    seed: int = 0,
+    colour: bool = True,
+    **columns: object,
 ) -> Path:
     """Write pictures, tables (lengths in pixels) and settings."""
     rng = np.random.default_rng(seed)
@@ -93,7 +99,9 @@ def write_field_study(
         Image.fromarray(pixels).save(folder / "images" / f"{image_id}.png")
         marks += mark_blobs(rng, image_id, blobs)
         size = {"width_px": SHAPE[1], "height_px": SHAPE[0]}
-        images.append({"image_id": image_id, "path": f"images/{image_id}.png", "patient_id": image_id, **size})
+        images.append(
+            {"image_id": image_id, "path": f"images/{image_id}.png", "patient_id": image_id, **size}
+        )
     pd.DataFrame(marks).to_csv(folder / "marks.csv", index=False)
     pd.DataFrame(images).assign(**columns).to_csv(folder / "images.csv", index=False)
     readings = [{"image_id": row["image_id"], "reader_id": reader} for row in images for reader in READERS]

@@ -55,6 +55,7 @@ def check(
     from overread.marks.mark_set import find_path, scan_folder
     from overread.progress import ProgressBar
     from overread.study.image_checks import check_pictures
+    from overread.study.unit_checks import check_units, read_settings_if_sound
 
     scan = scan_folder(study, derive_readings=derive_readings)
     problems = list(scan.problems)
@@ -63,6 +64,7 @@ def check(
         with nullcontext() if json else ProgressBar():
             problems += check_pictures(scan, study)
     problems += check_scales(scan)
+    problems += check_units(scan, study, read_settings_if_sound(study))
     problems.sort(key=lambda problem: (problem.file, problem.row or 0))
     counts: Counter[str] = Counter(problem.severity for problem in problems)
     tables = {"marks": scan.marks, "readings": scan.readings, "images": scan.images}

@@ -178,7 +178,9 @@ def check_generic_names(wanted: Sequence[str], known: Sequence[str]) -> list[str
     """Return the features that are wanted, all without any; refuse one that the pictures do not have."""
     for name in wanted:
         if name not in known:
-            raise UsageError(f"--feature {name!r}: no feature of these pictures (overread features --pictures)")
+            raise UsageError(
+                f"--feature {name!r}: no feature of these pictures (overread features --pictures)"
+            )
     return list(dict.fromkeys(wanted)) or list(known)
 
 
@@ -199,7 +201,9 @@ def print_generic(search: str, family: str | None, *, as_json: bool) -> None:
         and family in (None, name.partition(".")[0])
     }
     if as_json:
-        print(dumps([{"name": name, "formula": meaning} for name, meaning in found.items()], ensure_ascii=False))
+        print(
+            dumps([{"name": name, "formula": meaning} for name, meaning in found.items()], ensure_ascii=False)
+        )
         return
     table = Table("name", "what it is")
     for name, meaning in found.items():

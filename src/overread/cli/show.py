@@ -137,10 +137,16 @@ def show_picture(
     save_figure(field_figure(field, table, unit=unit, title=name), picture.output)
     share = float(field.region.mean())
     if as_json:
-        report = {"region_share": share, "unit": of_study.recipe.unit, "candidates": table.to_dict(orient="records")}
+        report = {
+            "region_share": share,
+            "unit": of_study.recipe.unit,
+            "candidates": table.to_dict(orient="records"),
+        }
         print(json_text(report | {"output": str(picture.output)}))
     else:
-        print(f"Wrote {picture.output}: {len(table)} candidates; the region fills {100 * share:.0f} % of the picture")
+        print(
+            f"Wrote {picture.output}: {len(table)} candidates; the region fills {100 * share:.0f} % of the picture"
+        )
 
 
 def read_candidates_of(path: Path, image_id: str) -> pd.DataFrame:

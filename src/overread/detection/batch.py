@@ -14,9 +14,9 @@ from overread import __version__
 from overread.detection.documents import ImageReport
 from overread.detection.journal import DetectionJournal
 from overread.errors import LockedError, OverreadError, StorageError
+from overread.fields import FieldImage
 from overread.files.digests import digest_of_bytes, digest_of_file, digest_of_value
 from overread.files.records import to_json
-from overread.fields import FieldImage
 from overread.images import Radiograph
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from overread.errors import UsageError
+from overread.errors import InvalidInputError, UsageError
 from overread.fields import FieldImage
 from overread.images import Radiograph
 from overread.marks.file_names import DICOM_ENDINGS, IMAGE_ENDINGS
@@ -37,7 +37,10 @@ class ImageReport:
         cls, path: Path, radiograph: Radiograph | FieldImage, found: pd.DataFrame, *, label: str = "Nodule"
     ) -> ImageReport:
         """Turn detections into circles that lie within the image, as DICOM wants."""
-        assert radiograph.source_mm_per_px is not None and radiograph.source_shape is not None
+        if radiograph.source_mm_per_px is None or radiograph.source_shape is None:
+            raise InvalidInputError(
+                f"{path}: was not read from a file, so that a document cannot refer to it"
+            )
         x_side, y_side = radiograph.source_mm_per_px
         image = {"path": str(path.resolve()), "mm_per_px_x": x_side, "mm_per_px_y": y_side}
         header = header_of(str(path), image, Path())

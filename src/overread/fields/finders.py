@@ -44,12 +44,13 @@ class FieldFinder(Protocol):
 
 def list_field_finders() -> list[str]:
     """Names of the finders that there are, the package's own first."""
-    return [BlobFinder.name, *sorted({one.name for one in entry_points(group=FIELD_FINDERS)} - {BlobFinder.name})]
+    return [
+        BlobFinder.name,
+        *sorted({one.name for one in entry_points(group=FIELD_FINDERS)} - {BlobFinder.name}),
+    ]
 
 
-def load_field_finder(
-    name: str, *, polarity: Polarity, smallest_mm: float, largest_mm: float
-) -> FieldFinder:
+def load_field_finder(name: str, *, polarity: Polarity, smallest_mm: float, largest_mm: float) -> FieldFinder:
     """Make a finder by its name.
 
     Raises

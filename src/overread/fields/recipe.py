@@ -80,8 +80,8 @@ class FieldRecipe:
             raise InvalidInputError(f"target is not a line of 1 to {LONGEST_TARGET} printable characters")
         if not 0 < self.smallest_mm <= self.largest_mm <= WIDEST_RANGE * self.smallest_mm < float("inf"):
             raise InvalidInputError(
-                f"radii from {self.smallest_mm:g} to {self.largest_mm:g}: the smallest has to be above 0, and the largest"
-                f" from it to {WIDEST_RANGE:g} times as much"
+                f"radii from {self.smallest_mm:g} to {self.largest_mm:g}: the smallest has to be above 0, and the "
+                f"largest from it to {WIDEST_RANGE:g} times as much"
             )
 
     @cached_property

@@ -1,4 +1,4 @@
-"""One page of several runs of a study, one for each group of labels: a verdict of each first, then a chapter of each."""
+"""One page of several runs of a study, one for each group of labels: first a verdict of each, then a chapter each."""
 
 from __future__ import annotations
 

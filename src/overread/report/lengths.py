@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from overread.report.results import StudyResults
 
-__all__ = ["CHEST_CROP_MM", "UNIT_WORDS", "find_crop_side", "is_chest", "name_in_unit", "name_object", "name_unit"]
+__all__ = [
+    "CHEST_CROP_MM",
+    "UNIT_WORDS",
+    "find_crop_side",
+    "is_chest",
+    "name_in_unit",
+    "name_object",
+    "name_unit",
+]
 
 UNIT_WORDS = {"mm": "mm", "px": "px", "fraction": "% of the width"}
 
@@ -38,4 +46,6 @@ def find_crop_side(results: StudyResults) -> float:
     if is_chest(results):
         return CHEST_CROP_MM
     least = results.settings["hits"]["min_semi_axis_mm"]
-    return 3.0 * float(results.settings["merging"]["full_size_mm"]) if not least else SEMI_AXES_IN_CROP * least
+    return (
+        3.0 * float(results.settings["merging"]["full_size_mm"]) if not least else SEMI_AXES_IN_CROP * least
+    )

@@ -239,7 +239,7 @@ def _find_circle(row: Any, prefix: str) -> Circle | None:
 
 
 def _stretch(piece: NDArray[np.float32], percentiles: tuple[float, float]) -> Grey:
-    """Spread the brightness between two percentiles over 8 bits, of all colours alike; black where there is no image."""
+    """Spread the brightness between two percentiles over 8 bits, all colours alike; black where there is no image."""
     seen = np.isfinite(piece)
     if not seen.any():
         return np.zeros(piece.shape, dtype=np.uint8)

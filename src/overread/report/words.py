@@ -221,8 +221,8 @@ def list_limits(results: StudyResults) -> list[str]:
     limits = []
     if results.study.is_simulated:
         limits.append(
-            f"The {name_object(results)}s and the readers are simulated: this shows that the system works, not how well it would do "
-            "on patients."
+            f"The {name_object(results)}s and the readers are simulated: this shows that the system works, not how "
+            "well it would do on patients."
         )
     limits.append(
         "The truth here is the readers' agreement, not a biopsy: an object that all readers missed counts as a false "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,8 @@ __all__ = ["FieldPipeline", "field_pipeline", "find_masks", "list_field_options"
 def make_recipe(settings: Settings) -> FieldRecipe:
     """Make the recipe of resolved settings."""
     own, images = settings.candidates, settings.images
-    assert settings.region.kind != "chest" and isinstance(own.polarity, str)
-    assert own.smallest_mm is not None and own.largest_mm is not None
+    if settings.region.kind == "chest" or not isinstance(own.polarity, str):
+        raise InvalidInputError("a recipe is of one group of labels of pictures that are no chests")
     stain = None if images.stain is None else (images.stain[0], images.stain[1], images.stain[2])
     return FieldRecipe(
         region=settings.region.kind,
@@ -35,8 +36,8 @@ def make_recipe(settings: Settings) -> FieldRecipe:
         stain=stain,
         finder=own.finder,
         polarity=own.polarity,
-        smallest_mm=own.smallest_mm,
-        largest_mm=own.largest_mm,
+        smallest_mm=own.smallest_mm or nan,
+        largest_mm=own.largest_mm or nan,
         target=next(iter(settings.labels.groups), "object"),
     )
 
@@ -122,13 +123,12 @@ class FieldPipeline:
             field, self.feature_names, limit=self.limit, candidates=task.candidates
         )
         width, height = field.size_mm
-        assert field.source_mm_per_px is not None and field.source_shape is not None
         facts = {
             "pixel_hash": field.pixel_hash,
             "width_mm": float(width),
             "height_mm": float(height),
-            "source_mm_per_px": list(field.source_mm_per_px),
-            "source_shape": list(field.source_shape),
+            "source_mm_per_px": list(field.source_mm_per_px or ()),
+            "source_shape": list(field.source_shape or ()),
             "region_share": float(field.region.mean()),
         }
         return ImageWork(candidates, features, facts)

@@ -1,7 +1,7 @@
 """Groups of labels: a run of its own for each, beside each other, and one page that joins them.
 
-A run ``main`` of the groups ``exudates`` and ``red`` is made of the runs ``main-exudates`` and ``main-red``, each whole:
-truth, candidates, models, detector, page. The folder ``main`` holds the page of all and ``groups.json``, which names
+A run ``main`` of the groups ``exudates`` and ``red`` is made of the runs ``main-exudates`` and ``main-red``, each with
+truth, candidates, models, detector and page. The folder ``main`` holds the page of all and ``groups.json``, which names
 them.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from overread.errors import FormatError
 from overread.files.atomic import write_atomically
@@ -31,7 +32,7 @@ def split_groups(settings: Settings) -> dict[str, Settings]:
         polarity = settings.candidates.polarity
         # Copies keep which keys were set, which defaults by region and unit depend on.
         update = {"groups": {group: labels}}
-        parts = {"labels": settings.labels.model_copy(update=update)}
+        parts: dict[str, Any] = {"labels": settings.labels.model_copy(update=update)}
         if isinstance(polarity, Mapping):
             parts["candidates"] = settings.candidates.model_copy(update={"polarity": polarity[group]})
         made[group] = settings.model_copy(update=parts)
@@ -55,7 +56,9 @@ def read_groups(root: Path) -> dict[str, Path]:
     if not path.is_file():
         return {}
     named = read_json(path)
-    if not isinstance(named, dict) or not all(isinstance(name, str) and Path(name).name == name for name in named.values()):
+    if not isinstance(named, dict) or not all(
+        isinstance(name, str) and Path(name).name == name for name in named.values()
+    ):
         raise FormatError(f"{path}: is not the list of groups that a run writes (run the study again)")
     return {str(group): root.parent / name for group, name in named.items()}
 

@@ -28,7 +28,7 @@ from overread.tables.schemas import Column, Schema
 from overread.tables.table_files import read_hashed_table, scan_file, table_bytes
 from overread.tables.validation import check_candidates
 
-__all__ = ["CODES_FILE", "StudyInputs", "code_marks", "code_patients", "read_inputs"]
+__all__ = ["CODES_FILE", "StudyInputs", "choose_marks", "code_marks", "code_patients", "read_inputs"]
 
 CODES_FILE = "reader_codes.csv"
 CODES = Schema("reader codes", (Column("reader_id", "id"), Column("code", "id")), key=("reader_id",))
@@ -198,7 +198,9 @@ def convert_inputs(read: StudyInputs, unit: Unit) -> StudyInputs:
     kinds = ("images", *(name for name in tables if name in read.digests))
     converted = {kind: digest_of_value([read.digests.get(kind), unit]) for kind in kinds}
     # A length in a new unit depends on the images table, too.
-    converted = {kind: digest_of_value([digest, read.digests.get("images")]) for kind, digest in converted.items()}
+    converted = {
+        kind: digest_of_value([digest, read.digests.get("images")]) for kind, digest in converted.items()
+    }
     in_unit = images.assign(mm_per_px_x=spacing, mm_per_px_y=spacing)
     return replace(read, images=in_unit, digests=read.digests | converted, **tables)  # type: ignore[arg-type]
 

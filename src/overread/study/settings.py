@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     class Merging(Section):
         """The fields of `MergeOptions`."""
 
+        full_size_mm: float
+
     class LabelSection(Section):
         """The fields of `LabelOptions`."""
 
@@ -65,8 +67,8 @@ class Labels(LabelSection):
         {exudates = ["Hard_exudates"], red = ["Haemorrhages", "Red_small_dots"]}.
     """
 
-    groups: dict[Annotated[str, Field(pattern=GROUP_NAME)], Annotated[list[str], Field(min_length=1)]] = Field(
-        default_factory=dict
+    groups: dict[Annotated[str, Field(pattern=GROUP_NAME)], Annotated[list[str], Field(min_length=1)]] = (
+        Field(default_factory=dict)
     )
 
     @field_validator("groups")
@@ -76,7 +78,9 @@ class Labels(LabelSection):
         for name, labels in groups.items():
             for label in labels:
                 if taken.setdefault(label, name) != name:
-                    raise ValueError(f"the label {label!r} is in {taken[label]} and in {name}; it can be in one")
+                    raise ValueError(
+                        f"the label {label!r} is in {taken[label]} and in {name}; it can be in one"
+                    )
         return groups
 
     def make_options(self) -> LabelOptions:
@@ -415,7 +419,9 @@ class Settings(ModelSections):
         own = self.candidates
         if "finder" in own.model_fields_set and (own.finder in FINDERS) != self.region.is_chest:
             known = " or ".join(FINDERS if self.region.is_chest else list_field_finders())
-            raise ValueError(f'[candidates] finder = "{own.finder}" with [region] kind = "{self.region.kind}": use {known}')
+            raise ValueError(
+                f'[candidates] finder = "{own.finder}" with [region] kind = "{self.region.kind}": use {known}'
+            )
         return self
 
     @model_validator(mode="after")

@@ -23,7 +23,15 @@ from overread.images.spacing import AGREEMENT
 from overread.study.settings import Settings
 from overread.truth.hit_rules import HIT, HIT_RULES
 
-__all__ = ["LENGTHS", "ReferenceSizes", "convert_lengths", "find_reference_sizes", "find_unit_spacing", "resolve_settings"]
+__all__ = [
+    "LENGTHS",
+    "ReferenceSizes",
+    "convert_lengths",
+    "find_radii",
+    "find_reference_sizes",
+    "find_unit_spacing",
+    "resolve_settings",
+]
 
 Floats = NDArray[np.float64]
 
@@ -108,7 +116,9 @@ def convert_lengths(table: pd.DataFrame, images: pd.DataFrame, spacing: Floats) 
     spacing
         Side of a pixel of each image in the new unit.
     """
-    own = images[SPACING[0]].fillna(1.0).to_numpy(np.float64) if SPACING[0] in images else np.ones(len(images))
+    own = (
+        images[SPACING[0]].fillna(1.0).to_numpy(np.float64) if SPACING[0] in images else np.ones(len(images))
+    )
     factor = table["image_id"].map(dict(zip(images["image_id"], spacing / own, strict=True)))
     return table.assign(**{name: table[name] * factor for name in LENGTHS if name in table})
 
@@ -160,12 +170,15 @@ def resolve_settings(
     if settings.region.is_chest:
         refuse_settings_of_fields(settings)
         return settings
-    widths = images["width_px"] * images["mm_per_px_x"] if "width_px" in images and "mm_per_px_x" in images else []
+    has_widths = {"width_px", "mm_per_px_x"} <= set(images)
+    widths = (images["width_px"] * images["mm_per_px_x"]).to_numpy(np.float64) if has_widths else np.empty(0)
     seen = marks if "split" not in images else marks[~marks["image_id"].isin(find_tested(images))]
-    radii = np.sqrt(seen["semi_major_mm"] * seen["semi_minor_mm"]).to_numpy(np.float64)
+    radii = find_radii(seen)
     if not len(radii):
-        raise InvalidInputError("marks: there are none outside the test part, so nothing is known of their sizes")
-    sizes = find_reference_sizes(settings, np.asarray(widths, dtype=np.float64), radii)
+        raise InvalidInputError(
+            "marks: there are none outside the test part, so nothing is known of their sizes"
+        )
+    sizes = find_reference_sizes(settings, widths, radii)
     candidates = {
         "finder": BlobFinder.name,
         "limit": FIELD_LIMIT,
@@ -182,6 +195,12 @@ def resolve_settings(
     plain["hits"]["min_semi_axis_mm"] = _chosen(settings.hits, "min_semi_axis_mm", least)
     plain["evaluation"]["size_bins_mm"] = _chosen(settings.evaluation, "size_bins_mm", sizes.size_bins)
     return Settings.model_validate(plain)
+
+
+def find_radii(marks: pd.DataFrame) -> Floats:
+    """Return the radii of discs of the marks' areas."""
+    axes = marks[["semi_major_mm", "semi_minor_mm"]].to_numpy(np.float64)
+    return np.asarray(np.sqrt(axes.prod(axis=1)))
 
 
 def choose_polarity(settings: Settings) -> str:
@@ -209,7 +228,9 @@ def refuse_settings_of_fields(settings: Settings) -> None:
         for name in ("polarity", "smallest_mm", "largest_mm")
         if name in settings.candidates.model_fields_set
     ]
-    used = {f"[candidates] {name}": getattr(settings.candidates, name) for name in ("smallest_mm", "largest_mm")}
+    used = {
+        f"[candidates] {name}": getattr(settings.candidates, name) for name in ("smallest_mm", "largest_mm")
+    }
     wanted = [name for name in given if used.get(name, 0) is not None]
     if wanted:
         raise InvalidInputError(
