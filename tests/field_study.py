@@ -32,6 +32,16 @@ headline = "test"
 [execution]
 executor = "serial"
 """
+GROUPS = (
+    LIGHT
+    + """
+[labels]
+groups = {pale = ["pale"], dark = ["dark"]}
+[candidates]
+polarity = {pale = "bright", dark = "dark"}
+limit = 12
+"""
+)
 
 
 def draw_picture(rng: np.random.Generator, *, colour: bool = True) -> tuple[np.ndarray, list[tuple]]:
@@ -89,7 +99,7 @@ def write_field_study(
     colour: bool = True,
     **columns: object,
 ) -> Path:
-    """Write pictures, tables (lengths in pixels) and settings."""
+    """Write pictures, tables (lengths in pixels, or in mm where columns give mm_per_px_x) and settings."""
     rng = np.random.default_rng(seed)
     (folder / "images").mkdir(parents=True)
     marks, images = [], []
@@ -102,7 +112,10 @@ def write_field_study(
         images.append(
             {"image_id": image_id, "path": f"images/{image_id}.png", "patient_id": image_id, **size}
         )
-    pd.DataFrame(marks).to_csv(folder / "marks.csv", index=False)
+    table = pd.DataFrame(marks)
+    lengths = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm"]
+    table[lengths] *= columns.get("mm_per_px_x", 1.0)
+    table.to_csv(folder / "marks.csv", index=False)
     pd.DataFrame(images).assign(**columns).to_csv(folder / "images.csv", index=False)
     readings = [{"image_id": row["image_id"], "reader_id": reader} for row in images for reader in READERS]
     pd.DataFrame(readings).to_csv(folder / "readings.csv", index=False)

@@ -14,12 +14,12 @@ from typing import Any
 from overread.errors import FormatError
 from overread.files.atomic import write_atomically
 from overread.files.strict_json import read_json
-from overread.report.joined import JoinedPart, render_joined
+from overread.report.group_page import GroupPart, render_groups
 from overread.study.run_reader import open_run
 from overread.study.settings import Settings
 from overread.study.store.run_folder import json_bytes
 
-__all__ = ["GROUPS_FILE", "name_run_of_group", "read_groups", "split_groups", "write_joined_page"]
+__all__ = ["GROUPS_FILE", "name_run_of_group", "read_groups", "split_groups", "write_group_page"]
 
 GROUPS_FILE = "groups.json"
 """In the folder of a run of several groups: folder of each group's run, beside it."""
@@ -63,7 +63,7 @@ def read_groups(root: Path) -> dict[str, Path]:
     return {str(group): root.parent / name for group, name in named.items()}
 
 
-def write_joined_page(root: Path, runs: Mapping[str, Path], *, output: Path | None = None) -> Path:
+def write_group_page(root: Path, runs: Mapping[str, Path], *, output: Path | None = None) -> Path:
     """Write the page that joins the runs of groups.
 
     Parameters
@@ -78,8 +78,8 @@ def write_joined_page(root: Path, runs: Mapping[str, Path], *, output: Path | No
     parts = []
     for group, folder in runs.items():
         run = open_run(folder)
-        parts.append(JoinedPart(group, run.results, run.figures, run.pictures, run.head))
-    page = render_joined(parts, run=root.name).encode()
+        parts.append(GroupPart(group, run.results, run.figures, run.pictures, run.head))
+    page = render_groups(parts, run=root.name).encode()
     if output is not None:
         return write_atomically(output, page)
     root.mkdir(parents=True, exist_ok=True)

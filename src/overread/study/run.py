@@ -22,7 +22,7 @@ from overread.models.fitting import single_threaded_blas
 from overread.one_line import print_as_one_line
 from overread.progress import begin_work, say
 from overread.study.forecast import Forecast
-from overread.study.groups import name_run_of_group, split_groups, write_joined_page
+from overread.study.groups import name_run_of_group, split_groups, write_group_page
 from overread.study.inputs import StudyInputs, read_inputs
 from overread.study.pipeline import PipelineSpec
 from overread.study.run_log import RunLog
@@ -118,7 +118,7 @@ def run_study(
         for group, own in split_groups(settings).items()
     }
     root = study / "runs" / name
-    write_joined_page(root, {group: report.folder for group, report in reports.items()})
+    write_group_page(root, {group: report.folder for group, report in reports.items()})
     first = next(iter(reports.values()))
     worst = max(report.n_quarantined for report in reports.values())
     return RunReport(root, n_images=first.n_images, n_quarantined=worst, groups=reports)

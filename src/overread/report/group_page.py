@@ -10,11 +10,11 @@ from overread.report.pictures import Pictures
 from overread.report.render import make_environment
 from overread.report.results import StudyResults
 
-__all__ = ["JoinedPart", "render_joined"]
+__all__ = ["GroupPart", "render_groups"]
 
 
 @dataclass(frozen=True, eq=False)
-class JoinedPart:
+class GroupPart:
     """A group of the page: its name, and what the page of its own run is made of."""
 
     group: str
@@ -24,7 +24,7 @@ class JoinedPart:
     head: RunHead
 
 
-def render_joined(parts: Sequence[JoinedPart], *, run: str) -> str:
+def render_groups(parts: Sequence[GroupPart], *, run: str) -> str:
     """Write the page.
 
     Parameters
@@ -35,4 +35,4 @@ def render_joined(parts: Sequence[JoinedPart], *, run: str) -> str:
         Name of the run of all groups.
     """
     head = replace(parts[0].head, run=run)
-    return make_environment().get_template("joined.html.j2").render(parts=parts, head=head)
+    return make_environment().get_template("groups.html.j2").render(parts=parts, head=head)
