@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from overread.errors import OverreadError
-from overread.fields import FieldImage, extract_generic, read_field
+from overread.fields import FieldImage, read_field
+from overread.fields.generic_features import measure_contrasts
 from overread.study.units import find_radii
 
 __all__ = ["propose_settings"]
@@ -124,12 +125,10 @@ def measure_marks(
         side = float(sides.get(image_id, np.nan))
         in_px = own[["x_mm", "y_mm"]] / (1.0 if np.isnan(side) else side)
         radius = find_radii(own) / (1.0 if np.isnan(side) else side)
-        table = in_px.assign(
-            radius_mm=np.maximum(radius, 1.0), response=0.0, candidate_id=own.index.astype("str")
-        )
+        table = in_px.assign(radius_mm=np.maximum(radius, 1.0), response=0.0)
         if len(own):
             label = own.get("label", "")
-            measured.append(extract_generic(field, table).assign(label=label))
+            measured.append(measure_contrasts(field, table).assign(label=label))
     return pd.concat(measured, ignore_index=True) if measured else pd.DataFrame()
 
 
