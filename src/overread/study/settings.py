@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     class Merging(Section):
         """The fields of `MergeOptions`."""
 
-        full_size_mm: float
+        full_size_mm: float = 20.0
 
     class LabelSection(Section):
         """The fields of `LabelOptions`."""
