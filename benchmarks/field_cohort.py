@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from overread.study.store.feature_store import FeatureStore, encode_columns
 
 from overread.fields import BlobFinder, extract_generic, read_field
 from overread.fields.blob_finder import radii_from_marks
 from overread.froc import Counting
 from overread.marks.mark_set import read_folder
 from overread.study.cohort import KEYS, Features, Split
-from overread.study.store.feature_store import FeatureStore, encode_columns
 from overread.truth import EllipseHit, MergeOptions, candidate_hits, merge_marks
 
 __all__ = ["GROUPS", "Group", "Source", "make_split", "read_group", "relabel"]

@@ -122,3 +122,14 @@ def nih(shared_data: Path) -> Callable[[int], Radiograph]:
         return read_image(folder / "images" / row["file"], mm_per_px=(row["mm_per_px_x"], row["mm_per_px_y"]))
 
     return radiograph
+
+
+@pytest.fixture(scope="session")
+def field_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of colour pictures with two groups of labels, which was run under the name main."""
+    from field_study import GROUPS, write_field_study
+    from overread.study import run_study
+
+    study = write_field_study(tmp_path_factory.mktemp("pictures") / "eyes", settings=GROUPS, n_images=12)
+    run_study(study)
+    return study

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from overread.anatomy.frontal import LEAST_SYMMETRY, looks_frontal, measure_symmetry
-from overread.anatomy.lungs import LungFields
+from overread.anatomy.lungs import LungFields, find_lungs
 from overread.anatomy.structures import Quality
 from overread.images import from_array
 
@@ -28,4 +28,4 @@ def test_mirror_images_overlap_wholly_and_one_lung_not_at_all():
 
 def test_a_picture_without_lungs_is_not_frontal():
     noise = np.random.default_rng(0).integers(0, 255, (400, 400)).astype(np.uint16)
-    assert not looks_frontal(from_array(noise, mm_per_px=0.9))
+    assert not looks_frontal(find_lungs(from_array(noise, mm_per_px=0.9)))

@@ -61,3 +61,33 @@ def test_a_damaged_file_is_named(tmp_path):
     path.write_bytes(b"\x89PNG\r\n\x1a\nnothing")
     with pytest.raises(ImageError, match=r"eye\.png"):
         read_field(path, mm_per_px=0.1)
+
+
+def test_the_amount_of_a_stain_is_found_by_beer_and_lambert(tmp_path):
+    stain = np.array([0.65, 0.70, 0.29])
+    amounts = np.linspace(0.05, 0.9, 60).reshape(6, 10)
+    rgb = 10 ** -(amounts[..., None] * stain)
+    path = tmp_path / "stain.png"
+    Image.fromarray(np.round(255 * rgb).astype(np.uint8)).save(path)
+    field = read_field(path, mm_per_px=1.0, region="all", stain=stain)
+    # Within the step of 8 bits.
+    np.testing.assert_allclose(field.planes["main"], amounts, atol=0.01)
+    with pytest.raises(InvalidInputError, match="stain of red, green and blue"):
+        read_field(path, mm_per_px=1.0, region="all", stain=(0, 0, 0))
+
+
+def test_pixels_to_look_at_are_colours_or_grey(tmp_path):
+    rgb = np.random.default_rng(0).integers(0, 256, (9, 12, 3)).astype(np.uint8)
+    path = tmp_path / "colour.png"
+    Image.fromarray(rgb).save(path)
+    colour = read_field(path, mm_per_px=2.0, region="all")
+    np.testing.assert_allclose(colour.pixels, rgb / 255, atol=1e-6)
+    assert (colour.size_mm, colour.source_shape, colour.source_mm_per_px) == (
+        (24.0, 18.0),
+        (9, 12),
+        (2.0, 2.0),
+    )
+    grey = read_field(path, mm_per_px=2.0, region="all", colour=False)
+    assert list(grey.planes) == ["main"]
+    assert grey.pixels.shape == (9, 12)
+    assert grey.pixel_hash == colour.pixel_hash

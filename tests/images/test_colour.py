@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from overread.errors import ImageError
-from overread.images import read_channels
+from overread.images import fingerprint_channels, read_channels
 
 
 @pytest.mark.parametrize("ending", ["png", "tiff"])
@@ -40,3 +40,18 @@ def test_transparent_and_damaged_are_refused(tmp_path):
     (tmp_path / "b.txt").write_text("text")
     with pytest.raises(ImageError, match=r"b\.txt: neither DICOM"):
         read_channels(tmp_path / "b.txt")
+
+
+def test_the_fingerprint_is_of_what_is_shown(tmp_path):
+    rgb = np.random.default_rng(1).integers(0, 255, (6, 8, 3)).astype(np.uint8)
+    for ending in ("png", "tif"):
+        Image.fromarray(rgb).save(tmp_path / f"same.{ending}")
+    Image.fromarray(rgb[:, ::-1]).save(tmp_path / "turned.png")
+    one, same, turned = (
+        fingerprint_channels(read_channels(tmp_path / name))
+        for name in ("same.png", "same.tif", "turned.png")
+    )
+    assert one == same != turned
+    assert fingerprint_channels(np.zeros((2, 3, 1), np.float32)) != fingerprint_channels(
+        np.zeros((3, 2, 1), np.float32)
+    )

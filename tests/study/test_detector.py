@@ -258,3 +258,26 @@ def test_other_files_are_refused(tmp_path, content):
 def test_a_missing_file_says_what_writes_it(tmp_path):
     with pytest.raises(ModelFileError, match="overread run"):
         Detector.read(tmp_path / "detector.json")
+
+
+def test_a_detector_of_pictures_is_saved_with_its_recipe_and_read_back(field_study):
+    path = field_study / "runs" / "main-dark" / "detector.json"
+    detector = Detector.read(path)
+    assert detector.to_bytes() == path.read_bytes()
+    assert (detector.unit, detector.object_name, detector.field.polarity) == ("px", "dark", "dark")
+    assert set(detector.features) <= set(detector.field.feature_names)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"finder": "curvature"}, "needs the candidate finder 'curvature'"),
+        ({"feature_version": "0"}, "features of version 0"),
+        ({"candidate_version": "0"}, "candidates of version 0"),
+        ({"field": None}, "needs the candidate finder 'blobs'"),
+    ],
+)
+def test_a_detector_of_pictures_that_does_not_fit_is_refused(field_study, change, told):
+    detector = Detector.read(field_study / "runs" / "main-pale" / "detector.json")
+    with pytest.raises(ModelFileError, match=told):
+        dataclasses.replace(detector, **change)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.anatomy.lungs import LungFields, find_lungs
-from overread.images import Radiograph
+from overread.anatomy.lungs import LungFields
 
 __all__ = ["LEAST_SYMMETRY", "looks_frontal", "measure_symmetry"]
 
@@ -18,9 +17,9 @@ __all__ = ["LEAST_SYMMETRY", "looks_frontal", "measure_symmetry"]
 LEAST_SYMMETRY = 0.33
 
 
-def looks_frontal(radiograph: Radiograph) -> bool:
+def looks_frontal(fields: LungFields) -> bool:
     """Whether the lung fields of a picture are about mirror images of each other."""
-    return measure_symmetry(find_lungs(radiograph)) >= LEAST_SYMMETRY
+    return measure_symmetry(fields) >= LEAST_SYMMETRY
 
 
 def measure_symmetry(fields: LungFields) -> float:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["overlay_figure", "tint_ribs"]
+__all__ = ["draw_candidates", "draw_outline", "overlay_figure", "tint_ribs"]
 
 # Okabe-Ito.
 ORANGE, SKY, GREEN, YELLOW, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#CC79A7"

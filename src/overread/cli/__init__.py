@@ -87,7 +87,7 @@ app.command(
 )
 app.command(
     "overread.cli.detect:detect",
-    help="Run a trained detector on new radiographs.",
+    help="Run a trained detector on new images.",
     help_epilogue="Example: overread detect my_study/runs/main new_images/ -o found --overlay",
 )
 app.command(
@@ -121,7 +121,7 @@ app.command(
 )
 app.command(
     "overread.cli.show:show",
-    help="Draw lungs, ribs, clavicles and candidates over a radiograph.",
+    help="Draw lungs or the region, and candidates, over an image.",
     help_epilogue="Example: overread show image.png -o overlay.png --mm-per-px 0.7",
 )
 

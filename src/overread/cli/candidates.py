@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from overread.cli.image_folder import ImageFile
+    from overread.fields import FieldImage
     from overread.images import Radiograph
+    from overread.study.study_recipe import StudyRecipe
 
 __all__ = ["candidates"]
 
@@ -20,25 +22,52 @@ COLUMNS = {"candidate_id": "str"} | dict.fromkeys(("x_mm", "y_mm", "radius_mm", 
 
 
 def candidates(
-    options: ImageTableOptions, *, limit: int = DEFAULT_LIMIT, finder: str = DEFAULT_FINDER
+    options: ImageTableOptions,
+    *,
+    limit: int | None = None,
+    finder: str | None = None,
+    group: str | None = None,
 ) -> int:
     """Find the suspicious regions of every image of a folder.
+
+    A study of other pictures than chests says in study.toml how it is searched.
 
     Parameters
     ----------
     limit
-        Most candidates of an image.
+        Most candidates of an image; default: 60 of a chest, else as study.toml says.
     finder
-        How they are found: curvature, or log to compare with.
+        How they are found in a chest: curvature (the default), or log to compare with.
+    group
+        Group of labels of a study of other pictures that has several.
     """
     from overread.candidates import find_candidates, load_finder
+    from overread.study.study_recipe import read_study_recipe
 
     options.check_output()
-    if limit < 1:
+    if limit is not None and limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
-    chosen = load_finder(finder)
+    of_study = read_study_recipe(options.folder, group)
+    if of_study is not None:
+        if finder is not None:
+            raise UsageError("--finder: is of chests; study.toml names the finder of other pictures")
+        return write_candidates_of_pictures(options, of_study, limit or of_study.limit)
+    chosen = load_finder(finder or DEFAULT_FINDER)
 
     def work(_: ImageFile, radiograph: Radiograph) -> pd.DataFrame:
-        return find_candidates(radiograph, finder=chosen, limit=limit)
+        return find_candidates(radiograph, finder=chosen, limit=limit or DEFAULT_LIMIT)
 
     return write_image_table(options, options.list_images(), work, COLUMNS, title="Candidates")
+
+
+def write_candidates_of_pictures(options: ImageTableOptions, of_study: StudyRecipe, limit: int) -> int:
+    """Find the candidates of a study's pictures, in the unit of its tables."""
+
+    def read(image: ImageFile) -> FieldImage:
+        return of_study.read(image.image_id, image.path, image.mm_per_px)
+
+    def work(image: ImageFile, field: FieldImage) -> pd.DataFrame:
+        found = of_study.recipe.who_finds(field, limit=limit)
+        return of_study.to_tables(found, field, image.mm_per_px)
+
+    return write_image_table(options, options.list_images(), work, COLUMNS, title="Candidates", read=read)

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from overread.marks.mark_set import StudyScan
     from overread.tables import Problem
-    from overread.truth.options import MergeOptions
 
 __all__ = ["check"]
 
@@ -57,6 +55,7 @@ def check(
     from overread.marks.mark_set import find_path, scan_folder
     from overread.progress import ProgressBar
     from overread.study.image_checks import check_pictures
+    from overread.study.unit_checks import check_units, read_settings_if_sound
 
     scan = scan_folder(study, derive_readings=derive_readings)
     problems = list(scan.problems)
@@ -64,7 +63,7 @@ def check(
         problems += check_image_files(scan.images, study, file=str(find_path(study, "images")))
         with nullcontext() if json else ProgressBar():
             problems += check_pictures(scan, study)
-    problems += check_merging(scan, study)
+    problems += check_units(scan, study, read_settings_if_sound(study))
     problems.sort(key=lambda problem: (problem.file, problem.row or 0))
     counts: Counter[str] = Counter(problem.severity for problem in problems)
     tables = {"marks": scan.marks, "readings": scan.readings, "images": scan.images}
@@ -77,43 +76,6 @@ def check(
     if counts["error"]:
         return TableError.exit_code
     return LeakageError.exit_code if counts["leakage"] else 0
-
-
-def check_merging(scan: StudyScan, study: Path) -> list[Problem]:
-    """Tell of marks that do not fit the reference size, and of readers who see at different scales.
-
-    Only where marks and readings are sound enough to be merged.
-    """
-    from overread.tables import Problem
-    from overread.truth.merging import merge_objects
-    from overread.truth.nesting import tell_touched
-    from overread.truth.size_fit import tell_misfit
-
-    if scan.marks is None or scan.readings is None or scan.marks.empty:
-        return []
-    if any(problem.severity == "error" for problem in scan.problems):
-        return []
-    options = read_merging(study)
-    told = [tell_misfit(scan.marks, options)]
-    touched = tell_touched(merge_objects(scan.marks, scan.readings, options), scan.marks)
-    if touched is not None:
-        message, _, remedy = touched.partition("; ")
-        told.append((message, remedy))
-    return [Problem("marks", None, None, *words, "warning") for words in told if words is not None]
-
-
-def read_merging(study: Path) -> MergeOptions:
-    """Options of the study's own settings; the defaults where it has none that can be read."""
-    from overread.errors import InvalidInputError
-    from overread.study.settings import read_settings
-    from overread.truth.options import MergeOptions
-
-    try:
-        settings = read_settings(study / "study.toml")
-    except InvalidInputError:
-        # `overread run` says what is wrong with them; here the tables are looked at.
-        return MergeOptions()
-    return MergeOptions(**dict(settings.merging), seed=settings.seed)
 
 
 def show(problems: Sequence[Problem], counts: Counter[str], rows: dict[str, int]) -> None:

@@ -55,7 +55,12 @@ def refuse_to_overwrite(inputs: Iterable[Path], outputs: Iterable[Path]) -> None
 def open_detector(place: Path) -> Detector:
     """Read a detector from its file, or from the folder of the run that made it."""
     from overread.study.detector import Detector
+    from overread.study.groups import read_groups
 
+    groups = read_groups(place)
+    if groups:
+        named = ", ".join(str(folder) for folder in groups.values())
+        raise UsageError(f"{place}: each group of labels has a detector of its own; name one of {named}")
     return Detector.read(place / "detector.json" if place.is_dir() else place)
 
 

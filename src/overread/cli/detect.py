@@ -1,4 +1,4 @@
-"""``overread detect``: run a trained detector on new radiographs."""
+"""``overread detect``: run a trained detector on new images."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def detect(
     fp: float = 1.0,
     format: Literal["csv", "json"] = "csv",
     mm_per_px: Annotated[str | None, Parameter(name="--mm-per-px")] = None,
+    masks: Path | None = None,
     all_candidates: Annotated[bool, Parameter(negative=())] = False,
     overlay: Annotated[bool, Parameter(negative=())] = False,
     sr: Annotated[bool, Parameter(negative=())] = False,
@@ -66,6 +67,8 @@ def detect(
         Of the table of detections.
     mm_per_px
         Size of a pixel where the file does not say: one number, or x,y.
+    masks
+        Folder of masks, named as their images, for a detector whose region comes from masks.
     all_candidates
         Write the candidates below the threshold too.
     overlay
@@ -103,7 +106,7 @@ def detect(
     if sr or gsps:
         refuse_other_than_dicom(paths)
     make_folder(out)
-    request = Request(model, fp, all_candidates=all_candidates, documents=sr or gsps)
+    request = Request(model, fp, all_candidates=all_candidates, documents=sr or gsps, masks=masks)
     batch = Batch(request, journal, pictures=pictures, n_workers=choose_workers(workers, len(files)))
     ids = dict(zip(paths, names, strict=True))
     with ProgressBar():
@@ -111,7 +114,8 @@ def detect(
     if not found:
         print_bad(batch.bad)
         raise ImageError("not one image could be used; nothing was written")
-    write_detections([name_rows(one, ids[one.path], anonymous=anonymous) for one in found], table)
+    rows = [name_rows(one, ids[one.path], anonymous=anonymous) for one in found]
+    write_detections([name_lengths(one, model) for one in rows], table)
     summary = Summary(model, point, table, batch)
     summary.n_images, summary.n_shown = len(found), sum(int(one.rows["shown"].sum()) for one in found)
     summary.in_training = [ids[one.path] for one in found if one.in_training]
@@ -151,6 +155,14 @@ def name_rows(found: Found, image_id: str, *, anonymous: bool) -> pd.DataFrame:
         rows["image"] = str(found.path)
     rows.insert(0, "image_id", image_id)
     return rows
+
+
+def name_lengths(rows: pd.DataFrame, model: Detector) -> pd.DataFrame:
+    """Name the columns of lengths after the unit; a share of the width is told in per cent of it."""
+    if model.unit == "mm":
+        return rows
+    ending = {"px": "px", "fraction": "percent"}[model.unit]
+    return rows.rename(columns={f"{name}_mm": f"{name}_{ending}" for name in ("x", "y", "radius")})
 
 
 def document_studies(

@@ -13,6 +13,7 @@ from overread.screen import make_console, print_json
 if TYPE_CHECKING:
     import pandas as pd
 
+    from overread.fields.recipe import Unit
     from overread.study.detector import Detector, Explanation, OperatingPoint
 
 __all__ = ["explain"]
@@ -27,6 +28,7 @@ def explain(
     candidate: str | None = None,
     *,
     mm_per_px: Annotated[str | None, Parameter(name="--mm-per-px")] = None,
+    masks: Path | None = None,
     fp: float | None = None,
     top: int = 10,
     formulas: Annotated[bool, Parameter(negative=())] = False,
@@ -44,6 +46,8 @@ def explain(
         Id of the candidate in `overread detect`'s table, 0012 or 12; default: the one with the highest score.
     mm_per_px
         Size of a pixel where the file does not say: one number, or x,y.
+    masks
+        Folder of masks, named as their images, for a detector whose region comes from masks.
     fp
         Operating point: false positives per image of training + validation; default: the one nearest to 1.
     top
@@ -55,16 +59,15 @@ def explain(
     """
     from overread.cli.conventions import open_detector
     from overread.cli.image_folder import find_image, parse_spacing
-    from overread.images import read_image
 
     if top < 1:
         raise UsageError(f"--top {top}: show at least one feature")
     model = open_detector(detector)
     point = choose_point(model, fp)
     file = find_image(image, detector, mm_per_px=parse_spacing(mm_per_px))
-    radiograph = read_image(file.path, mm_per_px=file.mm_per_px, grid_mm=model.grid_mm)
+    read = model.read_image(file.path, mm_per_px=file.mm_per_px, masks=masks)
     try:
-        explained = model.explain(radiograph, candidate)
+        explained = model.explain(read, candidate)
     except InvalidInputError as error:
         raise InvalidInputError(f"{image}: {error}") from error
     shown = find_shown(model, explained, point)
@@ -72,8 +75,8 @@ def explain(
         print_json(tell_all(explained, point, shown))
     else:
         print_wrapped(tell_shown(explained, point, shown))
-        print_wrapped(tell_place(explained))
-        print_contributions(explained.contributions, top, formulas=formulas)
+        print_wrapped(tell_place(explained, model.unit))
+        print_contributions(model, explained.contributions, top, formulas=formulas)
 
 
 def choose_point(model: Detector, fp: float | None) -> OperatingPoint | None:
@@ -115,16 +118,19 @@ def find_cover(row: pd.Series[Any], shown: pd.DataFrame) -> str:
     return str(shown.loc[distance < shown["radius_mm"].clip(lower=row["radius_mm"]), "candidate_id"].iloc[0])
 
 
-def tell_place(explained: Explanation) -> str:
+def tell_place(explained: Explanation, unit: Unit) -> str:
     """Write probability, rank and place of the candidate."""
+    from overread.report.lengths import UNIT_WORDS
+
+    length = UNIT_WORDS[unit]
     row, n_candidates = explained.candidate, len(explained.all_candidates)
     probability = row["probability"]
     certainty = (
         "" if probability != probability else f"A reader would mark it with probability {probability:.2f}. "
     )
     return (
-        f"{certainty}Rank {row['rank']} of {n_candidates} candidates of the image; x {row['x_mm']:.1f} mm, "
-        f"y {row['y_mm']:.1f} mm, radius {row['radius_mm']:.1f} mm."
+        f"{certainty}Rank {row['rank']} of {n_candidates} candidates of the image; x {row['x_mm']:.1f} {length}, "
+        f"y {row['y_mm']:.1f} {length}, radius {row['radius_mm']:.1f} {length}."
     )
 
 
@@ -144,19 +150,19 @@ def tell_all(explained: Explanation, point: OperatingPoint | None, shown: pd.Dat
     return dumps(told)
 
 
-def print_contributions(parts: pd.DataFrame, top: int, *, formulas: bool) -> None:
+def print_contributions(model: Detector, parts: pd.DataFrame, top: int, *, formulas: bool) -> None:
     """Print the largest contributions in words, and what the others add together; they add up to the score."""
-    from overread.features import CATALOGUE
     from overread.features.plain_words import say_in_words
 
     shown, constant, hidden = parts.iloc[:-1].head(top), parts.iloc[-1], parts.iloc[top:-1]
     print_wrapped("")
     print_wrapped("What adds to its score, and what takes from it:")
     for name, value, mean, adds in shown.itertuples(index=False, name=None):
-        print_wrapped(say_in_words(name) or name, before=f"{adds:>+8.3f}")
+        words = say_in_words(name) or (name if model.field is None else model.tell_feature(name))
+        print_wrapped(words, before=f"{adds:>+8.3f}")
         print_wrapped(f"{value:.4g} here, {mean:.4g} on average in training ({name})", before="")
         if formulas:
-            print_wrapped(f"= {CATALOGUE[name].formula}", before="")
+            print_wrapped(f"= {model.tell_feature(name)}", before="")
     if len(hidden):
         rest = float(hidden["contribution"].sum())
         print_wrapped(f"{len(hidden)} more features (all: --top {len(parts) - 1})", before=f"{rest:>+8.3f}")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
 from overread.cli.conventions import fold_cells
 from overread.cli.image_tables import ImageTableOptions, write_image_table
-from overread.errors import InvalidInputError
+from overread.errors import InvalidInputError, UsageError
 from overread.screen import make_console, print_json
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
     from overread.cli.image_folder import ImageFile
     from overread.features import Feature
+    from overread.fields import FieldImage
     from overread.images import Radiograph
+    from overread.study.study_recipe import StudyRecipe
 
 __all__ = ["explain", "extract", "features", "list_features"]
 
@@ -40,6 +43,7 @@ def list_features(
     *,
     family: str | None = None,
     search: str | None = None,
+    pictures: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """List the features.
@@ -50,11 +54,16 @@ def list_features(
         Only this family, for example convergence.
     search
         Only features whose name, formula or reference has these words.
+    pictures
+        The generic features of other pictures than chests.
     json
         Print JSON instead of a table.
     """
     from overread.features import CATALOGUE
 
+    if pictures:
+        print_generic(search or "", family, as_json=json)
+        return
     found = CATALOGUE.search(search or "")
     if family is not None:
         members = CATALOGUE.family(family)
@@ -105,6 +114,7 @@ def extract(
     candidates: Path,
     feature: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     threads: int | None = None,
+    group: str | None = None,
 ) -> int:
     """Compute the features of candidates, also of your own detector's.
 
@@ -116,13 +126,21 @@ def extract(
         A feature to compute; repeat for more. All without it.
     threads
         Threads; all processors by default.
+    group
+        Group of labels of a study of other pictures than chests that has several.
     """
     from overread.features import CATALOGUE
     from overread.features import extract as extract_features
+    from overread.study.study_recipe import read_study_recipe
     from overread.tables.table_files import read_table
 
     options.check_output([candidates])
-    names = CATALOGUE.check_names(feature) or tuple(CATALOGUE)
+    of_study = read_study_recipe(options.folder, group)
+    names: Sequence[str]
+    if of_study is None:
+        names = CATALOGUE.check_names(feature) or tuple(CATALOGUE)
+    else:
+        names = check_generic_names(feature, of_study.recipe.feature_names)
     table = read_table(candidates, "candidates")
     images = options.list_images()
     groups = group_by_image(table, images, candidates)
@@ -132,7 +150,66 @@ def extract(
 
     columns = {"candidate_id": "str"} | dict.fromkeys(names, "float32")
     wanted = [image for image in images if image.image_id in groups]
+    if of_study is not None:
+        work_on_field = partial(measure_picture, of_study, groups, names)
+        return write_image_table(
+            options, wanted, work_on_field, columns, title="Features", read=partial(read_picture, of_study)
+        )
     return write_image_table(options, wanted, work, columns, title="Features")
+
+
+def read_picture(of_study: StudyRecipe, image: ImageFile) -> FieldImage:
+    """Read a picture as its study does."""
+    return of_study.read(image.image_id, image.path, image.mm_per_px)
+
+
+def measure_picture(
+    of_study: StudyRecipe,
+    groups: Mapping[Any, pd.DataFrame],
+    names: Sequence[str],
+    image: ImageFile,
+    field: FieldImage,
+) -> pd.DataFrame:
+    """Compute features of candidates that are in the unit of the study's tables."""
+    candidates = of_study.from_tables(groups[image.image_id], field, image.mm_per_px)
+    return of_study.recipe.measure(field, names, limit=len(candidates), candidates=candidates)[1]
+
+
+def check_generic_names(wanted: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the features that are wanted, all without any; refuse one that the pictures do not have."""
+    for name in wanted:
+        if name not in known:
+            raise UsageError(
+                f"--feature {name!r}: no feature of these pictures (overread features --pictures)"
+            )
+    return list(dict.fromkeys(wanted)) or list(known)
+
+
+def print_generic(search: str, family: str | None, *, as_json: bool) -> None:
+    """Print the generic features with their meaning, for people or for machines."""
+    from json import dumps
+
+    from rich.table import Table
+    from rich.text import Text
+
+    from overread.fields import GENERIC_FEATURES
+
+    found = {
+        name: meaning
+        for name, meaning in GENERIC_FEATURES.items()
+        if all(word.lower() in f"{name} {meaning}".lower() for word in search.split())
+        and family in (None, name.partition(".")[0])
+    }
+    if as_json:
+        records = [{"name": name, "formula": meaning} for name, meaning in found.items()]
+        print_json(dumps(records, ensure_ascii=False))
+        return
+    table = Table("name", "what it is")
+    for name, meaning in found.items():
+        table.add_row(Text(name), Text(meaning))
+    console = make_console()
+    console.print(fold_cells(table))
+    console.print(f"{len(found)} features")
 
 
 def group_by_image(table: pd.DataFrame, images: Sequence[ImageFile], path: Path) -> dict[str, pd.DataFrame]:

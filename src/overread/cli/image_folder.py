@@ -99,7 +99,7 @@ def image_of_row(
 
 
 def parse_spacing(text: str | None) -> tuple[float, float] | None:
-    """Read the width and height of a pixel from "X" or "X,Y".
+    """Read the width and height of a pixel from "X" or "X,Y"; "px" is 1: lengths are pixels.
 
     Raises
     ------
@@ -108,10 +108,14 @@ def parse_spacing(text: str | None) -> tuple[float, float] | None:
     """
     if text is None:
         return None
+    if text == "px":
+        return 1.0, 1.0
     try:
         lengths = [float(part) for part in text.split(",")]
     except ValueError:
         lengths = []
     if len(lengths) not in (1, 2) or not all(0 < length < math.inf for length in lengths):
-        raise UsageError(f"--mm-per-px {text!r}: give one positive number such as 0.143, or two as 0.14,0.15")
+        raise UsageError(
+            f"--mm-per-px {text!r}: give one positive number such as 0.143, two as 0.14,0.15, or px"
+        )
     return lengths[0], lengths[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from overread.cli.image_folder import ImageFile
+    from overread.fields import FieldImage
     from overread.images import Radiograph
 
 __all__ = ["ImageTableOptions", "write_image_table"]
@@ -64,10 +65,11 @@ class ImageTableOptions:
 def write_image_table(
     options: ImageTableOptions,
     images: Sequence[ImageFile],
-    work: Callable[[ImageFile, Radiograph], pd.DataFrame],
+    work: Callable[[ImageFile, Any], pd.DataFrame],
     columns: Mapping[str, str],
     *,
     title: str,
+    read: Callable[[ImageFile], Radiograph | FieldImage] | None = None,
 ) -> int:
     """Do the work on every image, write one table of all, and return the exit code.
 
@@ -85,20 +87,30 @@ def write_image_table(
         Type of each column beside image_id: a table without rows has them too.
     title
         What is done, for who waits.
+    read
+        Reads one image; None: as a radiograph.
     """
     from overread.tables.table_files import write_table
 
-    frames, problems = _collect(images, work, title)
+    frames, problems = _collect(images, work, title, read or _read_radiograph)
     write_table(_join(frames, columns), options.output)
     _print_summary(frames, problems, options)
     return WITH_BAD_IMAGES if problems else 0
 
 
+def _read_radiograph(image: ImageFile) -> Radiograph:
+    from overread.images import read_image
+
+    return read_image(image.path, mm_per_px=image.mm_per_px)
+
+
 def _collect(
-    images: Sequence[ImageFile], work: Callable[[ImageFile, Radiograph], pd.DataFrame], title: str
+    images: Sequence[ImageFile],
+    work: Callable[[ImageFile, Any], pd.DataFrame],
+    title: str,
+    read: Callable[[ImageFile], Radiograph | FieldImage],
 ) -> tuple[list[pd.DataFrame], dict[str, str]]:
     """Rows image by image, and what was wrong with the images that have none."""
-    from overread.images import read_image
     from overread.progress import ProgressBar, count_steps
 
     frames: list[pd.DataFrame] = []
@@ -106,7 +118,7 @@ def _collect(
     with ProgressBar():
         for image in count_steps(f"{title}: images", images):
             try:
-                frame = work(image, read_image(image.path, mm_per_px=image.mm_per_px))
+                frame = work(image, read(image))
             except InvalidInputError as error:
                 problems[image.image_id] = str(error)
                 print_line(f"overread: skipped {image.image_id}: {error}", stderr=True)

@@ -78,7 +78,7 @@ def import_marks(
     reader_names
         OLD=NEW,...: other names for the readers of the files, such as 3=Ann,5=Bob for Label Studio's numbers.
     mm_per_px
-        Millimetres per pixel, one number or X,Y, where the format does not tell it.
+        Millimetres per pixel, one number or X,Y, where the format does not tell it; px: lengths stay pixels.
     images
         Images table with mm_per_px_x and mm_per_px_y, where OUT has none; the marks take its ids.
     all_read_all

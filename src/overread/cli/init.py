@@ -49,7 +49,8 @@ def init(
     folder
         Folder with the images, also in folders within it.
     mm_per_px
-        Size of a pixel in mm, X or X,Y, for files that do not state it.
+        Size of a pixel in mm, X or X,Y, for files that do not state it; px: lengths are pixels, for pictures that are
+        no chests.
     ids
         name: an image's id is its file's name. hash: a salted hash, for files that are named after patients. Without
         it: the name, unless it holds the patient's name or id.
@@ -82,6 +83,7 @@ def init(
             drop=[name.strip() for name in drop.split(",")] if drop else [],
             same_patient=[parse_pair(text) for text in same_patient or []],
             overwrite=overwrite,
+            in_pixels=mm_per_px == "px",
         )
     if json:
         print_record(made)

@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from overread.cli.conventions import print_plain
+from overread.errors import UsageError
 
 __all__ = ["report"]
 
@@ -32,7 +33,14 @@ def report(
     from overread.files.atomic import write_atomically
     from overread.report import render_study
     from overread.study import open_run
+    from overread.study.groups import read_groups, write_group_page
 
+    groups = read_groups(run)
+    if groups:
+        if figures is not None:
+            raise UsageError(f"--figures: name the run of one group, such as {next(iter(groups.values()))}")
+        print_plain(f"Report: {write_group_page(run, groups, output=output)}")
+        return 0
     finished = open_run(run)
     drawn = finished.figures
     page = render_study(finished.results, drawn, finished.pictures, finished.head)

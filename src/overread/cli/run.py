@@ -58,6 +58,7 @@ def run(
     """
     from overread.progress import ProgressBar
     from overread.study import read_results, run_study
+    from overread.study.run import list_reports
 
     given = {"executor": executor, "workers": workers, "scheduler": scheduler}
     execution: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
@@ -68,10 +69,28 @@ def run(
             study, name=name, seed=None if seed is None else check_seed(seed), execution=execution
         )
     if json:
-        print_json((report.folder / "results.json").read_text(encoding="utf-8").rstrip("\n"))
+        print_json(tell_results(report))
     else:
-        print_results(report, read_results(report.folder / "results.json"))
+        for group, one in list_reports(report).items():
+            if group:
+                print_plain(f"Group {group}")
+            print_results(one, read_results(one.folder / "results.json"))
+        if report.groups:
+            print_plain(f"Report of all groups: {report.folder / 'report.html'}")
     return WITH_BAD_IMAGES if report.n_quarantined else 0
+
+
+def tell_results(report: RunReport) -> str:
+    """Return all results as JSON; of a run of groups those of each, by its name."""
+    from json import dumps
+
+    texts = {
+        group: (one.folder / "results.json").read_text(encoding="utf-8").strip()
+        for group, one in (report.groups or {"": report}).items()
+    }
+    if not report.groups:
+        return texts[""]
+    return "{" + ",\n".join(f"{dumps(group)}: {text}" for group, text in texts.items()) + "}"
 
 
 def print_results(report: RunReport, results: StudyResults) -> None:

@@ -1,7 +1,8 @@
-"""`overread show`: anatomy and candidates drawn over one radiograph."""
+"""`overread show`: anatomy or region, and candidates, drawn over one image."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,12 +24,14 @@ def show(
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
     candidates: Path | None = None,
     image_id: str | None = None,
-    limit: int = DEFAULT_LIMIT,
+    limit: int | None = None,
     finder: str = DEFAULT_FINDER,
+    study: Path | None = None,
+    group: str | None = None,
     mm_per_px: str | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Draw lungs, ribs, clavicles and candidates over a radiograph.
+    """Draw lungs, ribs, clavicles and candidates over a radiograph; of another picture its region and candidates.
 
     Parameters
     ----------
@@ -41,9 +44,13 @@ def show(
     image_id
         Id of the image in that table; by default the one that goes by the file's name.
     limit
-        Most candidates to draw.
+        Most candidates to draw; default: 60, or as study.toml says.
     finder
-        How they are found: curvature, or log to compare with.
+        How they are found in a chest: curvature, or log to compare with.
+    study
+        Study of other pictures than chests: this one is searched as its study.toml says.
+    group
+        Group of labels of that study, where it has several.
     mm_per_px
         Size of a pixel, X or X,Y, where the file does not state it.
     json
@@ -61,8 +68,13 @@ def show(
     figure_kind(output)
     if real_path(output) == real_path(image):
         raise UsageError(f"{output}: is the image to read; give the picture another name")
-    if limit < 1:
+    if limit is not None and limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
+    if study is not None:
+        picture = Picture(image, output, image_id, parse_spacing(mm_per_px))
+        show_picture(picture, study, group, limit, candidates, as_json=json)
+        return
+    limit = limit or DEFAULT_LIMIT
     radiograph = read_image(image, mm_per_px=parse_spacing(mm_per_px))
     found = find_anatomy(radiograph)
     if candidates is None:
@@ -83,6 +95,59 @@ def show(
     else:
         quality = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in found.quality.items())
         print_line(f"Wrote {output}: {len(table)} candidates; {quality}")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture to draw: its file, where the drawing goes, its id if one is given, and the size of a pixel."""
+
+    path: Path
+    output: Path
+    image_id: str | None
+    mm_per_px: tuple[float, float] | None
+
+
+def show_picture(
+    picture: Picture,
+    study: Path,
+    group: str | None,
+    limit: int | None,
+    candidates: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Draw a picture as its study sees it, and say what was drawn."""
+    from overread.fields.plots import field_figure
+    from overread.files.strict_json import json_text
+    from overread.marks.file_names import without_ending
+    from overread.plots import save_figure
+    from overread.report.lengths import UNIT_WORDS
+    from overread.study.study_recipe import read_study_recipe
+
+    of_study = read_study_recipe(study, group)
+    if of_study is None:
+        raise UsageError(f"--study {study}: its study.toml is missing, or its images are chests")
+    name = picture.image_id or without_ending(picture.path.name)
+    field = of_study.read(name, picture.path, picture.mm_per_px)
+    if candidates is None:
+        table = of_study.recipe.who_finds(field, limit=limit or of_study.limit)
+    else:
+        own = read_candidates_of(candidates, picture.image_id or picture.path.as_posix())
+        table = of_study.from_tables(own, field, picture.mm_per_px).head(limit or of_study.limit)
+    unit = UNIT_WORDS[of_study.recipe.unit]
+    save_figure(field_figure(field, table, unit=unit, title=name), picture.output)
+    share = float(field.region.mean())
+    if as_json:
+        report = {
+            "region_share": share,
+            "unit": of_study.recipe.unit,
+            "candidates": table.to_dict(orient="records"),
+        }
+        print(json_text(report | {"output": str(picture.output)}))
+    else:
+        print(
+            f"Wrote {picture.output}: {len(table)} candidates; the region fills {100 * share:.0f} % of the picture"
+        )
 
 
 def read_candidates_of(path: Path, image_id: str) -> pd.DataFrame:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from overread.errors import UsageError
+from overread.errors import InvalidInputError, UsageError
+from overread.fields import FieldImage
 from overread.images import Radiograph
 from overread.marks.file_names import DICOM_ENDINGS, IMAGE_ENDINGS
 from overread.marks.formats import dicom_sr_writer, gsps_writer
@@ -32,16 +33,24 @@ class ImageReport:
     marks: pd.DataFrame
 
     @classmethod
-    def of(cls, path: Path, radiograph: Radiograph, found: pd.DataFrame) -> ImageReport:
+    def of(
+        cls, path: Path, radiograph: Radiograph | FieldImage, found: pd.DataFrame, *, label: str = "Nodule"
+    ) -> ImageReport:
         """Turn detections into circles that lie within the image, as DICOM wants."""
+        if radiograph.source_mm_per_px is None or radiograph.source_shape is None:
+            raise InvalidInputError(
+                f"{path}: was not read from a file, so that a document cannot refer to it"
+            )
         x_side, y_side = radiograph.source_mm_per_px
         image = {"path": str(path.resolve()), "mm_per_px_x": x_side, "mm_per_px_y": y_side}
         header = header_of(str(path), image, Path())
         image |= {"image_id": str(header.SOPInstanceUID), "study": str(header.StudyInstanceUID)}
         rows, columns = radiograph.source_shape
         width, height = columns * x_side, rows * y_side
-        x = found["x_mm"].clip(BORDER_MM, width - BORDER_MM)
-        y = found["y_mm"].clip(BORDER_MM, height - BORDER_MM)
+        # A picture keeps its own pixels, and its unit need not be mm.
+        border = max(x_side, y_side) if isinstance(radiograph, FieldImage) else BORDER_MM
+        x = found["x_mm"].clip(border, width - border)
+        y = found["y_mm"].clip(border, height - border)
         room = pd.concat([x, width - x, y, height - y], axis=1).min(axis=1) * INSIDE
         radius = found["radius_mm"].clip(upper=room)
         marks = pd.DataFrame(
@@ -55,7 +64,7 @@ class ImageReport:
                 "angle_deg": 0.0,
                 "confidence": found["probability"],
                 "rank": found["rank"],
-                "label": "Nodule",
+                "label": label,
             }
         )
         return cls(image, marks)

@@ -12,9 +12,10 @@ import pandas as pd
 
 from overread import __version__
 from overread.detection.documents import ImageReport
+from overread.fields import FieldImage
 from overread.files.digests import digest_of_bytes, digest_of_value
 from overread.files.records import to_json
-from overread.images import Radiograph, read_image
+from overread.images import Radiograph
 from overread.study.detector import Detector
 from overread.study.pipeline import ImageTask, PipelineSpec
 from overread.study.workers.messages import Frame, encode_frame, read_frame
@@ -49,6 +50,8 @@ class Request:
         Keep the candidates below the threshold too.
     documents
         Prepare DICOM documents, which only DICOM images can have.
+    masks
+        Folder of masks, for a detector whose region comes from masks.
     n_threads
         That work on one image; None: as many as there are processors.
     """
@@ -57,24 +60,27 @@ class Request:
     fp: float
     all_candidates: bool = False
     documents: bool = False
+    masks: Path | None = None
     n_threads: int | None = None
 
     def digest(self) -> str:
         """Digest of all that the results depend on besides the images."""
-        asked = [__version__, LAYOUT, self.fp, self.all_candidates, self.documents]
+        asked: list[Any] = [__version__, LAYOUT, self.fp, self.all_candidates, self.documents]
+        if self.masks is not None:
+            asked.append(str(self.masks))
         return digest_of_value([digest_of_bytes(self.detector.to_bytes()), *asked])
 
 
 def detect_image(
     request: Request, path: Path, mm_per_px: tuple[float, float] | None
-) -> tuple[Radiograph, pd.DataFrame, ImageReport | None]:
-    """Radiograph, all its candidates with a column ``shown``, and its part of a document where one is asked for."""
+) -> tuple[Radiograph | FieldImage, pd.DataFrame, ImageReport | None]:
+    """Image, all its candidates with a column ``shown``, and its part of a document where one is asked for."""
     model = request.detector
-    radiograph = read_image(path, mm_per_px=mm_per_px, grid_mm=model.grid_mm)
+    radiograph = model.read_image(path, mm_per_px=mm_per_px, masks=request.masks)
     candidates = model.detect(radiograph, n_threads=request.n_threads)
     candidates["shown"] = model.shown(candidates, request.fp)
     shown = candidates[candidates["shown"]]
-    report = ImageReport.of(path, radiograph, shown) if request.documents else None
+    report = ImageReport.of(path, radiograph, shown, label=model.object_name) if request.documents else None
     return radiograph, candidates, report
 
 
@@ -93,9 +99,13 @@ class DetectionPipeline:
         self._request, self._draw = request, draw
 
     @classmethod
-    def load(cls, *, detector: str, draw: bool, **asked: Any) -> DetectionPipeline:
+    def load(cls, *, detector: str, draw: bool, masks: str | None, **asked: Any) -> DetectionPipeline:
         """Build it from plain values, as `spec` tells them."""
-        request = Request(Detector.from_bytes(detector.encode(), "detector"), **asked)
+        request = Request(
+            Detector.from_bytes(detector.encode(), "detector"),
+            masks=None if masks is None else Path(masks),
+            **asked,
+        )
         return cls(request, draw=draw)
 
     def spec(self) -> PipelineSpec:
@@ -108,6 +118,7 @@ class DetectionPipeline:
                 "fp": asked.fp,
                 "all_candidates": asked.all_candidates,
                 "documents": asked.documents,
+                "masks": None if asked.masks is None else str(asked.masks.resolve()),
                 "n_threads": 1,
                 "draw": self._draw,
             },
@@ -123,7 +134,9 @@ class DetectionPipeline:
             "report": to_json(report),
             "in_training": request.detector.was_trained_on(radiograph),
         }
-        return encode_frame(Frame(found, draw_picture(radiograph, candidates) if self._draw else b""))
+        return encode_frame(
+            Frame(found, draw_picture(request.detector, radiograph, candidates) if self._draw else b"")
+        )
 
 
 # A factory is found by one name in its module.
@@ -137,9 +150,10 @@ def read_work(work: bytes) -> tuple[Mapping[str, Any], bytes]:
     return frame.header, frame.body
 
 
-def draw_picture(radiograph: Radiograph, candidates: pd.DataFrame) -> bytes:
+def draw_picture(detector: Detector, radiograph: Radiograph | FieldImage, candidates: pd.DataFrame) -> bytes:
     """Draw an image with its detections, as a PNG file."""
     from overread.plots import encode_figure
+    from overread.report.lengths import UNIT_WORDS
     from overread.report.overlay import detections_figure
 
-    return encode_figure(detections_figure(radiograph, candidates), "png")
+    return encode_figure(detections_figure(radiograph, candidates, unit=UNIT_WORDS[detector.unit]), "png")

@@ -30,9 +30,12 @@ from overread.fields.field_image import FieldImage
 from overread.fields.smoothing import smooth, smooth_inside
 from overread.fields.surroundings import ANGLES, REACH, RHO, Surroundings, mean_between, spread_between
 
-__all__ = ["GENERIC_FEATURES", "extract_generic", "generic_names"]
+__all__ = ["GENERIC_FEATURES", "GENERIC_VERSION", "extract_generic", "generic_names", "measure_contrasts"]
 
 Floats = NDArray[np.float64]
+
+GENERIC_VERSION = "1"
+"""To be raised whenever the same candidates would give other numbers: a detector refuses another version."""
 
 # Scales of curvature in radii of the candidate.
 CURVATURE_SCALES = (0.35, 0.7, 1.4, 2.8)
@@ -342,14 +345,30 @@ def extract_generic(field: FieldImage, candidates: pd.DataFrame) -> pd.DataFrame
     DataFrame
         candidate_id and one float32 column a feature; all numbers are finite.
     """
-    around = Surroundings(
-        field,
-        candidates["x_mm"].to_numpy(np.float64) / field.mm_per_px - 0.5,
-        candidates["y_mm"].to_numpy(np.float64) / field.mm_per_px - 0.5,
-        candidates["radius_mm"].to_numpy(np.float64) / field.mm_per_px,
-        candidates["response"].to_numpy(np.float64),
-    )
+    around = find_surroundings(field, candidates)
     values = {name: column for measure in MEASURES for name, column in measure(around).items()}
     names = generic_names(colour=len(field.planes) > 1)
     table = pd.DataFrame({name: values[name].astype(np.float32) for name in names})
     return pd.concat([candidates[["candidate_id"]].reset_index(drop=True), table], axis=1)
+
+
+def measure_contrasts(field: FieldImage, places: pd.DataFrame) -> pd.DataFrame:
+    """Compute the features of the planes alone, which take little time: how places stand out in each colour.
+
+    Parameters
+    ----------
+    field
+        The picture.
+    places
+        x_mm, y_mm, radius_mm and response.
+    """
+    return pd.DataFrame(measure_planes(find_surroundings(field, places)))
+
+
+def find_surroundings(field: FieldImage, places: pd.DataFrame) -> Surroundings:
+    """Put places on the grid of the picture."""
+    x_mm, y_mm, radius_mm, response = (
+        places[name].to_numpy(np.float64) for name in ("x_mm", "y_mm", "radius_mm", "response")
+    )
+    side = field.mm_per_px
+    return Surroundings(field, x_mm / side - 0.5, y_mm / side - 0.5, radius_mm / side, response)

@@ -1,6 +1,6 @@
 """Files -> pixels on an isotropic grid in mm: the only place that opens an image file."""
 
-from overread.images.colour import read_channels
+from overread.images.colour import fingerprint_channels, read_channels
 from overread.images.gridding import from_array
 from overread.images.radiograph import GRID_MM, Radiograph, SpacingSource
 from overread.images.reading import display_image, pixel_fingerprint, read_image, read_source
@@ -11,6 +11,7 @@ __all__ = [
     "Radiograph",
     "SpacingSource",
     "display_image",
+    "fingerprint_channels",
     "from_array",
     "pixel_fingerprint",
     "read_channels",

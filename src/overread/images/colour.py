@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import warnings
 from pathlib import Path
@@ -15,7 +16,7 @@ from overread.images.limits import check_shape
 from overread.images.pictures import check_layout
 from overread.images.reading import file_content, name_errors, picture_kind, read_source
 
-__all__ = ["read_channels"]
+__all__ = ["fingerprint_channels", "read_channels"]
 
 
 def read_channels(path: str | Path) -> NDArray[np.float32]:
@@ -59,3 +60,11 @@ def read_colour(content: bytes, kind: str) -> NDArray[np.float32] | None:
     if (rgb[..., :1] == rgb[..., 1:]).all():
         return None
     return np.asarray(rgb, dtype=np.float32) / np.float32(255.0)
+
+
+def fingerprint_channels(channels: NDArray[np.float32]) -> str:
+    """SHA-256 of the shape and the values of a picture's channels: of two files that show the same it is the same."""
+    rows, columns, count = channels.shape
+    digest = hashlib.sha256(f"{rows}x{columns}x{count}:".encode())
+    digest.update(np.ascontiguousarray(channels, dtype="<f4").tobytes())
+    return digest.hexdigest()

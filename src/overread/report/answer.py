@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Literal
 
+from overread.report.lengths import name_object
 from overread.report.results import StudyResults
 from overread.report.words import count, is_nested, percent, where_measured
 
@@ -174,8 +175,8 @@ def _list_cautions(results: StudyResults) -> list[str]:
     said = []
     if results.study.is_simulated:
         said.append(
-            "The nodules and the readers are simulated: this shows that the system works, not how well it would do "
-            "on patients."
+            f"The {name_object(results)}s and the readers are simulated: this shows that the system works, not how "
+            "well it would do on patients."
         )
     if results.verdict.better_on_test is not None:
         said.append(

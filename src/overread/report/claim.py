@@ -11,6 +11,7 @@ from math import isnan
 
 from overread.images import GRID_MM
 from overread.report.flow import tell_exclusions, tell_flow
+from overread.report.lengths import is_chest
 from overread.report.results import StudyResults
 from overread.report.words import count, is_nested, name_range, where_measured
 
@@ -58,9 +59,7 @@ def _fill_data(results: StudyResults) -> dict[int, str]:
     readings = name_range(study.fewest_readings, study.most_readings)
     patients = ", ".join(f"{split.name} {split.n_patients}" for split in study.splits)
     return {
-        9: "the study brings its own features"
-        if study.own_features
-        else f"pixels resampled to {GRID_MM:g} mm, brightness normalized by percentiles; no display window",
+        9: "the study brings its own features" if study.own_features else _tell_processing(results),
         13: tell_exclusions(results),
         14: f"objects merged from readers' ellipses (T0 = {results.settings['merging']['t0']:g}); golden: marked by "
         "two readers or more",
@@ -99,6 +98,18 @@ def _fill_models(results: StudyResults) -> dict[int, str]:
         f"within {results.models[0].choice.n_standard_errors:g} standard error of the best"
     )
     return filled
+
+
+def _tell_processing(results: StudyResults) -> str:
+    """Say what was done to the pixels."""
+    if is_chest(results):
+        return f"pixels resampled to {GRID_MM:g} mm, brightness normalized by percentiles; no display window"
+    region, images = results.settings["region"]["kind"], results.settings.get("images", {})
+    searched = "a stain" if images.get("stain") else f"the plane {images.get('plane', 'luminance')}"
+    return (
+        f"own pixels of the file; region: {region.replace('_', ' ')}; searched: {searched}, without its background, in "
+        "deviations of the region"
+    )
 
 
 def _tell_folds(results: StudyResults) -> str:

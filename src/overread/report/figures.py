@@ -10,6 +10,7 @@ import pandas as pd
 
 from overread.froc.plots import plot_calibration, plot_lambda_choice, plot_setting_choices
 from overread.models.plots import reader_importance_figure
+from overread.report.lengths import find_crop_side, is_chest, name_unit
 from overread.report.pictures import Pictures
 from overread.report.results import StudyResults
 from overread.report.words import find_mixture
@@ -59,6 +60,8 @@ def _draw_marks(results: StudyResults, pictures: Pictures) -> Figure:
             for image_id, picture in pictures.examples.items()
         },
         upright=True,
+        unit=name_unit(results),
+        margin=None if is_chest(results) else find_crop_side(results) / 4,
     )
 
 

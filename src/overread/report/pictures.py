@@ -17,9 +17,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from overread.fields import FieldImage
 from overread.images import Radiograph
 from overread.marks.ellipse import ELLIPSE_COLUMNS, Ellipse
 from overread.one_line import print_as_one_line
+from overread.report.lengths import CHEST_CROP_MM, find_crop_side, name_object
 from overread.report.results import Gallery, StudyResults
 
 __all__ = ["Crop", "Picture", "Pictures", "cut_crop", "cut_pictures"]
@@ -27,8 +29,6 @@ __all__ = ["Crop", "Picture", "Pictures", "cut_crop", "cut_pictures"]
 N_CROPS = 8
 # So that one pacemaker does not fill a row; chosen by eye.
 N_OF_IMAGE = 2
-# Chosen by eye: a nodule with its surroundings.
-SIDE_MM = 60.0
 CANDIDATE_COLUMNS = ("x_mm", "y_mm", "radius_mm")
 
 Grey = NDArray[np.uint8]
@@ -37,12 +37,12 @@ Circle = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Crop:
-    """A square piece of a radiograph and what is drawn on it.
+    """A square piece of an image and what is drawn on it.
 
     Attributes
     ----------
     png
-        8-bit grey pixels as PNG in base64.
+        Pixels of 8 bits, grey or in colour, as PNG in base64.
     left_mm, top_mm, side_mm
         Where the piece lies in its image.
     ellipse
@@ -64,13 +64,13 @@ class Crop:
 
 @dataclass(frozen=True)
 class Picture:
-    """A whole radiograph: 8-bit grey pixels as PNG in base64, and the side of a pixel."""
+    """A whole image: pixels of 8 bits, grey or in colour, as PNG in base64, and the side of a pixel."""
 
     png: str
     mm_per_px: float
 
     def pixels(self) -> Grey:
-        """Return the pixels, rows x columns."""
+        """Return the pixels, rows x columns, in colour x 3."""
         from PIL import Image
 
         return np.asarray(Image.open(BytesIO(b64decode(self.png))))
@@ -100,7 +100,9 @@ class _Place:
     arguments: dict[str, Any]
 
 
-def cut_pictures(results: StudyResults, open_image: Callable[[str], Radiograph | None]) -> Pictures:
+def cut_pictures(
+    results: StudyResults, open_image: Callable[[str], Radiograph | FieldImage | None]
+) -> Pictures:
     """Cut the first crops of each kind in the gallery, and take the examples' images whole.
 
     Parameters
@@ -108,9 +110,10 @@ def cut_pictures(results: StudyResults, open_image: Callable[[str], Radiograph |
     results
         Of the run.
     open_image
-        Gives the radiograph of an image id, or None where it cannot be opened. Called once an image.
+        Gives the pixels of an image id, or None where it cannot be opened. Called once an image.
     """
-    places = [*_gallery_places(results.gallery), *_feature_places(results.feature_examples)]
+    thing, side_mm = name_object(results), find_crop_side(results)
+    places = [*_gallery_places(results.gallery, thing), *_feature_places(results.feature_examples)]
     examples = [example.image_id for example in results.examples]
     crops: dict[int, Crop] = {}
     pictures: dict[str, Picture] = {}
@@ -122,7 +125,7 @@ def cut_pictures(results: StudyResults, open_image: Callable[[str], Radiograph |
             pictures[image_id] = Picture(_encode(_stretch(radiograph.pixels, (0, 100))), radiograph.mm_per_px)
         for number, place in enumerate(places):
             if place.image_id == image_id:
-                crops[number] = cut_crop(radiograph, **place.arguments)
+                crops[number] = cut_crop(radiograph, side_mm=side_mm, **place.arguments)
 
     def take(kind: str) -> list[Crop]:
         return [crops[i] for i, place in enumerate(places) if place.kind == kind and i in crops]
@@ -138,27 +141,26 @@ def cut_pictures(results: StudyResults, open_image: Callable[[str], Radiograph |
 
 
 def cut_crop(
-    radiograph: Radiograph,
+    radiograph: Radiograph | FieldImage,
     x_mm: float,
     y_mm: float,
     *,
     caption: str,
     ellipse: Ellipse | None = None,
     circle: Circle | None = None,
-    side_mm: float = SIDE_MM,
+    side_mm: float = CHEST_CROP_MM,
 ) -> Crop:
     """Cut the square around a place; outside the image it is black. Contrast is stretched to the piece."""
     n = max(8, round(side_mm / radiograph.mm_per_px))
     column = round(x_mm / radiograph.mm_per_px - n / 2)
     row = round(y_mm / radiograph.mm_per_px - n / 2)
     rows, columns = radiograph.shape
-    piece = np.full((n, n), np.nan, dtype=np.float32)
+    pixels = radiograph.pixels
+    piece = np.full((n, n, *pixels.shape[2:]), np.nan, dtype=np.float32)
     top, bottom = max(row, 0), min(row + n, rows)
     left, right = max(column, 0), min(column + n, columns)
     if top < bottom and left < right:
-        piece[top - row : bottom - row, left - column : right - column] = radiograph.pixels[
-            top:bottom, left:right
-        ]
+        piece[top - row : bottom - row, left - column : right - column] = pixels[top:bottom, left:right]
     return Crop(
         png=_encode(_stretch(piece, (1, 99))),
         left_mm=column * radiograph.mm_per_px,
@@ -170,7 +172,7 @@ def cut_crop(
     )
 
 
-def _gallery_places(gallery: Gallery) -> Iterator[_Place]:
+def _gallery_places(gallery: Gallery, thing: str) -> Iterator[_Place]:
     """Choose the crops of each kind: the first ones, one of a place, few of an image."""
     shown: list[tuple[str, Circle]] = []
     for kind in ("hits", "misses", "false_positives"):
@@ -185,7 +187,9 @@ def _gallery_places(gallery: Gallery) -> Iterator[_Place]:
                 continue
             of_image[image_id] += 1
             shown.append((image_id, place))
-            yield _place_object(kind, row) if kind != "false_positives" else _place_false_positive(row)
+            yield (
+                _place_object(kind, row) if kind != "false_positives" else _place_false_positive(row, thing)
+            )
 
 
 def _cover(row: Any) -> Circle:
@@ -208,8 +212,8 @@ def _place_object(kind: str, row: Any) -> _Place:
     return _place_crop(kind, row, f"{told}, {row['image_id']}", ellipse, _find_circle(row, "candidate_"))
 
 
-def _place_false_positive(row: Any) -> _Place:
-    nodule = "a real nodule that nobody marked, " if row["is_nodule"] else ""
+def _place_false_positive(row: Any, thing: str) -> _Place:
+    nodule = f"a real {thing} that nobody marked, " if row["is_nodule"] else ""
     told = f"score {row['score']:.2f}, {nodule}{row['image_id']}"
     return _place_crop("false_positives", row, told, None, _find_circle(row, ""))
 
@@ -235,7 +239,7 @@ def _find_circle(row: Any, prefix: str) -> Circle | None:
 
 
 def _stretch(piece: NDArray[np.float32], percentiles: tuple[float, float]) -> Grey:
-    """Spread the brightness between two percentiles over 8-bit grey; black where there is no image."""
+    """Spread the brightness between two percentiles over 8 bits, all colours alike; black where there is no image."""
     seen = np.isfinite(piece)
     if not seen.any():
         return np.zeros(piece.shape, dtype=np.uint8)

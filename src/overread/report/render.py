@@ -19,6 +19,7 @@ from overread.report.csv_links import link_csv, read_cells_of_table
 from overread.report.flow import lay_out_flow
 from overread.report.froc_explorer import lay_out_explorer, list_steps
 from overread.report.head import RunHead
+from overread.report.lengths import find_crop_side, name_unit
 from overread.report.pictures import Pictures
 from overread.report.results import FeatureWeight, StudyResults, Table1
 from overread.report.words import (
@@ -42,7 +43,7 @@ from overread.report.words import (
     where_measured,
 )
 
-__all__ = ["render_study"]
+__all__ = ["make_environment", "render_study"]
 
 # With fewer the interval of a sensitivity is wider than 20 points to each side (Wilson's, at one half).
 FEW_IN_GROUP = 20
@@ -63,14 +64,40 @@ def render_study(results: StudyResults, figures: Mapping[str, str], pictures: Pi
         Names, id and date of the run.
     """
     return (
-        _environment()
+        make_environment()
         .get_template("study.html.j2")
         .render(results=results, figures=figures, pictures=pictures, head=head)
     )
 
 
+def list_sections(results: StudyResults, pictures: Pictures) -> list[tuple[str, str]]:
+    """List the sections that the page of a run has: heading and template.
+
+    First what the detector is worth and for whom, then where it comes from.
+    """
+    has_gallery = pictures.hits or pictures.misses or pictures.false_positives
+    every = [
+        ("Summary", "summary", True),
+        ("Intended use and data", "use", True),
+        ("From files to parts", "flow", True),
+        ("Performance on unseen patients", "performance", True),
+        ("Groups of images", "subgroups", results.subgroups),
+        (f"Gallery of {where_measured(results)}", "gallery", has_gallery),
+        ("Can the models be told apart?", "comparisons", find_comparisons(results)),
+        ("Calibration", "calibration", results.models),
+        ("Readers", "readers", True),
+        ("Ground truth", "truth", True),
+        ("Features", "features", True),
+        ("Choice of settings", "choice", True),
+        ("Importance of the readers", "importance", find_mixture(results) is not None),
+        ("CLAIM checklist", "claim", True),
+    ]
+    return [(heading, template) for heading, template, is_there in every if is_there]
+
+
 @cache
-def _environment() -> Environment:
+def make_environment() -> Environment:
+    """Make what fills templates, with the filters and functions that they use."""
     environment = Environment(
         loader=PackageLoader("overread.report"),
         autoescape=True,
@@ -99,9 +126,12 @@ def _environment() -> Environment:
         link_csv=link_csv,
         n_told=N_TOLD,
         lay_out_flow=lay_out_flow,
+        list_sections=list_sections,
         list_steps=list_steps,
         tell_use=tell_use,
         count=count,
+        find_crop_side=find_crop_side,
+        name_unit=name_unit,
         name_fp=name_fp,
         list_cards=list_cards,
         give_answer=give_answer,

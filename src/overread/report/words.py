@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isfinite, isnan, sqrt
 
 from overread import words
+from overread.report.lengths import name_object
 from overread.report.results import Comparison, FeatureWeight, ModelResult, StudyResults, Table1
 
 __all__ = [
@@ -34,6 +35,8 @@ __all__ = [
 
 # Sizes have no end; the last edge of the default bins, 1000 mm, stands for that.
 NO_LIMIT_MM = 500.0
+# In other units, in which no image is so wide.
+NO_LIMIT = 1e6
 # With 400 objects the interval of a share of one half is 5 points to each side.
 FEW_OBJECTS = 400
 # Features that the page tells in words with examples; the others are folded away.
@@ -221,12 +224,13 @@ def name_table(table: Table1) -> str:
     return "With thresholds from the scores of the images that the models were fitted to"
 
 
-def name_size_range(stratum: str) -> str:
+def name_size_range(stratum: str, unit: str = "mm") -> str:
     """Write a range of sizes, "[10, 15)", in words; the outermost ones are open."""
     low, high = (float(part) for part in stratum.strip("[]()").split(","))
     if low <= 0:
-        return f"under {high:g} mm"
-    return f"{low:g} mm and more" if high >= NO_LIMIT_MM else f"{low:g} to {high:g} mm"
+        return f"under {high:g} {unit}"
+    has_end = high < (NO_LIMIT_MM if unit == "mm" else NO_LIMIT)
+    return f"{low:g} to {high:g} {unit}" if has_end else f"{low:g} {unit} and more"
 
 
 def tell_gallery(results: StudyResults) -> str:
@@ -244,7 +248,8 @@ def tell_gallery(results: StudyResults) -> str:
         said = f"{at}: a score of {gallery.threshold:.2f}."
     n_nodules, n_wrong = int(gallery.false_positives["is_nodule"].sum()), len(gallery.false_positives)
     if n_nodules:
-        real = "is a simulated nodule" if n_nodules == 1 else "are simulated nodules"
+        thing = name_object(results)
+        real = f"is a simulated {thing}" if n_nodules == 1 else f"are simulated {thing}s"
         said += (
             f" Of {count(n_wrong, 'false positive')} of {where_measured(results)} {n_nodules} {real} that no reader "
             "marked: real, but counted as false because the readers are the truth here."

@@ -1,4 +1,4 @@
-"""A detector in one file: model, operating points, and all that turns a radiograph into its scores.
+"""A detector in one file: model, operating points, and all that turns an image into its scores.
 
 The file is JSON with a checksum and no code; the same detector gives the same bytes::
 
@@ -25,17 +25,22 @@ from overread.anatomy import Anatomy
 from overread.candidates import FINDERS, load_finder
 from overread.errors import FormatError, InvalidInputError, ModelFileError, UsageError
 from overread.features import CATALOGUE, FEATURE_VERSION
+from overread.fields import GENERIC_FEATURES, FieldImage, FieldRecipe
+from overread.fields.finders import list_field_finders
+from overread.fields.generic_features import GENERIC_VERSION
+from overread.fields.recipe import Unit, find_mask
 from overread.files.atomic import write_atomically
 from overread.files.capped import read_capped
 from overread.files.records import from_json, to_json
 from overread.files.sealed import Seal
 from overread.files.strict_json import parse_json
 from overread.froc import find_strongest
-from overread.images import Radiograph
+from overread.images import Radiograph, read_image
 from overread.images.radiograph import GRID_MM
 from overread.models.persistence import from_document, to_document
 from overread.models.prediction import BagClassifier, LinearBagClassifier
 from overread.one_line import print_as_one_line
+from overread.study.field_pipeline import FieldPipeline
 from overread.study.models import MODELS
 from overread.study.pipeline import OwnPipeline, measure_image
 from overread.study.score_map import ScoreMap
@@ -117,6 +122,8 @@ class Detector:
         all are.
     trained_on
         What it was trained on, in words without names.
+    field
+        Of other pictures than chest radiographs: how they are read, searched and measured. They keep their own grid.
     verdict
         Whether it may be used, and how good it was in unseen patients of its study; empty in files that were made
         before detectors carried it.
@@ -140,17 +147,19 @@ class Detector:
     feature_version: str
     repeats: str
     trained_on: str
+    field: FieldRecipe | None = None
     verdict: str = ""
     seen: SeenImages | None = None
 
     def __post_init__(self) -> None:
-        if self.finder not in FINDERS:
+        if self.finder not in (FINDERS if self.field is None else list_field_finders()):
             raise ModelFileError(
                 f"the detector needs the candidate finder {self.finder!r}, which is not here"
             )
+        finder = load_finder(self.finder) if self.field is None else self.field.who_finds
         for kind, own, ours in (
-            ("features", self.feature_version, FEATURE_VERSION),
-            ("candidates", self.candidate_version, load_finder(self.finder).version),
+            ("features", self.feature_version, FEATURE_VERSION if self.field is None else GENERIC_VERSION),
+            ("candidates", self.candidate_version, finder.version),
         ):
             if own != ours:
                 raise ModelFileError(
@@ -163,11 +172,14 @@ class Detector:
         self._check_numbers()
         if not isinstance(self.model, BagClassifier) or not hasattr(self.model, "feature_names_in_"):
             raise ModelFileError("the model is not one of bags, fitted on named features")
-        unknown = sorted(set(self.features) - CATALOGUE.keys())
+        unknown = sorted(set(self.features) - self._known_features())
         if unknown:
             raise ModelFileError(
                 f"the model needs {len(unknown)} features that are not ours, such as {unknown[0]}"
             )
+
+    def _known_features(self) -> set[str]:
+        return {*CATALOGUE} if self.field is None else {*self.field.feature_names}
 
     def _check_words(self) -> None:
         """Refuse a name that floods a screen or holds control characters: anybody can make a file with a checksum."""
@@ -204,11 +216,48 @@ class Detector:
         names = np.asarray(self.model.feature_names_in_)
         return tuple(str(name) for name in names[self.model.used_columns_])
 
-    def was_trained_on(self, radiograph: Radiograph) -> bool | None:
+    @property
+    def unit(self) -> Unit:
+        """Unit of its lengths."""
+        return "mm" if self.field is None else self.field.unit
+
+    @property
+    def object_name(self) -> str:
+        """What it finds, by name, for documents."""
+        return "Nodule" if self.field is None else self.field.target
+
+    def tell_feature(self, name: str) -> str:
+        """Say what a feature is: its formula in words."""
+        return CATALOGUE[name].formula if self.field is None else GENERIC_FEATURES[name]
+
+    def was_trained_on(self, radiograph: Radiograph | FieldImage) -> bool | None:
         """Whether an image that shows the same was trained on, whatever its format; None where nobody can tell."""
         if self.seen is None or radiograph.pixel_hash is None:
             return None
         return radiograph.pixel_hash in self.seen
+
+    def read_image(
+        self,
+        path: Path,
+        *,
+        mm_per_px: tuple[float, float] | None = None,
+        masks: Path | None = None,
+    ) -> Radiograph | FieldImage:
+        """Read a file as the detector wants it: on its grid, or with its planes and region.
+
+        Parameters
+        ----------
+        path
+            The file.
+        mm_per_px
+            Size of a pixel (x, y) where the file does not state it.
+        masks
+            Folder of masks, where the detector's region comes from masks.
+        """
+        if self.field is None:
+            return read_image(path, mm_per_px=mm_per_px, grid_mm=self.grid_mm)
+        mask = None if masks is None or self.field.region != "masks" else find_mask(masks, path)
+        return self.field.read(path, mm_per_px=mm_per_px, mask=mask)
 
     def operating_point(self, fp: float) -> OperatingPoint:
         """Return the operating point at this many false positives per image."""
@@ -230,7 +279,7 @@ class Detector:
 
     def detect(
         self,
-        radiograph: Radiograph,
+        radiograph: Radiograph | FieldImage,
         *,
         candidates: pd.DataFrame | None = None,
         regions: Anatomy | None = None,
@@ -241,7 +290,7 @@ class Detector:
         Parameters
         ----------
         radiograph
-            On the detector's grid.
+            As `read_image` gives it.
         candidates
             Candidates of another detector, with candidate_id, x_mm, y_mm, radius_mm; None: ours.
         regions
@@ -258,7 +307,7 @@ class Detector:
         scored = self._scored(*self._measured(radiograph, candidates, regions, n_threads))
         return scored.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
-    def explain(self, radiograph: Radiograph, candidate_id: str | None = None) -> Explanation:
+    def explain(self, radiograph: Radiograph | FieldImage, candidate_id: str | None = None) -> Explanation:
         """Contribution of each feature to one candidate's score.
 
         The score is sum_j w_j (x_j - mean_j) + score of the mean candidate; mean_j is that of training.
@@ -266,7 +315,7 @@ class Detector:
         Parameters
         ----------
         radiograph
-            On the detector's grid.
+            As `read_image` gives it.
         candidate_id
             As in `detect`, with or without the zeros in front; None: the candidate with the highest score.
 
@@ -322,12 +371,19 @@ class Detector:
 
     def _measured(
         self,
-        radiograph: Radiograph,
+        radiograph: Radiograph | FieldImage,
         candidates: pd.DataFrame | None = None,
         regions: Anatomy | None = None,
         n_threads: int | None = None,
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Candidates, and the features that the model looks at, in the same order."""
+        if self.field is not None:
+            assert isinstance(radiograph, FieldImage)
+            found, values = self.field.measure(
+                radiograph, self.features, limit=self.limit, candidates=candidates
+            )
+            return found, values[list(self.features)]
+        assert isinstance(radiograph, Radiograph)
         if abs(radiograph.mm_per_px - self.grid_mm) > 1e-9:
             raise InvalidInputError(
                 f"the radiograph has a grid of {radiograph.mm_per_px:g} mm, the detector one of {self.grid_mm:g} mm: "
@@ -378,6 +434,8 @@ class Detector:
             **({"verdict": self.verdict} if self.verdict else {}),
             "seen": None if self.seen is None else asdict(self.seen),
         }
+        if self.field is not None:
+            payload["field"] = to_json(self.field)
         return SEAL.spell(SEAL.close(payload))
 
     @classmethod
@@ -418,13 +476,14 @@ class Detector:
                 feature_version=payload["feature_version"],
                 repeats=payload["repeats"],
                 trained_on=payload["trained_on"],
+                field=from_json(FieldRecipe, payload["field"], "field") if "field" in payload else None,
                 verdict=payload.get("verdict", ""),
                 # Written since detectors know their images; older ones do not say.
                 seen=None if payload.get("seen") is None else SeenImages.read(payload["seen"]),
             )
         except (KeyError, TypeError, FormatError) as error:
             raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
-        except ModelFileError as error:
+        except (InvalidInputError, UsageError) as error:
             raise ModelFileError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
 
 
@@ -447,7 +506,7 @@ def make_detector(
     model: Any,
     score_map: ScoreMap,
     points: Sequence[Mapping[str, Any]],
-    pipeline: OwnPipeline,
+    pipeline: OwnPipeline | FieldPipeline,
     counting: Any,
     trained_on: str,
     verdict: str,
@@ -486,9 +545,10 @@ def make_detector(
         candidate_version=pipeline.finder.version,
         limit=pipeline.limit,
         grid_mm=GRID_MM,
-        feature_version=FEATURE_VERSION,
+        feature_version=GENERIC_VERSION if isinstance(pipeline, FieldPipeline) else FEATURE_VERSION,
         repeats=counting.repeats,
         trained_on=trained_on,
+        field=pipeline.recipe if isinstance(pipeline, FieldPipeline) else None,
         verdict=verdict,
         seen=seen,
     )

@@ -9,7 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from overread.marks.mark_set import StudyScan, find_path
-from overread.study.image_findings import Finding, FoundImage, find_findings, look_at_files
+from overread.study.image_findings import Finding, FoundImage, find_findings, look_at_files, shows_chests
+from overread.study.unit_checks import read_settings_if_sound
 from overread.tables.problems import Problem, Severity
 from overread.tables.validation import check_marks
 from overread.words import shell_word
@@ -32,7 +33,7 @@ def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
     list of Problem
         Pixels or patients in two splits are leakage, everything else a warning.
     """
-    images = scan.images
+    images, settings = scan.images, read_settings_if_sound(folder)
     if images is None or "path" not in images or "image_id" not in images:
         return []
     file = str(find_path(folder, "images"))
@@ -57,7 +58,19 @@ def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
         for image_id, patient, path in zip(images["image_id"], patients, images["path"], strict=True)
         if path in by_path
     ]
-    problems += findings_as_problems(find_findings(listed), images, folder, file)
+    is_chest = settings.region.is_chest
+    problems += findings_as_problems(find_findings(listed, is_chest=is_chest), images, folder, file)
+    if is_chest and not shows_chests(found):
+        problems.append(
+            Problem(
+                str(folder / "study.toml"),
+                None,
+                None,
+                "in most images no pair of lungs is seen, and [region] kind is chest",
+                'set kind to "field_of_view", "masks" or "all" (docs/fields.md)',
+                "warning",
+            )
+        )
     if scan.marks is not None:
         problems += marks_beyond_measured(scan.marks, images, by_path, str(find_path(folder, "marks")))
     return problems

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from overread.anatomy.frontal import looks_frontal
+from overread.anatomy.lungs import find_lungs
+from overread.anatomy.structures import Quality
 from overread.errors import ImageError, InvalidInputError
-from overread.images import pixel_fingerprint, read_source
+from overread.images import fingerprint_channels, pixel_fingerprint, read_channels, read_source
 from overread.images.dicom_facts import DicomFacts, facts_of, is_directory
 from overread.images.display import rendered
 from overread.images.gridding import radiograph
@@ -24,7 +26,7 @@ from overread.progress import count_steps
 from overread.tables.cell_types import quote_cell
 from overread.words import shell_word
 
-__all__ = ["KINDS", "Finding", "FoundImage", "find_findings", "look_at", "look_at_files"]
+__all__ = ["KINDS", "Finding", "FoundImage", "find_findings", "look_at", "look_at_files", "shows_chests"]
 
 KINDS = {
     "duplicate": "the same pixels as an image before it",
@@ -35,6 +37,7 @@ KINDS = {
     "not-frontal": "no two lungs side by side in the picture: a lateral view, or no chest?",
     "text": "text burned into the picture, which may name the patient",
 }
+GIVE_SPACING = "give --mm-per-px (px: lengths are pixels, for pictures that are no chests)"
 DIRECTORY = "a DICOMDIR, the index of a medium, and no image"
 # An identity that more patients than this share is the filler of an anonymizer.
 MOST_NAMESAKES = 3
@@ -45,7 +48,8 @@ class FoundImage:
     """A file that can be read: its path in the folder, spacing (x, y), size, and what header and picture say.
 
     Where no spacing is known, ``mm_per_px`` is None and ``problem`` says why. ``frontal`` is None where the header
-    tells the view, or nothing can be measured.
+    tells the view, or nothing can be measured; ``has_lungs`` where nothing can be measured. A picture in colour has
+    none.
     """
 
     path: str
@@ -56,6 +60,7 @@ class FoundImage:
     frontal: bool | None = None
     letters: int = 0
     problem: str = ""
+    has_lungs: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -107,31 +112,61 @@ def look_at(path: Path, relative: str, mm_per_px: tuple[float, float] | None) ->
     ImageError
         If it cannot be read.
     """
-    source = read_source(path)
+    try:
+        source = read_source(path)
+    except ImageError:
+        return look_at_colour(path, relative, mm_per_px)
     stated = source.spacing.spacing
     spacing = mm_per_px if stated is None else (stated.x, stated.y)
     facts = facts_of(path)
     rows, columns = source.shape
+    frontal, has_lungs = judge_view(source, spacing)
     return FoundImage(
         relative,
         spacing,
         (rows, columns),
         facts,
         pixel_fingerprint(source),
-        frontal=None if facts.view or facts.is_other_than_chest else judge_view(source, spacing),
+        frontal=None if facts.view or facts.is_other_than_chest else frontal,
         letters=MOST_LETTERS + 1 if facts.burned_in == "YES" else count_letters_in(source),
-        problem="" if spacing else f"{source.spacing.problem}; give --mm-per-px",
+        problem="" if spacing else f"{source.spacing.problem}; {GIVE_SPACING}",
+        has_lungs=has_lungs,
     )
 
 
-def judge_view(source: SourceImage, spacing: tuple[float, float] | None) -> bool | None:
-    """Whether the picture shows two lungs side by side; None where it cannot be measured."""
+def look_at_colour(path: Path, relative: str, mm_per_px: tuple[float, float] | None) -> FoundImage:
+    """Look at a picture that is no radiograph, but can be read in colour.
+
+    Raises
+    ------
+    ImageError
+        Of the reader of radiographs, if it has no colours.
+    """
+    channels = read_channels(path)
+    if channels.shape[2] == 1:
+        read_source(path)
+    return FoundImage(
+        relative,
+        mm_per_px,
+        (channels.shape[0], channels.shape[1]),
+        facts_of(path),
+        fingerprint_channels(channels),
+        letters=count_letters((channels.mean(axis=2) * 255).astype("uint8")),
+        problem="" if mm_per_px else f"a picture in colour states no size of a pixel; {GIVE_SPACING}",
+        has_lungs=False,
+    )
+
+
+def judge_view(source: SourceImage, spacing: tuple[float, float] | None) -> tuple[bool | None, bool | None]:
+    """Whether the picture shows two lungs side by side, and whether both are seen; None where nothing is measured."""
     if spacing is None:
-        return None
+        return None, None
     try:
-        return looks_frontal(radiograph(source, choose_spacing(source.spacing, spacing)))
+        lungs = find_lungs(radiograph(source, choose_spacing(source.spacing, spacing)))
     except InvalidInputError:
-        return None
+        return None, None
+    seen = Quality.FALLBACK not in (lungs.left_quality, lungs.right_quality)
+    return looks_frontal(lungs), seen
 
 
 def count_letters_in(source: SourceImage) -> int:
@@ -139,10 +174,20 @@ def count_letters_in(source: SourceImage) -> int:
     return count_letters((rendered(source).clip(0, 1) * 255).astype("uint8"))
 
 
-def find_findings(images: Sequence[tuple[str, str, FoundImage]]) -> list[Finding]:
-    """All findings of images, given as (image id, patient id, what was found), in the order of the images."""
+def shows_chests(found: Sequence[FoundImage]) -> bool:
+    """Whether the images may be chests: not where most of those that can be measured have no pair of lungs."""
+    judged = [image.has_lungs for image in found if image.has_lungs is not None]
+    return 2 * judged.count(False) <= len(judged)
+
+
+def find_findings(images: Sequence[tuple[str, str, FoundImage]], *, is_chest: bool = True) -> list[Finding]:
+    """All findings of images, given as (image id, patient id, what was found), in the order of the images.
+
+    Views are those of a chest: of other pictures only text is told.
+    """
     order = {image_id: place for place, (image_id, _, _) in enumerate(images)}
-    found = [*duplicates(images), *patients_with_two_ids(images), *strange_views(images)]
+    views = [one for one in strange_views(images) if is_chest or one.kind == "text"]
+    found = [*duplicates(images), *patients_with_two_ids(images), *views]
     return sorted(found, key=lambda finding: order[finding.image_id])
 
 

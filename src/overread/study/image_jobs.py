@@ -45,6 +45,8 @@ def make_jobs(
     digests: FileDigests,
     pipeline: Pipeline,
     given: Mapping[str, pd.DataFrame] | None,
+    *,
+    masks: Mapping[str, Path] | None = None,
 ) -> list[ImageJob]:
     """Jobs of all images of a study.
 
@@ -60,6 +62,8 @@ def make_jobs(
         Its versions are part of the digests.
     given
         Candidates of each image, where the study brings its own.
+    masks
+        Mask of each image, where regions come from masks.
     """
     columns = [images.get(name, pd.Series(dtype="float64", index=images.index)) for name in SPACING]
     jobs = []
@@ -67,18 +71,22 @@ def make_jobs(
         known = None if any(value != value for value in spacing) else (float(spacing[0]), float(spacing[1]))
         file = study / path
         own = None if given is None else given.get(image_id, NO_CANDIDATES)
+        mask = None if masks is None else masks[image_id]
         try:
             content = digests.of(image_id, file, MAX_BYTES)
+            shape = {} if mask is None else {"mask": digests.of(f"mask of {image_id}", mask, MAX_BYTES)}
         except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
             reason = getattr(error, "strerror", None) or "no file has such a path"
             fault = Fault("image", without_path(f"the file cannot be read: {reason}", str(file)))
             jobs.append(ImageJob(ImageTask(image_id, str(file), known, own), NEVER, NEVER, fault=fault))
             continue
-        task = ImageTask(image_id, str(file), known, own, content)
+        task = ImageTask(image_id, str(file), known, own, content, None if mask is None else str(mask))
         source = (
             {"version": pipeline.candidate_version} if own is None else {"given": own.to_dict(orient="list")}
         )
-        candidates_key = digest_of_value({"image": content, "mm_per_px": known, "candidates": source})
+        candidates_key = digest_of_value(
+            {"image": content, "mm_per_px": known, "candidates": source, **shape}
+        )
         features_key = digest_of_value({"candidates": candidates_key, "version": pipeline.feature_version})
         jobs.append(ImageJob(task, candidates_key, features_key, content))
     return jobs

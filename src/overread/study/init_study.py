@@ -11,7 +11,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -28,8 +28,9 @@ from overread.marks.file_names import ImageNames, ids_of_files
 from overread.marks.left_out import FOUND_FILE, list_found_files, read_left_out
 from overread.marks.mark_set import find_table, refuse_unfinished
 from overread.study.image_cures import choose_dropped, drop_rows, find_unread, merge_patients
-from overread.study.image_findings import Finding, FoundImage, find_findings, look_at_files
+from overread.study.image_findings import Finding, FoundImage, find_findings, look_at_files, shows_chests
 from overread.study.import_hint import suggest_import
+from overread.study.propose import propose_settings
 from overread.study.template import settings_template
 from overread.tables.table_files import read_table, table_bytes
 
@@ -100,6 +101,7 @@ def make_study(
     drop: Sequence[str] = (),
     same_patient: Sequence[tuple[str, str]] = (),
     overwrite: bool = False,
+    in_pixels: bool = False,
 ) -> MadeStudy:
     """Write ``images.csv`` and a commented ``study.toml`` for a folder of images.
 
@@ -128,6 +130,8 @@ def make_study(
         Pairs of images (or patient ids) that are of one patient.
     overwrite
         Whether an images table and settings that are there may be replaced.
+    in_pixels
+        Whether lengths are pixels: images have no size, and are no chests.
     """
     if not folder.is_dir():
         raise UsageError(no_folder(folder))
@@ -140,7 +144,11 @@ def make_study(
         raise InvalidInputError(f"{folder}: no DICOM, PNG, TIFF or JPEG files in it or in its folders")
     given = (mm_per_px, mm_per_px) if isinstance(mm_per_px, float | int) else mm_per_px
     found, unreadable = look_at_files(files, folder, given)
+    is_chest = not in_pixels and shows_chests(found)
     fresh = known is None or overwrite
+    if not is_chest and fresh and find_table(folder, "marks") is None:
+        # Nothing has a length yet, so that they can be counted in pixels.
+        found = [image if image.mm_per_px else replace(image, mm_per_px=(1.0, 1.0)) for image in found]
     if fresh:
         unreadable = {image.path: image.problem for image in found if image.mm_per_px is None} | unreadable
         found = [image for image in found if image.mm_per_px is not None]
@@ -158,7 +166,7 @@ def make_study(
         images, missing = with_files(read_table(known, "images"), found, known, drop=drop)
     images = merge_patients(with_patients(images, found, patients, pattern, salt), same_patient)
     images = with_description(images, found, without=("sex",) if patients == "none" else ())
-    findings = findings_of(images, found)
+    findings = findings_of(images, found, is_chest=is_chest)
     dropped = choose_dropped(drop, images, findings, find_unread(folder, images)) | missing
     paths = dict(zip(images["image_id"], images["path"], strict=True))
     images = images[~images["image_id"].isin(list(dropped))].reset_index(drop=True)
@@ -179,7 +187,13 @@ def make_study(
         target.name: (table_bytes(images, target),),
     }
     if overwrite or not (folder / "study.toml").exists():
-        new["study.toml"] = (settings_template().encode(),)
+        marks = find_table(folder, "marks")
+        proposed = (
+            {}
+            if is_chest
+            else propose_settings(folder, images, None if marks is None else read_table(marks, "marks"))
+        )
+        new["study.toml"] = (settings_template(proposed).encode(),)
     written = write_together(folder, new)
     told = images["patient_id"]
     n_patients = int(told[told != ""].nunique())
@@ -189,18 +203,19 @@ def make_study(
         unreadable,
         written,
         unlisted,
-        notes(folder, images, n_patients),
-        findings_of(images, found),
+        notes(folder, images, n_patients, is_chest=is_chest),
+        findings_of(images, found, is_chest=is_chest),
         dropped,
         n_dropped_marks,
     )
 
 
-def findings_of(images: pd.DataFrame, found: Sequence[FoundImage]) -> list[Finding]:
+def findings_of(images: pd.DataFrame, found: Sequence[FoundImage], *, is_chest: bool) -> list[Finding]:
     """Find what is strange about the images of a table."""
     by_path = {image.path: image for image in found}
     columns = zip(images["image_id"], images["patient_id"], images["path"], strict=True)
-    return find_findings([(image_id, patient, by_path[path]) for image_id, patient, path in columns])
+    listed = [(image_id, patient, by_path[path]) for image_id, patient, path in columns]
+    return find_findings(listed, is_chest=is_chest)
 
 
 def compiled(pattern: str | None) -> re.Pattern[str] | None:
@@ -367,7 +382,7 @@ def with_description(
     )
 
 
-def notes(folder: Path, images: pd.DataFrame, n_patients: int) -> list[str]:
+def notes(folder: Path, images: pd.DataFrame, n_patients: int, *, is_chest: bool) -> list[str]:
     """Say what is still to be done before the study can run."""
     said = []
     alone = int((images["patient_id"] == "").sum())
@@ -392,4 +407,9 @@ def notes(folder: Path, images: pd.DataFrame, n_patients: int) -> list[str]:
                 f"{path.name}: {unknown.nunique()} image ids are not in images.csv, such as {unknown.iloc[0]!r};"
                 " make them the same."
             )
+    if not is_chest:
+        said.append(
+            "The images are no chest radiographs: study.toml proposes where to look, the unit of lengths, colours and"
+            " groups of labels. Look it through (docs/fields.md), then: overread run " + str(folder)
+        )
     return said

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from overread.errors import InvalidInputError, TableError
+from overread.fields.recipe import Unit
 from overread.files.atomic import write_atomically
 from overread.files.digests import digest_of_value
 from overread.files.study_layout import KNOWN_NODULES_FILE, SIMULATION_FILE
@@ -19,6 +21,7 @@ from overread.study.found_files import read_found_files
 from overread.study.image_columns import choose_subgroups, describe_columns
 from overread.study.settings import Settings
 from overread.study.stages.stage import Source
+from overread.study.units import convert_lengths, find_unit_spacing
 from overread.tables.column_table import ColumnTable, open_columns
 from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
@@ -26,7 +29,7 @@ from overread.tables.table_files import read_hashed_table, scan_file, table_byte
 from overread.tables.validation import check_candidates
 from overread.words import shell_word
 
-__all__ = ["CODES_FILE", "StudyInputs", "code_marks", "code_patients", "read_inputs"]
+__all__ = ["CODES_FILE", "StudyInputs", "choose_marks", "code_marks", "code_patients", "read_inputs"]
 
 CODES_FILE = "reader_codes.csv"
 CODES = Schema("reader codes", (Column("reader_id", "id"), Column("code", "id")), key=("reader_id",))
@@ -139,14 +142,17 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
             " (give candidates = ... too)"
         )
     images = check_images(tables.images, folder, needs_paths=features is None)
+    marks = choose_marks(tables.marks, settings.labels.groups, folder)
+    if settings.labels.groups:
+        digests["marks"] = digest_of_value([digests["marks"], settings.labels.groups])
     nodules = folder / KNOWN_NODULES_FILE
     known_nodules = None
     if nodules.is_file():
         table = read_hashed_table(nodules, NODULES)
         known_nodules, digests["known_nodules"] = table.frame, table.sha256
-    return StudyInputs(
+    read = StudyInputs(
         folder=folder,
-        marks=tables.marks,
+        marks=marks,
         readings=tables.readings,
         images=images,
         candidates=candidates,
@@ -157,6 +163,47 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
         found_files=read_found_files(folder, images.get("path", ())),
         known_nodules=known_nodules,
     )
+    return read if settings.units.unit == "mm" else convert_inputs(read, settings.units.unit)
+
+
+def choose_marks(marks: pd.DataFrame, groups: Mapping[str, Sequence[str]], folder: Path) -> pd.DataFrame:
+    """Take the marks whose labels are in a group; within it labels no longer matter. Without groups take all.
+
+    Raises
+    ------
+    InvalidInputError
+        If a group names a label that no mark has.
+    """
+    if not groups:
+        return marks
+    wanted = [label for labels in groups.values() for label in labels]
+    known = sorted(set(marks["label"])) if "label" in marks else []
+    for label in wanted:
+        if label not in known:
+            raise InvalidInputError(
+                f"{folder / 'study.toml'}, [labels] groups: no mark has the label {label!r}; there are"
+                f" {', '.join(known) or 'none: marks have no column label'}"
+            )
+    return marks[marks["label"].isin(wanted)].drop(columns="label").reset_index(drop=True)
+
+
+def convert_inputs(read: StudyInputs, unit: Unit) -> StudyInputs:
+    """Convert every length of a study to a unit other than mm."""
+    images = read.images
+    spacing = find_unit_spacing(images, unit, find_table(read.folder, "images") or read.folder / "images.csv")
+    tables = {
+        name: None if table is None else convert_lengths(table, images, spacing)
+        for name in ("marks", "candidates", "known_nodules")
+        for table in (getattr(read, name),)
+    }
+    kinds = ("images", *(name for name in tables if name in read.digests))
+    converted = {kind: digest_of_value([read.digests.get(kind), unit]) for kind in kinds}
+    # A length in a new unit depends on the images table, too.
+    converted = {
+        kind: digest_of_value([digest, read.digests.get("images")]) for kind, digest in converted.items()
+    }
+    in_unit = images.assign(mm_per_px_x=spacing, mm_per_px_y=spacing)
+    return replace(read, images=in_unit, digests=read.digests | converted, **tables)  # type: ignore[arg-type]
 
 
 def refuse_strangers(image_ids: pd.Series[str], images: pd.DataFrame, path: Path) -> None:

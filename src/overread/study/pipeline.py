@@ -36,6 +36,7 @@ __all__ = [
 
 
 OWN_FACTORY = "overread.study.pipeline:image_pipeline"
+FIELD_FACTORY = "overread.study.field_pipeline:field_pipeline"
 
 
 @print_as_one_line()
@@ -55,6 +56,8 @@ class ImageTask:
         Candidates that are known already: given by the study, or found by an earlier run. None: find them.
     sha256
         Digest of the file under which the outcome will be kept; None: it is not kept.
+    mask
+        File of the region, where it comes from masks; else None.
     """
 
     image_id: str
@@ -62,6 +65,7 @@ class ImageTask:
     mm_per_px: tuple[float, float] | None = None
     candidates: pd.DataFrame | None = field(default=None, compare=False)
     sha256: str | None = None
+    mask: str | None = None
 
 
 @print_as_one_line()
@@ -107,13 +111,22 @@ class PipelineSpec:
 
     @classmethod
     def own(cls, settings: Settings) -> PipelineSpec:
-        """Return the package's own pipeline under a study's settings."""
+        """Return the package's own pipeline under a study's settings, of chests or of other pictures."""
+        if not settings.region.is_chest:
+            from overread.study.field_pipeline import list_field_options
+
+            return cls(FIELD_FACTORY, list_field_options(settings))
         own = settings.candidates
         return cls(options={"finder": own.finder, "limit": own.limit, "only": settings.features.only})
 
     @property
     def is_own(self) -> bool:
         """Whether it is the package's own: only then can a detector do on new images what was done here."""
+        return self.factory in (OWN_FACTORY, FIELD_FACTORY)
+
+    @property
+    def is_of_chests(self) -> bool:
+        """Whether it is the package's own pipeline of chest radiographs."""
         return self.factory == OWN_FACTORY
 
     @property

@@ -22,22 +22,24 @@ from overread.models.fitting import single_threaded_blas
 from overread.one_line import print_as_one_line
 from overread.progress import begin_work, say
 from overread.study.forecast import Forecast
+from overread.study.groups import name_run_of_group, split_groups, write_group_page
 from overread.study.inputs import StudyInputs, read_inputs
 from overread.study.pipeline import PipelineSpec
 from overread.study.run_log import RunLog
-from overread.study.settings import Execution, Settings, read_settings
+from overread.study.settings import Execution, Settings, leave_out_unused, read_settings
 from overread.study.stages.images import Workshop
 from overread.study.stages.nested import count_outer_folds
 from overread.study.stages.plan import PREPARATION, list_views, plan_stages
 from overread.study.stages.stage import Inputs, Source, Stage, Workspace
 from overread.study.store.manifest import Manifest
 from overread.study.store.run_folder import RunFolder, json_bytes
+from overread.study.study_recipe import complete_settings
 from overread.study.workers.dask_cluster import DaskExecutor
 from overread.study.workers.executors import Executor, ProcessExecutor, SerialExecutor, count_processors
 from overread.study.workers.isolation import WorkLimits
 from overread.words import duration
 
-__all__ = ["RunReport", "run_study"]
+__all__ = ["RunReport", "list_reports", "run_study"]
 
 GUESS = "a guess before the first image is done, from the rates of the demo"
 
@@ -66,6 +68,8 @@ class RunReport:
         Stages that were done now, and those that were still valid.
     n_images, n_quarantined
         Images of the study, and how many of them were given up.
+    groups
+        Of a run of several groups of labels: how the run of each ended; `folder` then holds the page that joins them.
     """
 
     folder: Path
@@ -73,6 +77,7 @@ class RunReport:
     skipped: list[str] = field(default_factory=list)
     n_images: int = 0
     n_quarantined: int = 0
+    groups: dict[str, RunReport] = field(default_factory=dict)
 
 
 def run_study(
@@ -106,7 +111,28 @@ def run_study(
     settings = read_settings(study / "study.toml", seed=seed)
     if execution:
         settings = settings.model_copy(update={"execution": merge_execution(settings.execution, execution)})
-    folder = RunFolder(study / "runs" / check_name(name))
+    check_name(name)
+    if len(settings.labels.groups) < 2:
+        return run_one(study, settings, name, pipeline)
+    reports = {
+        group: run_one(study, own, name_run_of_group(name, group), pipeline)
+        for group, own in split_groups(settings).items()
+    }
+    root = study / "runs" / name
+    write_group_page(root, {group: report.folder for group, report in reports.items()})
+    first = next(iter(reports.values()))
+    worst = max(report.n_quarantined for report in reports.values())
+    return RunReport(root, n_images=first.n_images, n_quarantined=worst, groups=reports)
+
+
+def list_reports(report: RunReport) -> dict[str, RunReport]:
+    """Return how the run of each group ended; of a run without groups its own report, under no name."""
+    return report.groups or {"": report}
+
+
+def run_one(study: Path, settings: Settings, name: str, pipeline: PipelineSpec | None) -> RunReport:
+    """Run a study whose marks are all of one kind, or one group of its labels."""
+    folder = RunFolder(study / "runs" / name)
     folder.prepare()
     with run_lock(folder.root), RunLog(folder.path("run.log")) as log:
         folder.clean()
@@ -153,10 +179,11 @@ class Runner:
         log: RunLog,
         pipeline: PipelineSpec | None,
     ) -> None:
-        self._settings, self._folder, self._log = settings, folder, log
+        self._folder, self._log = folder, log
         self._started = datetime.now(UTC)
-        self._spec = pipeline or PipelineSpec.own(settings)
         self._inputs: StudyInputs = self._tell_warnings("inputs", lambda: read_inputs(study, settings))
+        self._settings = complete_settings(settings, self._inputs)
+        self._spec = pipeline or PipelineSpec.own(self._settings)
         self._report = RunReport(folder.root, n_images=len(self._inputs.images))
 
     def run(self) -> RunReport:
@@ -293,7 +320,8 @@ def write_settings(folder: RunFolder, settings: Settings) -> None:
 
 def plain_settings(settings: Settings) -> dict[str, Any]:
     """Return the settings that the results depend on."""
-    return {name: value for name, value in settings.to_plain().items() if name not in ("execution", "limits")}
+    used = leave_out_unused(settings.to_plain())
+    return {name: value for name, value in used.items() if name not in ("execution", "limits")}
 
 
 def find_versions(names: Iterable[str]) -> dict[str, str]:

@@ -161,6 +161,10 @@ def open_run(root: str | Path) -> Run:
         If it holds no results.
     """
     place = Path(root)
+    if (place / "groups.json").is_file():
+        raise InvalidInputError(
+            f"{place}: is a run of several groups of labels; name the run of one group: {place}-NAME"
+        )
     if not (place / "results.json").is_file():
         raise InvalidInputError(f"{place}: holds no results.json (run the study: overread run STUDY)")
     return Run(place.resolve())

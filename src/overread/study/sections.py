@@ -44,7 +44,7 @@ def make_section(options: type[Any]) -> type[Section]:
     }
 
     def check(section: Section) -> Section:
-        options(**dict(section))
+        options(**{name: getattr(section, name) for name in members})
         return section
 
     validators: dict[str, Any] = {"check": pydantic.model_validator(mode="after")(check)}

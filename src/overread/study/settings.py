@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Mapping
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +15,8 @@ from pydantic import Field, ValidationError, create_model, field_validator, mode
 from overread.bags.splitting import is_division
 from overread.candidates import DEFAULT_FINDER, DEFAULT_LIMIT, FINDERS
 from overread.errors import InvalidInputError
+from overread.fields.blob_finder import Polarity
+from overread.fields.finders import list_field_finders
 from overread.files.capped import read_capped
 from overread.froc.defaults import (
     CHANCE_SHIFTS,
@@ -26,27 +29,64 @@ from overread.froc.defaults import (
     SIZE_BINS_MM,
 )
 from overread.froc.intervals import check_draws
+from overread.study.field_sections import Images, Region, Units
 from overread.study.models import DEFAULT_MODELS, MODELS
 from overread.study.sections import FpTargets, Fraction, Positive, Section, make_section
 from overread.truth import HIT, HitRule, LabelOptions, MergeOptions
 from overread.truth.hit_rules import HIT_RULES, hit_rule_parameters, make_hit_rule
 from overread.words import shell_word
 
-__all__ = ["Execution", "Settings", "parse_settings", "read_settings"]
+__all__ = ["Execution", "Settings", "leave_out_unused", "parse_settings", "read_settings"]
 
 LARGEST_SEED = 2**32 - 1
 LARGEST_FILE = 1 << 20
+# Part of the name of a run's folder.
+GROUP_NAME = r"^[A-Za-z0-9_]{1,40}$"
 
 if TYPE_CHECKING:
 
     class Merging(Section):
         """The fields of `MergeOptions`."""
 
-    class Labels(Section):
+        full_size_mm: float = 20.0
+
+    class LabelSection(Section):
         """The fields of `LabelOptions`."""
 
 else:
-    Merging, Labels = make_section(MergeOptions), make_section(LabelOptions)
+    Merging, LabelSection = make_section(MergeOptions), make_section(LabelOptions)
+
+
+class Labels(LabelSection):
+    """How marks become labels, and which labels of marks belong together.
+
+    Attributes
+    ----------
+    groups
+        Labels of marks that are one kind of object, by the name of the kind; each group gets truth, models and a
+        detector of its own, and one page joins them. Empty: all marks are one kind. For example
+        {exudates = ["Hard_exudates"], red = ["Haemorrhages", "Red_small_dots"]}.
+    """
+
+    groups: dict[Annotated[str, Field(pattern=GROUP_NAME)], Annotated[list[str], Field(min_length=1)]] = (
+        Field(default_factory=dict)
+    )
+
+    @field_validator("groups")
+    @classmethod
+    def _each_label_once(cls, groups: dict[str, list[str]]) -> dict[str, list[str]]:
+        taken: dict[str, str] = {}
+        for name, labels in groups.items():
+            for label in labels:
+                if taken.setdefault(label, name) != name:
+                    raise ValueError(
+                        f"the label {label!r} is in {taken[label]} and in {name}; it can be in one"
+                    )
+        return groups
+
+    def make_options(self) -> LabelOptions:
+        """Return the options of the soft labels."""
+        return LabelOptions(**{name: value for name, value in dict(self).items() if name != "groups"})
 
 
 class Inputs(Section):
@@ -101,19 +141,29 @@ class Candidates(Section):
     Attributes
     ----------
     finder
-        Who looks for candidates: curvature or log (docs/candidates.md).
+        Who looks for candidates: curvature or log (docs/candidates.md); of other pictures than chests: blobs, also
+        without this key, or one of your own (docs/fields.md).
     limit
-        Most candidates of an image.
+        Most candidates of an image; of other pictures than chests, without this key: 250.
+    polarity
+        Of other pictures than chests: bright, dark or both; or one of them by group.
+    smallest_mm, largest_mm
+        Of other pictures than chests: radii that are looked for; without these keys, those of the marks: the 10th and
+        the 50th percentile.
     """
 
     finder: str = DEFAULT_FINDER
     limit: Annotated[int, Field(ge=1, le=10_000)] = DEFAULT_LIMIT
+    polarity: Polarity | dict[str, Polarity] = "both"
+    smallest_mm: Positive | None = Field(default=None, examples=[5.0])
+    largest_mm: Positive | None = Field(default=None, examples=[15.0])
 
     @field_validator("finder")
     @classmethod
     def _known(cls, finder: str) -> str:
-        if finder not in FINDERS:
-            raise ValueError(f"there is no such finder; use {' or '.join(FINDERS)}")
+        known = [*FINDERS, *list_field_finders()]
+        if finder not in known:
+            raise ValueError(f"there is no such finder; use {' or '.join(known)}")
         return finder
 
 
@@ -338,6 +388,9 @@ class Settings(ModelSections):
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
     inputs: Inputs = Inputs()
     split: Parts = Parts()
+    region: Region = Region()
+    units: Units = Units()
+    images: Images = Images()
     merging: Merging = Merging()
     labels: Labels = Labels()
     candidates: Candidates = Candidates()
@@ -354,9 +407,56 @@ class Settings(ModelSections):
             raise ValueError('[split] test = 0 leaves no test set (set headline = "nested" in [evaluation])')
         return self
 
+    @model_validator(mode="after")
+    def _chest_in_mm(self) -> Settings:
+        if self.region.is_chest and self.units.unit != "mm":
+            raise ValueError(
+                f'[units] unit = "{self.units.unit}": a chest is measured in mm (or set kind in [region])'
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _finder_of_region(self) -> Settings:
+        own = self.candidates
+        if "finder" in own.model_fields_set and (own.finder in FINDERS) != self.region.is_chest:
+            known = " or ".join(FINDERS if self.region.is_chest else list_field_finders())
+            raise ValueError(
+                f'[candidates] finder = "{own.finder}" with [region] kind = "{self.region.kind}": use {known}'
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _polarity_of_groups(self) -> Settings:
+        polarity = self.candidates.polarity
+        if isinstance(polarity, dict) and polarity.keys() != self.labels.groups.keys():
+            raise ValueError("[candidates] polarity by group has to name the groups of [labels], each once")
+        return self
+
     def to_plain(self) -> dict[str, Any]:
         """Every value, ready for JSON."""
         return self.model_dump(mode="json")
+
+
+def leave_out_unused(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out of plain settings what only other pictures than chests have, where it is not used."""
+    kept = {}
+    for name, value in plain.items():
+        if name in ONLY_OF_FIELDS and value == Settings.model_fields[name].default.model_dump(mode="json"):
+            continue
+        unused = UNUSED_KEYS.get(name, {})
+        kept[name] = (
+            {key: one for key, one in value.items() if key not in unused or one != unused[key]}
+            if isinstance(value, dict)
+            else value
+        )
+    return kept
+
+
+ONLY_OF_FIELDS = ("region", "units", "images")
+UNUSED_KEYS: dict[str, dict[str, Any]] = {
+    "candidates": {"polarity": "both", "smallest_mm": None, "largest_mm": None},
+    "labels": {"groups": {}},
+}
 
 
 def read_settings(path: Path, *, seed: int | None = None) -> Settings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from textwrap import wrap
 from typing import Any
 
@@ -16,11 +17,17 @@ WIDTH = 110
 TOP = ("name", "seed")
 
 
-def settings_template() -> str:
+def settings_template(proposed: Mapping[str, Mapping[str, Any]] | None = None) -> str:
     """Text of a settings file in which every key is there, commented out, with its default.
 
     Keys without a default are shown with an example.
+
+    Parameters
+    ----------
+    proposed
+        Values by section and key that are written down, not commented out.
     """
+    given = proposed or {}
     values = Settings().to_plain()
     lines = [
         "# Settings of the study. A key that is commented out has the value shown, unless it says: not set.",
@@ -30,7 +37,7 @@ def settings_template() -> str:
         lines += [f"# {describe_keys(Settings)[key]}", f"{key} = {json.dumps(values[key])}"]
     for name in _section_names():
         section: Any = Settings.model_fields[name].annotation
-        lines += ["", *_section_lines(name, section, values[name])]
+        lines += ["", *_section_lines(name, section, values[name], given.get(name, {}))]
     return "\n".join(lines) + "\n"
 
 
@@ -41,16 +48,30 @@ def _section_names() -> list[str]:
     return [*others[:place], *MODELS, *others[place:]]
 
 
-def _section_lines(name: str, section: type[Section], values: dict[str, Any]) -> list[str]:
+def _section_lines(
+    name: str, section: type[Section], values: dict[str, Any], proposed: Mapping[str, Any]
+) -> list[str]:
     summary = (section.__doc__ or "").strip().splitlines()[0]
     lines = [f"# {summary}", f"[{name}]"]
     told = describe_keys(section)
     for key, value in values.items():
+        if key in proposed:
+            lines += [f"# {line}" for line in wrap(told[key], WIDTH)]
+            lines += [f"{key} = {_write_toml(proposed[key])}"]
+            continue
         note = " Not set; for example:" if value is None else ""
         shown = _example(section, key) if value is None else value
         lines += [f"# {line}" for line in wrap(told[key] + note, WIDTH)]
-        lines += [f"# {key} = {json.dumps(shown)}"]
+        lines += [f"# {key} = {_write_toml(shown)}"]
     return lines
+
+
+def _write_toml(value: Any) -> str:
+    """Write a plain value as TOML in one line; all but tables is the same in JSON."""
+    if isinstance(value, dict):
+        inside = ", ".join(f"{key} = {_write_toml(one)}" for key, one in value.items())
+        return f"{{{inside}}}"
+    return json.dumps(value)
 
 
 def _example(section: type[Section], key: str) -> Any:

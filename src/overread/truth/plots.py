@@ -32,6 +32,8 @@ OBJECT = "#E69F00"
 BAR = "#999999"
 # Shows what surrounds the marks; chosen by eye.
 MARGIN_MM = 15.0
+# More numbers than this lie on each other, and their list leaves the page; chosen by eye.
+MOST_NUMBERED = 20
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,15 @@ def marks_figure(
     *,
     pictures: Mapping[str, Picture] | None = None,
     upright: bool = False,
+    unit: str = "mm",
+    margin: float | None = None,
 ) -> Figure:
     """Draw the marks of each image, in the reader's colour, beside the merged objects (the paper's Figure 1).
 
     One row per image; columns: the image alone (where pictures are given), the marks, the objects. Golden
     objects are drawn solid, those of a single reader dashed, and a list gives the readers over the readings
-    and the probability of each. The view is the square around the marks with a margin of 15 mm.
+    and the probability of each; of more than 20 objects only their number is told. The view is the square around the
+    marks with a margin.
 
     Parameters
     ----------
@@ -67,6 +72,10 @@ def marks_figure(
         Pixels by image id; None, or no entry for an image, leaves its background plain.
     upright
         One column per image in place of one row, for a narrow page.
+    unit
+        Of the lengths, written at the axes.
+    margin
+        Around the marks, in the unit; None: 15.
     """
     pictures = pictures or {}
     missing = [image_id for image_id in image_ids if not (marks["image_id"] == image_id).any()]
@@ -88,14 +97,14 @@ def marks_figure(
     for row, image_id in zip(axes, image_ids, strict=True):
         drawn, objects = marks[marks["image_id"] == image_id], truth[truth["image_id"] == image_id]
         for ax in row:
-            draw_background(ax, drawn, pictures.get(image_id))
+            draw_background(ax, drawn, pictures.get(image_id), MARGIN_MM if margin is None else margin)
         draw_marks(row[-2], drawn, styles)
         listed = draw_objects(row[-1], objects)
         if upright:
             row[0].set_title(image_id, fontsize=9)
             row[-1].set_xlabel("\n".join(listed), loc="left", fontsize=8)
         else:
-            row[0].set_ylabel(f"{image_id}\ny (mm)")
+            row[0].set_ylabel(f"{image_id}\ny ({unit})")
             row[-1].text(
                 1.03,
                 1.0,
@@ -105,7 +114,7 @@ def marks_figure(
                 fontsize=9,
                 linespacing=1.4,
             )
-    name_panels(axes, titles, upright=upright)
+    name_panels(axes, titles, upright=upright, unit=unit)
     lines = [Line2D([], [], color=colour, linestyle=dash) for colour, dash in styles.values()]
     names = [f"reader {reader}" for reader in styles]
     lines += [Line2D([], [], color=OBJECT, lw=2.5), Line2D([], [], color=OBJECT, lw=1.5, linestyle="--")]
@@ -116,16 +125,16 @@ def marks_figure(
     return figure
 
 
-def name_panels(axes: NDArray[Any], titles: Sequence[str], *, upright: bool) -> None:
+def name_panels(axes: NDArray[Any], titles: Sequence[str], *, upright: bool, unit: str) -> None:
     """Name the panels once: above the first row, or beside the first column."""
     for ax, title in zip(axes[0], titles, strict=True):
         if upright:
-            ax.set_ylabel(f"{title}\ny (mm)")
+            ax.set_ylabel(f"{title}\ny ({unit})")
         else:
             ax.set_title(title, loc="left")
     if not upright:
         for ax in axes[-1]:
-            ax.set_xlabel("x (mm)")
+            ax.set_xlabel(f"x ({unit})")
 
 
 def reader_styles(marks: pd.DataFrame) -> dict[str, tuple[str, str]]:
@@ -137,9 +146,9 @@ def reader_styles(marks: pd.DataFrame) -> dict[str, tuple[str, str]]:
     }
 
 
-def draw_background(ax: Axes, marks: pd.DataFrame, picture: Picture | None) -> None:
+def draw_background(ax: Axes, marks: pd.DataFrame, picture: Picture | None, margin: float) -> None:
     """Show the square around the marks, y down, with the picture under it."""
-    reach = marks["semi_major_mm"] + MARGIN_MM
+    reach = marks["semi_major_mm"] + margin
     left, right = (marks["x_mm"] - reach).min(), (marks["x_mm"] + reach).max()
     top, bottom = (marks["y_mm"] - reach).min(), (marks["y_mm"] + reach).max()
     half = 0.5 * max(right - left, bottom - top)
@@ -161,12 +170,18 @@ def draw_marks(ax: Axes, marks: pd.DataFrame, styles: Mapping[str, tuple[str, st
 
 
 def draw_objects(ax: Axes, truth: pd.DataFrame) -> list[str]:
-    """Draw each merged object with a number, and return readers / readings and probability by number."""
+    """Draw each merged object with a number, and return readers / readings and probability by number.
+
+    Of many objects numbers would hide the picture: they are only counted.
+    """
     lines = []
     ellipses = ellipse_rows(truth)
+    few = len(truth) <= MOST_NUMBERED
     for number, (row, ellipse) in enumerate(zip(truth.itertuples(), ellipses, strict=True), start=1):
         dash, width = ("-", 2.5) if row.golden else ("--", 1.5)
-        add_ellipse(ax, ellipse, edgecolor=OBJECT, linestyle=dash, linewidth=width)
+        add_ellipse(ax, ellipse, edgecolor=OBJECT, linestyle=dash, linewidth=width if few else width / 2)
+        if not few:
+            continue
         side = away_from_others(ellipses[:, :2], number - 1)
         ax.annotate(
             str(number),
@@ -179,7 +194,7 @@ def draw_objects(ax: Axes, truth: pd.DataFrame) -> list[str]:
             bbox={"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75},
         )
         lines.append(f"{number}:  {row.n_readers}/{row.n_readings},  p {float(str(row.probability)):.2g}")
-    return lines
+    return lines if few else [f"{len(truth)} objects, {int(truth['golden'].sum())} golden"]
 
 
 def away_from_others(centres: NDArray[np.float64], number: int) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ ADVISED = 0.2
 LEAST_MARKS = 10
 
 
-def tell_misfit(marks: pd.DataFrame, options: MergeOptions) -> tuple[str, str] | None:
+def tell_misfit(marks: pd.DataFrame, options: MergeOptions, unit: str = "mm") -> tuple[str, str] | None:
     """Say that the marks are too small or too large for the full size, and the cure; None where they fit.
 
     Parameters
@@ -35,6 +35,8 @@ def tell_misfit(marks: pd.DataFrame, options: MergeOptions) -> tuple[str, str] |
         Marks, as `merge_marks` takes them.
     options
         How they are to be merged.
+    unit
+        Of the lengths.
     """
     if (
         options.threshold != "adaptive"
@@ -48,7 +50,7 @@ def tell_misfit(marks: pd.DataFrame, options: MergeOptions) -> tuple[str, str] |
     if low <= ratio <= high:
         return None
     message = (
-        f"the median mark has a size of {median:.3g} mm, {ratio:.2g} of full_size_mm = {options.full_size_mm:g} "
+        f"the median mark has a size of {median:.3g} {unit}, {ratio:.2g} of full_size_mm = {options.full_size_mm:.4g} "
         f"({low:g} to {high:g} fits): "
     )
     if ratio < low:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from overread.report.results import StudyResults
 from overread.study import Run
+from overread.study.settings import leave_out_unused
 from overread.study.stages.summary import choose_examples
 from study_chain import Chain
 
@@ -29,7 +30,7 @@ def test_counts_of_the_study(run: Run, results: StudyResults, chain: Chain) -> N
 
 
 def test_settings_are_those_that_matter(chain: Chain, results: StudyResults) -> None:
-    plain = chain.settings.to_plain()
+    plain = leave_out_unused(chain.settings.to_plain())
     assert results.settings == {
         name: value for name, value in plain.items() if name not in ("limits", "execution", "name")
     }

@@ -12,7 +12,7 @@ from overread.froc import Counting
 from overread.study.cohort import KEYS, Cohort, Features, Split
 from overread.study.models.plug import Fold
 from overread.study.stages.stage import Inputs, View
-from overread.truth import LabelOptions, candidate_hits
+from overread.truth import candidate_hits
 from overread.truth.labels import reading_range
 
 __all__ = ["COHORT", "FOLDS", "chosen_view", "make_folds"]
@@ -25,7 +25,7 @@ def assemble_cohort(inputs: Inputs) -> Cohort:
     settings = inputs.settings
     tables = {name: inputs[f"tables/{name}.parquet"] for name in TABLES}
     known, split = inputs["tables/images.parquet"]["image_id"], inputs["tables/split.parquet"]
-    limits = reading_range(tables["readings"], LabelOptions(**dict(settings.labels)))
+    limits = reading_range(tables["readings"], settings.labels.make_options())
     tables = {
         name: table[table["image_id"].isin(known)].reset_index(drop=True) for name, table in tables.items()
     }

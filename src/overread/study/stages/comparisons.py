@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from overread.froc import compare, compare_figures, performance_table
 from overread.froc.merit.comparison import whole_curve_figures
 from overread.models.tuning import count_features
+from overread.report.lengths import UNIT_WORDS, name_in_unit
 from overread.report.results import Comparison, Table1
 from overread.study.models import MODELS
 from overread.study.stages.scores import TREATMENTS, MatchedScores
@@ -54,7 +56,8 @@ def tabulate_performance(matched: Mapping[str, MatchedScores], inputs: Inputs) -
             seed=settings.seed,
             level=options.level,
         )
-        tables.append(Table1(source, treatment, table))  # type: ignore[arg-type]
+        named = replace(table, rule=name_in_unit(table.rule, UNIT_WORDS[settings.units.unit]))
+        tables.append(Table1(source, treatment, named))  # type: ignore[arg-type]
     return tables
 
 

@@ -18,7 +18,7 @@ from overread.study.image_columns import measure_spread
 __all__ = ["describe_images", "evaluate_subgroups"]
 
 
-def describe_images(facts: pd.DataFrame, told: Description) -> Description:
+def describe_images(facts: pd.DataFrame, told: Description, unit: str = "mm") -> Description:
     """Add what the files say to what the images table says; a study that opens no image knows no files.
 
     Parameters
@@ -27,12 +27,14 @@ def describe_images(facts: pd.DataFrame, told: Description) -> Description:
         Of each image that was read: source_mm_per_px, width_mm, height_mm, spacing_source, where known.
     told
         By the columns of the images table.
+    unit
+        Of the lengths.
     """
     numbers: dict[str, Spread] = {}
     if "source_mm_per_px" in facts:
         sides = np.array([list(sides) for sides in facts["source_mm_per_px"]], dtype=np.float64)
-        numbers["pixel size, mm"] = Spread(*(float(end(sides)) for end in (np.min, np.median, np.max)))
-    for name, title in (("width_mm", "width, mm"), ("height_mm", "height, mm")):
+        numbers[f"pixel size, {unit}"] = Spread(*(float(end(sides)) for end in (np.min, np.median, np.max)))
+    for name, title in (("width_mm", f"width, {unit}"), ("height_mm", f"height, {unit}")):
         if name in facts and (spread := measure_spread(facts[name])):
             numbers[title] = spread
     counts: dict[str, dict[str, int]] = {}

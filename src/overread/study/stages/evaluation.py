@@ -12,9 +12,11 @@ from scipy.special import expit
 from overread import __version__
 from overread.features import CATALOGUE
 from overread.features.plain_words import say_in_words
+from overread.fields import GENERIC_FEATURES
 from overread.files.records import from_json, to_json
 from overread.froc import Calibration, SettingChoice, calibration
 from overread.models.tuning import count_features
+from overread.report.lengths import UNIT_WORDS, name_in_unit
 from overread.report.results import SCHEMA, FeatureWeight, Headline, ModelResult, StudyResults
 from overread.study.cohort import KEYS, Cohort, Split
 from overread.study.models import MODELS, StudyModel
@@ -42,6 +44,9 @@ FROM_STUDY = ("is_simulated", "found_files", "description", "subgroups", "known_
 SETTINGS = (
     "inputs",
     "split",
+    "region",
+    "units",
+    "images",
     "merging",
     "labels",
     "candidates",
@@ -94,7 +99,7 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
     results = StudyResults(
         schema=SCHEMA,
         version=__version__,
-        rule=cohort.rule.describe(),
+        rule=name_in_unit(cohort.rule.describe(), UNIT_WORDS[settings.units.unit]),
         fp_targets=options.fp_targets,
         level=options.level,
         n_bootstrap=options.n_bootstrap,
@@ -170,7 +175,12 @@ def evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
         file=f"models/{plug.name}.json",
         parameters=to_json(model.get_params(deep=False)),
         n_features=count_features(model),
-        features=rank_features(plug, model, cohort.split("training", "validation")),
+        features=rank_features(
+            plug,
+            model,
+            cohort.split("training", "validation"),
+            is_chest=inputs.settings.region.is_chest,
+        ),
         importance_is=plug.importance_is,
         intercept=float(model.intercept_[0]) if hasattr(model, "intercept_") else float("nan"),
         converged=bool(getattr(model, "converged_", True) if report is None else report.converged),
@@ -188,18 +198,25 @@ def evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
     )
 
 
-def rank_features(plug: StudyModel, model: Any, merged: Split) -> list[FeatureWeight]:
-    """Return the features that a model reads, the most important first."""
+def rank_features(plug: StudyModel, model: Any, merged: Split, *, is_chest: bool) -> list[FeatureWeight]:
+    """Return the features that a model reads, the most important first; names of chests mean other features."""
     found = plug.weigh_features(model, merged.features)
     order = np.argsort([-abs(importance) for _, _, importance in found], kind="stable")
     return [
-        FeatureWeight(name, explain_feature(name), say_in_words(name), *found[i][1:])
+        FeatureWeight(name, *explain_feature(name, is_chest=is_chest), *found[i][1:])
         for i in order
         for name in found[i][:1]
     ]
 
 
-def explain_feature(name: str) -> str:
+def explain_feature(name: str, *, is_chest: bool) -> tuple[str, str]:
+    """Look up a feature of the catalogue, or of pictures in general: formula with unit, and plain words."""
+    if not is_chest:
+        return GENERIC_FEATURES.get(name, ""), GENERIC_FEATURES.get(name, "")
+    return explain_formula(name), say_in_words(name)
+
+
+def explain_formula(name: str) -> str:
     """Look up formula and unit of a feature of the catalogue."""
     feature = CATALOGUE.get(name)
     if feature is None:

@@ -18,11 +18,13 @@ from overread.errors import InvalidInputError, TableError
 from overread.files.column_file import encode_columns
 from overread.files.digests import FileDigests, digest_of_bytes
 from overread.marks.mark_set import find_path
+from overread.study.chest_check import refuse_other_than_chests
 from overread.study.cohort import KEYS
+from overread.study.field_pipeline import find_masks
 from overread.study.image_jobs import make_jobs, work_on_images
 from overread.study.pipeline import PipelineSpec
 from overread.study.stages.stage import Inputs, Stage, View
-from overread.study.store.manifest import shard_file
+from overread.study.store.manifest import Manifest, shard_file
 from overread.study.store.run_folder import RunFolder
 from overread.study.store.shard import CANDIDATE_COLUMNS, Shard, decode_shard
 from overread.study.workers.executors import Executor
@@ -89,6 +91,7 @@ def images_stage(workshop: Workshop, *, own_candidates: bool) -> Stage:
             *(["input/candidates"] if own_candidates else []),
         ),
         writes=("manifest.json",),
+        settings=("region", "images"),
         make=partial(make_shards, workshop=workshop),
         resumes=True,
     )
@@ -100,14 +103,21 @@ def make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
     digests = FileDigests(folder.path("file_digests.json"))
     # Not inputs.get: it would hide a name that was not declared.
     given = inputs["input/candidates"] if "input/candidates" in inputs else None  # noqa: SIM401
+    images, settings = inputs["input/images"], inputs.settings
+    has_masks = settings.region.kind == "masks"
     jobs = make_jobs(
-        inputs["input/images"],
+        images,
         inputs["input/folder"],
         digests,
         workshop.pipeline.build(),
         None if given is None else candidates_by_image(given),
+        masks=find_masks(images, inputs["input/folder"], settings.images.masks) if has_masks else None,
     )
     digests.save()
+    if workshop.pipeline.is_of_chests:
+        known = Manifest(folder).entries
+        fresh = [job.task for job in jobs if job.fault is None and job.task.image_id not in known]
+        refuse_other_than_chests(fresh)
     content = {job.task.image_id: job.content for job in jobs if job.content not in (None, EMPTY_FILE)}
     refuse_shared_pixels(inputs["tables/split.parquet"], content)
     executor = workshop.make_executor()

@@ -10,6 +10,8 @@ from typing import Any
 import pandas as pd
 
 from overread.errors import OverreadError
+from overread.fields import FieldImage, read_field
+from overread.fields.recipe import find_spacing
 from overread.files.records import from_json, to_json
 from overread.images import Radiograph, read_image
 from overread.report import (
@@ -46,6 +48,7 @@ def pictures_stage(*, has_images: bool) -> Stage:
         "pictures",
         reads=("results.json", "input/folder", "input/images", *(["shards"] if has_images else [])),
         writes=("pictures.json",),
+        settings=("region", "units", "images"),
         make=cut_crops,
     )
 
@@ -53,11 +56,13 @@ def pictures_stage(*, has_images: bool) -> Stage:
 def cut_crops(inputs: Inputs) -> Mapping[str, Any]:
     """Open the images of the gallery and of the examples, each once."""
     images = inputs["input/images"].set_index("image_id")
-    opener = partial(open_image, images, inputs["input/folder"])
+    opener = partial(open_image, images, inputs["input/folder"], inputs.settings)
     return {"pictures.json": to_json(cut_pictures(_results(inputs), opener))}
 
 
-def open_image(images: pd.DataFrame, folder: Path, image_id: str) -> Radiograph | None:
+def open_image(
+    images: pd.DataFrame, folder: Path, settings: Any, image_id: str
+) -> Radiograph | FieldImage | None:
     """Read an image of the study; one that cannot be opened gives no picture."""
     row = images.loc[image_id]
     if not row.get("path"):
@@ -65,9 +70,17 @@ def open_image(images: pd.DataFrame, folder: Path, image_id: str) -> Radiograph 
     spacing = (row.get("mm_per_px_x"), row.get("mm_per_px_y"))
     known = None if any(side is None or side != side for side in spacing) else spacing
     try:
+        if not settings.region.is_chest:
+            return open_field(folder / row["path"], known, settings)
         return read_image(folder / row["path"], mm_per_px=known)  # type: ignore[arg-type]
     except (OverreadError, OSError):
         return None
+
+
+def open_field(path: Path, mm_per_px: Any, settings: Any) -> FieldImage:
+    """Read a picture to look at: the region does not matter."""
+    spacing = find_spacing(path, settings.units.unit, mm_per_px)
+    return read_field(path, mm_per_px=spacing, region="all", colour=settings.images.colour)
 
 
 def draw(inputs: Inputs) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from overread.files.digests import digest_of_value
+from overread.study.settings import leave_out_unused
 from overread.study.store.codecs import decode_file, encode_file
 from overread.study.store.run_folder import RunFolder
 
@@ -238,8 +239,8 @@ class _DeclaredSettings(SimpleNamespace):
 
 
 def plain_setting(settings: Settings, name: str) -> Any:
-    """Return a section or key as a plain value."""
-    value: Any = settings.to_plain()
+    """Return a section or key as a plain value; None where it is not used."""
+    value: Any = leave_out_unused(settings.to_plain())
     for part in name.split("."):
-        value = value[part]
+        value = None if value is None else value.get(part)
     return value

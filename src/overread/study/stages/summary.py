@@ -8,8 +8,10 @@ import pandas as pd
 
 from overread.files.records import from_json
 from overread.froc import LambdaChoice
+from overread.report.lengths import UNIT_WORDS
 from overread.report.results import Example, PaperChoice, Quarantined, SplitSummary, StudySummary
 from overread.study.cohort import Split
+from overread.study.settings import leave_out_unused
 from overread.study.stages.description import describe_images
 from overread.study.stages.stage import Inputs
 
@@ -20,11 +22,12 @@ SPLITS = ("training", "validation", "test")
 
 
 def plain_settings(settings: Any) -> dict[str, Any]:
-    """Return the declared settings as plain values."""
-    return {
+    """Return the declared settings that are used as plain values."""
+    plain = {
         name: value.model_dump(mode="json") if hasattr(value, "model_dump") else value
         for name, value in vars(settings).items()
     }
+    return leave_out_unused(plain)
 
 
 def summarize_study(inputs: Inputs) -> StudySummary:
@@ -56,7 +59,11 @@ def summarize_study(inputs: Inputs) -> StudySummary:
         ],
         quarantined=[Quarantined(**one) for one in inputs["quarantined"]],
         found=inputs["input/found_files"],
-        description=describe_images(inputs["tables/image_facts.parquet"], inputs["input/description"]),
+        description=describe_images(
+            inputs["tables/image_facts.parquet"],
+            inputs["input/description"],
+            UNIT_WORDS[settings.units.unit],
+        ),
     )
 
 

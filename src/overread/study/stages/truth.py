@@ -14,7 +14,7 @@ from overread.froc import gts_for_half_width
 from overread.study.inputs import code_marks, code_patients
 from overread.study.stages.stage import Inputs, Stage
 from overread.study.stages.verdict import WIDEST_HALF_WIDTH
-from overread.truth import LabelOptions, MergeOptions, merge_marks, reader_statistics
+from overread.truth import MergeOptions, merge_marks, reader_statistics
 
 __all__ = ["CHECK_PARTS", "SPLIT", "TRUTH"]
 
@@ -26,7 +26,7 @@ def merge_into_truth(inputs: Inputs) -> Mapping[str, pd.DataFrame]:
     marks, readings, codes = inputs["input/marks"], inputs["input/readings"], inputs["input/reader_codes"]
     settings = inputs.settings
     options = MergeOptions(**dict(settings.merging), seed=settings.seed)
-    truth = merge_marks(marks, readings, options=options, labels=LabelOptions(**dict(settings.labels)))
+    truth = merge_marks(marks, readings, options=options, labels=settings.labels.make_options())
     if not len(truth) or not truth["golden"].any():
         raise TableError(
             "marks: no two readers marked the same object, so there is nothing to find or to learn"

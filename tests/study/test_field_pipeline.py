@@ -1,0 +1,118 @@
+"""The pipeline of pictures does what the recipe does, and its versions change with what it would find."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from field_study import write_field_study
+from overread.errors import InvalidInputError, TableError
+from overread.fields.recipe import FieldRecipe
+from overread.study.field_pipeline import FieldPipeline, find_masks, list_field_options, make_recipe
+from overread.study.pipeline import ImageTask, PipelineSpec
+from overread.study.settings import Settings, parse_settings
+
+RAW = {
+    "region": {"kind": "field_of_view"},
+    "units": {"unit": "px"},
+    "images": {"plane": "green", "colour": True},
+    "candidates": {"finder": "blobs", "limit": 8, "polarity": "dark", "smallest_mm": 3.0, "largest_mm": 6.0},
+    "labels": {"groups": {"dots": ["dark"]}},
+}
+
+
+def settings_of(**sections):
+    return parse_settings({name: RAW.get(name, {}) | sections.get(name, {}) for name in RAW | sections})
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return write_field_study(tmp_path_factory.mktemp("pipeline") / "eyes", n_images=2)
+
+
+def test_the_recipe_is_what_the_settings_say():
+    assert make_recipe(settings_of()) == FieldRecipe(
+        region="field_of_view",
+        unit="px",
+        colour=True,
+        weights=(0.0, 1.0, 0.0),
+        stain=None,
+        finder="blobs",
+        polarity="dark",
+        smallest_mm=3.0,
+        largest_mm=6.0,
+        target="dots",
+    )
+    stained = make_recipe(settings_of(images={"plane": "luminance", "stain": [0.6, 0.7, 0.3]}))
+    assert (stained.weights, stained.stain) == (None, (0.6, 0.7, 0.3))
+
+
+def test_a_worker_makes_the_same_pipeline_from_plain_options(study):
+    settings = settings_of()
+    spec = pickle.loads(pickle.dumps(PipelineSpec.own(settings)))
+    assert spec.is_own
+    assert not spec.is_of_chests
+    made = spec.build()
+    assert isinstance(made, FieldPipeline)
+    recipe, path = make_recipe(settings), study / "images" / "eye00.png"
+    work = made(ImageTask("eye00", str(path), (1.0, 1.0)))
+    found, features = recipe.measure(recipe.read(path), recipe.feature_names, limit=8)
+    assert work.candidates.equals(found)
+    assert work.features.equals(features)
+    assert work.facts["width_mm"], work.facts["height_mm"] == (180.0, 150.0)
+    assert work.facts["region_share"] == pytest.approx(recipe.read(path).region.mean())
+    again = made(ImageTask("eye00", str(path), (1.0, 1.0), candidates=found.iloc[:3]))
+    assert len(again.features) == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"candidates": {"polarity": "both"}},
+        {"candidates": {"limit": 9}},
+        {"candidates": {"largest_mm": 7.0}},
+        {"images": {"plane": "red"}},
+        {"region": {"kind": "all"}},
+        {"units": {"unit": "fraction"}},
+    ],
+)
+def test_another_setting_is_another_version_of_candidates(change):
+    assert (
+        PipelineSpec.own(settings_of(**change)).build().candidate_version
+        != PipelineSpec.own(settings_of()).build().candidate_version
+    )
+
+
+def test_features_can_be_chosen_by_pattern():
+    made = PipelineSpec.own(settings_of(features={"only": ["shape.*"]})).build()
+    assert made.feature_names
+    assert all(name.startswith("shape.") for name in made.feature_names)
+    with pytest.raises(InvalidInputError, match=r"\[features\] only = \['glcm"):
+        PipelineSpec.own(settings_of(features={"only": ["glcm_*"]})).build()
+
+
+def test_a_chest_has_no_recipe():
+    with pytest.raises(InvalidInputError, match="no chests"):
+        list_field_options(Settings())
+
+
+def test_masks_are_found_in_a_folder_or_by_the_column(tmp_path):
+    (tmp_path / "masks").mkdir()
+    for name in ("one", "two"):
+        Image.fromarray(np.ones((4, 4), np.uint8)).save(tmp_path / "masks" / f"{name}.png")
+    images = pd.DataFrame(
+        {"image_id": ["a", "b"], "path": ["x/one.jpg", "two.png"], "mask": ["masks/two.png", ""]}
+    )
+    expected = {"a": tmp_path / "masks" / "one.png", "b": tmp_path / "masks" / "two.png"}
+    assert find_masks(images, tmp_path, "masks") == expected
+    assert find_masks(images.iloc[:1], tmp_path, None) == {"a": tmp_path / "masks" / "two.png"}
+    with pytest.raises(TableError, match="row 3, column mask"):
+        find_masks(images, tmp_path, None)
+    Path(expected["b"]).unlink()
+    with pytest.raises(InvalidInputError, match=r"no mask two\.png"):
+        find_masks(images, tmp_path, "masks")

@@ -1,0 +1,165 @@
+"""Lengths are converted exactly, and every reference size follows from the unit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.errors import InvalidInputError, TableError
+from overread.study.settings import parse_settings
+from overread.study.units import (
+    convert_lengths,
+    find_radii,
+    find_reference_sizes,
+    find_unit_spacing,
+    resolve_settings,
+)
+from overread.truth import EllipseHit, MergeOptions, merge_marks
+from overread.truth.hit_rules import StrictEllipseHit
+
+IMAGES = pd.DataFrame(
+    {
+        "image_id": ["a", "b"],
+        "width_px": [1500.0, 750.0],
+        "height_px": [1000.0, 500.0],
+        "mm_per_px_x": [0.1, 0.2],
+        "mm_per_px_y": [0.1, 0.2],
+    }
+)
+FILE = Path("study/images.csv")
+
+
+def make_marks(seed=0, n=40):
+    rng = np.random.default_rng(seed)
+    lengths = {
+        "x_mm": rng.uniform(20, 120, n),
+        "y_mm": rng.uniform(20, 80, n),
+        "semi_major_mm": rng.uniform(1, 3, n),
+    }
+    table = pd.DataFrame(
+        {"image_id": rng.choice(["a", "b"], n), **lengths, "semi_minor_mm": 1.0, "angle_deg": 0.0}
+    )
+    return table.assign(
+        reader_id=rng.choice(["r", "s", "t"], n), mark_id=[f"m{number}" for number in range(n)]
+    )
+
+
+def settings_of(unit, **sections):
+    return parse_settings({"region": {"kind": "all"}, "units": {"unit": unit}, **sections})
+
+
+def resolve(unit, table=IMAGES, marks=None, **sections):
+    return resolve_settings(
+        settings_of(unit, **sections), table, make_marks() if marks is None else marks, colour=True
+    )
+
+
+def test_pixels_and_per_cent_of_the_width():
+    assert find_unit_spacing(IMAGES, "px", FILE).tolist() == [1.0, 1.0]
+    # 1,500 pixels are 100 per cent.
+    assert find_unit_spacing(IMAGES, "fraction", FILE) == pytest.approx([100 / 1500, 100 / 750])
+
+
+def test_marks_are_converted_image_by_image():
+    marks = make_marks()
+    pixels = convert_lengths(marks, IMAGES, find_unit_spacing(IMAGES, "px", FILE))
+    side = marks["image_id"].map({"a": 0.1, "b": 0.2})
+    for name in ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm"):
+        np.testing.assert_allclose(pixels[name] * side, marks[name])
+    assert pixels["angle_deg"].equals(marks["angle_deg"])
+
+
+def test_tables_without_a_spacing_are_in_pixels():
+    marks, images = make_marks(), IMAGES.drop(columns=["mm_per_px_x", "mm_per_px_y"])
+    assert convert_lengths(marks, images, find_unit_spacing(images, "px", FILE)).equals(marks)
+
+
+def test_truth_does_not_depend_on_the_unit_where_references_follow():
+    """Images of one width: pixels and per cent of it give the same objects as mm with the same reference."""
+    images = IMAGES.assign(width_px=1500.0, mm_per_px_x=0.1, mm_per_px_y=0.1)
+    marks = make_marks(n=120)
+    readings = marks[["image_id", "reader_id"]].drop_duplicates().reset_index(drop=True)
+    counts = {}
+    for unit in ("px", "fraction"):
+        own = convert_lengths(marks, images, find_unit_spacing(images, unit, FILE))
+        side = find_unit_spacing(images, unit, FILE)
+        resolved = resolve(unit, images.assign(mm_per_px_x=side, mm_per_px_y=side), own)
+        options = MergeOptions(**dict(resolved.merging))
+        counts[unit] = merge_marks(own, readings, options=options)["n_readers"].tolist()
+    in_mm = MergeOptions(full_size_mm=200 / 1500 * 150)
+    assert (
+        counts["px"]
+        == counts["fraction"]
+        == merge_marks(marks, readings, options=in_mm)["n_readers"].tolist()
+    )
+
+
+def test_reference_sizes_are_shares_of_the_width_and_radii_those_of_the_marks():
+    radii = find_radii(make_marks())
+    sizes = find_reference_sizes(settings_of("px"), np.array([1500.0, 1500.0]), radii)
+    assert (sizes.full_size, sizes.least_semi_axis) == pytest.approx((200.0, 15.0))
+    assert (sizes.smallest, sizes.largest) == pytest.approx(tuple(np.quantile(radii, [0.1, 0.5])))
+    assert sizes.size_bins[0] == 0
+    assert sizes.size_bins == sorted(sizes.size_bins)
+
+
+def test_in_mm_the_paper_s_sizes_hold():
+    resolved = resolve("mm")
+    assert resolved.merging.full_size_mm == 20.0
+    assert resolved.hits.hit_rule() == EllipseHit()
+
+
+def test_what_the_settings_say_counts():
+    resolved = resolve(
+        "px",
+        merging={"full_size_mm": 50.0},
+        hits={"min_semi_axis_mm": 7.0},
+        candidates={"smallest_mm": 2.0, "limit": 9},
+        evaluation={"size_bins_mm": [0.0, 30.0, 900.0]},
+        images={"colour": False},
+    )
+    assert resolved.merging.full_size_mm == 50.0
+    assert resolved.hits.hit_rule() == EllipseHit(min_semi_axis_mm=7.0)
+    assert (resolved.candidates.smallest_mm, resolved.candidates.limit) == (2.0, 9)
+    assert resolved.evaluation.size_bins_mm == [0.0, 30.0, 900.0]
+    assert resolved.images.colour is False
+
+
+def test_defaults_of_pictures_are_filled_in_and_read_back():
+    resolved = resolve("px", hits={"rule": "strict"})
+    assert (resolved.candidates.finder, resolved.candidates.limit) == ("blobs", 250)
+    assert resolved.images.colour is True
+    # As much smaller than the usual rule's as in mm.
+    assert resolved.hits.hit_rule() == StrictEllipseHit(min_semi_axis_mm=0.8 * 0.01 * (150 + 150) / 2)
+    assert parse_settings(resolved.to_plain()) == resolved
+
+
+def test_marks_of_the_test_part_are_not_looked_at():
+    images = IMAGES.assign(split=["training", "test"])
+    marks = make_marks()
+    marks.loc[marks["image_id"] == "b", "semi_major_mm"] = 50.0
+    seen = find_radii(marks[marks["image_id"] == "a"])
+    assert resolve("mm", images, marks).candidates.largest_mm == pytest.approx(np.median(seen))
+
+
+@pytest.mark.parametrize("given", [{"images": {"plane": "green"}}, {"candidates": {"polarity": "dark"}}])
+def test_a_chest_does_not_silently_ignore_what_is_of_pictures(given):
+    with pytest.raises(InvalidInputError, match=r"is of other pictures than chests; set kind in \[region\]"):
+        resolve_settings(parse_settings(given), IMAGES, make_marks(), colour=None)
+    chest = parse_settings({})
+    assert resolve_settings(chest, IMAGES, make_marks(), colour=None) is chest
+
+
+def test_missing_widths_and_oblong_pixels_are_refused_by_row():
+    with pytest.raises(TableError, match=r"row 3, column width_px: is empty, .*overread init study"):
+        find_unit_spacing(IMAGES.assign(width_px=[10.0, np.nan]), "px", FILE)
+    with pytest.raises(TableError, match=r"row 2, column mm_per_px_y: pixels are not square"):
+        find_unit_spacing(IMAGES.assign(mm_per_px_y=[0.2, 0.2]), "px", FILE)
+
+
+def test_without_marks_nothing_is_known_of_sizes():
+    with pytest.raises(InvalidInputError, match="nothing is known of their sizes"):
+        resolve("px", marks=make_marks().iloc[:0])
