@@ -41,7 +41,8 @@ def check_png_data(content: bytes) -> None:
 
 def read_chunks(content: bytes) -> tuple[bytes, list[bytes]]:
     """Header and parts of the pixel data; a chunk whose checksum does not fit is refused."""
-    at, header, parts, last = len(SIGNATURE), b"", [], b""
+    at, header, last = len(SIGNATURE), b"", b""
+    parts: list[bytes] = []
     while at + 12 <= len(content):
         length, kind = struct.unpack_from(">L4s", content, at)
         end = at + 8 + length
