@@ -34,6 +34,7 @@ LARGEST_MESSAGES_AT_ONCE = 4
 # The same is not said again so soon: a flood must not fill the log either.
 REPEAT_SECONDS = 10.0
 CHUNK = 1 << 12
+LEAST_WAIT = 0.01
 # Results of a request, PS3.8 table 9-21: result, source, reason.
 LOCAL_LIMIT_EXCEEDED = (0x02, 0x03, 0x02)
 REASONS = {
@@ -172,10 +173,9 @@ class Connections:
         self._reserve(peer, count)
         content = bytearray()
         while len(content) < count:
-            left = peer.deadline() - time.monotonic()
+            # Also after the deadline, what is here already is read: the news that the peer has gone, above all.
+            left = max(peer.deadline() - time.monotonic(), LEAST_WAIT)
             try:
-                if left <= 0:
-                    raise TimeoutError
                 peer.line.settimeout(left)
                 part = peer.line.recv(min(CHUNK, count - len(content)))
             except TimeoutError:
