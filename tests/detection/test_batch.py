@@ -146,7 +146,7 @@ def test_two_at_once_are_refused(images, tmp_path):
 
 def test_a_few_images_need_no_workers(monkeypatch):
     monkeypatch.setattr(batches, "count_processors", lambda: 8)
-    assert [choose_workers(None, count) for count in (1, 15, 16, 2000)] == [1, 1, 8, 8]
+    assert [choose_workers(None, count) for count in (1, 31, 32, 2000)] == [1, 1, 8, 8]
     assert choose_workers(3, 2) == 3
 
 

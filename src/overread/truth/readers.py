@@ -225,7 +225,7 @@ def agreement(marks: pd.DataFrame, readings: pd.DataFrame, members: pd.DataFrame
 def incidence(rows: NDArray[np.intp], columns: NDArray[np.intp], shape: tuple[int, int]) -> csr_array:
     """Sparse matrix with a 1 at every given place, however often it is given."""
     matrix = csr_array((np.ones(len(rows), dtype=np.int64), (rows, columns)), shape=shape)
-    matrix.sum_duplicates()  # older SciPy keeps them apart
+    matrix.sum_duplicates()  # SciPy 1.13 kept them apart
     matrix.data[:] = 1
     return matrix
 
