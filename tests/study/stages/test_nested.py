@@ -22,8 +22,10 @@ from overread.study.models.plug import Fold
 from overread.study.score_map import ScoreMap
 from overread.study.stages.calibration import choose_model, find_places
 from overread.study.stages.evaluation import assess_calibration
+from overread.study.stages.fits import fit_stage
 from overread.study.stages.nested import count_outer_folds, nested_stages
 from overread.study.stages.stage import Inputs
+from overread.study.stages.tuning import tuning_stages
 from study_chain import Chain, call_alone, run_chain
 from study_stand_in import FAST, make_study
 from study_trees import copied
@@ -255,6 +257,16 @@ def test_a_stopped_run_loses_one_outer_fold_at_most(nested: Chain, tmp_path: Pat
     study = copied(nested.study, tmp_path / "study", run=True)
     (study / "runs/chain/stages/outer_2_soft.json").unlink()
     assert run_chain(study).done == ["outer_2_soft"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_outer_fold_depends_on_the_settings_of_all_that_it_does(name: str) -> None:
+    """On those of the stages that choose and fit a model with a test set, and on the number of inner folds."""
+    model = MODELS[name]
+    done = [*tuning_stages(model, 2), fit_stage(model)]
+    wanted = {setting for stage in done for setting in stage.settings} | {"models.folds"}
+    *outer, _ = nested_stages(model, 2)
+    assert [set(stage.settings) for stage in outer] == [wanted, wanted]
 
 
 def test_outer_folds_are_no_more_than_patients_and_none_with_a_test_set() -> None:
