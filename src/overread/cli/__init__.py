@@ -93,6 +93,11 @@ app.command(
     help_epilogue="Example: overread node my_study/runs/main --spool spool --destination PACS@127.0.0.1:4242",
 )
 app.command(
+    "overread.cli.read:read",
+    help="Open a study's reading room: readers mark its images in the browser, blind to each other.",
+    help_epilogue="Example: overread read my_study --add-reader Anna --add-reader Ben; overread read my_study",
+)
+app.command(
     "overread.cli.explain:explain",
     help="Show what each feature adds to a candidate's score.",
     help_epilogue="Example: overread explain my_study/runs/main chest.dcm 0003",
