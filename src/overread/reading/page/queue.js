@@ -1,0 +1,226 @@
+// Changes on their way to the server. Each is written to the browser's own store before it is sent and taken out after
+// the server has answered: a lost connection, a closed lid or a killed server loses nothing, and because each has an
+// id that the server does only once, sending it again doubles nothing.
+
+import { Refused, Unreachable, get, send } from "./api.js";
+import { uuid } from "./dom.js";
+
+// Seconds between attempts while there is no answer: at first soon, then every few seconds, by eye.
+const WAITS = [0.5, 1, 2, 4];
+
+// Times that a change is offered anew after the server said that the item has moved on.
+const MOST_REBASES = 8;
+
+function request(action) {
+  return new Promise((resolve, reject) => {
+    action.onsuccess = () => resolve(action.result);
+    action.onerror = () => reject(action.error);
+  });
+}
+
+/** Rows in IndexedDB in the order in which they came; in memory where the browser has none. */
+class Rows {
+  static async open(name) {
+    const rows = new Rows();
+    rows.memory = [];
+    try {
+      const opening = indexedDB.open(name, 1);
+      opening.onupgradeneeded = () => opening.result.createObjectStore("ops", { keyPath: "place", autoIncrement: true });
+      rows.base = await request(opening);
+    } catch {
+      rows.base = null; // some browsers' private windows
+    }
+    return rows;
+  }
+
+  get durable() {
+    return this.base !== null;
+  }
+
+  store(mode) {
+    return this.base.transaction("ops", mode, { durability: "strict" }).objectStore("ops");
+  }
+
+  async add(row) {
+    if (!this.base) {
+      this.memory.push({ ...row, place: this.memory.length ? this.memory.at(-1).place + 1 : 1 });
+      return;
+    }
+    const store = this.store("readwrite");
+    store.add(row);
+    await new Promise((resolve, reject) => {
+      store.transaction.oncomplete = resolve;
+      store.transaction.onabort = store.transaction.onerror = () => reject(store.transaction.error);
+    });
+  }
+
+  async all() {
+    return this.base ? request(this.store("readonly").getAll()) : [...this.memory];
+  }
+
+  async remove(place) {
+    if (this.base) await request(this.store("readwrite").delete(place));
+    else this.memory = this.memory.filter((row) => row.place !== place);
+  }
+}
+
+export class Queue extends EventTarget {
+  /** Queue of one person; what another person left in this browser stays for them. */
+  static async open(person) {
+    const queue = new Queue();
+    queue.person = person;
+    queue.rows = await Rows.open("overread reading room");
+    queue.versions = new Map();
+    queue.writing = 0;
+    queue.online = true;
+    queue.ended = false;
+    queue.tries = 0;
+    queue.channel = new BroadcastChannel("overread reading room");
+    queue.channel.onmessage = ({ data }) => queue.hear(data);
+    addEventListener("online", () => queue.flush());
+    await queue.count();
+    return queue;
+  }
+
+  get durable() {
+    return this.rows.durable;
+  }
+
+  /** What waits: number of changes, whether the server answers, whether the session has ended. */
+  get state() {
+    return { pending: this.waiting + this.writing, online: this.online, ended: this.ended, durable: this.durable };
+  }
+
+  /**
+   * Takes a change. It is safe when the promise resolves, and sent as soon as that is possible. `phase` is the one in
+   * which the change was made and counts; null for what counts always.
+   */
+  async add(item, method, path, body = {}, phase = null) {
+    this.writing += 1;
+    this.tell("state");
+    const row = { person: this.person, item, phase, method, path, body: { op: uuid(), ...body } };
+    // One after the other: the order of two quick changes is the order of the rows.
+    this.last = (this.last ?? Promise.resolve()).catch(() => {}).then(() => this.rows.add(row));
+    try {
+      await this.last;
+    } finally {
+      this.writing -= 1;
+      await this.count();
+    }
+    this.flush();
+    return row.body.op;
+  }
+
+  /** Changes of an item that the server does not have yet. */
+  async waitingFor(item) {
+    await this.last?.catch(() => {});
+    return (await this.mine()).filter((row) => row.item === item);
+  }
+
+  async mine() {
+    return (await this.rows.all()).filter((row) => row.person === this.person);
+  }
+
+  async count() {
+    this.waiting = (await this.mine()).length;
+    this.tell("state");
+  }
+
+  /** Sends all that waits, in order; one run at a time in this tab. Other tabs may send the same: that is harmless. */
+  flush() {
+    clearTimeout(this.timer);
+    this.running ??= this.run().finally(() => { this.running = null; });
+    return this.running;
+  }
+
+  async run() {
+    for (;;) {
+      const [row] = await this.mine();
+      if (!row) break;
+      if (!(await this.deliver(row))) return;
+      await this.rows.remove(row.place);
+      await this.count();
+    }
+    this.reached(true);
+  }
+
+  // True when the row is settled, one way or the other.
+  async deliver(row) {
+    try {
+      const answer = await this.offer(row);
+      this.reached(true);
+      if (answer?.version !== undefined) this.versions.set(row.item, answer.version);
+      this.tell("answer", { row, answer });
+      this.channel.postMessage({ person: this.person, item: row.item });
+      return true;
+    } catch (error) {
+      if (error instanceof Refused && error.status !== 429 && error.status < 500) return this.turnedDown(row, error);
+      this.reached(error instanceof Refused, error.retryAfter);
+      return false;
+    }
+  }
+
+  // The version is the one that is known when the change is sent, not the one when it was made. When the item has
+  // moved on meanwhile, say in another tab, the change is offered again: marks have ids of their own, so it adds to
+  // what is there. It is given up when the item is in another phase.
+  async offer(row) {
+    for (let attempt = 0; ; attempt++) {
+      // What has no phase, such as time, fits any version.
+      const version = row.phase ? await this.versionOf(row.item) : undefined;
+      try {
+        return await send(row.method, row.path, { ...row.body, version });
+      } catch (error) {
+        const state = error instanceof Refused && error.status === 409 ? error.body?.item : null;
+        if (!state || attempt >= MOST_REBASES) throw error;
+        this.versions.set(row.item, state.version);
+        this.tell("moved", { item: row.item, state });
+        if (state.version === version || state.phase !== row.phase) throw error;
+      }
+    }
+  }
+
+  async versionOf(item) {
+    if (!this.versions.has(item)) {
+      const state = await get(`items/${item}`).catch((error) => {
+        if (error instanceof Unreachable) throw error;
+        return {};
+      });
+      this.versions.set(item, state.version);
+    }
+    return this.versions.get(item);
+  }
+
+  turnedDown(row, error) {
+    if (error.status === 401) {
+      this.ended = true;
+      this.tell("state");
+      return false; // kept until the person has come in again
+    }
+    this.versions.delete(row.item);
+    // What is to be deleted is not there: that is what was asked for.
+    if (row.method !== "DELETE" || error.status !== 404) this.tell("refused", { row, error });
+    return true;
+  }
+
+  reached(online, wait = null) {
+    this.online = online;
+    this.tries = online && wait === null ? 0 : this.tries + 1;
+    this.tell("state");
+    if (online && wait === null) return;
+    const seconds = wait ?? WAITS[Math.min(this.tries - 1, WAITS.length - 1)];
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.flush(), 1000 * seconds);
+  }
+
+  // Another tab has sent something.
+  async hear({ person, item }) {
+    if (person !== this.person) return;
+    this.versions.delete(item);
+    await this.count();
+    this.tell("elsewhere", { item });
+  }
+
+  tell(kind, detail) {
+    this.dispatchEvent(new CustomEvent(kind, { detail }));
+  }
+}
