@@ -8,10 +8,11 @@ TOOLS := $(VENV)/.tools
 PEERS := .venv-peers
 LABEL_STUDIO := .venv-label-studio
 
-.PHONY: help setup tools system archive demo lint test test-all fuzz peers label-studio bench docs clean
+.PHONY: help setup tools system archive demo demo-read lint test test-all fuzz peers label-studio bench docs clean
 
 help:
 	@echo "make demo      set up .venv with what a user needs and run the whole chain on the embedded cohort; ends with a page to look at"
+	@echo "make demo-read open a reading room of simulated images: three readers' links and a detector, ready to try"
 	@echo "make test      lint, types, stage order, docs' links, tests (under 10 minutes once set up)"
 	@echo "make test-all  the same, with the long checks, coverage, and golden values made anew by the peers"
 	@echo "make fuzz      damaged and forged files for every reader, for ten minutes"
@@ -58,6 +59,9 @@ archive:
 
 demo: setup
 	$(BIN)/overread demo
+
+demo-read: setup
+	$(BIN)/overread demo-read
 
 lint: tools
 	$(BIN)/ruff check .
@@ -113,4 +117,4 @@ bench: tools peers
 	$(BIN)/python -m benchmarks.run $(BENCH)
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(LABEL_STUDIO) demo-output docs/_build
+	rm -rf $(VENV) $(PEERS) $(LABEL_STUDIO) demo-output demo-reading docs/_build

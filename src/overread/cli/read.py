@@ -11,9 +11,11 @@ from overread.cli.conventions import check_seed, print_plain, print_warnings
 from overread.errors import UsageError
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from overread.reading.room import Room
 
-__all__ = ["read"]
+__all__ = ["open_to_readers", "read"]
 
 OWNER = "owner"
 
@@ -85,6 +87,7 @@ def read(
     """
     with print_warnings():
         from overread.reading.room import open_room
+        from overread.reading.server import bind, check_reachable
 
     room = open_room(study)
     try:
@@ -93,7 +96,8 @@ def read(
         if any(wanted):
             manage(room, f"http://{host}:{port}" if url is None else url, *wanted, detector=detector, fp=fp)
             return
-        open_to_readers(room, host, port, url, detector, fp)
+        check_reachable(host, url)
+        open_to_readers(room, host, bind(host, port), url, detector, fp)
     finally:
         room.store.close()
 
@@ -145,7 +149,9 @@ def manage(
         prepare_pictures(room)
         n_readings, n_marks = take_in_marks(room.store, room.folder)
         print_plain(f"took in {n_readings} readings with {n_marks} marks")
-    people_to_add = [(name, "reader") for name in add_reader or ()] + [(name, "chair") for name in chair or ()]
+    people_to_add = [(name, "reader") for name in add_reader or ()] + [
+        (name, "chair") for name in chair or ()
+    ]
     if owner_link:
         people_to_add.append((OWNER, "owner"))
     for name, role in people_to_add:
@@ -186,17 +192,19 @@ def complain(bad: dict[str, str]) -> None:
 
 
 def open_to_readers(
-    room: Room, host: str, port: int, url: str | None, detector: Path | None, fp: float
+    room: Room, host: str, listening: socket, url: str | None, detector: Path | None, fp: float
 ) -> None:
     """Prepare a room and serve it until it is stopped."""
     from overread.reading.app import Address
-    from overread.reading.server import bind, check_reachable, serve
+    from overread.reading.server import serve
 
-    check_reachable(host, url)
-    if not room.active_readers() and not room.store.rows("SELECT 1 FROM people WHERE secret IS NOT NULL LIMIT 1"):
-        raise UsageError(f"nobody can enter yet (make readers: overread read {room.folder} --add-reader NAME)")
+    if not room.active_readers() and not room.store.rows(
+        "SELECT 1 FROM people WHERE secret IS NOT NULL LIMIT 1"
+    ):
+        raise UsageError(
+            f"nobody can enter yet (make readers: overread read {room.folder} --add-reader NAME)"
+        )
     prepare(room, detector, fp)
-    listening = bind(host, port)
     shown = f"http://{host}:{listening.getsockname()[1]}"
     address = Address(shown if url is None else url)
 

@@ -39,7 +39,7 @@ def apply_window(values: NDArray[np.float32], window: Window) -> NDArray[np.floa
 
 
 def exact_window(window: Window) -> Window:
-    """The same straight line as LINEAR_EXACT: from c - w / 2 to c + w / 2; a SIGMOID's centre and width are kept."""
+    """Write a window as LINEAR_EXACT, from c - w / 2 to c + w / 2; a SIGMOID keeps its centre and width."""
     if window.function is not VoiFunction.LINEAR:
         return Window(window.center, window.width, VoiFunction.LINEAR_EXACT)
     return Window(window.center - 0.5, max(window.width - 1.0, NARROWEST), VoiFunction.LINEAR_EXACT)

@@ -16,7 +16,7 @@ from overread.marks.mark_set import MarkSet
 from overread.marks.pixels import rescale_ellipses
 from overread.reading.mark_values import read_text
 from overread.reading.people import list_people
-from overread.reading.store import Act, Refusal, Store, timestamp
+from overread.reading.store import Act, RefusalError, Store, timestamp
 from overread.reading.tables import read_arm
 from overread.truth import MergeOptions
 from overread.truth.merging import merge_objects
@@ -95,7 +95,7 @@ class Adjudication:
         objects = self.dispute().objects
         rows = objects[objects["truth_id"] == name]
         if rows.empty:
-            raise Refusal("there is no such object", "unknown", 404)
+            raise RefusalError("there is no such object", "unknown", 404)
         return rows.iloc[0]
 
     def describe(self, person: str, name: str, mm_per_px: tuple[float, float]) -> dict[str, Any]:
@@ -115,7 +115,8 @@ class Adjudication:
         ]
         shown.sort(key=lambda mark: hashlib.sha256(f"{name}{mark}".encode()).digest())
         decided = self._store.rows(
-            "SELECT decision, label, comment FROM adjudications WHERE object = ? AND person = ?", (name, person)
+            "SELECT decision, label, comment FROM adjudications WHERE object = ? AND person = ?",
+            (name, person),
         )
         return {
             "object": name,
@@ -130,9 +131,9 @@ class Adjudication:
         decision, label = act.body.get("decision"), act.body.get("label")
         comment = read_text(act.body, "comment")
         if decision not in DECISIONS:
-            raise Refusal(f"decision: one of {', '.join(DECISIONS)}")
+            raise RefusalError(f"decision: one of {', '.join(DECISIONS)}")
         if label is not None and label not in labels:
-            raise Refusal("label: not one of this study's")
+            raise RefusalError("label: not one of this study's")
         self._row(act.item)
 
         def work(database: sqlite3.Connection) -> dict[str, Any]:

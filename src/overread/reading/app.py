@@ -20,7 +20,7 @@ from overread.reading.doorkeeper import Doorkeeper, Limits, check_same_site, rea
 from overread.reading.people import end_session, enter
 from overread.reading.room import Room
 from overread.reading.routes import room_routes
-from overread.reading.store import Refusal, Store
+from overread.reading.store import RefusalError, Store
 
 __all__ = ["Address", "make_app", "make_link"]
 
@@ -154,12 +154,14 @@ class Entrance:
             body = await read_body(request)
             secret = body.get("secret")
             if not isinstance(secret, str) or not 0 < len(secret) <= LONGEST_SECRET:
-                raise Refusal("secret: the part of the link after #s=")
+                raise RefusalError("secret: the part of the link after #s=")
             limits.all_entrances.spend("")
             limits.entrances.spend(request.client.host if request.client else "")
             entered = await run_in_threadpool(enter, store, secret)
             if entered is None:
-                raise Refusal("this link is not valid, or was revoked; ask the study's owner", "link", 401)
+                raise RefusalError(
+                    "this link is not valid, or was revoked; ask the study's owner", "link", 401
+                )
         except OverreadError as error:
             return refusal_answer(error)
         token, person = entered

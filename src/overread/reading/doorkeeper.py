@@ -16,9 +16,9 @@ from overread.errors import OverreadError
 from overread.files.strict_json import parse_json
 from overread.reading.mark_values import check_id
 from overread.reading.people import Person, find_session
-from overread.reading.rate_limits import RateLimit, TooOften
+from overread.reading.rate_limits import RateLimit, TooOftenError
 from overread.reading.room import Room
-from overread.reading.store import Act, Refusal
+from overread.reading.store import Act, RefusalError
 
 __all__ = ["Call", "Doorkeeper", "Limits", "refusal_answer"]
 
@@ -81,7 +81,7 @@ class Doorkeeper:
             try:
                 person = await self.identify(request)
                 if person.role not in roles:
-                    raise Refusal("this is not for you", "role", 403)
+                    raise RefusalError("this is not for you", "role", 403)
                 changes = request.method in BODIES
                 if changes:
                     self.check_origin(request, person)
@@ -101,7 +101,7 @@ class Doorkeeper:
         token = request.cookies.get(self.cookie, "")
         person = await run_in_threadpool(find_session, self.room.store, token) if token else None
         if person is None:
-            raise Refusal("open your personal link again", "session", 401)
+            raise RefusalError("open your personal link again", "session", 401)
         self.limits.requests.spend(person.name)
         return person
 
@@ -109,37 +109,37 @@ class Doorkeeper:
         """Refuse a change that another site may have caused."""
         check_same_site(request)
         if not hmac.compare_digest(request.headers.get("x-csrf", "").encode(), person.csrf.encode()):
-            raise Refusal("this request does not come from the room's own page", "csrf", 403)
+            raise RefusalError("this request does not come from the room's own page", "csrf", 403)
 
 
 def check_same_site(request: Request) -> None:
     """Refuse what a browser says another site sent."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        raise Refusal("this request comes from another site", "csrf", 403)
+        raise RefusalError("this request comes from another site", "csrf", 403)
 
 
 async def read_body(request: Request) -> dict[str, Any]:
     """Read a body of JSON: an object, not too large, not too slowly."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise Refusal("the body is not application/json", "body", 415)
+        raise RefusalError("the body is not application/json", "body", 415)
     content = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
             async for block in request.stream():
                 content += block
                 if len(content) > LARGEST_BODY:
-                    raise Refusal(f"the body is longer than {LARGEST_BODY} bytes", "body", 413)
+                    raise RefusalError(f"the body is longer than {LARGEST_BODY} bytes", "body", 413)
     except TimeoutError:
-        raise Refusal("the body took too long", "body", 408) from None
-    body = parse_json(bytes(content), "the body", error=Refusal)
+        raise RefusalError("the body took too long", "body", 408) from None
+    body = parse_json(bytes(content), "the body", error=RefusalError)
     if not isinstance(body, dict):
-        raise Refusal("the body is not a JSON object", "body")
+        raise RefusalError("the body is not a JSON object", "body")
     return body
 
 
 def refusal_answer(error: OverreadError) -> Response:
     """Answer to an act that cannot be done; what the disk says stays in the server."""
-    if not isinstance(error, Refusal):
+    if not isinstance(error, RefusalError):
         return JSONResponse({"error": "the room cannot do this now; tell its owner", "code": "room"}, 503)
-    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooOften) else None
+    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooOftenError) else None
     return JSONResponse({"error": str(error), "code": error.code, **error.more}, error.status, headers)

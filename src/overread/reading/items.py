@@ -15,7 +15,7 @@ from overread.reading.mark_values import (
     read_text,
     read_whole,
 )
-from overread.reading.store import Act, Refusal, Store, timestamp
+from overread.reading.store import Act, RefusalError, Store, timestamp
 
 __all__ = ["ItemRow", "Items", "marks_of"]
 
@@ -44,12 +44,12 @@ class Items:
 
         Raises
         ------
-        Refusal
+        RefusalError
             If it is another's, or nobody's: the answer is the same.
         """
         rows = self._store.rows("SELECT * FROM items WHERE item = ? AND person = ?", (item, person))
         if not rows:
-            raise Refusal(NOT_YOURS, "unknown", 404)
+            raise RefusalError(NOT_YOURS, "unknown", 404)
         return rows[0]
 
     def worklist(self, person: str) -> list[dict[str, Any]]:
@@ -141,7 +141,7 @@ class Items:
                 "SELECT detection FROM marks WHERE item = ? AND phase = ? AND mark = ?", place
             ).fetchone()
             if found is None:
-                raise Refusal("there is no such mark", "unknown", 404)
+                raise RefusalError("there is no such mark", "unknown", 404)
             database.execute("DELETE FROM marks WHERE item = ? AND phase = ? AND mark = ?", place)
             if found["detection"] is not None:
                 database.execute(
@@ -156,7 +156,7 @@ class Items:
 
         def work(database: sqlite3.Connection, row: ItemRow) -> None:
             if on and count_marks(database, act.item, row["phase"]):
-                raise Refusal("there are marks; delete them first")
+                raise RefusalError("there are marks; delete them first")
             column = clear_column(row["phase"])
             database.execute(f"UPDATE items SET {column} = ? WHERE item = ?", (int(on), act.item))
 
@@ -194,7 +194,7 @@ class Items:
 
         def work(database: sqlite3.Connection, row: ItemRow) -> None:
             if row["phase"] != "unaided":
-                raise Refusal("is locked already", "locked", 409)
+                raise RefusalError("is locked already", "locked", 409)
             refuse_unsaid(database, row)
             now = timestamp()
             if row["mode"] == "sequential":
@@ -220,14 +220,14 @@ class Items:
 
         def work(database: sqlite3.Connection, row: ItemRow) -> None:
             if row["phase"] != "aided":
-                raise Refusal("the reading with the detector has not begun", "phase", 409)
+                raise RefusalError("the reading with the detector has not begun", "phase", 409)
             open_ones = database.execute(
                 "SELECT count(*) FROM detections WHERE image_id = ? AND detection NOT IN "
                 "(SELECT detection FROM decisions WHERE item = ?)",
                 (row["image_id"], act.item),
             ).fetchone()[0]
             if open_ones:
-                raise Refusal(f"{open_ones} of the detector's marks are not decided", "undecided")
+                raise RefusalError(f"{open_ones} of the detector's marks are not decided", "undecided")
             refuse_unsaid(database, row)
             database.execute(
                 "UPDATE items SET phase = 'done', finished = ? WHERE item = ?", (timestamp(), act.item)
@@ -239,17 +239,17 @@ class Items:
         """Accept one of the detector's marks, which becomes a mark of the reader's, or dismiss it with a reason."""
         decision, reason = act.body.get("decision"), read_text(act.body, "reason")
         if decision not in ("accept", "dismiss"):
-            raise Refusal("decision: accept or dismiss")
+            raise RefusalError("decision: accept or dismiss")
         mark_id = check_id(act.body.get("mark") or act.op, "the id of a mark")
 
         def work(database: sqlite3.Connection, row: ItemRow) -> None:
             if row["phase"] != "aided":
-                raise Refusal("the detector's marks are shown after the reading is locked", "phase", 409)
+                raise RefusalError("the detector's marks are shown after the reading is locked", "phase", 409)
             found = database.execute(
                 "SELECT * FROM detections WHERE image_id = ? AND detection = ?", (row["image_id"], detection)
             ).fetchone()
             if found is None:
-                raise Refusal("there is no such mark of the detector", "unknown", 404)
+                raise RefusalError("there is no such mark of the detector", "unknown", 404)
             database.execute(
                 "DELETE FROM marks WHERE item = ? AND phase = 'aided' AND detection = ?",
                 (act.item, detection),
@@ -271,11 +271,11 @@ class Items:
         def inside(database: sqlite3.Connection) -> dict[str, Any]:
             row = own_row(database, act)
             if row["phase"] == "done":
-                raise Refusal("this image is done and cannot be changed", "locked", 409)
+                raise RefusalError("this image is done and cannot be changed", "locked", 409)
             if act.body.get("version") is not None:
                 known = read_whole(act.body, "version", LARGEST_VERSION)
                 if known != row["version"]:
-                    raise Refusal("this image was changed elsewhere", "moved", 409)
+                    raise RefusalError("this image was changed elsewhere", "moved", 409)
             work(database, row)
             database.execute("UPDATE items SET version = version + 1 WHERE item = ?", (act.item,))
             return {"version": row["version"] + 1}
@@ -289,7 +289,7 @@ def own_row(database: sqlite3.Connection, act: Act) -> ItemRow:
         "SELECT * FROM items WHERE item = ? AND person = ?", (act.item, act.person)
     ).fetchone()
     if row is None:
-        raise Refusal(NOT_YOURS, "unknown", 404)
+        raise RefusalError(NOT_YOURS, "unknown", 404)
     found: ItemRow = row
     return found
 
@@ -310,7 +310,7 @@ def clear_column(phase: str) -> str:
 
 
 def marks_of(rows: Any, item: str, phase: str) -> list[dict[str, Any]]:
-    """Marks of a phase of an item, in the order in which they were drawn."""
+    """Return the marks of a phase of an item, in the order in which they were drawn."""
     found = rows("SELECT * FROM marks WHERE item = ? AND phase = ? ORDER BY rowid", (item, phase))
     names = ("x", "y", "rx", "ry", "angle", "confidence", "label", "comment", "origin", "detection")
     return [{"id": row["mark"], **{name: row[name] for name in names}} for row in found]
@@ -325,13 +325,13 @@ def count_marks(database: sqlite3.Connection, item: str, phase: str) -> int:
 def refuse_too_many(database: sqlite3.Connection, item: str, phase: str) -> None:
     """Refuse one mark more than an image may have."""
     if count_marks(database, item, phase) >= LARGEST_MARKS:
-        raise Refusal(f"an image can have {LARGEST_MARKS} marks at most")
+        raise RefusalError(f"an image can have {LARGEST_MARKS} marks at most")
 
 
 def refuse_unsaid(database: sqlite3.Connection, row: ItemRow) -> None:
     """Refuse to end a reading that has neither marks nor the word that there is nothing."""
     if not count_marks(database, row["item"], row["phase"]) and not row[clear_column(row["phase"])]:
-        raise Refusal("draw a mark, or say that there is nothing suspicious", "unsaid")
+        raise RefusalError("draw a mark, or say that there is nothing suspicious", "unsaid")
 
 
 def insert_mark(
@@ -351,7 +351,7 @@ def accepted_mark(detection: sqlite3.Row, body: Mapping[str, Any]) -> dict[str, 
     """Mark of the reader's that stands where the detector's does."""
     confidence = body.get("confidence")
     if confidence is not None and (type(confidence) not in (int, float) or not 0 <= confidence <= 100):
-        raise Refusal("confidence: a number from 0 to 100")
+        raise RefusalError("confidence: a number from 0 to 100")
     values = {name: detection[name] for name in ("x", "y", "rx", "ry", "angle")}
     return {
         **values,

@@ -7,9 +7,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from overread.reading.store import Refusal
+from overread.reading.store import RefusalError
 
-__all__ = ["LARGEST_MARKS", "MARK_FIELDS", "check_id", "check_mark", "read_flag", "read_ms", "read_text", "read_whole"]
+__all__ = [
+    "LARGEST_MARKS",
+    "check_id",
+    "check_mark",
+    "read_flag",
+    "read_ms",
+    "read_text",
+    "read_whole",
+]
 
 ID = re.compile(r"[A-Za-z0-9-]{8,64}")
 LONGEST_TEXT = 2000
@@ -19,21 +27,20 @@ LARGEST_MARKS = 200
 SMALLEST_AXIS = 0.25
 # One report of time covers at most this; pages send it every few seconds.
 LARGEST_MS = 3_600_000
-MARK_FIELDS = ("x", "y", "rx", "ry", "angle", "confidence", "label", "comment", "origin")
 
 
 def check_id(value: Any, what: str) -> str:
     """Return an id that the page made."""
     if not isinstance(value, str) or not ID.fullmatch(value):
-        raise Refusal(f"{what}: 8 to 64 letters, digits and hyphens")
+        raise RefusalError(f"{what}: 8 to 64 letters, digits and hyphens")
     return value
 
 
 def read_number(body: Mapping[str, Any], name: str, low: float, high: float) -> float:
     """Read a finite number within limits."""
-    value = body.get(name)
+    value: Any = body.get(name)
     if type(value) not in (int, float) or not math.isfinite(value) or not low <= value <= high:
-        raise Refusal(f"{name}: a number from {low:g} to {high:g}")
+        raise RefusalError(f"{name}: a number from {low:g} to {high:g}")
     return float(value)
 
 
@@ -41,7 +48,7 @@ def read_whole(body: Mapping[str, Any], name: str, high: int) -> int:
     """Read a whole number from 0."""
     value = body.get(name)
     if type(value) is not int or not 0 <= value <= high:
-        raise Refusal(f"{name}: a whole number from 0 to {high}")
+        raise RefusalError(f"{name}: a whole number from 0 to {high}")
     return value
 
 
@@ -54,7 +61,7 @@ def read_flag(body: Mapping[str, Any], name: str) -> bool:
     """Read true or false."""
     value = body.get(name)
     if type(value) is not bool:
-        raise Refusal(f"{name}: true or false")
+        raise RefusalError(f"{name}: true or false")
     return value
 
 
@@ -64,9 +71,9 @@ def read_text(body: Mapping[str, Any], name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str) or len(value) > LONGEST_TEXT:
-        raise Refusal(f"{name}: a text of at most {LONGEST_TEXT} characters")
+        raise RefusalError(f"{name}: a text of at most {LONGEST_TEXT} characters")
     if not value.replace("\n", "").replace("\t", "").isprintable():
-        raise Refusal(f"{name}: has characters that cannot be printed")
+        raise RefusalError(f"{name}: has characters that cannot be printed")
     return value
 
 
@@ -77,14 +84,14 @@ def check_mark(
 
     Raises
     ------
-    Refusal
+    RefusalError
         Naming the value: a centre outside of the image, an axis longer than its diagonal, an unknown label.
     """
     longest = math.hypot(width, height)
     confidence = None if body.get("confidence") is None else read_number(body, "confidence", 0.0, 100.0)
     label = body.get("label")
     if label is not None and label not in labels:
-        raise Refusal(f"label: one of {', '.join(labels)}" if labels else "label: this study has none")
+        raise RefusalError(f"label: one of {', '.join(labels)}" if labels else "label: this study has none")
     return {
         "x": read_number(body, "x", 0.0, width),
         "y": read_number(body, "y", 0.0, height),

@@ -6,7 +6,9 @@ from statistics import median
 from typing import Any
 
 from overread.reading.adjudication import complete_images
+from overread.reading.agreement import repeat_agreement
 from overread.reading.room import Room
+from overread.reading.tables import read_arm
 
 __all__ = ["owner_overview"]
 
@@ -17,7 +19,8 @@ def owner_overview(room: Room) -> dict[str, Any]:
     return {
         "readers": reader_progress(room),
         "images": {"total": total, "complete": len(complete_images(room.store))},
-        "agreement": None,
+        "agreement": room.agreement(),
+        "repeats": repeat_agreement(read_arm(room.store, "unaided"), read_arm(room.store, "repeats")),
         "exported": room.store.setting("exported"),
     }
 
@@ -27,7 +30,9 @@ def reader_progress(room: Room) -> list[dict[str, Any]]:
     items: dict[str, list[Any]] = {}
     for row in room.store.rows("SELECT * FROM items WHERE kind = 'reading'"):
         items.setdefault(row["person"], []).append(row)
-    people = room.store.rows("SELECT person, secret FROM people WHERE role = 'reader' ORDER BY created, person")
+    people = room.store.rows(
+        "SELECT person, secret FROM people WHERE role = 'reader' ORDER BY created, person"
+    )
     found = []
     for person in people:
         own = items.get(person["person"], [])

@@ -10,7 +10,16 @@ from datetime import UTC, datetime, timedelta
 from overread.errors import UsageError
 from overread.reading.store import Act, Store, digest_text, log_act, timestamp
 
-__all__ = ["LONGEST_NAME", "Person", "add_person", "end_session", "enter", "find_session", "list_people", "revoke"]
+__all__ = [
+    "LONGEST_NAME",
+    "Person",
+    "add_person",
+    "end_session",
+    "enter",
+    "find_session",
+    "list_people",
+    "revoke",
+]
 
 # A working day with breaks; a session that nobody uses ends sooner. Chosen by eye.
 LONGEST_SESSION = timedelta(hours=24)
@@ -65,7 +74,9 @@ def add_person(store: Store, name: str, role: str) -> str:
 def check_name(name: str) -> None:
     """Refuse a name that could not stand in a table or be told from another."""
     if not name or not name.isprintable() or name != name.strip() or len(name) > LONGEST_NAME:
-        raise UsageError(f"{name!r}: a name has 1 to {LONGEST_NAME} printable characters and no spaces around")
+        raise UsageError(
+            f"{name!r}: a name has 1 to {LONGEST_NAME} printable characters and no spaces around"
+        )
 
 
 def fold(name: str) -> str:

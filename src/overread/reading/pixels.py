@@ -18,10 +18,10 @@ from overread.images import read_for_viewing
 from overread.images.spacing import choose_spacing
 from overread.marks.mark_set import find_table
 from overread.progress import count_steps
-from overread.reading.store import Refusal, Store
+from overread.reading.store import RefusalError, Store
 from overread.tables.table_files import read_table
 
-__all__ = ["ImageFile", "Pictures", "list_images"]
+__all__ = ["ImageFile", "Pictures", "list_images", "read_images"]
 
 # About a dozen large radiographs: the one each of a few readers looks at, and the next. Chosen by eye.
 LARGEST_SHELF = 256 << 20
@@ -39,6 +39,23 @@ class ImageFile:
     mm_per_px: tuple[float, float] | None
 
 
+def read_images(folder: Path) -> pd.DataFrame:
+    """Read a study's table of images.
+
+    Raises
+    ------
+    TableError
+        If there is none, or it is empty.
+    """
+    path = find_table(folder, "images")
+    if path is None:
+        raise TableError(f"{folder}: there is no images table (make one with: overread init {folder})")
+    table = read_table(path, "images")
+    if table.empty:
+        raise TableError(f"{path}: has no rows, so there is nothing to read")
+    return table
+
+
 def list_images(folder: Path) -> dict[str, ImageFile]:
     """Image files of a study by id.
 
@@ -47,12 +64,7 @@ def list_images(folder: Path) -> dict[str, ImageFile]:
     TableError
         If there is no table of images, or a row has no path.
     """
-    path = find_table(folder, "images")
-    if path is None:
-        raise TableError(f"{folder}: there is no images table (make one with: overread init {folder})")
-    table = read_table(path, "images")
-    if table.empty:
-        raise TableError(f"{path}: has no rows, so there is nothing to read")
+    table, path = read_images(folder), find_table(folder, "images")
     found: dict[str, ImageFile] = {}
     for row, record in enumerate(table.to_dict("records"), start=2):
         if not record.get("path"):
@@ -133,7 +145,7 @@ class Pictures:
             ("training" if kind == "training" else "reading", image_id),
         )
         if not rows:
-            raise Refusal("this image cannot be shown; tell the study's owner", "image", 404)
+            raise RefusalError("this image cannot be shown; tell the study's owner", "image", 404)
         return rows[0]
 
     def content(self, kind: str, image_id: str, *, zipped: bool = False) -> bytes:
@@ -159,13 +171,15 @@ class Pictures:
     def _decode(self, kind: str, image_id: str) -> bytes:
         file = self._files[kind].get(image_id)
         if file is None:
-            raise Refusal("this image cannot be shown; tell the study's owner", "image", 404)
+            raise RefusalError("this image cannot be shown; tell the study's owner", "image", 404)
         with self._decoders:
             try:
                 pixels = read_for_viewing(file.path).pixels
             except (ImageError, StorageError) as error:
                 # The text names a path of the owner's machine, which is nothing for a reader.
-                raise Refusal("this image cannot be shown; tell the study's owner", "image", 404) from error
+                raise RefusalError(
+                    "this image cannot be shown; tell the study's owner", "image", 404
+                ) from error
         return np.ascontiguousarray(pixels).astype(pixels.dtype.newbyteorder("<"), copy=False).tobytes()
 
     def _keep(self, key: tuple[str, str], found: tuple[bytes, bytes | None]) -> None:

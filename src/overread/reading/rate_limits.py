@@ -8,15 +8,15 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from overread.reading.store import Refusal
+from overread.reading.store import RefusalError
 
-__all__ = ["RateLimit", "TooOften"]
+__all__ = ["RateLimit", "TooOftenError"]
 
 # Buckets that are kept at most; the least used goes first, and would be full again anyhow.
 LARGEST_COUNT = 10_000
 
 
-class TooOften(Refusal):
+class TooOftenError(RefusalError):
     """More requests than are answered; the page tries again after so many seconds."""
 
     def __init__(self, seconds: float) -> None:
@@ -54,12 +54,12 @@ class RateLimit:
 
         Raises
         ------
-        TooOften
+        TooOftenError
             If the bucket is empty.
         """
         bucket = self._fill(key)
         if bucket.left < 1.0:
-            raise TooOften((1.0 - bucket.left) / self._rate)
+            raise TooOftenError((1.0 - bucket.left) / self._rate)
         bucket.left -= 1.0
 
     def _fill(self, key: str) -> Bucket:

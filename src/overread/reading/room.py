@@ -9,18 +9,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
+import pandas as pd
+
 from overread.errors import UsageError
 from overread.files.atomic import no_folder
-from overread.reading.adjudication import Adjudication
+from overread.reading.adjudication import Adjudication, complete_images, complete_readings
+from overread.reading.agreement import describe_agreement
 from overread.reading.items import Items
 from overread.reading.people import LONGEST_NAME, list_people
-from overread.reading.pixels import ImageFile, Pictures, list_images
+from overread.reading.pixels import ImageFile, Pictures, list_images, read_images
 from overread.reading.second_reading import keep_detections, shown_detections
 from overread.reading.store import ROOM_FILE, Store
 from overread.reading.tables import export_tables
 from overread.reading.training import TrainingSet
 from overread.reading.worklists import Design, Plan, fill_worklists
-from overread.study.settings import read_settings
 
 __all__ = ["Readiness", "Room", "open_room"]
 
@@ -55,13 +57,22 @@ class Room:
         self.labels = tuple(store.setting("labels") or ())
         self.items = Items(store, self.labels)
         self.adjudication = Adjudication(store)
+        self._agreement: tuple[tuple[str, ...], dict[str, Any] | None] | None = None
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Name of the study."""
+        # Late: the settings of a study know all its models, and who makes a link should not wait for those.
+        from overread.study.settings import read_settings
+
         path = self.folder / "study.toml"
         name = read_settings(path).name if path.is_file() else ""
         return name or self.folder.resolve().name
+
+    @property
+    def images_table(self) -> pd.DataFrame:
+        """The study's table of images."""
+        return read_images(self.folder)
 
     @property
     def plan(self) -> Plan:
@@ -146,7 +157,9 @@ class Room:
 
     def active_readers(self) -> list[str]:
         """Readers who have a link."""
-        linked = {row["person"] for row in self.store.rows("SELECT person FROM people WHERE secret IS NOT NULL")}
+        linked = {
+            row["person"] for row in self.store.rows("SELECT person FROM people WHERE secret IS NOT NULL")
+        }
         return [name for name in list_people(self.store, "reader") if name in linked]
 
     def describe_item(self, person: str, item: str) -> dict[str, Any]:
@@ -162,6 +175,13 @@ class Room:
                 row["image_id"], state["marks"], (size["x"], size["y"])
             )
         return state
+
+    def agreement(self) -> dict[str, Any] | None:
+        """Describe how well the readers agree on complete images; computed anew when there are more of them."""
+        state = tuple(complete_images(self.store))
+        if self._agreement is None or self._agreement[0] != state:
+            self._agreement = (state, describe_agreement(complete_readings(self.store)))
+        return self._agreement[1]
 
     def export(self) -> list[Path]:
         """Write the tables into the study."""

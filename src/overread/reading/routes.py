@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from overread.reading.doorkeeper import Call, Doorkeeper
 from overread.reading.overview import owner_overview
-from overread.reading.store import Refusal, digest_text
+from overread.reading.store import RefusalError, digest_text
 
 __all__ = ["room_routes"]
 
@@ -48,7 +48,9 @@ def item(call: Call) -> dict[str, Any]:
 def item_pixels(call: Call) -> Response:
     """Pixels of an item on the reader's own list."""
     row = call.room.items.find(call.person.name, call.path["item"])
-    return pixel_answer(call, "training" if row["kind"] == "training" else "reading", row["image_id"], row["item"])
+    return pixel_answer(
+        call, "training" if row["kind"] == "training" else "reading", row["image_id"], row["item"]
+    )
 
 
 def pixel_answer(call: Call, kind: str, image: str, name: str) -> Response:
@@ -79,7 +81,9 @@ def wants_gzip(call: Call) -> bool:
         near = client is not None and ipaddress.ip_address(client.host).is_loopback
     except ValueError:
         near = False
-    offered = {part.partition(";")[0].strip() for part in call.request.headers.get("accept-encoding", "").split(",")}
+    offered = {
+        part.partition(";")[0].strip() for part in call.request.headers.get("accept-encoding", "").split(",")
+    }
     return "gzip" in offered and not near
 
 
@@ -87,11 +91,11 @@ def with_state(call: Call, work: Callable[[], dict[str, Any]]) -> dict[str, Any]
     """Do an act; if the item has moved on, the refusal tells how it is now."""
     try:
         return work()
-    except Refusal as error:
+    except RefusalError as error:
         if error.status != 409:
             raise
         present = call.room.describe_item(call.person.name, call.path["item"])
-        raise Refusal(str(error), error.code, 409, {"item": present}) from None
+        raise RefusalError(str(error), error.code, 409, {"item": present}) from None
 
 
 def put_mark(call: Call) -> dict[str, Any]:
@@ -182,7 +186,7 @@ def export(call: Call) -> dict[str, Any]:
     try:
         written = call.room.export()
     except Exception as error:
-        raise Refusal(str(error), "export") from error
+        raise RefusalError(str(error), "export") from error
     return {"written": [path.name for path in written], "exported": call.room.store.setting("exported")}
 
 
@@ -210,4 +214,6 @@ ENDPOINTS: tuple[tuple[str, str, Callable[[Call], Any], tuple[str, ...]], ...] =
 
 def room_routes(keeper: Doorkeeper) -> list[Route]:
     """Routes of all endpoints, behind the doorkeeper."""
-    return [Route(path, keeper.admit(work, *roles), methods=[method]) for method, path, work, roles in ENDPOINTS]
+    return [
+        Route(path, keeper.admit(work, *roles), methods=[method]) for method, path, work, roles in ENDPOINTS
+    ]

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from overread.detection.batch import Request, detect_image
 from overread.errors import OverreadError, TableError, UsageError
 from overread.files.digests import digest_of_file
 from overread.marks.pixels import rescale_ellipses
 from overread.progress import count_steps
 from overread.reading.pixels import ImageFile
 from overread.reading.store import Store
-from overread.study.detector import Detector
 from overread.tables.table_files import read_table
+
+if TYPE_CHECKING:
+    from overread.detection.batch import Request
 
 __all__ = ["keep_detections", "shown_detections"]
 
@@ -53,7 +54,9 @@ def keep_detections(
     """
     place = detector / "detector.json" if detector.is_dir() else detector
     if not place.is_file():
-        raise UsageError(f"{place}: there is no such file (--detector takes detector.json, or a table of detections)")
+        raise UsageError(
+            f"{place}: there is no such file (--detector takes detector.json, or a table of detections)"
+        )
     name = [digest_of_file(place), fp]
     if store.setting("detector") not in (None, name):
         raise UsageError(f"{place}: the room has another detector, or another --fp; one room keeps to one")
@@ -69,6 +72,10 @@ def keep_detections(
         for image in todo:
             insert_detections(store, image, tables.get(image), sizes[image])
         return {}
+    # Late, because most rooms have no detector, and everybody waits for what it imports.
+    from overread.detection.batch import Request
+    from overread.study.detector import Detector
+
     return detect_all(store, Request(Detector.read(place), fp), todo, sizes)
 
 
@@ -76,6 +83,8 @@ def detect_all(
     store: Store, request: Request, files: Mapping[str, ImageFile], sizes: Mapping[str, tuple[float, float]]
 ) -> dict[str, str]:
     """Run a detector on images, and keep what it shows of each."""
+    from overread.detection.batch import detect_image
+
     request.detector.operating_point(request.fp)
     bad: dict[str, str] = {}
     for image in count_steps("images through the detector", list(files)):

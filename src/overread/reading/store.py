@@ -14,7 +14,7 @@ from typing import Any
 from overread.errors import InvalidInputError
 from overread.files.database import Database
 
-__all__ = ["ROOM_FILE", "Act", "Refusal", "Store", "digest_text", "log_act", "timestamp"]
+__all__ = ["ROOM_FILE", "Act", "RefusalError", "Store", "digest_text", "log_act", "timestamp"]
 
 ROOM_FILE = "reading/room.sqlite"
 """Path of the store in the study's folder."""
@@ -96,7 +96,7 @@ CREATE TRIGGER log_is_not_shortened BEFORE DELETE ON log BEGIN SELECT RAISE(ABOR
 """
 
 
-class Refusal(InvalidInputError):
+class RefusalError(InvalidInputError):
     """An act that cannot be done; what a reader's page shows of it.
 
     Parameters
@@ -148,7 +148,7 @@ class Store(Database):
 
         Raises
         ------
-        Refusal
+        RefusalError
             By the work, or if the id was used for another act; then nothing has changed.
         """
         with self.transaction() as database:
@@ -157,7 +157,7 @@ class Store(Database):
             ).fetchone()
             if found is not None:
                 if found["request"] != act.request:
-                    raise Refusal("this id was used for another act", "op")
+                    raise RefusalError("this id was used for another act", "op")
                 answer: dict[str, Any] = json.loads(found["answer"])
                 return answer
             answer = work(database)

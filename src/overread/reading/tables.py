@@ -36,7 +36,7 @@ SITTINGS_FILE = "reading/sittings.csv"
 
 
 def read_arm(store: Store, arm: Arm) -> MarkSet:
-    """Marks in mm and readings of all that is locked; what is being read is not in it.
+    """Read marks in mm and readings of all that is locked; what is being read is not in it.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def read_arm(store: Store, arm: Arm) -> MarkSet:
 
 
 def marks_table(rows: list[Any]) -> pd.DataFrame:
-    """Marks of the store as a table of marks."""
+    """Turn marks of the store into a table of marks."""
     table = pd.DataFrame(
         {
             "image_id": pd.Series([row["image_id"] for row in rows], dtype="str"),
@@ -248,9 +248,7 @@ def insert_imported(
     )
     names = {(image, reader): imported_item(image, reader) for image, reader in pairs}
     with store.transaction() as database:
-        database.execute(
-            "DELETE FROM marks WHERE item IN (SELECT item FROM items WHERE kind = 'imported')"
-        )
+        database.execute("DELETE FROM marks WHERE item IN (SELECT item FROM items WHERE kind = 'imported')")
         database.execute("DELETE FROM items WHERE kind = 'imported'")
         for reader in dict.fromkeys(reader for _, reader in pairs):
             database.execute(

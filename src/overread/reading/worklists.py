@@ -160,9 +160,7 @@ def append_items(store: Store, reader: str, new: Sequence[tuple[str, int, str, s
         start = 1 if last is None else int(last) + 1
         for position, (image, presentation, kind, mode) in enumerate(new, start=start):
             phase = "aided" if mode == "aided" else "unaided"
-            rows.append(
-                (secrets.token_urlsafe(12), reader, image, kind, mode, presentation, position, phase)
-            )
+            rows.append((secrets.token_urlsafe(12), reader, image, kind, mode, presentation, position, phase))
         database.executemany(
             "INSERT INTO items (item, person, image_id, kind, mode, presentation, position, phase) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -40,7 +40,7 @@ from overread.report.words import (
     where_measured,
 )
 
-__all__ = ["render_study"]
+__all__ = ["render_page", "render_study"]
 
 # With fewer the interval of a sensitivity is wider than 20 points to each side (Wilson's, at one half).
 FEW_IN_GROUP = 20
@@ -60,11 +60,12 @@ def render_study(results: StudyResults, figures: Mapping[str, str], pictures: Pi
     head
         Names, id and date of the run.
     """
-    return (
-        _environment()
-        .get_template("study.html.j2")
-        .render(results=results, figures=figures, pictures=pictures, head=head)
-    )
+    return render_page("study.html.j2", results=results, figures=figures, pictures=pictures, head=head)
+
+
+def render_page(template: str, **values: Any) -> str:
+    """Write a page of a template that extends ``page.html.j2``; ``head`` is among the values."""
+    return _environment().get_template(template).render(**values)
 
 
 @cache

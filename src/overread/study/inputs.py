@@ -22,10 +22,17 @@ from overread.study.stages.stage import Source
 from overread.tables.column_table import ColumnTable, open_columns
 from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
-from overread.tables.table_files import read_hashed_table, scan_file, table_bytes
+from overread.tables.table_files import HashedTable, read_hashed_table, scan_file, table_bytes
 from overread.tables.validation import check_candidates
 
-__all__ = ["CODES_FILE", "StudyInputs", "code_marks", "code_patients", "read_inputs"]
+__all__ = [
+    "CODES_FILE",
+    "StudyInputs",
+    "code_marks",
+    "code_patients",
+    "read_inputs",
+    "read_known_nodules",
+]
 
 CODES_FILE = "reader_codes.csv"
 CODES = Schema("reader codes", (Column("reader_id", "id"), Column("code", "id")), key=("reader_id",))
@@ -138,11 +145,10 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
             " (give candidates = ... too)"
         )
     images = check_images(tables.images, folder, needs_paths=features is None)
-    nodules = folder / KNOWN_NODULES_FILE
     known_nodules = None
-    if nodules.is_file():
-        table = read_hashed_table(nodules, NODULES)
-        known_nodules, digests["known_nodules"] = table.frame, table.sha256
+    nodules = read_known_nodules(folder)
+    if nodules is not None:
+        known_nodules, digests["known_nodules"] = nodules.frame, nodules.sha256
     return StudyInputs(
         folder=folder,
         marks=tables.marks,
@@ -156,6 +162,12 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
         found_files=read_found_files(folder, images.get("path", ())),
         known_nodules=known_nodules,
     )
+
+
+def read_known_nodules(folder: Path) -> HashedTable | None:
+    """Read the nodules that were put into a simulated study; None where there are none."""
+    path = folder / KNOWN_NODULES_FILE
+    return read_hashed_table(path, NODULES) if path.is_file() else None
 
 
 def refuse_strangers(image_ids: pd.Series[str], images: pd.DataFrame, path: Path) -> None:
