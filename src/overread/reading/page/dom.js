@@ -8,8 +8,13 @@ function fill(element, attributes, children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.append(...present(children));
   return element;
+}
+
+/** Children without those that are missing. */
+export function present(children) {
+  return children.flat().filter((child) => child !== null && child !== undefined);
 }
 
 /** HTML element; attributes that start with `on` are listeners, false and null ones are left out. */

@@ -2,7 +2,7 @@
 // lines keep their width at every zoom; what they mean is kept in units of the picture.
 
 import { html, svg } from "./dom.js";
-import { depth, handles, rimDistance, sizeText } from "./geometry.js";
+import { depth, handles, rimDistance, sizeText, support } from "./geometry.js";
 
 // How near is on it, in CSS pixels: with a mouse by eye, with a finger half of the 44 px that touch targets take.
 const NEAR = { mouse: 7, pen: 9, touch: 22 };
@@ -95,13 +95,10 @@ export class Overlay {
       child.setAttribute("rx", ellipse.rx * zoom);
       child.setAttribute("ry", ellipse.ry * zoom);
     }
-    // The number stands at the top right of the ellipse's box.
-    const turn = (ellipse.angle * Math.PI) / 180;
-    const half = Math.hypot(ellipse.rx * Math.cos(turn), ellipse.ry * Math.sin(turn)) * zoom;
-    const tall = Math.hypot(ellipse.rx * Math.sin(turn), ellipse.ry * Math.cos(turn)) * zoom;
+    const edge = support(ellipse, { x: Math.SQRT1_2, y: -Math.SQRT1_2 });
     const text = shape.querySelector("text");
-    text?.setAttribute("x", x + half * 0.72 + 4);
-    text?.setAttribute("y", y - tall * 0.72 - 4);
+    text?.setAttribute("x", x + edge.x * zoom + 6);
+    text?.setAttribute("y", y + edge.y * zoom - 5);
   }
 
   placeDraft() {

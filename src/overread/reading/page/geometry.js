@@ -55,6 +55,14 @@ export function fromThree(first, second, third) {
   return normalized({ x, y, rx: length / 2, ry: Math.max(width, SMALLEST), angle });
 }
 
+/** Point of the rim that lies farthest in a direction, from the centre. */
+export function support({ rx, ry, angle }, direction) {
+  const [u, v] = axes({ angle });
+  const a = rx * (u.x * direction.x + u.y * direction.y), b = ry * (v.x * direction.x + v.y * direction.y);
+  const length = Math.hypot(a, b);
+  return { x: (rx * a * u.x + ry * b * v.x) / length, y: (rx * a * u.y + ry * b * v.y) / length };
+}
+
 /** Coordinates of a point along the axes, from the centre. */
 export function along(ellipse, point) {
   const [u, v] = axes(ellipse);

@@ -32,8 +32,8 @@ const SHOWN = {
 };
 
 function shown(stroke) {
-  const parts = stroke === "+" ? ["+"] : stroke.split("+").map((part) => part || "+");
-  return parts.flatMap((part, i) => [i ? " + " : "", html("kbd", {}, SHOWN[part] ?? part)]);
+  const parts = stroke === "+" ? ["+"] : stroke.split("+");
+  return html("kbd", {}, parts.map((part) => SHOWN[part] ?? part).join(" + "));
 }
 
 /** All keys over the page, and what fingers and mouse do; closes on Escape. */
@@ -46,7 +46,7 @@ export function showHelp(bindings) {
     html("h2", {}, "Keys"),
     html("div", { class: "groups" }, groups.map((group) => html("section", {}, html("h3", {}, group), html(
       "dl", {}, bindings.filter((binding) => binding.group === group && binding.says).map(({ strokes, shows, says }) => [
-        html("dt", {}, (shows ?? strokes).flatMap((stroke, i) => [i ? " " : "", ...shown(stroke)])),
+        html("dt", {}, (shows ?? strokes).map(shown)),
         html("dd", {}, says),
       ]).flat(),
     )))),

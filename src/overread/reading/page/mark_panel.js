@@ -4,6 +4,8 @@ import { html } from "./dom.js";
 import { icon } from "./icons.js";
 import { sizeText } from "./geometry.js";
 
+const HOW = "Press on the middle of a finding and drag to its edge.";
+
 /** Name of a mark in the list and for a screen reader. */
 export function nameOf(mark, number) {
   const sure = mark.confidence === null ? "no confidence yet" : `confidence ${mark.confidence}`;
@@ -23,7 +25,7 @@ export class MarkPanel {
     // Rows are built anew, so the focus is carried over by the field's name.
     const field = document.activeElement?.closest?.(".marks") && document.activeElement.name;
     this.element.replaceChildren(...marks.map((mark, i) => this.row(mark, i + 1, mark.id === selected, viewer, open)));
-    if (!marks.length) this.element.append(html("li", { class: "none" }, "No marks."));
+    if (!marks.length) this.element.append(html("li", { class: "none" }, open ? HOW : "No marks."));
     if (field) this.focus(field);
   }
 

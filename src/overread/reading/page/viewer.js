@@ -24,7 +24,7 @@ const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 export class Viewer {
   constructor() {
     this.canvas = html("canvas", { class: "picture" });
-    this.lens = html("canvas", { class: "lens", hidden: true, width: LENS_SIDE, height: LENS_SIDE });
+    this.lens = html("canvas", { class: "loupe", hidden: true, width: LENS_SIDE, height: LENS_SIDE });
     this.left = html("div", { class: "side left" });
     this.right = html("div", { class: "side right" });
     this.bar = html("div", { class: "bar" });
@@ -73,8 +73,10 @@ export class Viewer {
     this.fit(false);
   }
 
+  /** Size of the stage in CSS pixels, with its fractions. */
   get size() {
-    return { width: this.stage.clientWidth, height: this.stage.clientHeight };
+    const { width, height } = this.stage.getBoundingClientRect();
+    return { width, height };
   }
 
   /** Width and height of the picture in units. */
@@ -232,9 +234,10 @@ export class Viewer {
     const { width, height } = this.size, ratio = devicePixelRatio, { canvas } = this.renderer;
     if (!width || !height || !this.pixels) return;
     this.drawLens();
-    const w = Math.round(width * ratio), h = Math.round(height * ratio);
-    if (canvas.width !== w) canvas.width = w;
-    if (canvas.height !== h) canvas.height = h;
+    // Whole pixels of the screen, and no stretching where the stage's size is none of them.
+    const w = Math.ceil(width * ratio), h = Math.ceil(height * ratio);
+    if (canvas.width !== w || canvas.height !== h) Object.assign(canvas, { width: w, height: h });
+    Object.assign(canvas.style, { width: `${w / ratio}px`, height: `${h / ratio}px` });
     this.render(this.view, { width, height }, ratio);
     this.drawScale();
     this.facts.textContent = `${Math.round(100 * this.view.zoom * ratio)} %  ·  W ${Math.round(this.window.width)}`

@@ -1,6 +1,6 @@
 // The reader's images: how far they are, and the way to the next one.
 
-import { html } from "./dom.js";
+import { html, present } from "./dom.js";
 import { icon } from "./icons.js";
 import { runKey } from "./keys.js";
 
@@ -26,14 +26,14 @@ export class WorklistScreen {
   show() {
     const { worklist } = this.app, next = this.app.after(null);
     const done = worklist.filter(({ state }) => state === "done").length;
-    this.element.replaceChildren(
+    this.element.replaceChildren(...present([
       html("h1", {}, this.app.me.study),
       html("p", { class: "lead" }, worklist.length ? `${done} of ${worklist.length} images finished` : "No images have been assigned to you yet."),
       html("progress", { max: worklist.length || 1, value: done, "aria-label": "Images finished" }),
       next ? html("button", { class: "main start", onclick: () => this.app.goOn(null) }, done || next.state !== "open" ? "Continue reading" : "Start reading", html("kbd", {}, "↵"))
         : worklist.length ? html("p", { class: "lead good" }, icon("tick"), "All images are finished. Thank you.") : null,
       ...GROUPS.map(([kind, title]) => this.group(title, worklist.filter((row) => row.kind === kind), next)),
-    );
+    ]));
     this.element.querySelector("button.start")?.focus();
   }
 
