@@ -8,7 +8,8 @@ import threading
 import time
 from base64 import b64decode
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from overread.images import write_png16
 from overread.reading.app import Address, make_app, make_link
 from overread.reading.people import add_person
 from overread.reading.room import Room, open_room
+from overread.reading.store import Act
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
@@ -28,14 +30,6 @@ DESK = (1280, 800)
 PHONE = (390, 844)
 # Bright dots of each picture: centres in pixels from the top-left corner.
 DOTS = ((200.5, 250.5), (430.5, 310.5), (330.5, 600.5))
-
-
-class Ellipse(NamedTuple):
-    x: float
-    y: float
-    a: float
-    b: float
-    angle: float
 
 
 def dotted_picture(seed: int) -> np.ndarray:
@@ -59,7 +53,7 @@ def write_study(folder: Path, spacings: dict[str, tuple[float, float]]) -> Path:
     return folder
 
 
-class OpenRoom:
+class ServedRoom:
     """A room that is open at a port of this machine; it can be closed and opened again at the same port."""
 
     def __init__(self, folder: Path, *, readers: tuple[str, ...], chair: str | None = None, **settings: Any) -> None:
@@ -107,6 +101,20 @@ class OpenRoom:
         query = "SELECT item FROM items WHERE person = ? AND image_id = ? ORDER BY position"
         return str(self.room.store.rows(query, (person, image))[place]["item"])
 
+    def finish(self, person: str, image: str, *marks: tuple[float, float, float]) -> None:
+        """Read an image without a browser: circles (x, y, radius) in pixels, or nothing suspicious."""
+        item, items, size = self.item(person, image), self.room.items, (WIDTH, HEIGHT)
+
+        def act(what: str, **body: Any) -> Act:
+            return Act(person, uuid4().hex, what, item, body)
+
+        for x, y, r in marks:
+            mark = act("mark", x=x, y=y, rx=r, ry=r, angle=0.0, confidence=70, label=None, comment="")
+            items.put_mark(mark, uuid4().hex, size)
+        if not marks:
+            items.say_nothing(act("nothing", on=True))
+        items.lock(act("lock"))
+
     def stored(self, person: str, image: str, phase: str = "unaided") -> list[dict[str, Any]]:
         query = "SELECT * FROM marks WHERE item = ? AND phase = ? ORDER BY rowid"
         return [dict(row) for row in self.room.store.rows(query, (self.item(person, image), phase))]
@@ -115,7 +123,7 @@ class OpenRoom:
 class Visitor:
     """Somebody at the browser."""
 
-    def __init__(self, browser: WebDriver, room: OpenRoom, size: tuple[int, int] = DESK) -> None:
+    def __init__(self, browser: WebDriver, room: ServedRoom, size: tuple[int, int] = DESK) -> None:
         self.browser, self.room, self.size = browser, room, size
         phone = size == PHONE
         metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": phone}

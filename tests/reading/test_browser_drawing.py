@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reading_browser import DOTS, HEIGHT, WIDTH, OpenRoom, View, Visitor, write_study
+from reading_browser import DOTS, HEIGHT, WIDTH, ServedRoom, View, Visitor, write_study
 
 from overread.marks.ellipse import Ellipse
 from overread.marks.pixels import rescale_ellipses
@@ -16,7 +16,7 @@ SPACINGS = {"square": (0.2, 0.2), "wide": (0.25, 0.2)}
 @pytest.fixture(scope="module")
 def room(tmp_path_factory):
     folder = write_study(tmp_path_factory.mktemp("drawing") / "study", SPACINGS)
-    opened = OpenRoom(folder, readers=("Ada", "Ben"))
+    opened = ServedRoom(folder, readers=("Ada", "Ben"))
     yield opened
     opened.close()
 

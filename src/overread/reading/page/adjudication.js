@@ -23,7 +23,8 @@ export class AdjudicationList {
   }
 
   async start() {
-    const objects = (this.app.objects = await get("adjudication"));
+    await this.app.fetchObjects();
+    const { objects } = this.app;
     const done = objects.filter(({ state }) => state === "done").length, next = objects.find(({ state }) => state !== "done");
     this.element.append(
       html("h1", {}, "Adjudication"),
@@ -83,7 +84,7 @@ export class AdjudicationScreen {
   }
 
   async start() {
-    if (!this.app.objects) this.app.objects = await get("adjudication");
+    if (!this.app.objects) await this.app.fetchObjects();
     const object = await get(`adjudication/${this.id}`);
     const pixels = await this.app.loader.picture(`adjudication/${this.id}`, object);
     this.object = object;

@@ -52,7 +52,7 @@ class App {
       if (!this.queue.durable && this.queue.state.pending) event.preventDefault();
     });
     // What an earlier visit left is sent before anything is shown.
-    await Promise.race([this.queue.flush(), new Promise((resolve) => setTimeout(resolve, 1500))]);
+    await this.queue.settle();
     await this.route();
   }
 
@@ -89,10 +89,19 @@ class App {
 
   async fetchWorklist() {
     try {
+      await this.queue.settle();
       this.worklist = await get("worklist");
+      const ending = await this.queue.ending();
+      for (const row of this.worklist) if (ending.has(row.item)) row.state = "done";
     } catch (error) {
       if (!(error instanceof Unreachable && this.worklist.length)) throw error;
     }
+  }
+
+  async fetchObjects() {
+    await this.queue.settle();
+    const ending = await this.queue.ending();
+    this.objects = (await get("adjudication")).map((row) => (ending.has(row.object) ? { ...row, state: "done" } : row));
   }
 
   tellPlace(kind, id) {

@@ -15,7 +15,7 @@ export class OwnerScreen {
       html("h1", {}, this.app.me.study),
       html("p", { class: "lead" }, `${told.images.complete} of ${told.images.total} images are finished by everyone who has them.`),
       html("h2", {}, "Readers"), told.readers.length ? this.readers(told.readers) : html("p", {}, "There are no readers yet."),
-      html("h2", {}, "Agreement"), ...this.agreement(told.agreement),
+      html("h2", {}, "Agreement"), ...this.agreement(told.agreement, told.repeats ?? []),
       html("h2", {}, "Tables"),
       html("p", {}, told.exported ? `Written last ${new Date(told.exported).toLocaleString()}.` : "Not written yet."),
       html("button", { class: "main", onclick: () => this.export() }, "Write marks.csv and readings.csv"),
@@ -29,10 +29,16 @@ export class OwnerScreen {
     ]));
   }
 
-  agreement(told) {
-    if (!told) return [html("p", {}, "Shown when at least two readers have finished the same images: until then it could tell what others marked.")];
-    const { columns, rows, note } = told;
-    return [table(columns, rows), ...(note ? [html("p", { class: "quiet" }, note)] : [])];
+  agreement(told, repeats) {
+    const parts = told ? agreementParts(told) : [html(
+      "p", {}, "Shown when at least two readers have finished enough of the same images: until then it could tell what others marked.",
+    )];
+    if (repeats.length) {
+      parts.push(html("h3", {}, "Readers with themselves"), table(["Reader", "Images read twice", "Same both times", "Kappa"], repeats.map(
+        ({ name, n_images: n, same, kappa }) => [name, String(n), String(same), number(kappa)],
+      )));
+    }
+    return parts;
   }
 
   async export() {
@@ -46,6 +52,28 @@ export class OwnerScreen {
   }
 
   close() {}
+}
+
+function agreementParts({ n_images: n, level, alpha, pairs, readers }) {
+  return [
+    html("p", {}, `On ${n} images that everyone has finished. Krippendorff's alpha of "marked something": ${withLimits(alpha)}. `
+      + `In brackets: ${Math.round(100 * level)} % intervals.`),
+    table(["Reader", "Images", "Found of what two others marked", "False positives an image"], readers.map((one) => [
+      one.name, String(one.n_images), `${withLimits(one.sensitivity)} of ${one.n_objects}`, number(one.fp_per_image),
+    ])),
+    html("h3", {}, "Readers with each other"),
+    table(["Pair", "Images", "Kappa", "Positive agreement"], pairs.map((pair) => [
+      `${pair.a} and ${pair.b}`, String(pair.n_images), withLimits(pair.kappa), number(pair.positive_agreement),
+    ])),
+  ];
+}
+
+function number(value) {
+  return value === null || value === undefined ? "–" : value.toFixed(2);
+}
+
+function withLimits({ estimate, lower, upper }) {
+  return estimate === null ? "–" : `${number(estimate)} (${number(lower)} to ${number(upper)})`;
 }
 
 function progress({ done, total }) {

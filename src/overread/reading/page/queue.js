@@ -8,6 +8,9 @@ import { uuid } from "./dom.js";
 // Seconds between attempts while there is no answer: at first soon, then every few seconds, by eye.
 const WAITS = [0.5, 1, 2, 4];
 
+// How long a screen waits for changes on their way before it asks the server how things are; by eye.
+const SETTLE_MS = 1500;
+
 // Times that a change is offered anew after the server said that the item has moved on.
 const MOST_REBASES = 8;
 
@@ -111,10 +114,20 @@ export class Queue extends EventTarget {
     return row.body.op;
   }
 
+  /** Waits a moment for what is on its way, so that the server's answers know of it. */
+  settle() {
+    return Promise.race([this.flush(), new Promise((resolve) => setTimeout(resolve, SETTLE_MS))]);
+  }
+
   /** Changes of an item that the server does not have yet. */
   async waitingFor(item) {
     await this.last?.catch(() => {});
     return (await this.mine()).filter((row) => row.item === item);
+  }
+
+  /** Items that end with a change that the server does not have yet. */
+  async ending() {
+    return new Set((await this.mine()).filter(({ path }) => /\/(lock|finish|decision)$/.test(path)).map(({ item }) => item));
   }
 
   async mine() {
