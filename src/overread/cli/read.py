@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from overread.cli.conventions import check_seed, print_plain, print_warnings
-from overread.errors import UsageError
+from overread.errors import InvalidInputError, UsageError
 
 if TYPE_CHECKING:
     from socket import socket
@@ -212,7 +212,11 @@ def open_to_readers(
         # Flushed, because who started the room may read the address from a pipe.
         print(f"the reading room of {room.name} is open at {address.url}; close it with Ctrl-C", flush=True)
 
-    written = serve(room, listening, address, ready=ready)
-    for path in written:
-        print_plain(f"wrote {path}")
+    serve(room, listening, address, ready=ready)
+    try:
+        for path in room.export():
+            print_plain(f"wrote {path}")
+    except (InvalidInputError, UsageError) as error:
+        # Everything is in the store; tables that cannot be written now are no reason to end badly.
+        print_plain(f"overread: no tables written: {error}", stderr=True)
     print_plain("closed; opened again with the same command it goes on")

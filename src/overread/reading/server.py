@@ -1,15 +1,14 @@
-"""Runs a room until it is stopped; on the way out the tables are written."""
+"""Runs a room until it is stopped."""
 
 from __future__ import annotations
 
 import ipaddress
 import socket
 from collections.abc import Callable
-from pathlib import Path
 
 import uvicorn
 
-from overread.errors import OverreadError, StorageError, UsageError
+from overread.errors import StorageError, UsageError
 from overread.files.lock import folder_lock
 from overread.reading.app import Address, make_app
 from overread.reading.doorkeeper import Limits
@@ -73,8 +72,8 @@ def serve(
     *,
     limits: Limits | None = None,
     ready: Callable[[], None] = lambda: None,
-) -> list[Path]:
-    """Serve a room until SIGINT or SIGTERM, then write its tables; return what was written.
+) -> None:
+    """Serve a room until SIGINT or SIGTERM.
 
     Parameters
     ----------
@@ -113,8 +112,3 @@ def serve(
             pass
         finally:
             listening.close()
-    try:
-        return room.export()
-    except OverreadError:
-        # Nothing is finished yet, or the owner keeps other tables there: --export says which, and the store has all.
-        return []

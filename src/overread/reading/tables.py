@@ -14,11 +14,11 @@ from overread.errors import TableError, UsageError
 from overread.files.atomic import write_together
 from overread.files.digests import digest_of_bytes, digest_of_file
 from overread.marks.ellipse import ELLIPSE_COLUMNS
-from overread.marks.mark_set import MarkSet, find_table, read_folder
+from overread.marks.mark_set import MarkSet, find_table, images_from_readings
 from overread.marks.pixels import rescale_ellipses
 from overread.reading.store import Store, timestamp
 from overread.tables.problems import raise_for_errors
-from overread.tables.table_files import table_bytes
+from overread.tables.table_files import read_table, table_bytes
 from overread.tables.validation import check_study
 
 __all__ = ["Arm", "export_tables", "list_sittings", "mm_rows", "read_arm", "take_in_marks"]
@@ -28,7 +28,7 @@ Arm = Literal["unaided", "aided", "repeats"]
 
 CONDITIONS: dict[Arm, str] = {
     "unaided": "presentation = 0 AND mode != 'aided' AND locked IS NOT NULL",
-    "aided": "presentation = 0 AND mode != 'unaided' AND phase = 'done'",
+    "aided": "presentation = 0 AND mode != 'unaided' AND items.phase = 'done'",
     "repeats": "presentation = 1 AND mode != 'aided' AND locked IS NOT NULL",
 }
 AIDED, REPEATS = "reading/aided", "reading/repeats"
@@ -211,7 +211,7 @@ def take_in_marks(store: Store, folder: Path) -> tuple[int, int]:
     UsageError
         If somebody who reads in the room has begun an image that the tables say they have read.
     """
-    found = read_folder(folder)
+    found = read_earlier(folder)
     begun = {
         (row["image_id"], row["person"])
         for row in store.rows("SELECT image_id, person FROM items WHERE kind = 'reading'")
@@ -234,6 +234,20 @@ def take_in_marks(store: Store, folder: Path) -> tuple[int, int]:
     digests = [digest_of_file(path) for kind in ("marks", "readings") if (path := find_table(folder, kind))]
     store.set_setting("imported_digests", digests)
     return len(pairs), len(found.marks)
+
+
+def read_earlier(folder: Path) -> MarkSet:
+    """Read marks and readings of a study whose images need not all have been read."""
+    paths = {kind: find_table(folder, kind) for kind in ("marks", "readings")}
+    tables = {}
+    for kind, path in paths.items():
+        if path is None:
+            raise TableError(f"{folder}: there is no {kind}.csv or {kind}.parquet to take in")
+        tables[kind] = read_table(path, kind)
+    images = images_from_readings(tables["readings"])
+    files = (str(paths["marks"]), str(paths["readings"]), "images")
+    raise_for_errors(check_study(tables["marks"], tables["readings"], images, files=files))
+    return MarkSet(tables["marks"], tables["readings"], images)
 
 
 def insert_imported(
