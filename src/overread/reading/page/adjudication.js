@@ -79,7 +79,7 @@ export class AdjudicationScreen {
       key("View", ["b", "B"], (stroke) => viewer.shiftWindow(0, stroke === "b" ? 20 : -20), "brighter, darker"),
       key("View", ["c", "C"], (stroke) => viewer.shiftWindow(stroke === "c" ? -30 : 30, 0), "more, less contrast"),
       key("View", ["r"], () => viewer.resetWindow(), "window as it was"),
-      key("View", ["?"], () => showHelp(this.bindings), "this help"),
+      key("View", ["?"], () => this.help(), "this help"),
     ];
   }
 
@@ -172,6 +172,10 @@ export class AdjudicationScreen {
     if (here) here.state = "done";
     const next = objects.find(({ state }) => state !== "done");
     this.app.go(next ? `#/adjudicate/${next.object}` : "#/adjudicate");
+  }
+
+  help() {
+    showHelp(this.bindings);
   }
 
   close() {

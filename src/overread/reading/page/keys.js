@@ -43,13 +43,6 @@ export function showHelp(bindings) {
   const dialog = html(
     "dialog", { class: "help", "aria-label": "Keys and gestures" },
     html("button", { class: "close", "aria-label": "Close the help", onclick: () => dialog.close() }, "Esc"),
-    html("h2", {}, "Keys"),
-    html("div", { class: "groups" }, groups.map((group) => html("section", {}, html("h3", {}, group), html(
-      "dl", {}, bindings.filter((binding) => binding.group === group && binding.says).map(({ strokes, shows, says }) => [
-        html("dt", {}, (shows ?? strokes).map(shown)),
-        html("dd", {}, says),
-      ]).flat(),
-    )))),
     html("h2", {}, "Mouse and fingers"),
     html("dl", { class: "gestures" }, [
       ["Drag", "what the tool does: draw from the centre outwards (Shift: by its box), or move what is under the pointer"],
@@ -58,6 +51,13 @@ export function showHelp(bindings) {
       ["Right drag", "window: to the right wider, upwards brighter"],
       ["Middle drag, Space + drag", "pan"],
     ].flatMap(([what, does]) => [html("dt", {}, what), html("dd", {}, does)])),
+    html("h2", {}, "Keys"),
+    html("div", { class: "groups" }, groups.map((group) => html("section", {}, html("h3", {}, group), html(
+      "dl", {}, bindings.filter((binding) => binding.group === group && binding.says).map(({ strokes, shows, says }) => [
+        html("dt", {}, (shows ?? strokes).map(shown)),
+        html("dd", {}, says),
+      ]).flat(),
+    )))),
   );
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
