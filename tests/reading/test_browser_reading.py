@@ -5,10 +5,19 @@ from __future__ import annotations
 import time
 
 import pytest
+
 from reading_browser import ServedRoom, Visitor, write_study
 
 IMAGES = {"one": (0.2, 0.2), "two": (0.2, 0.2), "three": (0.15, 0.15)}
-ENTER, ESCAPE, DELETE, LEFT, RIGHT, SHIFT, CONTROL = "\ue007", "\ue00c", "\ue017", "\ue012", "\ue014", "\ue008", "\ue009"
+ENTER, ESCAPE, DELETE, LEFT, RIGHT, SHIFT, CONTROL = (
+    "\ue007",
+    "\ue00c",
+    "\ue017",
+    "\ue012",
+    "\ue014",
+    "\ue008",
+    "\ue009",
+)
 
 
 @pytest.fixture
@@ -210,3 +219,34 @@ def test_what_is_drawn_while_the_server_is_gone_survives_the_page(room, visitor)
     assert [mark["confidence"] for mark in room.stored("Ada", "three")] == [30.0, None]
     # Sent again, nothing is doubled: the log has each act once.
     assert len(room.stored("Ada", "three")) == 2
+
+
+def test_another_session_in_the_same_browser_neither_loses_nor_mixes(room, visitor):
+    """Cookies are the browser's: who entered last has the session, and another tab's changes must not become theirs."""
+    browser = visitor.browser
+    visitor.enter("Ada")
+    visitor.read("Ada", "one")
+    first = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    try:
+        second = Visitor(browser, room)
+        second.enter("Ada")
+        browser.switch_to.window(first)
+        visitor.drag((500, 300), (540, 300))
+        visitor.saved()
+        assert len(room.stored("Ada", "one")) == 1
+        browser.switch_to.window(browser.window_handles[-1])
+        second.enter("Ben")
+        browser.switch_to.window(first)
+        visitor.drag((420, 500), (450, 500))
+        visitor.wait("document.getElementById('saved').textContent.startsWith('Session ended')")
+        assert len(room.stored("Ada", "one")) == 1
+        assert room.stored("Ben", "one") == []
+        browser.switch_to.window(browser.window_handles[-1])
+        second.enter("Ada")
+    finally:
+        browser.switch_to.window(browser.window_handles[-1])
+        browser.close()
+        browser.switch_to.window(first)
+    visitor.saved()
+    assert len(room.stored("Ada", "one")) == 2

@@ -40,10 +40,10 @@ export async function get(path) {
   return readAnswer(await ask(path));
 }
 
-/** Sends a change; `keepalive` lets it outlive the page. */
-export async function send(method, path, body, keepalive = false) {
+/** Sends a change. */
+export async function send(method, path, body) {
   const headers = { "Content-Type": "application/json", "X-CSRF": csrf };
-  return readAnswer(await ask(path, { method, headers, body: JSON.stringify(body), keepalive }));
+  return readAnswer(await ask(path, { method, headers, body: JSON.stringify(body) }));
 }
 
 /** Stored values of a picture. The browser may keep them; it asks whether they are still the same. */

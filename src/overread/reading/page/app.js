@@ -42,7 +42,7 @@ class App {
       return;
     }
     useToken(this.me.csrf);
-    this.queue = await Queue.open(`${location.pathname} ${this.me.study} ${this.me.role} ${this.me.name}`);
+    this.queue = await Queue.open(personOf(this.me), () => this.renew());
     this.queue.addEventListener("state", () => this.tellSaved());
     this.tellSaved();
     document.getElementById("who").textContent = this.me.name;
@@ -54,6 +54,14 @@ class App {
     // What an earlier visit left is sent before anything is shown.
     await this.queue.settle();
     await this.route();
+  }
+
+  /** Whether this browser's session is still the same person's; a newer one of theirs is taken up. */
+  async renew() {
+    const now = await get("me").catch(() => null);
+    if (!now || personOf(now) !== personOf(this.me)) return false;
+    useToken(now.csrf);
+    return true;
   }
 
   get home() {
@@ -174,6 +182,10 @@ class App {
     this.main.replaceChildren(html("main", { class: "page failed" }, html("h1", {}, gone ? "No connection" : "Reading room"), html("p", { class: "lead" }, words),
       gone ? html("button", { class: "main", onclick: () => location.reload() }, "Try again") : ""));
   }
+}
+
+function personOf({ study, role, name }) {
+  return JSON.stringify([location.pathname, study, role, name]);
 }
 
 const app = new App();

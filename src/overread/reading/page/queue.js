@@ -68,10 +68,14 @@ class Rows {
 }
 
 export class Queue extends EventTarget {
-  /** Queue of one person; what another person left in this browser stays for them. */
-  static async open(person) {
+  /**
+   * Queue of one person; what another person left in this browser stays for them. `renew` says whether the browser's
+   * session is still that person's.
+   */
+  static async open(person, renew) {
     const queue = new Queue();
     queue.person = person;
+    queue.renew = renew;
     queue.rows = await Rows.open("overread reading room");
     queue.versions = new Map();
     queue.writing = 0;
@@ -154,21 +158,22 @@ export class Queue extends EventTarget {
       await this.rows.remove(row.place);
       await this.count();
     }
-    this.reached(true);
+    this.reached();
   }
 
   // True when the row is settled, one way or the other.
   async deliver(row) {
     try {
       const answer = await this.offer(row);
-      this.reached(true);
+      this.reached();
       if (answer?.version !== undefined) this.versions.set(row.item, answer.version);
       this.tell("answer", { row, answer });
       this.channel.postMessage({ person: this.person, item: row.item });
       return true;
     } catch (error) {
+      if (error instanceof Refused && [401, 403].includes(error.status)) return this.shutOut();
       if (error instanceof Refused && error.status !== 429 && error.status < 500) return this.turnedDown(row, error);
-      this.reached(error instanceof Refused, error.retryAfter);
+      this.later(error instanceof Refused, error.retryAfter);
       return false;
     }
   }
@@ -204,23 +209,32 @@ export class Queue extends EventTarget {
   }
 
   turnedDown(row, error) {
-    if (error.status === 401) {
-      this.ended = true;
-      this.tell("state");
-      return false; // kept until the person has come in again
-    }
     this.versions.delete(row.item);
     // What is to be deleted is not there: that is what was asked for.
     if (row.method !== "DELETE" || error.status !== 404) this.tell("refused", { row, error });
     return true;
   }
 
-  reached(online, wait = null) {
-    this.online = online;
-    this.tries = online && wait === null ? 0 : this.tries + 1;
+  // The session is over, or another one was begun in this browser. If it is the same person's, it serves as well;
+  // if not, what waits is kept until the person comes in again.
+  async shutOut() {
+    this.ended = !(await this.renew());
+    this.later(true);
+    return false;
+  }
+
+  reached() {
+    this.online = true;
+    this.ended = false;
+    this.tries = 0;
     this.tell("state");
-    if (online && wait === null) return;
-    const seconds = wait ?? WAITS[Math.min(this.tries - 1, WAITS.length - 1)];
+  }
+
+  later(online, wait = null) {
+    this.online = online;
+    this.tries += 1;
+    this.tell("state");
+    const seconds = wait ?? WAITS[Math.min(this.tries, WAITS.length) - 1];
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.flush(), 1000 * seconds);
   }

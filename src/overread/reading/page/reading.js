@@ -90,8 +90,13 @@ export class ReadingScreen {
     this.wait.hidden = true;
     const next = this.app.after(this.id);
     if (next) this.app.loader.preload(next.item);
-    if (!this.state.open) return;
-    this.timer = new Timer((active_ms, paused_ms) => this.app.queue.add(this.id, "POST", `items/${this.id}/time`, { active_ms, paused_ms }));
+    this.startTimer();
+  }
+
+  startTimer() {
+    if (!this.state.open || this.timer) return;
+    const path = `items/${this.id}/time`;
+    this.timer = new Timer((active_ms, paused_ms) => this.app.queue.add(this.id, "POST", path, { active_ms, paused_ms }));
   }
 
   /** Leaves the screen. */
@@ -300,11 +305,11 @@ export class ReadingScreen {
   async answered({ row }) {
     if (row.item !== this.id) return;
     if (/\/(lock|finish)$/.test(row.path) || this.stale) await this.reload();
-    if (row.path.endsWith("/lock") && this.state.phase === "aided" && !this.timer) this.begunAided();
+    if (row.path.endsWith("/lock") && this.state.phase === "aided") this.beginAided();
   }
 
-  begunAided() {
-    this.timer = new Timer((active_ms, paused_ms) => this.app.queue.add(this.id, "POST", `items/${this.id}/time`, { active_ms, paused_ms }));
+  beginAided() {
+    this.startTimer();
     this.toggleSheet(true);
     const n = this.state.detections.length;
     announce(n ? `The detector has ${n} marks` : "The detector marks nothing here");
@@ -314,7 +319,7 @@ export class ReadingScreen {
   refused({ row, error }) {
     if (row.item !== this.id) return;
     this.app.toast(`Not taken: ${error.message}`, "bad");
-    this.reload();
+    this.reload().then(() => this.startTimer());
   }
 
   /** Takes the item as the server has it now. */
