@@ -31,9 +31,14 @@ def test_what_is_done_inside_is_there_after_opening_again(tmp_path):
 
 def test_a_failure_inside_takes_all_of_it_back(tmp_path):
     database = open_database(tmp_path / "a.sqlite")
-    with pytest.raises(ZeroDivisionError), database.transaction() as connection:
-        connection.execute("INSERT INTO names VALUES ('Anna')")
-        raise ZeroDivisionError
+
+    def add_twice():
+        with database.transaction() as connection:
+            connection.execute("INSERT INTO names VALUES ('Anna')")
+            connection.execute("INSERT INTO names VALUES ('Anna')")
+
+    with pytest.raises(FormatError, match="UNIQUE"):
+        add_twice()
     assert names(database) == []
     database.close()
 

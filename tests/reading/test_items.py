@@ -140,7 +140,7 @@ def test_detections_are_shown_after_the_lock_only(aided):
         ("D1", 20.0, None),
         ("D2", 50.0, None),
     ]
-    assert [entry["state"] for entry in aided.get("/api/worklist")][0] == "locked"
+    assert next(entry["state"] for entry in aided.get("/api/worklist")) == "locked"
 
 
 def test_accepting_adds_a_mark_dismissing_takes_it_away_again(aided):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,7 +48,7 @@ def demo_read(
     from overread.cli.conventions import print_plain
     from overread.cli.read import open_to_readers
     from overread.reading.room import open_room
-    from overread.reading.server import bind
+    from overread.reading.server import bind, check_reachable
 
     if not detector.exists() and detector == Path("demo-output/runs/main"):
         print_plain("There is no detector yet: overread demo trains one first, which takes a few minutes.")
@@ -59,12 +60,10 @@ def demo_read(
     room.change_labels(["nodule", "other"])
     if room.plan.design == "unaided":
         room.change_plan(design="sequential", repeats=1)
-    listening = bind(host, port)
-    try:
+    check_reachable(host, None)
+    with closing(room.store), closing(bind(host, port)) as listening:
         print_links(room, f"http://{host}:{listening.getsockname()[1]}")
         open_to_readers(room, host, listening, None, detector, 1.0)
-    finally:
-        room.store.close()
 
 
 def make_images(output: Path, n_images: int) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -97,7 +98,8 @@ def read(
             manage(room, f"http://{host}:{port}" if url is None else url, *wanted, detector=detector, fp=fp)
             return
         check_reachable(host, url)
-        open_to_readers(room, host, bind(host, port), url, detector, fp)
+        with closing(bind(host, port)) as listening:
+            open_to_readers(room, host, listening, url, detector, fp)
     finally:
         room.store.close()
 

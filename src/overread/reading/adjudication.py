@@ -27,9 +27,13 @@ DECISIONS = ("lesion", "not", "unsure")
 
 
 def complete_images(store: Store) -> list[str]:
-    """Images that everybody who has them on the worklist has finished, repeats and second readings too."""
+    """Images that everybody who has them on the worklist has finished, repeats and second readings too.
+
+    Nobody waits for a reader whose link was revoked.
+    """
     rows = store.rows(
-        "SELECT image_id FROM items WHERE kind != 'training' GROUP BY image_id HAVING sum(phase != 'done') = 0 "
+        "SELECT image_id FROM items JOIN people USING (person) WHERE kind != 'training' AND "
+        "(items.phase = 'done' OR secret IS NOT NULL) GROUP BY image_id HAVING sum(items.phase != 'done') = 0 "
         "AND count(DISTINCT person) >= 2 ORDER BY image_id"
     )
     return [row["image_id"] for row in rows]

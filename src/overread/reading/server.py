@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 
 import uvicorn
 
@@ -23,6 +24,7 @@ KEEP_ALIVE = 30
 STOP_SECONDS = 5
 # Connections at once; thirty readers' browsers have six each at most.
 LARGEST_CROWD = 400
+BACKLOG = 128
 
 
 def check_reachable(host: str, url: str | None) -> None:
@@ -57,6 +59,8 @@ def bind(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        # At once: who comes before the application answers waits instead of being refused.
+        listening.listen(BACKLOG)
     except (OSError, OverflowError) as error:
         listening.close()
         reason = getattr(error, "strerror", None) or error
@@ -106,9 +110,6 @@ def serve(
     )
     with folder_lock((room.folder / ROOM_FILE).parent, "lock", IS_HELD):
         ready()
-        try:
+        # uvicorn passes on the signal that stopped it.
+        with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listening])
-        except KeyboardInterrupt:  # uvicorn passes on the signal that stopped it
-            pass
-        finally:
-            listening.close()

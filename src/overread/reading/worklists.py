@@ -132,7 +132,12 @@ def fill_worklists(
     """
     given: dict[str, list[str]] = {}
     trained: set[str] = set()
-    for row in store.rows("SELECT DISTINCT person, image_id, kind FROM items WHERE presentation = 0"):
+    # What a reader whose link was revoked has not read is given to others.
+    rows = store.rows(
+        "SELECT DISTINCT person, image_id, kind FROM items JOIN people USING (person) WHERE presentation = 0 AND "
+        "(secret IS NOT NULL OR locked IS NOT NULL OR phase = 'done')"
+    )
+    for row in rows:
         if row["kind"] == "training":
             trained.add(row["person"])
         else:
