@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reading_browser import DOTS, HEIGHT, WIDTH, ServedRoom, View, Visitor, write_study
 
 from overread.marks.ellipse import Ellipse
 from overread.marks.pixels import rescale_ellipses
 from overread.tables import read_table
+from reading_browser import DOTS, ServedRoom, View, Visitor, write_study
 
 SPACINGS = {"square": (0.2, 0.2), "wide": (0.25, 0.2)}
 
@@ -38,6 +38,14 @@ def clear(ada, image):
     ada.saved()
 
 
+def come_closer(ada, view, at, steps):
+    """Zoom by keys around the pointer, here and there."""
+    ada.press(*["+"] * steps)
+    ada.still()
+    for _ in range(steps):
+        view.zoom_at(view.zoom * 1.25, at)
+
+
 def in_mm(image, ellipse):
     """Ellipse of the square screen plane in mm: the plane's unit is the shorter side of a pixel."""
     return Ellipse(*(value * min(SPACINGS[image]) for value in ellipse[:4]), ellipse[4])
@@ -65,17 +73,14 @@ def assert_same(found, expected, image, tolerance_px=0.1):
 
 
 @pytest.mark.parametrize("image", SPACINGS)
-@pytest.mark.parametrize("closer", [0, 4, 11], ids="{0} steps closer".format)
+@pytest.mark.parametrize("closer", [0, 4, 11])
 def test_a_circle_from_its_centre_is_stored_where_it_was_drawn(room, ada, image, closer):
     clear(ada, image)
     mm_x, mm_y = SPACINGS[image]
     view = View(ada, (mm_x / min(SPACINGS[image]), mm_y / min(SPACINGS[image])))
     at = (view.centre[0] + 31.0, view.centre[1] - 47.0)
     ada.mouse("mouseMoved", *at, 0)
-    for _ in range(closer):
-        ada.press("+")
-        ada.still()
-        view.zoom_at(view.zoom * 1.25, at)
+    come_closer(ada, view, at, closer)
     start, end = (at[0] - 20.3, at[1] + 11.7), (at[0] + 39.2, at[1] + 41.4)
     ada.drag(start, end)
     ada.saved()
@@ -148,10 +153,7 @@ def test_the_picture_lies_where_marks_are_taken_to_be(ada, image, closer):
         view = View(ada, (view.ax, view.ay))
         at = view.to_screen(dot)
         ada.mouse("mouseMoved", *at, 0)
-        for _ in range(closer):
-            ada.press("+")
-            ada.still()
-            view.zoom_at(view.zoom * 1.25, at)
+        come_closer(ada, view, at, closer)
         # The probe's and the lens' layers are not in the way: the pointer shows nothing on the picture.
         found = brightest(ada.screenshot(), at, max(6, int(10 * view.zoom)))
         assert np.abs(np.subtract(found, at)).max() < 0.35
@@ -225,9 +227,39 @@ def test_both_ways_to_the_screen_show_the_same_picture(ada):
         assert whole.std() > 20
 
 
+def test_colour_reaches_the_screen(ada):
+    """Bytes of red, green and blue, by both ways to the screen."""
+    rng = np.random.default_rng(1)
+    values = rng.integers(0, 256, 3 * 40 * 30)
+    shown = ada.browser.execute_async_script(
+        """
+        const [values, done] = arguments;
+        Promise.all(["renderers.js", "pixels.js"].map((name) => import(new URL(`static/${name}`, document.baseURI))))
+          .then(([{ WebGLRenderer, CanvasRenderer }, { Pixels }]) => {
+            const pixels = new Pixels(new Uint8Array(values).buffer, { width: 40, height: 30, channels: 3 });
+            done([WebGLRenderer, CanvasRenderer].map((Renderer) => {
+              const canvas = document.createElement("canvas");
+              Object.assign(canvas, { width: 40, height: 30 });
+              const renderer = new Renderer(canvas);
+              renderer.load(pixels);
+              renderer.draw({ x: 0, y: 0, sx: 1, sy: 1, low: 0, span: 255, invert: false });
+              const copy = document.createElement("canvas").getContext("2d");
+              copy.drawImage(canvas, 0, 0);
+              return [...copy.getImageData(0, 0, 40, 30).data].filter((_, i) => i % 4 < 3);
+            }));
+          });
+        """,
+        values.tolist(),
+    )
+    for picture in shown:
+        assert np.abs(np.array(picture) - values).max() <= 1
+
+
 def test_ellipses_between_pixels_and_the_screen_are_those_of_the_package(ada):
     rng = np.random.default_rng(3)
-    rows = np.column_stack([rng.uniform(0, 700, (50, 2)), rng.uniform(1, 90, (50, 2)), rng.uniform(0, 180, 50)])
+    rows = np.column_stack(
+        [rng.uniform(0, 700, (50, 2)), rng.uniform(1, 90, (50, 2)), rng.uniform(0, 180, 50)]
+    )
     found = ada.browser.execute_async_script(
         """
         const [rows, done] = arguments;
@@ -252,14 +284,17 @@ def test_the_written_tables_hold_the_drawn_ellipse(room, ada):
         start, end = (520.0, 330.0), (548.5, 351.25)
         ada.drag(start, end)
         ada.press("8", "\ue007")
-        ada.wait("!location.hash.includes(arguments[0])".replace("arguments[0]", f"'{room.item('Ada', image)}'"))
+        ada.wait(
+            "!location.hash.includes(arguments[0])".replace("arguments[0]", f"'{room.item('Ada', image)}'")
+        )
         ada.saved()
         radius = np.hypot(end[0] - start[0], end[1] - start[1]) / view.zoom
         written = {path.name: path for path in room.room.export()}
         marks = read_table(written["marks.csv"], "marks")
         (row,) = marks[marks["image_id"] == image].to_dict("records")
-        found = Ellipse(*(row[name] for name in ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg")))
+        found = Ellipse(
+            *(row[name] for name in ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"))
+        )
         assert_same(found, in_mm(image, (*view.to_units(start), radius, radius, 0.0)), image)
         assert (row["reader_id"], row["confidence"]) == ("Ada", 80)
     assert ada.errors() == []
-    assert (WIDTH, HEIGHT) == (640, 800)

@@ -250,3 +250,36 @@ def test_another_session_in_the_same_browser_neither_loses_nor_mixes(room, visit
         browser.switch_to.window(first)
     visitor.saved()
     assert len(room.stored("Ada", "one")) == 2
+
+
+def test_pauses_are_counted_apart(room, visitor):
+    """The clock is turned by hand: a still minute is reading, what follows it and a hidden page are pauses."""
+    visitor.enter("Ada")
+    told = visitor.browser.execute_async_script(
+        """
+        const done = arguments[0];
+        import(new URL("static/timer.js", document.baseURI)).then(({ Timer }) => {
+          const real = performance.now, seconds = [];
+          let clock = 0, hidden = false;
+          performance.now = () => clock;
+          Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+          const timer = new Timer((active, paused) => seconds.push([active / 1000, paused / 1000]));
+          const pass = (s) => { clock += 1000 * s; };
+          const touch = () => dispatchEvent(new Event("pointermove"));
+          const turn = (away) => { hidden = away; document.dispatchEvent(new Event("visibilitychange")); };
+          pass(20); touch(); pass(30); timer.tell();  // reading all along
+          pass(300); touch(); timer.tell();           // away from the desk
+          pass(10); turn(true); pass(500); turn(false); pass(5); timer.tell();
+          touch(); pass(3 * 3600 + 100); touch(); pass(2); timer.end();  // a lid closed for long is sent in parts
+          performance.now = real;
+          delete document.hidden;
+          done(seconds);
+        });
+        """
+    )
+    active, paused = zip(*told, strict=True)
+    assert told[0] == [50, 0]
+    assert told[1] == [0, 300]
+    assert sum(active) == pytest.approx(50 + 10 + 5 + 2)
+    assert sum(paused) == pytest.approx(300 + 500 + 3 * 3600 + 100)
+    assert max(paused) <= 3600

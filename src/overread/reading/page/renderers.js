@@ -42,7 +42,7 @@ vec3 between(vec2 p) {
 }
 void main() {
   vec2 d = footprint / 4.0;
-  vec3 v = max(footprint.x, footprint.y) < 1.0
+  vec3 v = max(footprint.x, footprint.y) < 1.01  // one to one is exact
     ? between(place)
     : (between(place + d) + between(place - d) + between(place + vec2(d.x, -d.y)) + between(place + vec2(-d.x, d.y))) / 4.0;
   vec3 grey = clamp((v - low) / span, 0.0, 1.0);

@@ -18,7 +18,11 @@ export class Timer {
     const touched = () => { this.count(); this.touched = performance.now(); };
     this.signs = ["pointermove", "pointerdown", "keydown", "wheel"];
     for (const sign of this.signs) addEventListener(sign, touched, { passive: true, capture: true });
-    this.turn = () => { this.count(!document.hidden); if (document.hidden) this.tell(); };
+    this.turn = () => {
+      this.count(!document.hidden);
+      if (document.hidden) this.tell();
+      else this.touched = performance.now(); // who comes back to the page is there
+    };
     document.addEventListener("visibilitychange", this.turn);
     this.touched = this.counted = performance.now();
     this.beat = setInterval(() => this.tell(), SEND_MS);
