@@ -113,6 +113,13 @@ def test_secrets_cannot_be_tried_for_long(open_one):
     assert codes == [401] * 5 + [429] * 3
 
 
+def test_right_secrets_from_one_address_do_not_count(open_one):
+    limits = Limits(open_limits().requests, RateLimit(0.001, 3.0), RateLimit(1e6, 1e6))
+    room = open_one(3, limits=limits)
+    for _ in range(10):
+        room.visit("Anna")
+
+
 def test_a_broken_store_is_not_described_to_readers(room):
     anna = room.visit("Anna")
     item = anna.items()[0]

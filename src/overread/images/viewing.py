@@ -84,15 +84,20 @@ def grey_for_viewing(source: SourceImage) -> ViewedImage:
     """Values on their own scale, moved to begin at 0 where they are signed; padding as dark as the image gets."""
     values, window, falling = window_of(source)
     low = min(0, int(values.min(initial=0)))
-    moved = values.astype(np.int64) - low
-    if int(moved.max(initial=0)) > np.iinfo(np.uint16).max:
+    highest = int(values.max(initial=0)) - low
+    if highest > np.iinfo(np.uint16).max:
         raise ImageError("has values of more than 16 bits, which the viewer does not show")
+    moved = (values if low == 0 else values.astype(np.int32) - low).astype(np.uint16)
     inverted = source.inverted != falling
     if source.valid is not None:
-        moved[~source.valid] = moved.max(initial=0) if inverted else 0
-    bits = max(8, int(moved.max(initial=0)).bit_length())
+        moved[~source.valid] = highest if inverted else 0
     return ViewedImage(
-        moved.astype(np.uint16), bits, window.center - low, max(window.width, 1.0), inverted, source.spacing
+        moved,
+        max(8, highest.bit_length()),
+        window.center - low,
+        max(window.width, 1.0),
+        inverted,
+        source.spacing,
     )
 
 

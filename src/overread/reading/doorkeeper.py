@@ -20,7 +20,7 @@ from overread.reading.rate_limits import RateLimit, TooOftenError
 from overread.reading.room import Room
 from overread.reading.store import Act, RefusalError
 
-__all__ = ["Call", "Doorkeeper", "Limits", "refusal_answer"]
+__all__ = ["Call", "Doorkeeper", "Limits", "check_same_site", "read_body", "refusal_answer"]
 
 LARGEST_BODY = 32 << 10
 # A page sends at most a few kilobytes; who needs longer keeps a connection for nothing. Chosen by eye.
@@ -31,15 +31,21 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 @dataclass(frozen=True)
 class Limits:
-    """How often may be asked.
+    """How often may be asked; all numbers chosen by eye.
 
-    Drawing sends a change at the end of each movement of the hand, a worklist's page a request or two at a time: a
-    person stays far below 20 a second. Chosen by eye.
+    Attributes
+    ----------
+    requests
+        Of a person. Drawing sends a change at the end of each movement of the hand: a person stays far below it.
+    entrances
+        Wrong secrets from one address.
+    all_entrances
+        Secrets in all, right or wrong.
     """
 
     requests: RateLimit = field(default_factory=lambda: RateLimit(20.0, 200.0))
     entrances: RateLimit = field(default_factory=lambda: RateLimit(0.2, 10.0))
-    all_entrances: RateLimit = field(default_factory=lambda: RateLimit(2.0, 60.0))
+    all_entrances: RateLimit = field(default_factory=lambda: RateLimit(5.0, 200.0))
 
 
 @dataclass(frozen=True)

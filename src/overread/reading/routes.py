@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from overread.reading.doorkeeper import Call, Doorkeeper
@@ -15,6 +15,7 @@ from overread.reading.store import RefusalError, digest_text
 
 __all__ = ["room_routes"]
 
+BLOCK = 256 << 10
 # Pixels of an item never change; a browser may keep them, a proxy may not.
 PIXEL_CACHE = "private, max-age=3600, immutable"
 
@@ -71,7 +72,14 @@ def pixel_answer(call: Call, kind: str, image: str, name: str) -> Response:
     if zipped:
         headers["Content-Encoding"] = "gzip"
     content = call.room.pictures.content(kind, image, zipped=zipped)
-    return Response(content, headers=headers, media_type="application/octet-stream")
+    headers["Content-Length"] = str(len(content))
+    return StreamingResponse(send_in_blocks(content), headers=headers, media_type="application/octet-stream")
+
+
+async def send_in_blocks(content: bytes) -> AsyncIterator[bytes]:
+    """Hand out a block when the last one is on its way: a whole image would be copied for each who asks for it."""
+    for start in range(0, len(content), BLOCK):
+        yield content[start : start + BLOCK]
 
 
 def wants_gzip(call: Call) -> bool:
