@@ -56,15 +56,23 @@ def write_study(folder: Path, spacings: dict[str, tuple[float, float]]) -> Path:
 class ServedRoom:
     """A room that is open at a port of this machine; it can be closed and opened again at the same port."""
 
-    def __init__(self, folder: Path, *, readers: tuple[str, ...], chair: str | None = None, **settings: Any) -> None:
+    def __init__(
+        self, folder: Path, *, readers: tuple[str, ...], chair: str | None = None, **settings: Any
+    ) -> None:
         self.room: Room = open_room(folder)
         detector = settings.pop("detector", None)
+        if (training := settings.pop("training", None)) is not None:
+            self.room = self.room.with_training(training)
         self.room.change_labels(settings.pop("labels", ("nodule", "calcification")))
         self.room.change_plan(**settings)
         self.listening = self.bind(0)
         self.port = self.listening.getsockname()[1]
         self.address = Address(f"http://127.0.0.1:{self.port}")
-        people = [(name, "reader") for name in readers] + ([(chair, "chair")] if chair else []) + [("owner", "owner")]
+        people = (
+            [(name, "reader") for name in readers]
+            + ([(chair, "chair")] if chair else [])
+            + [("owner", "owner")]
+        )
         self.links = {
             name: make_link(self.address, add_person(self.room.store, name, role)) for name, role in people
         }
@@ -84,7 +92,9 @@ class ServedRoom:
             app, log_level="error", access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=1
         )
         self.server = uvicorn.Server(config)
-        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.listening]}, daemon=True)
+        self.thread = threading.Thread(
+            target=self.server.run, kwargs={"sockets": [self.listening]}, daemon=True
+        )
         self.thread.start()
 
     def close(self) -> None:
@@ -143,14 +153,18 @@ class Visitor:
     def wait(self, script: str, seconds: float = 20) -> Any:
         deadline = time.monotonic() + seconds
         while not (found := self.run(script)):
-            assert time.monotonic() < deadline, f"in vain waited for {script}\n{self.run('document.body.innerText')}"
+            assert time.monotonic() < deadline, (
+                f"in vain waited for {script}\n{self.run('document.body.innerText')}"
+            )
             time.sleep(0.03)
         return found
 
     def enter(self, name: str) -> None:
         self.browser.get("about:blank")
         self.browser.get(self.room.links[name])
-        self.wait("document.querySelector('.page h1') !== null && document.getElementById('who').textContent !== ''")
+        self.wait(
+            "document.querySelector('.page h1') !== null && document.getElementById('who').textContent !== ''"
+        )
 
     def read(self, person: str, image: str) -> str:
         """Open an image of the person who has entered."""
@@ -168,8 +182,11 @@ class Visitor:
     def still(self) -> None:
         """Wait until the view has stopped gliding and what was asked for is drawn."""
         self.browser.execute_async_script(
-            "const done = arguments[arguments.length - 1]; const look = (n) => requestAnimationFrame(() => "
-            "document.querySelector('.reading').dataset.settled === 'true' ? (n ? look(n - 1) : done()) : look(2)); look(2)"
+            """
+            const done = arguments[0], still = () => document.querySelector(".reading").dataset.settled === "true";
+            const look = (n) => requestAnimationFrame(() => (!still() ? look(2) : n ? look(n - 1) : done()));
+            look(2);
+            """
         )
 
     def saved(self) -> None:
@@ -215,7 +232,9 @@ class Visitor:
         self.browser.find_element(By.CSS_SELECTOR, css).click()
 
     def touch(self, kind: str, *points: tuple[float, float]) -> None:
-        self.cdp("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]})
+        self.cdp(
+            "Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]}
+        )
 
     def offline(self, *, gone: bool) -> None:
         self.cdp("Network.enable", {})
@@ -237,6 +256,14 @@ class Visitor:
             for entry in self.browser.get_log("browser")
             if "WebGL" not in entry["message"] and "ERR_INTERNET_DISCONNECTED" not in entry["message"]
         ]
+
+
+def leave(browser: WebDriver) -> None:
+    """Leave a browser that tests share as it was found."""
+    browser.get("about:blank")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
 class View:

@@ -8,9 +8,15 @@ import pytest
 from overread.marks.ellipse import Ellipse
 from overread.marks.pixels import rescale_ellipses
 from overread.tables import read_table
-from reading_browser import DOTS, ServedRoom, View, Visitor, write_study
+from reading_browser import DOTS, ServedRoom, View, Visitor, leave, write_study
 
 SPACINGS = {"square": (0.2, 0.2), "wide": (0.25, 0.2)}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def left_as_found(browser):
+    yield
+    leave(browser)
 
 
 @pytest.fixture(scope="module")
@@ -159,100 +165,72 @@ def test_the_picture_lies_where_marks_are_taken_to_be(ada, image, closer):
         assert np.abs(np.subtract(found, at)).max() < 0.35
 
 
-def test_sixteen_bits_reach_the_screen(room, ada):
+# The page's own renderers on a canvas apart: by the shader, by the shader in small tiles, and without WebGL2.
+RENDER = """
+const [values, shape, view, size, done] = arguments;
+const load = (name) => import(new URL(`static/${name}`, document.baseURI));
+Promise.all(["renderers.js", "pixels.js"].map(load)).then(([{ WebGLRenderer, CanvasRenderer }, { Pixels }]) => {
+  const stored = shape.channels === 3 ? new Uint8Array(values) : new Uint16Array(values);
+  const pixels = new Pixels(stored.buffer, shape);
+  done([[WebGLRenderer], [WebGLRenderer, 64], [CanvasRenderer]].map(([Renderer, largest]) => {
+    const canvas = Object.assign(document.createElement("canvas"), size);
+    const renderer = new Renderer(canvas);
+    if (largest) renderer.largest = largest;
+    renderer.load(pixels);
+    renderer.draw({ invert: false, ...view });
+    const copy = Object.assign(document.createElement("canvas"), size).getContext("2d");
+    copy.drawImage(canvas, 0, 0);
+    return [...copy.getImageData(0, 0, size.width, size.height).data];
+  }));
+});
+"""
+
+
+def render(ada, values, view, size=None):
+    """Pictures (rows, columns, colours) of the three renderers."""
+    height, width = values.shape[:2]
+    shape = {"height": height, "width": width, "channels": 3 if values.ndim == 3 else 1}
+    size = size or {"width": width, "height": height}
+    found = ada.browser.execute_async_script(RENDER, values.ravel().tolist(), shape, view, size)
+    return np.array(found, dtype=float).reshape(3, size["height"], size["width"], 4)[..., :3]
+
+
+def test_sixteen_bits_reach_the_screen(ada):
     """A window of 256 values around one of 65,536 shows each of them as a grey of its own."""
-    clear(ada, "square")
-    values = np.arange(256, dtype=np.uint16) + 30000
-    shades = ada.browser.execute_async_script(
-        """
-        const [values, done] = arguments;
-        Promise.all(["renderers.js", "pixels.js"].map((name) => import(new URL(`static/${name}`, document.baseURI))))
-          .then(([{ WebGLRenderer, CanvasRenderer }, { Pixels }]) => {
-            const pixels = new Pixels(new Uint16Array(values).buffer, { width: 256, height: 1, channels: 1 });
-            done([WebGLRenderer, CanvasRenderer].map((Renderer) => {
-              const canvas = document.createElement("canvas");
-              canvas.width = 256;
-              canvas.height = 1;
-              const renderer = new Renderer(canvas);
-              renderer.load(pixels);
-              renderer.draw({ x: 0, y: 0, sx: 1, sy: 1, low: 30000, span: 255, invert: false });
-              const copy = document.createElement("canvas").getContext("2d");
-              copy.canvas.width = 256;
-              copy.drawImage(canvas, 0, 0);
-              return [...copy.getImageData(0, 0, 256, 1).data].filter((_, i) => i % 4 === 0);
-            }));
-          });
-        """,
-        values.tolist(),
-    )
-    for shown in shades:
-        assert np.abs(np.array(shown) - np.arange(256)).max() <= 1
-        assert len(set(shown)) >= 254
+    values = np.arange(256, dtype=np.uint16)[None] + 30000
+    for shown in render(ada, values, {"x": 0, "y": 0, "sx": 1, "sy": 1, "low": 30000, "span": 255}):
+        assert np.abs(shown[0, :, 0] - np.arange(256)).max() <= 1
+        assert len(np.unique(shown)) >= 254
 
 
-def test_both_ways_to_the_screen_show_the_same_picture(ada):
-    """The one for machines without WebGL2 beside the shader, small, fitted and enlarged, tiles and odd sizes too."""
-    pictures = ada.browser.execute_async_script(
-        """
-        const done = arguments[0], width = 301, height = 223;
-        Promise.all(["renderers.js", "pixels.js"].map((name) => import(new URL(`static/${name}`, document.baseURI))))
-          .then(([{ WebGLRenderer, CanvasRenderer }, { Pixels }]) => {
-            const values = Uint16Array.from({ length: width * height }, (_, i) =>
-              20000 + 15000 * Math.sin((i % width) / 17) * Math.cos(Math.floor(i / width) / 23));
-            const pixels = new Pixels(values.buffer, { width, height, channels: 1 });
-            const read = (Renderer, view, largest) => {
-              const canvas = document.createElement("canvas");
-              canvas.width = 200;
-              canvas.height = 150;
-              const renderer = new Renderer(canvas);
-              if (largest) renderer.largest = largest;
-              renderer.load(pixels);
-              renderer.draw({ low: 0, span: 40000, invert: false, ...view });
-              const copy = document.createElement("canvas").getContext("2d");
-              copy.canvas.width = 200;
-              copy.canvas.height = 150;
-              copy.drawImage(canvas, 0, 0);
-              return [...copy.getImageData(0, 0, 200, 150).data].filter((_, i) => i % 4 === 0);
-            };
-            const views = [{ x: 3.3, y: 2.1, sx: 0.3, sy: 0.3 }, { x: 0, y: 0, sx: 0.66, sy: 0.66 },
-              { x: -80, y: -50, sx: 1, sy: 1 }, { x: -400, y: -300, sx: 4, sy: 5 }];
-            done(views.map((view) => [read(WebGLRenderer, view), read(WebGLRenderer, view, 64), read(CanvasRenderer, view)]));
-          });
-        """
-    )
-    for whole, tiled, plain in np.array(pictures, dtype=float):
-        assert np.abs(whole - tiled).max() <= 1
-        # Interpolation differs by a little, most at the picture's edges.
-        assert np.percentile(np.abs(whole - plain), 97) <= 6
-        assert whole.std() > 20
-
-
-def test_colour_reaches_the_screen(ada):
-    """Bytes of red, green and blue, by both ways to the screen."""
+def test_one_to_one_shows_each_pixel_as_it_is_in_colour_too(ada):
     rng = np.random.default_rng(1)
-    values = rng.integers(0, 256, 3 * 40 * 30)
-    shown = ada.browser.execute_async_script(
-        """
-        const [values, done] = arguments;
-        Promise.all(["renderers.js", "pixels.js"].map((name) => import(new URL(`static/${name}`, document.baseURI))))
-          .then(([{ WebGLRenderer, CanvasRenderer }, { Pixels }]) => {
-            const pixels = new Pixels(new Uint8Array(values).buffer, { width: 40, height: 30, channels: 3 });
-            done([WebGLRenderer, CanvasRenderer].map((Renderer) => {
-              const canvas = document.createElement("canvas");
-              Object.assign(canvas, { width: 40, height: 30 });
-              const renderer = new Renderer(canvas);
-              renderer.load(pixels);
-              renderer.draw({ x: 0, y: 0, sx: 1, sy: 1, low: 0, span: 255, invert: false });
-              const copy = document.createElement("canvas").getContext("2d");
-              copy.drawImage(canvas, 0, 0);
-              return [...copy.getImageData(0, 0, 40, 30).data].filter((_, i) => i % 4 < 3);
-            }));
-          });
-        """,
-        values.tolist(),
-    )
-    for picture in shown:
-        assert np.abs(np.array(picture) - values).max() <= 1
+    view = {"x": 0, "y": 0, "sx": 1, "sy": 1, "low": 0, "span": 255}
+    for values in (rng.integers(0, 256, (75, 90)), rng.integers(0, 256, (75, 90, 3))):
+        for shown in render(ada, values, view):
+            expected = values if values.ndim == 3 else values[..., None]
+            assert np.abs(shown - expected).max() <= 1
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        {"x": 3.3, "y": 2.1, "sx": 0.3, "sy": 0.3},
+        {"x": 0, "y": 0, "sx": 0.66, "sy": 0.66},
+        {"x": -400, "y": -300, "sx": 4, "sy": 5},
+    ],
+    ids=["small", "fitted", "enlarged"],
+)
+def test_both_ways_to_the_screen_show_the_same_picture(ada, view):
+    """The one for machines without WebGL2 beside the shader, with tiles and odd sizes."""
+    rows, columns = np.mgrid[:223, :301]
+    values = (20000 + 15000 * np.sin(columns / 17) * np.cos(rows / 23)).astype(int)
+    size = {"width": 200, "height": 150}
+    whole, tiled, plain = render(ada, values, {"low": 0, "span": 40000, **view}, size)
+    assert np.abs(whole - tiled).max() <= 1
+    # Interpolation differs by a little, most at the picture's edges.
+    assert np.percentile(np.abs(whole - plain), 97) <= 6
+    assert whole.std() > 20
 
 
 def test_ellipses_between_pixels_and_the_screen_are_those_of_the_package(ada):
@@ -263,10 +241,11 @@ def test_ellipses_between_pixels_and_the_screen_are_those_of_the_package(ada):
     found = ada.browser.execute_async_script(
         """
         const [rows, done] = arguments;
-        import(new URL("static/geometry.js", document.baseURI)).then(({ rescaled }) => done(rows.map(([x, y, rx, ry, angle]) => {
+        const turn = (rescaled) => ([x, y, rx, ry, angle]) => {
           const e = rescaled({ x, y, rx, ry, angle }, 1.25, 0.8);
           return [e.x, e.y, e.rx, e.ry, e.angle];
-        })));
+        };
+        import(new URL("static/geometry.js", document.baseURI)).then(({ rescaled }) => done(rows.map(turn(rescaled))));
         """,
         rows.tolist(),
     )

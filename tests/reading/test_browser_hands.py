@@ -6,7 +6,8 @@ import time
 
 import numpy as np
 import pytest
-from reading_browser import PHONE, ServedRoom, Visitor, write_study
+
+from reading_browser import PHONE, ServedRoom, Visitor, leave, write_study
 
 IMAGES = {"one": (0.2, 0.2), "two": (0.2, 0.2)}
 ENTER, ESCAPE, TAB, DELETE, SHIFT, CONTROL = "\ue007", "\ue00c", "\ue004", "\ue017", "\ue008", "\ue009"
@@ -16,6 +17,12 @@ NAMELESS = """[...document.querySelectorAll('button, a, input, select, textarea,
   .filter((e) => e.checkVisibility())
   .filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.[0]?.textContent.trim()))
   .map((e) => e.outerHTML)"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def left_as_found(browser):
+    yield
+    leave(browser)
 
 
 @pytest.fixture
@@ -118,7 +125,9 @@ def test_a_phone_is_enough(browser, room):
     assert visitor.run(width) <= PHONE[0]
     item = visitor.read("Ada", "one")
     assert visitor.run(width) <= PHONE[0]
-    tools = visitor.run("[...document.querySelectorAll('.tools .tool')].map(e => e.getBoundingClientRect().toJSON())")
+    tools = visitor.run(
+        "[...document.querySelectorAll('.tools .tool')].map(e => e.getBoundingClientRect().toJSON())"
+    )
     assert len(tools) == 11
     for box in tools:
         assert 0 <= box["left"] < box["right"] <= PHONE[0]
@@ -136,7 +145,10 @@ def test_a_phone_is_enough(browser, room):
     (drawn,) = room.stored("Ada", "one")
     box = visitor.stage()
     zoom = min(box["width"] / 640, box["height"] / 800)
-    x, y = ((150 - box["left"] - box["width"] / 2) / zoom + 320, (300 - box["top"] - box["height"] / 2) / zoom + 400)
+    x, y = (
+        (150 - box["left"] - box["width"] / 2) / zoom + 320,
+        (300 - box["top"] - box["height"] / 2) / zoom + 400,
+    )
     assert (drawn["x"], drawn["y"]) == (pytest.approx(x, abs=0.1), pytest.approx(y, abs=0.1))
     assert drawn["rx"] == pytest.approx(np.hypot(32, 12) / zoom, abs=0.1)
 

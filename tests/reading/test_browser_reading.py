@@ -1,4 +1,4 @@
-"""Readers at work: drawing, undoing, losing the connection, coming back; two tabs; a server that is gone for a while."""
+"""Readers at work: drawing, undoing, losing the connection, coming back; two tabs; a server that is gone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from reading_browser import ServedRoom, Visitor, write_study
+from reading_browser import ServedRoom, Visitor, leave, write_study
 
 IMAGES = {"one": (0.2, 0.2), "two": (0.2, 0.2), "three": (0.15, 0.15)}
 ENTER, ESCAPE, DELETE, LEFT, RIGHT, SHIFT, CONTROL = (
@@ -18,6 +18,12 @@ ENTER, ESCAPE, DELETE, LEFT, RIGHT, SHIFT, CONTROL = (
     "\ue008",
     "\ue009",
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def left_as_found(browser):
+    yield
+    leave(browser)
 
 
 @pytest.fixture
@@ -187,10 +193,12 @@ def test_changes_cross_when_tabs_do_not_hear_each_other(room, visitor):
     visitor.browser.execute_async_script(
         """
         const [item, done] = arguments;
-        fetch("api/me").then((answer) => answer.json()).then(({ csrf }) => fetch(`api/items/${item}/marks/foreign-mark-1`, {
-          method: "PUT", headers: { "X-CSRF": csrf, "Content-Type": "application/json" },
-          body: JSON.stringify({ op: "foreign-op-1", x: 50, y: 60, rx: 7, ry: 8, angle: 0, confidence: 30, label: null, comment: "" }),
-        })).then(done);
+        const mark = { x: 50, y: 60, rx: 7, ry: 8, angle: 0, confidence: 30, label: null, comment: "" };
+        const body = JSON.stringify({ op: "foreign-op-1", ...mark });
+        fetch("api/me").then((answer) => answer.json()).then(({ csrf }) => {
+          const headers = { "X-CSRF": csrf, "Content-Type": "application/json" };
+          return fetch(`api/items/${item}/marks/foreign-mark-1`, { method: "PUT", headers, body });
+        }).then(done);
         """,
         item,
     )

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from reading_browser import ServedRoom, Visitor, write_study
+
+from reading_browser import ServedRoom, View, Visitor, leave, write_study
 
 IMAGES = {f"image{number}": (0.2, 0.2) for number in range(4)}
 ENTER, DELETE, DOWN, PAGE_DOWN = "\ue007", "\ue017", "\ue015", "\ue00f"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def left_as_found(browser):
+    yield
+    leave(browser)
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +119,50 @@ def test_a_second_reading_goes_on_where_it_was_left(browser, aided_room):
     assert visitor.errors() == []
 
 
+def test_training_shows_what_was_there(browser, tmp_path):
+    """Two findings, one of them marked, and a mark on nothing."""
+    training = write_study(tmp_path / "training", {"known": (0.2, 0.2)})
+    rows = [
+        ("known", reader, f"{reader}{number}", x, y, 5.0, 5.0, 0.0)
+        for reader in ("X", "Y")
+        for number, (x, y) in enumerate([(40.0, 50.0), (86.0, 62.0)])
+    ]
+    columns = [
+        "image_id",
+        "reader_id",
+        "mark_id",
+        "x_mm",
+        "y_mm",
+        "semi_major_mm",
+        "semi_minor_mm",
+        "angle_deg",
+    ]
+    pd.DataFrame(rows, columns=columns).to_csv(training / "marks.csv", index=False)
+    readings = pd.DataFrame([("known", "X"), ("known", "Y")], columns=columns[:2])
+    readings.to_csv(training / "readings.csv", index=False)
+    study = write_study(tmp_path / "study", {"one": (0.2, 0.2)})
+    room = ServedRoom(study, readers=("Ada",), training=training)
+    try:
+        visitor = Visitor(browser, room)
+        visitor.enter("Ada")
+        item = visitor.read("Ada", "known")
+        view = View(visitor)
+        for pixel in ((200, 250), (300, 700)):
+            x, y = view.to_screen(pixel)
+            visitor.drag((x, y), (x + 20, y))
+            visitor.press("5")
+        assert visitor.run("document.querySelectorAll('.overlay .truth').length") == 0
+        visitor.press(ENTER)
+        visitor.wait("document.querySelectorAll('.overlay .truth').length === 2")
+        assert visitor.run("location.hash") == f"#/read/{item}"
+        told = visitor.run("document.querySelector('.note').textContent")
+        assert told == "You found 1 of 2. 1 of your marks is on nothing."
+        finish(visitor)
+        visitor.ready(room.item("Ada", "one"))
+    finally:
+        room.close()
+
+
 @pytest.fixture
 def disputed_room(tmp_path):
     opened = ServedRoom(write_study(tmp_path / "study", IMAGES), readers=("Ada", "Ben", "Cleo"), chair="Dora")
@@ -147,7 +198,9 @@ def test_a_chair_decides_without_names_and_the_owner_sees_who_has_read(browser, 
 
     visitor.enter("owner")
     visitor.wait("document.querySelectorAll('.owner tbody tr').length >= 3")
-    told = visitor.run("[...document.querySelectorAll('.owner table')[0].rows].map(r => [...r.cells].map(c => c.textContent))")
+    told = visitor.run(
+        "[...document.querySelectorAll('.owner table')[0].rows].map(r => [...r.cells].map(c => c.textContent))"
+    )
     assert [(row[0], row[1]) for row in told[1:]] == [(name, "4 of 4") for name in ("Ada", "Ben", "Cleo")]
     visitor.click_on(".owner button.main")
     visitor.wait("document.querySelector('.toast') !== null")

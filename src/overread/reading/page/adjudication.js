@@ -25,19 +25,28 @@ export class AdjudicationList {
   async start() {
     await this.app.fetchObjects();
     const { objects } = this.app;
-    const done = objects.filter(({ state }) => state === "done").length, next = objects.find(({ state }) => state !== "done");
+    const done = objects.filter(({ state }) => state === "done").length;
+    const next = objects.find(({ state }) => state !== "done");
+    const start = next && html(
+      "a", { class: "button main start", href: `#/adjudicate/${next.object}` }, done ? "Continue" : "Start",
+    );
     this.element.append(
       html("h1", {}, "Adjudication"),
       html("p", { class: "lead" }, objects.length ? `${done} of ${objects.length} objects decided`
         : "There is nothing to decide: readers agree on every image that all of them have finished."),
       html("progress", { max: objects.length || 1, value: done, "aria-label": "Objects decided" }),
-      ...(next ? [html("a", { class: "button main start", href: `#/adjudicate/${next.object}` }, done ? "Continue" : "Start")] : []),
-      html("ol", { class: "items" }, objects.map(({ object, position, state }) => html("li", {}, html(
-        "a", { href: `#/adjudicate/${object}`, class: state, "aria-label": `Object ${position}, ${state === "done" ? "decided" : "open"}` },
-        html("b", {}, String(position)), html("span", {}, state === "done" ? "decided" : "open"),
-      )))),
+      ...(start ? [start] : []),
+      html("ol", { class: "items" }, objects.map((row) => html("li", {}, this.link(row)))),
     );
-    this.element.querySelector(".start")?.focus();
+    start?.focus();
+  }
+
+  link({ object, position, state }) {
+    const words = state === "done" ? "decided" : "open";
+    return html(
+      "a", { href: `#/adjudicate/${object}`, class: state, "aria-label": `Object ${position}, ${words}` },
+      html("b", {}, String(position)), html("span", {}, words),
+    );
   }
 
   close() {}
@@ -52,7 +61,7 @@ export class AdjudicationScreen {
     this.tools = new Tools(this.viewer, this.overlay, { chosen: (mark) => this.single(mark), canDraw: () => false });
     this.tools.use("select");
     this.panel = html("aside", { class: "panel raised", "aria-label": "Decision" });
-    this.element = html("div", { class: "reading adjudication" }, this.viewer.stage, this.panel);
+    this.element = html("main", { class: "reading adjudication" }, this.viewer.stage, this.panel);
     this.ending = new AbortController();
     this.bindings = this.keys();
     addEventListener("keydown", (event) => runKey(this.bindings, event), { signal: this.ending.signal });
@@ -65,7 +74,8 @@ export class AdjudicationScreen {
     const { viewer } = this;
     const key = (group, strokes, run, says) => ({ group, strokes, run, says });
     return [
-      ...DECISIONS.map(([value, words, stroke]) => key("Decision", [stroke], () => this.decide(value), words.toLowerCase())),
+      ...DECISIONS.map(([value, words, stroke]) =>
+        key("Decision", [stroke], () => this.decide(value), words.toLowerCase())),
       key("Decision", ["g"], () => this.app.go("#/adjudicate"), "list of objects"),
       key("View", ["s"], () => this.toggle(), "show or hide the marks"),
       key("View", ["j", "J"], (stroke) => this.next(stroke === "j" ? 1 : -1), "one mark after the other"),
@@ -90,7 +100,8 @@ export class AdjudicationScreen {
     this.object = object;
     this.viewer.show(object, pixels);
     this.marks = object.marks.map((mark, i) => ({
-      id: `mark-${i}`, kind: "own", text: letterOf(i), name: `Mark ${letterOf(i)}`, ellipse: this.viewer.toUnits(mark), mark,
+      id: `mark-${i}`, kind: "own", text: letterOf(i), name: `Mark ${letterOf(i)}`,
+      ellipse: this.viewer.toUnits(mark), mark,
     }));
     this.build();
     this.near(false);
@@ -101,17 +112,20 @@ export class AdjudicationScreen {
   build() {
     const { object } = this, decided = object.decision;
     this.crops = html("div", { class: "crops" });
-    this.label = object.labels?.length ? html("select", { "aria-label": "Label" },
-      ["", ...object.labels].map((text) => html("option", { value: text, selected: (decided?.label ?? "") === text }, text || "no label"))) : null;
+    const chosen = decided?.label ?? "";
+    const option = (text) => html("option", { value: text, selected: chosen === text }, text || "no label");
+    this.label = object.labels?.length
+      ? html("select", { "aria-label": "Label" }, ["", ...object.labels].map(option)) : null;
     this.comment = html("textarea", { rows: 2, maxlength: 2000, placeholder: "Comment", "aria-label": "Comment" });
     this.comment.value = decided?.comment ?? "";
     this.buttons = new Map(DECISIONS.map(([value, words, stroke]) => [value, html(
-      "button", { "aria-pressed": String(decided?.decision === value), onclick: () => this.decide(value) }, words, html("kbd", {}, stroke),
+      "button", { "aria-pressed": String(decided?.decision === value), onclick: () => this.decide(value) },
+      words, html("kbd", {}, stroke),
     )]));
     this.panel.append(
       html("div", { class: "scrolled" },
         html("h2", {}, `Marked by ${object.n_marked} of ${object.n_readers} readers`), this.crops,
-        html("button", { class: "quiet", onclick: () => this.toggle() }, "Show or hide the marks", html("kbd", {}, "S"))),
+        html("button", { onclick: () => this.toggle() }, "Show or hide the marks", html("kbd", {}, "S"))),
       html("div", { class: "verdict" }, ...(this.label ? [this.label] : []), this.comment, ...this.buttons.values()),
     );
   }
@@ -134,17 +148,19 @@ export class AdjudicationScreen {
       const canvas = html("canvas", { class: "crop" });
       this.viewer.copyTo(canvas, view, CROP);
       this.overlay.paint(canvas, view, marks);
-      return html("button", { class: "crop", "aria-label": words, onclick: () => this.single(id) }, canvas, html("span", {}, words));
+      const show = () => this.single(id);
+      return html("button", { class: "crop", onclick: show }, canvas, html("span", {}, words));
     };
     const told = ({ mark, ellipse, text }) => [text, sizeText(ellipse, this.viewer.mmPerUnit),
       mark.confidence === null ? null : `confidence ${mark.confidence}`, mark.label].filter(Boolean).join(" · ");
-    this.crops.replaceChildren(crop([], "without marks", "none"), ...this.marks.map((mark) => crop([mark], told(mark), mark.id)));
+    const each = this.marks.map((mark) => crop([mark], told(mark), mark.id));
+    this.crops.replaceChildren(crop([], "without marks", "none"), ...each);
     this.viewer.redraw();
   }
 
   show() {
-    const kept = this.only === "none" || !this.shown ? [] : this.marks.filter((mark) => !this.only || mark.id === this.only);
-    this.overlay.show(kept);
+    const hidden = this.only === "none" || !this.shown;
+    this.overlay.show(hidden ? [] : this.marks.filter((mark) => !this.only || mark.id === this.only));
   }
 
   /** One mark alone, "none" for the bare picture, null for all. */

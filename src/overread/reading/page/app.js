@@ -15,6 +15,11 @@ const HOMES = { reader: "#/", chair: "#/adjudicate", owner: "#/owner" };
 // How long a message stays, by eye.
 const TOAST_MS = 6000;
 
+const BAD_LINK = "This link does not open the room. It may have been revoked, or only part of it was copied. "
+  + "Ask the owner of the study for a new one.";
+const NO_LINK = "Open the personal link that the owner of the study gave you. "
+  + "If you have worked here before, what you drew is kept.";
+
 class App {
   constructor() {
     this.loader = new Loader();
@@ -74,7 +79,8 @@ class App {
   }
 
   async route() {
-    const [, kind, id] = (location.hash || this.home).split("/");
+    const [, kind, name] = (location.hash || this.home).split("/");
+    const id = name && encodeURIComponent(name); // it becomes part of addresses
     this.screen?.close();
     const screen = (this.screen = this.make(kind, id));
     this.main.replaceChildren(screen.element);
@@ -117,9 +123,13 @@ class App {
     const row = rows.find((one) => (one.item ?? one.object) === id);
     const of = kind === "read" ? "Image" : "Object";
     const words = row ? `${of} ${row.position} of ${rows.length}` : this.me.study;
-    this.place.replaceChildren(words, ...(row?.kind === "training" ? [html("span", { class: "chip" }, "training")] : []));
+    const chip = row?.kind === "training" ? html("span", { class: "chip" }, "training") : "";
+    this.place.replaceChildren(words, chip);
     document.getElementById("help").hidden = !this.screen.help;
-    if (kind === "read" && !rows.length) this.fetchWorklist().then(() => this.worklist.length && this.tellPlace(kind, id)).catch(() => {});
+    // Who opens an image by its address has no list yet.
+    if (kind === "read" && !rows.length) {
+      this.fetchWorklist().then(() => { if (this.worklist.length) this.tellPlace(kind, id); }).catch(() => {});
+    }
   }
 
   /** First item that is not finished, after the given one if there is such, else from the start. */
@@ -147,8 +157,9 @@ class App {
   tellSaved() {
     const { pending, online, ended, durable } = this.queue.state;
     const changes = `${pending} ${pending === 1 ? "change" : "changes"}`;
+    const where = durable ? "kept in this browser" : "only in this window: do not close it";
     const [kind, words] = ended ? ["bad", "Session ended: open your personal link again. Your changes are kept here."]
-      : !online ? ["bad", durable ? `Offline – ${changes} kept in this browser` : `Offline – ${changes} only in this window: do not close it`]
+      : !online ? ["bad", `Offline – ${changes} ${where}`]
         : pending ? ["busy", `Saving ${changes}`] : ["good", "All saved"];
     if (this.saved.textContent !== words) this.saved.textContent = words;
     this.saved.className = kind;
@@ -168,20 +179,23 @@ class App {
       this.turnAway(error);
       return;
     }
-    const words = error instanceof Unreachable ? "No connection to the server. What you have drawn is kept in this browser." : error.message;
-    this.main.replaceChildren(html("main", { class: "page failed" }, html("h1", {}, "This cannot be shown now"), html("p", { class: "lead" }, words), again, list));
+    const words = error instanceof Unreachable
+      ? "No connection to the server. What you have drawn is kept in this browser." : error.message;
+    this.main.replaceChildren(notice("This cannot be shown now", words, again, list));
     if (error instanceof Unreachable) setTimeout(() => { if (again.isConnected) this.route(); }, 3000);
   }
 
   turnAway(error) {
     const gone = error instanceof Unreachable;
     const linkFailed = location.hash.startsWith("#s=");
-    const words = gone ? "The server does not answer. Is it running?"
-      : linkFailed ? "This link does not open the room. It may have been revoked, or only part of it was copied. Ask the owner of the study for a new one."
-        : "Open the personal link that the owner of the study gave you. If you have worked here before, what you drew is kept.";
-    this.main.replaceChildren(html("main", { class: "page failed" }, html("h1", {}, gone ? "No connection" : "Reading room"), html("p", { class: "lead" }, words),
-      gone ? html("button", { class: "main", onclick: () => location.reload() }, "Try again") : ""));
+    const words = gone ? "The server does not answer. Is it running?" : linkFailed ? BAD_LINK : NO_LINK;
+    const again = gone ? html("button", { class: "main", onclick: () => location.reload() }, "Try again") : "";
+    this.main.replaceChildren(notice(gone ? "No connection" : "Reading room", words, again));
   }
+}
+
+function notice(title, words, ...buttons) {
+  return html("main", { class: "page failed" }, html("h1", {}, title), html("p", { class: "lead" }, words), buttons);
 }
 
 function personOf({ study, role, name }) {

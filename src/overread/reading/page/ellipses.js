@@ -15,7 +15,7 @@ export class Overlay {
     this.viewer = viewer;
     this.layer = svg("svg", { class: "overlay", role: "group", "aria-label": "Marks on the picture" });
     this.size = html("div", { class: "size", hidden: true });
-    viewer.canvas.isConnected ? viewer.canvas.after(this.layer) : viewer.renderer.canvas.after(this.layer);
+    viewer.renderer.canvas.after(this.layer);
     viewer.stage.append(this.size);
     this.marks = []; // {id, ellipse, kind, text, name}
     this.shapes = new Map();
@@ -102,7 +102,8 @@ export class Overlay {
   }
 
   placeDraft() {
-    this.draftShape ??= svg("g", { class: "mark draft" }, svg("ellipse", { class: "halo" }), svg("ellipse", { class: "line" }));
+    const lines = () => ["halo", "line"].map((name) => svg("ellipse", { class: name }));
+    this.draftShape ??= svg("g", { class: "mark draft" }, lines());
     this.dotShape ??= svg("g", { class: "dots" });
     const fresh = this.draft && !this.marks.some((mark) => mark.id === this.draft.id);
     if (fresh) {

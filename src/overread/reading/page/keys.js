@@ -28,12 +28,19 @@ export function runKey(bindings, event) {
 }
 
 const SHOWN = {
-  ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→", PageDown: "Page down", PageUp: "Page up", Escape: "Esc",
+  ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→",
+  PageDown: "Page down", PageUp: "Page up", Escape: "Esc",
 };
 
 function shown(stroke) {
   const parts = stroke === "+" ? ["+"] : stroke.split("+");
   return html("kbd", {}, parts.map((part) => SHOWN[part] ?? part).join(" + "));
+}
+
+function listKeys(bindings) {
+  return html("dl", {}, bindings.map(({ strokes, shows, says }) => [
+    html("dt", {}, (shows ?? strokes).map(shown)), html("dd", {}, says),
+  ]).flat());
 }
 
 /** All keys over the page, and what fingers and mouse do; closes on Escape. */
@@ -45,19 +52,16 @@ export function showHelp(bindings) {
     html("button", { class: "close", "aria-label": "Close the help", onclick: () => dialog.close() }, "Esc"),
     html("h2", {}, "Mouse and fingers"),
     html("dl", { class: "gestures" }, [
-      ["Drag", "what the tool does: draw from the centre outwards (Shift: by its box), or move what is under the pointer"],
+      ["Drag", "what the tool does: draw from the centre outwards (Shift: by its box), or move a mark by its line"],
       ["Handles", "squares change an axis, the circle rotates (Shift: by 15°)"],
       ["Wheel, two fingers", "zoom, and pan with two fingers"],
       ["Right drag", "window: to the right wider, upwards brighter"],
       ["Middle drag, Space + drag", "pan"],
     ].flatMap(([what, does]) => [html("dt", {}, what), html("dd", {}, does)])),
     html("h2", {}, "Keys"),
-    html("div", { class: "groups" }, groups.map((group) => html("section", {}, html("h3", {}, group), html(
-      "dl", {}, bindings.filter((binding) => binding.group === group && binding.says).map(({ strokes, shows, says }) => [
-        html("dt", {}, (shows ?? strokes).map(shown)),
-        html("dd", {}, says),
-      ]).flat(),
-    )))),
+    html("div", { class: "groups" }, groups.map((group) => html(
+      "section", {}, html("h3", {}, group), listKeys(bindings.filter((binding) => binding.group === group)),
+    ))),
   );
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);

@@ -13,15 +13,15 @@ export class Loader {
   }
 
   /** An item as the server has it, with its picture; as it was last seen where the server does not answer. */
-  async open(id) {
-    const item = await this.item(id);
+  async open(id, ahead = false) {
+    const item = await this.item(id, ahead);
     return { item, pixels: await this.picture(`items/${id}`, item) };
   }
 
-  /** An item as the server has it now. */
-  async item(id) {
+  /** An item as the server has it now; `ahead` tells the server that nobody looks at it yet. */
+  async item(id, ahead = false) {
     try {
-      const item = await get(`items/${id}`);
+      const item = await get(`items/${id}${ahead ? "?ahead=1" : ""}`);
       this.items.set(id, item);
       return item;
     } catch (error) {
@@ -32,7 +32,7 @@ export class Loader {
 
   /** Brings an item and its picture, without a word where that fails. */
   preload(id) {
-    this.open(id).then(({ pixels }) => pixels.level(2)).catch(() => {});
+    this.open(id, true).then(({ pixels }) => pixels.level(2)).catch(() => {});
   }
 
   picture(path, shape) {

@@ -50,6 +50,14 @@ export class MarkPanel {
     return html("li", { class: chosen ? "chosen" : "" }, head, chosen ? this.details(mark, open) : null);
   }
 
+  labelField(mark, open) {
+    const option = (text) => html("option", { value: text, selected: (mark.label ?? "") === text }, text || "–");
+    const field = html("select", {
+      name: "label", disabled: !open, onchange: () => this.actions.edit(mark.id, { label: field.value || null }),
+    }, ["", ...this.labels].map(option));
+    return field;
+  }
+
   details(mark, open) {
     const { actions } = this, value = mark.confidence ?? 50, unset = mark.confidence === null;
     const number = html("input", {
@@ -65,12 +73,7 @@ export class MarkPanel {
       // A click that leaves the slider where it stood is an answer too.
       onpointerup: () => { if (unset) actions.edit(mark.id, { confidence: Number(slider.value) }); },
     });
-    const label = this.labels.length ? html(
-      "label", {}, "Label", html(
-        "select", { name: "label", disabled: !open, onchange: (event) => actions.edit(mark.id, { label: event.target.value || null }) },
-        ["", ...this.labels].map((text) => html("option", { value: text, selected: (mark.label ?? "") === text }, text || "–")),
-      ),
-    ) : null;
+    const label = this.labels.length ? html("label", {}, "Label", this.labelField(mark, open)) : null;
     const comment = html("label", {}, "Comment", html("input", {
       name: "comment", value: mark.comment ?? "", maxlength: 2000, disabled: !open, autocomplete: "off",
       onchange: (event) => actions.edit(mark.id, { comment: event.target.value }),

@@ -3,6 +3,9 @@
 import { get, send } from "./api.js";
 import { html, uuid } from "./dom.js";
 
+const NOT_YET = "Shown when at least two readers have finished enough of the same images: "
+  + "until then it could tell what others marked.";
+
 export class OwnerScreen {
   constructor(app) {
     this.app = app;
@@ -11,10 +14,12 @@ export class OwnerScreen {
 
   async start() {
     const told = await get("owner");
+    const { complete, total } = told.images;
     this.element.replaceChildren(
       html("h1", {}, this.app.me.study),
-      html("p", { class: "lead" }, `${told.images.complete} of ${told.images.total} images are finished by everyone who has them.`),
-      html("h2", {}, "Readers"), told.readers.length ? this.readers(told.readers) : html("p", {}, "There are no readers yet."),
+      html("p", { class: "lead" }, `${complete} of ${total} images are finished by everyone who has them.`),
+      html("h2", {}, "Readers"),
+      told.readers.length ? this.readers(told.readers) : html("p", {}, "There are no readers yet."),
       html("h2", {}, "Agreement"), ...this.agreement(told.agreement, told.repeats ?? []),
       html("h2", {}, "Tables"),
       html("p", {}, told.exported ? `Written last ${new Date(told.exported).toLocaleString()}.` : "Not written yet."),
@@ -24,21 +29,17 @@ export class OwnerScreen {
 
   readers(rows) {
     return table(["Reader", "Finished", "Begun", "Median time", ""], rows.map((row) => [
-      row.name, progress(row), String(row.begun), row.median_seconds === null ? "–" : `${Math.round(row.median_seconds)} s`,
-      row.revoked ? "link revoked" : "",
+      row.name, progress(row), String(row.begun),
+      row.median_seconds === null ? "–" : `${Math.round(row.median_seconds)} s`, row.revoked ? "link revoked" : "",
     ]));
   }
 
   agreement(told, repeats) {
-    const parts = told ? agreementParts(told) : [html(
-      "p", {}, "Shown when at least two readers have finished enough of the same images: until then it could tell what others marked.",
-    )];
-    if (repeats.length) {
-      parts.push(html("h3", {}, "Readers with themselves"), table(["Reader", "Images read twice", "Same both times", "Kappa"], repeats.map(
-        ({ name, n_images: n, same, kappa }) => [name, String(n), String(same), number(kappa)],
-      )));
-    }
-    return parts;
+    const parts = told ? agreementParts(told) : [html("p", {}, NOT_YET)];
+    if (!repeats.length) return parts;
+    const rows = repeats.map(({ name, n_images: n, same, kappa }) => [name, String(n), String(same), number(kappa)]);
+    const columns = ["Reader", "Images read twice", "Same both times", "Kappa"];
+    return [...parts, html("h3", {}, "Readers with themselves"), table(columns, rows)];
   }
 
   async export() {
@@ -56,8 +57,8 @@ export class OwnerScreen {
 
 function agreementParts({ n_images: n, level, alpha, pairs, readers }) {
   return [
-    html("p", {}, `On ${n} images that everyone has finished. Krippendorff's alpha of "marked something": ${withLimits(alpha)}. `
-      + `In brackets: ${Math.round(100 * level)} % intervals.`),
+    html("p", {}, `On ${n} images that everyone has finished. Krippendorff's alpha of "marked something": `
+      + `${withLimits(alpha)}. In brackets: ${Math.round(100 * level)} % intervals.`),
     table(["Reader", "Images", "Found of what two others marked", "False positives an image"], readers.map((one) => [
       one.name, String(one.n_images), `${withLimits(one.sensitivity)} of ${one.n_objects}`, number(one.fp_per_image),
     ])),
@@ -77,12 +78,15 @@ function withLimits({ estimate, lower, upper }) {
 }
 
 function progress({ done, total }) {
-  return html("span", { class: "done" }, html("progress", { max: total || 1, value: done, "aria-hidden": "true" }), `${done} of ${total}`);
+  const bar = html("progress", { max: total || 1, value: done, "aria-hidden": "true" });
+  return html("span", { class: "done" }, bar, `${done} of ${total}`);
 }
 
 function table(columns, rows) {
   return html("div", { class: "scroll" }, html(
     "table", {}, html("thead", {}, html("tr", {}, columns.map((name) => html("th", { scope: "col" }, name)))),
-    html("tbody", {}, rows.map((row) => html("tr", {}, row.map((cell, i) => html(i ? "td" : "th", i ? {} : { scope: "row" }, cell))))),
+    html("tbody", {}, rows.map(([name, ...cells]) => html(
+      "tr", {}, html("th", { scope: "row" }, name), cells.map((cell) => html("td", {}, cell)),
+    ))),
   ));
 }

@@ -28,7 +28,9 @@ class Rows {
     rows.memory = [];
     try {
       const opening = indexedDB.open(name, 1);
-      opening.onupgradeneeded = () => opening.result.createObjectStore("ops", { keyPath: "place", autoIncrement: true });
+      opening.onupgradeneeded = () => {
+        opening.result.createObjectStore("ops", { keyPath: "place", autoIncrement: true });
+      };
       rows.base = await request(opening);
     } catch {
       rows.base = null; // some browsers' private windows
@@ -131,7 +133,8 @@ export class Queue extends EventTarget {
 
   /** Items that end with a change that the server does not have yet. */
   async ending() {
-    return new Set((await this.mine()).filter(({ path }) => /\/(lock|finish|decision)$/.test(path)).map(({ item }) => item));
+    const last = (await this.mine()).filter(({ path }) => /\/(lock|finish|decision)$/.test(path));
+    return new Set(last.map(({ item }) => item));
   }
 
   async mine() {

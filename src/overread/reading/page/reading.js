@@ -16,6 +16,8 @@ import { Viewer } from "./viewer.js";
 // Key strokes within this many milliseconds are one change of a mark, and one step back.
 const SAME_STROKE_MS = 350;
 
+const AIDED = "Your own reading is locked. Decide on each of the detector's marks; you may add and change marks.";
+
 export class ReadingScreen {
   constructor(app, id) {
     this.app = app;
@@ -64,7 +66,7 @@ export class ReadingScreen {
     );
     this.wait = html("div", { class: "waiting", role: "status" }, "Loading the image…");
     this.viewer.stage.append(this.wait);
-    this.element = html("div", { class: "reading" }, this.bar.element, this.viewer.stage, this.panel);
+    this.element = html("main", { class: "reading" }, this.bar.element, this.viewer.stage, this.panel);
   }
 
   listen() {
@@ -95,8 +97,9 @@ export class ReadingScreen {
 
   startTimer() {
     if (!this.state.open || this.timer) return;
-    const path = `items/${this.id}/time`;
-    this.timer = new Timer((active_ms, paused_ms) => this.app.queue.add(this.id, "POST", path, { active_ms, paused_ms }));
+    this.timer = new Timer((active, paused) => {
+      this.app.queue.add(this.id, "POST", `items/${this.id}/time`, { active_ms: active, paused_ms: paused });
+    });
   }
 
   /** Leaves the screen. */
@@ -151,7 +154,8 @@ export class ReadingScreen {
     this.nothing.setAttribute("aria-pressed", String(state.nothing));
     this.nothing.disabled = !state.open || n > 0;
     this.nothing.title = n ? "There are marks: delete them first" : "";
-    const words = state.open ? { unaided: "Finish reading", aided: "Finish second reading" }[state.phase] : "Next image";
+    const ending = { unaided: "Finish reading", aided: "Finish second reading" }[state.phase];
+    const words = state.open ? ending : "Next image";
     this.finish.replaceChildren(words, html("kbd", {}, "↵"));
     this.finish.classList.toggle("ready", !state.open || this.lacks() === null);
     this.element.dataset.phase = state.phase;
@@ -159,10 +163,10 @@ export class ReadingScreen {
 
   tellNote() {
     const { state } = this, { feedback } = state;
+    const training = this.item?.kind === "training" ? "Training: after you finish, you see what is there." : "";
     const words = state.leaving ? "Saved here. Waiting for the server…"
       : feedback ? feedbackWords(feedback, state.marks.length)
-        : state.phase === "aided" ? "Your own reading is locked. Decide on each of the detector's marks; you may add and change marks."
-          : state.phase === "done" ? "This reading is finished." : this.item?.kind === "training" ? "Training: after you finish, you see what is there." : "";
+        : { aided: AIDED, done: "This reading is finished." }[state.phase] ?? training;
     this.note.textContent = words;
     this.note.hidden = !words;
   }
@@ -199,7 +203,8 @@ export class ReadingScreen {
   /** A new mark in the middle of the view, for keys. */
   createInMiddle() {
     const { width, height } = this.viewer.size;
-    const middle = this.viewer.toImage({ x: width / 2, y: height / 2 }), radius = Math.min(width, height) / 12 / this.viewer.view.zoom;
+    const middle = this.viewer.toImage({ x: width / 2, y: height / 2 });
+    const radius = Math.min(width, height) / 12 / this.viewer.view.zoom;
     this.settleStroke();
     this.create(this.viewer.bound({ ...middle, rx: radius, ry: radius, angle: 0 }), uuid());
   }
@@ -208,7 +213,8 @@ export class ReadingScreen {
     const mark = this.state.find(id);
     if (!mark || !this.state.open) return;
     this.settleStroke();
-    const ellipse = this.viewer.toUnits(mark), shift = Math.max(ellipse.rx, ellipse.ry) * 0.6 + 6 / this.viewer.view.zoom;
+    const ellipse = this.viewer.toUnits(mark);
+    const shift = Math.max(ellipse.rx, ellipse.ry) * 0.6 + 6 / this.viewer.view.zoom;
     const moved = this.viewer.toPixels(this.viewer.bound({ ...ellipse, x: ellipse.x + shift, y: ellipse.y + shift }));
     this.overlay.selected = this.state.add({ ...moved, confidence: mark.confidence, label: mark.label });
     this.refresh();
@@ -265,14 +271,16 @@ export class ReadingScreen {
 
   decide(id, decision, reason) {
     const accepted = this.state.decide(id, decision, reason);
-    this.overlay.selected = decision === "accept" ? accepted : this.state.detections.find((one) => !one.decision)?.id ?? null;
+    const next = this.state.detections.find((one) => !one.decision)?.id ?? null;
+    this.overlay.selected = decision === "accept" ? accepted : next;
     this.refresh();
   }
 
   /** What must be done before the reading can be finished; null when nothing is missing. */
   lacks() {
     const { state } = this;
-    if (state.phase === "aided" && state.detections.some((one) => !one.decision)) return "Decide on each of the detector's marks first.";
+    const undecided = state.phase === "aided" && state.detections.some((one) => !one.decision);
+    if (undecided) return "Decide on each of the detector's marks first.";
     if (!state.marks.length && !state.nothing) return "Draw what is suspicious, or say that nothing is (O).";
     return null;
   }
@@ -339,7 +347,8 @@ export class ReadingScreen {
 
 function feedbackWords({ objects, false_marks: wrong }, marks) {
   const found = objects.filter((one) => one.found).length;
-  if (!objects.length) return marks ? "There is nothing on this image: each of your marks is a false one." : "Right: there is nothing on this image.";
+  if (!objects.length && marks) return "There is nothing on this image: each of your marks is a false one.";
+  if (!objects.length) return "Right: there is nothing on this image.";
   const extra = wrong.length ? ` ${wrong.length} of your marks ${wrong.length === 1 ? "is" : "are"} on nothing.` : "";
   return `You found ${found} of ${objects.length}.${extra}`;
 }

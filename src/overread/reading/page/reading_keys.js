@@ -15,7 +15,6 @@ export function readingKeys(screen) {
   const step = () => (STEP * (screen.repeated ? HELD : 1)) / viewer.view.zoom;
   const chosen = () => screen.overlay.chosen;
   const ownChosen = () => (chosen()?.own && screen.state.open ? chosen().id : null);
-  const detection = () => screen.state.detections.find((one) => one.id === screen.overlay.selected) ?? null;
 
   function moveOrPan(stroke) {
     const [dx, dy] = DIRECTIONS[stroke];
@@ -45,6 +44,15 @@ export function readingKeys(screen) {
       screen.toggleSheet(true);
       screen.markPanel.focus(name);
     }
+  }
+
+  function onDetection(act) {
+    const found = screen.state.detections.find((one) => one.id === screen.overlay.selected);
+    if (found && screen.state.open) act(found.id);
+  }
+
+  function stepAway(stroke) {
+    app.step(screen.id, stroke === "PageDown" ? 1 : -1);
   }
 
   function escape() {
@@ -85,10 +93,10 @@ export function readingKeys(screen) {
     view(["i"], () => { viewer.toggleInvert(); bar.refresh(); }, "invert"),
     view(["m"], () => { viewer.toggleLens(); bar.refresh(); }, "lens"),
     image(["o"], () => screen.toggleNothing(), "nothing suspicious"),
-    image(["a"], () => { if (detection() && screen.state.open) screen.decide(detection().id, "accept", ""); }, "accept the detector's mark"),
-    image(["d"], () => { if (detection() && screen.state.open) screen.detectionPanel.dismiss(detection().id); }, "dismiss the detector's mark"),
+    image(["a"], () => onDetection((id) => screen.decide(id, "accept", "")), "accept the detector's mark"),
+    image(["d"], () => onDetection((id) => screen.detectionPanel.dismiss(id)), "dismiss the detector's mark"),
     image(["Enter"], () => screen.leave(), "finish; next image"),
-    image(["PageDown", "PageUp"], (stroke) => app.step(screen.id, stroke === "PageDown" ? 1 : -1), "next, previous image, unfinished"),
+    image(["PageDown", "PageUp"], stepAway, "next, previous image, without finishing"),
     image(["g"], () => app.go("#/"), "list of images"),
     image(["?"], () => screen.help(), "this help"),
   ];

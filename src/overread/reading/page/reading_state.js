@@ -1,5 +1,5 @@
-// What one reading holds: marks, "nothing suspicious", comment. Every change goes to the queue at once; undo and redo are
-// changes like any other.
+// What one reading holds: marks, "nothing suspicious", comment. Every change goes to the queue at once; undo and redo
+// are changes like any other.
 
 import { uuid } from "./dom.js";
 

@@ -41,10 +41,10 @@ vec3 between(vec2 p) {
   return mix(mix(value(i), value(i + ivec2(1, 0)), f.x), mix(value(i + ivec2(0, 1)), value(i + ivec2(1)), f.x), f.y);
 }
 void main() {
-  vec2 d = footprint / 4.0;
+  vec2 d = footprint / 4.0, across = vec2(1.0, -1.0);
   vec3 v = max(footprint.x, footprint.y) < 1.01  // one to one is exact
     ? between(place)
-    : (between(place + d) + between(place - d) + between(place + vec2(d.x, -d.y)) + between(place + vec2(-d.x, d.y))) / 4.0;
+    : (between(place + d) + between(place - d) + between(place + d * across) + between(place - d * across)) / 4.0;
   vec3 grey = clamp((v - low) / span, 0.0, 1.0);
   shade = vec4(invert ? 1.0 - grey : grey, 1.0);
 }`;
@@ -145,7 +145,9 @@ export class WebGLRenderer {
     const width = Math.min(to.x + SHARED, level.width) - left, height = Math.min(to.y + SHARED, level.height) - top;
     const texture = gl.createTexture();
     gl.bindTexture(gl.TEXTURE_2D, texture);
-    for (const side of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, side, gl.NEAREST);
+    for (const kind of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) {
+      gl.texParameteri(gl.TEXTURE_2D, kind, gl.NEAREST);
+    }
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
     gl.pixelStorei(gl.UNPACK_ROW_LENGTH, level.width);
     gl.pixelStorei(gl.UNPACK_SKIP_PIXELS, left);

@@ -26,24 +26,28 @@ export class DetectionPanel {
 
   row(detection, letter, chosen, open) {
     const { id, decision, reason } = detection;
-    const said = { accept: "accepted", dismiss: reason ? `dismissed: ${reason}` : "dismissed" }[decision] ?? "to be decided";
+    const dismissed = reason ? `dismissed: ${reason}` : "dismissed";
+    const said = { accept: "accepted", dismiss: dismissed }[decision] ?? "to be decided";
+    const pressed = (value) => ({ "aria-pressed": String(decision === value) });
     const share = detection.probability ?? null;
     return html(
       "li", { class: `${chosen ? "chosen" : ""} ${decision ?? "undecided"}` },
-      html("button", { class: "head", "aria-label": `Detector's mark ${letter}, ${said}`, onclick: () => this.actions.choose(id) },
+      html("button",
+        { class: "head", "aria-label": `Detector's mark ${letter}, ${said}`, onclick: () => this.actions.choose(id) },
         html("span", { class: "badge detection" }, letter), html("span", { class: "what" }, said),
         share === null ? null : html("span", { class: "sure" }, `${Math.round(100 * share)} %`)),
       open ? html("div", { class: "acts" },
-        html("button", { "aria-pressed": String(decision === "accept"), onclick: () => this.actions.decide(id, "accept", "") },
+        html("button", { ...pressed("accept"), onclick: () => this.actions.decide(id, "accept", "") },
           icon("tick"), "Accept"),
-        html("button", { "aria-pressed": String(decision === "dismiss"), onclick: () => this.dismiss(id) },
-          icon("cross"), "Dismiss…")) : null,
+        html("button", { ...pressed("dismiss"), onclick: () => this.dismiss(id) }, icon("cross"), "Dismiss…")) : null,
     );
   }
 
   /** Asks for a reason and dismisses. */
   async dismiss(id) {
-    const other = html("input", { maxlength: 200, "aria-label": "Another reason", placeholder: "another reason", autocomplete: "off" });
+    const other = html("input", {
+      maxlength: 200, "aria-label": "Another reason", placeholder: "another reason", autocomplete: "off",
+    });
     const reasons = html("div", { class: "reasons" }, REASONS.map((text, i) => html("label", {},
       html("input", { type: "radio", name: "reason", value: text, checked: i === 0 }), text)));
     const going = ask("Why is this not a finding?", [reasons, other], [
@@ -52,7 +56,8 @@ export class DetectionPanel {
     reasons.querySelector("input").focus();
     const dialog = reasons.closest("dialog");
     dialog.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && event.target instanceof HTMLInputElement) dialog.querySelector("button.main").click();
+      const typing = event.target instanceof HTMLInputElement;
+      if (event.key === "Enter" && typing) dialog.querySelector("button.main").click();
     });
     if (await going) {
       this.actions.decide(id, "dismiss", other.value.trim() || reasons.querySelector("input:checked").value);

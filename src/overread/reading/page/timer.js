@@ -45,7 +45,7 @@ export class Timer {
   tell() {
     this.count();
     while (this.active + this.paused >= 1) {
-      const active = Math.min(Math.round(this.active), LARGEST_MS), paused = Math.min(Math.round(this.paused), LARGEST_MS);
+      const [active, paused] = [this.active, this.paused].map((ms) => Math.min(Math.round(ms), LARGEST_MS));
       this.active -= active;
       this.paused -= paused;
       this.send(active, paused);

@@ -4,14 +4,18 @@ import { html } from "./dom.js";
 import { icon } from "./icons.js";
 
 const TOOLS = [
-  ["ellipse", "Ellipse from the centre", "E"], ["three", "Ellipse by three clicks", "T"], ["select", "Choose and move", "V"],
-  ["pan", "Pan", "H"], ["window", "Window", "W"],
+  ["ellipse", "Ellipse from the centre", "E"],
+  ["three", "Ellipse by three clicks", "T"],
+  ["select", "Choose and move", "V"],
+  ["pan", "Pan", "H"],
+  ["window", "Window", "W"],
 ];
 
 export class ToolBar {
   constructor(screen) {
     this.screen = screen;
-    this.tools = new Map(TOOLS.map(([name, title, key]) => [name, this.button(name, title, key, () => this.use(name))]));
+    this.tools = new Map(TOOLS.map(([name, title, key]) =>
+      [name, this.button(name, title, key, () => this.use(name))]));
     const { viewer } = screen;
     this.lens = this.button("lens", "Lens", "M", () => { viewer.toggleLens(); this.refresh(); });
     this.invert = this.button("invert", "Invert", "I", () => { viewer.toggleInvert(); this.refresh(); });
@@ -28,7 +32,8 @@ export class ToolBar {
   }
 
   button(name, title, key, run) {
-    return html("button", { class: `tool ${name}`, title: `${title} (${key})`, "aria-label": title, "aria-keyshortcuts": key, onclick: run }, icon(name));
+    const names = { title: `${title} (${key})`, "aria-label": title, "aria-keyshortcuts": key };
+    return html("button", { class: `tool ${name}`, ...names, onclick: run }, icon(name));
   }
 
   use(name) {

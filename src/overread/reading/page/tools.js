@@ -48,9 +48,9 @@ export class Tools {
 
   wheel(event) {
     event.preventDefault();
-    const pixels = event.deltaY * [1, 30, 300][event.deltaMode];
+    const pixels = Math.max(-300, Math.min(300, event.deltaY * [1, 30, 300][event.deltaMode]));
     // A trackpad sends many small steps, a wheel few large ones; a notch of 100 is about a quarter.
-    this.viewer.zoomBy(Math.exp(-Math.max(-300, Math.min(300, pixels)) / 450), this.place(event), Math.abs(pixels) > 20);
+    this.viewer.zoomBy(Math.exp(-pixels / 450), this.place(event), Math.abs(pixels) > 20);
   }
 
   down(event) {
@@ -70,7 +70,8 @@ export class Tools {
   }
 
   begin(event, at) {
-    const point = this.viewer.toImage(at), kind = event.pointerType in { touch: 0, pen: 0 } ? event.pointerType : "mouse";
+    const point = this.viewer.toImage(at), { pointerType } = event;
+    const kind = pointerType === "touch" || pointerType === "pen" ? pointerType : "mouse";
     if (event.button === 1 || this.spaceHeld || this.tool === "pan") return { kind: "pan" };
     if (event.button === 2 || this.tool === "window") return { kind: "window" };
     const handle = this.overlay.handleAt(point, kind);
@@ -128,13 +129,15 @@ export class Tools {
       return;
     }
     const point = this.viewer.toImage(at), [first, second] = this.clicks;
-    this.overlay.sketch({ id: "three", ellipse: fromThree(first, second ?? point, second ? point : null) }, this.clicks);
+    const ellipse = fromThree(first, second ?? point, second ? point : null);
+    this.overlay.sketch({ id: "three", ellipse }, this.clicks);
   }
 
   tellCursor(at) {
     const point = this.viewer.toImage(at), handle = this.overlay.handleAt(point, "mouse");
     const drawing = this.actions.canDraw() && this.tool !== "select";
-    const mark = !handle && this.tool !== "pan" && this.tool !== "window" && this.overlay.markAt(point, "mouse", drawing);
+    const looks = !handle && this.tool !== "pan" && this.tool !== "window";
+    const mark = looks && this.overlay.markAt(point, "mouse", drawing);
     this.viewer.stage.dataset.over = handle === "turn" ? "turn" : handle ? "pull" : mark ? "mark" : "";
   }
 
@@ -158,7 +161,9 @@ export class Tools {
   click(gesture, point) {
     if (gesture.kind === "three") this.clickThree(point);
     else if (gesture.kind === "carry") this.actions.chosen(gesture.mark.id);
-    else if (gesture.kind === "draw" || gesture.click) this.actions.chosen(this.overlay.markAt(point, "mouse", false)?.id ?? null);
+    else if (gesture.kind === "draw" || gesture.click) {
+      this.actions.chosen(this.overlay.markAt(point, "mouse", false)?.id ?? null);
+    }
   }
 
   clickThree(point) {
@@ -173,11 +178,15 @@ export class Tools {
   }
 
   pinch(id, at) {
-    const [[, a], [, b]] = this.pointers, before = { length: Math.hypot(a.x - b.x, a.y - b.y), x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 };
+    const spread = () => {
+      const [a, b] = this.pointers.values();
+      return { length: Math.hypot(a.x - b.x, a.y - b.y), x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 };
+    };
+    const before = spread();
     this.pointers.set(id, at);
-    const [[, c], [, d]] = this.pointers, middle = { x: (c.x + d.x) / 2, y: (c.y + d.y) / 2 };
-    this.viewer.pan(middle.x - before.x, middle.y - before.y);
-    if (before.length > 0) this.viewer.zoomBy(Math.hypot(c.x - d.x, c.y - d.y) / before.length, middle, false);
+    const now = spread();
+    this.viewer.pan(now.x - before.x, now.y - before.y);
+    if (before.length > 0) this.viewer.zoomBy(now.length / before.length, now, false);
   }
 
   // A second finger means zoom: what the first one began is dropped, but not clicks that were made before.

@@ -24,29 +24,40 @@ export class WorklistScreen {
   }
 
   show() {
-    const { worklist } = this.app, next = this.app.after(null);
+    const { worklist, me } = this.app, next = this.app.after(null);
     const done = worklist.filter(({ state }) => state === "done").length;
+    const far = worklist.length ? `${done} of ${worklist.length} images finished` : "You have no images yet.";
     this.element.replaceChildren(...present([
-      html("h1", {}, this.app.me.study),
-      html("p", { class: "lead" }, worklist.length ? `${done} of ${worklist.length} images finished` : "No images have been assigned to you yet."),
+      html("h1", {}, me.study), html("p", { class: "lead" }, far),
       html("progress", { max: worklist.length || 1, value: done, "aria-label": "Images finished" }),
-      next ? html("button", { class: "main start", onclick: () => this.app.goOn(null) }, done || next.state !== "open" ? "Continue reading" : "Start reading", html("kbd", {}, "↵"))
-        : worklist.length ? html("p", { class: "lead good" }, icon("tick"), "All images are finished. Thank you.") : null,
+      next ? this.startButton(done > 0 || next.state !== "open") : worklist.length ? allDone() : null,
       ...GROUPS.map(([kind, title]) => this.group(title, worklist.filter((row) => row.kind === kind), next)),
     ]));
     this.element.querySelector("button.start")?.focus();
   }
 
+  startButton(begun) {
+    const words = begun ? "Continue reading" : "Start reading";
+    return html("button", { class: "main start", onclick: () => this.app.goOn(null) }, words, html("kbd", {}, "↵"));
+  }
+
   group(title, rows, next) {
     if (!rows.length) return null;
-    return html("section", {}, html("h2", {}, title), html("ol", { class: "items" }, rows.map((row) => html("li", {}, html(
-      "a", { href: `#/read/${row.item}`, class: row.state, "aria-current": row === next ? "step" : null,
-        "aria-label": `Image ${row.position}, ${WORDS[row.state]}` },
-      html("b", {}, String(row.position)), html("span", {}, WORDS[row.state]),
-    )))));
+    const links = rows.map((row) => html("li", {}, this.link(row, row === next)));
+    return html("section", {}, html("h2", {}, title), html("ol", { class: "items" }, links));
+  }
+
+  link({ item, position, state }, isNext) {
+    const names = { "aria-label": `Image ${position}, ${WORDS[state]}`, "aria-current": isNext ? "step" : null };
+    return html("a", { href: `#/read/${item}`, class: state, ...names },
+      html("b", {}, String(position)), html("span", {}, WORDS[state]));
   }
 
   close() {
     this.ending.abort();
   }
+}
+
+function allDone() {
+  return html("p", { class: "lead good" }, icon("tick"), "All images are finished. Thank you.");
 }
