@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
-import httpx
 import numpy as np
 import pandas as pd
 
@@ -71,11 +75,67 @@ def new_id() -> str:
     return str(uuid.uuid4())
 
 
+class Answer:
+    """What an application answers."""
+
+    def __init__(self, status_code: int, headers: list[tuple[bytes, bytes]], content: bytes) -> None:
+        self.status_code, self.content = status_code, content
+        self.headers = {name.decode().lower(): value.decode() for name, value in headers}
+
+    @property
+    def text(self) -> str:
+        return self.content.decode(errors="replace")
+
+    def json(self) -> Any:
+        return json.loads(self.content)
+
+
+class Loop:
+    """One event loop in a thread of its own, for all requests: a loop for each would start threads each time."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self) -> None:
+        # A task that lasts keeps the threads in which the application works.
+        self.loop.run_until_complete(asyncio.Event().wait())
+
+    def finish(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout=60)
+
+
+@cache
+def shared_loop() -> Loop:
+    return Loop()
+
+
+async def send_request(app: Any, scope: dict[str, Any], body: bytes) -> Answer:
+    """Speak ASGI to an application."""
+    sent: list[Any] = []
+    arriving = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Any:
+        if arriving:
+            return arriving.pop()
+        return await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    # The server answers an exception before it passes it on.
+    with suppress(Exception):
+        await app(scope, receive, send)
+    content = b"".join(message.get("body", b"") for message in sent[1:])
+    return Answer(sent[0]["status"], sent[0]["headers"], content)
+
+
 class Visitor:
     """A browser: keeps the cookie, sends the proof of origin."""
 
     def __init__(self, app: Any, secret: str | None = None, url: str = URL) -> None:
-        self.app, self.url, self.cookies, self.csrf = app, url, httpx.Cookies(), ""
+        self.app, self.host, self.csrf = app, url.partition("//")[2].partition("/")[0], ""
+        self.cookies: dict[str, str] = {}
         if secret is not None:
             answer = self.ask("POST", "/api/enter", {"secret": secret})
             assert answer.status_code == 200, answer.text
@@ -89,19 +149,26 @@ class Visitor:
         *,
         headers: dict[str, str] | None = None,
         content: bytes | None = None,
-    ) -> httpx.Response:
-        async def send() -> httpx.Response:
-            transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)
-            async with httpx.AsyncClient(
-                transport=transport, base_url=self.url, cookies=self.cookies
-            ) as client:
-                sent = {"X-CSRF": self.csrf, **(headers or {})}
-                if content is not None:
-                    return await client.request(method, path, headers=sent, content=content)
-                return await client.request(method, path, headers=sent, json=body)
-
-        answer = asyncio.run(send())
-        self.cookies.update(answer.cookies)
+    ) -> Answer:
+        sent = {"host": self.host, "x-csrf": self.csrf}
+        if self.cookies:
+            sent["cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        if content is None and body is not None:
+            content, sent["content-type"] = json.dumps(body).encode(), "application/json"
+        sent |= {name.lower(): value for name, value in (headers or {}).items()}
+        place, _, query = path.partition("?")
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": unquote(place),
+            "query_string": query.encode(),
+            "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
+            "client": ("127.0.0.1", 50000),
+        }
+        answer = shared_loop().finish(send_request(self.app, scope, content or b""))
+        if "set-cookie" in answer.headers:
+            name, _, value = answer.headers["set-cookie"].partition(";")[0].partition("=")
+            self.cookies[name] = value
         return answer
 
     def get(self, path: str) -> Any:

@@ -24,7 +24,7 @@ from overread.tables.table_files import read_table
 __all__ = ["ImageFile", "Pictures", "list_images", "read_images"]
 
 # About a dozen large radiographs: the one each of a few readers looks at, and the next. Chosen by eye.
-LARGEST_SHELF = 256 << 20
+LARGEST_SHELF = 128 << 20
 # Decoders at work at once; more would only take memory from each other on a small machine.
 DECODERS = 2
 # zlib's fastest: the wire is seldom slower than a better compression.
