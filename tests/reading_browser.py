@@ -98,8 +98,8 @@ class ServedRoom:
         self.thread.start()
 
     def close(self) -> None:
-        """Stop answering; what is under way is cut off."""
-        self.server.should_exit = self.server.force_exit = True
+        """Stop answering."""
+        self.server.should_exit = True
         self.thread.join(20)
         self.listening.close()
 

@@ -217,7 +217,6 @@ def test_what_is_drawn_while_the_server_is_gone_survives_the_page(room, visitor)
     visitor.press("3")
     visitor.drag((420, 500), (450, 500))
     visitor.wait("document.getElementById('saved').textContent.startsWith('Offline')")
-    visitor.wait("document.getElementById('saved').dataset.pending >= 3")
     visitor.browser.get("about:blank")
     room.reopen()
     visitor.browser.get(f"{room.address.url}#/read/{item}")
@@ -258,6 +257,26 @@ def test_another_session_in_the_same_browser_neither_loses_nor_mixes(room, visit
         browser.switch_to.window(first)
     visitor.saved()
     assert len(room.stored("Ada", "one")) == 2
+
+
+def test_a_browser_that_keeps_nothing_says_so_and_still_saves(room, visitor):
+    """A private window without a store, or a disk that is full: changes wait in the window."""
+    script = visitor.cdp(
+        "Page.addScriptToEvaluateOnNewDocument",
+        {"source": "IDBObjectStore.prototype.add = () => { throw new DOMException('full', 'QuotaExceededError'); };"},
+    )
+    try:
+        visitor.enter("Ada")
+        visitor.read("Ada", "one")
+        visitor.offline(gone=True)
+        visitor.drag((500, 300), (540, 300))
+        visitor.press("4")
+        visitor.wait("document.getElementById('saved').textContent.includes('do not close it')")
+        visitor.offline(gone=False)
+        visitor.saved()
+        assert [mark["confidence"] for mark in room.stored("Ada", "one")] == [40.0]
+    finally:
+        visitor.cdp("Page.removeScriptToEvaluateOnNewDocument", script)
 
 
 def test_pauses_are_counted_apart(room, visitor):

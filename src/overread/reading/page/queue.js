@@ -21,11 +21,12 @@ function request(action) {
   });
 }
 
-/** Rows in IndexedDB in the order in which they came; in memory where the browser has none. */
+/** Rows in IndexedDB in the order in which they came; in memory where the browser has none, or has no room left. */
 class Rows {
   static async open(name) {
     const rows = new Rows();
     rows.memory = [];
+    rows.spilled = 0;
     try {
       const opening = indexedDB.open(name, 1);
       opening.onupgradeneeded = () => {
@@ -38,8 +39,9 @@ class Rows {
     return rows;
   }
 
+  /** Whether all of it outlives the page. */
   get durable() {
-    return this.base !== null;
+    return this.base !== null && !this.memory.length;
   }
 
   store(mode) {
@@ -47,24 +49,32 @@ class Rows {
   }
 
   async add(row) {
-    if (!this.base) {
-      this.memory.push({ ...row, place: this.memory.length ? this.memory.at(-1).place + 1 : 1 });
-      return;
+    try {
+      await this.write(row);
+    } catch {
+      this.spilled += 1;
+      this.memory.push({ ...row, place: -this.spilled });
     }
-    const store = this.store("readwrite");
+  }
+
+  write(row) {
+    const store = this.store("readwrite"), { transaction } = store;
     store.add(row);
-    await new Promise((resolve, reject) => {
-      store.transaction.oncomplete = resolve;
-      store.transaction.onabort = store.transaction.onerror = () => reject(store.transaction.error);
+    // Said at once, it needs no further turn of a page that may be closing.
+    transaction.commit?.();
+    return new Promise((resolve, reject) => {
+      transaction.oncomplete = resolve;
+      transaction.onabort = transaction.onerror = () => reject(transaction.error);
     });
   }
 
   async all() {
-    return this.base ? request(this.store("readonly").getAll()) : [...this.memory];
+    const kept = this.base ? await request(this.store("readonly").getAll()) : [];
+    return [...kept, ...this.memory];
   }
 
   async remove(place) {
-    if (this.base) await request(this.store("readwrite").delete(place));
+    if (place > 0) await request(this.store("readwrite").delete(place));
     else this.memory = this.memory.filter((row) => row.place !== place);
   }
 }
@@ -108,14 +118,11 @@ export class Queue extends EventTarget {
     this.writing += 1;
     this.tell("state");
     const row = { person: this.person, item, phase, method, path, body: { op: uuid(), ...body } };
-    // One after the other: the order of two quick changes is the order of the rows.
-    this.last = (this.last ?? Promise.resolve()).catch(() => {}).then(() => this.rows.add(row));
-    try {
-      await this.last;
-    } finally {
-      this.writing -= 1;
-      await this.count();
-    }
+    // Transactions are done in the order in which they begin, and this one begins here, before anything is waited for.
+    this.last = this.rows.add(row);
+    await this.last;
+    this.writing -= 1;
+    await this.count();
     this.flush();
     return row.body.op;
   }
@@ -127,7 +134,7 @@ export class Queue extends EventTarget {
 
   /** Changes of an item that the server does not have yet. */
   async waitingFor(item) {
-    await this.last?.catch(() => {});
+    await this.last;
     return (await this.mine()).filter((row) => row.item === item);
   }
 
