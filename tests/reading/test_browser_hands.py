@@ -107,6 +107,8 @@ def test_an_image_is_read_by_keys_alone(browser, room):
     visitor.still()
     assert visitor.run("document.querySelector('.facts').textContent") == shown
 
+    # The next image is loaded already, but nobody has looked at it.
+    assert [row["state"] for row in room.room.items.worklist("Ada")] == ["begun", "open"]
     visitor.press(ESCAPE, ENTER)
     visitor.wait(f"!location.hash.endsWith('{room.item('Ada', image)}')")
     visitor.ready()

@@ -41,8 +41,9 @@ def worklist(call: Call) -> list[dict[str, Any]]:
 
 
 def item(call: Call) -> dict[str, Any]:
-    """One item, as far as the reader may know it now."""
-    call.room.items.open(call.person.name, call.path["item"])
+    """One item, as far as the reader may know it now; a page that fetches ahead has not shown it."""
+    if "ahead" not in call.request.query_params:
+        call.room.items.open(call.person.name, call.path["item"])
     return call.room.describe_item(call.person.name, call.path["item"])
 
 
