@@ -55,7 +55,9 @@ def test_a_proxy_may_leave_the_path_or_take_it_off(open_one, path):
     assert answer.json()["name"] == "Anna"
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "example.org:81"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "", "example.org.evil.example:443"]
+)
 def test_a_foreign_name_that_leads_here_is_refused(open_one, host):
     room = open_one(2, url="https://example.org/reading")
     answer = Visitor(room.app, url="https://example.org").ask("GET", "/", headers={"Host": host})
@@ -87,6 +89,13 @@ def test_a_websocket_is_turned_away(open_one):
     scope = {"type": "websocket", "path": "/api/me", "headers": [], "query_string": b""}
     asyncio.run(room.app(scope, receive, send))
     assert [message["type"] for message in sent] == ["websocket.close"]
+
+
+@pytest.mark.parametrize(
+    "host", ["example.org", "EXAMPLE.org:8443", "127.0.0.1:8765", "localhost", "[::1]:1"]
+)
+def test_its_own_names_lead_to_the_room_with_any_port(host):
+    assert Address("https://example.org:8443/reading").knows(host)
 
 
 def test_links_hide_the_secret_behind_the_fragment():

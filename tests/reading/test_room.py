@@ -5,7 +5,7 @@ import pytest
 from overread.errors import TableError, UsageError
 from overread.reading.people import add_person, revoke
 from overread.reading.room import open_room
-from reading_room import OpenRoom, make_study
+from reading_room import OpenRoom, make_study, write_detections
 
 
 def test_a_room_is_opened_in_a_study_only(tmp_path):
@@ -73,6 +73,18 @@ def test_a_reader_who_left_is_replaced(tmp_path):
     add_person(room.room.store, "Cleo", "reader")
     added = room.room.prepare().added
     assert added == {"Ben": 0, "Cleo": 3}
+    room.room.store.close()
+
+
+def test_images_that_the_detector_has_not_seen_are_not_read_with_it(tmp_path):
+    folder = make_study(tmp_path / "study", 2)
+    detector = write_detections(tmp_path / "d.csv", [("case0", 10, 10)])
+    room = OpenRoom(folder, detector=detector, design="sequential")
+    with room.room.store.transaction() as database:
+        database.execute("DELETE FROM detected WHERE image_id = 'case1'")
+    with pytest.raises(UsageError, match="'case1' has not been through the detector"):
+        room.room.prepare()
+    assert room.room.prepare(detector).bad_images == {}
     room.room.store.close()
 
 

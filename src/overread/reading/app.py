@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -26,6 +27,7 @@ __all__ = ["Address", "make_app", "make_link"]
 
 PAGE = Path(__file__).with_name("page")
 LONGEST_SECRET = 128
+PORT = re.compile(r":[0-9]*$")
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 HEADERS = {
     "Content-Security-Policy": (
@@ -62,12 +64,15 @@ class Address:
         self.url = url.rstrip("/") + "/"
         self.base = parts.path.rstrip("/")
         self.secure = parts.scheme == "https"
-        self.host = parts.netloc.rpartition("@")[2].lower()
+        self.host = (parts.hostname or "").lower()
 
     def knows(self, host: str) -> bool:
-        """Whether a request to this host is meant for the room: a foreign name may be made to lead here."""
-        name = host.lower()
-        return name == self.host or name.rpartition(":")[0] in LOOPBACK_NAMES or name in LOOPBACK_NAMES
+        """Whether a request to this host is meant for the room: a foreign name may be made to lead here.
+
+        A proxy may leave the port out, so that it does not count.
+        """
+        name = PORT.sub("", host.lower())
+        return name in (self.host, f"[{self.host}]", *LOOPBACK_NAMES)
 
 
 def make_link(address: Address, secret: str) -> str:

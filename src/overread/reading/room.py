@@ -143,6 +143,8 @@ class Room:
             bad |= keep_detections(self.store, detector, fp, self.images)
         if self.plan.design != "unaided" and self.store.setting("detector") is None:
             raise UsageError(f"--design {self.plan.design}: needs a --detector")
+        if self.plan.design != "unaided":
+            self.refuse_undetected(bad)
         usable = [image for image in self.images if image not in bad]
         if not usable:
             raise UsageError(f"{self.folder}: no image can be read; the first: {next(iter(bad.values()))}")
@@ -154,6 +156,15 @@ class Room:
             )
         trained = [image for image in self.training_images if f"training {image}" not in bad]
         return Readiness(bad, fill_worklists(self.store, usable, trained, readers, self.plan))
+
+    def refuse_undetected(self, bad: dict[str, str]) -> None:
+        """Refuse images that are new since the detector was run: its silence would look like a finding."""
+        done = {row["image_id"] for row in self.store.rows("SELECT image_id FROM detected")}
+        new = [image for image in self.images if image not in done and image not in bad]
+        if new:
+            raise UsageError(
+                f"image {new[0]!r} has not been through the detector ({len(new)} such; give --detector again)"
+            )
 
     def active_readers(self) -> list[str]:
         """Readers who have a link."""

@@ -233,6 +233,7 @@ def take_in_marks(store: Store, folder: Path) -> tuple[int, int]:
     insert_imported(store, found, pairs, spacing)
     digests = [digest_of_file(path) for kind in ("marks", "readings") if (path := find_table(folder, kind))]
     store.set_setting("imported_digests", digests)
+    store.note("", "import", {"readings": len(pairs), "marks": len(found.marks)})
     return len(pairs), len(found.marks)
 
 

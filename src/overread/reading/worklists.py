@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from overread.errors import UsageError
-from overread.reading.store import Store
+from overread.reading.store import Act, Store, log_act
 
 __all__ = ["Design", "Plan", "assign_images", "fill_worklists", "order_presentations", "parse_assignment"]
 
@@ -171,3 +171,5 @@ def append_items(store: Store, reader: str, new: Sequence[tuple[str, int, str, s
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
+        if rows:
+            log_act(database, Act(reader, "", "worklist", "", {}), {"items": [row[0] for row in rows]})
