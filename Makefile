@@ -11,10 +11,11 @@ LOWEST := .venv-lowest
 QUIET_PIP := -m pip --quiet --disable-pip-version-check
 PIP := $(BIN)/python $(QUIET_PIP)
 
-.PHONY: help setup tools system archive demo lint test test-all test-lowest fuzz peers label-studio datumaro bench docs clean
+.PHONY: help setup tools system archive demo demo-read lint test test-all test-lowest fuzz peers label-studio datumaro bench docs clean
 
 help:
 	@echo "make demo      set up .venv with what a user needs and run the whole chain on the embedded cohort; ends with a page to look at"
+	@echo "make demo-read open a reading room of simulated images: three readers' links and a detector, ready to try"
 	@echo "make test      lint, types, stage order, docs' links, tests (under 10 minutes once set up)"
 	@echo "make test-all  the same, with the long checks, coverage, and golden values made anew by the peers"
 	@echo "make test-lowest  the tests with the lowest version of every dependency that pyproject.toml allows"
@@ -63,6 +64,9 @@ archive:
 
 demo: setup
 	$(BIN)/overread demo
+
+demo-read: setup
+	$(BIN)/overread demo-read
 
 lint: tools
 	$(BIN)/ruff check .
@@ -138,4 +142,4 @@ bench: tools peers
 	$(BIN)/python -m benchmarks.run $(BENCH)
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(LABEL_STUDIO) $(DATUMARO) $(LOWEST) demo-output docs/_build
+	rm -rf $(VENV) $(PEERS) $(LABEL_STUDIO) $(DATUMARO) $(LOWEST) demo-output demo-reading docs/_build

@@ -47,6 +47,7 @@ MIRRORED_ROOMS = (
     "marks",
     "models",
     "node",
+    "reading",
     "simulate",
     "study",
     "tables",

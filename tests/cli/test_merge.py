@@ -190,3 +190,18 @@ def test_warnings_are_said(study, capsys):
     write_table(marks.assign(semi_minor_mm=[5.0, 5.0, 1e-9, 4.0]), study / "marks.csv")
     assert run(["merge", str(study)]) == 0
     assert "overread: warning: marks, row 4, column semi_minor_mm" in capsys.readouterr().err
+
+
+def test_a_chair_s_decisions_are_taken_on_request(study, tmp_path, capsys):
+    assert run(["merge", str(study), "--output", str(tmp_path / "before.csv")]) == 0
+    before = read_table(tmp_path / "before.csv", "truth")
+    gone = before.iloc[0]
+    decisions = tmp_path / "adjudication.csv"
+    decisions.write_text(f"image_id,truth_id,decision\n{gone['image_id']},{gone['truth_id']},not\n")
+    command = ["merge", str(study), "--adjudication", str(decisions), "--output", str(tmp_path / "after.csv")]
+    assert run(command) == 0
+    after = read_table(tmp_path / "after.csv", "truth")
+    assert after["truth_id"].tolist() == before["truth_id"].tolist()[1:]
+    decisions.write_text("image_id,truth_id,decision\na,T0,lesion\n")
+    assert run(command) == 4
+    assert "'T0' is not among the merged objects" in capsys.readouterr().err

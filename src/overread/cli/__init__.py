@@ -96,6 +96,23 @@ app.command(
     help_epilogue="Example: overread node my_study/runs/main --spool spool --destination PACS@127.0.0.1:4242",
 )
 app.command(
+    "overread.cli.read:read",
+    help="Open a study's reading room: readers mark its images in the browser, blind to each other.",
+    help_epilogue="Example: overread read my_study --add-reader Anna --add-reader Ben; overread read my_study",
+)
+app.command(
+    "overread.cli.demo_read:demo_read",
+    name="demo-read",
+    help="Open a reading room of simulated images, with readers' links and a detector, ready to try.",
+    help_epilogue="Example: overread demo-read --port 8765",
+)
+app.command(
+    "overread.cli.reader_study:reader_study",
+    name="reader-study",
+    help="Compare what readers found without and with the detector: wAFROC, sensitivity, false positives, time.",
+    help_epilogue="Example: overread reader-study my_study --truth truth.csv",
+)
+app.command(
     "overread.cli.explain:explain",
     help="Say whether a candidate is shown, and what adds to its score.",
     help_epilogue="Example: overread explain my_study/runs/main chest.dcm 0003",

@@ -31,6 +31,7 @@ def merge(
     marks: Path | None = None,
     readings: Path | None = None,
     derive_readings: bool = False,
+    adjudication: Path | None = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     figure: Path | None = None,
     image: Annotated[tuple[str, ...], Parameter(negative=())] = (),
@@ -52,6 +53,8 @@ def merge(
         Table of readings: a row for every reading, also where nothing was marked.
     derive_readings
         Take a reader to have read just the images with his marks. Probabilities come out too high.
+    adjudication
+        Table of a chair's decisions on objects, as the reading room writes it: lesions become golden, the others go.
     output
         Write the truth table here, CSV or Parquet by the ending.
     figure
@@ -74,6 +77,7 @@ def merge(
     from overread.cli.mark_tables import load_marks
     from overread.plots import figure_kind, save_figure
     from overread.tables.table_files import write_table
+    from overread.truth.adjudication import apply_adjudication, read_adjudication
     from overread.truth.merging import merge_marks
     from overread.truth.nesting import tell_touched
 
@@ -81,11 +85,13 @@ def merge(
         figure_kind(figure)
     elif image or pixels is not None or mm_per_px is not None:
         raise UsageError("--image, --pixels and --mm-per-px say what to draw: give --figure too")
-    given = [path for path in (marks, readings, pixels) if path is not None]
+    given = [path for path in (marks, readings, pixels, adjudication) if path is not None]
     refuse_to_overwrite([*given, *tables_of(study)], [path for path in (output, figure) if path is not None])
     tables = load_marks(study, marks, readings, derive_readings=derive_readings)
     with print_warnings():
         truth = merge_marks(tables.marks, tables.readings, options=options, labels=labels)
+    if adjudication is not None:
+        truth = apply_adjudication(truth, read_adjudication(adjudication))
     if output is not None:
         write_table(truth, output)
     if figure is not None:

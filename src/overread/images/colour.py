@@ -16,7 +16,7 @@ from overread.images.limits import check_shape
 from overread.images.pictures import check_layout
 from overread.images.reading import file_content, name_errors, picture_kind, read_source
 
-__all__ = ["fingerprint_channels", "read_channels"]
+__all__ = ["fingerprint_channels", "read_channels", "read_colour"]
 
 
 def read_channels(path: str | Path) -> NDArray[np.float32]:

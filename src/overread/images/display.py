@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from overread.images.source import LookupTable, SourceImage, VoiFunction, Window
 
-__all__ = ["rendered"]
+__all__ = ["exact_window", "percentile_window", "rendered"]
 
 LOW_PERCENT, HIGH_PERCENT = 0.5, 99.5
 NARROWEST = 1e-6
@@ -34,10 +34,15 @@ def apply_window(values: NDArray[np.float32], window: Window) -> NDArray[np.floa
     if window.function is VoiFunction.SIGMOID:
         scaled = np.clip(-4.0 * (values - np.float32(window.center)) / np.float32(window.width), -80.0, 80.0)
         return np.float32(1.0) / (np.float32(1.0) + np.exp(scaled))
-    center, width = window.center, window.width
-    if window.function is VoiFunction.LINEAR:
-        center, width = center - 0.5, max(width - 1.0, NARROWEST)
-    return (values - np.float32(center)) / np.float32(width) + np.float32(0.5)
+    exact = exact_window(window)
+    return (values - np.float32(exact.center)) / np.float32(exact.width) + np.float32(0.5)
+
+
+def exact_window(window: Window) -> Window:
+    """Write a window as LINEAR_EXACT, from c - w / 2 to c + w / 2; a SIGMOID keeps its centre and width."""
+    if window.function is not VoiFunction.LINEAR:
+        return Window(window.center, window.width, VoiFunction.LINEAR_EXACT)
+    return Window(window.center - 0.5, max(window.width - 1.0, NARROWEST), VoiFunction.LINEAR_EXACT)
 
 
 def percentile_window(values: NDArray[np.float32], valid: NDArray[np.bool_] | None) -> Window:

@@ -19,7 +19,7 @@ from overread.truth.plots import Picture, marks_figure, readers_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_figures"]
+__all__ = ["draw_figures", "write_svg"]
 
 
 def draw_figures(results: StudyResults, pictures: Pictures) -> dict[str, str]:
@@ -30,23 +30,23 @@ def draw_figures(results: StudyResults, pictures: Pictures) -> dict[str, str]:
     dict
         SVG documents by name: "readers", "marks", "choice", "paper_choice", "importance", "calibration".
     """
-    drawn = {"readers": _write_svg("readers", lambda: readers_figure(results.readers))}
+    drawn = {"readers": write_svg("readers", lambda: readers_figure(results.readers))}
     if results.examples:
-        drawn["marks"] = _write_svg("marks", lambda: _draw_marks(results, pictures))
+        drawn["marks"] = write_svg("marks", lambda: _draw_marks(results, pictures))
     choices = {model.title: model.choice for model in results.models}
-    drawn["choice"] = _write_svg("choice", lambda: plot_setting_choices(choices))
+    drawn["choice"] = write_svg("choice", lambda: plot_setting_choices(choices))
     if results.paper_choice is not None:
         paper = results.paper_choice.choice
-        drawn["paper_choice"] = _write_svg("paper_choice", lambda: plot_lambda_choice(paper))
+        drawn["paper_choice"] = write_svg("paper_choice", lambda: plot_lambda_choice(paper))
     mixture = find_mixture(results)
     if mixture is not None:
         weights = mixture.reader_importance
-        drawn["importance"] = _write_svg("importance", lambda: reader_importance_figure(weights))
+        drawn["importance"] = write_svg("importance", lambda: reader_importance_figure(weights))
     calibrations = {
         model.title: model.calibration for model in results.models if model.calibration is not None
     }
     if calibrations:
-        drawn["calibration"] = _write_svg("calibration", lambda: plot_calibration(calibrations))
+        drawn["calibration"] = write_svg("calibration", lambda: plot_calibration(calibrations))
     return drawn
 
 
@@ -65,7 +65,7 @@ def _draw_marks(results: StudyResults, pictures: Pictures) -> Figure:
     )
 
 
-def _write_svg(name: str, draw: Callable[[], Figure]) -> str:
+def write_svg(name: str, draw: Callable[[], Figure]) -> str:
     """Draw and write a figure; its ids differ from those of other figures of the page."""
     from matplotlib import rc_context
 

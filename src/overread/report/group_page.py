@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from overread.report.head import RunHead
 from overread.report.pictures import Pictures
-from overread.report.render import make_environment
+from overread.report.render import render_page
 from overread.report.results import StudyResults
 
 __all__ = ["GroupPart", "render_groups"]
@@ -35,4 +35,4 @@ def render_groups(parts: Sequence[GroupPart], *, run: str) -> str:
         Name of the run of all groups.
     """
     head = replace(parts[0].head, run=run)
-    return make_environment().get_template("groups.html.j2").render(parts=parts, head=head)
+    return render_page("groups.html.j2", parts=parts, head=head)

@@ -43,7 +43,7 @@ from overread.report.words import (
     where_measured,
 )
 
-__all__ = ["make_environment", "render_study"]
+__all__ = ["render_page", "render_study"]
 
 # With fewer the interval of a sensitivity is wider than 20 points to each side (Wilson's, at one half).
 FEW_IN_GROUP = 20
@@ -63,11 +63,12 @@ def render_study(results: StudyResults, figures: Mapping[str, str], pictures: Pi
     head
         Names, id and date of the run.
     """
-    return (
-        make_environment()
-        .get_template("study.html.j2")
-        .render(results=results, figures=figures, pictures=pictures, head=head)
-    )
+    return render_page("study.html.j2", results=results, figures=figures, pictures=pictures, head=head)
+
+
+def render_page(template: str, **values: Any) -> str:
+    """Write a page of a template that extends ``page.html.j2``; ``head`` is among the values."""
+    return _make_environment().get_template(template).render(**values)
 
 
 def list_sections(results: StudyResults, pictures: Pictures) -> list[tuple[str, str]]:
@@ -96,7 +97,7 @@ def list_sections(results: StudyResults, pictures: Pictures) -> list[tuple[str, 
 
 
 @cache
-def make_environment() -> Environment:
+def _make_environment() -> Environment:
     """Make what fills templates, with the filters and functions that they use."""
     environment = Environment(
         loader=PackageLoader("overread.report"),

@@ -25,11 +25,19 @@ from overread.study.units import convert_lengths, find_unit_spacing
 from overread.tables.column_table import ColumnTable, open_columns
 from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
-from overread.tables.table_files import read_hashed_table, scan_file, table_bytes
+from overread.tables.table_files import HashedTable, read_hashed_table, scan_file, table_bytes
 from overread.tables.validation import check_candidates
 from overread.words import shell_word
 
-__all__ = ["CODES_FILE", "StudyInputs", "choose_marks", "code_marks", "code_patients", "read_inputs"]
+__all__ = [
+    "CODES_FILE",
+    "StudyInputs",
+    "choose_marks",
+    "code_marks",
+    "code_patients",
+    "read_inputs",
+    "read_known_nodules",
+]
 
 CODES_FILE = "reader_codes.csv"
 CODES = Schema("reader codes", (Column("reader_id", "id"), Column("code", "id")), key=("reader_id",))
@@ -145,11 +153,10 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
     marks = choose_marks(tables.marks, settings.labels.groups, folder)
     if settings.labels.groups:
         digests["marks"] = digest_of_value([digests["marks"], settings.labels.groups])
-    nodules = folder / KNOWN_NODULES_FILE
     known_nodules = None
-    if nodules.is_file():
-        table = read_hashed_table(nodules, NODULES)
-        known_nodules, digests["known_nodules"] = table.frame, table.sha256
+    nodules = read_known_nodules(folder)
+    if nodules is not None:
+        known_nodules, digests["known_nodules"] = nodules.frame, nodules.sha256
     read = StudyInputs(
         folder=folder,
         marks=marks,
@@ -204,6 +211,12 @@ def convert_inputs(read: StudyInputs, unit: Unit) -> StudyInputs:
     }
     in_unit = images.assign(mm_per_px_x=spacing, mm_per_px_y=spacing)
     return replace(read, images=in_unit, digests=read.digests | converted, **tables)  # type: ignore[arg-type]
+
+
+def read_known_nodules(folder: Path) -> HashedTable | None:
+    """Read the nodules that were put into a simulated study; None where there are none."""
+    path = folder / KNOWN_NODULES_FILE
+    return read_hashed_table(path, NODULES) if path.is_file() else None
 
 
 def refuse_strangers(image_ids: pd.Series[str], images: pd.DataFrame, path: Path) -> None:

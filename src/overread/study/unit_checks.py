@@ -96,9 +96,7 @@ def merge_options(settings: Settings, sizes: ReferenceSizes) -> MergeOptions:
     return replace(options, full_size_mm=sizes.full_size)
 
 
-def tell_scales(
-    marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions
-) -> tuple[str, str] | None:
+def tell_scales(marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions) -> tuple[str, str] | None:
     """Say that readers see at different scales, and the cure; None where they do not."""
     touched = tell_touched(merge_objects(marks, readings, options), marks)
     if touched is None:

@@ -20,7 +20,7 @@ from overread.truth.pairs import hitting_pairs
 
 IntArray = NDArray[np.int64]
 
-__all__ = ["ReaderStatistics", "reader_statistics"]
+__all__ = ["ReaderStatistics", "cohen_kappa", "reader_statistics"]
 
 
 @print_as_one_line()
@@ -217,7 +217,7 @@ def agreement(marks: pd.DataFrame, readings: pd.DataFrame, members: pd.DataFrame
             "n_b": n_b.astype(np.int64),
             "n_both": n_both.astype(np.int64),
             "positive_agreement": ratio(2.0 * n_both, n_a + n_b),
-            "image_kappa": kappa(n_images, marked_a, marked_b, marked_both),
+            "image_kappa": cohen_kappa(n_images, marked_a, marked_b, marked_both),
         }
     )
 
@@ -230,7 +230,7 @@ def incidence(rows: NDArray[np.intp], columns: NDArray[np.intp], shape: tuple[in
     return matrix
 
 
-def kappa(
+def cohen_kappa(
     n: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64], both: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Cohen's kappa of two yes/no raters of n cases: a and b say yes so often, both together so often."""

@@ -1,0 +1,224 @@
+"""``overread read``: a study's reading room."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from overread.cli.conventions import check_seed, print_plain, print_warnings
+from overread.errors import InvalidInputError, UsageError
+from overread.screen import print_line
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from overread.reading.room import Room
+
+__all__ = ["open_to_readers", "read"]
+
+OWNER = "owner"
+
+
+def read(
+    study: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    url: str | None = None,
+    add_reader: list[str] | None = None,
+    chair: list[str] | None = None,
+    revoke: list[str] | None = None,
+    owner_link: Annotated[bool, Parameter(negative=())] = False,
+    assign: str | None = None,
+    repeats: int | None = None,
+    labels: str | None = None,
+    training: Path | None = None,
+    detector: Path | None = None,
+    fp: float = 1.0,
+    design: str | None = None,
+    seed: int | None = None,
+    import_marks: Annotated[bool, Parameter(negative=())] = False,
+    export: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Open a study's reading room: readers mark its images in the browser, blind to each other.
+
+    Make readers first, each gets a personal link; then open the room with the study alone. Everything is kept in
+    STUDY/reading at once; marks.csv and readings.csv are written when the room is closed, or with --export.
+
+    Parameters
+    ----------
+    study
+        Folder with images.csv, as overread init makes it.
+    host
+        Address to listen at. One that others can reach needs --url.
+    port
+        To listen at; 0: any that is free.
+    url
+        Address of the room as readers see it, where a proxy serves it; with the path, if it has one.
+    add_reader
+        Make a reader and print the personal link; may be given several times.
+    chair
+        Make a chair, who decides where readers disagree, and print the link.
+    revoke
+        End somebody's link and sessions; what they read stays.
+    owner_link
+        Print a link to the owner's page; an earlier one ends.
+    assign
+        Readers of each image: all, a number, or two such as 4-5.
+    repeats
+        Images that each reader sees a second time without being told.
+    labels
+        Labels that a mark may have, with commas between.
+    training
+        Study whose images come first, with feedback.
+    detector
+        Second reader: detector.json of a run, the run's folder, or a table of detections.
+    fp
+        Operating point of the detector: false positives per image.
+    design
+        With a detector: sequential (after each image's own reading is locked) or independent (a later session).
+    seed
+        Of assignment and order.
+    import_marks
+        Take in marks.csv and readings.csv that the study has already, as readings that are done.
+    export
+        Write marks.csv, readings.csv and the other tables now; the room may be open.
+    """
+    with print_warnings():
+        from overread.reading.room import open_room
+        from overread.reading.server import bind, check_reachable
+
+    room = open_room(study)
+    try:
+        room = keep_settings(room, assign, repeats, labels, training, design, seed)
+        wanted = (add_reader, chair, revoke, owner_link, import_marks, export)
+        if any(wanted):
+            manage(room, f"http://{host}:{port}" if url is None else url, *wanted, detector=detector, fp=fp)
+            return
+        check_reachable(host, url)
+        with closing(bind(host, port)) as listening:
+            open_to_readers(room, host, listening, url, detector, fp)
+    finally:
+        room.store.close()
+
+
+def keep_settings(
+    room: Room,
+    assign: str | None,
+    repeats: int | None,
+    labels: str | None,
+    training: Path | None,
+    design: str | None,
+    seed: int | None,
+) -> Room:
+    """Keep what the command says of the plan, the labels and the training."""
+    from overread.reading.worklists import parse_assignment
+
+    fewest, most = (None, None) if assign is None else parse_assignment(assign)
+    if seed is not None:
+        check_seed(seed)
+    room.change_plan(fewest=fewest, most=most, repeats=repeats, design=design, seed=seed)
+    if labels is not None:
+        room.change_labels([label.strip() for label in labels.split(",") if label.strip()])
+    return room if training is None else room.with_training(training)
+
+
+def manage(
+    room: Room,
+    url: str,
+    add_reader: list[str] | None,
+    chair: list[str] | None,
+    revoke: list[str] | None,
+    owner_link: bool,  # noqa: FBT001
+    import_marks: bool,  # noqa: FBT001
+    export: bool,  # noqa: FBT001
+    *,
+    detector: Path | None,
+    fp: float,
+) -> None:
+    """Do what is asked of a room that need not be open."""
+    from overread.reading import people
+    from overread.reading.app import Address, make_link
+    from overread.reading.tables import take_in_marks
+
+    address = Address(url)
+    for name in revoke or ():
+        people.revoke(room.store, name)
+        print_plain(f"{name}: the link is no longer valid")
+    if import_marks:
+        prepare_pictures(room)
+        n_readings, n_marks = take_in_marks(room.store, room.folder)
+        print_plain(f"took in {n_readings} readings with {n_marks} marks")
+    people_to_add = [(name, "reader") for name in add_reader or ()] + [
+        (name, "chair") for name in chair or ()
+    ]
+    if owner_link:
+        people_to_add.append((OWNER, "owner"))
+    for name, role in people_to_add:
+        print_plain(f"{name}: {make_link(address, people.add_person(room.store, name, role))}")
+    # An open room gets the new reader's worklist at once; one that never was makes all of them when it opens.
+    if add_reader and room.store.rows("SELECT 1 FROM items WHERE kind = 'reading' LIMIT 1"):
+        prepare(room, detector, fp)
+    if export:
+        for path in room.export():
+            print_plain(f"wrote {path}")
+
+
+def prepare_pictures(room: Room) -> None:
+    """Read the facts of the images, and say which cannot be read."""
+    from overread.progress import ProgressBar
+
+    with ProgressBar():
+        bad = room.prepare_pictures()
+    complain(bad)
+
+
+def prepare(room: Room, detector: Path | None, fp: float) -> None:
+    """Make a room ready, and say what is left out."""
+    from overread.progress import ProgressBar
+
+    with ProgressBar():
+        ready = room.prepare(detector, fp)
+    complain(ready.bad_images)
+    for name, count in ready.added.items():
+        if count:
+            print_plain(f"{name}: {count} images on the worklist")
+
+
+def complain(bad: dict[str, str]) -> None:
+    """Print a line for each image that readers will not see."""
+    for reason in bad.values():
+        print_plain(f"overread: left out: {reason}", stderr=True)
+
+
+def open_to_readers(
+    room: Room, host: str, listening: socket, url: str | None, detector: Path | None, fp: float
+) -> None:
+    """Prepare a room and serve it until it is stopped."""
+    from overread.reading.app import Address
+    from overread.reading.server import serve
+
+    if not room.active_readers() and not room.store.rows(
+        "SELECT 1 FROM people WHERE secret IS NOT NULL LIMIT 1"
+    ):
+        raise UsageError(
+            f"nobody can enter yet (make readers: overread read {room.folder} --add-reader NAME)"
+        )
+    prepare(room, detector, fp)
+    shown = f"http://{host}:{listening.getsockname()[1]}"
+    address = Address(shown if url is None else url)
+
+    def ready() -> None:
+        print_line(f"the reading room of {room.name} is open at {address.url}; close it with Ctrl-C")
+
+    serve(room, listening, address, ready=ready)
+    try:
+        for path in room.export():
+            print_plain(f"wrote {path}")
+    except (InvalidInputError, UsageError) as error:
+        # Everything is in the store; tables that cannot be written now are no reason to end badly.
+        print_plain(f"overread: no tables written: {error}", stderr=True)
+    print_plain("closed; opened again with the same command it goes on")

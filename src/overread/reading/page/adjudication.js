@@ -1,0 +1,201 @@
+// Objects on which readers disagree: the place without and with each mark side by side, nobody's name, one decision.
+
+import { get } from "./api.js";
+import { html } from "./dom.js";
+import { Overlay } from "./ellipses.js";
+import { sizeText } from "./geometry.js";
+import { icon } from "./icons.js";
+import { runKey, showHelp } from "./keys.js";
+import { letterOf } from "./second_reading.js";
+import { Tools } from "./tools.js";
+import { Viewer } from "./viewer.js";
+
+const DECISIONS = [["lesion", "A finding", "1"], ["not", "Not a finding", "2"], ["unsure", "Cannot tell", "3"]];
+
+// Side of a crop in CSS pixels, and of the place that it shows in largest axes of the marks; by eye.
+const CROP = 148;
+const AROUND = 4;
+
+export class AdjudicationList {
+  constructor(app) {
+    this.app = app;
+    this.element = html("main", { class: "worklist page" });
+  }
+
+  async start() {
+    await this.app.fetchObjects();
+    const { objects } = this.app;
+    const done = objects.filter(({ state }) => state === "done").length;
+    const next = objects.find(({ state }) => state !== "done");
+    const start = next && html(
+      "a", { class: "button main start", href: `#/adjudicate/${next.object}` }, done ? "Continue" : "Start",
+    );
+    this.element.append(
+      html("h1", {}, "Adjudication"),
+      html("p", { class: "lead" }, objects.length ? `${done} of ${objects.length} objects decided`
+        : "There is nothing to decide: readers agree on every image that all of them have finished."),
+      html("progress", { max: objects.length || 1, value: done, "aria-label": "Objects decided" }),
+      ...(start ? [start] : []),
+      html("ol", { class: "items" }, objects.map((row) => html("li", {}, this.link(row)))),
+    );
+    start?.focus();
+  }
+
+  link({ object, position, state }) {
+    const words = state === "done" ? "decided" : "open";
+    return html(
+      "a", { href: `#/adjudicate/${object}`, class: state, "aria-label": `Object ${position}, ${words}` },
+      html("b", {}, String(position)), html("span", {}, words),
+    );
+  }
+
+  close() {}
+}
+
+export class AdjudicationScreen {
+  constructor(app, id) {
+    Object.assign(this, { app, id, shown: true, only: null });
+    this.viewer = new Viewer();
+    this.overlay = new Overlay(this.viewer);
+    this.overlay.onfocus = (mark) => this.single(mark);
+    this.tools = new Tools(this.viewer, this.overlay, { chosen: (mark) => this.single(mark), canDraw: () => false });
+    this.tools.use("select");
+    this.panel = html("aside", { class: "panel raised", "aria-label": "Decision" });
+    this.element = html("main", { class: "reading adjudication" }, this.viewer.stage, this.panel);
+    this.ending = new AbortController();
+    this.bindings = this.keys();
+    addEventListener("keydown", (event) => runKey(this.bindings, event), { signal: this.ending.signal });
+    app.queue.addEventListener("refused", ({ detail }) => {
+      if (detail.row.item === id) app.toast(`Not taken: ${detail.error.message}`, "bad");
+    }, { signal: this.ending.signal });
+  }
+
+  keys() {
+    const { viewer } = this;
+    const key = (group, strokes, run, says) => ({ group, strokes, run, says });
+    return [
+      ...DECISIONS.map(([value, words, stroke]) =>
+        key("Decision", [stroke], () => this.decide(value), words.toLowerCase())),
+      key("Decision", ["g"], () => this.app.go("#/adjudicate"), "list of objects"),
+      key("View", ["s"], () => this.toggle(), "show or hide the marks"),
+      key("View", ["j", "J"], (stroke) => this.next(stroke === "j" ? 1 : -1), "one mark after the other"),
+      key("View", ["Escape"], () => this.single(null), "all marks"),
+      key("View", ["+", "="], () => viewer.zoomBy(1.25), "closer"),
+      key("View", ["-"], () => viewer.zoomBy(0.8), "farther"),
+      key("View", ["f"], () => viewer.fit(), "whole image"),
+      key("View", ["p"], () => this.near(), "the place"),
+      key("View", ["i"], () => viewer.toggleInvert(), "invert"),
+      key("View", ["m"], () => viewer.toggleLens(), "lens"),
+      key("View", ["b", "B"], (stroke) => viewer.shiftWindow(0, stroke === "b" ? 20 : -20), "brighter, darker"),
+      key("View", ["c", "C"], (stroke) => viewer.shiftWindow(stroke === "c" ? -30 : 30, 0), "more, less contrast"),
+      key("View", ["r"], () => viewer.resetWindow(), "window as it was"),
+      key("View", ["?"], () => this.help(), "this help"),
+    ];
+  }
+
+  async start() {
+    if (!this.app.objects) await this.app.fetchObjects();
+    const object = await get(`adjudication/${this.id}`);
+    const pixels = await this.app.loader.picture(`adjudication/${this.id}`, object);
+    this.object = object;
+    this.viewer.show(object, pixels);
+    this.marks = object.marks.map((mark, i) => ({
+      id: `mark-${i}`, kind: "own", text: letterOf(i), name: `Mark ${letterOf(i)}`,
+      ellipse: this.viewer.toUnits(mark), mark,
+    }));
+    this.build();
+    this.near(false);
+    this.show();
+    this.cropTo();
+  }
+
+  build() {
+    const { object } = this, decided = object.decision;
+    this.crops = html("div", { class: "crops" });
+    const chosen = decided?.label ?? "";
+    const option = (text) => html("option", { value: text, selected: chosen === text }, text || "no label");
+    this.label = object.labels?.length
+      ? html("select", { "aria-label": "Label" }, ["", ...object.labels].map(option)) : null;
+    this.comment = html("textarea", { rows: 2, maxlength: 2000, placeholder: "Comment", "aria-label": "Comment" });
+    this.comment.value = decided?.comment ?? "";
+    this.buttons = new Map(DECISIONS.map(([value, words, stroke]) => [value, html(
+      "button", { "aria-pressed": String(decided?.decision === value), onclick: () => this.decide(value) },
+      words, html("kbd", {}, stroke),
+    )]));
+    this.panel.append(
+      html("div", { class: "scrolled" },
+        html("h2", {}, `Marked by ${object.n_marked} of ${object.n_readers} readers`), this.crops,
+        html("button", { onclick: () => this.toggle() }, "Show or hide the marks", html("kbd", {}, "S"))),
+      html("div", { class: "verdict" }, ...(this.label ? [this.label] : []), this.comment, ...this.buttons.values()),
+    );
+  }
+
+  // The place, with room around the largest mark.
+  place() {
+    const side = AROUND * 2 * Math.max(...this.marks.map(({ ellipse }) => Math.max(ellipse.rx, ellipse.ry)));
+    const mean = (key) => this.marks.reduce((sum, { ellipse }) => sum + ellipse[key], 0) / this.marks.length;
+    return { cx: mean("x"), cy: mean("y"), side };
+  }
+
+  near(smooth = true) {
+    const { cx, cy, side } = this.place(), { width, height } = this.viewer.size;
+    this.viewer.glideTo({ zoom: Math.min(width, height) / (1.5 * side), cx, cy }, smooth);
+  }
+
+  cropTo() {
+    const { cx, cy, side } = this.place(), view = { zoom: CROP / side, cx, cy };
+    const crop = (marks, words, id) => {
+      const canvas = html("canvas", { class: "crop" });
+      this.viewer.copyTo(canvas, view, CROP);
+      this.overlay.paint(canvas, view, marks);
+      const show = () => this.single(id);
+      return html("button", { class: "crop", onclick: show }, canvas, html("span", {}, words));
+    };
+    const told = ({ mark, ellipse, text }) => [text, sizeText(ellipse, this.viewer.mmPerUnit),
+      mark.confidence === null ? null : `confidence ${mark.confidence}`, mark.label].filter(Boolean).join(" · ");
+    const each = this.marks.map((mark) => crop([mark], told(mark), mark.id));
+    this.crops.replaceChildren(crop([], "without marks", "none"), ...each);
+    this.viewer.redraw();
+  }
+
+  show() {
+    const hidden = this.only === "none" || !this.shown;
+    this.overlay.show(hidden ? [] : this.marks.filter((mark) => !this.only || mark.id === this.only));
+  }
+
+  /** One mark alone, "none" for the bare picture, null for all. */
+  single(id) {
+    this.only = id;
+    this.shown = true;
+    this.show();
+  }
+
+  next(step) {
+    const ids = [null, ...this.marks.map((mark) => mark.id)], at = ids.indexOf(this.only === "none" ? null : this.only);
+    this.single(ids[(at + step + ids.length) % ids.length]);
+  }
+
+  toggle() {
+    this.shown = !this.shown;
+    this.only = null;
+    this.show();
+  }
+
+  async decide(decision) {
+    const body = { decision, label: this.label?.value || null, comment: this.comment.value };
+    await this.app.queue.add(this.id, "PUT", `adjudication/${this.id}/decision`, body);
+    const { objects } = this.app, here = objects.find(({ object }) => object === this.id);
+    if (here) here.state = "done";
+    const next = objects.find(({ state }) => state !== "done");
+    this.app.go(next ? `#/adjudicate/${next.object}` : "#/adjudicate");
+  }
+
+  help() {
+    showHelp(this.bindings);
+  }
+
+  close() {
+    this.ending.abort();
+    this.viewer.close();
+  }
+}

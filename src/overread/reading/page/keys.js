@@ -1,0 +1,69 @@
+// Keys of the reading screen, in one table: what they do, and what the help says of them.
+
+import { html, takesKeys } from "./dom.js";
+
+/** Name of a key stroke: `Ctrl+z`, `Shift+ArrowUp`, `?`. The shift of a printed character is in the character. */
+export function strokeOf(event) {
+  const named = event.key.length > 1;
+  const control = event.ctrlKey || event.metaKey ? "Ctrl+" : "";
+  return `${control}${event.shiftKey && named ? "Shift+" : ""}${event.key === " " ? "Space" : event.key}`;
+}
+
+/** Runs the binding of a key stroke, except while something else takes the keys. True if there was one. */
+export function runKey(bindings, event) {
+  if (event.altKey || document.querySelector("dialog[open]")) return false;
+  const stroke = strokeOf(event);
+  const typing = takesKeys(event.target);
+  if (typing && stroke === "Escape") {
+    event.target.blur();
+    return true;
+  }
+  // Buttons keep their own keys.
+  if (typing || (event.target instanceof HTMLButtonElement && ["Enter", "Space"].includes(stroke))) return false;
+  const found = bindings.find(({ strokes }) => strokes.includes(stroke));
+  if (!found) return false;
+  event.preventDefault();
+  found.run(stroke);
+  return true;
+}
+
+const SHOWN = {
+  ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→",
+  PageDown: "Page down", PageUp: "Page up", Escape: "Esc",
+};
+
+function shown(stroke) {
+  const parts = stroke === "+" ? ["+"] : stroke.split("+");
+  return html("kbd", {}, parts.map((part) => SHOWN[part] ?? part).join(" + "));
+}
+
+function listKeys(bindings) {
+  return html("dl", {}, bindings.map(({ strokes, shows, says }) => [
+    html("dt", {}, (shows ?? strokes).map(shown)), html("dd", {}, says),
+  ]).flat());
+}
+
+/** All keys over the page, and what fingers and mouse do; closes on Escape. */
+export function showHelp(bindings) {
+  if (document.querySelector("dialog.help")) return;
+  const groups = [...new Set(bindings.map(({ group }) => group))];
+  const dialog = html(
+    "dialog", { class: "help", "aria-label": "Keys and gestures" },
+    html("button", { class: "close", "aria-label": "Close the help", onclick: () => dialog.close() }, "Esc"),
+    html("h2", {}, "Mouse and fingers"),
+    html("dl", { class: "gestures" }, [
+      ["Drag", "what the tool does: draw from the centre outwards (Shift: by its box), or move a mark by its line"],
+      ["Handles", "squares change an axis, the circle rotates (Shift: by 15°)"],
+      ["Wheel, two fingers", "zoom, and pan with two fingers"],
+      ["Right drag", "window: to the right wider, upwards brighter"],
+      ["Middle drag, Space + drag", "pan"],
+    ].flatMap(([what, does]) => [html("dt", {}, what), html("dd", {}, does)])),
+    html("h2", {}, "Keys"),
+    html("div", { class: "groups" }, groups.map((group) => html(
+      "section", {}, html("h3", {}, group), listKeys(bindings.filter((binding) => binding.group === group)),
+    ))),
+  );
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}

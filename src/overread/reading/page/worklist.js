@@ -1,0 +1,63 @@
+// The reader's images: how far they are, and the way to the next one.
+
+import { html, present } from "./dom.js";
+import { icon } from "./icons.js";
+import { runKey } from "./keys.js";
+
+const WORDS = { open: "not read", begun: "begun", locked: "second reading", done: "finished" };
+const GROUPS = [["training", "Training"], ["reading", "Reading"]];
+
+export class WorklistScreen {
+  constructor(app) {
+    this.app = app;
+    this.element = html("main", { class: "worklist page" });
+    this.ending = new AbortController();
+    const bindings = [{ strokes: ["Enter"], run: () => this.app.goOn(null) }];
+    addEventListener("keydown", (event) => runKey(bindings, event), { signal: this.ending.signal });
+  }
+
+  async start() {
+    await this.app.fetchWorklist();
+    this.show();
+    const next = this.app.after(null);
+    if (next) this.app.loader.preload(next.item);
+  }
+
+  show() {
+    const { worklist, me } = this.app, next = this.app.after(null);
+    const done = worklist.filter(({ state }) => state === "done").length;
+    const far = worklist.length ? `${done} of ${worklist.length} images finished` : "You have no images yet.";
+    this.element.replaceChildren(...present([
+      html("h1", {}, me.study), html("p", { class: "lead" }, far),
+      html("progress", { max: worklist.length || 1, value: done, "aria-label": "Images finished" }),
+      next ? this.startButton(done > 0 || next.state !== "open") : worklist.length ? allDone() : null,
+      ...GROUPS.map(([kind, title]) => this.group(title, worklist.filter((row) => row.kind === kind), next)),
+    ]));
+    this.element.querySelector("button.start")?.focus();
+  }
+
+  startButton(begun) {
+    const words = begun ? "Continue reading" : "Start reading";
+    return html("button", { class: "main start", onclick: () => this.app.goOn(null) }, words, html("kbd", {}, "↵"));
+  }
+
+  group(title, rows, next) {
+    if (!rows.length) return null;
+    const links = rows.map((row) => html("li", {}, this.link(row, row === next)));
+    return html("section", {}, html("h2", {}, title), html("ol", { class: "items" }, links));
+  }
+
+  link({ item, position, state }, isNext) {
+    const names = { "aria-label": `Image ${position}, ${WORDS[state]}`, "aria-current": isNext ? "step" : null };
+    return html("a", { href: `#/read/${item}`, class: state, ...names },
+      html("b", {}, String(position)), html("span", {}, WORDS[state]));
+  }
+
+  close() {
+    this.ending.abort();
+  }
+}
+
+function allDone() {
+  return html("p", { class: "lead good" }, icon("tick"), "All images are finished. Thank you.");
+}

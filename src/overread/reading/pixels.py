@@ -1,0 +1,233 @@
+"""Pixels of the images on the worklists: read once for their facts, kept in memory while they are looked at."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from overread.errors import ImageError, StorageError, TableError
+from overread.images import read_for_viewing
+from overread.images.spacing import choose_spacing
+from overread.marks.mark_set import find_table
+from overread.progress import count_steps
+from overread.reading.store import RefusalError, Store
+from overread.tables.table_files import read_table
+
+__all__ = ["ImageFile", "Pictures", "list_images", "read_images"]
+
+# About a dozen large radiographs: the one each of a few readers looks at, and the next. Chosen by eye.
+LARGEST_SHELF = 128 << 20
+# Decoders at work at once; more would only take memory from each other on a small machine.
+DECODERS = 2
+# zlib's fastest: the wire is seldom slower than a better compression.
+GZIP_LEVEL = 1
+
+
+@dataclass(frozen=True)
+class ImageFile:
+    """An image file of a study, and the size of a pixel where the table of images states it."""
+
+    path: Path
+    mm_per_px: tuple[float, float] | None
+
+
+def read_images(folder: Path) -> pd.DataFrame:
+    """Read a study's table of images.
+
+    Raises
+    ------
+    TableError
+        If there is none, or it is empty.
+    """
+    path = find_table(folder, "images")
+    if path is None:
+        raise TableError(f"{folder}: there is no images table (make one with: overread init {folder})")
+    table = read_table(path, "images")
+    if table.empty:
+        raise TableError(f"{path}: has no rows, so there is nothing to read")
+    return table
+
+
+def list_images(folder: Path) -> dict[str, ImageFile]:
+    """Image files of a study by id.
+
+    Raises
+    ------
+    TableError
+        If there is no table of images, or a row has no path.
+    """
+    table, path = read_images(folder), find_table(folder, "images")
+    found: dict[str, ImageFile] = {}
+    for row, record in enumerate(table.to_dict("records"), start=2):
+        if not record.get("path"):
+            raise TableError(
+                f"{path}, row {row}, column path: there is no image file (give its path relative to the folder, or "
+                f"make the table with: overread init {folder})"
+            )
+        found[str(record["image_id"])] = ImageFile(folder / str(record["path"]), stated_spacing(record))
+    return found
+
+
+def stated_spacing(record: Mapping[Any, Any]) -> tuple[float, float] | None:
+    """Size of a pixel in a row of the images table."""
+    x, y = (record.get(f"mm_per_px_{axis}") for axis in "xy")
+    return None if x is None or y is None or pd.isna(x) or pd.isna(y) else (float(x), float(y))
+
+
+class Pictures:
+    """Pictures of a room, by kind (``reading`` or ``training``) and image id.
+
+    Parameters
+    ----------
+    store
+        Keeps their facts.
+    files
+        Image files by kind and id.
+    """
+
+    def __init__(self, store: Store, files: Mapping[str, Mapping[str, ImageFile]]) -> None:
+        self._store, self._files = store, files
+        self._shelf: OrderedDict[tuple[str, str], tuple[bytes, bytes | None]] = OrderedDict()
+        self._shelf_bytes = 0
+        self._lock = threading.Lock()
+        self._decoders = threading.Semaphore(DECODERS)
+        self._busy: dict[tuple[str, str], threading.Lock] = {}
+
+    def prepare(self, kind: str) -> dict[str, str]:
+        """Read the facts of each picture that is new or has changed; return the reason by image that cannot be read."""
+        known = {
+            row["image_id"]: row["signature"]
+            for row in self._store.rows("SELECT image_id, signature FROM pictures WHERE kind = ?", (kind,))
+        }
+        bad: dict[str, str] = {}
+        new = []
+        for image_id, file in self._files[kind].items():
+            signature = signature_of(file)
+            if signature is None:
+                bad[image_id] = f"{file.path}: there is no such file"
+            elif known.get(image_id) != signature:
+                new.append(image_id)
+        for image_id in count_steps("images", new):
+            try:
+                self._store.insert("pictures", [facts_row(kind, image_id, self._files[kind][image_id])])
+            except (ImageError, StorageError) as error:
+                bad[image_id] = str(error)
+        return bad
+
+    def facts(self, kind: str, image_id: str) -> dict[str, Any]:
+        """Return what a viewer has to know of a picture before it has the pixels."""
+        row = self.row(kind, image_id)
+        colour = row["channels"] == 3
+        sides = {"left": row["left_side"], "right": row["right_side"]}
+        return {
+            "width": row["width"],
+            "height": row["height"],
+            "mm_per_px": {"x": row["mm_x"], "y": row["mm_y"]},
+            "channels": row["channels"],
+            "bits": row["bits"],
+            "window": None if colour else {"center": row["window_center"], "width": row["window_width"]},
+            "invert": bool(row["inverted"]),
+            "left_right": sides if row["left_side"] else None,
+        }
+
+    def row(self, kind: str, image_id: str) -> Any:
+        """Return the stored facts of a picture."""
+        rows = self._store.rows(
+            "SELECT * FROM pictures WHERE kind = ? AND image_id = ?",
+            ("training" if kind == "training" else "reading", image_id),
+        )
+        if not rows:
+            raise RefusalError("this image cannot be shown; tell the study's owner", "image", 404)
+        return rows[0]
+
+    def content(self, kind: str, image_id: str, *, zipped: bool = False) -> bytes:
+        """Pixels as they go over the wire: little-endian uint16, or uint8 of red, green, blue; row by row."""
+        key = (kind, image_id)
+        with self._lock:
+            busy = self._busy.setdefault(key, threading.Lock())
+        with busy:
+            with self._lock:
+                found = self._shelf.get(key)
+                if found is not None:
+                    self._shelf.move_to_end(key)
+            if found is None:
+                found = (self._decode(kind, image_id), None)
+                self._keep(key, found)
+            if not zipped:
+                return found[0]
+            if found[1] is None:
+                found = (found[0], gzip.compress(found[0], GZIP_LEVEL))
+                self._keep(key, found)
+            return found[1] or b""
+
+    def _decode(self, kind: str, image_id: str) -> bytes:
+        file = self._files[kind].get(image_id)
+        if file is None:
+            raise RefusalError("this image cannot be shown; tell the study's owner", "image", 404)
+        with self._decoders:
+            try:
+                pixels = read_for_viewing(file.path).pixels
+            except (ImageError, StorageError) as error:
+                # The text names a path of the owner's machine, which is nothing for a reader.
+                raise RefusalError(
+                    "this image cannot be shown; tell the study's owner", "image", 404
+                ) from error
+        return np.ascontiguousarray(pixels).astype(pixels.dtype.newbyteorder("<"), copy=False).tobytes()
+
+    def _keep(self, key: tuple[str, str], found: tuple[bytes, bytes | None]) -> None:
+        """Put pixels on the shelf and take down what was not looked at longest."""
+        with self._lock:
+            self._shelf_bytes += size_of(found) - size_of(self._shelf.pop(key, (b"", None)))
+            self._shelf[key] = found
+            while self._shelf_bytes > LARGEST_SHELF and len(self._shelf) > 1:
+                old, gone = self._shelf.popitem(last=False)
+                self._shelf_bytes -= size_of(gone)
+                self._busy.pop(old, None)
+
+
+def size_of(found: tuple[bytes, bytes | None]) -> int:
+    """Bytes of a picture on the shelf."""
+    return len(found[0]) + len(found[1] or b"")
+
+
+def signature_of(file: ImageFile) -> str | None:
+    """Text that changes when a file does, or what is said of its pixels; None where there is no file."""
+    try:
+        status = file.path.stat()
+    except OSError:
+        return None
+    return f"{status.st_size}:{status.st_mtime_ns}:{file.mm_per_px}"
+
+
+def facts_row(kind: str, image_id: str, file: ImageFile) -> dict[str, Any]:
+    """Read the facts of a picture from its file."""
+    viewed = read_for_viewing(file.path)
+    try:
+        spacing = choose_spacing(viewed.spacing, file.mm_per_px)
+    except ImageError as error:
+        raise ImageError(f"{file.path}: {error}") from None
+    height, width = viewed.pixels.shape[:2]
+    return {
+        "kind": kind,
+        "image_id": image_id,
+        "width": width,
+        "height": height,
+        "channels": 3 if viewed.pixels.ndim == 3 else 1,
+        "bits": viewed.bits,
+        "mm_x": spacing.x,
+        "mm_y": spacing.y,
+        "window_center": viewed.center,
+        "window_width": viewed.width,
+        "inverted": int(viewed.inverted),
+        "left_side": viewed.left,
+        "right_side": viewed.right,
+        "signature": signature_of(file),
+    }

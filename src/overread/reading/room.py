@@ -1,0 +1,220 @@
+"""A study's reading room: its store, its images, its plan, and what is made ready before readers come."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+import pandas as pd
+
+from overread.errors import UsageError
+from overread.files.atomic import no_folder
+from overread.reading.adjudication import Adjudication, complete_images, complete_readings
+from overread.reading.agreement import describe_agreement
+from overread.reading.items import Items
+from overread.reading.people import LONGEST_NAME, list_people
+from overread.reading.pixels import ImageFile, Pictures, list_images, read_images
+from overread.reading.second_reading import keep_detections, shown_detections
+from overread.reading.store import ROOM_FILE, Store
+from overread.reading.tables import export_tables
+from overread.reading.training import TrainingSet
+from overread.reading.worklists import Design, Plan, fill_worklists
+
+__all__ = ["Readiness", "Room", "open_room"]
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """What preparing a room gave: images left out with the reason, and new presentations by reader."""
+
+    bad_images: dict[str, str]
+    added: dict[str, int]
+
+
+class Room:
+    """A study's reading room.
+
+    Parameters
+    ----------
+    folder
+        The study's.
+    store
+        Of the room.
+    """
+
+    def __init__(self, folder: Path, store: Store) -> None:
+        self.folder, self.store = folder, store
+        self.images = list_images(folder)
+        self.training_folder = None if (kept := store.setting("training")) is None else folder / kept
+        self.training_images: dict[str, ImageFile] = (
+            {} if self.training_folder is None else list_images(self.training_folder)
+        )
+        self.pictures = Pictures(store, {"reading": self.images, "training": self.training_images})
+        self.labels = tuple(store.setting("labels") or ())
+        self.items = Items(store, self.labels)
+        self.adjudication = Adjudication(store)
+        self._agreement: tuple[tuple[str, ...], dict[str, Any] | None] | None = None
+
+    @cached_property
+    def name(self) -> str:
+        """Name of the study."""
+        # Late: the settings of a study know all its models, and who makes a link should not wait for those.
+        from overread.study.settings import read_settings
+
+        path = self.folder / "study.toml"
+        name = read_settings(path).name if path.is_file() else ""
+        return name or self.folder.resolve().name
+
+    @property
+    def images_table(self) -> pd.DataFrame:
+        """The study's table of images."""
+        return read_images(self.folder)
+
+    @property
+    def plan(self) -> Plan:
+        """How the images are given to the readers."""
+        kept = self.store.setting("plan")
+        return Plan() if kept is None else Plan(**kept)
+
+    @cached_property
+    def training(self) -> TrainingSet | None:
+        """Known objects of the training images."""
+        return None if self.training_folder is None else TrainingSet(self.training_folder)
+
+    def change_plan(self, **wanted: Any) -> None:
+        """Keep what is given of a plan (None: as it is).
+
+        Raises
+        ------
+        UsageError
+            If somebody has a worklist by the plan that there is.
+        """
+        plan = replace(self.plan, **{name: value for name, value in wanted.items() if value is not None})
+        if plan.design not in get_args(Design):
+            raise UsageError(f"--design {plan.design!r}: one of {', '.join(get_args(Design))}")
+        if plan.repeats < 0:
+            raise UsageError(f"--repeats {plan.repeats}: a number from 0")
+        if plan == self.plan:
+            return
+        if self.store.rows("SELECT 1 FROM items WHERE kind = 'reading' LIMIT 1"):
+            raise UsageError(
+                "the worklists are made; --assign, --repeats, --design and --seed cannot change any more"
+            )
+        self.store.set_setting("plan", vars(plan))
+
+    def change_labels(self, labels: Sequence[str]) -> None:
+        """Keep the labels that a mark may have."""
+        for label in labels:
+            if not label.isprintable() or label != label.strip() or not 0 < len(label) <= LONGEST_NAME:
+                raise UsageError(f"--labels: {label!r} is no label of 1 to {LONGEST_NAME} characters")
+        self.store.set_setting("labels", list(labels))
+        self.labels = tuple(labels)
+        self.items = Items(self.store, self.labels)
+
+    def with_training(self, folder: Path) -> Room:
+        """Keep the folder of training images, which must be a study with marks or truth; return the room with it."""
+        TrainingSet(folder)
+        list_images(folder)
+        self.store.set_setting("training", os.path.relpath(folder.resolve(), self.folder.resolve()))
+        return Room(self.folder, self.store)
+
+    def prepare_pictures(self) -> dict[str, str]:
+        """Read each image's facts once; return the reason by image that cannot be read."""
+        bad = self.pictures.prepare("reading")
+        bad |= {f"training {image}": reason for image, reason in self.pictures.prepare("training").items()}
+        return bad
+
+    def prepare(self, detector: Path | None = None, fp: float = 1.0) -> Readiness:
+        """Make everything ready: facts of the images, the detector's marks, worklists of the readers.
+
+        Raises
+        ------
+        UsageError
+            If the plan needs a detector, or more readers than there are; or if no image can be read.
+        """
+        bad = self.prepare_pictures()
+        if detector is not None:
+            if self.plan.design == "unaided":
+                self.change_plan(design="sequential")
+            bad |= keep_detections(self.store, detector, fp, self.images)
+        if self.plan.design != "unaided" and self.store.setting("detector") is None:
+            raise UsageError(f"--design {self.plan.design}: needs a --detector")
+        if self.plan.design != "unaided":
+            self.refuse_undetected(bad)
+        usable = [image for image in self.images if image not in bad]
+        if not usable:
+            raise UsageError(f"{self.folder}: no image can be read; the first: {next(iter(bad.values()))}")
+        readers = self.active_readers()
+        if readers and len(readers) < self.plan.fewest:
+            raise UsageError(
+                f"each image is to be read by {self.plan.fewest} readers, and there are {len(readers)} "
+                "(add readers: --add-reader NAME)"
+            )
+        trained = [image for image in self.training_images if f"training {image}" not in bad]
+        return Readiness(bad, fill_worklists(self.store, usable, trained, readers, self.plan))
+
+    def refuse_undetected(self, bad: dict[str, str]) -> None:
+        """Refuse images that are new since the detector was run: its silence would look like a finding."""
+        done = {row["image_id"] for row in self.store.rows("SELECT image_id FROM detected")}
+        new = [image for image in self.images if image not in done and image not in bad]
+        if new:
+            raise UsageError(
+                f"image {new[0]!r} has not been through the detector ({len(new)} such; give --detector again)"
+            )
+
+    def active_readers(self) -> list[str]:
+        """Readers who have a link."""
+        linked = {
+            row["person"] for row in self.store.rows("SELECT person FROM people WHERE secret IS NOT NULL")
+        }
+        return [name for name in list_people(self.store, "reader") if name in linked]
+
+    def describe_item(self, person: str, item: str) -> dict[str, Any]:
+        """Return all that a reader may know of an item now: the detector's marks only once the unaided are locked."""
+        row = self.items.find(person, item)
+        state = {**self.items.state(row), **self.pictures.facts(row["kind"], row["image_id"])}
+        state["labels"] = list(self.labels)
+        if row["mode"] != "unaided" and row["phase"] != "unaided":
+            state["detections"] = shown_detections(self.store, item, row["image_id"])
+        if row["kind"] == "training" and row["phase"] == "done" and self.training is not None:
+            size = state["mm_per_px"]
+            state["feedback"] = self.training.feedback(
+                row["image_id"], state["marks"], (size["x"], size["y"])
+            )
+        return state
+
+    def agreement(self) -> dict[str, Any] | None:
+        """Describe how well the readers agree on complete images; computed anew when there are more of them."""
+        state = tuple(complete_images(self.store))
+        if self._agreement is None or self._agreement[0] != state:
+            self._agreement = (state, describe_agreement(complete_readings(self.store)))
+        return self._agreement[1]
+
+    def export(self) -> list[Path]:
+        """Write the tables into the study."""
+        decisions = self.adjudication.table()
+        return export_tables(
+            self.store, self.folder, {"adjudication.csv": decisions} if len(decisions) else None
+        )
+
+
+def open_room(folder: Path) -> Room:
+    """Open a study's room, made if need be.
+
+    Raises
+    ------
+    UsageError
+        If there is no such folder.
+    TableError
+        If it is no study with images.
+    """
+    if not folder.is_dir():
+        raise UsageError(no_folder(folder))
+    list_images(folder)
+    place = folder / ROOM_FILE
+    place.parent.mkdir(mode=0o700, exist_ok=True)
+    return Room(folder, Store(place))

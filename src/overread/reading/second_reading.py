@@ -1,0 +1,152 @@
+"""The second reader: a detector's marks at its locked operating point, computed before anybody reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from overread.errors import OverreadError, TableError, UsageError
+from overread.files.digests import digest_of_file
+from overread.marks.pixels import rescale_ellipses
+from overread.progress import count_steps
+from overread.reading.pixels import ImageFile
+from overread.reading.store import Store
+from overread.tables.table_files import read_table
+
+if TYPE_CHECKING:
+    from overread.detection.batch import Request
+
+__all__ = ["keep_detections", "shown_detections"]
+
+TABLE_ENDINGS = (".csv", ".parquet")
+
+
+def keep_detections(
+    store: Store, detector: Path, fp: float, files: Mapping[str, ImageFile]
+) -> dict[str, str]:
+    """Compute and keep the marks of a detector for each image that has none yet.
+
+    Parameters
+    ----------
+    store
+        Of the room, whose pictures are prepared.
+    detector
+        ``detector.json`` of a run, the run's folder, or a table of detections of any detector, as
+        ``overread detect`` writes it, with a column ``shown`` or already cut at the operating point.
+    fp
+        Operating point of a ``detector.json``: false positives per image.
+    files
+        Image files by id.
+
+    Returns
+    -------
+    dict
+        Reason by image for which there are none.
+
+    Raises
+    ------
+    UsageError
+        If the room has the marks of another detector.
+    """
+    place = detector / "detector.json" if detector.is_dir() else detector
+    if not place.is_file():
+        raise UsageError(
+            f"{place}: there is no such file (--detector takes detector.json, or a table of detections)"
+        )
+    name = [digest_of_file(place), fp]
+    if store.setting("detector") not in (None, name):
+        raise UsageError(f"{place}: the room has another detector, or another --fp; one room keeps to one")
+    store.set_setting("detector", name)
+    done = {row["image_id"] for row in store.rows("SELECT image_id FROM detected")}
+    sizes = {
+        row["image_id"]: (row["mm_x"], row["mm_y"])
+        for row in store.rows("SELECT image_id, mm_x, mm_y FROM pictures WHERE kind = 'reading'")
+    }
+    todo = {image: files[image] for image in files if image in sizes and image not in done}
+    if place.suffix in TABLE_ENDINGS:
+        tables = read_detections(place)
+        for image in todo:
+            insert_detections(store, image, tables.get(image), sizes[image])
+        return {}
+    # Late, because most rooms have no detector, and everybody waits for what it imports.
+    from overread.detection.batch import Request
+    from overread.study.detector import Detector
+
+    return detect_all(store, Request(Detector.read(place), fp), todo, sizes)
+
+
+def detect_all(
+    store: Store, request: Request, files: Mapping[str, ImageFile], sizes: Mapping[str, tuple[float, float]]
+) -> dict[str, str]:
+    """Run a detector on images, and keep what it shows of each."""
+    from overread.detection.batch import detect_image
+
+    request.detector.operating_point(request.fp)
+    bad: dict[str, str] = {}
+    for image in count_steps("images through the detector", list(files)):
+        try:
+            _, found, _ = detect_image(request, files[image].path, files[image].mm_per_px)
+        except OverreadError as error:
+            bad[image] = str(error)
+            continue
+        insert_detections(store, image, found[found["shown"]], sizes[image])
+    return bad
+
+
+def read_detections(path: Path) -> dict[str, pd.DataFrame]:
+    """Shown detections by image of a table."""
+    table = read_table(path, "candidates")
+    for name in ("radius_mm", "score"):
+        if name not in table:
+            raise TableError(f"{path}: has no column {name} (overread detect writes it)")
+    if "shown" in table:
+        table = table[table["shown"]]
+    return {str(image): rows for image, rows in table.groupby("image_id")}
+
+
+def insert_detections(
+    store: Store, image: str, found: pd.DataFrame | None, mm_per_px: tuple[float, float]
+) -> None:
+    """Keep the detections of an image, as ellipses in its pixels, and that it is done."""
+    rows: list[dict[str, Any]] = []
+    if found is not None and len(found):
+        circles = found[["x_mm", "y_mm", "radius_mm", "radius_mm"]].to_numpy(np.float64)
+        in_mm = np.column_stack([circles, np.zeros(len(circles))])
+        pixels = rescale_ellipses(in_mm, 1.0 / mm_per_px[0], 1.0 / mm_per_px[1])
+        probabilities = found["probability"] if "probability" in found else pd.Series(np.nan, found.index)
+        ordered = zip(pixels.tolist(), found["score"], probabilities, strict=True)
+        for number, (ellipse, score, probability) in enumerate(ordered, start=1):
+            x, y, rx, ry, angle = ellipse
+            rows.append(
+                {
+                    "image_id": image,
+                    "detection": f"D{number}",
+                    "x": x,
+                    "y": y,
+                    "rx": rx,
+                    "ry": ry,
+                    "angle": angle,
+                    "score": float(score),
+                    "probability": None if pd.isna(probability) else float(probability),
+                }
+            )
+    store.insert("detections", rows)
+    store.insert("detected", [{"image_id": image}])
+
+
+def shown_detections(store: Store, item: str, image: str) -> list[dict[str, Any]]:
+    """Detector's marks on an image with what the reader decided of each; for the aided phase only."""
+    rows = store.rows(
+        "SELECT detections.*, decision, reason FROM detections LEFT JOIN decisions ON "
+        "decisions.detection = detections.detection AND decisions.item = ? WHERE image_id = ? ORDER BY score DESC",
+        (item, image),
+    )
+    names = ("x", "y", "rx", "ry", "angle", "score", "probability", "decision")
+    return [
+        {"id": row["detection"], **{name: row[name] for name in names}, "reason": row["reason"] or ""}
+        for row in rows
+    ]

@@ -1,0 +1,115 @@
+"""Runs a room until it is stopped."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+
+import uvicorn
+
+from overread.errors import StorageError, UsageError
+from overread.files.lock import folder_lock
+from overread.reading.app import Address, make_app
+from overread.reading.doorkeeper import Limits
+from overread.reading.room import Room
+from overread.reading.store import ROOM_FILE
+
+__all__ = ["bind", "check_reachable", "serve"]
+
+IS_HELD = "another process serves this room (process {holder}); stop it first"
+# Idle connections are closed after this, seconds; a page opens another when it needs one. Chosen by eye.
+KEEP_ALIVE = 30
+STOP_SECONDS = 5
+# Connections at once; thirty readers' browsers have six each at most.
+LARGEST_CROWD = 400
+BACKLOG = 128
+
+
+def check_reachable(host: str, url: str | None) -> None:
+    """Refuse to listen where others can reach the room, unless its address there is said.
+
+    Raises
+    ------
+    UsageError
+        If the host is not of this machine alone and there is no address.
+    """
+    try:
+        near = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        near = host == "localhost"
+    if not near and url is None:
+        raise UsageError(
+            f"--host {host}: others can reach it there; say at which address with --url, and put a proxy with https "
+            "in front (docs/reading_room.md)"
+        )
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Listen at an address; port 0 takes any that is free.
+
+    Raises
+    ------
+    StorageError
+        If the system refuses, because another program listens there.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        # At once: who comes before the application answers waits instead of being refused.
+        listening.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = getattr(error, "strerror", None) or error
+        raise StorageError(f"cannot listen at {host}:{port}: {reason} (--port 0 takes a free one)") from error
+    listening.set_inheritable(False)
+    return listening
+
+
+def serve(
+    room: Room,
+    listening: socket.socket,
+    address: Address,
+    *,
+    limits: Limits | None = None,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve a room until SIGINT or SIGTERM.
+
+    Parameters
+    ----------
+    room
+        Prepared.
+    listening
+        Bound socket.
+    address
+        Where readers find the room.
+    limits
+        How often may be asked.
+    ready
+        Called when the room is locked for other servers and about to answer.
+
+    Raises
+    ------
+    LockedError
+        If another process serves the same room.
+    """
+    config = uvicorn.Config(
+        make_app(room, address, limits),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        ws="none",
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        limit_concurrency=LARGEST_CROWD,
+    )
+    with folder_lock((room.folder / ROOM_FILE).parent, "lock", IS_HELD):
+        ready()
+        # uvicorn passes on the signal that stopped it.
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listening])

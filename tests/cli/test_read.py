@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+
+from overread.cli import main
+from overread.marks.mark_set import read_folder
+from overread.reading.room import open_room
+from overread.tables import write_table
+from reading_process import Client
+from reading_room import make_study, write_detections
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def study(tmp_path):
+    return make_study(tmp_path / "study", 4)
+
+
+def test_readers_get_links_and_nobody_twice(study, capsys):
+    code, out, _ = run(capsys, "read", study, "--add-reader", "Anna", "--add-reader", "Ben", "--owner-link")
+    assert code == 0
+    links = re.findall(r"^(\w+): http://127\.0\.0\.1:8765/#s=(\S{43})$", out, flags=re.MULTILINE)
+    assert [name for name, _ in links] == ["Anna", "Ben", "owner"]
+    assert len({secret for _, secret in links}) == 3
+    code, _, err = run(capsys, "read", study, "--add-reader", "Anna")
+    assert (code, "has a link already" in err) == (2, True)
+    code, out, _ = run(
+        capsys, "read", study, "--revoke", "Anna", "--add-reader", "Anna", "--url", "https://a.org/r"
+    )
+    assert code == 0
+    assert "https://a.org/r/#s=" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "nobody can enter yet"),
+        (("--assign", "none"), "--assign"),
+        (("--design", "odd"), "--design"),
+        (("--revoke", "Zoe"), "nobody of this name"),
+        (("--export",), "nobody has finished"),
+        (("--import-marks",), "there is no marks.csv"),
+        (("--host", "0.0.0.0"), "--url"),
+        (("--url", "here", "--owner-link"), "--url"),
+        (("--seed", "-1"), "--seed"),
+        (("--training", "nowhere"), "nowhere"),
+    ],
+)
+def test_mistakes_are_told_in_a_line(study, capsys, arguments, told):
+    code, _, err = run(capsys, "read", study, *arguments)
+    assert code in (2, 4)
+    assert told in err
+    assert len(err.strip().splitlines()) == 1
+    assert "Traceback" not in err
+
+
+def test_a_folder_that_is_no_study(tmp_path, capsys):
+    assert run(capsys, "read", tmp_path / "none")[0] == 2
+    code, _, err = run(capsys, "read", tmp_path, "--add-reader", "Anna")
+    assert (code, "overread init" in err) == (4, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_settings_stay_and_later_readers_join_an_open_room(study, capsys):
+    run(
+        capsys,
+        "read",
+        study,
+        "--add-reader",
+        "Anna",
+        "--assign",
+        "1",
+        "--labels",
+        "nodule, mass",
+        "--repeats",
+        "1",
+    )
+    room = open_room(study)
+    assert (room.plan.fewest, room.plan.repeats, room.labels) == (1, 1, ("nodule", "mass"))
+    room.prepare()
+    room.store.close()
+    code, out, _ = run(capsys, "read", study, "--add-reader", "Ben")
+    assert code == 0
+    assert "images on the worklist" not in out
+    code, _, err = run(capsys, "read", study, "--assign", "2")
+    assert (code, "cannot change any more" in err) == (2, True)
+
+
+def test_earlier_marks_are_taken_in(study, capsys):
+    marks = pd.DataFrame(
+        [("case0", "Old", "m1", 10.0, 10.0, 4.0, 3.0, 0.0)],
+        columns=[
+            "image_id",
+            "reader_id",
+            "mark_id",
+            "x_mm",
+            "y_mm",
+            "semi_major_mm",
+            "semi_minor_mm",
+            "angle_deg",
+        ],
+    )
+    write_table(marks, study / "marks.csv")
+    write_table(pd.DataFrame({"image_id": ["case0", "case1"], "reader_id": "Old"}), study / "readings.csv")
+    code, out, _ = run(capsys, "read", study, "--import-marks")
+    assert (code, "took in 2 readings with 1 marks" in out) == (0, True)
+    code, out, _ = run(capsys, "read", study, "--export")
+    assert code == 0
+    assert out.count("wrote") == 3
+
+
+def test_a_room_is_opened_read_in_and_closed(study, capsys, monkeypatch, tmp_path):
+    """The whole way of the command, with a detector, in this process: the server is stopped by its reader."""
+    import threading
+    import time
+
+    import uvicorn
+
+    detector = write_detections(tmp_path / "d.csv", [("case0", 20, 30)])
+    _, out, _ = run(capsys, "read", study, "--add-reader", "Anna", "--add-reader", "Ben")
+    secret = re.search(r"Anna: .*#s=(\S+)", out)[1]
+    servers = []
+    plain = uvicorn.Server
+
+    def remember(config):
+        servers.append(plain(config))
+        servers[-1].install_signal_handlers = lambda: None
+        return servers[-1]
+
+    monkeypatch.setattr(uvicorn, "Server", remember)
+    problems = []
+
+    def visit():
+        try:
+            while not servers or not servers[0].started:
+                time.sleep(0.01)
+            port = servers[0].servers[0].sockets[0].getsockname()[1]
+            client = Client(port, secret)
+            item = client.get("/api/worklist")[0]["item"]
+            client.send("POST", f"/api/items/{item}/nothing", {"op": "op-000001", "on": True})
+            client.send("POST", f"/api/items/{item}/lock", {"op": "op-000002"})
+            client.close()
+        except BaseException as error:
+            problems.append(error)
+        finally:
+            servers[0].should_exit = True
+
+    visitor = threading.Thread(target=visit)
+    visitor.start()
+    code, out, _ = run(capsys, "read", study, "--port", "0", "--detector", detector)
+    visitor.join()
+    assert problems == []
+    assert code == 0
+    assert "Anna: 4 images on the worklist" in out
+    assert "is open at http://127.0.0.1:" in out
+    assert "closed; opened again" in out
+    assert (study / "readings.csv").read_text().count("Anna") == 1
+    with pytest.raises(Exception, match="0 readings"):
+        read_folder(study)

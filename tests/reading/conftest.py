@@ -1,0 +1,28 @@
+"""A room for each test that asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reading_room import OpenRoom, make_study
+
+
+@pytest.fixture
+def open_one(tmp_path: Path) -> Iterator[Callable[..., OpenRoom]]:
+    """Open rooms that are closed after the test."""
+    opened: list[OpenRoom] = []
+
+    def make(n_images: int = 4, name: str = "study", **more: Any) -> OpenRoom:
+        folder = tmp_path / name
+        if not folder.exists():
+            make_study(folder, n_images)
+        opened.append(OpenRoom(folder, **more))
+        return opened[-1]
+
+    yield make
+    for room in opened:
+        room.room.store.close()

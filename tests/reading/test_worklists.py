@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from overread.errors import UsageError
+from overread.reading.worklists import Plan, assign_images, order_presentations, parse_assignment
+
+READERS = [f"R{number}" for number in range(8)]
+
+
+@given(st.integers(1, 60), st.integers(2, 8), st.data())
+def test_each_image_has_its_readers_and_loads_are_even(n_images, n_readers, data):
+    fewest = data.draw(st.integers(1, n_readers))
+    most = data.draw(st.integers(fewest, n_readers))
+    images = [f"i{number}" for number in range(n_images)]
+    plan = Plan(fewest, most, seed=data.draw(st.integers(0, 99)))
+    chosen = assign_images(images, READERS[:n_readers], {}, plan)
+    per_image = Counter(image for own in chosen.values() for image in own)
+    assert set(per_image) == set(images)
+    assert all(fewest <= count <= most for count in per_image.values())
+    assert all(len(set(own)) == len(own) for own in chosen.values())
+    loads = [len(own) for own in chosen.values()]
+    assert max(loads) - min(loads) <= 1
+
+
+def test_four_to_five_of_eight_uses_both_numbers():
+    images = [f"i{number}" for number in range(200)]
+    chosen = assign_images(images, READERS, {}, Plan(4, 5))
+    sizes = Counter(Counter(image for own in chosen.values() for image in own).values())
+    assert set(sizes) == {4, 5}
+    assert 60 < sizes[4] < 140
+
+
+def test_all_images_go_to_all_readers():
+    chosen = assign_images(["a", "b"], ["R1", "R2"], {"a": ["R1"]}, Plan())
+    assert chosen == {"R1": ["b"], "R2": ["a", "b"]}
+
+
+def test_a_reader_who_comes_later_takes_what_is_missing():
+    images = [f"i{number}" for number in range(30)]
+    first = assign_images(images, READERS[:3], {}, Plan(3, 3))
+    given_to = {image: [reader for reader, own in first.items() if image in own] for image in images}
+    assert assign_images(images, READERS[:4], given_to, Plan(3, 3))["R3"] == []
+    without = {image: [reader for reader in names if reader != "R0"] for image, names in given_to.items()}
+    filled = assign_images(images, ["R1", "R2", "R3"], without, Plan(3, 3))
+    assert filled == {"R1": [], "R2": [], "R3": filled["R3"]}
+    assert sorted(filled["R3"]) == sorted(images)
+
+
+def test_the_same_seed_gives_the_same_lists_and_readers_differ():
+    images = [f"i{number}" for number in range(40)]
+    plan = Plan(2, 3, repeats=5, seed=7)
+    assert assign_images(images, READERS, {}, plan) == assign_images(images, READERS, {}, plan)
+    one, two = (order_presentations(images, reader, plan) for reader in ("R1", "R2"))
+    assert one == order_presentations(images, "R1", plan)
+    assert one != two
+    assert one != order_presentations(images, "R1", Plan(repeats=5, seed=8))
+
+
+@given(st.integers(0, 40), st.integers(0, 10), st.integers(0, 50))
+def test_repeats_come_in_the_second_half_after_their_first_time(n_images, repeats, seed):
+    images = [f"i{number}" for number in range(n_images)]
+    order = order_presentations(images, "R1", Plan(repeats=repeats, seed=seed))
+    assert sorted(image for image, time in order if time == 0) == sorted(images)
+    again = [image for image, time in order if time == 1]
+    assert len(again) == len(set(again)) == min(repeats, n_images // 2)
+    for image in again:
+        first, second = order.index((image, 0)), order.index((image, 1))
+        assert first < n_images // 2 <= second
+
+
+@pytest.mark.parametrize(("text", "found"), [("all", (0, 0)), ("3", (3, 3)), ("4-5", (4, 5))])
+def test_assignments_are_read(text, found):
+    assert parse_assignment(text) == found
+
+
+@pytest.mark.parametrize("text", ["", "0", "5-4", "four", "-3", "3-", "1e3", "99999"])
+def test_other_assignments_are_refused(text):
+    with pytest.raises(UsageError, match="--assign"):
+        parse_assignment(text)
+
+
+def test_worklists_begin_with_training_and_end_with_the_second_session(open_one, tmp_path):
+    from reading_room import write_detections
+
+    room = open_one(
+        4, detector=write_detections(tmp_path / "d.csv", [("case0", 10, 10)]), design="independent"
+    )
+    rows = room.room.store.rows("SELECT mode, image_id FROM items WHERE person = 'Anna' ORDER BY position")
+    modes = [row["mode"] for row in rows]
+    assert modes == ["unaided"] * 4 + ["aided"] * 4
+    assert len({row["image_id"] for row in rows}) == 4
+
+
+def test_preparing_again_adds_nothing(open_one):
+    room = open_one(4)
+    assert room.ready.added == {"Anna": 4, "Ben": 4}
+    assert room.room.prepare().added == {"Anna": 0, "Ben": 0}

@@ -1,0 +1,231 @@
+"""What the tests of the reading room share: a small study, its room, and visitors who speak HTTP to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import uuid
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pandas as pd
+
+from overread.images import write_png16
+from overread.reading.app import Address, make_app
+from overread.reading.doorkeeper import Limits
+from overread.reading.people import add_person
+from overread.reading.rate_limits import RateLimit
+from overread.reading.room import Room, open_room
+from overread.tables import write_table
+
+URL = "http://127.0.0.1:8765"
+WIDTH, HEIGHT, MM = 80, 60, 0.5
+
+
+def make_study(folder: Path, n_images: int = 4) -> Path:
+    """Write a study of small 16-bit images without marks."""
+    (folder / "images").mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    names = [f"case{number}" for number in range(n_images)]
+    for name in names:
+        write_png16(
+            folder / "images" / f"{name}.png", rng.integers(0, 60000, (HEIGHT, WIDTH), dtype=np.uint16)
+        )
+    table = pd.DataFrame(
+        {
+            "image_id": names,
+            "patient_id": [f"P{number}" for number in range(n_images)],
+            "path": [f"images/{name}.png" for name in names],
+            "mm_per_px_x": MM,
+            "mm_per_px_y": MM,
+        }
+    )
+    write_table(table, folder / "images.csv")
+    return folder
+
+
+def write_detections(path: Path, rows: Sequence[tuple[str, float, float]]) -> Path:
+    """Write a table of detections: image, x and y in px."""
+    table = pd.DataFrame(
+        {
+            "image_id": [row[0] for row in rows],
+            "candidate_id": [f"c{number}" for number in range(len(rows))],
+            "x_mm": [row[1] * MM for row in rows],
+            "y_mm": [row[2] * MM for row in rows],
+            "radius_mm": 4.0,
+            "score": [1.0 - 0.1 * number for number in range(len(rows))],
+        }
+    )
+    write_table(table, path)
+    return path
+
+
+def open_limits() -> Limits:
+    """No limits that a fast test would meet."""
+    return Limits(*(RateLimit(1e6, 1e6) for _ in range(3)))
+
+
+def new_id() -> str:
+    return str(uuid.uuid4())
+
+
+class Answer:
+    """What an application answers."""
+
+    def __init__(self, status_code: int, headers: list[tuple[bytes, bytes]], content: bytes) -> None:
+        self.status_code, self.content = status_code, content
+        self.headers = {name.decode().lower(): value.decode() for name, value in headers}
+
+    @property
+    def text(self) -> str:
+        return self.content.decode(errors="replace")
+
+    def json(self) -> Any:
+        return json.loads(self.content)
+
+
+class Loop:
+    """One event loop in a thread of its own, for all requests: a loop for each would start threads each time."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self) -> None:
+        # A task that lasts keeps the threads in which the application works.
+        self.loop.run_until_complete(asyncio.Event().wait())
+
+    def finish(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout=60)
+
+
+@cache
+def shared_loop() -> Loop:
+    return Loop()
+
+
+async def send_request(app: Any, scope: dict[str, Any], body: bytes) -> Answer:
+    """Speak ASGI to an application."""
+    sent: list[Any] = []
+    arriving = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Any:
+        if arriving:
+            return arriving.pop()
+        return await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    # The server answers an exception before it passes it on.
+    with suppress(Exception):
+        await app(scope, receive, send)
+    content = b"".join(message.get("body", b"") for message in sent[1:])
+    return Answer(sent[0]["status"], sent[0]["headers"], content)
+
+
+class Visitor:
+    """A browser: keeps the cookie, sends the proof of origin."""
+
+    def __init__(self, app: Any, secret: str | None = None, url: str = URL) -> None:
+        self.app, self.host, self.csrf = app, url.partition("//")[2].partition("/")[0], ""
+        self.cookies: dict[str, str] = {}
+        if secret is not None:
+            answer = self.ask("POST", "/api/enter", {"secret": secret})
+            assert answer.status_code == 200, answer.text
+            self.csrf = answer.json()["csrf"]
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        headers: dict[str, str] | None = None,
+        content: bytes | None = None,
+    ) -> Answer:
+        sent = {"host": self.host, "x-csrf": self.csrf}
+        if self.cookies:
+            sent["cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        if content is None and body is not None:
+            content, sent["content-type"] = json.dumps(body).encode(), "application/json"
+        sent |= {name.lower(): value for name, value in (headers or {}).items()}
+        place, _, query = path.partition("?")
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": unquote(place),
+            "query_string": query.encode(),
+            "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
+            "client": ("127.0.0.1", 50000),
+        }
+        answer = shared_loop().finish(send_request(self.app, scope, content or b""))
+        if "set-cookie" in answer.headers:
+            name, _, value = answer.headers["set-cookie"].partition(";")[0].partition("=")
+            self.cookies[name] = value
+        return answer
+
+    def get(self, path: str) -> Any:
+        answer = self.ask("GET", path)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def act(self, method: str, path: str, **body: Any) -> Any:
+        answer = self.ask(method, path, {"op": new_id(), **body})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def items(self) -> list[str]:
+        return [entry["item"] for entry in self.get("/api/worklist")]
+
+    def draw(self, item: str, x: float, y: float, **more: Any) -> str:
+        """Draw a mark and return its id."""
+        mark = new_id()
+        values = {"x": x, "y": y, "rx": 8.0, "ry": 5.0, "angle": 30.0, "confidence": 80, **more}
+        self.act("PUT", f"/api/items/{item}/marks/{mark}", **values)
+        return mark
+
+    def pass_over(self, item: str) -> Any:
+        """Say that there is nothing, and lock."""
+        self.act("POST", f"/api/items/{item}/nothing", on=True)
+        return self.act("POST", f"/api/items/{item}/lock")
+
+
+class OpenRoom:
+    """A prepared room with its people's secrets."""
+
+    def __init__(
+        self,
+        folder: Path,
+        readers: Sequence[str] = ("Anna", "Ben"),
+        *,
+        detector: Path | None = None,
+        limits: Limits | None = None,
+        url: str = URL,
+        **plan: Any,
+    ) -> None:
+        self.room: Room = open_room(folder)
+        self.room.change_labels(["nodule", "mass"])
+        self.room.change_plan(**plan)
+        self.secrets = {name: add_person(self.room.store, name, "reader") for name in readers}
+        self.secrets["Chair"] = add_person(self.room.store, "Chair", "chair")
+        self.secrets["owner"] = add_person(self.room.store, "owner", "owner")
+        self.ready = self.room.prepare(detector)
+        self.url = url
+        self.app = make_app(self.room, Address(url), limits or open_limits())
+
+    def visit(self, name: str) -> Visitor:
+        return Visitor(self.app, self.secrets[name], self.url)
+
+    def image_of(self, item: str) -> str:
+        return str(self.room.store.rows("SELECT image_id FROM items WHERE item = ?", (item,))[0][0])
+
+    def item_of(self, name: str, image: str, presentation: int = 0) -> str:
+        query = "SELECT item FROM items WHERE person = ? AND image_id = ? AND presentation = ? AND kind = 'reading'"
+        return str(self.room.store.rows(query, (name, image, presentation))[0][0])
