@@ -18,7 +18,7 @@ from overread.reading.store import Store
 from overread.tables.table_files import read_table
 
 if TYPE_CHECKING:
-    from overread.detection.batch import Request
+    from overread.detection.pipeline import Request
 
 __all__ = ["keep_detections", "shown_detections"]
 
@@ -73,7 +73,7 @@ def keep_detections(
             insert_detections(store, image, tables.get(image), sizes[image])
         return {}
     # Late, because most rooms have no detector, and everybody waits for what it imports.
-    from overread.detection.batch import Request
+    from overread.detection.pipeline import Request
     from overread.study.detector import Detector
 
     return detect_all(store, Request(Detector.read(place), fp), todo, sizes)
@@ -83,7 +83,7 @@ def detect_all(
     store: Store, request: Request, files: Mapping[str, ImageFile], sizes: Mapping[str, tuple[float, float]]
 ) -> dict[str, str]:
     """Run a detector on images, and keep what it shows of each."""
-    from overread.detection.batch import detect_image
+    from overread.detection.pipeline import detect_image
 
     request.detector.operating_point(request.fp)
     bad: dict[str, str] = {}
