@@ -136,3 +136,15 @@ def test_a_damaged_workbook_is_read_or_refused(workbook, seed):
     workbook.write_bytes(bytes(content))
     with contextlib.suppress(TableError):
         read_sheet(workbook)
+
+
+def test_shared_strings_have_a_bound(tmp_path, monkeypatch):
+    path = tmp_path / "a.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/sharedStrings.xml", b" " * 1001)
+    monkeypatch.setattr("overread.tables.sheet_cells.MOST_STRING_BYTES", 1000)
+    with pytest.raises(TableError, match="of text in cells"):
+        read_sheet(path)
+    monkeypatch.setattr("overread.tables.sheet_cells.MOST_STRING_BYTES", 1001)
+    with pytest.raises(TableError, match=r"cannot be read as \.xlsx"):
+        read_sheet(path)
