@@ -34,7 +34,7 @@ folds = 2
 normalizations = ["bags"]
 n_lambdas = 8
 [evaluation]
-n_bootstrap = 50
+n_bootstrap = 100
 chance_shifts = 3
 """
 

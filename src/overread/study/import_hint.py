@@ -49,7 +49,7 @@ def suggest_import(folder: Path, images: pd.DataFrame) -> str:
             return spell_command(str(path), folder, answers)
     generic = Answers(("--xy corner",), ("or --xy centre",))
     tool = f"overread import FILE --out {shlex.quote(str(folder))}"
-    return f"of a spreadsheet: {spell_command('FILE', folder, generic)}; of a tool's export: {tool}"
+    return f"{spell_command('FILE', folder, generic)}; for a tool's export: {tool}"
 
 
 def spell_command(file: str, folder: Path, answers: Answers) -> str:

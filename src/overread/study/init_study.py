@@ -393,9 +393,7 @@ def notes(folder: Path, images: pd.DataFrame, n_patients: int, *, is_chest: bool
         )
     absent = [kind for kind in ("marks", "readings") if find_table(folder, kind) is None]
     if absent:
-        said.append(
-            f"There is no table of {' and '.join(absent)}. Next, the marks {suggest_import(folder, images)}"
-        )
+        said.append(f"There is no table of {' and '.join(absent)}. Next: {suggest_import(folder, images)}")
     for kind in ("marks", "readings"):
         path = find_table(folder, kind)
         if path is None:
