@@ -187,3 +187,8 @@ def test_claim_says_what_kind_of_figures_they_are(results):
     assert "inside each outer fold" in told[26]
     assert "the test set" in before[35]
     assert "nested" not in "".join(before.values())
+
+
+def test_sizes_are_in_the_unit_and_large_ones_of_pixels_have_an_end():
+    assert name_size_range("[600, 900)", "px") == "600 to 900 px"
+    assert name_size_range("[900, 1e+06)", "px") == "900 px and more"

@@ -13,7 +13,9 @@ from PIL import Image
 from field_study import write_field_study
 from overread.errors import InvalidInputError, TableError
 from overread.fields.recipe import FieldRecipe
+from overread.files.digests import FileDigests
 from overread.study.field_pipeline import FieldPipeline, find_masks, list_field_options, make_recipe
+from overread.study.image_jobs import make_jobs
 from overread.study.pipeline import ImageTask, PipelineSpec
 from overread.study.settings import Settings, parse_settings
 
@@ -116,3 +118,26 @@ def test_masks_are_found_in_a_folder_or_by_the_column(tmp_path):
     Path(expected["b"]).unlink()
     with pytest.raises(InvalidInputError, match=r"no mask two\.png"):
         find_masks(images, tmp_path, "masks")
+
+
+def test_another_mask_is_another_image(tmp_path, study):
+    """The outcome of an image is kept under a digest of all that it depends on; without masks as before."""
+    mask = tmp_path / "mask.png"
+    images = pd.DataFrame({"image_id": ["eye00"], "path": ["images/eye00.png"]})
+    pipeline = PipelineSpec.own(settings_of()).build()
+    keys = []
+    for level in (None, 1, 2, 1):
+        if level is not None:
+            Image.fromarray(np.full((4, 4), level, np.uint8)).save(mask)
+        digests = FileDigests(tmp_path / "digests.json")
+        masks = None if level is None else {"eye00": mask}
+        (job,) = make_jobs(images, study, digests, pipeline, None, masks=masks)
+        keys.append(job.candidates_key)
+        assert job.task.mask == (None if level is None else str(mask))
+    assert keys[1] == keys[3]
+    assert len(set(keys)) == 3
+    mask.unlink()
+    (job,) = make_jobs(
+        images, study, FileDigests(tmp_path / "digests.json"), pipeline, None, masks={"eye00": mask}
+    )
+    assert job.fault is not None

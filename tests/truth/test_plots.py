@@ -106,3 +106,26 @@ def test_readers_figure_shows_the_rates(study):
     assert false_positives.lines[0].get_ydata() == pytest.approx(
         statistics.readers["loo_fp_per_image"].tolist()
     )
+
+
+def test_many_objects_are_counted_in_place_of_numbers():
+    """A picture with 30 objects on a grid, marked by two readers each."""
+    places = pd.DataFrame(
+        {"x_mm": np.tile(np.arange(6.0), 5) * 20, "y_mm": np.repeat(np.arange(5.0), 6) * 20}
+    )
+    marks = pd.concat(
+        places.assign(
+            image_id="i", reader_id=reader, mark_id=[f"{reader}{number}" for number in range(30)],
+            semi_major_mm=4.0, semi_minor_mm=4.0, angle_deg=0.0,
+        )
+        for reader in ("a", "b")
+    ).reset_index(drop=True)  # fmt: skip
+    readings = pd.DataFrame({"image_id": "i", "reader_id": ["a", "b"]})
+    truth = merge_marks(marks, readings)
+    figure = marks_figure(marks, truth, ["i"], upright=True, unit="px", margin=1.0)
+    objects = figure.axes[-1]
+    assert len(drawn_ellipses(objects)) == 30
+    assert len(objects.texts) == 0
+    assert objects.get_xlabel() == "30 objects, 30 golden"
+    assert objects.get_ylabel().endswith("y (px)")
+    assert objects.get_xlim()[0] == pytest.approx(-5.0)

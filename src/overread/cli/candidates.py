@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from overread.candidates import DEFAULT_FINDER, DEFAULT_LIMIT
+from overread.cli.conventions import open_recipe
 from overread.cli.image_tables import ImageTableOptions, write_image_table
 from overread.errors import UsageError
 
@@ -42,12 +43,11 @@ def candidates(
         Group of labels of a study of other pictures that has several.
     """
     from overread.candidates import find_candidates, load_finder
-    from overread.study.study_recipe import read_study_recipe
 
     options.check_output()
     if limit is not None and limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
-    of_study = read_study_recipe(options.folder, group)
+    of_study = open_recipe(options.folder, group)
     if of_study is not None:
         if finder is not None:
             raise UsageError("--finder: is of chests; study.toml names the finder of other pictures")

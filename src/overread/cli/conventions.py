@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from overread.study.detector import Detector
+    from overread.study.study_recipe import StudyRecipe
 
 __all__ = [
     "WITH_BAD_IMAGES",
     "check_seed",
     "fold_cells",
     "open_detector",
+    "open_recipe",
     "print_plain",
     "print_warnings",
     "refuse_to_overwrite",
@@ -62,6 +64,14 @@ def open_detector(place: Path) -> Detector:
         named = ", ".join(str(folder) for folder in groups.values())
         raise UsageError(f"{place}: each group of labels has a detector of its own; name one of {named}")
     return Detector.read(place / "detector.json" if place.is_dir() else place)
+
+
+def open_recipe(study: Path, group: str | None) -> StudyRecipe | None:
+    """Read how a study's pictures are worked on, with the warnings about its tables; None for one of chests."""
+    from overread.study.study_recipe import read_study_recipe
+
+    with print_warnings():
+        return read_study_recipe(study, group)
 
 
 def print_plain(text: str, *, style: str | None = None, stderr: bool = False) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from overread.cli.conventions import fold_cells
+from overread.cli.conventions import fold_cells, open_recipe
 from overread.cli.image_tables import ImageTableOptions, write_image_table
 from overread.errors import InvalidInputError, UsageError
 from overread.screen import make_console, print_json
@@ -131,11 +131,10 @@ def extract(
     """
     from overread.features import CATALOGUE
     from overread.features import extract as extract_features
-    from overread.study.study_recipe import read_study_recipe
     from overread.tables.table_files import read_table
 
     options.check_output([candidates])
-    of_study = read_study_recipe(options.folder, group)
+    of_study = open_recipe(options.folder, group)
     names: Sequence[str]
     if of_study is None:
         names = CATALOGUE.check_names(feature) or tuple(CATALOGUE)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from overread.candidates import DEFAULT_FINDER, DEFAULT_LIMIT
+from overread.cli.conventions import open_recipe
 from overread.errors import UsageError
 from overread.screen import print_json, print_line
 
@@ -122,9 +123,8 @@ def show_picture(
     from overread.marks.file_names import without_ending
     from overread.plots import save_figure
     from overread.report.lengths import UNIT_WORDS
-    from overread.study.study_recipe import read_study_recipe
 
-    of_study = read_study_recipe(study, group)
+    of_study = open_recipe(study, group)
     if of_study is None:
         raise UsageError(f"--study {study}: its study.toml is missing, or its images are chests")
     name = picture.image_id or without_ending(picture.path.name)
