@@ -39,6 +39,13 @@ def test_readers_get_links_and_nobody_twice(study, capsys):
     assert "https://a.org/r/#s=" in out
 
 
+def test_links_keep_to_the_address_that_was_given(study, capsys):
+    run(capsys, "read", study, "--add-reader", "Anna", "--port", "9000")
+    assert "Ben: http://127.0.0.1:9000/#s=" in run(capsys, "read", study, "--add-reader", "Ben")[1]
+    run(capsys, "read", study, "--owner-link", "--url", "https://a.org/r")
+    assert "Cleo: https://a.org/r/#s=" in run(capsys, "read", study, "--add-reader", "Cleo")[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

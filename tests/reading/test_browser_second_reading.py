@@ -92,6 +92,7 @@ def test_detections_are_shown_after_the_lock_and_each_is_decided(browser, aided_
     assert aided_room.room.items.describe("Ada", item)["phase"] == "done"
 
 
+@pytest.mark.slow
 def test_a_second_reading_goes_on_where_it_was_left(browser, aided_room):
     visitor = Visitor(browser, aided_room)
     visitor.enter("Ben")

@@ -192,3 +192,18 @@ def test_deleting_an_accepted_mark_leaves_its_detection_undecided(aided):
     marks = aided.act("POST", f"/api/items/{item}/decisions/D1", decision="accept")["marks"]
     aided.act("DELETE", f"/api/items/{item}/marks/{marks[0]['id']}")
     assert state(aided, item)["detections"][0]["decision"] is None
+
+
+def test_a_second_session_begins_when_the_first_is_done(open_one, tmp_path):
+    detector = write_detections(tmp_path / "d.csv", [(f"case{i}", 20, 20) for i in range(2)])
+    room = open_one(2, detector=detector, design="independent")
+    anna = room.visit("Anna")
+    first, second, third, _ = anna.items()
+    anna.pass_over(first)
+    for method, path in (("GET", ""), ("GET", "/pixels"), ("POST", "/nothing"), ("POST", "/finish")):
+        body = None if method == "GET" else {"op": new_id(), "on": True}
+        answer = anna.ask(method, f"/api/items/{third}{path}", body)
+        assert (answer.status_code, answer.json()["code"]) == (403, "later")
+        assert "20" not in answer.text
+    anna.pass_over(second)
+    assert [shown["id"] for shown in state(anna, third)["detections"]] == ["D1"]

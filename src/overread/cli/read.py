@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["open_to_readers", "read"]
 
 OWNER = "owner"
+FIRST_PORT = 8765
 
 
 def read(
     study: Path,
     *,
     host: str = "127.0.0.1",
-    port: int = 8765,
+    port: int | None = None,
     url: str | None = None,
     add_reader: list[str] | None = None,
     chair: list[str] | None = None,
@@ -55,9 +56,9 @@ def read(
     host
         Address to listen at. One that others can reach needs --url.
     port
-        To listen at; 0: any that is free.
+        To listen at; 0: any that is free. Without it the one of the last time, at first 8765: the links hold it.
     url
-        Address of the room as readers see it, where a proxy serves it; with the path, if it has one.
+        Address of the room as readers see it, where a proxy serves it; with the path, if it has one. It is kept.
     add_reader
         Make a reader and print the personal link; may be given several times.
     chair
@@ -94,6 +95,7 @@ def read(
     room = open_room(study)
     try:
         room = keep_settings(room, assign, repeats, labels, training, design, seed)
+        port, url = keep_address(room, port, url)
         wanted = (add_reader, chair, revoke, owner_link, import_marks, export)
         if any(wanted):
             manage(room, f"http://{host}:{port}" if url is None else url, *wanted, detector=detector, fp=fp)
@@ -124,6 +126,18 @@ def keep_settings(
     if labels is not None:
         room.change_labels([label.strip() for label in labels.split(",") if label.strip()])
     return room if training is None else room.with_training(training)
+
+
+def keep_address(room: Room, port: int | None, url: str | None) -> tuple[int, str | None]:
+    """Remember where the room is found, so that links stay right; return it."""
+    from overread.reading.app import Address
+
+    kept = room.store.setting("address") or {"port": FIRST_PORT, "url": None}
+    port = kept["port"] if port is None else port
+    url = kept["url"] if url is None else Address(url).url
+    if port != 0:
+        room.store.set_setting("address", {"port": port, "url": url})
+    return port, url
 
 
 def manage(

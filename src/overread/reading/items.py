@@ -22,6 +22,11 @@ __all__ = ["ItemRow", "Items", "marks_of"]
 ItemRow = sqlite3.Row
 LARGEST_VERSION = 2**31
 MARK_COLUMNS = "x, y, rx, ry, angle, confidence, label, comment, origin, detection"
+OWN_ITEM = (
+    "SELECT items.*, (SELECT count(*) FROM items AS before WHERE before.person = items.person AND "
+    "before.kind = 'reading' AND before.mode = 'unaided' AND before.phase != 'done') AS n_before "
+    "FROM items WHERE item = ? AND person = ?"
+)
 NOT_YOURS = "there is no such image on your list"
 
 
@@ -45,12 +50,10 @@ class Items:
         Raises
         ------
         RefusalError
-            If it is another's, or nobody's: the answer is the same.
+            If it is another's, or nobody's: the answer is the same. Or if it is of a second session that has not begun.
         """
-        rows = self._store.rows("SELECT * FROM items WHERE item = ? AND person = ?", (item, person))
-        if not rows:
-            raise RefusalError(NOT_YOURS, "unknown", 404)
-        return rows[0]
+        rows = self._store.rows(OWN_ITEM, (item, person))
+        return check_turn(rows[0] if rows else None)
 
     def worklist(self, person: str) -> list[dict[str, Any]]:
         """List a person's items in their order."""
@@ -285,13 +288,18 @@ class Items:
 
 def own_row(database: sqlite3.Connection, act: Act) -> ItemRow:
     """Look up the item of an act within its transaction."""
-    row = database.execute(
-        "SELECT * FROM items WHERE item = ? AND person = ?", (act.item, act.person)
-    ).fetchone()
+    return check_turn(database.execute(OWN_ITEM, (act.item, act.person)).fetchone())
+
+
+def check_turn(row: ItemRow | None) -> ItemRow:
+    """Refuse what is not the person's, and a reading with the detector before all those without it are done."""
     if row is None:
         raise RefusalError(NOT_YOURS, "unknown", 404)
-    found: ItemRow = row
-    return found
+    if row["mode"] == "aided" and row["n_before"]:
+        raise RefusalError(
+            f"comes after the reading without the detector; {row['n_before']} images are left", "later", 403
+        )
+    return row
 
 
 def state_of(row: ItemRow) -> str:

@@ -11,6 +11,7 @@ from overread.reading.reader_study import Comparison
 from overread.report import head_run
 from overread.report.figures import write_svg
 from overread.report.render import render_page
+from overread.truth import HIT
 from overread.words import difference_with_limits, percent_with_limits
 
 __all__ = ["render_reader_study", "tell_result"]
@@ -45,6 +46,7 @@ def render_reader_study(study_name: str, comparison: Comparison) -> str:
         version=__version__,
         comparison=comparison,
         design=DESIGNS.get(comparison.design, ""),
+        rule=HIT.describe(),
         result=tell_result(comparison),
         figure=figure,
         reader_rows=reader_rows(comparison),

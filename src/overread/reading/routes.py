@@ -9,6 +9,7 @@ from typing import Any
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from overread.errors import OverreadError
 from overread.reading.doorkeeper import Call, Doorkeeper
 from overread.reading.overview import owner_overview
 from overread.reading.store import RefusalError, digest_text
@@ -194,7 +195,7 @@ def export(call: Call) -> dict[str, Any]:
     call.room.store.note(call.person.name, "export")
     try:
         written = call.room.export()
-    except Exception as error:
+    except OverreadError as error:
         raise RefusalError(str(error), "export") from error
     return {"written": [path.name for path in written], "exported": call.room.store.setting("exported")}
 

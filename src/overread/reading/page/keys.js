@@ -14,7 +14,8 @@ export function runKey(bindings, event) {
   if (event.altKey || document.querySelector("dialog[open]")) return false;
   const stroke = strokeOf(event);
   const typing = takesKeys(event.target);
-  if (typing && stroke === "Escape") {
+  // A field is left with Escape, one of a single line with Enter too; what was typed counts.
+  if (typing && (stroke === "Escape" || (stroke === "Enter" && event.target instanceof HTMLInputElement))) {
     event.target.blur();
     return true;
   }

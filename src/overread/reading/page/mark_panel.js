@@ -22,8 +22,10 @@ export class MarkPanel {
   }
 
   show(marks, selected, viewer, open) {
-    // Rows are built anew, so the focus is carried over by the field's name.
-    const field = document.activeElement?.closest?.(".marks") && document.activeElement.name;
+    // Rows are built anew. The focus is carried over by the field's name where keys are meant for it; after a click on
+    // the slider they are meant for the picture again.
+    const active = document.activeElement;
+    const field = active?.closest?.(".marks") && active.matches(":focus-visible") ? active.name : null;
     this.element.replaceChildren(...marks.map((mark, i) => this.row(mark, i + 1, mark.id === selected, viewer, open)));
     if (!marks.length) this.element.append(html("li", { class: "none" }, open ? HOW : "No marks."));
     if (field) this.focus(field);

@@ -16,7 +16,7 @@ import { Viewer } from "./viewer.js";
 // Key strokes within this many milliseconds are one change of a mark, and one step back.
 const SAME_STROKE_MS = 350;
 
-const AIDED = "Your own reading is locked. Decide on each of the detector's marks; you may add and change marks.";
+const DECIDE = "Decide on each of the detector's marks; you may add and change marks.";
 
 export class ReadingScreen {
   constructor(app, id) {
@@ -163,10 +163,11 @@ export class ReadingScreen {
 
   tellNote() {
     const { state } = this, { feedback } = state;
+    const aided = this.app.me.phase_design === "independent" ? DECIDE : `Your own reading is locked. ${DECIDE}`;
     const training = this.item?.kind === "training" ? "Training: after you finish, you see what is there." : "";
     const words = state.leaving ? "Saved here. Waiting for the server…"
       : feedback ? feedbackWords(feedback, state.marks.length)
-        : { aided: AIDED, done: "This reading is finished." }[state.phase] ?? training;
+        : { aided, done: "This reading is finished." }[state.phase] ?? training;
     this.note.textContent = words;
     this.note.hidden = !words;
   }

@@ -23,7 +23,8 @@ export class Tools {
     stage.addEventListener("pointercancel", (event) => this.cancel(event));
     stage.addEventListener("pointerleave", () => { if (!this.pointers.size) viewer.point(null); });
     stage.addEventListener("contextmenu", (event) => event.preventDefault());
-    stage.addEventListener("dblclick", (event) => event.preventDefault());
+    // The middle button would scroll by itself, a double click would select text.
+    for (const kind of ["mousedown", "dblclick"]) stage.addEventListener(kind, (event) => event.preventDefault());
     stage.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
   }
 
@@ -97,7 +98,8 @@ export class Tools {
     }
     this.pointers.set(event.pointerId, at);
     gesture.moved ||= Math.hypot(at.x - gesture.start.x, at.y - gesture.start.y) >= CLICK;
-    if (gesture.moved) this.drag(gesture, at, event);
+    if (!gesture.moved) return;
+    this.drag(gesture, at, event);
     gesture.last = at;
   }
 
