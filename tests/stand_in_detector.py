@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from overread.images import Radiograph, write_dicom
+from overread.images import Radiograph, read_image, write_dicom
 
 
 class StandInDetector:
@@ -15,6 +15,8 @@ class StandInDetector:
 
     name = "Stand-in"
     grid_mm = 0.7
+    unit = "mm"
+    object_name = "Nodule"
 
     def __init__(self) -> None:
         self.n_asked = 0
@@ -24,6 +26,11 @@ class StandInDetector:
 
     def operating_point(self, fp: float) -> None:
         """Know every operating point."""
+
+    def read_image(
+        self, path: Path, *, mm_per_px: tuple[float, float] | None = None, masks: Path | None = None
+    ) -> Radiograph:
+        return read_image(path, mm_per_px=mm_per_px, grid_mm=self.grid_mm)
 
     def was_trained_on(self, radiograph: Radiograph) -> None:
         """Know nothing of its images."""

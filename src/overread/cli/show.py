@@ -143,9 +143,9 @@ def show_picture(
             "unit": of_study.recipe.unit,
             "candidates": table.to_dict(orient="records"),
         }
-        print(json_text(report | {"output": str(picture.output)}))
+        print_json(json_text(report | {"output": str(picture.output)}))
     else:
-        print(
+        print_line(
             f"Wrote {picture.output}: {len(table)} candidates; the region fills {100 * share:.0f} % of the picture"
         )
 

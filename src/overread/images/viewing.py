@@ -16,6 +16,7 @@ from overread.images.display import exact_window, percentile_window
 from overread.images.reading import file_content, name_errors, picture_kind, read_source
 from overread.images.source import LookupTable, Rescale, SourceImage, Window
 from overread.images.spacing import FileSpacing
+from overread.one_line import print_as_one_line
 
 __all__ = ["ViewedImage", "read_for_viewing"]
 
@@ -23,6 +24,7 @@ __all__ = ["ViewedImage", "read_for_viewing"]
 OTHER_SIDE = {"L": "R", "R": "L"}
 
 
+@print_as_one_line()
 @dataclass(frozen=True, eq=False)
 class ViewedImage:
     """Pixels for a viewer, not reduced to 8 bits.
