@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from overread.study.store.feature_store import FeatureStore, encode_columns
 
 from overread.fields import BlobFinder, extract_generic, read_field
 from overread.fields.blob_finder import radii_from_marks
+from overread.files.column_file import ColumnFile, encode_columns
 from overread.froc import Counting
 from overread.marks.mark_set import read_folder
 from overread.study.cohort import KEYS, Features, Split
@@ -110,7 +110,7 @@ def read_group(
         tables.readings[tables.readings["image_id"].isin(images)].reset_index(drop=True),
         pd.DataFrame({"image_id": images, "patient_id": images, "split": "training"}),
         table[[*KEYS, *PLACE]],
-        Features(names, FeatureStore(path), np.arange(len(table)), keys),
+        Features(names, ColumnFile(path), np.arange(len(table)), keys),
         radii,
     )
 
