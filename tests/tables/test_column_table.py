@@ -40,11 +40,12 @@ def test_it_is_what_pandas_reads(place):
     frame = make_frame()
     write_table(frame, place)
     table = open_columns(place, "features")
-    whole = (
-        pd.read_csv(place, dtype=dict.fromkeys(KEYS, "str"), float_precision="round_trip")
-        if place.suffix == ".csv"
-        else pd.read_parquet(place)
-    )
+    if place.suffix == ".csv":
+        # Python's float is exact in every version; pandas 3.0 rounded the last digit.
+        whole = pd.read_csv(place, dtype="str")
+        whole = whole.assign(**{name: whole[name].map(float) for name in whole.columns.drop(KEYS)})
+    else:
+        whole = pd.read_parquet(place)
     assert table.keys.to_numpy().tolist() == whole[KEYS].to_numpy().tolist()
     assert table.names == tuple(whole.columns[2:])
     columns = list(table.columns())
