@@ -67,7 +67,11 @@ def test_a_folder_of_pngs(pngs: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert (images["width_px"] == 80).all()
     assert images["patient_id"].nunique() == 3
     assert not images["patient_id"].str.contains("0000").any()
-    assert read_settings(pngs / "study.toml") == Settings()
+    settings = read_settings(pngs / "study.toml")
+    # Noise shows no lungs: it is proposed as a picture of another kind, and nothing else is set.
+    assert settings.region.kind == "all"
+    own = {"region": Settings().region, "units": Settings().units}
+    assert settings.model_copy(update=own) == Settings()
 
 
 def test_without_a_spacing_the_remedy_is_named(pngs: Path) -> None:

@@ -116,6 +116,6 @@ def parse_spacing(text: str | None) -> tuple[float, float] | None:
         lengths = []
     if len(lengths) not in (1, 2) or not all(0 < length < math.inf for length in lengths):
         raise UsageError(
-            f"--mm-per-px {text!r}: give one positive number such as 0.143, two as 0.14,0.15, or px"
+            f"--mm-per-px {text!r}: give one positive number such as 0.143, or two as 0.14,0.15; or px"
         )
     return lengths[0], lengths[-1]
