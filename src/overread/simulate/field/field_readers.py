@@ -21,8 +21,7 @@ __all__ = ["field_readers", "mark_field"]
 
 Place = Callable[[np.random.Generator], tuple[float, float]]
 
-# All of these are chosen by eye, so that readers of the field disagree about as those of DIARETDB1 do
-# (docs/simulate.md, Fields).
+# All of these are chosen by eye.
 SPLITS = (0.9, 0.08)
 RING_MARGIN = 1.12
 FALSE_DIAMETER_PX = (6.0, 30.0)
