@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reading_browser import PHONE, ServedRoom, Visitor, leave, write_study
-
 from overread import reading
+from reading_browser import PHONE, ServedRoom, Visitor, leave, write_study
 
 IMAGES = {"one": (0.2, 0.2), "two": (0.2, 0.2)}
 ENTER, ESCAPE, TAB, DELETE, SHIFT, CONTROL = "\ue007", "\ue00c", "\ue004", "\ue017", "\ue008", "\ue009"
