@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 import pandas as pd
-import pytest
 
 from overread.cli import main
-from overread.study.settings import Settings
-
-# Remove this mark once `overread run` knows [region], [labels] and [units].
-needs_regions = pytest.mark.skipif(
-    "region" not in Settings.model_fields,
-    reason="study.toml has no [region] yet: `overread run` reads chests only",
-)
 
 
-@needs_regions
 def test_the_demo_of_fields_runs_whole(tmp_path, capsys):
     folder = tmp_path / "study"
     assert main(["demo", "--kind", "field", "--output", str(folder), "--n-images", "24"]) == 0

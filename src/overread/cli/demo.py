@@ -80,23 +80,24 @@ def demo(
     import time
 
     from overread.cli.conventions import WITH_BAD_IMAGES, check_seed, print_plain
-    from overread.cli.run import print_results
-    from overread.study import read_results
+    from overread.cli.run import print_report
+    from overread.study.run import list_reports
     from overread.study.workers.executors import count_processors
     from overread.words import duration, shell_word
 
     started, seed = time.monotonic(), check_seed(seed)
     run = run_fields if kind == "field" else run_chests
     report = run(output, n_images, seed, count_processors())
-    print_results(report, read_results(report.folder / "results.json"))
+    print_report(report)
     page = report.folder / "report.html"
     image = next(iter(sorted((output / "images").iterdir())))
+    first = next(iter(list_reports(report).values()))
     scale = "" if kind == "field" else " --mm-per-px 0.7"
     print_plain(
         NEXT.format(
             report=page,
             study=output,
-            run=shell_word(report.folder),
+            run=shell_word(first.folder),
             image=shell_word(image),
             scale=scale,
         )

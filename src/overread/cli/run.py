@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from overread.study import RunReport, StudyResults
 
-__all__ = ["print_results", "run"]
+__all__ = ["print_report", "print_results", "run"]
 
 OUTPUTS = {"Results": "results.json", "Detector": "detector.json", "Report": "report.html"}
 
@@ -57,8 +57,7 @@ def run(
         Print all results as JSON.
     """
     from overread.progress import ProgressBar
-    from overread.study import read_results, run_study
-    from overread.study.run import list_reports
+    from overread.study import run_study
 
     given = {"executor": executor, "workers": workers, "scheduler": scheduler}
     execution: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
@@ -71,12 +70,7 @@ def run(
     if json:
         print_json(tell_results(report))
     else:
-        for group, one in list_reports(report).items():
-            if group:
-                print_plain(f"Group {group}")
-            print_results(one, read_results(one.folder / "results.json"))
-        if report.groups:
-            print_plain(f"Report of all groups: {report.folder / 'report.html'}")
+        print_report(report)
     return WITH_BAD_IMAGES if report.n_quarantined else 0
 
 
@@ -91,6 +85,19 @@ def tell_results(report: RunReport) -> str:
     if not report.groups:
         return texts[""]
     return "{" + ",\n".join(f"{dumps(group)}: {text}" for group, text in texts.items()) + "}"
+
+
+def print_report(report: RunReport) -> None:
+    """Print what was found, group by group where there are several."""
+    from overread.study import read_results
+    from overread.study.run import list_reports
+
+    for group, one in list_reports(report).items():
+        if group:
+            print_plain(f"Group {group}")
+        print_results(one, read_results(one.folder / "results.json"))
+    if report.groups:
+        print_plain(f"Report of all groups: {report.folder / 'report.html'}")
 
 
 def print_results(report: RunReport, results: StudyResults) -> None:
