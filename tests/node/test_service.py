@@ -119,7 +119,7 @@ def test_one_bad_image_costs_no_other(archive, tmp_path):
 
 def test_a_fault_stops_the_node(archive, tmp_path):
     class Faulty(StandInDetector):
-        def detect(self, radiograph):
+        def detect(self, radiograph, n_threads=None):
             raise SystemExit("a fault")
 
     node, _ = make_node(tmp_path / "spool", archive.port, Faulty())

@@ -66,7 +66,7 @@ def test_an_image_that_kills_is_given_up_after_three_tries(spool, tmp_path):
         pass
 
     class Deadly(StandInDetector):
-        def detect(self, radiograph):
+        def detect(self, radiograph, n_threads=None):
             raise Killed
 
     uid = put(spool, write_images(tmp_path / "in", 1)[0])
@@ -97,7 +97,7 @@ def test_a_full_disk_fails_no_image(spool, tmp_path, monkeypatch):
 
 def test_bugs_and_bad_images_fail_with_a_reason(spool, tmp_path):
     class Buggy(StandInDetector):
-        def detect(self, radiograph):
+        def detect(self, radiograph, n_threads=None):
             raise KeyError("a bug")
 
     first, second = (put(spool, path) for path in write_images(tmp_path / "in", 2))
