@@ -19,12 +19,13 @@ def check_stage(model: StudyModel) -> Stage:
     def make(inputs: Inputs) -> Mapping[str, Any]:
         settings = inputs.settings
         # In a nested run the smallest sets that a model is fitted to are inner folds of outer ones.
+        cohort = inputs["cohort"]
         inner = (
             one
-            for fold in inputs["outer_folds"]
+            for fold in (inputs["outer_folds"] if cohort.is_nested else ())
             for one in make_folds(fold.rest, settings.models.folds, settings.seed)
         )
-        model.check(inputs["cohort"].split("training"), [*inputs["folds"], *inner], settings)
+        model.check(cohort.split("training"), [*inputs["folds"], *inner], settings)
         return {}
 
     return Stage(
