@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from overread.bags import Bags, make_bags
-from overread.bags.splitting import balanced_parts
+from overread.bags.splitting import split_by_patient
 from overread.froc import (
     Counting,
     bootstrap,
@@ -165,15 +165,9 @@ def load(study: Path, work: Path, limit: int, workers: int) -> Cohort:
     table = measured(placed, work / f"shards-{limit}", limit, workers)
     found = ["image_id", "candidate_id", "x_mm", "y_mm", "radius_mm", "response"]
     candidates, features = table[found], table.drop(columns=found[2:])
-    patients, codes = np.unique(images["patient_id"], return_inverse=True)
-    golden = (
-        truth[truth["golden"]].groupby("image_id").size().reindex(images["image_id"]).fillna(0).to_numpy()
-    )
-    loads = np.column_stack(
-        [np.bincount(codes, minlength=len(patients)), np.bincount(codes, golden, len(patients))]
-    )
-    fold = balanced_parts(loads.astype(float), N_FOLDS, generator=np.random.default_rng(0))[codes]
-    return Cohort(images, truth, candidates, features, pd.Series(fold))
+    names = [str(fold) for fold in range(N_FOLDS)]
+    fold = split_by_patient(images, truth, names=names, random_state=0).astype(int)
+    return Cohort(images, truth, candidates, features, fold.reset_index(drop=True))
 
 
 def with_contrast(truth: pd.DataFrame, study: Path) -> pd.DataFrame:
