@@ -40,6 +40,16 @@ def test_shapes_experts_and_confidence(tmp_path):
     assert set(found.marks["label"]) == {"Hard_exudates"}
 
 
+def test_a_reading_that_is_there_twice_is_read_once(tmp_path):
+    """The original has each file with a document type, which is refused, and plain."""
+    write(tmp_path, "image001_01_plain.xml", (CIRCLE, "High"))
+    twin = write(tmp_path, "image001_01.xml", (CIRCLE, "High"))
+    twin.write_text(f"<!DOCTYPE imgannotool SYSTEM 'away.dtd'>{twin.read_text()}")
+    assert len(read_marks(tmp_path, mm_per_px=1).marks) == 1
+    with pytest.raises(FormatError, match="document type"):
+        read_marks(twin, format="diaretdb", mm_per_px=1)
+
+
 def test_what_is_wrong_is_named(tmp_path):
     path = write(tmp_path, "other.xml", (CIRCLE, "High"))
     with pytest.raises(FormatError, match="the name does not tell the expert"):

@@ -40,13 +40,20 @@ def read(path: Path, *, spacings: Spacings | None = None, reader: str | None = N
     reader : str
         Who drew it, where the file's name does not tell.
     """
-    files = sorted(path.glob("*.xml")) if path.is_dir() else [path]
+    files = choose_files(path) if path.is_dir() else [path]
     if not files:
         raise FormatError(f"{path}: no .xml files in this folder")
     builder = MarkSetBuilder(str(path), spacings or Spacings())
     for file in files:
         read_file(builder, file, reader)
     return builder.build()
+
+
+def choose_files(folder: Path) -> list[Path]:
+    """Files of a folder; of each reading that is there twice, as in the original, the plain one without a DTD."""
+    return [
+        file for file in sorted(folder.glob("*.xml")) if not file.with_name(f"{file.stem}_plain.xml").exists()
+    ]
 
 
 def read_file(builder: MarkSetBuilder, file: Path, reader: str | None) -> None:
