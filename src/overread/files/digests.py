@@ -57,8 +57,9 @@ class FileDigests:
             known = read_json(memory)
         except (OSError, FormatError):
             return
-        if isinstance(known, dict):
-            self._known = known
+        # A changed digest would be believed: what is not as `save` left it is forgotten.
+        if isinstance(known, dict) and known.get("seal") == digest_of_value(known.get("files")):
+            self._known = known["files"]
 
     def of(self, name: str, path: Path, limit: int | None = None) -> str:
         """Digest of the file that goes by ``name``.
@@ -84,5 +85,6 @@ class FileDigests:
 
     def save(self) -> None:
         """Keep what is known for the next run."""
-        content = json.dumps(self._known, sort_keys=True).encode()
+        sealed = {"files": self._known, "seal": digest_of_value(self._known)}
+        content = json.dumps(sealed, sort_keys=True).encode()
         write_atomically(self._memory, content, within=self._memory.parent)
