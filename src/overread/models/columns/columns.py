@@ -31,8 +31,8 @@ class Columns(ABC):
     n_read: int = 0
 
     @abstractmethod
-    def dot(self, columns: Ints, residual: Floats) -> Floats:
-        """Return X[:, columns]' residual."""
+    def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:
+        """Return X[:, columns]' residual; with hold the columns will be wanted again soon."""
 
     @abstractmethod
     def add(self, columns: Ints, factors: Floats, scores: Floats) -> None:
@@ -60,5 +60,5 @@ class Columns(ABC):
         scores += intercept_step
         self.add(moved, steps, scores)
         value = loss.value(scores, residual)
-        gradient[:] = self.dot(working, residual)
+        gradient[:] = self.dot(working, residual, hold=True)
         return value

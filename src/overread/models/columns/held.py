@@ -22,8 +22,8 @@ class HeldColumns(Columns):
         self.Xt = Xt
         self.n_features, self.n_rows = Xt.shape
 
-    def dot(self, columns: Ints, residual: Floats) -> Floats:
-        """Return X[:, columns]' residual."""
+    def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:
+        """Return X[:, columns]' residual; all columns are held anyway."""
         out = np.zeros(len(columns))
         dot_columns(self.Xt, columns, 0, self.n_rows, residual, out)
         return out

@@ -26,7 +26,6 @@ from overread.errors import StorageError
 from overread.models.columns.columns import Columns
 from overread.models.columns.scaling import ColumnNumbers, Scaling, describe_columns
 from overread.models.columns.stored import StoredColumns
-from overread.models.loss.bag_loss import BagLoss
 
 __all__ = ["SpreadColumns"]
 
@@ -137,9 +136,10 @@ class SpreadColumns(Columns):
             for first, last in pairwise(bounds)
         ]
 
-    def dot(self, columns: Ints, residual: Floats) -> Floats:
-        """Return X[:, columns]' residual."""
-        return self._dot(columns, residual, hold=False)
+    def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:
+        """Return X[:, columns]' residual; with hold the workers keep their parts of the columns."""
+        given = [(columns, residual[part.first : part.last], hold) for part in self._parts]
+        return np.sum(self._ask(dot_part, given), axis=0)
 
     def add(self, columns: Ints, factors: Floats, scores: Floats) -> None:
         """Add X[:, columns] factors to scores."""
@@ -156,28 +156,6 @@ class SpreadColumns(Columns):
         ]
         for places, found in zip(inside, self._ask(gather_part, given), strict=True):
             out[:, places] = found
-
-    def move(
-        self,
-        loss: BagLoss,
-        working: Ints,
-        moved: Ints,
-        steps: Floats,
-        intercept_step: float,
-        scores: Floats,
-        residual: Floats,
-        gradient: Floats,
-    ) -> float:
-        """Move; the loss is computed here, from scores that the workers moved."""
-        scores += intercept_step
-        self.add(moved, steps, scores)
-        value = loss.value(scores, residual)
-        gradient[:] = self._dot(working, residual, hold=True)
-        return value
-
-    def _dot(self, columns: Ints, residual: Floats, *, hold: bool) -> Floats:
-        given = [(columns, residual[part.first : part.last], hold) for part in self._parts]
-        return np.sum(self._ask(dot_part, given), axis=0)
 
     def _ask(self, work: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Let the cluster work on every part; count what it read."""
@@ -206,9 +184,7 @@ def describe_stored(
 def dot_part(part: Part, columns: Ints, residual: Floats, hold: bool) -> tuple[Floats, int]:  # noqa: FBT001
     """Return X[:, columns]' residual of a part, and how many columns were read; runs in a worker."""
     with _opened(part) as features:
-        if hold:
-            features.hold(columns)
-        return features.dot(columns, residual), _take_count(features)
+        return features.dot(columns, residual, hold=hold), _take_count(features)
 
 
 def add_part(part: Part, columns: Ints, factors: Floats) -> tuple[Floats, int]:

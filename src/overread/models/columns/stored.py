@@ -57,8 +57,10 @@ class StoredColumns(Columns):
         self._wanted_at = np.zeros(capacity, dtype=np.int64)
         self._clock = 0
 
-    def dot(self, columns: Ints, residual: Floats) -> Floats:
-        """Return X[:, columns]' residual."""
+    def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:
+        """Return X[:, columns]' residual; with hold the columns are read into memory first, as far as they fit."""
+        if hold:
+            self.hold(columns)
         out = np.empty(len(columns))
         slots = self._slot[columns]
         out[slots >= 0] = self._held.dot(slots[slots >= 0], residual)
