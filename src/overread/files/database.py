@@ -40,18 +40,26 @@ class Database:
     """
 
     def __init__(self, path: Path, version: int, tables: str, what: str) -> None:
+        self._open(path, path, what)
+        with self._naming_the_file():
+            self._prepare_to_write()
+            self._make_tables(version, tables)
+
+    def _open(self, path: Path, place: Path | str, what: str, *, is_uri: bool = False) -> None:
+        """Connect to the file at a place, which may be a URI that says how."""
         self._path, self._what = path, what
         self._lock = threading.RLock()
         with self._naming_the_file():
             self._connection = sqlite3.connect(
-                path, isolation_level=None, check_same_thread=False, timeout=PATIENCE_SECONDS
+                place, uri=is_uri, isolation_level=None, check_same_thread=False, timeout=PATIENCE_SECONDS
             )
             self._connection.row_factory = sqlite3.Row
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            # FULL waits for the device at each commit; WAL's usual NORMAL does not.
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._connection.execute("PRAGMA foreign_keys = ON")
-            self._make_tables(version, tables)
+
+    def _prepare_to_write(self) -> None:
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        # FULL waits for the device at each commit; WAL's usual NORMAL does not.
+        self._connection.execute("PRAGMA synchronous = FULL")
+        self._connection.execute("PRAGMA foreign_keys = ON")
 
     def _make_tables(self, version: int, tables: str) -> None:
         with self.transaction():

@@ -11,9 +11,8 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +21,7 @@ import pandas as pd
 
 from overread.errors import FormatError, StorageError
 from overread.files.atomic import write_atomically
+from overread.files.database import Database
 from overread.files.regular import open_regular, real_path
 
 __all__ = ["Answer", "ImageEntry", "Ledger"]
@@ -75,7 +75,7 @@ class Answer:
     tries: int
 
 
-class Ledger:
+class Ledger(Database):
     """SQLite file with a write-ahead log; safe to use from several threads, and to read from other processes.
 
     Parameters
@@ -94,53 +94,20 @@ class Ledger:
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        self._path = path
-        self._lock = threading.RLock()
         refuse_links(path)
         if not read_only and not path.exists():
             with suppress(FileExistsError):  # somebody else made it just now
                 write_atomically(path, empty_journal(), exclusive=True, mode=0o600)
         refuse_foreign_files(path)
         place = f"{real_path(path).as_uri()}?mode={'ro' if read_only else 'rw'}"
+        self._open(path, place, "a node's journal", is_uri=True)
         with self._naming_the_file():
-            self._connection = sqlite3.connect(
-                place, uri=True, isolation_level=None, check_same_thread=False, timeout=30
-            )
             version = self._connection.execute("PRAGMA user_version").fetchone()[0]
             if version != SCHEMA:
                 self._connection.close()
                 raise FormatError(f"{path}: a journal of version {version}; this one reads {SCHEMA}")
             if not read_only:
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                # FULL waits for the device at each commit; WAL's usual NORMAL does not.
-                self._connection.execute("PRAGMA synchronous = FULL")
-                self._connection.execute("PRAGMA foreign_keys = ON")
-
-    @contextmanager
-    def _naming_the_file(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            raise StorageError(f"{self._path}: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise FormatError(f"{self._path}: is not a node's journal, or damaged: {error}") from error
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Hold the lock; all or nothing of what is done inside is on the device at the end."""
-        with self._lock, self._naming_the_file():
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
-
-    def close(self) -> None:
-        """Let go of the file."""
-        with self._lock:
-            self._connection.close()
+                self._prepare_to_write()
 
     def find(self, sop_uid: str) -> ImageEntry | None:
         """Look up an image."""
@@ -154,13 +121,12 @@ class Ledger:
 
     def _images(self, condition: str, values: Sequence[str]) -> list[ImageEntry]:
         query = f"SELECT sop_uid, study_uid, sha256, state, tries, reason FROM images WHERE {condition}"
-        with self._lock, self._naming_the_file():
-            return [ImageEntry(*row) for row in self._connection.execute(query, values).fetchall()]
+        return [ImageEntry(*row) for row in self.rows(query, values)]
 
     def receive(self, sop_uid: str, study_uid: str, sha256: str, sender: str) -> None:
         """Note an image that is stored; one that had failed begins anew."""
         now = timestamp()
-        with self._transaction() as database:
+        with self.transaction() as database:
             database.execute(
                 "DELETE FROM answers WHERE sop_uid = ? AND sent IS NULL AND 'failed' = "
                 "(SELECT state FROM images WHERE images.sop_uid = answers.sop_uid)",
@@ -174,20 +140,20 @@ class Ledger:
 
     def count_try(self, sop_uid: str) -> int:
         """Note, before the work, that an image is worked on; return how often it was, this time included."""
-        with self._transaction() as database:
+        with self.transaction() as database:
             database.execute("UPDATE images SET tries = tries + 1 WHERE sop_uid = ?", (sop_uid,))
             row = database.execute("SELECT tries FROM images WHERE sop_uid = ?", (sop_uid,)).fetchone()
         return int(row[0])
 
     def wait_again(self, sop_uid: str) -> None:
         """Put an image back to where it waits for the detector, as if it had not been tried."""
-        with self._transaction() as database:
+        with self.transaction() as database:
             database.execute("DELETE FROM answers WHERE sop_uid = ? AND sent IS NULL", (sop_uid,))
             database.execute("UPDATE images SET state = 'received', tries = 0 WHERE sop_uid = ?", (sop_uid,))
 
     def answer(self, sop_uid: str, files: Iterable[Path], detections: int) -> None:
         """Note an image's documents, which are written; one that was sent before is not sent again."""
-        with self._transaction() as database:
+        with self.transaction() as database:
             database.executemany(
                 "INSERT INTO answers VALUES (?, ?, ?, 0, NULL) ON CONFLICT (uid) DO NOTHING",
                 [(path.stem, sop_uid, path.name) for path in files],
@@ -201,7 +167,7 @@ class Ledger:
 
     def fail(self, sop_uid: str, reason: str) -> None:
         """Give an image up."""
-        with self._transaction() as database:
+        with self.transaction() as database:
             database.execute(
                 "UPDATE images SET state = 'failed', reason = ?, changed = ? WHERE sop_uid = ?",
                 (reason, timestamp(), sop_uid),
@@ -213,18 +179,17 @@ class Ledger:
             "SELECT uid, file, sop_uid, answers.tries FROM answers JOIN images USING (sop_uid) "
             "WHERE sent IS NULL AND state = 'answered' ORDER BY received, sop_uid, answers.rowid LIMIT ?"
         )
-        with self._lock, self._naming_the_file():
-            return [Answer(*row) for row in self._connection.execute(query, (most,)).fetchall()]
+        return [Answer(*row) for row in self.rows(query, (most,))]
 
     def mark_sent(self, answer: Answer) -> bool:
         """Note that the destination has a document; return whether this was the last of its image."""
-        with self._transaction() as database:
+        with self.transaction() as database:
             database.execute("UPDATE answers SET sent = ? WHERE uid = ?", (timestamp(), answer.uid))
             return finish_if_sent(database, answer.sop_uid)
 
     def refuse(self, answer: Answer, reason: str) -> int:
         """Note that the destination refused a document; return how often it did."""
-        with self._transaction() as database:
+        with self.transaction() as database:
             database.execute("UPDATE answers SET tries = tries + 1 WHERE uid = ?", (answer.uid,))
             database.execute("UPDATE images SET reason = ? WHERE sop_uid = ?", (reason, answer.sop_uid))
             row = database.execute("SELECT tries FROM answers WHERE uid = ?", (answer.uid,)).fetchone()
@@ -232,9 +197,7 @@ class Ledger:
 
     def files_of(self, sop_uid: str) -> list[str]:
         """Names of the documents of an image."""
-        with self._lock, self._naming_the_file():
-            rows = self._connection.execute("SELECT file FROM answers WHERE sop_uid = ?", (sop_uid,))
-            return [row[0] for row in rows.fetchall()]
+        return [row[0] for row in self.rows("SELECT file FROM answers WHERE sop_uid = ?", (sop_uid,))]
 
     def count_waiting(self) -> int:
         """Count the images that are neither done nor failed."""
@@ -245,7 +208,7 @@ class Ledger:
         with self._lock, self._naming_the_file():
             cursor = self._connection.execute(WORKLIST)
             names = [column[0] for column in cursor.description]
-            return pd.DataFrame(cursor.fetchall(), columns=names)
+            return pd.DataFrame([tuple(row) for row in cursor.fetchall()], columns=names)
 
 
 def empty_journal() -> bytes:
