@@ -9,6 +9,9 @@ LABEL_STUDIO := .venv-label-studio
 DATUMARO := .venv-datumaro
 LOWEST := .venv-lowest
 QUIET_PIP := -m pip --quiet --disable-pip-version-check
+# The lists name every package that is needed, so pip looks for no others: pip 23 stops where an extra of a listed
+# package has a newer release than the one listed.
+LISTED := install --require-hashes --no-deps -r
 PIP := $(BIN)/python $(QUIET_PIP)
 
 .PHONY: help setup tools system archive demo demo-read lint test test-all test-lowest fuzz peers label-studio datumaro bench docs clean
@@ -29,15 +32,15 @@ setup: $(INSTALLED)
 
 $(INSTALLED): requirements/user.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --require-hashes -r requirements/user.txt
+	$(PIP) $(LISTED) requirements/user.txt
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	touch $@
 
 tools: $(TOOLS)
 
 $(TOOLS): $(INSTALLED) requirements/dev.txt requirements/data.txt
-	$(PIP) install --require-hashes -r requirements/dev.txt
-	$(PIP) install --require-hashes --no-deps -r requirements/data.txt
+	$(PIP) $(LISTED) requirements/dev.txt
+	$(PIP) $(LISTED) requirements/data.txt
 	touch $@
 
 # dciodvfy validates the DICOM files that the tests write, and dcmtk reads them as a viewer does; chromium, driven by chromedriver, opens and prints the pages,
@@ -95,8 +98,8 @@ test-lowest: $(LOWEST)/.installed system
 
 $(LOWEST)/.installed: requirements/lowest.txt requirements/data.txt
 	$(PYTHON) -m venv $(LOWEST)
-	$(LOWEST)/bin/python $(QUIET_PIP) install --require-hashes -r requirements/lowest.txt
-	$(LOWEST)/bin/python $(QUIET_PIP) install --require-hashes --no-deps -r requirements/data.txt
+	$(LOWEST)/bin/python $(QUIET_PIP) $(LISTED) requirements/lowest.txt
+	$(LOWEST)/bin/python $(QUIET_PIP) $(LISTED) requirements/data.txt
 	$(LOWEST)/bin/python $(QUIET_PIP) install --no-deps --no-build-isolation --editable .
 	touch $@
 
@@ -116,9 +119,8 @@ peers: $(PEERS)/.installed
 
 $(PEERS)/.installed: requirements/peers.txt requirements/pyradiomics.txt
 	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python $(QUIET_PIP) install --require-hashes -r $<
-	$(PEERS)/bin/python $(QUIET_PIP) install --require-hashes --no-deps \
-	  --no-build-isolation -r requirements/pyradiomics.txt
+	$(PEERS)/bin/python $(QUIET_PIP) $(LISTED) $<
+	$(PEERS)/bin/python $(QUIET_PIP) $(LISTED) requirements/pyradiomics.txt --no-build-isolation
 	touch $@
 
 # A server of its own environment, for the round trip of tests/cli/test_label_studio_server.py.
@@ -126,7 +128,7 @@ label-studio: $(LABEL_STUDIO)/.installed
 
 $(LABEL_STUDIO)/.installed: requirements/label-studio.txt
 	$(PYTHON) -m venv $(LABEL_STUDIO)
-	$(LABEL_STUDIO)/bin/python $(QUIET_PIP) install --require-hashes -r $<
+	$(LABEL_STUDIO)/bin/python $(QUIET_PIP) $(LISTED) $<
 	touch $@
 
 # The package datumaro, which reads and writes many tools' formats, for tests/marks/formats/test_datumaro.py.
@@ -134,7 +136,7 @@ datumaro: $(DATUMARO)/.installed
 
 $(DATUMARO)/.installed: requirements/datumaro.txt
 	$(PYTHON) -m venv $(DATUMARO)
-	$(DATUMARO)/bin/python $(QUIET_PIP) install --require-hashes -r $<
+	$(DATUMARO)/bin/python $(QUIET_PIP) $(LISTED) $<
 	touch $@
 
 # make bench BENCH=--quick takes smaller problems; BENCH=l1_path runs one module.
