@@ -219,15 +219,29 @@ def test_a_centre_that_lies_in_no_image_is_an_error_without_sizes_too(place, tol
     assert [told in problem.message for problem in problems] == ([] if told is None else [True])
 
 
-@pytest.mark.parametrize("axis", [501.0, 1e5, 1e154, 1e308])
-def test_an_ellipse_larger_than_any_radiograph_is_an_error(axis):
-    marks = pd.DataFrame(
+def one_mark(axis: float) -> pd.DataFrame:
+    return pd.DataFrame(
         {"image_id": ["a"], "reader_id": ["r"], "mark_id": ["m"], "x_mm": [1.0], "y_mm": [1.0]}
         | {"semi_major_mm": [axis], "semi_minor_mm": [5.0], "angle_deg": [0.0]}
     )
-    (problem,) = check_marks(marks)
+
+
+@pytest.mark.parametrize(
+    ("axis", "told"),
+    [(501.0, "more than 500 mm"), *((axis, "longer than any image") for axis in (1e5, 1e154, 1e308))],
+)
+def test_an_ellipse_larger_than_any_radiograph_is_an_error(axis, told):
+    (problem,) = check_marks(one_mark(axis))
     assert (problem.column, problem.severity) == ("semi_major_mm", "error")
-    assert "more than 500 mm" in problem.message
+    assert told in problem.message
+
+
+@pytest.mark.parametrize(("axis", "n_problems"), [(5e-4, 0), (300.0, 0), (600.0, 0), (2e4, 1)])
+def test_lengths_in_pixels_know_no_radiograph(axis, n_problems):
+    pixels = pd.DataFrame({"image_id": ["a"], "mm_per_px_x": [1.0], "mm_per_px_y": [1.0]})
+    assert len(check_marks(one_mark(axis), images=pixels)) == n_problems
+    assert len(check_marks(one_mark(axis), in_mm=False)) == n_problems
+    assert len(check_marks(one_mark(axis), images=pixels.assign(mm_per_px_x=0.5))) == 1
 
 
 @pytest.mark.parametrize(

@@ -116,8 +116,11 @@ def tell_hits(
     usual = float(np.median(radii))
     if least <= MOST_OF_LEAST * usual:
         return None
+    other = (
+        'count in another unit ([units] unit = "px" or "fraction"), or ' if word == UNIT_WORDS["mm"] else ""
+    )
     return (
         f"half of the marks have a radius below {usual:.3g} {word}, and an object is widened to at least "
         f"{least:.3g} {word} when hits are counted ([hits] min_semi_axis_mm)",
-        'count in another unit ([units] unit = "px" or "fraction"), or set the number',
+        f"{other}set the number",
     )

@@ -68,10 +68,10 @@ def validate_marks(
 
 
 def validate_study(
-    marks: pd.DataFrame, readings: pd.DataFrame, images: pd.DataFrame | None = None
+    marks: pd.DataFrame, readings: pd.DataFrame, images: pd.DataFrame | None = None, *, in_mm: bool = True
 ) -> list[Problem]:
-    """Raise if the three tables do not fit together; return the warnings."""
-    return raise_for_errors(check_study(marks, readings, images))
+    """Raise if the three tables do not fit together; return the warnings. See `check_marks` for in_mm."""
+    return raise_for_errors(check_study(marks, readings, images, in_mm=in_mm))
 
 
 def check_study(
@@ -80,12 +80,13 @@ def check_study(
     images: pd.DataFrame | None = None,
     *,
     files: tuple[str, str, str] = ("marks", "readings", "images"),
+    in_mm: bool = True,
 ) -> list[Problem]:
     """All problems of the three tables, alone and against each other."""
     return [
         *(check_images(images, file=files[2]) if images is not None else []),
         *check_readings(readings, images, file=files[1]),
-        *check_marks(marks, readings, images, file=files[0]),
+        *check_marks(marks, readings, images, file=files[0], in_mm=in_mm),
     ]
 
 
@@ -204,13 +205,20 @@ def check_marks(
     images: pd.DataFrame | None = None,
     *,
     file: str = "marks",
+    in_mm: bool = True,
 ) -> list[Problem]:
-    """List the problems of a marks table: bad shapes, readers without a reading, marks outside the image."""
+    """List the problems of a marks table: bad shapes, readers without a reading, marks outside the image.
+
+    Lengths that no radiograph holds are told where lengths are in mm: in_mm, and the images table has no pixels of
+    1 x 1 mm, which is how `overread import --mm-per-px px` says that lengths are pixels.
+    """
     problems = [*missing_columns(marks, "marks", file)]
     if problems:
         return problems
     problems += duplicated_rows(marks, schema_of("marks"), file)
     problems += bad_shapes(marks, file)
+    if in_mm:
+        problems += odd_lengths(marks, images, file)
     if readings is not None and {"image_id", "reader_id"} <= set(readings.columns):
         problems += marks_without_reading(marks, readings, file)
     if images is not None and "image_id" in images:
@@ -220,7 +228,7 @@ def check_marks(
 
 
 def bad_shapes(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
-    """Centres and angles that are not finite; semi-axes that are not positive, or too small to be meant."""
+    """Centres and angles that are not finite; semi-axes that are not positive, or that end in no image."""
     for name in ("x_mm", "y_mm", "angle_deg"):
         values = marks[name].to_numpy(float)
         yield from at_rows(
@@ -232,12 +240,29 @@ def bad_shapes(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
         good = np.isfinite(values) & (values > 0)
         remedy = "give a positive length, or take the mark out"
         yield from at_rows(~good, values, file, name, remedy, note="not a positive length")
+        endless = good & (values > LARGEST_PLACE_MM)
+        yield from at_rows(endless, values, file, name, UNITS, note="longer than any image")
+
+
+def odd_lengths(marks: pd.DataFrame, images: pd.DataFrame | None, file: str) -> Iterator[Problem]:
+    """Semi-axes in mm that are longer than a detector, or too small to be meant."""
+    mm = ~marks["image_id"].isin(images_in_pixels(images)).to_numpy(bool)
+    for name in ("semi_major_mm", "semi_minor_mm"):
+        values = marks[name].to_numpy(float)
+        good = mm & np.isfinite(values) & (values > 0) & (values <= LARGEST_PLACE_MM)
         long = good & (values > LARGEST_AXIS_MM)
         yield from at_rows(long, values, file, name, UNITS, note=f"more than {LARGEST_AXIS_MM:g} mm")
         tiny = good & (values < SMALLEST_AXIS_MM)
         yield from at_rows(tiny, values, file, name, "is the unit mm?", "warning", note="under 0.001 mm")
         huge = good & (values > USUAL_AXIS_MM) & ~long
         yield from at_rows(huge, values, file, name, UNITS, "warning", note="more than any radiograph holds")
+
+
+def images_in_pixels(images: pd.DataFrame | None) -> list[str]:
+    """List the images whose pixels are 1 x 1, so that lengths in them are pixels."""
+    if images is None or not {"image_id", "mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
+        return []
+    return list(images.loc[(images["mm_per_px_x"] == 1) & (images["mm_per_px_y"] == 1), "image_id"])
 
 
 def far_places(table: pd.DataFrame, file: str) -> Iterator[Problem]:

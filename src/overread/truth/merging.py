@@ -33,6 +33,7 @@ def merge_marks(
     *,
     options: MergeOptions | None = None,
     labels: LabelOptions | None = None,
+    in_mm: bool = True,
 ) -> pd.DataFrame:
     """Merge marks that stand for the same object, and label the objects.
 
@@ -47,6 +48,8 @@ def merge_marks(
         How marks become objects; see `MergeOptions`.
     labels
         How the number of readers becomes a probability; see `LabelOptions`.
+    in_mm
+        Whether lengths are in mm, so that marks larger than a radiograph are refused; other units know no such bound.
 
     Returns
     -------
@@ -62,7 +65,7 @@ def merge_marks(
     TableError
         For tables that cannot be used; the message names rows and columns.
     """
-    for problem in validate_study(marks, readings):
+    for problem in validate_study(marks, readings, in_mm=in_mm):
         warnings.warn(str(problem), stacklevel=2)
     truth = soft_labels(merge_objects(marks, readings, options or MergeOptions()), readings, options=labels)
     return truth[[column.name for column in schema_of("truth").columns if column.name in truth]]

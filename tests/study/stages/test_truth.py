@@ -56,9 +56,9 @@ def test_no_name_of_a_reader_is_in_any_table(tables: dict[str, pd.DataFrame]) ->
 def test_the_seed_is_the_study_s(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
-    def spy(marks, readings, *, options, labels):
+    def spy(marks, readings, *, options, **more):
         seen.append(options.seed)
-        return merge_marks(marks, readings, options=options, labels=labels)
+        return merge_marks(marks, readings, options=options, **more)
 
     monkeypatch.setattr("overread.study.stages.truth.merge_marks", spy)
     call_alone(TRUTH, chain.values(TRUTH), parse_settings({"seed": 77}))

@@ -26,7 +26,8 @@ def merge_into_truth(inputs: Inputs) -> Mapping[str, pd.DataFrame]:
     marks, readings, codes = inputs["input/marks"], inputs["input/readings"], inputs["input/reader_codes"]
     settings = inputs.settings
     options = MergeOptions(**dict(settings.merging), seed=settings.seed)
-    truth = merge_marks(marks, readings, options=options, labels=settings.labels.make_options())
+    labels, in_mm = settings.labels.make_options(), settings.units.unit == "mm"
+    truth = merge_marks(marks, readings, options=options, labels=labels, in_mm=in_mm)
     if not len(truth) or not truth["golden"].any():
         raise TableError(
             "marks: no two readers marked the same object, so there is nothing to find or to learn"
@@ -140,7 +141,7 @@ TRUTH = Stage(
     "truth",
     reads=("input/marks", "input/readings", "input/reader_codes"),
     writes=tuple(f"tables/{name}.parquet" for name in ("marks", "readings", "truth", *READER_TABLES)),
-    settings=("merging", "labels", "seed"),
+    settings=("merging", "labels", "seed", "units.unit"),
     make=merge_into_truth,
 )
 SPLIT = Stage(
