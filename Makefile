@@ -8,13 +8,14 @@ PEERS := .venv-peers
 LABEL_STUDIO := .venv-label-studio
 DATUMARO := .venv-datumaro
 LOWEST := .venv-lowest
+DIST := .venv-dist
 QUIET_PIP := -m pip --quiet --disable-pip-version-check
 # The lists name every package that is needed, so pip looks for no others: pip 23 stops where an extra of a listed
 # package has a newer release than the one listed.
 LISTED := install --require-hashes --no-deps -r
 PIP := $(BIN)/python $(QUIET_PIP)
 
-.PHONY: help setup tools system archive demo demo-read lint test test-all test-lowest fuzz peers label-studio datumaro bench docs clean
+.PHONY: help setup tools system archive demo demo-read lint test test-all test-lowest fuzz peers label-studio datumaro bench docs dist clean
 
 help:
 	@echo "make demo      set up .venv with what a user needs and run the whole chain on the embedded cohort; ends with a page to look at"
@@ -26,6 +27,7 @@ help:
 	@echo "make bench     time and memory beside the peers; results in benchmarks/results"
 	@echo "make lint      ruff, mypy and the stage order alone"
 	@echo "make docs      build the docs as HTML"
+	@echo "make dist      build sdist and wheel, and try each in an environment of its own"
 
 # What a user needs: the package and what it imports. The tools of test, lint, docs and bench are added to it later.
 setup: $(INSTALLED)
@@ -143,5 +145,19 @@ $(DATUMARO)/.installed: requirements/datumaro.txt
 bench: tools peers
 	$(BIN)/python -m benchmarks.run $(BENCH)
 
+# The wheel runs the demo; the wheel that is built from the sdist must hold the same files.
+dist: setup
+	rm -rf dist $(DIST)
+	$(BIN)/python -m hatchling build
+	$(PYTHON) -m venv $(DIST)
+	$(DIST)/bin/python $(QUIET_PIP) $(LISTED) requirements/user.txt
+	$(DIST)/bin/python $(QUIET_PIP) wheel --no-deps --no-build-isolation --wheel-dir dist/again dist/*.tar.gz
+	for wheel in dist/*.whl dist/again/*.whl; do \
+	  $(DIST)/bin/python -m zipfile -l $$wheel | awk '{print $$1}' > $$wheel.names || exit 1; done
+	cmp dist/*.names dist/again/*.names
+	$(DIST)/bin/python $(QUIET_PIP) install --no-deps dist/*.whl
+	cd $(DIST) && bin/overread --help > /dev/null && bin/overread demo --output demo
+	du -sh $(DIST)/lib dist/*.whl dist/*.tar.gz
+
 clean:
-	rm -rf $(VENV) $(PEERS) $(LABEL_STUDIO) $(DATUMARO) $(LOWEST) demo-output demo-reading docs/_build
+	rm -rf $(VENV) $(PEERS) $(LABEL_STUDIO) $(DATUMARO) $(LOWEST) $(DIST) dist demo-output demo-reading docs/_build

@@ -14,7 +14,7 @@ from overread.cli import app
 
 ROOT = Path(__file__).parents[1]
 SOURCES, TESTS = ROOT / "src" / "overread", ROOT / "tests"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 COMMAND = re.compile(r"^(?:    )?overread ([a-z].*)$", re.MULTILINE)
 PLACE = re.compile(r"`([\w/]+\.py)(?:: ([\w.]+))?`")

@@ -1,0 +1,29 @@
+"""What a release says of itself is said once, and alike."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import overread
+
+ROOT = Path(__file__).resolve().parents[1]
+HOW_TO_ADD = sorted(page.name for page in (ROOT / "docs").rglob("how_to_*.md"))
+
+
+def test_the_version_stands_in_one_place_and_the_citation_agrees():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" in project["project"]["dynamic"]
+    source = (ROOT / project["tool"]["hatch"]["version"]["path"]).read_text(encoding="utf-8")
+    (found,) = re.findall(r'^__version__ = "(.+)"$', source, re.MULTILINE)
+    cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    assert cited is not None
+    assert found == overread.__version__ == cited[1]
+
+
+@pytest.mark.parametrize("page", HOW_TO_ADD)
+def test_the_guide_for_contributors_leads_to_every_how_to(page):
+    assert page in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
