@@ -8,4 +8,4 @@ Nothing heavy is imported here; import the stage you need.
 
 __all__ = ["__version__"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"

@@ -315,8 +315,24 @@ def support(tests: dict[str, Matching], models: list[ModelResult]) -> SettingCho
     return replace(choice, table=choice.table.assign(model=list(tests)))
 
 
+def reader_points(readers: pd.DataFrame) -> pd.DataFrame:
+    """Put a detector beside the readers that finds nine tenths of what they find."""
+    judged = readers.dropna(subset=["loo_sensitivity"]).reset_index(drop=True)
+    return pd.DataFrame(
+        {
+            "reader_id": judged["reader_id"],
+            "n_images": judged["n_readings"],
+            "n_gts": 40,
+            "sensitivity": judged["loo_sensitivity"],
+            "fp_per_image": judged["loo_fp_per_image"],
+            "detector_sensitivity": 0.9 * judged["loo_sensitivity"],
+        }
+    )
+
+
 def small_results() -> StudyResults:
     chain = run_chain(150)
+    statistics = reader_statistics(chain.cohort.marks, chain.cohort.readings)
     test = chain.matchings["test"]
     noise = np.random.default_rng(0).normal(0, 1.0, len(test.candidate_scores))
     tests = {"soft": test, "noisy": test.with_scores(test.candidate_scores + noise)}
@@ -337,15 +353,16 @@ def small_results() -> StudyResults:
         seed=SEED,
         settings={"candidates": {"limit": 60}, "merging": {"t0": 0.63}, "labels": {"score": "readers"}},
         study=summary(chain),
-        readers=reader_statistics(chain.cohort.marks, chain.cohort.readings),
+        readers=statistics,
         examples=[example(chain)],
         paper_choice=PaperChoice(chain.paper_choice, [0.5, 1.0], 0.02, 0.05, "sparsest"),
         models=models,
         headline=Headline("test", [], None),
+        reader_points=reader_points(statistics.readers),
         verdict=reach_verdict(
             models[0].name,
             models[0].counted[0],
-            reader_statistics(chain.cohort.marks, chain.cohort.readings).readers,
+            reader_points(statistics.readers),
             [],
             min(FP_TARGETS, key=lambda fp: abs(fp - 1.0)),
             StudySize(patients=10, images=20, gts=30),

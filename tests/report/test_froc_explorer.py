@@ -101,7 +101,7 @@ def test_what_the_folds_chose_has_a_curve_of_its_own_where_they_differ(results):
 
 
 def test_every_reader_has_a_name_that_covers_no_other(explorer, results):
-    judged = results.readers.readers.dropna(subset=["loo_sensitivity"])
+    judged = results.reader_points
     points, images = (panel.readers for panel in explorer.panels)
     assert images == []
     assert sorted(point.name for point in points) == sorted(judged["reader_id"])
@@ -113,8 +113,8 @@ def test_every_reader_has_a_name_that_covers_no_other(explorer, results):
 
 
 def test_names_of_many_readers_at_one_place_stay_in_the_frame(results):
-    readers = pd.concat([results.readers.readers] * 6).assign(loo_sensitivity=0.01, loo_fp_per_image=0.4)
-    crowd = lay_out_explorer(replace(results, readers=replace(results.readers, readers=readers)))
+    readers = pd.concat([results.reader_points] * 6).assign(sensitivity=0.01, fp_per_image=0.4)
+    crowd = lay_out_explorer(replace(results, reader_points=readers))
     heights = [point.name_y for point in crowd.panels[0].readers]
     assert len(heights) == len(readers)
     assert np.diff(heights).min() > 0

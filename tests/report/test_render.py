@@ -130,7 +130,8 @@ def test_features_have_their_importance_with_the_sign_of_the_weight(parsed, resu
 
 
 def test_pairs_of_readers_and_quarantined_images_are_listed(parsed, results):
-    (table,) = parsed.sections["Readers"].tables
+    beside, table = parsed.sections["Readers"].tables
+    assert [row[0] for row in beside[1:]] == results.reader_points["reader_id"].tolist()
     pairs = results.readers.pairs
     assert len(table) == 1 + len(pairs)
     assert table[1] == [
@@ -242,7 +243,9 @@ def test_a_study_without_what_may_be_absent_has_a_page(results, head):
         results,
         models=[model],
         supported=model.name,
-        verdict=replace(results.verdict, model=model.name, reader_sensitivities=[], objects_needed=0),
+        verdict=replace(
+            results.verdict, model=model.name, reader_sensitivities=[], beside_readers=[], objects_needed=0
+        ),
         comparisons=[],
         paper_choice=None,
         examples=[],

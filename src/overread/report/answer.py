@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
+from statistics import median
 from typing import Literal
 
 from overread.report.lengths import name_object
-from overread.report.results import StudyResults
+from overread.report.results import StudyResults, Verdict
 from overread.report.words import count, is_nested, percent, where_measured
 
 __all__ = ["Answer", "Part", "give_answer", "sum_up"]
@@ -85,14 +86,13 @@ def _tell_headline(results: StudyResults) -> str:
         if not isnan(verdict.lower)
         else "say too little"
     )
-    # Half of its interval is granted to the detector.
-    fewest = min(verdict.reader_sensitivities, default=0.0)
-    beside = "keeps up with" if verdict.at_reader_fp >= fewest else "cannot be told from"
+    beside = f"keeps up with {_count_reached(verdict)} of {count(len(verdict.beside_readers), 'reader')}"
+    if not _count_reached(verdict):
+        beside = "finds fewer, but cannot be told from at least one of them"
     return {
-        "among readers": f"Usable as a second reader: with as many false marks as the readers make, it {beside} the "
-        "least sensitive of them.",
-        "below readers": "Do not use as a reader: with as many false marks as the readers make, it finds less than any "
-        "of them. At most it may point to places for a second look.",
+        "among readers": f"Usable as a second reader: with as many false marks as each makes, it {beside}.",
+        "below readers": "Do not use as a reader: with as many false marks as each of the readers makes, it finds less "
+        "than each. At most it may point to places for a second look.",
         "no readers": "Do not use yet: it is better than chance, but no reader could be judged beside it.",
         "chance": "Do not use: in unseen patients it cannot be told from chance.",
         "too small": f"Too small to tell: {count(n_gts, 'object')} to find in unseen patients {possible}. Do not "
@@ -151,12 +151,23 @@ def _tell_readers(results: StudyResults) -> str:
     verdict = results.verdict
     if not verdict.reader_sensitivities:
         return "No reader could be judged by the others: that takes three readings of an image or more."
-    fewest, most = (percent(verdict.reader_sensitivities[end], 0) for end in (0, -1))
-    found = f"{fewest.removesuffix(' %')} to {most}" if fewest != most else most
+    middle = median(verdict.reader_fp_per_image)
     return (
-        f"Each judged by the others, the readers find {found} with {verdict.reader_fp_per_image:.2f} false marks per "
-        f"image (median). With as many, the detector finds {percent(verdict.at_reader_fp, 0)}."
+        f"Each judged by the others, the readers find {_name_range(verdict.reader_sensitivities)} with {middle:.2f} "
+        f"false marks per image (median). Of the same objects, with as many false marks as each, the detector finds "
+        f"{_name_range(verdict.beside_readers)}."
     )
+
+
+def _count_reached(verdict: Verdict) -> int:
+    """Count the readers of whose objects the detector finds no less than they do."""
+    both = zip(verdict.beside_readers, verdict.reader_sensitivities, strict=True)
+    return sum(own >= reader for own, reader in both)
+
+
+def _name_range(shares: Sequence[float]) -> str:
+    fewest, most = percent(min(shares), 0), percent(max(shares), 0)
+    return f"{fewest.removesuffix(' %')} to {most}" if fewest != most else most
 
 
 def _tell_next(results: StudyResults) -> str:

@@ -154,7 +154,7 @@ def lay_out_explorer(results: StudyResults) -> Explorer:
                 counted[titles.index(detector)],
                 results.fp_targets,
                 max_fp,
-                _place_readers(results.readers.readers, max_fp) if measure == "gt_sensitivity" else [],
+                _place_readers(results.reader_points, max_fp) if measure == "gt_sensitivity" else [],
             )
             for measure in MEASURES
         ],
@@ -243,12 +243,11 @@ def _place_readers(readers: pd.DataFrame, max_fp: float) -> list[ReaderPoint]:
 
     Names stand in a column to the right of all points, as near to the height of their point as others let them.
     """
-    judged = readers.dropna(subset=["loo_sensitivity", "loo_fp_per_image"])
-    inside = judged[judged["loo_fp_per_image"] <= max_fp].sort_values("loo_sensitivity", ascending=False)
+    inside = readers[readers["fp_per_image"] <= max_fp].sort_values("sensitivity", ascending=False)
     if inside.empty:
         return []
-    x = [_place_fp(fp, max_fp) for fp in inside["loo_fp_per_image"]]
-    y = [_place_share(share) for share in inside["loo_sensitivity"]]
+    x = [_place_fp(fp, max_fp) for fp in inside["fp_per_image"]]
+    y = [_place_share(share) for share in inside["sensitivity"]]
     name_x = round(min(max(x) + NAME_GAP[0], RIGHT - 2 * NAME_GAP[0]), 1)
     heights = _spread(np.array(y), min(NAME_GAP[1], (BOTTOM - TOP) / len(y)))
     return [

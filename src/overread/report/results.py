@@ -48,7 +48,7 @@ __all__ = [
     "read_results",
 ]
 
-SCHEMA = "overread.results/4"
+SCHEMA = "overread.results/5"
 
 Treatment = Literal["fp", "ignore"]
 ThresholdSource = Literal["in_sample", "out_of_fold"]
@@ -313,9 +313,9 @@ class Verdict:
     sensitivity, lower, upper, fp_per_image, chance
         GT sensitivity there on the test set with its interval, the induced FP per image, and the sensitivity of
         candidates moved to other images.
-    reader_sensitivities, reader_fp_per_image, at_reader_fp
-        Of the readers, each judged by the others: sensitivities, and their median of false marks per image; and the
-        model's sensitivity at that many.
+    reader_sensitivities, reader_fp_per_image, beside_readers
+        Of the readers, the least sensitive first: sensitivity to the objects of the others and false marks per image;
+        and the detector's sensitivity to the same objects with as many (``StudyResults.reader_points``).
     grade
         "too small", "chance", "no readers" (none could be judged), "below readers" or "among readers".
     wanted_half_width, objects_needed, images_needed
@@ -332,8 +332,8 @@ class Verdict:
     fp_per_image: float
     chance: float
     reader_sensitivities: list[float]
-    reader_fp_per_image: float
-    at_reader_fp: float
+    reader_fp_per_image: list[float]
+    beside_readers: list[float]
     grade: str
     wanted_half_width: float
     objects_needed: int
@@ -385,6 +385,9 @@ class StudyResults:
     headline
         What kind of figures these are. Of a nested run all that is said to be of the test set is of all patients, each
         unseen, on the scale of `overread.froc.place_on_fp_scale`.
+    reader_points
+        Each reader and the detector in unseen patients, judged by the same objects and rules: reader_id, n_images,
+        n_gts, sensitivity, fp_per_image, detector_sensitivity.
     verdict
         What the page says first.
     supported, support
@@ -416,6 +419,7 @@ class StudyResults:
     paper_choice: PaperChoice | None
     models: list[ModelResult]
     headline: Headline
+    reader_points: pd.DataFrame
     verdict: Verdict
     supported: str
     support: SettingChoice

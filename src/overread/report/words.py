@@ -46,11 +46,11 @@ N_TOLD = 5
 USES = {
     "too small": "What else it may be used for this study is too small to say.",
     "chance": "On unseen patients it cannot be told from chance: it is for nothing yet.",
-    "below readers": "It finds fewer than the readers do at their own rate of false marks: it may point to places for "
+    "below readers": "It finds fewer than each reader does at his own rate of false marks: it may point to places for "
     "a second look, and replaces no reader.",
     "no readers": "It was not compared with readers: it replaces none.",
-    "among readers": "At the readers' own rate of false marks it keeps up with the least sensitive of them: it may be "
-    "a second reader, and is worth a study in which readers use it.",
+    "among readers": "At a reader's own rate of false marks it keeps up with at least one, or cannot be told from him: "
+    "it may be a second reader, and is worth a study in which readers use it.",
 }
 
 

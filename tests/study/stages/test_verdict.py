@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from overread.froc import ChanceLevel, FigureComparison, StudySize
 from overread.report.results import Comparison, Counted, SetResult
-from overread.study.stages.verdict import find_better, find_sensitivity, reach_verdict
+from overread.study.stages.verdict import find_better, reach_verdict
 
-READERS = pd.DataFrame({"loo_sensitivity": [0.6, 0.7, 0.9], "loo_fp_per_image": [0.1, 0.3, 0.5]})
+READERS = pd.DataFrame(
+    {"reader_id": ["R1", "R2", "R3"], "sensitivity": [0.9, 0.6, 0.7], "fp_per_image": [0.5, 0.1, 0.3]}
+    | {"detector_sensitivity": [0.65, 0.5, 0.72]}
+)
 
 
 def counted(sensitivity: float, half_width: float, *, n_gts: int = 200, chance: float = 0.05) -> Counted:
@@ -37,7 +39,10 @@ def counted(sensitivity: float, half_width: float, *, n_gts: int = 200, chance: 
 
 def judge(one: Counted, comparisons: tuple[Comparison, ...] = ()) -> Any:
     size = StudySize(patients=90, images=1600, gts=800)
-    return reach_verdict("soft", one, READERS, comparisons, 1.0, size)
+    # A detector that finds half as much finds half as much beside each reader.
+    share = one.test.curve["gt_sensitivity"].max() / 0.8
+    readers = READERS.assign(detector_sensitivity=share * READERS["detector_sensitivity"])
+    return reach_verdict("soft", one, readers, comparisons, 1.0, size)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +62,7 @@ def test_the_grade_fits_the_study(one: Counted, grade: str) -> None:
 
 def test_without_a_reader_to_compare_with_it_is_neither_among_nor_below_them() -> None:
     """Two readers: each has but one other, so no object is golden without him."""
-    nobody = READERS.assign(loo_sensitivity=np.nan)
+    nobody = READERS.iloc[:0]
     verdict = reach_verdict("soft", counted(0.8, 0.05), nobody, (), 1.0, None)
     assert verdict.grade == "no readers"
     assert verdict.reader_sensitivities == []
@@ -69,14 +74,15 @@ def test_numbers_are_those_of_the_operating_point() -> None:
     assert (verdict.lower, verdict.upper) == pytest.approx((0.7, 0.9))
     assert (verdict.objects_needed, verdict.images_needed) == (800, 1600)
     assert verdict.reader_sensitivities == [0.6, 0.7, 0.9]
-    assert verdict.reader_fp_per_image == 0.3
-    assert verdict.at_reader_fp == pytest.approx(0.7)
+    assert verdict.reader_fp_per_image == [0.1, 0.3, 0.5]
+    assert verdict.beside_readers == pytest.approx([0.5, 0.72, 0.65])
 
 
-def test_sensitivity_between_steps_is_that_of_the_step_before() -> None:
-    one = counted(0.8, 0.1)
-    assert [find_sensitivity(one, fp) for fp in (0.1, 0.2, 0.9, 5.0)] == pytest.approx([0.0, 0.7, 0.7, 0.8])
-    assert np.isnan(find_sensitivity(one, float("nan")))
+@pytest.mark.parametrize(("half_width", "grade"), [(0.04, "below readers"), (0.06, "among readers")])
+def test_half_of_the_interval_is_granted_beside_each_reader(half_width: float, grade: str) -> None:
+    """The detector is 0.05 short of the second reader, and further from the others."""
+    short = READERS.assign(detector_sensitivity=[0.5, 0.3, 0.65])
+    assert reach_verdict("soft", counted(0.8, half_width), short, (), 1.0, None).grade == grade
 
 
 def test_a_better_model_is_named_only_if_it_is() -> None:

@@ -27,6 +27,7 @@ from overread.study.stages.description import evaluate_subgroups
 from overread.study.stages.feature_examples import find_examples
 from overread.study.stages.gallery import sort_gallery
 from overread.study.stages.performance import evaluate_counting, plan_test_set, shown_point
+from overread.study.stages.reader_points import judge_readers
 from overread.study.stages.scores import DETECTOR, TREATMENTS, MatchedScores, tabulate_objects
 from overread.study.stages.stage import Inputs, Stage
 from overread.study.stages.summary import (
@@ -36,7 +37,7 @@ from overread.study.stages.summary import (
     summarize_study,
 )
 from overread.study.stages.verdict import reach_verdict
-from overread.truth import ReaderStatistics
+from overread.truth import MergeOptions, ReaderStatistics
 
 __all__ = ["assess_calibration", "evaluate", "results_stage"]
 
@@ -96,6 +97,12 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
     point = shown_point(detector, settings)
     headline = find_headline(inputs)
     comparisons = compare_models(matched, settings)
+    reader_points = judge_readers(
+        inputs["tables/readers.parquet"]["reader_id"],
+        cohort.unseen,
+        np.asarray(detector.test.candidate_scores),
+        MergeOptions(**dict(settings.merging), seed=settings.seed),
+    )
     results = StudyResults(
         schema=SCHEMA,
         version=__version__,
@@ -115,10 +122,11 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
         else None,
         models=models,
         headline=headline,
+        reader_points=reader_points,
         verdict=reach_verdict(
             supported,
             headline.counted or next(model for model in models if model.name == supported).counted[0],
-            inputs["tables/readers.parquet"],
+            reader_points,
             comparisons,
             point[0],
             plan_test_set(detector.test, point[1], settings),

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from overread.froc import StudySize
@@ -38,7 +36,7 @@ def reach_verdict(
         The model that the detector is, and what was measured of it in unseen patients under the study's own treatment
         of single-reader GTs.
     readers
-        Statistics of the readers; each is judged by the others (``loo_...``).
+        Each reader and the detector, judged by the same objects (`judge_readers`).
     comparisons
         Of all pairs of models.
     fp_target
@@ -52,9 +50,7 @@ def reach_verdict(
     sensitivity, lower, upper = (
         float(at.loc["gt_sensitivity", end]) for end in ("estimate", "lower", "upper")
     )
-    judged = readers.dropna(subset=["loo_sensitivity", "loo_fp_per_image"])
-    reader_fp = float(judged["loo_fp_per_image"].median())
-    own_at_readers = find_sensitivity(counted, reader_fp)
+    judged = readers.sort_values("sensitivity", kind="stable")
     return Verdict(
         model=name,
         fp_target=fp_target,
@@ -63,22 +59,15 @@ def reach_verdict(
         upper=upper,
         fp_per_image=float(at.loc["fp_per_image", "estimate"]),
         chance=find_chance(counted, fp_target),
-        reader_sensitivities=sorted(judged["loo_sensitivity"].astype(float)),
-        reader_fp_per_image=reader_fp,
-        at_reader_fp=own_at_readers,
-        grade=_grade(counted, lower, upper, fp_target, judged["loo_sensitivity"], own_at_readers),
+        reader_sensitivities=judged["sensitivity"].tolist(),
+        reader_fp_per_image=judged["fp_per_image"].tolist(),
+        beside_readers=judged["detector_sensitivity"].tolist(),
+        grade=_grade(counted, lower, upper, fp_target, judged),
         wanted_half_width=WANTED_HALF_WIDTH,
         objects_needed=0 if needed is None else needed.gts,
         images_needed=0 if needed is None else needed.images,
         better_on_test=find_better(name, comparisons, counted.single_reader),
     )
-
-
-def find_sensitivity(counted: Counted, fp_per_image: float) -> float:
-    """Sensitivity on the test set's curve at a number of false positives per image; NaN without a number."""
-    curve = counted.test.curve
-    inside = curve[curve["fp_per_image"] <= fp_per_image]
-    return float(inside["gt_sensitivity"].max()) if len(inside) and isfinite(fp_per_image) else float("nan")
 
 
 def find_chance(counted: Counted, fp_target: float) -> float:
@@ -105,15 +94,15 @@ def _grade(
     lower: float,
     upper: float,
     fp_target: float,
-    readers: pd.Series[float],
-    own_at_readers: float,
+    judged: pd.DataFrame,
 ) -> str:
-    """Say in one word what the test set allows to say."""
+    """Say in a word what the test set allows; beside a reader, half of its interval is granted to the detector."""
     half_width = (upper - lower) / 2
     if counted.test.n_gts < FEWEST_OBJECTS or not half_width <= WIDEST_HALF_WIDTH:
         return "too small"
     if lower <= find_chance(counted, fp_target):
         return "chance"
-    if not len(readers) or not np.isfinite(own_at_readers):
+    if judged.empty:
         return "no readers"
-    return "among readers" if own_at_readers + half_width >= readers.min() else "below readers"
+    keeps_up = judged["detector_sensitivity"] + half_width >= judged["sensitivity"]
+    return "among readers" if keeps_up.any() else "below readers"
