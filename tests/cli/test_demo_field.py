@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 
 from overread.cli import main
@@ -14,8 +16,10 @@ def test_the_demo_of_fields_runs_whole(tmp_path, capsys):
     page = (folder / "runs" / "main" / "report.html").read_text(encoding="utf-8")
     assert "bright" in page
     assert "dark" in page
+    # Encoded pictures hold every short word by chance.
+    words = re.sub(r'"data:[^"]*"', "", page).lower()
     for word in ("lung", "radiograph", "nodule"):
-        assert word not in page.lower()
+        assert word not in words
     assert "report.html" in told
     images = pd.read_csv(folder / "images.csv")
     assert len(images) == 24

@@ -14,6 +14,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
+from packaging.version import Version
 from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -259,7 +261,8 @@ def test_row_17_singletons_are_logistic_regression(data, normalization, fraction
     lam = fraction * setting.fit(X, y, standardize=False).lambda_max_
     model = setting.fit(X, y, lam=lam, standardize=False, tol=1e-10)
     weight = weights_by_definition(setting, y)
-    peer = LogisticRegression(C=1.0 / lam, l1_ratio=1.0, solver="saga", tol=1e-12, max_iter=100_000)
+    l1 = {"l1_ratio": 1.0} if Version(sklearn.__version__) >= Version("1.8") else {"penalty": "l1"}
+    peer = LogisticRegression(C=1.0 / lam, **l1, solver="saga", tol=1e-12, max_iter=100_000)
     peer.fit(X, y, sample_weight=weight)
 
     def objective(w, b):

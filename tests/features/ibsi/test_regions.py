@@ -72,7 +72,8 @@ def test_families_alone_equal_all_together():
     for function in LEVEL_FUNCTIONS:
         family = function.__name__.removesuffix("_features")
         alone |= {f"{family}.{k}": v for k, v in function(levels, n_levels=32).items()}
-    assert alone == together
+    # Sums over other strides end in other last bits with some versions of NumPy.
+    assert alone == pytest.approx(together, rel=1e-12)
 
 
 @pytest.mark.parametrize("image", [np.zeros((1, 1)), np.full((5, 6), 7.0), np.ones((1, 9)), np.eye(2)])
