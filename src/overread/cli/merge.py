@@ -46,7 +46,8 @@ def merge(
     Parameters
     ----------
     study
-        Folder with marks and readings (.csv or .parquet).
+        Folder with marks and readings (.csv or .parquet). Unit, groups of labels and merging are those of its
+        study.toml, unless options below say otherwise.
     marks
         Table of marks, instead of a study folder.
     readings
@@ -76,6 +77,7 @@ def merge(
     from overread.cli.conventions import print_warnings, refuse_to_overwrite
     from overread.cli.mark_tables import load_marks
     from overread.plots import figure_kind, save_figure
+    from overread.study.study_marks import take_study_marks
     from overread.tables.table_files import write_table
     from overread.truth.adjudication import apply_adjudication, read_adjudication
     from overread.truth.merging import merge_marks
@@ -87,16 +89,21 @@ def merge(
         raise UsageError("--image, --pixels and --mm-per-px say what to draw: give --figure too")
     given = [path for path in (marks, readings, pixels, adjudication) if path is not None]
     refuse_to_overwrite([*given, *tables_of(study)], [path for path in (output, figure) if path is not None])
-    tables = load_marks(study, marks, readings, derive_readings=derive_readings)
+    found = take_study_marks(
+        study, load_marks(study, marks, readings, derive_readings=derive_readings), options, labels
+    )
+    tables = found.tables
     with print_warnings():
-        truth = merge_marks(tables.marks, tables.readings, options=options, labels=labels)
+        truth = merge_marks(
+            tables.marks, tables.readings, options=found.options, labels=found.labels, in_mm=found.in_mm
+        )
     if adjudication is not None:
         truth = apply_adjudication(truth, read_adjudication(adjudication))
     if output is not None:
         write_table(truth, output)
     if figure is not None:
         with print_warnings():
-            save_figure(draw_images(tables, truth, study, image, pixels, mm_per_px), figure)
+            save_figure(draw_images(tables, truth, study, image, pixels, mm_per_px, unit=found.unit), figure)
     touched = tell_touched(truth, tables.marks)
     if touched is not None:
         with print_warnings():
@@ -122,6 +129,8 @@ def draw_images(
     image: tuple[str, ...],
     pixels: Path | None,
     mm_per_px: float | None,
+    *,
+    unit: str,
 ) -> Any:
     """Figure of the images asked for, or of the two with the most marks, over their pixels where they are known."""
     from overread.truth.plots import marks_figure
@@ -135,11 +144,11 @@ def draw_images(
     if pixels is not None:
         pictures = {chosen[0]: read_pixels(pixels, mm_per_px, chosen)}
     else:
-        pictures = {} if study is None else pictures_of(tables.images, study, chosen)
-    return marks_figure(tables.marks, truth, chosen, pictures=pictures)
+        pictures = {} if study is None else pictures_of(tables.images, study, chosen, unit)
+    return marks_figure(tables.marks, truth, chosen, pictures=pictures, unit=unit)
 
 
-def pictures_of(images: pd.DataFrame, study: Path, chosen: tuple[str, ...]) -> dict[str, Any]:
+def pictures_of(images: pd.DataFrame, study: Path, chosen: tuple[str, ...], unit: str) -> dict[str, Any]:
     """Pixels of the chosen images of a study that has their files; of the others it says why they stay plain."""
     from overread.images import display_image
     from overread.truth.plots import Picture
@@ -150,11 +159,12 @@ def pictures_of(images: pd.DataFrame, study: Path, chosen: tuple[str, ...]) -> d
     for row in images[images["image_id"].isin(chosen) & (images["path"] != "")].to_dict("records"):
         try:
             spacing = (row["mm_per_px_x"], row["mm_per_px_y"])
-            grey = display_image(study / row["path"], mm_per_px=spacing, grid_mm=DRAWN_MM)
+            side = DRAWN_MM if unit == "mm" else min(spacing)
+            grey = display_image(study / row["path"], mm_per_px=spacing, grid_mm=side)
         except ImageError as error:
             warnings.warn(f"drawn without pixels: {error}", DataWarning, stacklevel=2)
             continue
-        pictures[row["image_id"]] = Picture(grey, DRAWN_MM, DRAWN_MM)
+        pictures[row["image_id"]] = Picture(grey, side, side)
     return pictures
 
 

@@ -51,7 +51,8 @@ def readers(
     Parameters
     ----------
     study
-        Folder with marks and readings (.csv or .parquet).
+        Folder with marks and readings (.csv or .parquet). Unit, groups of labels and merging are those of its
+        study.toml, unless options below say otherwise.
     marks
         Table of marks, instead of a study folder.
     readings
@@ -68,14 +69,18 @@ def readers(
     from overread.cli.conventions import print_warnings
     from overread.cli.mark_tables import load_marks
     from overread.plots import figure_kind, save_figure
+    from overread.study.study_marks import take_study_marks
     from overread.truth.plots import readers_figure
     from overread.truth.readers import reader_statistics
 
     if figure is not None:
         figure_kind(figure)
-    tables = load_marks(study, marks, readings, derive_readings=derive_readings)
+    loaded = load_marks(study, marks, readings, derive_readings=derive_readings)
+    found = take_study_marks(study, loaded, options)
     with print_warnings():
-        statistics = reader_statistics(tables.marks, tables.readings, options=options)
+        statistics = reader_statistics(
+            found.tables.marks, found.tables.readings, options=found.options, in_mm=found.in_mm
+        )
     if figure is not None:
         save_figure(readers_figure(statistics), figure)
     if json:

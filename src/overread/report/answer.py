@@ -177,7 +177,7 @@ def _tell_next(results: StudyResults) -> str:
     if verdict.objects_needed > n_gts:
         return (
             f"{said} {to_know} takes up to {count(verdict.objects_needed, 'golden object')} of unseen patients, in "
-            f"{count(verdict.images_needed, 'image')} like these; here are {n_gts} (overread plan)."
+            f"{count(verdict.images_needed, 'image')} like these; here are {n_gts} (overread plan --locked)."
         )
     return f"{said} {to_know} these {count(n_gts, 'golden object')} are enough." if n_gts else said
 

@@ -28,7 +28,7 @@ from overread.truth.merging import merge_objects
 from overread.truth.nesting import tell_touched
 from overread.truth.size_fit import tell_misfit
 
-__all__ = ["check_units", "read_settings_if_sound"]
+__all__ = ["check_units", "measure_marks", "merge_options", "read_settings_if_sound"]
 
 # A least semi-axis of more than so many usual ones makes neighbours of an object hits; by eye.
 MOST_OF_LEAST = 2.0

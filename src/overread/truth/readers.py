@@ -53,6 +53,7 @@ def reader_statistics(
     *,
     options: MergeOptions | None = None,
     truth: pd.DataFrame | None = None,
+    in_mm: bool = True,
 ) -> ReaderStatistics:
     """Count what each reader found, against the golden GTs and against the other readers.
 
@@ -70,10 +71,12 @@ def reader_statistics(
         How marks are merged.
     truth
         What `merge_marks` makes of these marks with these options, where it is known already; None: merge them.
+    in_mm
+        As for `merge_marks`.
     """
     options = options or MergeOptions()
     if truth is None:
-        for problem in validate_study(marks, readings):
+        for problem in validate_study(marks, readings, in_mm=in_mm):
             warnings.warn(str(problem), stacklevel=2)
         truth = merge_objects(marks, readings, options)
     else:
