@@ -315,3 +315,28 @@ def test_a_link_that_a_stranger_put_there_is_not_written_through(pngs: Path, tmp
     with pytest.raises(StorageError, match="leads out of"):
         make_study_of(pngs, mm_per_px=0.7, overwrite=True)
     assert precious.read_text() == "mine"
+
+
+def test_what_was_imported_in_pixels_is_no_chest(pngs: Path) -> None:
+    """As the import's last line has it: the size of a pixel is not said a second time."""
+    ids = [path.stem for path in sorted(pngs.rglob("0*.png"))]
+    write_table(pd.DataFrame({"image_id": ids, "mm_per_px_x": 1.0, "mm_per_px_y": 1.0}), pngs / "images.csv")
+    assert main(["init", str(pngs)]) == 0
+    settings = read_settings(pngs / "study.toml")
+    assert (settings.region.kind, settings.units.unit) == ("all", "px")
+    assert "follow from images and marks" in (pngs / "study.toml").read_text()
+
+
+def test_what_the_images_are_can_be_said(pngs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", str(pngs), "--mm-per-px", "0.7", "--region", "field_of_view"]) == 0
+    assert read_settings(pngs / "study.toml").region.kind == "field_of_view"
+    assert f"after the import, remove {pngs / 'study.toml'}" in capsys.readouterr().out
+    assert main(["init", str(pngs), "--mm-per-px", "0.7", "--region", "chest", "--overwrite"]) == 0
+    assert read_settings(pngs / "study.toml").region.kind == "chest"
+
+
+def test_a_folder_of_files_that_are_not_read_names_their_ending(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"mdb{number}.pgm").write_bytes(b"P5")
+    with pytest.raises(InvalidInputError, match=r"3 of its files end in \.pgm: .*convert them"):
+        make_study_of(tmp_path)

@@ -34,6 +34,7 @@ def init(
     patient_pattern: str | None = None,
     drop: str | None = None,
     same_patient: Annotated[list[str] | None, Parameter(negative=())] = None,
+    region: Literal["chest", "field_of_view", "masks", "all"] | None = None,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
@@ -63,6 +64,9 @@ def init(
         duplicate, lateral, ap, non-chest, not-frontal, text, unread (nobody read it), missing (no file).
     same_patient
         A=B: the images A and B (or two patient ids) are of one patient. Repeat it for several.
+    region
+        What the images are: chests, or other pictures whose objects lie in a bright field, where masks leave them, or
+        anywhere. Without it: chests, unless most show no pair of lungs.
     overwrite
         Replace images.csv and study.toml.
     json
@@ -84,6 +88,7 @@ def init(
             same_patient=[parse_pair(text) for text in same_patient or []],
             overwrite=overwrite,
             in_pixels=mm_per_px == "px",
+            region=region,
         )
     if json:
         print_record(made)

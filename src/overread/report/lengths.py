@@ -19,6 +19,8 @@ UNIT_WORDS = {"mm": "mm", "px": "px", "fraction": "% of the width"}
 # Chosen by eye: a nodule with its surroundings. It is twelve of the least semi-axes of a hit, and so in other pictures.
 CHEST_CROP_MM = 60.0
 SEMI_AXES_IN_CROP = 12.0
+# Of the upper third of the objects by size. Chosen by eye: most outlines stay in the crop with their surroundings.
+OBJECTS_IN_CROP = 2.5
 
 
 def is_chest(results: StudyResults) -> bool:
@@ -46,6 +48,8 @@ def find_crop_side(results: StudyResults) -> float:
     if is_chest(results):
         return CHEST_CROP_MM
     least = results.settings["hits"]["min_semi_axis_mm"]
-    return (
-        3.0 * float(results.settings["merging"]["full_size_mm"]) if not least else SEMI_AXES_IN_CROP * least
-    )
+    if not least:
+        return 3.0 * float(results.settings["merging"]["full_size_mm"])
+    # The last edge stands for no end.
+    edges = results.settings.get("evaluation", {}).get("size_bins_mm", [0.0])[:-1]
+    return max(SEMI_AXES_IN_CROP * least, OBJECTS_IN_CROP * max(edges, default=0.0))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,8 @@ from overread.study.import_hint import suggest_import
 from overread.study.propose import propose_settings
 from overread.study.template import settings_template
 from overread.tables.table_files import read_table, table_bytes
+from overread.tables.validation import images_in_pixels
+from overread.words import shell_word
 
 __all__ = ["MadeStudy", "Patients", "make_study"]
 
@@ -102,6 +105,7 @@ def make_study(
     same_patient: Sequence[tuple[str, str]] = (),
     overwrite: bool = False,
     in_pixels: bool = False,
+    region: Literal["chest", "field_of_view", "masks", "all"] | None = None,
 ) -> MadeStudy:
     """Write ``images.csv`` and a commented ``study.toml`` for a folder of images.
 
@@ -131,7 +135,10 @@ def make_study(
     overwrite
         Whether an images table and settings that are there may be replaced.
     in_pixels
-        Whether lengths are pixels: images have no size, and are no chests.
+        Whether lengths are pixels: images have no size, and are no chests. An images table whose pixels are 1 x 1 says
+        so, too.
+    region
+        What the images are; None: chests, unless most show no pair of lungs.
     """
     if not folder.is_dir():
         raise UsageError(no_folder(folder))
@@ -141,10 +148,14 @@ def make_study(
     known = find_table(folder, "images")
     files = image_files(folder)
     if not files:
-        raise InvalidInputError(f"{folder}: no DICOM, PNG, TIFF or JPEG files in it or in its folders")
+        raise InvalidInputError(
+            f"{folder}: no DICOM, PNG, TIFF or JPEG files in it or in its folders{tell_other_files(folder)}"
+        )
     given = (mm_per_px, mm_per_px) if isinstance(mm_per_px, float | int) else mm_per_px
     found, unreadable = look_at_files(files, folder, given)
-    is_chest = not in_pixels and shows_chests(found)
+    told = [] if known is None else images_in_pixels(read_table(known, "images"))
+    is_chest = shows_chests(found) if region is None else region == "chest"
+    is_chest = is_chest and not in_pixels and not told
     fresh = known is None or overwrite
     if not is_chest and fresh and find_table(folder, "marks") is None:
         # Nothing has a length yet, so that they can be counted in pixels.
@@ -191,19 +202,21 @@ def make_study(
         proposed = (
             {}
             if is_chest
-            else propose_settings(folder, images, None if marks is None else read_table(marks, "marks"))
+            else propose_settings(
+                folder, images, None if marks is None else read_table(marks, "marks"), region=region
+            )
         )
         new["study.toml"] = (settings_template(proposed).encode(),)
     written = write_together(folder, new)
-    told = images["patient_id"]
-    n_patients = int(told[told != ""].nunique())
+    of_patients = images["patient_id"]
+    n_patients = int(of_patients[of_patients != ""].nunique())
     return MadeStudy(
         len(images),
         n_patients,
         unreadable,
         written,
         unlisted,
-        notes(folder, images, n_patients, is_chest=is_chest),
+        notes(folder, images, findings_of(images, found, is_chest=is_chest), is_chest=is_chest),
         findings_of(images, found, is_chest=is_chest),
         dropped,
         n_dropped_marks,
@@ -382,9 +395,23 @@ def with_description(
     )
 
 
-def notes(folder: Path, images: pd.DataFrame, n_patients: int, *, is_chest: bool) -> list[str]:
+def tell_other_files(folder: Path) -> str:
+    """Name the most frequent ending of a folder without images, which may be that of images to be converted."""
+    endings = Counter(path.suffix.lower() for path in folder.rglob("*.*") if path.is_file())
+    if not endings:
+        return ""
+    ending, number = endings.most_common(1)[0]
+    return f"; {number} of its files end in {ending}: if those are images, convert them to PNG or TIFF"
+
+
+def notes(folder: Path, images: pd.DataFrame, findings: Sequence[Finding], *, is_chest: bool) -> list[str]:
     """Say what is still to be done before the study can run."""
     said = []
+    if is_chest and any(finding.kind == "not-frontal" for finding in findings):
+        said.append(
+            "Pictures of something else than chests: overread init "
+            f"{shell_word(folder)} --region field_of_view --overwrite"
+        )
     alone = int((images["patient_id"] == "").sum())
     if alone:
         said.append(
@@ -405,9 +432,15 @@ def notes(folder: Path, images: pd.DataFrame, n_patients: int, *, is_chest: bool
                 f"{path.name}: {unknown.nunique()} image ids are not in images.csv, such as {unknown.iloc[0]!r};"
                 " make them the same."
             )
-    if not is_chest:
+    if not is_chest and "marks" in absent:
+        said.append(
+            "The images are no chest radiographs: study.toml proposes where to look and the unit of lengths. Colours"
+            f" and groups of labels are proposed from marks: after the import, remove {folder / 'study.toml'} and give"
+            " init again (docs/fields.md)."
+        )
+    elif not is_chest:
         said.append(
             "The images are no chest radiographs: study.toml proposes where to look, the unit of lengths, colours and"
-            " groups of labels. Look it through (docs/fields.md), then: overread run " + str(folder)
+            f" groups of labels. Look it through (docs/fields.md), then: overread run {shell_word(folder)}"
         )
     return said

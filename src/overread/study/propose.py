@@ -35,7 +35,9 @@ SURE_SHARE, SURE_FACTOR = 0.7, 1.1
 CHANNELS = ("red", "green", "blue")
 
 
-def propose_settings(folder: Path, images: pd.DataFrame, marks: pd.DataFrame | None) -> Proposal:
+def propose_settings(
+    folder: Path, images: pd.DataFrame, marks: pd.DataFrame | None, *, region: str | None = None
+) -> Proposal:
     """Return what study.toml should say, by section and key.
 
     Parameters
@@ -46,11 +48,13 @@ def propose_settings(folder: Path, images: pd.DataFrame, marks: pd.DataFrame | N
         Its images table, with path, width_px and mm_per_px_x.
     marks
         Its marks, or None where there are none yet. Images of a test part are not looked at.
+    region
+        What was said of it; None: as the pictures show.
     """
     seen = images if "split" not in images else images[images["split"] != "test"]
     fields = open_some(folder, seen)
     proposed: Proposal = {
-        "region": {"kind": choose_region(list(fields.values()))},
+        "region": {"kind": region or choose_region(list(fields.values()))},
         "units": {"unit": "px" if images["width_px"].nunique() == 1 else "fraction"},
     }
     if marks is None or not len(marks):

@@ -15,6 +15,10 @@ __all__ = ["settings_template"]
 
 WIDTH = 110
 TOP = ("name", "seed")
+OF_PICTURES = (
+    "# Of pictures that are no chests, finder, limit and lengths that are commented out follow from images and marks",
+    "# (docs/fields.md); the run's page shows which they were.",
+)
 
 
 def settings_template(proposed: Mapping[str, Mapping[str, Any]] | None = None) -> str:
@@ -31,6 +35,7 @@ def settings_template(proposed: Mapping[str, Mapping[str, Any]] | None = None) -
     values = Settings().to_plain()
     lines = [
         "# Settings of the study. A key that is commented out has the value shown, unless it says: not set.",
+        *(OF_PICTURES if "region" in given else ()),
         "",
     ]
     for key in TOP:

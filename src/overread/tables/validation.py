@@ -23,6 +23,7 @@ __all__ = [
     "check_marks",
     "check_readings",
     "check_study",
+    "images_in_pixels",
     "outside_the_image",
     "validate_images",
     "validate_marks",
