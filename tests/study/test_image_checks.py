@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from overread.images import write_png16
 from overread.marks import MarkSet, write_folder
 from overread.marks.mark_set import scan_folder
-from overread.study.image_checks import check_pictures
+from overread.study.image_checks import check_pictures, find_common_spacing
 
 SHAPE = {"x_mm": 10.0, "y_mm": 500.0, "semi_major_mm": 3.0, "semi_minor_mm": 3.0, "angle_deg": 0.0}
 
@@ -38,3 +39,12 @@ def test_repeats_in_two_splits_leak_and_marks_are_held_against_the_file(tmp_path
     write_png16(tmp_path / "a.png", pixels)
     beyond = [one for one in check_pictures(scan_folder(tmp_path), tmp_path) if one.column == "y_mm"]
     assert [(one.row, one.severity) for one in beyond] == [(2, "error")]
+
+
+@pytest.mark.parametrize(
+    ("widths", "common"), [([0.2, 0.2], (0.2, 0.3)), ([0.2, 0.4], None), ([np.nan, np.nan], None)]
+)
+def test_the_size_of_a_pixel_that_init_was_told_is_that_of_the_table(widths, common):
+    images = pd.DataFrame({"image_id": ["a", "b"], "mm_per_px_x": widths, "mm_per_px_y": 0.3})
+    assert find_common_spacing(images) == common
+    assert find_common_spacing(images[["image_id"]]) is None

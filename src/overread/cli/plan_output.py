@@ -42,7 +42,7 @@ def _print_sensitivity(report: dict[str, Any]) -> None:
         f"half-width {_points(pilot['half_width'])}."
     )
     print_plain(
-        f"That rests on {_size(pilot['size'], report)} in the test set; its {things} are worth "
+        f"That rests on {_size(pilot['size'], report)}, unseen by the models; the {things} are worth "
         f"{pilot['worth']:.0f} independent ones (design effect {pilot['design_effect']:.2f})."
     )
     _warn_of_few(pilot)
@@ -75,7 +75,7 @@ def _print_difference(report: dict[str, Any]) -> None:
         f"{percent(pilot['second'])} % at {report['fp_target']:g} FP per image: a difference of "
         f"{100 * pilot['difference']:+.1f} points, half-width {_points(pilot['half_width'])}."
     )
-    print_plain(f"That rests on {_size(pilot['size'], report)} in the test set.")
+    print_plain(f"That rests on {_size(pilot['size'], report)}, unseen by the models.")
     _warn_of_few(pilot)
     widths, powers = report["widths"], report["powers"]
     if len(widths) > 1:

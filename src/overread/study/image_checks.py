@@ -15,7 +15,7 @@ from overread.tables.problems import Problem, Severity
 from overread.tables.validation import check_marks
 from overread.words import shell_word
 
-__all__ = ["check_pictures"]
+__all__ = ["check_pictures", "find_common_spacing"]
 
 
 def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
@@ -38,7 +38,7 @@ def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
         return []
     file = str(find_path(folder, "images"))
     files = [folder / path for path in images["path"] if path and (folder / path).is_file()]
-    found, unreadable = look_at_files(files, folder, None)
+    found, unreadable = look_at_files(files, folder, find_common_spacing(images))
     by_path = {image.path: image for image in found}
     rows = {Path(path).as_posix(): row for row, path in enumerate(images["path"])}
     problems = [
@@ -74,6 +74,15 @@ def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
     if scan.marks is not None:
         problems += marks_beyond_measured(scan.marks, images, by_path, str(find_path(folder, "marks")))
     return problems
+
+
+def find_common_spacing(images: pd.DataFrame) -> tuple[float, float] | None:
+    """Return the size of a pixel that all images have by the table, as `init` was told it; None where there is none."""
+    if not {"mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
+        return None
+    told = images[["mm_per_px_x", "mm_per_px_y"]].drop_duplicates()
+    width, height = (float(value) for value in told.iloc[0])
+    return (width, height) if len(told) == 1 and not math.isnan(width + height) else None
 
 
 def findings_as_problems(
