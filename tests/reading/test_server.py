@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import random
 import signal
@@ -25,7 +26,7 @@ def save_and_kill(folder, *, saves, kills, seed=0):
     secrets = [room.secrets[name] for name in ("Anna", "Ben", "Cleo")]
     room.room.store.close()
     process, port = start_room(folder, 0)
-    savers = [Saver(port, secret, saves // 3) for secret in secrets]
+    savers = [Saver(port, secret, -(-saves // 3)) for secret in secrets]
     random_pause = random.Random(seed)
     try:
         for saver in savers:
@@ -91,6 +92,28 @@ def test_one_server_a_room_plain_http_only_and_it_stops_when_asked(tmp_path):
             assert raw.recv(12) in (b"", b"HTTP/1.1 400", b"HTTP/1.1 431")
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=30)
+
+
+def test_small_answers_are_sent_at_once():
+    """Else each waits until the browser says, 40 ms later, that it has the head of the answer."""
+
+    async def serve_one() -> int:
+        found = asyncio.get_running_loop().create_future()
+
+        def note(reader, writer):
+            found.set_result(
+                writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            )
+            writer.close()
+
+        listening = bind("127.0.0.1", 0)
+        async with await asyncio.start_server(note, sock=listening):
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            answer = await found
+            writer.close()
+            return answer
+
+    assert asyncio.run(serve_one()) == 1
 
 
 def test_a_port_that_is_taken_is_said():

@@ -55,7 +55,8 @@ def bind(host: str, port: int) -> socket.socket:
         If the system refuses, because another program listens there.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # Named, because asyncio sends small answers at once (TCP_NODELAY) only where a socket says that it speaks TCP.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
