@@ -91,7 +91,7 @@ def merge(
     with print_warnings():
         truth = merge_marks(tables.marks, tables.readings, options=options, labels=labels)
     if adjudication is not None:
-        truth = apply_adjudication(truth, read_adjudication(adjudication))
+        truth = apply_adjudication(truth, read_adjudication(adjudication).frame)
     if output is not None:
         write_table(truth, output)
     if figure is not None:

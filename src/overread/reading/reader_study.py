@@ -15,6 +15,7 @@ from overread.froc.merit import CaseRatings, ReaderStudy, figure_of_merit, reade
 from overread.froc.merit.figures_of_merit import FigureOfMerit
 from overread.marks.mark_set import MarkSet, find_table
 from overread.reading.store import Store
+from overread.reading.study_settings import study_merging
 from overread.reading.tables import list_sittings, mm_rows, read_arm
 from overread.study.inputs import read_known_nodules
 from overread.tables.table_files import read_table
@@ -131,11 +132,11 @@ def find_reference(store: Store, folder: Path, truth: Path | None) -> Reference:
     unaided = read_arm(store, "unaided")
     if unaided.readings.empty:
         raise UsageError(f"{folder}: nobody has finished a reading yet")
-    merged = merge_marks(unaided.marks, unaided.readings)
+    merged = merge_marks(unaided.marks, unaided.readings, options=study_merging(folder))
     words = "what at least two readers marked without the detector"
     decided = find_table(folder, "adjudication")
     if decided is not None:
-        merged = apply_adjudication(merged, read_adjudication(decided))
+        merged = apply_adjudication(merged, read_adjudication(decided).frame)
         words += f", with the decisions of {decided.name}"
     return Reference(merged[merged["golden"]], words, is_independent=False)
 

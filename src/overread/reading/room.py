@@ -20,9 +20,11 @@ from overread.reading.people import LONGEST_NAME, list_people
 from overread.reading.pixels import ImageFile, Pictures, list_images, read_images
 from overread.reading.second_reading import keep_detections, shown_detections
 from overread.reading.store import ROOM_FILE, Store
+from overread.reading.study_settings import study_merging, study_name
 from overread.reading.tables import export_tables
 from overread.reading.training import TrainingSet
 from overread.reading.worklists import Design, Plan, fill_worklists
+from overread.truth.adjudication import ADJUDICATION_FILE
 
 __all__ = ["Readiness", "Room", "open_room"]
 
@@ -56,18 +58,17 @@ class Room:
         self.pictures = Pictures(store, {"reading": self.images, "training": self.training_images})
         self.labels = tuple(store.setting("labels") or ())
         self.items = Items(store, self.labels)
-        self.adjudication = Adjudication(store)
         self._agreement: tuple[tuple[str, ...], dict[str, Any] | None] | None = None
 
     @cached_property
     def name(self) -> str:
         """Name of the study."""
-        # Late: the settings of a study know all its models, and who makes a link should not wait for those.
-        from overread.study.settings import read_settings
+        return study_name(self.folder)
 
-        path = self.folder / "study.toml"
-        name = read_settings(path).name if path.is_file() else ""
-        return name or self.folder.resolve().name
+    @cached_property
+    def adjudication(self) -> Adjudication:
+        """What chairs see and decide."""
+        return Adjudication(self.store, study_merging(self.folder))
 
     @property
     def images_table(self) -> pd.DataFrame:
@@ -198,7 +199,7 @@ class Room:
         """Write the tables into the study."""
         decisions = self.adjudication.table()
         return export_tables(
-            self.store, self.folder, {"adjudication.csv": decisions} if len(decisions) else None
+            self.store, self.folder, {ADJUDICATION_FILE: decisions} if len(decisions) else None
         )
 
 
