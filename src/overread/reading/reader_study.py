@@ -14,6 +14,7 @@ from overread.froc.intervals import proportion_interval
 from overread.froc.merit import CaseRatings, ReaderStudy, figure_of_merit, reader_study
 from overread.froc.merit.figures_of_merit import FigureOfMerit
 from overread.marks.mark_set import MarkSet, find_table
+from overread.reading.second_reading import trained_on
 from overread.reading.store import Store
 from overread.reading.study_settings import study_merging
 from overread.reading.tables import list_sittings, mm_rows, read_arm
@@ -90,6 +91,8 @@ class Comparison:
         The reason then.
     n_unrated
         Marks without a confidence, taken as sure.
+    n_trained_on
+        Cases that the detector was trained on, as far as it says.
     """
 
     design: str
@@ -101,6 +104,7 @@ class Comparison:
     study: ReaderStudy | None
     why_no_study: str
     n_unrated: int
+    n_trained_on: int
 
 
 def find_reference(store: Store, folder: Path, truth: Path | None) -> Reference:
@@ -193,6 +197,7 @@ def compare_arms(store: Store, images: pd.DataFrame, design: str, reference: Ref
         study,
         why,
         n_unrated,
+        len(trained_on(store).intersection(cases)),
     )
 
 

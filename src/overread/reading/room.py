@@ -92,7 +92,7 @@ class Room:
         Raises
         ------
         UsageError
-            If somebody has a worklist by the plan that there is.
+            If somebody has a worklist by the plan that there is, and more changes than that a second session comes.
         """
         plan = replace(self.plan, **{name: value for name, value in wanted.items() if value is not None})
         if plan.design not in get_args(Design):
@@ -101,11 +101,19 @@ class Room:
             raise UsageError(f"--repeats {plan.repeats}: a number from 0")
         if plan == self.plan:
             return
-        if self.store.rows("SELECT 1 FROM items WHERE kind = 'reading' LIMIT 1"):
+        # A second session may come when the first has begun: that is how a detector is trained on it.
+        adds_session = plan == replace(self.plan, design="independent") and self.plan.design == "unaided"
+        if self.has_worklists and not adds_session:
             raise UsageError(
-                "the worklists are made; --assign, --repeats, --design and --seed cannot change any more"
+                "the worklists are made; --assign, --repeats, --design and --seed cannot change any more (a second "
+                "session with a detector can be added: --design independent)"
             )
         self.store.set_setting("plan", vars(plan))
+
+    @property
+    def has_worklists(self) -> bool:
+        """Whether somebody has images to read."""
+        return bool(self.store.rows("SELECT 1 FROM items WHERE kind = 'reading' LIMIT 1"))
 
     def change_labels(self, labels: Sequence[str]) -> None:
         """Keep the labels that a mark may have."""
@@ -140,7 +148,7 @@ class Room:
         bad = self.prepare_pictures()
         if detector is not None:
             if self.plan.design == "unaided":
-                self.change_plan(design="sequential")
+                self.change_plan(design="independent" if self.has_worklists else "sequential")
             bad |= keep_detections(self.store, detector, fp, self.images)
         if self.plan.design != "unaided" and self.store.setting("detector") is None:
             raise UsageError(f"--design {self.plan.design}: needs a --detector")

@@ -33,6 +33,7 @@ from overread.study.import_hint import suggest_import
 from overread.study.propose import propose_settings
 from overread.study.template import settings_template
 from overread.tables.table_files import read_table, table_bytes
+from overread.words import shell_word
 
 __all__ = ["MadeStudy", "Patients", "make_study"]
 
@@ -393,7 +394,10 @@ def notes(folder: Path, images: pd.DataFrame, n_patients: int, *, is_chest: bool
         )
     absent = [kind for kind in ("marks", "readings") if find_table(folder, kind) is None]
     if absent:
-        said.append(f"There is no table of {' and '.join(absent)}. Next: {suggest_import(folder, images)}")
+        said.append(
+            f"There is no table of {' and '.join(absent)}. Next: {suggest_import(folder, images)}; "
+            f"or let readers mark the images in the browser: overread read {shell_word(folder)} --add-reader NAME"
+        )
     for kind in ("marks", "readings"):
         path = find_table(folder, kind)
         if path is None:
