@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import http.client
+import platform
 import random
 import signal
 import socket
@@ -14,7 +16,7 @@ import pytest
 
 from overread.errors import LockedError, StorageError, UsageError
 from overread.reading.app import Address
-from overread.reading.server import bind, check_reachable, serve
+from overread.reading.server import bind, check_reachable, give_back_memory, serve
 from overread.reading.store import Store
 from reading_process import Saver, end, running_room, start_room
 from reading_room import OpenRoom, make_study
@@ -114,6 +116,27 @@ def test_small_answers_are_sent_at_once():
             return answer
 
     assert asyncio.run(serve_one()) == 1
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="an option of glibc")
+def test_memory_of_images_is_given_back():
+    """Each is a block of its own, also after larger ones were freed, which makes glibc think otherwise."""
+    assert give_back_memory()
+    del (larger := [bytes(16 << 20) for _ in range(3)])[:]
+    before = mapped_bytes()
+    image = bytes(8 << 20)
+    assert mapped_bytes() - before >= len(image)
+    del image, larger
+    assert mapped_bytes() <= before
+
+
+def mapped_bytes():
+    """Bytes in blocks of their own, as glibc counts them: the fifth number of its struct mallinfo2."""
+    ask = ctypes.CDLL(None).mallinfo2
+    ask.restype = type(
+        "Info", (ctypes.Structure,), {"_fields_": [(f"n{i}", ctypes.c_size_t) for i in range(10)]}
+    )
+    return ask().n4
 
 
 def test_a_port_that_is_taken_is_said():

@@ -205,10 +205,11 @@ class Room:
 
     def export(self) -> list[Path]:
         """Write the tables into the study."""
-        decisions = self.adjudication.table()
-        return export_tables(
-            self.store, self.folder, {ADJUDICATION_FILE: decisions} if len(decisions) else None
-        )
+        extra = {}
+        if self.store.rows("SELECT 1 FROM adjudications LIMIT 1"):
+            decisions = self.adjudication.table()
+            extra = {ADJUDICATION_FILE: decisions} if len(decisions) else {}
+        return export_tables(self.store, self.folder, extra)
 
 
 def open_room(folder: Path) -> Room:
