@@ -17,7 +17,7 @@ from overread.reading.doorkeeper import Limits
 from overread.reading.room import Room
 from overread.reading.store import ROOM_FILE
 
-__all__ = ["bind", "check_reachable", "give_back_memory", "serve"]
+__all__ = ["bind", "check_reachable", "serve"]
 
 IS_HELD = "another process serves this room (process {holder}); stop it first"
 # Idle connections are closed after this, seconds; a page opens another when it needs one. Chosen by eye.
