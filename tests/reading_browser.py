@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import socket
 import threading
 import time
 from base64 import b64decode
@@ -20,6 +19,7 @@ from overread.images import write_png16
 from overread.reading.app import Address, make_app, make_link
 from overread.reading.people import add_person
 from overread.reading.room import Room, open_room
+from overread.reading.server import bind
 from overread.reading.store import Act
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class ServedRoom:
             self.room = self.room.with_training(training)
         self.room.change_labels(settings.pop("labels", ("nodule", "calcification")))
         self.room.change_plan(**settings)
-        self.listening = self.bind(0)
+        self.listening = bind("127.0.0.1", 0)
         self.port = self.listening.getsockname()[1]
         self.address = Address(f"http://127.0.0.1:{self.port}")
         people = (
@@ -79,13 +79,6 @@ class ServedRoom:
         }
         self.room.prepare(detector)
         self.open()
-
-    @staticmethod
-    def bind(port: int) -> socket.socket:
-        listening = socket.socket()
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(("127.0.0.1", port))
-        return listening
 
     def open(self) -> None:
         app = make_app(self.room, self.address)
@@ -105,7 +98,7 @@ class ServedRoom:
         self.listening.close()
 
     def reopen(self) -> None:
-        self.listening = self.bind(self.port)
+        self.listening = bind("127.0.0.1", self.port)
         self.open()
 
     def item(self, person: str, image: str, place: int = 0) -> str:

@@ -62,7 +62,7 @@ def test_a_decision_is_a_table_of_its_own_and_truth_can_use_it(disputed):
     marks, readings = (read_table(folder / f"{kind}.csv", kind) for kind in ("marks", "readings"))
     truth = merge_marks(marks, readings)
     assert truth["golden"].tolist() == [True, False]
-    decided = apply_adjudication(truth, read_adjudication(folder / "adjudication.csv"))
+    decided = apply_adjudication(truth, read_adjudication(folder / "adjudication.csv").frame)
     assert decided["golden"].tolist() == [True, True]
     assert decided["x_mm"].tolist() == pytest.approx([20 * MM, 60 * MM])
     logged = disputed.room.store.rows("SELECT body FROM log WHERE what = 'adjudicate'")

@@ -118,3 +118,20 @@ def test_a_reader_beside_themselves():
     again = MarkSet(again.marks, again.readings[again.readings["reader_id"] == "A"], again.images)
     told = repeat_agreement(first, again)
     assert told == [{"name": "A", "n_images": 6, "same": 5, "kappa": pytest.approx(2 / 3)}]
+
+
+def test_readers_are_judged_by_two_others_or_not_at_all(open_one):
+    """With one other reader alone, each mark would be a false one."""
+    pair, three = open_one(6, "pair"), open_one(6, "three", readers=("Anna", "Ben", "Cleo"))
+    for room in (pair, three):
+        for name in set(room.secrets) - {"Chair", "owner"}:
+            visitor = room.visit(name)
+            for item in visitor.items():
+                visitor.draw(item, 20, 30)
+                visitor.act("POST", f"/api/items/{item}/lock")
+    assert pair.room.agreement()["readers"] == []
+    assert pair.room.agreement()["pairs"][0]["positive_agreement"] == 1.0
+    judged = three.room.agreement()["readers"]
+    assert [(one["name"], one["sensitivity"]["estimate"], one["fp_per_image"]) for one in judged] == [
+        (name, 1.0, 0.0) for name in ("Anna", "Ben", "Cleo")
+    ]

@@ -225,7 +225,7 @@ def test_the_picture_lies_where_marks_are_taken_to_be(ada, image, closer):
 # The page's own renderers on a canvas apart: by the shader, by the shader in small tiles, and without WebGL2.
 RENDER = """
 const [values, shape, view, size, done] = arguments;
-const load = (name) => import(new URL(`static/${name}`, document.baseURI));
+const load = (name) => import(new URL(name, document.querySelector('script[src$="app.js"]').src));
 Promise.all(["renderers.js", "pixels.js"].map(load)).then(([{ WebGLRenderer, CanvasRenderer }, { Pixels }]) => {
   const stored = shape.channels === 3 ? new Uint8Array(values) : new Uint16Array(values);
   const pixels = new Pixels(stored.buffer, shape);
@@ -302,7 +302,8 @@ def test_ellipses_between_pixels_and_the_screen_are_those_of_the_package(ada):
           const e = rescaled({ x, y, rx, ry, angle }, 1.25, 0.8);
           return [e.x, e.y, e.rx, e.ry, e.angle];
         };
-        import(new URL("static/geometry.js", document.baseURI)).then(({ rescaled }) => done(rows.map(turn(rescaled))));
+        const app = document.querySelector('script[src$="app.js"]').src;
+        import(new URL("geometry.js", app)).then(({ rescaled }) => done(rows.map(turn(rescaled))));
         """,
         rows.tolist(),
     )

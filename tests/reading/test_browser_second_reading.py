@@ -208,3 +208,58 @@ def test_a_chair_decides_without_names_and_the_owner_sees_who_has_read(browser, 
     assert (room.room.folder / "marks.csv").is_file()
     assert len(pd.read_csv(room.room.folder / "readings.csv")) == 12
     assert visitor.errors() == []
+
+
+def test_the_second_session_comes_when_the_first_is_done(browser, tmp_path):
+    """Independent design: all images without the detector, then all again with its marks from the start."""
+    folder = write_study(tmp_path / "study", dict(list(IMAGES.items())[:2]))
+    columns = ["image_id", "candidate_id", "x_mm", "y_mm", "radius_mm", "score"]
+    found = [("image0", "c0", 40.0, 50.0, 6.0, 0.9), ("image1", "c1", 86.0, 62.0, 6.0, 0.8)]
+    pd.DataFrame(found, columns=columns).to_csv(tmp_path / "d.csv", index=False)
+    room = ServedRoom(folder, readers=("Ada",), detector=tmp_path / "d.csv", design="independent")
+    try:
+        visitor = Visitor(browser, room)
+        visitor.enter("Ada")
+        heads = visitor.run("[...document.querySelectorAll('.worklist h2')].map((one) => one.textContent)")
+        assert heads == ["Reading", "Again, with the detector's marks"]
+        # The second session cannot be had before its time.
+        visitor.click_on(".worklist section:last-of-type a")
+        visitor.wait("document.querySelector('.failed .lead') !== null")
+        assert "2 images are left" in visitor.run("document.querySelector('.failed .lead').textContent")
+        assert len(visitor.errors()) == 1
+        visitor.click_on(".failed button:last-of-type")
+        visitor.wait("document.querySelector('button.start') !== null")
+        visitor.click_on(".start")
+        for _ in range(2):
+            visitor.ready()
+            assert visitor.run("document.querySelectorAll('.overlay .detection').length") == 0
+            visitor.drag((400, 300), (420, 300))
+            visitor.press("6")
+            finish(visitor)
+        # Nothing of the first session is there, and the detector's mark is.
+        for turn in range(2):
+            visitor.ready()
+            visitor.wait("document.querySelectorAll('.overlay .detection').length === 1")
+            assert visitor.run("document.querySelectorAll('.overlay .own').length") == 0
+            assert "with the detector" in visitor.run("document.getElementById('place').textContent")
+            if turn:
+                visitor.press("d")
+                visitor.wait("document.querySelector('dialog.ask') !== null")
+                visitor.press(ENTER)
+                visitor.wait("document.querySelector('dialog.ask') === null")
+                visitor.press("o")
+            else:
+                visitor.press("a", "8")
+                visitor.wait("document.querySelectorAll('.overlay .accepted').length === 1")
+            finish(visitor)
+        visitor.wait("document.querySelector('.lead.good') !== null")
+        visitor.saved()
+        written = {path.relative_to(folder).as_posix() for path in room.room.export()}
+        assert {"marks.csv", "reading/aided/marks.csv", "reading/aided/readings.csv"} <= written
+        unaided, aided = (pd.read_csv(folder / name) for name in ("marks.csv", "reading/aided/marks.csv"))
+        assert unaided["confidence"].tolist() == [60, 60]
+        assert aided["confidence"].tolist() == [80]
+        assert len(pd.read_csv(folder / "reading/aided/readings.csv")) == 2
+        assert visitor.errors() == []
+    finally:
+        room.close()

@@ -38,7 +38,7 @@ def comparison(gain=0.4, name="Anna"):
         pd.DataFrame(columns=["image_id", *ELLIPSE_COLUMNS]), "the truth", is_independent=True
     )
     decisions = [DecisionRow(reader, 5, 1, 2, 9) for reader in readers]
-    return Comparison("sequential", reference, ["a"] * 40, "wAFROC", rows, decisions, study, "", 3)
+    return Comparison("sequential", reference, ["a"] * 40, "wAFROC", rows, decisions, study, "", 3, 0)
 
 
 def test_the_sentence_says_better_where_the_test_does():
@@ -90,3 +90,9 @@ def test_a_reference_made_of_the_readings_is_warned_about():
     weak = replace(found, reference=replace(found.reference, is_independent=False))
     assert "flatters" in render_reader_study("S", weak)
     assert "flatters" not in render_reader_study("S", found)
+
+
+def test_a_detector_that_knows_the_images_is_warned_about():
+    found = comparison()
+    assert "trained on 7 of these images" in render_reader_study("S", replace(found, n_trained_on=7))
+    assert "trained on" not in render_reader_study("S", found)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
+import os
+import platform
 import random
 import signal
 import socket
+import subprocess
+import sys
 import time
 from contextlib import closing, suppress
 
@@ -25,7 +30,7 @@ def save_and_kill(folder, *, saves, kills, seed=0):
     secrets = [room.secrets[name] for name in ("Anna", "Ben", "Cleo")]
     room.room.store.close()
     process, port = start_room(folder, 0)
-    savers = [Saver(port, secret, saves // 3) for secret in secrets]
+    savers = [Saver(port, secret, -(-saves // 3)) for secret in secrets]
     random_pause = random.Random(seed)
     try:
         for saver in savers:
@@ -91,6 +96,59 @@ def test_one_server_a_room_plain_http_only_and_it_stops_when_asked(tmp_path):
             assert raw.recv(12) in (b"", b"HTTP/1.1 400", b"HTTP/1.1 431")
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=30)
+
+
+def test_small_answers_are_sent_at_once():
+    """Else each waits until the browser says, 40 ms later, that it has the head of the answer."""
+
+    async def serve_one() -> int:
+        found = asyncio.get_running_loop().create_future()
+
+        def note(reader, writer):
+            found.set_result(
+                writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            )
+            writer.close()
+
+        listening = bind("127.0.0.1", 0)
+        async with await asyncio.start_server(note, sock=listening):
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            answer = await found
+            writer.close()
+            return answer
+
+    assert asyncio.run(serve_one()) == 1
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="an option of glibc")
+def test_memory_of_images_is_given_back():
+    """Each is a block of its own, also after larger ones were freed, which makes glibc think otherwise."""
+    assert run_alone("") == [False, False]
+    assert run_alone("assert give_back_memory()") == [True, True]
+
+
+# In a process of its own, where nothing else comes and goes. The fifth number of mallinfo2 counts bytes in own blocks.
+BLOCKS = """
+import ctypes
+from overread.reading.server import give_back_memory
+ask = ctypes.CDLL(None).mallinfo2
+ask.restype = type("Info", (ctypes.Structure,), {"_fields_": [(f"n{i}", ctypes.c_size_t) for i in range(10)]})
+BEFORE
+larger = bytes(16 << 20)
+del larger
+before = ask().n4
+image = bytes(8 << 20)
+own = ask().n4 - before >= len(image)
+del image
+print(own, own and ask().n4 == before)
+"""
+
+
+def run_alone(before):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-c", BLOCKS.replace("BEFORE", before)]
+    told = subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
+    return [word == "True" for word in told.split()]
 
 
 def test_a_port_that_is_taken_is_said():

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overread.errors import UsageError
-from overread.reading.worklists import Plan, assign_images, order_presentations, parse_assignment
+from overread.reading.worklists import (
+    Plan,
+    append_items,
+    assign_images,
+    order_presentations,
+    parse_assignment,
+)
 
 READERS = [f"R{number}" for number in range(8)]
 
@@ -100,3 +106,38 @@ def test_preparing_again_adds_nothing(open_one):
     room = open_one(4)
     assert room.ready.added == {"Anna": 4, "Ben": 4}
     assert room.room.prepare().added == {"Anna": 0, "Ben": 0}
+
+
+def test_a_second_session_can_be_added_when_the_first_is_under_way(open_one, tmp_path):
+    """So the detector can be trained on the first; what was read stays, and nothing else may change."""
+    from reading_room import write_detections
+
+    room = open_one(4)
+    anna = room.visit("Anna")
+    before = anna.items()
+    anna.pass_over(before[0])
+    with pytest.raises(UsageError, match="--design independent"):
+        room.room.change_plan(design="sequential")
+    with pytest.raises(UsageError, match="cannot change"):
+        room.room.change_plan(design="independent", repeats=2)
+    detector = write_detections(tmp_path / "d.csv", [("case0", 10, 10)])
+    assert room.room.prepare(detector).added == {"Anna": 4, "Ben": 4}
+    assert room.room.plan.design == "independent"
+    rows = anna.get("/api/worklist")
+    assert [row["item"] for row in rows[:4]] == before
+    assert [row["kind"] for row in rows] == ["reading"] * 4 + ["second"] * 4
+    assert sorted(room.image_of(row["item"]) for row in rows[4:]) == [f"case{number}" for number in range(4)]
+    assert room.room.prepare(detector).added == {"Anna": 0, "Ben": 0}
+
+
+def test_images_that_come_later_are_read_before_the_second_session(open_one, tmp_path):
+    """Wherever they stand in the list: without the detector first."""
+    from reading_room import write_detections
+
+    detector = write_detections(tmp_path / "d.csv", [("case0", 10, 10)])
+    room = open_one(3, detector=detector, design="independent")
+    append_items(room.room.store, "Anna", [("case9", 0, "reading", "unaided")])
+    rows = room.visit("Anna").get("/api/worklist")
+    assert [row["kind"] for row in rows] == ["reading"] * 4 + ["second"] * 3
+    assert room.image_of(rows[3]["item"]) == "case9"
+    assert [room.room.items.describe("Anna", row["item"])["position"] for row in rows[:4]] == [1, 2, 3, 4]

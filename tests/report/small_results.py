@@ -250,6 +250,7 @@ def summary(chain: Chain) -> StudySummary:
         is_simulated=True,
         own_candidates=False,
         own_features=False,
+        decisions={},
         splits=[split_summary(name) for name in ("training", "validation", "test")],
         quarantined=[Quarantined("i7", "unreadable", "cut short & broken")],
         found=FoundFiles(160, {"no pixels & no hope": 7, "no spacing": 3}, 1, 1),

@@ -526,3 +526,10 @@ def test_ranks_have_no_calibration(results, pictures, head):
     assert parsed.sections["Calibration"].tables == []
     assert "Soft, Noisy: too little to calibrate with" in parsed.sections["Calibration"].text
     assert "says how likely" not in parsed.sections["Intended use and data"].text
+
+
+def test_the_page_states_a_chair_s_decisions(results, figures, pictures, head):
+    said = {"lesion": 2, "not": 1, "unsure": 0, "open": 0}
+    decided = replace(results, study=replace(results.study, decisions=said))
+    words = "chair decided on 3 objects on which readers disagreed: 2 golden with probability 1, 1 taken out."
+    assert words in render_study(decided, figures, pictures, head)

@@ -192,3 +192,14 @@ def test_claim_says_what_kind_of_figures_they_are(results):
 def test_sizes_are_in_the_unit_and_large_ones_of_pixels_have_an_end():
     assert name_size_range("[600, 900)", "px") == "600 to 900 px"
     assert name_size_range("[900, 1e+06)", "px") == "900 px and more"
+
+
+def test_a_chair_s_decisions_are_told(results):
+    said = {"lesion": 2, "not": 1, "unsure": 3, "open": 1}
+    decided = replace(results, study=replace(results.study, decisions=said))
+    told = dict(list_facts(decided))["adjudication"]
+    assert told == (
+        "a chair decided on 3 objects on which readers disagreed: 2 golden with probability 1, 1 taken out; 4 left as "
+        "the readers marked them"
+    )
+    assert "adjudication" not in dict(list_facts(results))

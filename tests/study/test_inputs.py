@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from overread.cli import main
-from overread.errors import InvalidInputError, LeakageError, TableError, UsageError
+from overread.errors import DataWarning, InvalidInputError, LeakageError, TableError, UsageError
 from overread.study import open_run, read_settings, run_study
 from overread.study.inputs import read_inputs
 from overread.tables import read_table, table_files, write_table
@@ -302,3 +302,23 @@ def test_features_that_are_saved_while_they_are_read_are_refused(
     write_table(table.assign(peak=0.0), fresh_numbers / "own features.parquet")
     with pytest.raises(TableError, match="was changed while it was read"):
         list(columns)
+
+
+def test_decisions_of_a_chair_are_used_where_the_settings_name_them(fresh_numbers: Path) -> None:
+    """Unnamed they are told of; a changed table merges anew; other images and groups of labels are refused."""
+    path, place = fresh_numbers / "adjudication.csv", fresh_numbers / "study.toml"
+    path.write_text("image_id,truth_id,decision\ncase 000,T1,unsure\n")
+    with pytest.warns(DataWarning, match="adjudication.csv is there and not used"):
+        assert read_inputs(fresh_numbers, read_settings(place)).adjudication is None
+    place.write_text(LIGHT + '\n[inputs]\nadjudication = "adjudication.csv"\n')
+    first = read_inputs(fresh_numbers, read_settings(place))
+    assert first.adjudication["decision"].tolist() == ["unsure"]
+    path.write_text("image_id,truth_id,decision\ncase 000,T1,open\n")
+    second = read_inputs(fresh_numbers, read_settings(place))
+    assert first.sources()["input/adjudication"].digest != second.sources()["input/adjudication"].digest
+    path.write_text("image_id,truth_id,decision\nelsewhere,T1,open\n")
+    with pytest.raises(TableError, match="'elsewhere' is not in the images"):
+        read_inputs(fresh_numbers, read_settings(place))
+    place.write_text('[inputs]\nadjudication = "adjudication.csv"\n[labels]\ngroups = {a = ["b"]}\n')
+    with pytest.raises(InvalidInputError, match="leave one of them out"):
+        read_settings(place)

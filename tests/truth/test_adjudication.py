@@ -51,3 +51,12 @@ def test_a_table_with_mistakes_is_refused_by_row(tmp_path, text, told):
     (tmp_path / "adjudication.csv").write_text(text)
     with pytest.raises(TableError, match=told):
         read_adjudication(tmp_path / "adjudication.csv")
+
+
+def test_a_decision_stands_once(tmp_path):
+    place = tmp_path / "adjudication.csv"
+    place.write_text("image_id,truth_id,decision\na,T1,not\n")
+    assert read_adjudication(place).frame["decision"].tolist() == ["not"]
+    place.write_text("image_id,truth_id,decision\na,T1,not\na,T1,lesion\n")
+    with pytest.raises(TableError, match="row 3"):
+        read_adjudication(place)

@@ -98,7 +98,7 @@ def merge(
             tables.marks, tables.readings, options=found.options, labels=found.labels, in_mm=found.in_mm
         )
     if adjudication is not None:
-        truth = apply_adjudication(truth, read_adjudication(adjudication))
+        truth = apply_adjudication(truth, read_adjudication(adjudication).frame)
     if output is not None:
         write_table(truth, output)
     if figure is not None:

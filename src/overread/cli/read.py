@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from overread.cli.conventions import check_seed, print_plain, print_warnings
 from overread.errors import InvalidInputError, UsageError
 from overread.screen import print_line
+from overread.words import shell_word
 
 if TYPE_CHECKING:
     from socket import socket
@@ -173,12 +174,30 @@ def manage(
         people_to_add.append((OWNER, "owner"))
     for name, role in people_to_add:
         print_plain(f"{name}: {make_link(address, people.add_person(room.store, name, role))}")
+    if people_to_add:
+        print_plain(
+            "Each link is shown only now, and is as good as a password: send it to that person alone."
+        )
     # An open room gets the new reader's worklist at once; one that never was makes all of them when it opens.
-    if add_reader and room.store.rows("SELECT 1 FROM items WHERE kind = 'reading' LIMIT 1"):
+    if add_reader and room.has_worklists:
         prepare(room, detector, fp)
+    elif add_reader:
+        print_plain(f"Next: overread read {shell_word(room.folder)} opens the room.")
     if export:
-        for path in room.export():
-            print_plain(f"wrote {path}")
+        export_tables(room)
+
+
+def export_tables(room: Room) -> None:
+    """Write the tables, and say what to do with them."""
+    from overread.truth.adjudication import ADJUDICATION_FILE
+
+    written = room.export()
+    for path in written:
+        print_plain(f"wrote {path}")
+    if room.folder / ADJUDICATION_FILE in written:
+        print_plain(
+            f'A run uses the chairs\' decisions with adjudication = "{ADJUDICATION_FILE}" under [inputs] in study.toml.'
+        )
 
 
 def prepare_pictures(room: Room) -> None:
@@ -194,7 +213,7 @@ def prepare(room: Room, detector: Path | None, fp: float) -> None:
     """Make a room ready, and say what is left out."""
     from overread.progress import ProgressBar
 
-    with ProgressBar():
+    with print_warnings(), ProgressBar():
         ready = room.prepare(detector, fp)
     complain(ready.bad_images)
     for name, count in ready.added.items():
@@ -230,8 +249,7 @@ def open_to_readers(
 
     serve(room, listening, address, ready=ready)
     try:
-        for path in room.export():
-            print_plain(f"wrote {path}")
+        export_tables(room)
     except (InvalidInputError, UsageError) as error:
         # Everything is in the store; tables that cannot be written now are no reason to end badly.
         print_plain(f"overread: no tables written: {error}", stderr=True)

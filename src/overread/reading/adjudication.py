@@ -68,8 +68,8 @@ class Adjudication:
         How marks become objects.
     """
 
-    def __init__(self, store: Store, options: MergeOptions | None = None) -> None:
-        self._store, self._options = store, options or MergeOptions()
+    def __init__(self, store: Store, options: MergeOptions) -> None:
+        self._store, self._options = store, options
         self._known: tuple[Any, Dispute] | None = None
 
     def dispute(self) -> Dispute:

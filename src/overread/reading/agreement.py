@@ -89,16 +89,33 @@ def describe_agreement(readings: MarkSet, *, seed: int = 0) -> dict[str, Any] | 
         float(krippendorff_alpha(marked)[0]), krippendorff_alpha(marked, draws.astype(float))
     )
     statistics = reader_statistics(readings.marks, readings.readings)
+    judged = read_by_three(readings)
     told: dict[str, Any] = to_json(
         {
             "n_images": len(marked),
             "level": LEVEL,
             "alpha": alpha,
             "pairs": [pair_of(row, marked, readers, draws) for row in statistics.pairs.to_dict("records")],
-            "readers": [against_others(row) for row in statistics.readers.to_dict("records")],
+            "readers": []
+            if judged.readings.empty
+            else [
+                against_others(row)
+                for row in reader_statistics(judged.marks, judged.readings).readers.to_dict("records")
+            ],
         }
     )
     return told
+
+
+def read_by_three(readings: MarkSet) -> MarkSet:
+    """Images on which every reader has two others: with one alone, each mark would be a false one."""
+    counts = readings.readings["image_id"].value_counts()
+    wanted = set(counts.index[counts >= 3])
+    marks, rows, images = (
+        table[table["image_id"].isin(wanted)].reset_index(drop=True)
+        for table in (readings.marks, readings.readings, readings.images)
+    )
+    return MarkSet(marks, rows, images)
 
 
 def marked_images(readings: MarkSet) -> tuple[Floats, list[str]]:

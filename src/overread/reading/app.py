@@ -11,13 +11,13 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from overread.errors import OverreadError, UsageError
 from overread.reading.doorkeeper import Doorkeeper, Limits, check_same_site, read_body, refusal_answer
+from overread.reading.page_files import PageFiles
 from overread.reading.people import end_session, enter
 from overread.reading.room import Room
 from overread.reading.routes import room_routes
@@ -125,12 +125,13 @@ def make_app(room: Room, address: Address, limits: Limits | None = None) -> ASGI
     """
     cookie = f"overread_{room_id(room.store)}"
     keeper = Doorkeeper(room, cookie, limits or Limits())
+    page = PageFiles(PAGE)
     routes = [
-        Route("/", page, methods=["GET"]),
+        Route("/", page.index, methods=["GET"]),
+        Route(f"{page.place}/{{name}}", page.file, methods=["GET"]),
         Route("/api/enter", Entrance(keeper, address).enter, methods=["POST"]),
         Route("/api/leave", Entrance(keeper, address).leave, methods=["POST"]),
         *room_routes(keeper),
-        Mount("/static", StaticFiles(directory=PAGE, check_dir=False)),
     ]
     handlers = {404: not_found, 405: not_found, 500: failure}
     return Guard(Starlette(routes=routes, exception_handlers=handlers), address)
@@ -196,11 +197,6 @@ class Entrance:
         answer = JSONResponse({})
         answer.delete_cookie(self._keeper.cookie, path=self._address.base or "/")
         return answer
-
-
-async def page(request: Request) -> Response:
-    """Answer with the page, the same for everybody; who somebody is, it learns by the link."""
-    return FileResponse(PAGE / "index.html", headers={"Cache-Control": "no-cache"})
 
 
 async def not_found(request: Request, error: Exception) -> Response:

@@ -59,7 +59,7 @@ class Items:
         """List a person's items in their order."""
         rows = self._store.rows(
             "SELECT items.*, EXISTS (SELECT 1 FROM marks WHERE marks.item = items.item) AS has_marks FROM items "
-            "WHERE person = ? AND kind != 'imported' ORDER BY position",
+            "WHERE person = ? AND kind != 'imported' ORDER BY mode = 'aided', position",
             (person,),
         )
         return [
@@ -67,7 +67,7 @@ class Items:
                 "item": row["item"],
                 "position": number,
                 "state": state_of(row),
-                "kind": row["kind"],
+                "kind": "second" if row["mode"] == "aided" else row["kind"],
                 "phase": row["phase"],
             }
             for number, row in enumerate(rows, start=1)
@@ -90,8 +90,9 @@ class Items:
         """Return the state of an item that was looked up."""
         shown = "unaided" if row["phase"] == "unaided" or row["mode"] == "unaided" else "aided"
         number = self._store.rows(
-            "SELECT count(*) FROM items WHERE person = ? AND kind != 'imported' AND position <= ?",
-            (row["person"], row["position"]),
+            "SELECT count(*) FROM items WHERE person = ? AND kind != 'imported' AND "
+            "(mode = 'aided', position) <= (? = 'aided', ?)",
+            (row["person"], row["mode"], row["position"]),
         )[0][0]
         return {
             "item": row["item"],
@@ -296,9 +297,8 @@ def check_turn(row: ItemRow | None) -> ItemRow:
     if row is None:
         raise RefusalError(NOT_YOURS, "unknown", 404)
     if row["mode"] == "aided" and row["n_before"]:
-        raise RefusalError(
-            f"comes after the reading without the detector; {row['n_before']} images are left", "later", 403
-        )
+        left = "1 image is left" if row["n_before"] == 1 else f"{row['n_before']} images are left"
+        raise RefusalError(f"comes after the reading without the detector; {left}", "later", 403)
     return row
 
 

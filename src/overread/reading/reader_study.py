@@ -14,7 +14,9 @@ from overread.froc.intervals import proportion_interval
 from overread.froc.merit import CaseRatings, ReaderStudy, figure_of_merit, reader_study
 from overread.froc.merit.figures_of_merit import FigureOfMerit
 from overread.marks.mark_set import MarkSet, find_table
+from overread.reading.second_reading import trained_on
 from overread.reading.store import Store
+from overread.reading.study_settings import study_merging
 from overread.reading.tables import list_sittings, mm_rows, read_arm
 from overread.study.inputs import read_known_nodules
 from overread.tables.table_files import read_table
@@ -89,6 +91,8 @@ class Comparison:
         The reason then.
     n_unrated
         Marks without a confidence, taken as sure.
+    n_trained_on
+        Cases that the detector was trained on, as far as it says.
     """
 
     design: str
@@ -100,6 +104,7 @@ class Comparison:
     study: ReaderStudy | None
     why_no_study: str
     n_unrated: int
+    n_trained_on: int
 
 
 def find_reference(store: Store, folder: Path, truth: Path | None) -> Reference:
@@ -131,11 +136,11 @@ def find_reference(store: Store, folder: Path, truth: Path | None) -> Reference:
     unaided = read_arm(store, "unaided")
     if unaided.readings.empty:
         raise UsageError(f"{folder}: nobody has finished a reading yet")
-    merged = merge_marks(unaided.marks, unaided.readings)
+    merged = merge_marks(unaided.marks, unaided.readings, options=study_merging(folder))
     words = "what at least two readers marked without the detector"
     decided = find_table(folder, "adjudication")
     if decided is not None:
-        merged = apply_adjudication(merged, read_adjudication(decided))
+        merged = apply_adjudication(merged, read_adjudication(decided).frame)
         words += f", with the decisions of {decided.name}"
     return Reference(merged[merged["golden"]], words, is_independent=False)
 
@@ -192,6 +197,7 @@ def compare_arms(store: Store, images: pd.DataFrame, design: str, reference: Ref
         study,
         why,
         n_unrated,
+        len(trained_on(store).intersection(cases)),
     )
 
 

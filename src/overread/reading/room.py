@@ -20,9 +20,11 @@ from overread.reading.people import LONGEST_NAME, list_people
 from overread.reading.pixels import ImageFile, Pictures, list_images, read_images
 from overread.reading.second_reading import keep_detections, shown_detections
 from overread.reading.store import ROOM_FILE, Store
+from overread.reading.study_settings import study_merging, study_name
 from overread.reading.tables import export_tables
 from overread.reading.training import TrainingSet
 from overread.reading.worklists import Design, Plan, fill_worklists
+from overread.truth.adjudication import ADJUDICATION_FILE
 
 __all__ = ["Readiness", "Room", "open_room"]
 
@@ -56,18 +58,17 @@ class Room:
         self.pictures = Pictures(store, {"reading": self.images, "training": self.training_images})
         self.labels = tuple(store.setting("labels") or ())
         self.items = Items(store, self.labels)
-        self.adjudication = Adjudication(store)
         self._agreement: tuple[tuple[str, ...], dict[str, Any] | None] | None = None
 
     @cached_property
     def name(self) -> str:
         """Name of the study."""
-        # Late: the settings of a study know all its models, and who makes a link should not wait for those.
-        from overread.study.settings import read_settings
+        return study_name(self.folder)
 
-        path = self.folder / "study.toml"
-        name = read_settings(path).name if path.is_file() else ""
-        return name or self.folder.resolve().name
+    @cached_property
+    def adjudication(self) -> Adjudication:
+        """What chairs see and decide."""
+        return Adjudication(self.store, study_merging(self.folder))
 
     @property
     def images_table(self) -> pd.DataFrame:
@@ -91,7 +92,7 @@ class Room:
         Raises
         ------
         UsageError
-            If somebody has a worklist by the plan that there is.
+            If somebody has a worklist by the plan that there is, and more changes than that a second session comes.
         """
         plan = replace(self.plan, **{name: value for name, value in wanted.items() if value is not None})
         if plan.design not in get_args(Design):
@@ -100,11 +101,19 @@ class Room:
             raise UsageError(f"--repeats {plan.repeats}: a number from 0")
         if plan == self.plan:
             return
-        if self.store.rows("SELECT 1 FROM items WHERE kind = 'reading' LIMIT 1"):
+        # A second session may come when the first has begun: that is how a detector is trained on it.
+        adds_session = plan == replace(self.plan, design="independent") and self.plan.design == "unaided"
+        if self.has_worklists and not adds_session:
             raise UsageError(
-                "the worklists are made; --assign, --repeats, --design and --seed cannot change any more"
+                "the worklists are made; --assign, --repeats, --design and --seed cannot change any more (a second "
+                "session with a detector can be added: --design independent)"
             )
         self.store.set_setting("plan", vars(plan))
+
+    @property
+    def has_worklists(self) -> bool:
+        """Whether somebody has images to read."""
+        return bool(self.store.rows("SELECT 1 FROM items WHERE kind = 'reading' LIMIT 1"))
 
     def change_labels(self, labels: Sequence[str]) -> None:
         """Keep the labels that a mark may have."""
@@ -139,7 +148,7 @@ class Room:
         bad = self.prepare_pictures()
         if detector is not None:
             if self.plan.design == "unaided":
-                self.change_plan(design="sequential")
+                self.change_plan(design="independent" if self.has_worklists else "sequential")
             bad |= keep_detections(self.store, detector, fp, self.images)
         if self.plan.design != "unaided" and self.store.setting("detector") is None:
             raise UsageError(f"--design {self.plan.design}: needs a --detector")
@@ -196,10 +205,11 @@ class Room:
 
     def export(self) -> list[Path]:
         """Write the tables into the study."""
-        decisions = self.adjudication.table()
-        return export_tables(
-            self.store, self.folder, {"adjudication.csv": decisions} if len(decisions) else None
-        )
+        extra = {}
+        if self.store.rows("SELECT 1 FROM adjudications LIMIT 1"):
+            decisions = self.adjudication.table()
+            extra = {ADJUDICATION_FILE: decisions} if len(decisions) else {}
+        return export_tables(self.store, self.folder, extra)
 
 
 def open_room(folder: Path) -> Room:

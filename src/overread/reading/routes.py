@@ -197,7 +197,8 @@ def export(call: Call) -> dict[str, Any]:
         written = call.room.export()
     except OverreadError as error:
         raise RefusalError(str(error), "export") from error
-    return {"written": [path.name for path in written], "exported": call.room.store.setting("exported")}
+    names = [path.relative_to(call.room.folder).as_posix() for path in written]
+    return {"written": names, "exported": call.room.store.setting("exported")}
 
 
 ENDPOINTS: tuple[tuple[str, str, Callable[[Call], Any], tuple[str, ...]], ...] = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from overread.errors import OverreadError, TableError, UsageError
+from overread.errors import DataWarning, OverreadError, TableError, UsageError
 from overread.files.digests import digest_of_file
 from overread.marks.pixels import rescale_ellipses
 from overread.progress import count_steps
@@ -20,7 +21,7 @@ from overread.tables.table_files import read_table
 if TYPE_CHECKING:
     from overread.detection.pipeline import Request
 
-__all__ = ["keep_detections", "shown_detections"]
+__all__ = ["keep_detections", "shown_detections", "trained_on"]
 
 TABLE_ENDINGS = (".csv", ".parquet")
 
@@ -87,14 +88,30 @@ def detect_all(
 
     request.detector.operating_point(request.fp)
     bad: dict[str, str] = {}
+    trained = trained_on(store)
     for image in count_steps("images through the detector", list(files)):
         try:
-            _, found, _ = detect_image(request, files[image].path, files[image].mm_per_px)
+            radiograph, found, _ = detect_image(request, files[image].path, files[image].mm_per_px)
         except OverreadError as error:
             bad[image] = str(error)
             continue
+        if request.detector.was_trained_on(radiograph):
+            trained.add(image)
+            store.set_setting("trained_on", sorted(trained))
         insert_detections(store, image, found[found["shown"]], sizes[image])
+    if trained:
+        warnings.warn(
+            f"the detector was trained on {len(trained)} of these images, so what it adds there does not show what it "
+            "adds in new ones (train it on one study and let another be read with it)",
+            DataWarning,
+            stacklevel=2,
+        )
     return bad
+
+
+def trained_on(store: Store) -> set[str]:
+    """Images of the room that its detector was trained on, as far as it says."""
+    return set(store.setting("trained_on") or ())
 
 
 def read_detections(path: Path) -> dict[str, pd.DataFrame]:

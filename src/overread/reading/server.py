@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import ipaddress
 import socket
 from collections.abc import Callable
@@ -25,6 +26,10 @@ STOP_SECONDS = 5
 # Connections at once; thirty readers' browsers have six each at most.
 LARGEST_CROWD = 400
 BACKLOG = 128
+# Number of the option in glibc's malloc.h.
+M_MMAP_THRESHOLD = -3
+# Bytes from which a block is the system's; far below an image, far above everything else. Chosen by eye.
+OWN_BLOCK = 1 << 20
 
 
 def check_reachable(host: str, url: str | None) -> None:
@@ -55,7 +60,8 @@ def bind(host: str, port: int) -> socket.socket:
         If the system refuses, because another program listens there.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # Named, because asyncio sends small answers at once (TCP_NODELAY) only where a socket says that it speaks TCP.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
@@ -67,6 +73,19 @@ def bind(host: str, port: int) -> socket.socket:
         raise StorageError(f"cannot listen at {host}:{port}: {reason} (--port 0 takes a free one)") from error
     listening.set_inheritable(False)
     return listening
+
+
+def give_back_memory() -> bool:
+    """Let the C library return the memory of each image when it is freed; whether it does is returned.
+
+    Left alone, glibc raises the size from which it asks the system for a block of its own, and images that come and go
+    leave holes: 30 readers at once took 772 MB instead of 528 (2048 x 2048 pixels of 16 bits; 128 MB are kept).
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return False
+    return bool(mallopt(M_MMAP_THRESHOLD, OWN_BLOCK))
 
 
 def serve(
@@ -108,6 +127,7 @@ def serve(
         timeout_graceful_shutdown=STOP_SECONDS,
         limit_concurrency=LARGEST_CROWD,
     )
+    give_back_memory()
     with folder_lock((room.folder / ROOM_FILE).parent, "lock", IS_HELD):
         ready()
         # uvicorn passes on the signal that stopped it.

@@ -150,11 +150,23 @@ def fill_worklists(
         new += [(image, presentation, "reading", first) for image, presentation in order]
         if plan.design == "independent":
             # The second session has an order of its own, and no repeats.
-            later = order_presentations(own, f"{reader}, with the detector", Plan(seed=plan.seed))
+            again = [*read_once(store, reader, images), *own]
+            later = order_presentations(again, f"{reader}, with the detector", Plan(seed=plan.seed))
             new += [(image, presentation, "reading", "aided") for image, presentation in later]
         append_items(store, reader, new)
         added[reader] = len(new)
     return added
+
+
+def read_once(store: Store, reader: str, images: Sequence[str]) -> list[str]:
+    """Images on a reader's worklist without a second session: there was no detector when it was made."""
+    rows = store.rows(
+        "SELECT image_id FROM items WHERE person = ? AND kind = 'reading' AND presentation = 0 "
+        "GROUP BY image_id HAVING sum(mode = 'aided') = 0",
+        (reader,),
+    )
+    once = {row["image_id"] for row in rows}
+    return [image for image in images if image in once]
 
 
 def append_items(store: Store, reader: str, new: Sequence[tuple[str, int, str, str]]) -> None:

@@ -107,10 +107,11 @@ def _name_interval(lower: float, upper: float) -> str:
 def _define_golden(results: StudyResults) -> str:
     """Say what the objects are that are counted."""
     marks = results.settings.get("labels", {}).get("score") == "marks"
+    chair = ", unless a chair decided otherwise" if results.study.decisions else ""
     return (
-        "Golden is an object with two marks or more."
+        f"Golden is an object with two marks or more{chair}."
         if marks
-        else "Golden is an object that two readers or more marked."
+        else f"Golden is an object that two readers or more marked{chair}."
     )
 
 

@@ -13,7 +13,7 @@ from overread.images import GRID_MM
 from overread.report.flow import tell_exclusions, tell_flow
 from overread.report.lengths import is_chest
 from overread.report.results import StudyResults
-from overread.report.words import count, is_nested, name_range, where_measured
+from overread.report.words import count, is_nested, name_range, tell_decisions, where_measured
 
 __all__ = ["CLAIM_ITEMS", "list_claim"]
 
@@ -62,8 +62,9 @@ def _fill_data(results: StudyResults) -> dict[int, str]:
         9: "the study brings its own features" if study.own_features else _tell_processing(results),
         13: tell_exclusions(results),
         14: f"objects merged from readers' ellipses (T0 = {results.settings['merging']['t0']:g}); golden: marked by "
-        "two readers or more",
-        18: f"{count(study.n_readers, 'reader')}, {readings} readings an image; disagreement is kept as the soft label",
+        f"two readers or more{', unless a chair decided otherwise' if study.decisions else ''}",
+        18: f"{count(study.n_readers, 'reader')}, {readings} readings an image; disagreement is kept as the soft label"
+        + (f"; {tell_decisions(results)}" if study.decisions else ""),
         19: f"{study.n_images} images, {study.n_golden} golden objects; no sample size was computed in advance",
         20: f"{_tell_folds(results)}by patient, balanced by golden objects with the seed above"
         + ("" if is_nested(results) else ", unless the images table gives the parts"),

@@ -48,7 +48,7 @@ __all__ = [
     "read_results",
 ]
 
-SCHEMA = "overread.results/5"
+SCHEMA = "overread.results/6"
 
 Treatment = Literal["fp", "ignore"]
 ThresholdSource = Literal["in_sample", "out_of_fold"]
@@ -85,7 +85,8 @@ class StudySummary:
     """What the study is made of; counts include quarantined images, which ``quarantined`` lists.
 
     ``is_simulated`` says that `overread.simulate` made it; ``own_candidates`` and ``own_features`` that it brought
-    tables of its own. ``found`` is None where `overread init` did not make the study.
+    tables of its own. ``found`` is None where `overread init` did not make the study. ``decisions`` counts what a chair
+    decided on objects (lesion, not, unsure, open); it is empty where the study uses no adjudication.
     """
 
     n_images: int
@@ -102,6 +103,7 @@ class StudySummary:
     is_simulated: bool
     own_candidates: bool
     own_features: bool
+    decisions: dict[str, int]
     splits: list[SplitSummary]
     quarantined: list[Quarantined]
     found: FoundFiles | None

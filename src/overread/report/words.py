@@ -25,6 +25,7 @@ __all__ = [
     "name_table",
     "nearest_to_one",
     "percent",
+    "tell_decisions",
     "tell_direction",
     "tell_gallery",
     "tell_intervals",
@@ -153,6 +154,17 @@ def list_cards(results: StudyResults) -> list[Card]:
     ]
 
 
+def tell_decisions(results: StudyResults) -> str:
+    """Say how many objects a chair decided on, and how."""
+    said = results.study.decisions
+    decided, left = said["lesion"] + said["not"], said["unsure"] + said["open"]
+    return (
+        f"a chair decided on {count(decided, 'object')} on which readers disagreed: {said['lesion']} golden with "
+        f"probability 1, {said['not']} taken out"
+        + (f"; {left} left as the readers marked them" if left else "")
+    )
+
+
 def list_facts(results: StudyResults) -> list[tuple[str, str]]:
     """Say what was run on what."""
     study = results.study
@@ -176,6 +188,7 @@ def list_facts(results: StudyResults) -> list[tuple[str, str]]:
             f"{name_range(study.fewest_readings, study.most_readings)} an image",
         ),
         ("marks", f"{study.n_marks}, merged into {study.n_objects} objects, {study.n_golden} golden"),
+        *([("adjudication", tell_decisions(results))] if study.decisions else []),
         ("candidates", f"{found}; some candidate hits {reached} of {golden} golden objects"),
         (
             "figures",

@@ -18,7 +18,16 @@ __all__ = ["suggest_import"]
 
 ENDINGS = (".xlsx", ".csv", ".tsv")
 # Tables that a study's folder holds itself.
-OWN = ("images", "marks", "readings", "found_files", "left_out_marks", "left_out_readings", "reader_codes")
+OWN = (
+    "images",
+    "marks",
+    "readings",
+    "found_files",
+    "left_out_marks",
+    "left_out_readings",
+    "reader_codes",
+    "adjudication",
+)
 # A spreadsheet of marks has some megabytes at most; looking at others would make people wait. Both chosen by eye.
 LARGEST_BYTES, MOST_FILES = 5_000_000, 20
 READERS = "--readers A,B or --readings TABLE where not all read all"

@@ -420,7 +420,10 @@ def notes(folder: Path, images: pd.DataFrame, findings: Sequence[Finding], *, is
         )
     absent = [kind for kind in ("marks", "readings") if find_table(folder, kind) is None]
     if absent:
-        said.append(f"There is no table of {' and '.join(absent)}. Next: {suggest_import(folder, images)}")
+        said.append(
+            f"There is no table of {' and '.join(absent)}. Next: {suggest_import(folder, images)}; "
+            f"or let readers mark the images in the browser: overread read {shell_word(folder)} --add-reader NAME"
+        )
     for kind in ("marks", "readings"):
         path = find_table(folder, kind)
         if path is None:

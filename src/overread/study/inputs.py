@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from overread.errors import InvalidInputError, TableError
+from overread.errors import DataWarning, InvalidInputError, TableError
 from overread.fields.recipe import Unit
 from overread.files.atomic import write_atomically
 from overread.files.digests import digest_of_value
@@ -27,6 +28,7 @@ from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
 from overread.tables.table_files import HashedTable, read_hashed_table, scan_file, table_bytes
 from overread.tables.validation import check_candidates
+from overread.truth.adjudication import ADJUDICATION_FILE, read_adjudication
 from overread.words import shell_word
 
 __all__ = [
@@ -61,6 +63,8 @@ class StudyInputs:
         The checked tables, with the user's own ids.
     candidates, features
         Tables that the study brings along, or None; features are read column by column.
+    adjudication
+        A chair's decisions on objects, or None.
     digests
         Digest of each table's file by kind.
     reader_codes
@@ -79,6 +83,7 @@ class StudyInputs:
     images: pd.DataFrame
     candidates: pd.DataFrame | None
     features: ColumnTable | None
+    adjudication: pd.DataFrame | None
     digests: dict[str, str]
     reader_codes: dict[str, str]
     subgroups: dict[str, dict[str, str]]
@@ -102,6 +107,7 @@ class StudyInputs:
             "description": ((told := describe_columns(self.images)), asdict(told)),
             "found_files": (self.found_files, None if self.found_files is None else asdict(self.found_files)),
             "known_nodules": (self.known_nodules, self.digests.get("known_nodules")),
+            "adjudication": (self.adjudication, self.digests.get("adjudication")),
             # The study may be moved; results do not depend on its place.
             "folder": (self.folder, None),
         }
@@ -153,6 +159,9 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
     marks = choose_marks(tables.marks, settings.labels.groups, folder)
     if settings.labels.groups:
         digests["marks"] = digest_of_value([digests["marks"], settings.labels.groups])
+    adjudication = read_decisions(folder, own.adjudication, tables.images)
+    if adjudication is not None:
+        digests["adjudication"] = adjudication.sha256
     known_nodules = None
     nodules = read_known_nodules(folder)
     if nodules is not None:
@@ -164,6 +173,7 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
         images=images,
         candidates=candidates,
         features=features,
+        adjudication=None if adjudication is None else adjudication.frame,
         digests=digests,
         reader_codes=assign_codes(folder, tables.readings["reader_id"]),
         subgroups=choose_subgroups(images, settings.evaluation.subgroups, folder / "study.toml"),
@@ -171,6 +181,22 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
         known_nodules=known_nodules,
     )
     return read if settings.units.unit == "mm" else convert_inputs(read, settings.units.unit)
+
+
+def read_decisions(folder: Path, name: str | None, images: pd.DataFrame) -> HashedTable | None:
+    """Read a chair's decisions; where the study has some that the settings do not name, say that they are not used."""
+    if name is None:
+        if (folder / ADJUDICATION_FILE).is_file():
+            warnings.warn(
+                f"{folder / ADJUDICATION_FILE} is there and not used (to use a chair's decisions, set"
+                f' adjudication = "{ADJUDICATION_FILE}" under [inputs] in study.toml)',
+                DataWarning,
+                stacklevel=2,
+            )
+        return None
+    decisions = read_adjudication(folder / name)
+    refuse_strangers(decisions.frame["image_id"], images, folder / name)
+    return decisions
 
 
 def choose_marks(marks: pd.DataFrame, groups: Mapping[str, Sequence[str]], folder: Path) -> pd.DataFrame:

@@ -98,12 +98,16 @@ class Inputs(Section):
         Your own candidates: image_id, candidate_id, x_mm, y_mm, radius_mm, response.
     features
         Your own features of these candidates: image_id, candidate_id, one column a feature.
+    adjudication
+        A chair's decisions on objects that readers disagree about, as the reading room writes them: lesions become
+        golden with probability 1, what is none goes. The marks stay as they are.
     derive_readings
         Without a readings table, take a reader to have read just what he marked.
     """
 
     candidates: str | None = Field(default=None, examples=["candidates.csv"])
     features: str | None = Field(default=None, examples=["features.parquet"])
+    adjudication: str | None = Field(default=None, examples=["adjudication.csv"])
     derive_readings: bool = False
 
 
@@ -408,6 +412,15 @@ class Settings(ModelSections):
         return self
 
     @model_validator(mode="after")
+    def _decided_or_grouped(self) -> Settings:
+        if self.inputs.adjudication is not None and self.labels.groups:
+            raise ValueError(
+                "[inputs] adjudication: a chair decides on objects of all labels, [labels] groups merges each group on"
+                " its own (leave one of them out)"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _chest_in_mm(self) -> Settings:
         if self.region.is_chest and self.units.unit != "mm":
             raise ValueError(
@@ -438,7 +451,7 @@ class Settings(ModelSections):
 
 
 def leave_out_unused(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out of plain settings what only other pictures than chests have, where it is not used."""
+    """Leave out of plain settings what few studies have, where it is not used."""
     kept = {}
     for name, value in plain.items():
         if name in ONLY_OF_FIELDS and value == Settings.model_fields[name].default.model_dump(mode="json"):
@@ -456,6 +469,7 @@ ONLY_OF_FIELDS = ("region", "units", "images")
 UNUSED_KEYS: dict[str, dict[str, Any]] = {
     "candidates": {"polarity": "both", "smallest_mm": None, "largest_mm": None},
     "labels": {"groups": {}},
+    "inputs": {"adjudication": None},
 }
 
 

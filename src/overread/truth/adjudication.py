@@ -8,21 +8,23 @@ import pandas as pd
 
 from overread.errors import TableError
 from overread.tables.cell_types import quote_cell
-from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
-from overread.tables.table_files import scan_file
+from overread.tables.table_files import HashedTable, read_hashed_table
 
-__all__ = ["apply_adjudication", "read_adjudication"]
+__all__ = ["ADJUDICATION_FILE", "DECISIONS", "apply_adjudication", "read_adjudication"]
 
+ADJUDICATION_FILE = "adjudication.csv"
+"""Name under which the reading room writes the decisions of a study's chairs."""
 ADJUDICATION = Schema(
     "adjudication",
     (Column("image_id", "id"), Column("truth_id", "id"), Column("decision", "text")),
     key=("truth_id",),
 )
 DECISIONS = ("lesion", "not", "unsure", "open")
+"""What a decision can be; open is where chairs differ."""
 
 
-def read_adjudication(path: Path) -> pd.DataFrame:
+def read_adjudication(path: Path) -> HashedTable:
     """Read a table of decisions: image_id, truth_id, decision.
 
     Raises
@@ -30,16 +32,16 @@ def read_adjudication(path: Path) -> pd.DataFrame:
     TableError
         Naming file, row and column; a decision is lesion, not, unsure, or open where chairs differ.
     """
-    scan = scan_file(path, ADJUDICATION)
-    raise_for_errors(scan.problems)
-    wrong = ~scan.frame["decision"].isin(DECISIONS)
+    table = read_hashed_table(path, ADJUDICATION)
+    decisions = table.frame["decision"]
+    wrong = ~decisions.isin(DECISIONS)
     if wrong.any():
         row = int(wrong.to_numpy().argmax())
         raise TableError(
-            f"{path}, row {row + 2}, column decision: {quote_cell(scan.frame['decision'].iloc[row])} "
+            f"{path}, row {row + 2}, column decision: {quote_cell(decisions.iloc[row])} "
             f"(use {', '.join(DECISIONS)})"
         )
-    return scan.frame
+    return table
 
 
 def apply_adjudication(truth: pd.DataFrame, decisions: pd.DataFrame) -> pd.DataFrame:
@@ -53,8 +55,8 @@ def apply_adjudication(truth: pd.DataFrame, decisions: pd.DataFrame) -> pd.DataF
     truth
         As `merge_marks` gives it.
     decisions
-        As `read_adjudication` gives it. An object's truth_id follows from its image and its marks: the marks have to
-        be those that the chair saw, merged in the same way.
+        The table that `read_adjudication` gives. An object's truth_id follows from its image and its marks: the marks
+        have to be those that the chair saw, merged in the same way.
 
     Raises
     ------

@@ -52,3 +52,10 @@ def test_examples_are_the_images_with_most_to_see(chain: Chain) -> None:
     assert [weight[one.image_id] for one in chosen] == sorted(weight.values(), reverse=True)[:2]
     for one in chosen:
         assert len(one.marks) == one.objects["n_marks"].sum()
+
+
+def test_decisions_of_a_chair_are_counted(chain: Chain, results: StudyResults) -> None:
+    assert results.study.decisions == {}
+    said = pd.DataFrame({"decision": ["lesion", "not", "lesion", "open"]})
+    (made,) = chain.call("results", **{"input/adjudication": said}).values()
+    assert made["study"]["decisions"] == {"lesion": 2, "not": 1, "unsure": 0, "open": 1}

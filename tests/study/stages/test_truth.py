@@ -167,3 +167,25 @@ def test_a_test_part_without_golden_objects_is_said_at_the_start(chain: Chain) -
     empty = {"tables/split.parquet": values["tables/split.parquet"].assign(split=parts)}
     with pytest.warns(DataWarning, match="has no golden object"):
         call_alone(CHECK_PARTS, values | empty, chain.settings)
+
+
+def test_a_chair_s_decisions_change_the_truth_and_not_the_readers(
+    chain: Chain, tables: dict[str, pd.DataFrame]
+) -> None:
+    before = tables["truth"]
+    single = before.loc[~before["golden"]].iloc[0]
+    golden = before.loc[before["golden"]].iloc[0]
+    said = pd.DataFrame(
+        {
+            "image_id": [single["image_id"], golden["image_id"]],
+            "truth_id": [single["truth_id"], golden["truth_id"]],
+            "decision": ["lesion", "not"],
+        }
+    )
+    made = chain.call("truth", **{"input/adjudication": said})
+    after = made["tables/truth.parquet"].set_index("truth_id")
+    assert set(before["truth_id"]) - set(after.index) == {golden["truth_id"]}
+    assert after.loc[single["truth_id"], "golden"]
+    assert after.loc[single["truth_id"], "probability"] == 1.0
+    for name in ("readers", "reader_pairs", "marks"):
+        pd.testing.assert_frame_equal(made[f"tables/{name}.parquet"], tables[name])

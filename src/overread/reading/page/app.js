@@ -10,6 +10,7 @@ import { Queue } from "./queue.js";
 import { ReadingScreen } from "./reading.js";
 import { WorklistScreen } from "./worklist.js";
 
+const CHIPS = { training: "training", second: "with the detector" };
 const HOMES = { reader: "#/", chair: "#/adjudicate", owner: "#/owner" };
 
 // How long a message stays, by eye.
@@ -123,13 +124,18 @@ class App {
     const row = rows.find((one) => (one.item ?? one.object) === id);
     const of = kind === "read" ? "Image" : "Object";
     const words = row ? `${of} ${row.position} of ${rows.length}` : this.me.study;
-    const chip = row?.kind === "training" ? html("span", { class: "chip" }, "training") : "";
+    const chip = CHIPS[row?.kind] ? html("span", { class: "chip" }, CHIPS[row.kind]) : "";
     this.place.replaceChildren(words, chip);
     document.getElementById("help").hidden = !this.screen.help;
     // Who opens an image by its address has no list yet.
     if (kind === "read" && !rows.length) {
       this.fetchWorklist().then(() => { if (this.worklist.length) this.tellPlace(kind, id); }).catch(() => {});
     }
+  }
+
+  /** Whether an item belongs to the second session, with the detector's marks. */
+  isSecond(id) {
+    return this.worklist.find(({ item }) => item === id)?.kind === "second";
   }
 
   /** First item that is not finished, after the given one if there is such, else from the start. */

@@ -59,9 +59,10 @@ function agreementParts({ n_images: n, level, alpha, pairs, readers }) {
   return [
     html("p", {}, `On ${n} images that everyone has finished. Krippendorff's alpha of "marked something": `
       + `${withLimits(alpha)}. In brackets: ${Math.round(100 * level)} % intervals.`),
-    table(["Reader", "Images", "Found of what two others marked", "False positives an image"], readers.map((one) => [
-      one.name, String(one.n_images), `${withLimits(one.sensitivity)} of ${one.n_objects}`, number(one.fp_per_image),
-    ])),
+    !readers.length ? html("p", {}, "What each finds of what two others marked is shown from three readers an image on.")
+      : table(["Reader", "Images", "Found of what two others marked", "False positives an image"], readers.map((one) => [
+        one.name, String(one.n_images), `${withLimits(one.sensitivity)} of ${one.n_objects}`, number(one.fp_per_image),
+      ])),
     html("h3", {}, "Readers with each other"),
     table(["Pair", "Images", "Kappa", "Positive agreement"], pairs.map((pair) => [
       `${pair.a} and ${pair.b}`, String(pair.n_images), withLimits(pair.kappa), number(pair.positive_agreement),

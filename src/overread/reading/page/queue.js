@@ -132,6 +132,11 @@ export class Queue extends EventTarget {
     return Promise.race([this.flush(), new Promise((resolve) => setTimeout(resolve, SETTLE_MS))]);
   }
 
+  /** Waits until everything is on the server, as long as it answers. */
+  async drain() {
+    do await this.settle(); while (this.state.pending && this.state.online && !this.state.ended);
+  }
+
   /** Changes of an item that the server does not have yet. */
   async waitingFor(item) {
     await this.last;

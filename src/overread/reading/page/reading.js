@@ -48,7 +48,7 @@ export class ReadingScreen {
 
   build() {
     this.nothing = html("button", { class: "nothing", "aria-pressed": "false", onclick: () => this.toggleNothing() },
-      html("span", { class: "box" }, icon("tick")), "Nothing suspicious", html("kbd", {}, "O"));
+      html("span", { class: "box" }, icon("tick")), "Nothing suspicious", html("kbd", {}, "o"));
     this.finish = html("button", { class: "main finish", onclick: () => this.leave() });
     this.comment = html("textarea", {
       rows: 2, maxlength: 2000, "aria-label": "Comment on the image", placeholder: "Comment on the image",
@@ -84,6 +84,9 @@ export class ReadingScreen {
   }
 
   async start() {
+    const isSecond = this.app.isSecond(this.id);
+    // The second session opens when the server has the last reading of the first.
+    if (isSecond) await this.app.queue.drain();
     const { item, pixels } = await this.app.loader.open(this.id);
     this.item = item;
     this.viewer.show(item, pixels);
@@ -91,8 +94,9 @@ export class ReadingScreen {
     this.comment.value = this.state.comment;
     this.wait.hidden = true;
     const next = this.app.after(this.id);
-    if (next) this.app.loader.preload(next.item);
-    this.startTimer();
+    if (next && this.app.isSecond(next.item) === isSecond) this.app.loader.preload(next.item);
+    if (isSecond && this.state.open) this.beginAided();
+    else this.startTimer();
   }
 
   startTimer() {
@@ -111,6 +115,8 @@ export class ReadingScreen {
   }
 
   hide() {
+    // An image that never came has nothing to be kept.
+    if (!this.item) return;
     this.settleStroke();
     this.state.setComment(this.comment.value);
     this.timer?.tell();
@@ -322,7 +328,8 @@ export class ReadingScreen {
     this.toggleSheet(true);
     const n = this.state.detections.length;
     announce(n ? `The detector has ${n} marks` : "The detector marks nothing here");
-    if (n) this.choose(this.state.detections[0].id);
+    const first = this.state.detections.find(({ decision }) => !decision);
+    if (first) this.choose(first.id);
   }
 
   refused({ row, error }) {

@@ -75,7 +75,7 @@ export function readingKeys(screen) {
     mark(["Shift+ArrowLeft", "Shift+ArrowRight"], resize, "first axis shorter, longer"),
     mark(["Shift+ArrowDown", "Shift+ArrowUp"], resize, "second axis shorter, longer"),
     mark(["Ctrl+ArrowLeft", "Ctrl+ArrowRight"], rotate, "rotate by one degree"),
-    mark([..."1234567890"], setConfidence, "confidence 10 to 90, and 100", ["1", "9", "0"]),
+    mark([..."1234567890"], setConfidence, "confidence 10, 20, ... 90; 0 is 100", ["1", "2", "9", "0"]),
     mark(["k"], () => focusField("confidence"), "type the confidence"),
     mark(["l"], () => focusField("label"), "choose the label"),
     mark(["y", "Ctrl+d"], () => screen.copy(ownChosen()), "copy"),

@@ -5,7 +5,7 @@ import { icon } from "./icons.js";
 import { runKey } from "./keys.js";
 
 const WORDS = { open: "not read", begun: "begun", locked: "second reading", done: "finished" };
-const GROUPS = [["training", "Training"], ["reading", "Reading"]];
+const GROUPS = [["training", "Training"], ["reading", "Reading"], ["second", "Again, with the detector's marks"]];
 
 export class WorklistScreen {
   constructor(app) {

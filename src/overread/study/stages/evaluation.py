@@ -41,7 +41,7 @@ from overread.truth import MergeOptions, ReaderStatistics
 
 __all__ = ["assess_calibration", "evaluate", "results_stage"]
 
-FROM_STUDY = ("is_simulated", "found_files", "description", "subgroups", "known_nodules")
+FROM_STUDY = ("is_simulated", "found_files", "description", "subgroups", "known_nodules", "adjudication")
 SETTINGS = (
     "inputs",
     "split",

@@ -14,6 +14,7 @@ from overread.study.cohort import Split
 from overread.study.settings import leave_out_unused
 from overread.study.stages.description import describe_images
 from overread.study.stages.stage import Inputs
+from overread.truth.adjudication import DECISIONS
 
 __all__ = ["choose_examples", "describe_paper_choice", "plain_settings", "summarize_study"]
 
@@ -52,6 +53,7 @@ def summarize_study(inputs: Inputs) -> StudySummary:
         is_simulated=inputs["input/is_simulated"],
         own_candidates=settings.inputs.candidates is not None,
         own_features=settings.inputs.features is not None,
+        decisions=count_decisions(inputs["input/adjudication"]),
         splits=[
             summarize_split(name, cohort.split(name))
             for name in SPLITS
@@ -65,6 +67,14 @@ def summarize_study(inputs: Inputs) -> StudySummary:
             UNIT_WORDS[settings.units.unit],
         ),
     )
+
+
+def count_decisions(adjudication: pd.DataFrame | None) -> dict[str, int]:
+    """Count a chair's decisions by what they say; none where the study uses none."""
+    if adjudication is None:
+        return {}
+    counts = adjudication["decision"].value_counts()
+    return {decision: int(counts.get(decision, 0)) for decision in DECISIONS}
 
 
 def summarize_split(name: str, split: Split) -> SplitSummary:

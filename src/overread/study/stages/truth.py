@@ -15,6 +15,7 @@ from overread.study.inputs import code_marks, code_patients
 from overread.study.stages.stage import Inputs, Stage
 from overread.study.stages.verdict import WIDEST_HALF_WIDTH
 from overread.truth import MergeOptions, merge_marks, reader_statistics
+from overread.truth.adjudication import apply_adjudication
 
 __all__ = ["CHECK_PARTS", "SPLIT", "TRUTH"]
 
@@ -27,7 +28,9 @@ def merge_into_truth(inputs: Inputs) -> Mapping[str, pd.DataFrame]:
     settings = inputs.settings
     options = MergeOptions(**dict(settings.merging), seed=settings.seed)
     labels, in_mm = settings.labels.make_options(), settings.units.unit == "mm"
-    truth = merge_marks(marks, readings, options=options, labels=labels, in_mm=in_mm)
+    merged = merge_marks(marks, readings, options=options, labels=labels, in_mm=in_mm)
+    decisions = inputs["input/adjudication"]
+    truth = merged if decisions is None else apply_adjudication(merged, decisions)
     if not len(truth) or not truth["golden"].any():
         raise TableError(
             "marks: no two readers marked the same object, so there is nothing to find or to learn"
@@ -46,7 +49,8 @@ def merge_into_truth(inputs: Inputs) -> Mapping[str, pd.DataFrame]:
         )
         for name in lists
     }
-    statistics = reader_statistics(marks, readings, options=options, truth=truth)
+    # Readers are compared with readers, not with the chair who had seen what they marked.
+    statistics = reader_statistics(marks, readings, options=options, truth=merged)
     tables = {
         "marks": coded.drop(columns="original"),
         "readings": code_readers(readings, codes, "reader_id")[["image_id", "reader_id"]],
@@ -139,7 +143,7 @@ def check_parts(inputs: Inputs) -> Mapping[str, Any]:
 
 TRUTH = Stage(
     "truth",
-    reads=("input/marks", "input/readings", "input/reader_codes"),
+    reads=("input/marks", "input/readings", "input/reader_codes", "input/adjudication"),
     writes=tuple(f"tables/{name}.parquet" for name in ("marks", "readings", "truth", *READER_TABLES)),
     settings=("merging", "labels", "seed", "units.unit"),
     make=merge_into_truth,
