@@ -17,9 +17,12 @@ from numpy.typing import NDArray
 from overread.images.radiograph import GRID_MM, Radiograph
 from overread.kernel import kernel
 
-__all__ = ["CUT", "LARGEST", "SIDE", "copy_centre", "cut_patches"]
+__all__ = ["CUT", "LARGEST", "PADDED", "SIDE", "copy_centre", "cut_patches"]
 
 SIDE = 63
+# Loops over a row run one point further, into the margin: 64 points are whole vectors of the processor, while 63 would
+# leave up to 31 of them to be computed one by one. What the last point gives is not used.
+PADDED = SIDE + 1
 # What four approximations lose, 2 (1 + 2 + 4 + 8) points on each side.
 MARGIN = 30
 CUT = SIDE + 2 * MARGIN
