@@ -115,23 +115,22 @@ def fold_pairs(
     largest = 0
     for a in range(1, n_levels + 1):
         diagonal = 2 * int(counts[a, a])
-        if diagonal > 0:
-            squares += diagonal * diagonal
-            logs += n_log_n(diagonal, table)
-            largest = max(largest, diagonal)
-            differences[0] += diagonal
-            sums[2 * a] += diagonal
+        squares += diagonal * diagonal
+        logs += n_log_n(diagonal, table)
+        largest = max(largest, diagonal)
+        differences[0] += diagonal
+        sums[2 * a] += diagonal
         row = diagonal
+        # Empty cells add 0: a test for them would be mispredicted too often.
         for b in range(a + 1, n_levels + 1):
             c = int(counts[a, b]) + int(counts[b, a])
-            if c > 0:
-                squares += 2 * c * c
-                logs += 2.0 * n_log_n(c, table)
-                largest = max(largest, c)
-                differences[b - a] += 2 * c
-                sums[a + b] += 2 * c
-                margin[b] += c
-                row += c
+            squares += 2 * c * c
+            logs += 2.0 * n_log_n(c, table)
+            largest = max(largest, c)
+            differences[b - a] += 2 * c
+            sums[a + b] += 2 * c
+            margin[b] += c
+            row += c
         margin[a] += row
     total = 0
     for a in range(1, n_levels + 1):

@@ -55,12 +55,13 @@ def count_runs(levels: NDArray[np.uint16], counts: NDArray[np.int32]) -> int:
     for y in range(1, rows - 1):
         here = levels[y]
         above = levels[y - 1]
-        # One column of the border goes along: a patch of 63 points a row then fills whole vectors.
+        # Products, since a load under a condition would not vectorize. One column of the border goes along: a patch of
+        # 63 points a row then fills whole vectors.
         for x in range(one, end):
-            down[x] = np.uint16(1) + (down[x] if here[x] == above[x] else np.uint16(0))
-            fell[x] = np.uint16(1) + (falling[x - one] if here[x] == above[x - one] else np.uint16(0))
+            down[x] = np.uint16(1) + down[x] * np.uint16(here[x] == above[x])
+            fell[x] = np.uint16(1) + falling[x - one] * np.uint16(here[x] == above[x - one])
         for x in range(end - one):
-            rose[x] = np.uint16(1) + (rising[x + one] if here[x] == above[x + one] else np.uint16(0))
+            rose[x] = np.uint16(1) + rising[x + one] * np.uint16(here[x] == above[x + one])
         falling, fell = fell, falling
         rising, rose = rose, rising
         length = np.uintp(0)

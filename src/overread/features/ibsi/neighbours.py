@@ -82,6 +82,7 @@ def count_neighbours(
             gaps_flat[level * np.uintp(9) + np.uintp(valid[p])] += gap[p]
             if valid[p] == 0:
                 occupied[level] -= 1
+    occupied[0] = 0
     for i in range(1, occupied.size):
         for k in range(1, 10):
             occupied[i] += dependence[i, k]
