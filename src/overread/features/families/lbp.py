@@ -69,7 +69,7 @@ def circle_points(
 @kernel
 def compare_row(
     patch: NDArray[np.float32],
-    y: np.uintp,
+    y: int,
     down: np.uintp,
     right: np.uintp,
     w0: np.float32,

@@ -126,9 +126,9 @@ def keep_wanted(
     for k in range(len(spans)):
         end[spans[k, 0]] = spans[k, 1]
     for k in range(kept):
-        i = np.uintp(places[k])
-        here = np.uintp(bucket[i])
-        pool[end[here]] = x[i]
+        point = np.uintp(places[k])
+        here = np.uintp(bucket[point])
+        pool[end[here]] = x[point]
         end[here] += 1
 
 
