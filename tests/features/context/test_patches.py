@@ -18,6 +18,19 @@ def test_on_the_default_grid_points_are_pixels():
         np.testing.assert_array_equal(patch, wide[top : top + CUT, left : left + CUT])
 
 
+def test_corners_and_narrow_images():
+    for shape in ((3, 200), (200, 3), (2, 2), (150, 140)):
+        pixels = np.random.default_rng(1).random(shape).astype(np.float32)
+        rows, columns = (np.array([0, size - 1, size // 2, size]) for size in shape)
+        found = cut_patches(radiograph(pixels), columns.astype(float), rows.astype(float))
+        for patch, row, column in zip(found, rows, columns, strict=True):
+            lines, places = (
+                np.clip(np.arange(CUT) - CUT // 2 + middle, 0, size - 1)
+                for middle, size in zip((row, column), shape, strict=True)
+            )
+            np.testing.assert_array_equal(patch, pixels[np.ix_(lines, places)])
+
+
 def test_on_another_grid_points_are_interpolated():
     found = cut_patches(radiograph(PIXELS, mm=1.4), np.array([33.0]), np.array([41.0]))[0]
     offsets = (np.arange(CUT) - CUT // 2) * 0.5

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from overread.features.ibsi import first_order_features
+from overread.features.ibsi.first_order import FIRST_ORDER, RANKED_SHARES, first_order
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 1000])
@@ -57,3 +58,14 @@ def test_constant_region_and_mean_of_zero():
     assert constant["skewness"] == constant["kurtosis"] == constant["range"] == 0.0
     assert first_order_features(np.zeros((2, 2)))["coefficient_of_variation"] == 0.0
     assert first_order_features(np.array([[-1.0, 1.0]]))["coefficient_of_variation"] == np.inf
+
+
+@pytest.mark.parametrize("scale", [1e-44, 1e-30, 1.0, 1e6])
+def test_percentiles_of_float32_in_narrow_and_wide_ranges(scale):
+    """Buckets are computed in float32, whose numbers end where those of the narrowest ranges begin."""
+    x = (np.random.default_rng(0).integers(-40, 90, 501) * scale).astype(np.float32)
+    found, out = np.zeros(RANKED_SHARES.size), np.zeros(len(FIRST_ORDER))
+    first_order(x, found, out)
+    np.testing.assert_allclose(found, np.percentile(x.astype(float), 100 * RANKED_SHARES), rtol=1e-12)
+    extremes = dict(zip(FIRST_ORDER, out, strict=True))
+    assert (extremes["minimum"], extremes["maximum"]) == (x.min(), x.max())

@@ -8,7 +8,8 @@ from skimage.feature import graycomatrix, graycoprops
 
 from overread.errors import InvalidInputError
 from overread.features.ibsi import glcm_features, quantize
-from overread.features.ibsi.glcm import GLCM
+from overread.features.ibsi.counts import TABLE_LENGTH, n_log_n_table
+from overread.features.ibsi.glcm import GLCM, pair_features
 
 
 def by_definition(p):
@@ -77,6 +78,20 @@ def test_all_features_equal_their_formulas(distance):
     assert list(found) == list(GLCM)
     for name in GLCM:
         assert found[name] == pytest.approx(np.mean([e[name] for e in expected]), rel=1e-9, abs=1e-9), name
+
+
+@pytest.mark.parametrize("shape", [(4, 12), (12, 4), (9, 8)])
+def test_each_direction_at_a_distance_beyond_one_side(shape):
+    """Pairs of the last rows and columns belong to no square of pairs; a direction may have none at all."""
+    levels = np.random.default_rng(3).integers(1, 4, shape)
+    found = np.zeros((4, len(GLCM)))
+    pair_features(np.pad(levels.astype(np.uint16), 1), 3, 5, n_log_n_table(TABLE_LENGTH), found)
+    for row, (down, right) in zip(found, [(0, 5), (5, 5), (5, 0), (5, -5)], strict=True):
+        possible = shape[0] > down and shape[1] > abs(right)
+        expected = (
+            by_definition(dense_matrix(levels, down, right, 3)) if possible else dict.fromkeys(GLCM, 0.0)
+        )
+        np.testing.assert_allclose(row, [expected[name] for name in GLCM], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("distance", [1, 3])

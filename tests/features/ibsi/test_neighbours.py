@@ -23,3 +23,12 @@ def test_equals_brute_force(seed):
     np.testing.assert_array_equal(found[0][1:], dependence[1:])
     np.testing.assert_array_equal(found[1], occupied)
     np.testing.assert_allclose(found[2], difference, rtol=1e-12)
+
+
+def test_pixels_without_a_neighbour_are_not_occupied():
+    levels = np.zeros((7, 7), np.uint16)
+    levels[1, 1], levels[3, 4], levels[5, 1:3] = 2, 2, 1
+    dependence, occupied, difference = count_neighbours(levels, 2)
+    np.testing.assert_array_equal(dependence[1:, 1:3], [[0, 2], [2, 0]])
+    np.testing.assert_array_equal(occupied, [0, 2, 0])
+    np.testing.assert_array_equal(difference, [0, 0, 0])

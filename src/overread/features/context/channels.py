@@ -198,13 +198,11 @@ def measure_into(
     level4 = np.empty((SIDE, SIDE), np.float32)
     channels = np.empty((statistics.shape[1], SIDE, SIDE), np.float32)
     whole = np.ones((SIDE, SIDE), np.bool_)
-    bucket = np.empty(SIDE * SIDE, np.uint16)
-    pool = np.empty(SIDE * SIDE)
     for k in range(len(patches)):
         fill_channels(patches[k], level1, level2, level3, level4, channels)
         for c in range(statistics.shape[1]):
             found = percentiles[k, c]
-            first_order(channels[c].ravel(), bucket, pool, found, statistics[k, c])
+            first_order(channels[c].ravel(), found, statistics[k, c])
             if c < levels.shape[1]:
                 reach = 0.5 * (found[P90] - found[P10])
                 low, high = found[P10] - reach, found[P90] + reach

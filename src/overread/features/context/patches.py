@@ -17,9 +17,12 @@ from numpy.typing import NDArray
 from overread.images.radiograph import GRID_MM, Radiograph
 from overread.kernel import kernel
 
-__all__ = ["CUT", "LARGEST", "SIDE", "copy_centre", "cut_patches"]
+__all__ = ["CUT", "LARGEST", "PADDED", "SIDE", "copy_centre", "cut_patches"]
 
 SIDE = 63
+# Loops over a row run one point further, into the margin: 64 points are whole vectors of the processor, while 63 would
+# leave up to 31 of them to be computed one by one. What the last point gives is not used.
+PADDED = SIDE + 1
 # What four approximations lose, 2 (1 + 2 + 4 + 8) points on each side.
 MARGIN = 30
 CUT = SIDE + 2 * MARGIN
@@ -43,6 +46,14 @@ def points_per_pixel(radiograph: Radiograph) -> float:
 
 
 @kernel
+def copy_clipped(line: NDArray[np.float32], start: int, out: NDArray[np.float32]) -> None:
+    """Copy a part of a row, values beyond `LARGEST` clipped."""
+    low, high, first = np.float32(-LARGEST), np.float32(LARGEST), np.uintp(start)
+    for j in range(np.uintp(out.size)):
+        out[j] = min(max(line[j + first], low), high)
+
+
+@kernel
 def cut_patch(
     pixels: NDArray[np.float32], row: float, column: float, step: float, patch: NDArray[np.float32]
 ) -> None:
@@ -53,11 +64,14 @@ def cut_patch(
     top = math.floor(row + 0.5)
     left = math.floor(column + 0.5)
     if step == 1.0:
+        # Columns from first up to last are on the image.
+        first = min(max(half - left, 0), side - 1)
+        last = max(min(columns - left + half, side), first + 1)
         for i in range(side):
             line = pixels[min(max(top + i - half, 0), rows - 1)]
-            for j in range(side):
-                value = line[min(max(left + j - half, 0), columns - 1)]
-                patch[i, j] = min(max(value, -LARGEST), LARGEST)
+            copy_clipped(line, max(left + first - half, 0), patch[i, first:last])
+            patch[i, :first] = patch[i, first]
+            patch[i, last:] = patch[i, last - 1]
         return
     for i in range(side):
         y = min(max(top + (i - half) * step, 0.0), rows - 1.0)

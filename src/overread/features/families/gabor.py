@@ -67,35 +67,41 @@ def gabor_taps(wave: float, carrier: NDArray[np.float32]) -> None:
 
 @kernel
 def filter_rows(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDArray[np.float32]) -> None:
-    """Weighted sum of `GABOR_TAPS` neighbours of each row; out is narrower. The fixed number unrolls."""
-    for y in range(np.uintp(out.shape[0])):
-        for x in range(np.uintp(out.shape[1])):
-            total = np.float32(0.0)
-            for t in range(np.uintp(GABOR_TAPS)):
-                total += taps[t] * source[y, x + t]
-            out[y, x] = total
+    """Weighted sum of `GABOR_TAPS` neighbours of each row. The fixed number unrolls.
+
+    One loop over all points in memory: what it puts at the end of a row, from neighbours in the next, means nothing.
+    """
+    points, filtered = source.ravel(), out.ravel()
+    for i in range(np.uintp(points.size - 2 * GABOR_HALF)):
+        total = np.float32(0.0)
+        for t in range(np.uintp(GABOR_TAPS)):
+            total += taps[t] * points[i + t]
+        filtered[i] = total
 
 
 @kernel
 def filter_columns(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDArray[np.float32]) -> None:
-    """Weighted sum of `GABOR_TAPS` neighbours of each column; out is lower."""
-    for y in range(np.uintp(out.shape[0])):
-        for x in range(np.uintp(out.shape[1])):
+    """Weighted sum of `GABOR_TAPS` neighbours of each column, row after row of the square that is left.
+
+    Rows run one point too far, see `PADDED`; the next row overwrites it, and ``out`` has room for the last.
+    """
+    side = np.uintp(source.shape[0] - 2 * GABOR_HALF)
+    for y in range(side):
+        for x in range(side + np.uintp(1)):
             total = np.float32(0.0)
             for t in range(np.uintp(GABOR_TAPS)):
                 total += taps[t] * source[y + t, x]
-            out[y, x] = total
+            out[y * side + x] = total
 
 
 @kernel
 def summarize_magnitude(
     even: NDArray[np.float32], odd: NDArray[np.float32], plain: NDArray[np.float32], bias: float
 ) -> tuple[float, float]:
-    """Mean and standard deviation of |even - bias plain + i odd|."""
+    """Mean and standard deviation of |even - bias plain + i odd|, but at the last point, which is padding."""
     total = square = 0.0
     b = np.float32(bias)
-    n = even.size
-    even, odd, plain = even.ravel(), odd.ravel(), plain.ravel()
+    n = even.size - 1
     for i in range(n):
         e = even[i] - b * plain[i]
         power = e * e + odd[i] * odd[i]
@@ -108,11 +114,10 @@ def summarize_magnitude(
 @kernel
 def turn(a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
     """Replace a and b by a + b and a - b."""
-    first, second = a.ravel(), b.ravel()
-    for i in range(first.size):
-        total = first[i] + second[i]
-        second[i] = first[i] - second[i]
-        first[i] = total
+    for i in range(a.size):
+        total = a[i] + b[i]
+        b[i] = a[i] - b[i]
+        a[i] = total
 
 
 @kernel
@@ -125,24 +130,27 @@ def gabor_magnitudes(
     response to a constant, which the sampled cosine leaves, is subtracted.
     """
     side = samples.shape[0] - 2 * GABOR_HALF
-    rows = np.empty((5, samples.shape[0], side), np.float32)
-    for c in range(5):
-        filter_rows(samples, carrier[c], rows[c])
-    part = np.empty((5, side, side), np.float32)
+    # One set of filtered rows at a time: it stays in the nearest cache while its columns are filtered.
+    rows = np.zeros(samples.shape, np.float32)
+    plain = np.empty(side * side + 1, np.float32)
+    part = np.empty((4, side * side + 1), np.float32)
     straight = carrier[1].sum()
     diagonal = carrier[3].sum() ** 2
-    plain = part[4]
-    filter_columns(rows[0], carrier[0], plain)
-    filter_columns(rows[1], carrier[0], part[0])
-    filter_columns(rows[2], carrier[0], part[1])
-    out[0, 0], out[0, 1] = summarize_magnitude(part[0], part[1], plain, straight)
-    filter_columns(rows[0], carrier[1], part[0])
-    filter_columns(rows[0], carrier[2], part[1])
+    filter_rows(samples, carrier[0], rows)
+    filter_columns(rows, carrier[0], plain)
+    filter_columns(rows, carrier[1], part[0])
+    filter_columns(rows, carrier[2], part[1])
     out[2, 0], out[2, 1] = summarize_magnitude(part[0], part[1], plain, straight)
-    filter_columns(rows[3], carrier[3], part[0])
-    filter_columns(rows[4], carrier[4], part[1])
-    filter_columns(rows[3], carrier[4], part[2])
-    filter_columns(rows[4], carrier[3], part[3])
+    for c in range(2):
+        filter_rows(samples, carrier[1 + c], rows)
+        filter_columns(rows, carrier[0], part[c])
+    out[0, 0], out[0, 1] = summarize_magnitude(part[0], part[1], plain, straight)
+    filter_rows(samples, carrier[3], rows)
+    filter_columns(rows, carrier[3], part[0])
+    filter_columns(rows, carrier[4], part[2])
+    filter_rows(samples, carrier[4], rows)
+    filter_columns(rows, carrier[4], part[1])
+    filter_columns(rows, carrier[3], part[3])
     # Rows are counted downwards: the direction that rises to the right has opposite signs.
     turn(part[0], part[1])
     turn(part[3], part[2])

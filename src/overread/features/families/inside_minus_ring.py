@@ -63,8 +63,6 @@ def describe_sides(
     longest = max(side, 2 * int(2.0 * radius.max() + 2.0) + 3) if radius.size else side
     inside = np.empty(longest * longest)
     ring = np.empty(longest * longest)
-    bucket = np.empty(longest * longest, np.uint16)
-    pool = np.empty(longest * longest)
     for k in range(row.size):
         top = math.floor(row[k] + 0.5)
         left = math.floor(column[k] + 0.5)
@@ -91,8 +89,8 @@ def describe_sides(
                     ring[n_ring] = value
                     n_ring += 1
         if n_inside > 0 and n_ring > 0:
-            first_order(inside[:n_inside], bucket, pool, percentiles[k, 0], statistics[k, 0])
-            first_order(ring[:n_ring], bucket, pool, percentiles[k, 1], statistics[k, 1])
+            first_order(inside[:n_inside], percentiles[k, 0], statistics[k, 0])
+            first_order(ring[:n_ring], percentiles[k, 1], statistics[k, 1])
             statistics[k, 0, ENERGY] /= n_inside
             statistics[k, 1, ENERGY] /= n_ring
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.features.context import Context
-from overread.features.context.patches import SIDE
+from overread.features.context.patches import PADDED, SIDE
 from overread.features.family import Family, Feature, to_columns
 from overread.kernel import kernel
 
@@ -67,45 +67,62 @@ def circle_points(
 
 
 @kernel
-def local_binary_patterns(patch: NDArray[np.float32], radius: int, out: NDArray[np.float64]) -> None:
-    """Shares of the 8 radius + 2 rotation-invariant uniform patterns in the middle of a patch."""
-    n_points = 8 * radius
-    edge = (patch.shape[0] - SIDE) // 2
-    down = np.empty(n_points, np.uintp)
-    right = np.empty(n_points, np.uintp)
-    weight = np.empty((n_points, 4), np.float32)
-    circle_points(radius, edge, down, right, weight)
-    e, one = np.uintp(edge), np.uintp(1)
+def compare_row(
+    patch: NDArray[np.float32],
+    y: int,
+    down: np.uintp,
+    right: np.uintp,
+    w0: np.float32,
+    w1: np.float32,
+    w2: np.float32,
+    w3: np.float32,
+    bits: NDArray[np.uint8],
+) -> None:
+    """Set the bits of a row: whether one point of the circle is at least the centre."""
+    edge, one = np.uintp((patch.shape[0] - SIDE) // 2), np.uintp(1)
+    centre, upper, lower = patch[y + edge], patch[y + down], patch[y + down + one]
+    for x in range(np.uintp(PADDED)):
+        # Differences first: equal pixels give exactly 0.
+        v = centre[x + edge]
+        difference = (
+            w0 * (upper[x + right] - v)
+            + w1 * (upper[x + right + one] - v)
+            + w2 * (lower[x + right] - v)
+            + w3 * (lower[x + right + one] - v)
+        )
+        bits[x] = difference >= np.float32(0.0)
+
+
+@kernel
+def local_binary_patterns(
+    patch: NDArray[np.float32],
+    down: NDArray[np.uintp],
+    right: NDArray[np.uintp],
+    weight: NDArray[np.float32],
+    out: NDArray[np.float64],
+) -> None:
+    """Shares of the rotation-invariant uniform patterns of a circle's points in the middle of a patch."""
+    n_points = down.size
     counts = np.zeros(n_points + 2, np.int64)
-    ones = np.empty(SIDE, np.int32)
-    changes = np.empty(SIDE, np.int32)
-    before = np.empty(SIDE, np.int32)
+    bits = np.empty((n_points, PADDED), np.uint8)
+    ones = np.empty(PADDED, np.uint8)
+    changes = np.empty(PADDED, np.uint8)
+    not_uniform = np.uint8(n_points + 1)
     for y in range(np.uintp(SIDE)):
+        for p in range(n_points):
+            w0, w1, w2, w3 = weight[p, 0], weight[p, 1], weight[p, 2], weight[p, 3]
+            compare_row(patch, y, down[p], right[p], w0, w1, w2, w3, bits[p])
         ones[:] = 0
         changes[:] = 0
-        # The last point goes first once more: it is the one before point 0.
-        for turn in range(-1, n_points):
-            p = turn % n_points
-            row, start = y + down[p], right[p]
-            w0, w1, w2, w3 = weight[p, 0], weight[p, 1], weight[p, 2], weight[p, 3]
-            for x in range(np.uintp(SIDE)):
-                # Differences first: equal pixels give exactly 0.
-                v = patch[y + e, x + e]
-                difference = (
-                    w0 * (patch[row, x + start] - v)
-                    + w1 * (patch[row, x + start + one] - v)
-                    + w2 * (patch[row + one, x + start] - v)
-                    + w3 * (patch[row + one, x + start + one] - v)
-                )
-                bit = np.int32(1) if difference >= np.float32(0.0) else np.int32(0)
-                ones[x] += bit
-                changes[x] += bit ^ before[x]
-                before[x] = bit
-            if turn < 0:
-                ones[:] = 0
-                changes[:] = 0
-        for x in range(SIDE):
-            counts[ones[x] if changes[x] <= 2 else n_points + 1] += 1
+        for p in range(n_points):
+            here, before = bits[p], bits[p - 1]
+            for x in range(np.uintp(PADDED)):
+                ones[x] += here[x]
+                changes[x] += here[x] ^ before[x]
+        for x in range(np.uintp(PADDED)):
+            ones[x] = ones[x] if changes[x] <= np.uint8(2) else not_uniform
+        for x in range(np.uintp(SIDE)):
+            counts[np.uintp(ones[x])] += 1
     for k in range(n_points + 2):
         out[k] = counts[k] / (SIDE * SIDE)
 
@@ -113,12 +130,18 @@ def local_binary_patterns(patch: NDArray[np.float32], radius: int, out: NDArray[
 @kernel
 def describe_patches(patches: NDArray[np.float32], out: NDArray[np.float64]) -> None:
     """Fill the shares of each patch: 8 radius + 2 of them at each radius."""
-    for k in range(len(patches)):
-        start = 0
-        for radius in RADII:
-            end = start + 8 * radius + 2
-            local_binary_patterns(patches[k], radius, out[k, start:end])
-            start = end
+    edge = (patches.shape[1] - SIDE) // 2
+    start = 0
+    for radius in RADII:
+        n_points = 8 * radius
+        end = start + n_points + 2
+        down = np.empty(n_points, np.uintp)
+        right = np.empty(n_points, np.uintp)
+        weight = np.empty((n_points, 4), np.float32)
+        circle_points(radius, edge, down, right, weight)
+        for k in range(len(patches)):
+            local_binary_patterns(patches[k], down, right, weight, out[k, start:end])
+        start = end
 
 
 PATTERNS = Family(tuple(list_features()), compute)

@@ -43,7 +43,7 @@ def transform_columns(
     sine: NDArray[np.float64],
 ) -> None:
     """Radix-2 Fourier transform of every column of a 64-row array, in place."""
-    n = FFT_SIDE
+    n, width = real.shape
     j = 0
     for i in range(1, n):
         bit = n >> 1
@@ -52,7 +52,7 @@ def transform_columns(
             bit >>= 1
         j |= bit
         if i < j:
-            for x in range(n):
+            for x in range(width):
                 real[i, x], real[j, x] = real[j, x], real[i, x]
                 imaginary[i, x], imaginary[j, x] = imaginary[j, x], imaginary[i, x]
     length = 2
@@ -63,7 +63,7 @@ def transform_columns(
                 c = cosine[k * (n // length)]
                 s = sine[k * (n // length)]
                 upper, lower = start + k, start + k + half
-                for x in range(n):
+                for x in range(width):
                     turned = c * real[lower, x] + s * imaginary[lower, x]
                     other = c * imaginary[lower, x] - s * real[lower, x]
                     real[lower, x] = real[upper, x] - turned
@@ -92,12 +92,32 @@ def fit_line(x: NDArray[np.float64], y: NDArray[np.float64], out: NDArray[np.flo
 
 
 @kernel
-def power_law(source: NDArray[np.float32], cycles_per_mm: float, out: NDArray[np.float64]) -> None:
+def find_rings(rings: NDArray[np.int64], counts: NDArray[np.float64]) -> None:
+    """Give each frequency (across, down) its ring, and each ring the number of its frequencies.
+
+    Of frequencies down only those from 0 to half are kept: the others have the same power as their opposites.
+    """
+    n = FFT_SIDE
+    counts[:] = 0.0
+    for x in range(n):
+        u = x if x < n // 2 else x - n
+        for v in range(rings.shape[1]):
+            rings[x, v] = int(math.sqrt(float(u * u + v * v)) + 0.5)
+            counts[rings[x, v]] += 1.0 if v in (0, n // 2) else 2.0
+
+
+@kernel
+def power_law(
+    source: NDArray[np.float32],
+    cycles_per_mm: float,
+    waves: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    rings: NDArray[np.int64],
+    counts: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
     """Exponent, level at 0.1 cycles/mm and residual of the power law that fits the radial power spectrum."""
     n = FFT_SIDE
-    cosine = np.cos(2.0 * np.pi * np.arange(n // 2) / n)
-    sine = np.sin(2.0 * np.pi * np.arange(n // 2) / n)
-    window = 0.5 - 0.5 * np.cos(2.0 * np.pi * (np.arange(SIDE) + 1.0) / (SIDE + 1.0))
+    cosine, sine, window = waves
     total = 0.0
     for y in range(SIDE):
         for x in range(SIDE):
@@ -109,18 +129,14 @@ def power_law(source: NDArray[np.float32], cycles_per_mm: float, out: NDArray[np
         for x in range(SIDE):
             real[y, x] = (source[y, x] - mean) * window[y] * window[x]
     transform_columns(real, imaginary, cosine, sine)
-    real = real.T.copy()
-    imaginary = imaginary.T.copy()
+    real = real[: rings.shape[1]].T.copy()
+    imaginary = imaginary[: rings.shape[1]].T.copy()
     transform_columns(real, imaginary, cosine, sine)
     power = np.zeros(n)
-    counts = np.zeros(n)
-    for y in range(n):
-        v = y if y < n // 2 else y - n
-        for x in range(n):
-            u = x if x < n // 2 else x - n
-            ring = int(math.sqrt(float(u * u + v * v)) + 0.5)
-            power[ring] += real[y, x] ** 2 + imaginary[y, x] ** 2
-            counts[ring] += 1.0
+    for x in range(n):
+        for v in range(rings.shape[1]):
+            both = 1.0 if v in (0, n // 2) else 2.0
+            power[rings[x, v]] += both * (real[x, v] ** 2 + imaginary[x, v] ** 2)
     log_frequency = np.empty(N_RINGS)
     log_power = np.empty(N_RINGS)
     for k in range(N_RINGS):
@@ -137,10 +153,16 @@ def power_law(source: NDArray[np.float32], cycles_per_mm: float, out: NDArray[np
 @kernel
 def describe_patches(patches: NDArray[np.float32], cycles_per_mm: float, out: NDArray[np.float64]) -> None:
     """Fill exponent, level and residual of each patch."""
+    n = FFT_SIDE
+    cosine = np.cos(2.0 * np.pi * np.arange(n // 2) / n)
+    sine = np.sin(2.0 * np.pi * np.arange(n // 2) / n)
+    window = 0.5 - 0.5 * np.cos(2.0 * np.pi * (np.arange(SIDE) + 1.0) / (SIDE + 1.0))
+    rings, counts = np.empty((n, n // 2 + 1), np.int64), np.empty(n)
+    find_rings(rings, counts)
     source = np.empty((SIDE, SIDE), np.float32)
     for k in range(len(patches)):
         copy_centre(patches[k], source)
-        power_law(source, cycles_per_mm, out[k])
+        power_law(source, cycles_per_mm, (cosine, sine, window), rings, counts, out[k])
 
 
 POWER_LAW = Family(

@@ -57,20 +57,40 @@ Glcm = name_columns("Glcm", GLCM, module=__name__)
 
 
 @kernel
-def count_pairs(levels: NDArray[np.uint16], down: int, right: int, counts: NDArray[np.uint32]) -> None:
-    """Count level pairs of pixels one offset apart: counts[a, b], not symmetrized; the border is skipped."""
+def count_pairs(levels: NDArray[np.uint16], distance: int, counts: NDArray[np.uint32]) -> None:
+    """Count level pairs in 4 directions: counts[direction, a, b], not symmetrized; the border is skipped.
+
+    The corners of a square hold a pair of each direction: right, falling, down and rising. Four tables at once also
+    spare the wait for a cell that the neighbour has just counted. Beside the squares there are pairs along the last
+    columns and rows.
+    """
     counts[:] = 0
-    flat = counts.ravel()
+    right, falling, down, rising = (
+        counts[0].ravel(),
+        counts[1].ravel(),
+        counts[2].ravel(),
+        counts[3].ravel(),
+    )
     # Unsigned indices spare the test for negative ones.
-    stride = np.uintp(counts.shape[1])
+    stride, step, one = np.uintp(counts.shape[2]), np.uintp(distance), np.uint32(1)
     rows, columns = levels.shape
-    first = 1 + max(0, -right)
-    last = columns - 1 - max(0, right)
-    for y in range(1, rows - 1 - down):
-        here = levels[y, first:last]
-        there = levels[y + down, first + right : last + right]
-        for x in range(here.size):
-            flat[np.uintp(here[x]) * stride + np.uintp(there[x])] += np.uint32(1)
+    bottom = max(1, rows - 1 - distance)
+    edge, end = np.uintp(max(1, columns - 1 - distance)), np.uintp(columns - 1)
+    for y in range(1, bottom):
+        here, below = levels[y], levels[y + distance]
+        for x in range(np.uintp(1), edge):
+            a = np.uintp(here[x]) * stride
+            b, c, d = np.uintp(here[x + step]), np.uintp(below[x]), np.uintp(below[x + step])
+            right[a + b] += one
+            falling[a + d] += one
+            down[a + c] += one
+            rising[b * stride + c] += one
+        for x in range(edge, end):
+            down[np.uintp(here[x]) * stride + np.uintp(below[x])] += one
+    for y in range(bottom, rows - 1):
+        here = levels[y]
+        for x in range(np.uintp(1), edge):
+            right[np.uintp(here[x]) * stride + np.uintp(here[x + step])] += one
 
 
 @kernel
@@ -95,23 +115,22 @@ def fold_pairs(
     largest = 0
     for a in range(1, n_levels + 1):
         diagonal = 2 * int(counts[a, a])
-        if diagonal > 0:
-            squares += diagonal * diagonal
-            logs += n_log_n(diagonal, table)
-            largest = max(largest, diagonal)
-            differences[0] += diagonal
-            sums[2 * a] += diagonal
+        squares += diagonal * diagonal
+        logs += n_log_n(diagonal, table)
+        largest = max(largest, diagonal)
+        differences[0] += diagonal
+        sums[2 * a] += diagonal
         row = diagonal
+        # Empty cells add 0: a test for them would be mispredicted too often.
         for b in range(a + 1, n_levels + 1):
             c = int(counts[a, b]) + int(counts[b, a])
-            if c > 0:
-                squares += 2 * c * c
-                logs += 2.0 * n_log_n(c, table)
-                largest = max(largest, c)
-                differences[b - a] += 2 * c
-                sums[a + b] += 2 * c
-                margin[b] += c
-                row += c
+            squares += 2 * c * c
+            logs += 2.0 * n_log_n(c, table)
+            largest = max(largest, c)
+            differences[b - a] += 2 * c
+            sums[a + b] += 2 * c
+            margin[b] += c
+            row += c
         margin[a] += row
     total = 0
     for a in range(1, n_levels + 1):
@@ -221,16 +240,14 @@ def pair_features(
     out: NDArray[np.float64],
 ) -> None:
     """Features at one distance in each of 4 directions: out[direction, feature], in the order of `GLCM`."""
-    pairs = np.zeros((n_levels + 1, n_levels + 1), np.uint32)
+    pairs = np.empty((4, n_levels + 1, n_levels + 1), np.uint32)
     differences = np.zeros(n_levels + 1, np.int64)
     sums = np.zeros(2 * n_levels + 1, np.int64)
     margin = np.zeros(n_levels + 1, np.int64)
     folded = np.zeros(4)
+    count_pairs(levels, distance, pairs)
     for direction in range(4):
-        down = 0 if direction == 0 else distance
-        right = distance * (1 - max(0, direction - 1))
-        count_pairs(levels, down, right, pairs)
-        fold_pairs(pairs, n_levels, table, differences, sums, margin, folded)
+        fold_pairs(pairs[direction], n_levels, table, differences, sums, margin, folded)
         glcm_from_fold(n_levels, table, differences, sums, margin, folded, out[direction])
 
 

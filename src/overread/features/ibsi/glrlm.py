@@ -51,21 +51,22 @@ def count_runs(levels: NDArray[np.uint16], counts: NDArray[np.int32]) -> int:
     rising = np.zeros(columns, np.uint16)
     fell = np.zeros(columns, np.uint16)
     rose = np.zeros(columns, np.uint16)
-    greatest = np.uint16(0)
+    one, end = np.uintp(1), np.uintp(columns)
     for y in range(1, rows - 1):
         here = levels[y]
         above = levels[y - 1]
-        longest = np.uint16(0)
-        for x in range(1, columns - 1):
-            down[x] = np.uint16(1) + (down[x] if here[x] == above[x] else np.uint16(0))
-            fell[x] = np.uint16(1) + (falling[x - 1] if here[x] == above[x - 1] else np.uint16(0))
-            rose[x] = np.uint16(1) + (rising[x + 1] if here[x] == above[x + 1] else np.uint16(0))
-            longest = max(longest, max(down[x], max(fell[x], rose[x])))
+        # Products, since a load under a condition would not vectorize. One column of the border goes along: a patch of
+        # 63 points a row then fills whole vectors.
+        for x in range(one, end):
+            down[x] = np.uint16(1) + down[x] * np.uint16(here[x] == above[x])
+            fell[x] = np.uint16(1) + falling[x - one] * np.uint16(here[x] == above[x - one])
+        for x in range(end - one):
+            rose[x] = np.uint16(1) + rising[x + one] * np.uint16(here[x] == above[x + one])
         falling, fell = fell, falling
         rising, rose = rose, rising
         length = np.uintp(0)
-        before = levels[y, 0]
-        for x in range(1, columns - 1):
+        before = here[0]
+        for x in range(one, end - one):
             level = here[x]
             length = np.uintp(1) + (length if level == before else np.uintp(0))
             before = level
@@ -74,14 +75,28 @@ def count_runs(levels: NDArray[np.uint16], counts: NDArray[np.int32]) -> int:
             falling_counts[start + np.uintp(falling[x])] += 1
             down_counts[start + np.uintp(down[x])] += 1
             rising_counts[start + np.uintp(rising[x])] += 1
-            longest = max(longest, np.uint16(length))
-        greatest = max(greatest, longest)
+    greatest = longest_run(counts)
     for direction in range(4):
         for level in range(1, counts.shape[1]):
             row = counts[direction, level]
-            for k in range(1, int(greatest) + 1):
+            for k in range(1, greatest + 1):
                 row[k] -= row[k + 1]
-    return int(greatest)
+    return greatest
+
+
+@kernel
+def longest_run(counts: NDArray[np.int32]) -> int:
+    """Greatest length that any level has a count of; 0 where there is none."""
+    total = np.zeros(counts.shape[2], np.int32)
+    for direction in range(4):
+        for level in range(1, counts.shape[1]):
+            row = counts[direction, level]
+            for k in range(row.size):
+                total[k] |= row[k]
+    greatest = total.size - 1
+    while greatest > 0 and total[greatest] == 0:
+        greatest -= 1
+    return greatest
 
 
 @kernel

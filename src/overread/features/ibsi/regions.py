@@ -64,8 +64,6 @@ def describe_regions(
     n, rows, columns = images.shape
     area = rows * columns
     values = np.zeros(area)
-    bucket = np.zeros(area, np.uint16)
-    pool = np.zeros(area)
     found = np.zeros(RANKED_SHARES.size)
     levels = np.zeros((rows + 2, columns + 2), np.uint16)
     table = n_log_n_table(TABLE_LENGTH)
@@ -77,7 +75,7 @@ def describe_regions(
                 if masks[k, y, x]:
                     values[size] = images[k, y, x]
                     size += 1
-        first_order(values[:size], bucket, pool, found, out[k, :PAIRS])
+        first_order(values[:size], found, out[k, :PAIRS])
         quantize_into(images[k], masks[k], out[k, MINIMUM], out[k, MAXIMUM], n_bins, levels)
         pair_features(levels, n_bins, 1, table, pairs)
         average_directions(pairs, out[k, PAIRS:REST])
