@@ -2,8 +2,8 @@
 
 Usage: python -m benchmarks.train_ranking ../shared/data/nih [-o ranking.npz] [--workers 2]
 
-Nodules are inserted, by the law of the frozen benchmark but with other seeds, into the radiographs of the folder
-that have a finding. The frozen benchmark uses those without one: no background and no patient is in both. Networks
+Nodules are inserted, by the law of the frozen benchmark but with other seeds, into normal radiographs of patients who
+are in no benchmark and were never labelled Nodule or Mass, so that no real nodule is learnt as background. Networks
 learn to tell places in the middle of golden nodules (strict hit), as many from each nodule, from others: from those
 at the edge of a nodule, and from those on none, of which the most suspicious are taken and some of the rest. What is
 suspicious is the curvature in a first round and the first round's answer in a second one. Several networks that
@@ -21,11 +21,11 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.freeze_nih import LAW
 from benchmarks.networks import fitted_network
+from benchmarks.normals import list_normals
 from overread.anatomy.lungs import find_lungs
 from overread.anatomy.network import Network
 from overread.candidates.curvature_finder import PLACES_PER_SCALE
@@ -41,7 +41,9 @@ from overread.simulate.readers import draw_readings
 
 STRENGTH = [RESPONSES.index(name) for name in ("curvature_over_image", "curvature_over_neighbourhood")]
 SEED = 41
-INSERTIONS = 12
+# As many insertions as into the 41 radiographs with a finding that the shipped weights are from, within 8.
+BACKGROUNDS = 100
+INSERTIONS = 5
 PER_NODULE = 6
 NEGATIVES = 150
 MORE_NEGATIVES = 60
@@ -88,7 +90,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=SHIPPED)
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
-    files = files_with_finding(arguments.folder)
+    files = list_normals(arguments.folder, per_patient=1)[:BACKGROUNDS]
     with ProcessPoolExecutor(arguments.workers) as pool:
         images = [image for part in pool.map(examples_in, range(len(files)), files) for image in part]
     first = trained(images, [image.inputs[:, STRENGTH].sum(axis=1) for image in images])
@@ -96,15 +98,6 @@ def main() -> None:
     save(second, arguments.output)
     nodules = sum(len(image.positives) for image in images) // PER_NODULE
     print(f"{arguments.output}: from {nodules} golden nodules on {len(images)} images")
-
-
-def files_with_finding(folder: Path) -> list[BackgroundFile]:
-    table = pd.read_csv(folder / "images.csv", dtype={"file": str, "patient": str})
-    rows = table[table["finding_labels"] != "No Finding"].itertuples()
-    return [
-        BackgroundFile(folder / "images" / row.file, row.patient, (row.mm_per_px_x, row.mm_per_px_y))
-        for row in rows
-    ]
 
 
 def examples_in(number: int, file: BackgroundFile) -> list[Examples]:

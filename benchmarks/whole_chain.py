@@ -1,14 +1,12 @@
 """The whole chain on the frozen benchmark nih-240x3, three folds by background.
 
     overread simulate STUDY --benchmark nih-240x3 --backgrounds NIH/images --images-csv NIH/images.csv --format png
-    python -m benchmarks.whole_chain STUDY WORK [--limit 100] [--ablate] [--real NIH] [--workers 2]
+    python -m benchmarks.whole_chain STUDY WORK [--limit 100] [--ablate] [--workers 2]
 
 WORK gets one Parquet shard an image with candidates and features, and scores.json. What is there already is kept. In
 each fold a path of penalties is fitted to two thirds of the backgrounds, and the smallest penalty with at most 80
 features is taken: nothing is chosen by looking at detections. Every image is scored once, by the fold that has not
-seen its background. With --real also the area under the ROC curve of the highest score of an image, for the untouched
-radiographs of NIH labelled Nodule or Mass against those labelled No Finding; the latter are scored by the fold that has
-not seen them, the former by the mean of all folds. Writes Markdown to standard output.
+seen its background. Writes Markdown to standard output. (`benchmarks.image_score` judges untouched radiographs.)
 """
 
 from __future__ import annotations
@@ -119,42 +117,6 @@ def measured(images: pd.DataFrame, shards: Path, limit: int, workers: int) -> pd
     return pd.concat(tables, ignore_index=True)
 
 
-def real_auc(
-    given: argparse.Namespace,
-    cohort: Cohort,
-    models: Sequence[SoftMILLogisticRegression],
-    columns: Sequence[str],
-) -> str:
-    """Highest score of an image, labelled Nodule or Mass against No Finding, with a bootstrap interval."""
-    table = pd.read_csv(given.real / "images.csv", dtype={"file": str, "patient": str})
-    images = table.assign(
-        path=[given.real / "images" / name for name in table["file"]], image_id=table["file"]
-    )
-    found = measured(images, given.work / f"real-{given.limit}", given.limit, given.workers)
-    scores = np.column_stack([model.decision_instance_function(found[list(columns)]) for model in models])
-    highest = pd.DataFrame(scores).groupby(found["image_id"]).max().loc[images["image_id"]].to_numpy()
-    fold_of = dict(zip(cohort.images["patient_id"], cohort.fold, strict=True))
-    folds = images["patient"].map(fold_of)
-    clean = (images["finding_labels"] == "No Finding").to_numpy()
-    suspect = images["finding_labels"].str.contains("Nodule|Mass").to_numpy()
-    score = np.where(
-        clean, highest[np.arange(len(highest)), folds.fillna(0).astype(int)], highest.mean(axis=1)
-    )
-    wins = (score[suspect][:, None] > score[clean]) + 0.5 * (score[suspect][:, None] == score[clean])
-    random = np.random.default_rng(0)
-    drawn = [
-        wins[random.integers(len(wins), size=len(wins))][
-            :, random.integers(wins.shape[1], size=wins.shape[1])
-        ]
-        for _ in range(2000)
-    ]
-    low, high = np.quantile([part.mean() for part in drawn], [0.025, 0.975])
-    return (
-        f"Untouched radiographs, {suspect.sum()} labelled Nodule or Mass against {clean.sum()} No Finding: "
-        f"area under the ROC curve of the highest score {wins.mean():.3f} ({low:.3f}-{high:.3f})."
-    )
-
-
 def load(study: Path, work: Path, limit: int, workers: int) -> Cohort:
     """Read the benchmark and measure its images."""
     images = pd.read_csv(study / "images.csv", dtype=str)
@@ -258,7 +220,6 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=100)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--ablate", action="store_true")
-    parser.add_argument("--real", type=Path, help="folder with images.csv and the untouched radiographs")
     given = parser.parse_args()
     cohort = load(given.study, given.work, given.limit, given.workers)
     columns = [name for name in cohort.features.columns if name not in KEYS]
@@ -314,8 +275,6 @@ def main() -> None:
     )
     kept = np.all([model.coef_[0] != 0 for model in soft_models], axis=0)
     print("Features kept in all folds:", ", ".join(np.asarray(columns)[kept]), "\n")
-    if given.real:
-        print(real_auc(given, cohort, soft_models, columns), "\n", flush=True)
     if given.ablate:
         print(markdown(ablations(cohort, columns)))
     (given.work / "scores.json").write_text(json.dumps({"soft": soft.tolist(), "hard": hard.tolist()}))

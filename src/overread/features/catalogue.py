@@ -58,7 +58,7 @@ class Catalogue(Mapping[str, Feature]):
         return found
 
     def kind(self, kind: Kind) -> tuple[Feature, ...]:
-        """Give the specific features, or those of texture and intensity."""
+        """Give the specific features, those of texture and intensity, or the learned ones."""
         return tuple(feature for feature in self.values() if feature.kind == kind)
 
     def search(self, text: str) -> tuple[Feature, ...]:

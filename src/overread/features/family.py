@@ -28,7 +28,7 @@ __all__ = [
     "to_columns",
 ]
 
-Kind = Literal["specific", "texture"]
+Kind = Literal["specific", "texture", "learned"]
 
 # Added to denominators; grey levels run from about 0 to 1.
 EPSILON = 1e-6
@@ -44,7 +44,8 @@ class Feature:
         Says family, channel and parameters: ``"glcm_contrast.wavelet2_hl.d1.mean"``. A Python identifier after
         the dots are replaced.
     kind
-        Specific: made for what nodules, ribs, vessels and lungs look like; or of texture and intensity.
+        Specific: made for what nodules, ribs, vessels and lungs look like; of texture and intensity; or learned from
+        examples.
     family
         Family that computes it.
     unit

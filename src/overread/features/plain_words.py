@@ -215,8 +215,8 @@ def say_in_words(name: str) -> str:
     if name not in CATALOGUE:
         return ""
     family = CATALOGUE[name].family
-    if family in _TEXTURES:
-        return _TEXTURES[family](name)
+    if family in _OF_FAMILY:
+        return _OF_FAMILY[family](name)
     base, *parts = _find_base(name)
     return ", ".join([SPECIFIC[base], *(place for part in parts if (place := _say_place(part)))])
 
@@ -313,7 +313,14 @@ def _say_difference(name: str) -> str:
     return f"{STATISTICS[base]}, inside against around it"
 
 
-_TEXTURES = {
+def _say_learned(name: str) -> str:
+    unit = name.removeprefix("learned.unit_")
+    if unit == name:
+        return "how much the trained network takes it for a nodule"
+    return f"how strongly unit {int(unit)} of the trained network answers, which looks for no one named thing"
+
+
+_OF_FAMILY = {
     "glcm": _say_pairs,
     "first_order": _say_statistic,
     "glrlm": _say_matrix,
@@ -324,4 +331,5 @@ _TEXTURES = {
     "gabor": _say_waves,
     "laws": _say_laws,
     "inside_minus_ring": _say_difference,
+    "learned": _say_learned,
 }

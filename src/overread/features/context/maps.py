@@ -14,6 +14,7 @@ from scipy import ndimage
 
 from overread.anatomy import Anatomy
 from overread.candidates.outlines import at_least_two
+from overread.features.learned.bands import Band, make_bands
 from overread.images import Radiograph
 from overread.kernel import kernel
 
@@ -153,6 +154,11 @@ class ImageMaps:
             sigma = scale
             levels.append(level)
         return tuple(levels)
+
+    @once
+    def bands(self) -> tuple[Band, ...]:
+        """Radiograph at three resolutions, which the learned network looks at."""
+        return make_bands(self.grey, self.radiograph.mm_per_px)
 
     @once
     def lungs(self) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from overread.features.families.glcm import COOCCURRENCE
 from overread.features.families.inside_minus_ring import INSIDE_MINUS_RING
 from overread.features.families.laws import LAWS
 from overread.features.families.lbp import PATTERNS
+from overread.features.families.learned import LEARNED
 from overread.features.families.lung import LUNG
 from overread.features.families.matrices import MATRICES
 from overread.features.families.power_law import POWER_LAW
@@ -43,4 +44,5 @@ FAMILIES: tuple[Family, ...] = (
     POWER_LAW,
     FRACTAL,
     INSIDE_MINUS_RING,
+    LEARNED,
 )

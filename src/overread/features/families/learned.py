@@ -1,0 +1,49 @@
+"""Answers of a network that was trained on inserted nodules (41 features).
+
+What a unit looks at has no name: `docs/learned.md` shows for each what excites it most. The network is
+`overread.features.learned.network`, its weights are made by `benchmarks.train_learned`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.features.context import Context
+from overread.features.family import Family, describe_features
+from overread.features.learned.bands import cut_squares
+from overread.features.learned.network import load_network
+
+__all__ = ["LEARNED"]
+
+# As the shipped weights have; a test holds them together.
+N_UNITS = 40
+
+FEATURES = describe_features(
+    "learned",
+    "docs/learned.md; convolutional networks as features: Razavian et al. 2014, doi:10.1109/CVPRW.2014.131",
+    [
+        *(
+            (
+                f"unit_{unit:02d}",
+                "1",
+                f"max(0, unit {unit} of the network) on the squares around the candidate",
+            )
+            for unit in range(N_UNITS)
+        ),
+        ("score", "1", "log-odds that the network gives: a weighted sum of all its units on the squares"),
+    ],
+    symbols={
+        "squares": "squares: 28 x 28 points 0.7, 1.4 and 2.8 mm apart, image without its trend over its deviation"
+    },
+    kind="learned",
+)
+
+
+def compute(context: Context) -> NDArray[np.float32]:
+    """Answers of the network at each candidate."""
+    squares = cut_squares(context.maps.bands, context.column, context.row)
+    return load_network().answer(squares)
+
+
+LEARNED = Family(FEATURES, compute)
