@@ -219,7 +219,7 @@ def _thin_out(whole: Cohort, images: pd.DataFrame, design: Design, folder: Path)
     keep = table["image_id"].isin(images["image_id"]).to_numpy()
     if source.candidates:
         rank = table.groupby("image_id")["response"].rank(ascending=False, method="first")
-        keep &= (rank <= source.candidates).to_numpy()
+        keep = keep & (rank <= source.candidates).to_numpy()
     n_columns = len(whole.features.names)
     columns = np.arange(n_columns)
     if 0 < source.features < n_columns:

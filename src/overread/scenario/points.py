@@ -21,12 +21,12 @@ from overread.models.fitting import single_threaded_blas
 from overread.progress import count_steps, say
 from overread.scenario.contenders import CONTENDERS, find_labels
 from overread.scenario.design import Condition, Design
-from overread.scenario.material import Material, prepare_material
+from overread.scenario.material import Material
 from overread.scenario.measure import Measures, measure_point
 from overread.scenario.sets import TestSet, draw_seed, make_test_set, make_training_set
 from overread.study.cohort import Split
 
-__all__ = ["Point", "list_points", "run_points"]
+__all__ = ["Point", "claim_folder", "list_points", "run_points"]
 
 POINTS = "points"
 # What only says how much of a design is done, or how fast: points of other values are the same points.
@@ -60,30 +60,27 @@ class Point:
     reason: str
 
 
-def run_points(design: Design, folder: Path) -> tuple[list[Point], str]:
-    """Measure every point of a design that the folder has not; return all of them, and what they are drawn from.
+def run_points(design: Design, material: Material, folder: Path) -> list[Point]:
+    """Measure every point of a design that the folder has not; return all of them.
 
     Parameters
     ----------
     design
         What is wanted; more seeds, models or images than before keep the points that are there.
+    material
+        What it is drawn from.
     folder
         Gets a file for each point.
 
     Raises
     ------
-    InvalidInputError
-        If the folder holds the points of another design.
     LockedError
         If another run writes to it.
     """
-    (folder / POINTS).mkdir(parents=True, exist_ok=True)
     with folder_lock(folder, "lock", "another scenario is written to it"):
-        _claim(folder, design)
-        material = prepare_material(design, folder)
         with single_threaded_blas():
             _measure_missing(design, folder, material)
-    return list_points(design, folder), material.words
+    return list_points(design, folder)
 
 
 def list_points(design: Design, folder: Path) -> list[Point]:
@@ -93,8 +90,15 @@ def list_points(design: Design, folder: Path) -> list[Point]:
     return [point for point in found if point is not None]
 
 
-def _claim(folder: Path, design: Design) -> None:
-    """Write the design into the folder, and refuse a folder of another one."""
+def claim_folder(folder: Path, design: Design) -> None:
+    """Write the design into a folder, which is made; refuse one that holds the points of another design.
+
+    Raises
+    ------
+    InvalidInputError
+        If it does, or holds points of another version.
+    """
+    (folder / POINTS).mkdir(parents=True, exist_ok=True)
     place, key = folder / "design.json", _key(design)
     if place.is_file():
         known = read_json(place)
