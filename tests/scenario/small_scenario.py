@@ -14,7 +14,7 @@ def small_design(**changes: dict[str, Any] | Any) -> Design:
         "source": {"cohort": 160, "test": 80, "features": 6, "informative": 4},
         "readers": {"pool": 4, "false_marks": 0.3, "lookalikes": 0.4, "test_readings": 4},
         "grid": {"images": [40, 80], "readings": [1, 2, 4]},
-        "fit": {"models": ["soft", "golden", "any"], "folds": 3, "n_lambdas": 4, "n_bootstrap": 40},
+        "fit": {"models": ["soft", "golden", "any"], "folds": 2, "n_lambdas": 3, "n_bootstrap": 30},
     }
     for name, value in changes.items():
         raw[name] = {**raw[name], **value} if isinstance(value, dict) else value

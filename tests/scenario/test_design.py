@@ -29,7 +29,7 @@ def test_conditions_are_every_number_of_images_with_every_number_of_readings():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("seedz = 3", r"seedz: there is no such key \(did you mean seeds\?\)"),
+        ("sedes = 3", r"sedes: there is no such key \(did you mean seeds\?\)"),
         ("[grid]\nimages = [100, 50]", "rising order"),
         ("[grid]\nreadings = [9]", "9 readings of an image need a pool of as many readers"),
         ('[source]\nkind = "run"', 'needs run = "..."'),
@@ -62,6 +62,6 @@ def test_places_are_relative_to_the_design(tmp_path):
 
 def test_a_study_tunes_as_the_design_says():
     settings = small_design(fit={"prune_bounds": [50.0], "screen": 7}).settings()
-    assert (settings.models.folds, settings.soft.n_lambdas) == (3, 4)
+    assert (settings.models.folds, settings.soft.n_lambdas) == (2, 3)
     assert settings.b1.prune_bounds == settings.b2.prune_bounds == [50.0]
     assert settings.b2.n_bootstrap == 0

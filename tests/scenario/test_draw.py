@@ -90,7 +90,9 @@ def test_readers_mark_as_often_as_their_level_says():
 def test_readers_who_mark_nothing_are_told_of():
     objects = pd.DataFrame(columns=["image_id", "object_id", "x_mm", "y_mm", "diameter_mm", "level"])
     with pytest.raises(InvalidInputError, match="marked nothing at all"):
-        draw_marks(IDS[:2], np.zeros((2, 1), int), objects, objects, ReaderModel(panel(1), false_marks=0.0), 0)
+        draw_marks(
+            IDS[:2], np.zeros((2, 1), int), objects, objects, ReaderModel(panel(1), false_marks=0.0), 0
+        )
 
 
 def test_real_readings_are_left_out_in_a_drawn_order():

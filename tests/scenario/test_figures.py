@@ -14,14 +14,23 @@ def test_every_figure_is_a_whole_drawing(done):
 
 def test_the_growth_has_a_line_for_each_number_of_readings_and_each_model(done):
     left, right = draw_growth(done.results, "soft").axes
-    assert [text.get_text() for text in left.get_legend().get_texts()] == ["1 reading", "2 readings", "4 readings"]
+    assert [text.get_text() for text in left.get_legend().get_texts()] == [
+        "1 reading",
+        "2 readings",
+        "4 readings",
+    ]
     assert len(right.get_legend().get_texts()) == 3
 
 
 def test_the_rules_have_a_panel_each_and_a_row_a_condition(done):
     panels = draw_rules(done.results.comparisons).axes
     assert len(panels) == 2
-    assert [label.get_text() for label in panels[0].get_yticklabels()] == ["40 x 2", "80 x 2", "40 x 4", "80 x 4"]
+    assert [label.get_text() for label in panels[0].get_yticklabels()] == [
+        "40 x 2",
+        "80 x 2",
+        "40 x 4",
+        "80 x 4",
+    ]
 
 
 def test_lines_of_equal_performance_mark_the_best_of_each_budget(done):

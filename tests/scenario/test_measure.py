@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from overread.froc import sensitivity_at
+from overread.froc import froc_curve, sensitivity_at
 from overread.scenario.contenders import CONTENDERS
 from overread.scenario.design import Condition
 from overread.scenario.measure import foretell_shares, measure_point, tune_and_fit
@@ -26,9 +26,9 @@ def test_a_point_tells_what_the_fitted_model_does_on_unseen_images(sets, design)
     model, settings = CONTENDERS["soft"], design.settings()
     told = measure_point(model, training, test, settings, fp_targets=[0.5, 1.0, 2.0], n_bootstrap=30, seed=0)
     fitted = tune_and_fit(model, training, settings, 0)
-    scores = fitted.decision_instance_function(test.split.features.store.take(test.split.features.rows))
+    scores = fitted.decision_instance_function(test.split.features.read(test.split.features.names))
     for found, matching in ((told.known, test.known), (told.golden, test.golden)):
-        by_hand = sensitivity_at(matching.with_scores(scores), [0.5, 1.0, 2.0])["gt_sensitivity"]
+        by_hand = sensitivity_at(froc_curve(matching.with_scores(scores)), [0.5, 1.0, 2.0])["gt_sensitivity"]
         np.testing.assert_allclose(found.sensitivity, by_hand)
         assert np.shape(found.draws) == (30, 3)
     assert told.n_features == np.count_nonzero(fitted.coef_)

@@ -24,7 +24,8 @@ def test_every_table_is_a_csv_file(done):
         assert list(written) == list(table)
 
 
-def test_names_in_a_design_are_escaped(done, design):
+def test_names_in_a_design_are_escaped(done, design, monkeypatch):
+    monkeypatch.setattr("overread.scenario.page.draw_scenario", lambda *_: {})
     page = render_scenario(done.results, design.model_copy(update={"name": "<script>x"}), "<b>words")
     assert "<script>x" not in page
     assert "<b>words" not in page
@@ -37,7 +38,14 @@ def test_growth_has_a_row_a_model_and_condition(done, design):
 
 
 def test_the_same_reason_is_told_once():
-    row = {"model": "b2", "images": 40, "readings": 2, "images_per_reader": 0, "budget": 80, "reason": "too few"}
+    row = {
+        "model": "b2",
+        "images": 40,
+        "readings": 2,
+        "images_per_reader": 0,
+        "budget": 80,
+        "reason": "too few",
+    }
     missing = pd.DataFrame([{**row, "seed": 0}, {**row, "seed": 1}])
     assert list_missing(missing) == [("B2", "40", "2", "all", "2", "too few")]
 

@@ -47,7 +47,9 @@ def test_two_scenarios_do_not_write_to_one_folder(design, folder, done, material
 
 
 def test_labels_that_are_the_same_are_fitted_once(design, folder, done):
-    points = {(p.model, p.condition.readings, p.condition.images, p.seed): p for p in list_points(design, folder)}
+    points = {
+        (p.model, p.condition.readings, p.condition.images, p.seed): p for p in list_points(design, folder)
+    }
     # With one reading all labels are 1.
     assert points["golden", 1, 40, 0].seconds == 0
     assert points["golden", 1, 40, 0].measures == points["soft", 1, 40, 0].measures
@@ -56,7 +58,9 @@ def test_labels_that_are_the_same_are_fitted_once(design, folder, done):
 
 def test_what_cannot_be_fitted_is_told_and_not_raised(material, tmp_path):
     design = small_design(
-        seeds=1, grid={"images": [40], "readings": [1, 2, 4]}, fit={"models": ["dawid_skene"], "min_positives": 10}
+        seeds=1,
+        grid={"images": [40], "readings": [1, 2, 4]},
+        fit={"models": ["dawid_skene"], "min_positives": 10},
     )
     claim_folder(tmp_path, design)
     points = run_points(design, material, tmp_path)

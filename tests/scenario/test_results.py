@@ -16,7 +16,9 @@ PREDICTION = Prediction(deviance=0.5, deviance_of_mean=1.0, spearman=0.7, slope=
 
 def make_point(model, images, readings, seed, sensitivity, *, noise=0.02, skills=()):
     random = np.random.default_rng([seed, images, readings])
-    values = np.clip(np.array([sensitivity - 0.1, sensitivity, sensitivity + 0.1]) + random.normal(0, noise, 3), 0, 1)
+    values = np.clip(
+        np.array([sensitivity - 0.1, sensitivity, sensitivity + 0.1]) + random.normal(0, noise, 3), 0, 1
+    )
     patients = np.random.default_rng(7).normal(0, noise, (50, 1))
     found = Found(values.tolist(), (values + patients).tolist(), 100, 80)
     measures = Measures(10, found, found, PREDICTION, 4, 30, 20, list(skills))
@@ -53,11 +55,12 @@ def test_a_planted_law_of_budgets_is_found():
 
 
 def test_images_that_a_sensitivity_takes_lie_on_the_line():
-    results = sum_up_points(
-        [make_point("soft", n, k, 0, 0.2 + 0.1 * np.log2(n / 100) + 0.03 * np.log2(k), noise=0) for n in (100, 200, 400) for k in (1, 2, 4)],
-        DESIGN,
-        None,
-    )
+    points = [
+        make_point("soft", n, k, 0, 0.2 + 0.1 * np.log2(n / 100) + 0.03 * np.log2(k), noise=0)
+        for n in (100, 200, 400)
+        for k in (1, 2, 4)
+    ]
+    results = sum_up_points(points, DESIGN, None)
     for row in results.needed.dropna().itertuples():
         expected = 100 * 2 ** ((row.sensitivity - 0.2 - 0.03 * np.log2(row.readings)) / 0.1)
         assert row.images == pytest.approx(expected, rel=1e-6)
@@ -89,7 +92,9 @@ def test_sensitivity_has_every_target_and_their_mean():
 def test_skills_are_compared_with_the_simulated_ones_also_of_later_pools():
     true = pd.DataFrame({"reader_id": ["R1", "R2", "R3"], "true_sensitivity": [0.4, 0.5, 0.6]})
     names, values = ["R1.1", "R3.1", "R2.2"], [0.5, 0.7, 0.6]
-    skills = [{"reader_id": n, "sensitivity": v, "specificity": 1.0} for n, v in zip(names, values, strict=True)]
+    skills = [
+        {"reader_id": n, "sensitivity": v, "specificity": 1.0} for n, v in zip(names, values, strict=True)
+    ]
     row = sum_up_points([make_point("soft", 100, 2, 0, 0.5, skills=skills)], DESIGN, true).skills.iloc[0]
     assert (row["readers"], row["spearman"], row["bias"]) == pytest.approx((3, 1.0, 0.1))
 
@@ -99,10 +104,19 @@ def test_what_was_measured_is_in_the_tables(design, folder, done):
     assert results.judge == "known"
     points = list_points(design, folder)
     assert len(results.features) == len(points) / design.seeds
-    mean = np.mean([p.measures.n_features for p in points if (p.model, p.condition) == ("any", Condition(80, 4))])
+    mean = np.mean(
+        [p.measures.n_features for p in points if (p.model, p.condition) == ("any", Condition(80, 4))]
+    )
     kept = results.features.query("model == 'any' and images == 80 and readings == 4")
     assert kept["features"].item() == mean
-    assert set(results.tables()) >= {"sensitivity", "comparisons", "budgets", "prediction", "skills", "missing"}
+    assert set(results.tables()) >= {
+        "sensitivity",
+        "comparisons",
+        "budgets",
+        "prediction",
+        "skills",
+        "missing",
+    }
 
 
 def test_a_scenario_without_any_fit_says_why():

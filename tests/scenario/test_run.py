@@ -7,7 +7,11 @@ from small_scenario import small_design
 
 from overread.errors import InvalidInputError
 from overread.scenario import contenders
+from overread.scenario.material import prepare_material
+from overread.scenario.points import claim_folder, run_points
+from overread.scenario.results import sum_up_points
 from overread.scenario.run import run_scenario
+from overread.study.cohort import Split
 
 
 def test_a_scenario_ends_with_a_page_and_sentences(done, folder):
@@ -30,63 +34,70 @@ def test_a_page_of_nothing_is_refused(tmp_path):
 class OtherReader(contenders.OneReader):
     """Learns from the last reading of each image: the same law as from the first, other marks."""
 
-    name = "any"
-
     def label(self, split):
-        return super().label(type(split)(**{**vars_of(split), "readings": split.readings.iloc[::-1]}))
+        fields = {name: getattr(split, name) for name in Split.__dataclass_fields__}
+        return super().label(Split(**{**fields, "readings": split.readings.iloc[::-1]}))
 
 
-def vars_of(split):
-    return {name: getattr(split, name) for name in type(split).__dataclass_fields__}
+class Blurred(contenders.Share):
+    """Its scores are blurred by noise that is the same whatever it was fitted to."""
+
+    def score(self, model, features):
+        scores = super().score(model, features)
+        return scores + scores.std() * np.random.default_rng(0).normal(size=len(scores))
 
 
-def planted(seed, folder, *, any_is_bad):
-    """Test soft against `any` in a study of its own cohort; return the p-value and the difference."""
+def compare_soft_with_any(seed, folder):
+    """Do a study of its own cohort; return the test of soft against `any`."""
     design = small_design(
         seed=seed,
         seeds=3,
         source={"cohort": 240, "test": 120},
-        readers={"pool": 6, "false_marks": 2.5, "lookalikes": 0.0},
-        grid={"images": [60], "readings": [6]},
-        fit={"models": ["soft", "any"], "folds": 3, "n_lambdas": 4, "standard_errors": 0.0},
+        readers={"pool": 3, "false_marks": 0.8, "lookalikes": 0.0, "test_readings": 2},
+        grid={"images": [80], "readings": [3]},
+        fit={"models": ["soft", "any"], "folds": 2, "n_lambdas": 3, "standard_errors": 0.0},
     )
-    row = run_scenario(design, folder).results.comparisons.iloc[0]
-    assert any_is_bad in (True, False)
-    return row["p_value"], row["difference"]
+    claim_folder(folder, design)
+    points = run_points(design, prepare_material(design, folder), folder)
+    return sum_up_points(points, design, None).comparisons.iloc[0]
 
 
-def compare_with_null(n_studies, tmp_path, monkeypatch):
-    """Soft replaced by one reader of each image, `any` by another one of it: nothing differs but luck."""
-    first = contenders.OneReader()
-    first.name = "soft"  # type: ignore[misc]
-    monkeypatch.setitem(contenders.CONTENDERS, "soft", first)
+def plant(monkeypatch):
+    monkeypatch.setitem(contenders.CONTENDERS, "any", Blurred())
+
+
+def plant_nothing(monkeypatch):
+    """Put one reader of each image in the place of soft, and another one in that of `any`: nothing differs but luck."""
+    monkeypatch.setitem(contenders.CONTENDERS, "soft", contenders.OneReader())
     monkeypatch.setitem(contenders.CONTENDERS, "any", OtherReader())
-    return [planted(seed, tmp_path / f"n{seed}", any_is_bad=False) for seed in range(n_studies)]
 
 
-def test_a_planted_effect_is_found(tmp_path):
-    # Every reader makes two or three false marks: taken for lesions, they mislead; the share of readers does not.
-    found = [planted(seed, tmp_path / f"p{seed}", any_is_bad=True) for seed in range(3)]
-    assert all(difference > 0 for _, difference in found)
-    assert sum(p < 0.05 for p, _ in found) >= 2
+def test_a_planted_effect_is_found(tmp_path, monkeypatch):
+    plant(monkeypatch)
+    found = [compare_soft_with_any(seed, tmp_path / f"{seed}") for seed in range(2)]
+    assert all(row["p_value"] < 0.05 and row["difference"] > 0 for row in found)
 
 
 def test_a_null_effect_is_not_found(tmp_path, monkeypatch):
-    found = compare_with_null(3, tmp_path, monkeypatch)
-    assert sum(p < 0.05 for p, _ in found) <= 1
+    plant_nothing(monkeypatch)
+    found = [compare_soft_with_any(seed, tmp_path / f"{seed}") for seed in range(2)]
+    assert all(row["p_value"] > 0.05 for row in found)
+    assert all(row["difference"] != 0 for row in found)
 
 
 @pytest.mark.slow
-def test_a_planted_effect_is_found_in_a_hundred_studies(tmp_path):
-    found = [planted(seed, tmp_path / f"p{seed}", any_is_bad=True) for seed in range(100)]
-    assert np.mean([p < 0.05 and difference > 0 for p, difference in found]) > 0.9
+def test_a_planted_effect_is_found_in_a_hundred_studies(tmp_path, monkeypatch):
+    plant(monkeypatch)
+    found = [compare_soft_with_any(seed, tmp_path / f"{seed}") for seed in range(100)]
+    assert np.mean([row["p_value"] < 0.05 and row["difference"] > 0 for row in found]) > 0.9
 
 
 @pytest.mark.slow
 def test_a_null_effect_is_found_no_more_often_than_the_level_says(tmp_path, monkeypatch):
-    found = compare_with_null(100, tmp_path, monkeypatch)
-    n_told = sum(p < 0.05 for p, _ in found)
-    # The two kinds of variance share a part that is counted twice: the test may stay below its level, never above it.
+    plant_nothing(monkeypatch)
+    found = [compare_soft_with_any(seed, tmp_path / f"{seed}") for seed in range(100)]
+    n_told = sum(row["p_value"] < 0.05 for row in found)
+    # What the two kinds of variance share is counted twice: the test may stay below its level, not above it.
     assert binomtest(n_told, 100, 0.05, alternative="greater").pvalue > 0.025
 
 
@@ -94,9 +105,17 @@ def test_with_many_readings_soft_and_golden_labels_meet_where_readers_agree(tmp_
     # Lesions that all see, and hardly a false mark: shares are near 0 or 1.
     design = small_design(
         seeds=1,
-        readers={"pool": 12, "false_marks": 0.01, "lookalikes": 0.0, "skill_spread": 0.0, "threshold_spread": 0.0},
-        grid={"images": [80], "readings": [2, 12]},
+        readers={
+            "pool": 12,
+            "false_marks": 0.01,
+            "lookalikes": 0.0,
+            "skill_spread": 0.0,
+            "threshold_spread": 0.0,
+        },
+        grid={"images": [80], "readings": [12]},
         fit={"models": ["soft", "majority"]},
     )
-    table = run_scenario(design, tmp_path).results.comparisons.set_index("readings")
+    claim_folder(tmp_path, design)
+    points = run_points(design, prepare_material(design, tmp_path), tmp_path)
+    table = sum_up_points(points, design, None).comparisons.set_index("readings")
     assert abs(table.loc[12, "difference"]) < 0.03

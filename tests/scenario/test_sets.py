@@ -61,7 +61,9 @@ def test_true_sensitivity_rises_with_skill(material, design):
 def mark_probabilities(material, design, split):
     """Known probability that a reader of the pool marks each lesion, and the share of readers who did."""
     readers = [one.skill - one.threshold for one in readers_of(design)]
-    lesions = material.objects[material.objects["is_lesion"] & material.objects["image_id"].isin(split.images["image_id"])]
+    lesions = material.objects[
+        material.objects["is_lesion"] & material.objects["image_id"].isin(split.images["image_id"])
+    ]
     lesions = lesions.assign(semi_major_mm=5.0, semi_minor_mm=5.0).reset_index(drop=True)
     truth = split.truth.sort_values("n_readers", ascending=False).reset_index(drop=True)
     hits = candidate_hits(lesions, truth, split.rule).drop_duplicates("candidate_row")

@@ -29,7 +29,7 @@ def give_answers(results: ScenarioResults, leading: str) -> list[str]:
 def _tell_budget(results: ScenarioResults, leading: str) -> Iterator[str]:
     budgets, title = results.budgets, CONTENDERS[leading].title
     if budgets.empty:
-        yield "No two training sets of the design cost the same number of readings, so it does not say how to spend one."
+        yield "No two training sets of the design cost the same number of readings: it cannot say how to spend one."
         return
     for budget in sorted(set(budgets["budget"]))[-2:]:
         ways = budgets[budgets["budget"] == budget]
@@ -47,7 +47,9 @@ def _tell_budget(results: ScenarioResults, leading: str) -> Iterator[str]:
             )
             said += f" {lost}."
         if len(others):
-            said += f" It cannot be told apart from {' or '.join(_name(row) for _, row in others.iterrows())}."
+            said += (
+                f" It cannot be told apart from {' or '.join(_name(row) for _, row in others.iterrows())}."
+            )
         yield said
 
 
@@ -62,12 +64,14 @@ def _tell_rules(comparisons: pd.DataFrame) -> Iterator[str]:
         return
     counts = tested["result"].value_counts()
     better, worse = int(counts.get("soft better", 0)), int(counts.get("hard better", 0))
-    largest = tested.loc[tested["difference"].abs().idxmax()]
+    largest = tested.iloc[int(tested["difference"].abs().to_numpy().argmax())]
+    limits = difference_with_limits(
+        largest["difference"], largest["lower"], largest["upper"], scale=100, digits=1
+    )
     yield (
-        f"Soft against hard labels in the same solver: of {len(tested)} comparisons soft is better in {better} and worse in"
-        f" {worse}; the other {len(tested) - better - worse} cannot be told apart (Holm, 5 %). The largest difference is"
-        f" {difference_with_limits(largest['difference'], largest['lower'], largest['upper'], scale=100, digits=1)} points"
-        f" against {CONTENDERS[str(largest['rule'])].title}, with {_name(largest)}."
+        f"Soft against hard labels in the same solver: of {len(tested)} comparisons soft is better in {better} and"
+        f" worse in {worse}; the other {len(tested) - better - worse} cannot be told apart (Holm, 5 %). The largest"
+        f" difference is {limits} points against {CONTENDERS[str(largest['rule'])].title}, with {_name(largest)}."
     )
 
 
@@ -82,8 +86,8 @@ def _tell_shares(results: ScenarioResults) -> Iterator[str]:
     )
     if told:
         yield (
-            "How well does a probability foretell the share of readers who mark? Of the deviance on unseen images, with the"
-            f" most images and readings, these explain: {told}."
+            "How well does a probability foretell the share of readers who mark? Of the deviance on unseen images, with"
+            f" the most images and readings, these explain: {told}."
         )
 
 
@@ -92,19 +96,20 @@ def list_warnings(design: Design) -> list[str]:
     said = [
         "Seeds are training sets drawn from one cohort: the largest share most of their images, so that what another"
         " cohort would give varies more than the intervals say.",
-        "Conditions of one seed are nested, and all are judged on the same patients: curves are paired, not independent.",
+        "Conditions of one seed are nested, and all are judged on the same patients: curves are paired, not"
+        " independent.",
     ]
     if design.source.kind == "run":
         return [
             *said,
             "Your own readings are left out, none are added: this tells how much the images and readings that you have"
             " gave, not what more of them would give.",
-            "Nobody knows what is really there. Models are judged by the golden objects of the same readers, whose habits"
-            " the labels share: what all of them miss counts as nothing.",
+            "Nobody knows what is really there. Models are judged by the golden objects of the same readers, whose"
+            " habits the labels share: what all of them miss counts as nothing.",
             "Images whose readings are fewer than the most of the design are not trained on.",
         ]
     return [
         *said,
-        "Readers are simulated: they see an object by one level that all share, and miss independently. Real readers share"
-        " more, such as a place where nobody looks; then more readings tell less.",
+        "Readers are simulated: they see an object by one level that all share, and miss independently. Real readers"
+        " share more, such as a place where nobody looks; then more readings tell less.",
     ]

@@ -109,7 +109,8 @@ class Majority(Relabelled):
 
     def label(self, split: Split) -> Floats:
         """Return 1 for objects of more than half of the readings."""
-        return (2 * split.truth["n_readers"] > split.truth["n_readings"]).to_numpy(np.float64)
+        is_most = 2 * split.truth["n_readers"] > split.truth["n_readings"]
+        return np.asarray(is_most, dtype=np.float64)
 
 
 class OneReader(Relabelled):

@@ -20,8 +20,14 @@ __all__ = ["Condition", "Design", "demo_design", "read_design"]
 
 Count = Annotated[int, Field(ge=1, le=10_000_000)]
 Counts = Annotated[list[Count], Field(min_length=1, max_length=50)]
+Normalization = Literal["none", "bags", "class"]
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 NEEDED_PATHS = {"backgrounds": "backgrounds", "study": "study", "run": "run"}
+
+
+def list_normalizations() -> list[Normalization]:
+    """Return the normalizations of a design that names none."""
+    return ["bags"]
 
 
 class Source(Section):
@@ -31,7 +37,7 @@ class Source(Section):
     ----------
     kind
         table: candidates and features drawn without pixels, in seconds. phantom: phantoms of chests, and backgrounds:
-        nodules put into your radiographs; both go through the stages of a run. study: a study that ``overread simulate``
+        nodules put into your radiographs; both go through the stages of a run. study: one that ``overread simulate``
         wrote. run: a finished run of your own, with its real marks.
     cohort
         Images of table, phantom and backgrounds; the others have theirs.
@@ -67,7 +73,9 @@ class Source(Section):
         if needed is not None and getattr(self, needed) is None:
             raise ValueError(f'[source] kind = "{self.kind}" needs {needed} = "..." as well')
         if self.kind in ("table", "phantom", "backgrounds") and self.test >= self.cohort:
-            raise ValueError(f"[source] test = {self.test} leaves nothing of cohort = {self.cohort} to train on")
+            raise ValueError(
+                f"[source] test = {self.test} leaves nothing of cohort = {self.cohort} to train on"
+            )
         return self
 
 
@@ -149,8 +157,8 @@ class Fit(Section):
     standard_errors: Annotated[float, Field(ge=0, le=10)] = 1.0
     n_lambdas: Annotated[int, Field(ge=2, le=1000)] = 15
     min_ratio: Annotated[float, Field(gt=0, lt=1)] = 0.02
-    normalizations: Annotated[list[Literal["none", "bags", "class"]], Field(min_length=1)] = Field(
-        default_factory=lambda: ["bags"]
+    normalizations: Annotated[list[Normalization], Field(min_length=1)] = Field(
+        default_factory=list_normalizations
     )
     prune_bounds: Annotated[list[Positive], Field(min_length=1)] = Field(default_factory=lambda: [1e2, 1e4])
     screen: Annotated[int, Field(ge=1)] = 60
@@ -211,16 +219,24 @@ class Design(Section):
         most, source = max(self.grid.readings), self.source
         if source.kind != "run":
             if most > self.readers.pool:
-                raise ValueError(f"{most} readings of an image need a pool of as many readers; [readers] pool is smaller")
+                raise ValueError(
+                    f"{most} readings of an image need a pool of as many readers; [readers] pool is smaller"
+                )
             for own in self.readers.images_per_reader:
                 if own and own * self.readers.pool < most:
-                    raise ValueError(f"[readers] images_per_reader = {own}: the pool could not read one image")
+                    raise ValueError(
+                        f"[readers] images_per_reader = {own}: the pool could not read one image"
+                    )
         if source.kind in ("table", "phantom", "backgrounds"):
             left = source.cohort - source.test
             if max(self.grid.images) > left:
-                raise ValueError(f"[grid] images: {max(self.grid.images)} images, and cohort - test leaves {left}")
+                raise ValueError(
+                    f"[grid] images: {max(self.grid.images)} images, and cohort - test leaves {left}"
+                )
         if source.kind == "run" and self.readers.images_per_reader != [0]:
-            raise ValueError("[readers] images_per_reader: the readers of a run read what they read; leave it out")
+            raise ValueError(
+                "[readers] images_per_reader: the readers of a run read what they read; leave it out"
+            )
         return self
 
     @property

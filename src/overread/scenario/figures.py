@@ -55,7 +55,9 @@ def draw_growth(results: ScenarioResults, leading: str) -> Figure:
     most = table[table["readings"] == table["readings"].max()]
     for number, (model, curve) in enumerate(most.groupby("model", sort=False)):
         shift = 1 + 0.015 * (number - 3)
-        _draw_line(right, curve.assign(images=curve["images"] * shift), COLOURS[number % len(COLOURS)], _title(model))
+        _draw_line(
+            right, curve.assign(images=curve["images"] * shift), COLOURS[number % len(COLOURS)], _title(model)
+        )
     left.set_title(f"{_title(leading)}, by readings of an image", fontsize=10)
     right.set_title(f"{most['readings'].max()} readings of an image, by model", fontsize=10)
     left.set_ylabel("sensitivity, mean of the FP targets")
@@ -64,9 +66,17 @@ def draw_growth(results: ScenarioResults, leading: str) -> Figure:
 
 def _of_mean(results: ScenarioResults) -> pd.DataFrame:
     table = results.sensitivity
-    chosen = (table["judge"] == results.judge) & (table["fp_per_image"] == MEAN) & (table["images_per_reader"] == 0)
+    chosen = (
+        (table["judge"] == results.judge)
+        & (table["fp_per_image"] == MEAN)
+        & (table["images_per_reader"] == 0)
+    )
     # A design may know no pool that reads all.
-    return table[chosen] if chosen.any() else table[(table["judge"] == results.judge) & (table["fp_per_image"] == MEAN)]
+    return (
+        table[chosen]
+        if chosen.any()
+        else table[(table["judge"] == results.judge) & (table["fp_per_image"] == MEAN)]
+    )
 
 
 def _title(model: object) -> str:
@@ -119,7 +129,9 @@ def draw_rules(comparisons: pd.DataFrame) -> Figure:
         axes.set_title(f"soft - {_title(rule)}", fontsize=9)
         axes.set_xlabel("points of sensitivity", fontsize=8)
         axes.grid(alpha=0.25)
-    panels[0].set_yticks(range(len(conditions)), [f"{images:,} x {readings}" for readings, images in conditions])
+    panels[0].set_yticks(
+        range(len(conditions)), [f"{images:,} x {readings}" for readings, images in conditions]
+    )
     panels[0].set_ylabel("images x readings")
     return figure
 
@@ -143,7 +155,9 @@ def draw_equal_performance(surface: pd.DataFrame, budgets: pd.DataFrame) -> Figu
         span = np.array([readings[0], readings[-1]])
         axes.plot(budget / span, span, color="#bbbbbb", linewidth=0.8, linestyle=":")
     best = budgets[budgets["is_best"].astype(bool)]
-    axes.scatter(best["images"], best["readings"], color="#D55E00", zorder=3, label="best of its budget (dotted)")
+    axes.scatter(
+        best["images"], best["readings"], color="#D55E00", zorder=3, label="best of its budget (dotted)"
+    )
     axes.set_yscale("log")
     axes.set_yticks(readings, [f"{value:g}" for value in readings])
     axes.minorticks_off()
@@ -158,15 +172,26 @@ def draw_equal_performance(surface: pd.DataFrame, budgets: pd.DataFrame) -> Figu
 def draw_shares(results: ScenarioResults) -> Figure:
     """Deviance explained, rank correlation and slope against readings, at the most images, a line a model."""
     table = results.prediction
-    chosen = table[(table["images"] == table["images"].max()) & (table["images_per_reader"] == table["images_per_reader"].min())]
+    chosen = table[
+        (table["images"] == table["images"].max())
+        & (table["images_per_reader"] == table["images_per_reader"].min())
+    ]
     figure = empty_figure(9.5, 3.4)
     panels = figure.subplots(1, 3)
-    names = {"deviance_explained": "deviance explained", "spearman": "rank correlation", "slope": "calibration slope"}
+    names = {
+        "deviance_explained": "deviance explained",
+        "spearman": "rank correlation",
+        "slope": "calibration slope",
+    }
     for axes, (name, title) in zip(panels, names.items(), strict=True):
-        for number, (model, curve) in enumerate(chosen[chosen["figure"] == name].groupby("model", sort=False)):
+        for number, (model, curve) in enumerate(
+            chosen[chosen["figure"] == name].groupby("model", sort=False)
+        ):
             curve = curve.sort_values("readings")
             colour = COLOURS[number % len(COLOURS)]
-            axes.plot(curve["readings"], curve["estimate"], "o-", markersize=3, color=colour, label=_title(model))
+            axes.plot(
+                curve["readings"], curve["estimate"], "o-", markersize=3, color=colour, label=_title(model)
+            )
         axes.set_title(title, fontsize=9)
         _label_counts(axes, "readings of a training image")
     panels[2].axhline(1, color="#888888", linewidth=0.8)

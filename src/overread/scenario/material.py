@@ -1,4 +1,4 @@
-"""What a scenario is drawn from: images with candidates and features, computed once, and what readers may mark there."""
+"""What a scenario is drawn from: images with candidates and features, computed once, and what readers may mark."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _draw_table(design: Design, folder: Path) -> Material:
         lookalikes_per_image=design.readers.lookalikes,
         seed=design.seed,
     )
-    names = [name for name in drawn.features if name not in KEYS]
+    names = [str(name) for name in drawn.features if name not in KEYS]
     store = _write_store(folder, drawn.features[names].to_numpy(np.float32))
     return Material(
         images=_choose_test(drawn.images, source.test, design.seed),
@@ -139,7 +139,9 @@ def _level_table_objects(drawn: CandidateCohort, design: Design) -> pd.DataFrame
     model, random = make_readers(design, 1), np.random.default_rng([design.seed, LEVELS])
     levels = [
         model.nodule_level(conspicuity, diameter, random)
-        for conspicuity, diameter in objects[["conspicuity", "diameter_mm"]].itertuples(index=False, name=None)
+        for conspicuity, diameter in objects[["conspicuity", "diameter_mm"]].itertuples(
+            index=False, name=None
+        )
     ]
     names = [f"o{number}" for number in range(len(objects))]
     return objects.assign(level=levels, object_id=names)
@@ -153,7 +155,7 @@ def _take_study(design: Design, folder: Path) -> Material:
         study = Path(str(source.study))
         if not (study / SIMULATION_FILE).is_file():
             raise InvalidInputError(
-                f"{study}: is no simulated study, so nobody knows what is there (for your own: kind = \"run\")"
+                f'{study}: is no simulated study, so nobody knows what is there (for your own: kind = "run")'
             )
     else:
         law = law_for_readers(design.readers.pool)
@@ -246,7 +248,7 @@ def _index(candidates: pd.DataFrame, names: tuple[str, ...], store: ColumnFile) 
 
 
 def _write_store(folder: Path, matrix: np.ndarray) -> ColumnFile:
-    return write_columns(folder / STORE, [matrix], *matrix.shape, np.dtype(np.float32))
+    return write_columns(folder / STORE, [matrix], len(matrix), matrix.shape[1], np.dtype(np.float32))
 
 
 def _choose_test(images: pd.DataFrame, n_test: int, seed: int) -> pd.DataFrame:

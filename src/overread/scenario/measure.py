@@ -30,7 +30,7 @@ CLIP = 1e-5
 
 @dataclass(frozen=True)
 class Found:
-    """Sensitivity at the design's false positives, on the test set and in each draw of its patients (draws, targets)."""
+    """Sensitivity at the false positives of the design, on the test set and in each draw of its patients."""
 
     sensitivity: list[float]
     draws: list[list[float]]

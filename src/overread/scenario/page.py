@@ -80,6 +80,11 @@ def _title(model: Any) -> str:
     return CONTENDERS[str(model)].title
 
 
+def _rows(table: pd.DataFrame) -> list[Any]:
+    """Return rows with the columns as attributes."""
+    return list(table.itertuples(index=False))
+
+
 def _where(row: Any) -> tuple[str, str, str]:
     """Images, readings, and images a reader, as text."""
     own = int(row.images_per_reader)
@@ -98,7 +103,7 @@ def list_growth(results: ScenarioResults, design: Design) -> Rows:
     names = [*(f"{target:g}" for target in design.fit.fp_targets), MEAN]
     rows: Rows = []
     for _, own in table.groupby(["model", "readings", "images", "images_per_reader"], sort=False):
-        by_name = {row.fp_per_image: row for row in own.itertuples()}
+        by_name = {row.fp_per_image: row for row in _rows(own)}
         cells = [percent_with_limits(by_name[n].estimate, by_name[n].lower, by_name[n].upper) for n in names]
         first = by_name[names[0]]
         rows.append((_title(first.model), *_where(first), *cells))
@@ -116,7 +121,7 @@ def list_budgets(budgets: pd.DataFrame) -> Rows:
             "best" if row.is_best else _points(row.below_best, row.below_lower, row.below_upper),
             "" if row.is_best else _p(row.p_holm),
         )
-        for row in budgets.itertuples()
+        for row in _rows(budgets)
     ]
 
 
@@ -137,7 +142,7 @@ def list_needed(needed: pd.DataFrame) -> Rows:
             "–" if isnan(row.images) else f"{row.images:,.0f}",
             "–" if isnan(row.budget) else f"{row.budget:,.0f}",
         )
-        for row in needed.itertuples()
+        for row in _rows(needed)
     ]
 
 
@@ -153,14 +158,17 @@ def list_rules(comparisons: pd.DataFrame) -> Rows:
             _p(row.p_holm),
             row.result,
         )
-        for row in comparisons.itertuples()
+        for row in _rows(comparisons)
     ]
 
 
 def list_shares(prediction: pd.DataFrame) -> Rows:
     """List how well probabilities foretell shares."""
     wide = prediction.pivot_table(
-        index=["model", "readings", "images", "images_per_reader"], columns="figure", values="estimate", sort=False
+        index=["model", "readings", "images", "images_per_reader"],
+        columns="figure",
+        values="estimate",
+        sort=False,
     ).reset_index()
     names = ("deviance_explained", "spearman", "slope")
     wide = wide.reindex(columns=["model", "readings", "images", "images_per_reader", *names])
@@ -170,7 +178,7 @@ def list_shares(prediction: pd.DataFrame) -> Rows:
             *_where(row),
             *("–" if isnan(getattr(row, name)) else f"{getattr(row, name):.2f}" for name in names),
         )
-        for row in wide.itertuples()
+        for row in _rows(wide)
     ]
 
 
@@ -185,7 +193,7 @@ def list_features(features: pd.DataFrame) -> Rows:
             f"{row.readers:.0f}",
             f"{row.images_of_a_reader:.0f}",
         )
-        for row in features.itertuples()
+        for row in _rows(features)
     ]
 
 
@@ -199,16 +207,18 @@ def list_skills(skills: pd.DataFrame) -> Rows:
             "–" if isnan(row.spearman) else f"{row.spearman:.2f}",
             f"{100 * row.bias:+.1f}",
         )
-        for row in skills.itertuples()
+        for row in _rows(skills)
     ]
 
 
 def list_missing(missing: pd.DataFrame) -> Rows:
     """List what could not be fitted, each reason of a model and condition once."""
-    counted = missing.groupby(["model", "readings", "images", "images_per_reader", "reason"], sort=False).size()
+    counted = missing.groupby(
+        ["model", "readings", "images", "images_per_reader", "reason"], sort=False
+    ).size()
     return [
         (_title(row.model), *_where(row), str(row.n), row.reason)
-        for row in counted.rename("n").reset_index().itertuples()
+        for row in _rows(counted.rename("n").reset_index())
     ]
 
 
@@ -230,8 +240,14 @@ def list_design(design: Design, words: str) -> Sequence[tuple[str, str]]:
         ("Training images", ", ".join(f"{number:,}" for number in design.grid.images)),
         ("Readings of an image", ", ".join(str(number) for number in design.grid.readings)),
         ("Seeds", str(design.seeds)),
-        ("Choice of settings", f"{fit.folds} folds by patient, at {_join(fit.choice_fp_targets)} FP per image"),
-        ("Penalties", f"{fit.n_lambdas}, down to {fit.min_ratio:g} of the largest, by {', '.join(fit.normalizations)}"),
+        (
+            "Choice of settings",
+            f"{fit.folds} folds by patient, at {_join(fit.choice_fp_targets)} FP per image",
+        ),
+        (
+            "Penalties",
+            f"{fit.n_lambdas}, down to {fit.min_ratio:g} of the largest, by {', '.join(fit.normalizations)}",
+        ),
         ("Draws of test patients", str(fit.n_bootstrap)),
     ]
 

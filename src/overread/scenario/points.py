@@ -77,9 +77,8 @@ def run_points(design: Design, material: Material, folder: Path) -> list[Point]:
     LockedError
         If another run writes to it.
     """
-    with folder_lock(folder, "lock", "another scenario is written to it"):
-        with single_threaded_blas():
-            _measure_missing(design, folder, material)
+    with folder_lock(folder, "lock", "another scenario is written to it"), single_threaded_blas():
+        _measure_missing(design, folder, material)
     return list_points(design, folder)
 
 
@@ -144,7 +143,11 @@ def _measure_each(
             drawn = draw_seed(material, design, seed)
         if (seed, condition) != at:
             training = _make_training_set(material, drawn, condition, design)
-            if at is None or (seed, condition.images, condition.readings) != (at[0], at[1].images, at[1].readings):
+            if at is None or (seed, condition.images, condition.readings) != (
+                at[0],
+                at[1].images,
+                at[1].readings,
+            ):
                 known = []
             at = (seed, condition)
         labels = None if isinstance(training, str) else find_labels(CONTENDERS[model], training)
@@ -158,7 +161,9 @@ def _measure_each(
         yield point
 
 
-def _make_training_set(material: Material, drawn: object, condition: Condition, design: Design) -> Split | str:
+def _make_training_set(
+    material: Material, drawn: object, condition: Condition, design: Design
+) -> Split | str:
     """Return the training set, or why there is none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -131,7 +131,12 @@ def _place(model: str, condition: Condition) -> dict[str, Any]:
 
 
 def _tell(estimate: Estimate) -> dict[str, Any]:
-    return {"estimate": estimate.value, "lower": estimate.lower, "upper": estimate.upper, "n_seeds": estimate.n_seeds}
+    return {
+        "estimate": estimate.value,
+        "lower": estimate.lower,
+        "upper": estimate.upper,
+        "n_seeds": estimate.n_seeds,
+    }
 
 
 def _estimate_found(points: Sequence[Point], judge: str, column: int | None) -> Estimate:
@@ -153,7 +158,9 @@ def _stack(
 
 def _tabulate_sensitivity(groups: Groups, fp_targets: Sequence[float]) -> pd.DataFrame:
     rows = []
-    columns: list[tuple[str, int | None]] = [(f"{target:g}", place) for place, target in enumerate(fp_targets)]
+    columns: list[tuple[str, int | None]] = [
+        (f"{target:g}", place) for place, target in enumerate(fp_targets)
+    ]
     for (model, condition), points in groups.items():
         for judge in ("known", "golden"):
             if points[0].measures is None or getattr(points[0].measures, judge) is None:
@@ -206,7 +213,9 @@ def _pair(first: Sequence[Point], second: Sequence[Point], judge: str) -> Estima
     """Estimate the difference of mean sensitivities, first minus second, over the seeds that both have."""
     mine, theirs = ({point.seed: point for point in points} for points in (first, second))
     seeds = sorted(mine.keys() & theirs.keys())
-    (a, a_draws), (b, b_draws) = (_stack([one[seed] for seed in seeds], judge, None) for one in (mine, theirs))
+    (a, a_draws), (b, b_draws) = (
+        _stack([one[seed] for seed in seeds], judge, None) for one in (mine, theirs)
+    )
     return estimate_mean(a - b, a_draws - b_draws, _found(first[0], judge).n_patients)
 
 
@@ -300,9 +309,16 @@ def _find_needed(sensitivity: pd.DataFrame, judge: str, leading: str) -> pd.Data
     rows = []
     for level in _choose_levels(own["estimate"].to_numpy(np.float64)):
         for readings, curve in own.sort_values("images").groupby("readings"):
-            images = _reach(curve["images"].to_numpy(np.float64), curve["estimate"].to_numpy(np.float64), level)
+            images = _reach(
+                curve["images"].to_numpy(np.float64), curve["estimate"].to_numpy(np.float64), level
+            )
             rows.append(
-                {"sensitivity": level, "readings": readings, "images": images, "budget": images * float(str(readings))}
+                {
+                    "sensitivity": level,
+                    "readings": readings,
+                    "images": images,
+                    "budget": images * float(str(readings)),
+                }
             )
     return pd.DataFrame(rows, columns=["sensitivity", "readings", "images", "budget"])
 
@@ -353,7 +369,7 @@ def _compare_skills(groups: Groups, skills: pd.DataFrame | None) -> pd.DataFrame
 
 
 def _compare_one(point: Point, true: pd.Series[float]) -> tuple[float, float, float]:
-    """Number of readers, rank correlation of estimated and simulated sensitivity, and their mean difference."""
+    """Return number of readers, rank correlation of estimated and simulated sensitivity, and their mean difference."""
     assert point.measures is not None
     table = pd.DataFrame(point.measures.skills)
     # Names of later pools end in the number of the pool.
@@ -371,5 +387,3 @@ def _tabulate_missing(points: Iterable[Point]) -> pd.DataFrame:
         if point.measures is None
     ]
     return pd.DataFrame(rows, columns=["model", *PLACE, "budget", "seed", "reason"])
-
-

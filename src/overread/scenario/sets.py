@@ -68,7 +68,12 @@ def draw_seed(material: Material, design: Design, seed: int) -> Readings:
 
 
 def _draw(
-    material: Material, chosen: Sequence[str], readers: NDArray[np.int64], design: Design, pool: int, seed: int
+    material: Material,
+    chosen: Sequence[str],
+    readers: NDArray[np.int64],
+    design: Design,
+    pool: int,
+    seed: int,
 ) -> Readings:
     assert material.objects is not None
     model = make_readers(design, pool)
@@ -110,8 +115,15 @@ def make_split(material: Material, image_ids: Sequence[str] | NDArray[np.object_
 
 def take_as_truth(marks: pd.DataFrame) -> pd.DataFrame:
     """Take every mark of single readings for a lesion: there is nobody to doubt it."""
-    ids = [(mark,) for mark in marks["mark_id"]]
-    counts = {"n_marks": 1, "n_readers": 1, "n_readings": 1, "probability": 1.0, "weight": 1.0, "golden": True}
+    ids = pd.Series([(mark,) for mark in marks["mark_id"]], index=marks.index)
+    counts = {
+        "n_marks": 1,
+        "n_readers": 1,
+        "n_readings": 1,
+        "probability": 1.0,
+        "weight": 1.0,
+        "golden": True,
+    }
     return marks.drop(columns="reader_id").assign(truth_id=marks["mark_id"], **counts, mark_ids=ids)
 
 
@@ -123,7 +135,12 @@ def make_test_set(material: Material, design: Design) -> TestSet:
     else:
         n = design.readers.test_readings
         read = _draw(
-            material, ids, assign_readers(len(ids), n, n, TEST_SEED + design.seed), design, n, TEST_SEED + design.seed
+            material,
+            ids,
+            assign_readers(len(ids), n, n, TEST_SEED + design.seed),
+            design,
+            n,
+            TEST_SEED + design.seed,
         )
     split = make_split(material, ids, read)
     bags = split.bags("soft")
@@ -134,7 +151,9 @@ def make_test_set(material: Material, design: Design) -> TestSet:
     )
     wanted = pd.MultiIndex.from_frame(bags.bag_table[["image_id", "truth_id"]])
     known = None if material.objects is None else _match_known(split, material.objects)
-    return TestSet(split, split.matching, known, bags, shares.reindex(wanted).fillna(0.0).to_numpy(np.float64))
+    return TestSet(
+        split, split.matching, known, bags, shares.reindex(wanted).fillna(0.0).to_numpy(np.float64)
+    )
 
 
 def _match_known(split: Split, objects: pd.DataFrame) -> Matching:
@@ -159,7 +178,10 @@ def tabulate_skills(material: Material, design: Design) -> pd.DataFrame | None:
     levels = material.objects.loc[material.objects["is_lesion"], "level"].to_numpy(np.float64)
     readers = make_readers(design, design.readers.pool).readers
     rows = [
-        {"reader_id": one.reader_id, "true_sensitivity": float(ndtr(levels + one.skill - one.threshold).mean())}
+        {
+            "reader_id": one.reader_id,
+            "true_sensitivity": float(ndtr(levels + one.skill - one.threshold).mean()),
+        }
         for one in readers
     ]
     return pd.DataFrame(rows)

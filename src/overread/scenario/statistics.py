@@ -53,8 +53,9 @@ def estimate_mean(values: ArrayLike, draws: ArrayLike | None, n_patients: int) -
     of_patients = 0.0 if draws is None else float(np.nanvar(np.nanmean(_matrix(draws), axis=0), ddof=1))
     total = of_seeds + of_patients
     if not total > 0:
-        p_value = 1.0 if mean == 0 else float("nan")
-        return Estimate(mean, mean if mean == 0 else float("nan"), mean if mean == 0 else float("nan"), p_value, n_seeds)
+        # Nothing varies: models that are the same, or a single figure without draws, of which nothing more is known.
+        limit, p_value = (0.0, 1.0) if mean == 0 else (float("nan"), float("nan"))
+        return Estimate(mean, limit, limit, p_value, n_seeds)
     freedom = total**2 / (of_seeds**2 / max(n_seeds - 1, 1) + of_patients**2 / max(n_patients - 1, 1))
     error = np.sqrt(total)
     half = float(student.ppf((1 + LEVEL) / 2, freedom) * error)

@@ -126,7 +126,11 @@ def run_study(
 
 
 def find_candidates(
-    study: Path, *, name: str = "main", execution: Mapping[str, Any] | None = None
+    study: Path,
+    *,
+    name: str = "main",
+    execution: Mapping[str, Any] | None = None,
+    pipeline: PipelineSpec | None = None,
 ) -> RunReport:
     """Do the stages of a run up to candidates and their features, and fit no model.
 
@@ -134,7 +138,7 @@ def find_candidates(
 
     Parameters
     ----------
-    study, name, execution
+    study, name, execution, pipeline
         As in `run_study`; a study of several groups of labels is refused.
     """
     settings = read_settings(study / "study.toml")
@@ -142,7 +146,7 @@ def find_candidates(
         settings = settings.model_copy(update={"execution": merge_execution(settings.execution, execution)})
     if len(settings.labels.groups) > 1:
         raise UsageError(f"{study}: has several groups of labels, and each has candidates of its own")
-    return run_one(study, settings, check_name(name), None, last="candidates")
+    return run_one(study, settings, check_name(name), pipeline, last="candidates")
 
 
 def list_reports(report: RunReport) -> dict[str, RunReport]:
