@@ -13,14 +13,21 @@ def answers_of(rule):
 
 def test_the_best_way_to_spend_a_budget_is_said():
     said = answers_of(lambda _, n, k: 0.2 + 0.1 * (n / 100) ** 0.5)
-    assert "With about 800 readings to spend, 400 images read twice find most" in said[1]
-    assert "200 images read 4 times loses" in said[1]
+    assert "spend readings on more images" in said[0]
+    assert "With about 800 readings to spend, 400 images read twice find most" in said[2]
+    assert "200 images read 4 times loses" in said[2]
+
+
+def test_readings_that_tell_more_than_images_are_said_too():
+    said = answers_of(lambda _, n, k: 0.2 + 0.1 * k**0.5)
+    assert "spend readings on more readings of an image" in said[0]
 
 
 def test_where_nothing_differs_it_says_so():
     said = " ".join(answers_of(lambda *_: 0.5))
     assert "soft is better in 0 and worse in 0" in said
     assert "cannot be told apart from" in said
+    assert "which of the two is the better use of readings cannot be told" in said
 
 
 def test_where_soft_is_better_it_says_so():

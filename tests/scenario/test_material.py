@@ -10,7 +10,7 @@ from small_scenario import small_design
 from overread.errors import InvalidInputError
 from overread.scenario import material as material_module
 from overread.scenario.material import make_readers, prepare_material
-from overread.study.run import find_candidates
+from overread.study.run import find_study_candidates
 from overread.study.run_reader import Run
 from study_stand_in import FEATURES, LIGHT, make_study, spec
 
@@ -54,14 +54,14 @@ def test_a_study_that_nobody_simulated_is_refused(tmp_path):
 def stand_in(tmp_path_factory):
     """A study of small pictures with real marks, of which candidates and features are found as a run does."""
     study = make_study(tmp_path_factory.mktemp("stand in") / "study", n_images=24, settings=LIGHT)
-    report = find_candidates(study, pipeline=spec())
+    report = find_study_candidates(study, pipeline=spec())
     assert report.done[-1] == "candidates"
     assert not list((study / "runs" / "main" / "models").iterdir())
     return report.folder
 
 
 def test_candidates_are_found_once(stand_in):
-    again = find_candidates(stand_in.parent.parent, pipeline=spec())
+    again = find_study_candidates(stand_in.parent.parent, pipeline=spec())
     assert again.done == []
     assert Run(stand_in).cohort.features.store.shape[1] == len(FEATURES)
 
@@ -102,7 +102,9 @@ def test_too_few_images_are_told(stand_in, tmp_path, monkeypatch):
 
 def test_a_simulated_study_gives_its_nodules_and_distractors(stand_in, tmp_path, monkeypatch):
     study = stand_in.parent.parent
-    monkeypatch.setattr(material_module, "find_candidates", partial(find_candidates, pipeline=spec()))
+    monkeypatch.setattr(
+        material_module, "find_study_candidates", partial(find_study_candidates, pipeline=spec())
+    )
     (study / "known").mkdir(exist_ok=True)
     (study / "known" / "simulation.json").write_text("{}")
     (study / "known" / "nodules.csv").write_text(

@@ -23,7 +23,44 @@ JUDGES = {
 
 def give_answers(results: ScenarioResults, leading: str) -> list[str]:
     """Say what was found, the budget first."""
-    return [*_tell_budget(results, leading), *_tell_rules(results.comparisons), *_tell_shares(results)]
+    return [
+        *_tell_doubling(results.doubling, leading),
+        *_tell_budget(results, leading),
+        *_tell_overall(results.overall),
+        *_tell_rules(results.comparisons),
+        *_tell_shares(results),
+    ]
+
+
+def _tell_doubling(doubling: pd.DataFrame, leading: str) -> Iterator[str]:
+    own = doubling[doubling["model"] == leading].set_index("step")
+    if own.empty:
+        return
+    told = {
+        step: difference_with_limits(row["estimate"], row["lower"], row["upper"], scale=100, digits=1)
+        for step, row in own.iterrows()
+    }
+    better = own.loc["images rather than readings"]
+    if not better["p_value"] < SIGNIFICANT:
+        verdict = "which of the two is the better use of readings cannot be told"
+    else:
+        verdict = (
+            f"spend readings on {'more images' if better['estimate'] > 0 else 'more readings of an image'}"
+        )
+    yield (
+        f"Doubling the images adds {told['images doubled']} points of sensitivity, doubling the readings of each image"
+        f" {told['readings doubled']}; the difference is {told['images rather than readings']}: {verdict}."
+    )
+
+
+def _tell_overall(overall: pd.DataFrame) -> Iterator[str]:
+    told = [
+        f"{difference_with_limits(row['estimate'], row['lower'], row['upper'], scale=100, digits=1)} against"
+        f" {CONTENDERS[str(row['rule'])].title}{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
+        for _, row in overall.iterrows()
+    ]
+    if told:
+        yield f"Soft labels in the mean of all training sets, in points of sensitivity: {', '.join(told)}."
 
 
 def _tell_budget(results: ScenarioResults, leading: str) -> Iterator[str]:
@@ -94,8 +131,9 @@ def _tell_shares(results: ScenarioResults) -> Iterator[str]:
 def list_warnings(design: Design) -> list[str]:
     """Say what the numbers cannot tell."""
     said = [
-        "Seeds are training sets drawn from one cohort: the largest share most of their images, so that what another"
-        " cohort would give varies more than the intervals say.",
+        "Seeds are training sets drawn from one cohort: the largest share most of their images (where one takes all of"
+        " them, seeds differ only in who reads and marks), so that another cohort may differ by more than the"
+        " intervals say.",
         "Conditions of one seed are nested, and all are judged on the same patients: curves are paired, not"
         " independent.",
     ]

@@ -17,7 +17,7 @@ from overread.simulate.candidates import CandidateCohort
 from overread.simulate.reader_fit import law_for_readers
 from overread.simulate.readers import ReaderModel, panel
 from overread.study.cohort import KEYS, Cohort, Features
-from overread.study.run import find_candidates
+from overread.study.run import find_study_candidates
 from overread.study.run_reader import Run, open_run
 from overread.truth import HIT, HitRule
 
@@ -170,7 +170,7 @@ def _take_study(design: Design, folder: Path) -> Material:
             format="png",
             workers=source.workers,
         )
-    whole = Run(find_candidates(study, execution=execution).folder).cohort
+    whole = Run(find_study_candidates(study, execution=execution).folder).cohort
     objects = _read_objects(study, design)
     objects = objects[objects["image_id"].isin(whole.images["image_id"])].reset_index(drop=True)
     images = _choose_test(whole.images[["image_id", "patient_id"]], source.test, design.seed)

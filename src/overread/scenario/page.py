@@ -65,6 +65,8 @@ def render_scenario(results: ScenarioResults, design: Design, words: str) -> str
         contenders=[(CONTENDERS[name].title, CONTENDERS[name].summary) for name in design.fit.models],
         growth=list_growth(results, design),
         growth_columns=name_growth_columns(design),
+        doubling=list_doubling(results.doubling),
+        overall=list_overall(results.overall),
         budgets=list_budgets(results.budgets),
         needed=list_needed(results.needed),
         rules=list_rules(results.comparisons),
@@ -108,6 +110,22 @@ def list_growth(results: ScenarioResults, design: Design) -> Rows:
         first = by_name[names[0]]
         rows.append((_title(first.model), *_where(first), *cells))
     return rows
+
+
+def list_doubling(doubling: pd.DataFrame) -> Rows:
+    """List what doubling adds, for each model."""
+    return [
+        (_title(row.model), row.step, _points(row.estimate, row.lower, row.upper), _p(row.p_value))
+        for row in _rows(doubling)
+    ]
+
+
+def list_overall(overall: pd.DataFrame) -> Rows:
+    """List soft against each hard rule in the mean of all training sets."""
+    return [
+        (_title(row.rule), _points(row.estimate, row.lower, row.upper), _p(row.p_value), _p(row.p_holm))
+        for row in _rows(overall)
+    ]
 
 
 def list_budgets(budgets: pd.DataFrame) -> Rows:

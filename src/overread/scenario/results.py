@@ -14,7 +14,8 @@ from scipy.stats import spearmanr
 from overread.errors import InvalidInputError
 from overread.scenario.contenders import HARD_RULES
 from overread.scenario.design import Condition, Design
-from overread.scenario.measure import Found
+from overread.scenario.groups import Groups, estimate_difference, get_found, group_points, stack_found
+from overread.scenario.overall import compare_overall, measure_doubling
 from overread.scenario.points import Point
 from overread.scenario.statistics import Estimate, adjust_by_holm, estimate_mean
 
@@ -42,6 +43,8 @@ class ScenarioResults:
         Features kept, and how well probabilities foretell the share of readers.
     comparisons
         Soft against each hard rule, in the mean of the false positives; p-values by Holm.
+    overall, doubling
+        Soft against each hard rule in the mean of all training sets; what doubling images or readings adds.
     budgets
         Ways to spend a budget, beside the best of them.
     needed
@@ -57,6 +60,8 @@ class ScenarioResults:
     features: pd.DataFrame
     prediction: pd.DataFrame
     comparisons: pd.DataFrame
+    overall: pd.DataFrame
+    doubling: pd.DataFrame
     budgets: pd.DataFrame
     needed: pd.DataFrame
     skills: pd.DataFrame
@@ -79,7 +84,7 @@ def sum_up_points(points: Sequence[Point], design: Design, skills: pd.DataFrame 
     skills
         reader_id and true_sensitivity of the simulated readers; None for real ones.
     """
-    groups = _group(points)
+    groups = group_points(points)
     if not groups:
         told = points[0].reason if points else "no point is there"
         raise InvalidInputError(f"no contender could be fitted to any training set: {told}")
@@ -95,29 +100,13 @@ def sum_up_points(points: Sequence[Point], design: Design, skills: pd.DataFrame 
         features=_tabulate_features(groups),
         prediction=_tabulate_prediction(groups),
         comparisons=_compare_rules(groups, judge),
+        overall=compare_overall(groups, judge),
+        doubling=measure_doubling(groups, judge),
         budgets=_compare_budgets(groups, judge, leading),
         needed=_find_needed(sensitivity, judge, leading),
         skills=_compare_skills(groups, skills),
         missing=_tabulate_missing(points),
     )
-
-
-Groups = dict[tuple[str, Condition], list[Point]]
-
-
-def _group(points: Iterable[Point]) -> Groups:
-    """Points with figures by model and condition, seeds in order."""
-    groups: Groups = {}
-    for point in points:
-        if point.measures is not None:
-            groups.setdefault((point.model, point.condition), []).append(point)
-    return groups
-
-
-def _found(point: Point, judge: str) -> Found:
-    found = None if point.measures is None else getattr(point.measures, judge)
-    assert isinstance(found, Found)
-    return found
 
 
 def _place(model: str, condition: Condition) -> dict[str, Any]:
@@ -141,19 +130,8 @@ def _tell(estimate: Estimate) -> dict[str, Any]:
 
 def _estimate_found(points: Sequence[Point], judge: str, column: int | None) -> Estimate:
     """Estimate a sensitivity at a false-positive target; None: their mean."""
-    values, draws = _stack(points, judge, column)
-    return estimate_mean(values, draws, _found(points[0], judge).n_patients)
-
-
-def _stack(
-    points: Sequence[Point], judge: str, column: int | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sensitivities of the seeds (S,) and of the draws (S, B)."""
-    values = np.array([_found(point, judge).sensitivity for point in points])
-    draws = np.array([_found(point, judge).draws for point in points])
-    if column is None:
-        return values.mean(axis=1), draws.mean(axis=2)
-    return values[:, column], draws[:, :, column]
+    values, draws = stack_found(points, judge, column)
+    return estimate_mean(values, draws, get_found(points[0], judge).n_patients)
 
 
 def _tabulate_sensitivity(groups: Groups, fp_targets: Sequence[float]) -> pd.DataFrame:
@@ -209,16 +187,6 @@ def _tabulate_prediction(groups: Groups) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _pair(first: Sequence[Point], second: Sequence[Point], judge: str) -> Estimate:
-    """Estimate the difference of mean sensitivities, first minus second, over the seeds that both have."""
-    mine, theirs = ({point.seed: point for point in points} for points in (first, second))
-    seeds = sorted(mine.keys() & theirs.keys())
-    (a, a_draws), (b, b_draws) = (
-        _stack([one[seed] for seed in seeds], judge, None) for one in (mine, theirs)
-    )
-    return estimate_mean(a - b, a_draws - b_draws, _found(first[0], judge).n_patients)
-
-
 COMPARISON_COLUMNS = [
     *("rule", *PLACE, "difference", "lower", "upper", "p_value", "p_holm", "n_seeds", "result"),
 ]
@@ -232,7 +200,7 @@ def _compare_rules(groups: Groups, judge: str) -> pd.DataFrame:
         # Labels do not depend on who read what: other pools of readers would be the same test again.
         if model not in HARD_RULES or soft is None or condition.images_per_reader or condition.readings == 1:
             continue
-        estimate = _pair(soft, points, judge)
+        estimate = estimate_difference(soft, points, judge)
         rows.append(
             {
                 "rule": model,
@@ -269,7 +237,7 @@ def _compare_budgets(groups: Groups, judge: str, leading: str) -> pd.DataFrame:
         estimates = {way: _estimate_found(own[way], judge, None) for way in ways}
         best = max(ways, key=lambda way: estimates[way].value)
         for way in ways:
-            lost = _pair(own[best], own[way], judge)
+            lost = estimate_difference(own[best], own[way], judge)
             rows.append(
                 {
                     "budget": budget,

@@ -48,7 +48,9 @@ def estimate_mean(values: ArrayLike, draws: ArrayLike | None, n_patients: int) -
     """
     given = np.asarray(values, dtype=np.float64)
     n_seeds = len(given)
-    mean = float(given.mean()) if n_seeds else float("nan")
+    if not n_seeds:
+        return Estimate(*([float("nan")] * 4), 0)
+    mean = float(given.mean())
     of_seeds = float(given.var(ddof=1)) / n_seeds if n_seeds > 1 else 0.0
     of_patients = 0.0 if draws is None else float(np.nanvar(np.nanmean(_matrix(draws), axis=0), ddof=1))
     total = of_seeds + of_patients

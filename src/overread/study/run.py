@@ -39,7 +39,7 @@ from overread.study.workers.executors import Executor, ProcessExecutor, SerialEx
 from overread.study.workers.isolation import WorkLimits
 from overread.words import duration
 
-__all__ = ["RunReport", "find_candidates", "list_reports", "run_study"]
+__all__ = ["RunReport", "find_study_candidates", "list_reports", "run_study"]
 
 GUESS = "a guess before the first image is done, from the rates of the demo"
 
@@ -125,7 +125,7 @@ def run_study(
     return RunReport(root, n_images=first.n_images, n_quarantined=worst, groups=reports)
 
 
-def find_candidates(
+def find_study_candidates(
     study: Path,
     *,
     name: str = "main",
