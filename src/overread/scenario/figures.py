@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = ["draw_scenario"]
 
 # Okabe and Ito's colours, which people who see fewer colours tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+HARD = "Hard: "
 
 
 def draw_scenario(results: ScenarioResults, leading: str) -> dict[str, str]:
@@ -61,6 +63,8 @@ def draw_growth(results: ScenarioResults, leading: str) -> Figure:
     left.set_title(f"{_title(leading)}, by readings of an image", fontsize=10)
     right.set_title(f"{most['readings'].max()} readings of an image, by model", fontsize=10)
     left.set_ylabel("sensitivity, mean of the FP targets")
+    for axes in (left, right):
+        _label_counts(axes, own["images"])
     return figure
 
 
@@ -98,15 +102,16 @@ def _draw_line(axes: Axes, curve: pd.DataFrame, colour: str, label: str) -> None
         elinewidth=0.8,
         capsize=2,
     )
-    _label_counts(axes)
     axes.legend(fontsize=7, frameon=False)
 
 
-def _label_counts(axes: Axes, what: str = "training images") -> None:
+def _label_counts(axes: Axes, counts: Iterable[float], what: str = "training images") -> None:
+    """Put a logarithmic scale under counts, labelled where they are."""
     axes.set_xscale("log")
+    ticks = sorted(set(counts))
+    axes.set_xticks(ticks, [f"{value:,.0f}" for value in ticks])
+    axes.set_xticks([], minor=True)
     axes.set_xlabel(what)
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.xaxis.set_minor_formatter("")
     axes.grid(alpha=0.25)
 
 
@@ -126,7 +131,7 @@ def draw_rules(comparisons: pd.DataFrame) -> Figure:
             100 * own["difference"], rows, s=18, edgecolors=colour, zorder=3,
             facecolors=[colour if one else "white" for one in told],
         )  # fmt: skip
-        axes.set_title(f"soft - {_title(rule)}", fontsize=9)
+        axes.set_title(f"soft - {_title(rule).removeprefix(HARD)}", fontsize=9)
         axes.set_xlabel("points of sensitivity", fontsize=8)
         axes.grid(alpha=0.25)
     panels[0].set_yticks(
@@ -160,8 +165,8 @@ def draw_equal_performance(surface: pd.DataFrame, budgets: pd.DataFrame) -> Figu
     )
     axes.set_yscale("log")
     axes.set_yticks(readings, [f"{value:g}" for value in readings])
-    axes.minorticks_off()
-    _label_counts(axes)
+    axes.set_yticks([], minor=True)
+    _label_counts(axes, images)
     axes.set_xlim(images[0] * 0.9, images[-1] * 1.1)
     axes.set_ylim(readings[0] * 0.9, readings[-1] * 1.1)
     axes.set_ylabel("readings of an image")
@@ -193,7 +198,7 @@ def draw_shares(results: ScenarioResults) -> Figure:
                 curve["readings"], curve["estimate"], "o-", markersize=3, color=colour, label=_title(model)
             )
         axes.set_title(title, fontsize=9)
-        _label_counts(axes, "readings of a training image")
+        _label_counts(axes, chosen["readings"], "readings of a training image")
     panels[2].axhline(1, color="#888888", linewidth=0.8)
     panels[0].legend(fontsize=7, frameon=False)
     return figure
