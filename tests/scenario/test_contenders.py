@@ -70,7 +70,7 @@ def test_votes_of_single_readings_tell_dawid_and_skene_nothing(single):
         CONTENDERS["dawid_skene"].label(single)
 
 
-@pytest.mark.parametrize("name", ["golden", "raykar", "raykar_crowd"])
+@pytest.mark.parametrize("name", ["golden", "raykar_crowd"])
 def test_every_contender_is_tuned_and_fitted_by_the_rule_of_a_study(split, name):
     fitted = tune_and_fit(CONTENDERS[name], split, small_design().settings(), 0)
     assert fitted.coef_.shape == (1, 6)

@@ -49,7 +49,7 @@ def estimate_mean(values: ArrayLike, draws: ArrayLike | None, n_patients: int) -
     given = np.asarray(values, dtype=np.float64)
     n_seeds = len(given)
     if not n_seeds:
-        return Estimate(*([float("nan")] * 4), 0)
+        return Estimate(np.nan, np.nan, np.nan, np.nan, 0)
     mean = float(given.mean())
     of_seeds = float(given.var(ddof=1)) / n_seeds if n_seeds > 1 else 0.0
     of_patients = 0.0 if draws is None else float(np.nanvar(np.nanmean(_matrix(draws), axis=0), ddof=1))
