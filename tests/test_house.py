@@ -48,6 +48,7 @@ MIRRORED_ROOMS = (
     "models",
     "node",
     "reading",
+    "scenario",
     "simulate",
     "study",
     "tables",

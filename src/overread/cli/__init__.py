@@ -132,6 +132,11 @@ app.command(
     help_epilogue="Example: overread reproduce --output reproduction",
 )
 app.command(
+    "overread.cli.scenario:scenario",
+    help="Say how to spend readings: more images or more readers, soft labels or hard ones.",
+    help_epilogue="Example: overread scenario design.toml --out scenario; overread scenario --demo",
+)
+app.command(
     "overread.cli.candidates:candidates",
     help="Find the suspicious regions of every image of a folder.",
     help_epilogue="Example: overread candidates my_study -o candidates.csv --limit 100",

@@ -31,7 +31,7 @@ NOISE_FACTORS = 6
 @print_as_one_line()
 @dataclass(frozen=True)
 class CandidateCohort:
-    """Tables of a study (see the docs on tables), and the lesions that are really there."""
+    """Tables of a study (see the docs on tables), the lesions that are really there, and what only looks like one."""
 
     images: pd.DataFrame
     readings: pd.DataFrame
@@ -39,6 +39,7 @@ class CandidateCohort:
     candidates: pd.DataFrame
     features: pd.DataFrame
     lesions: pd.DataFrame
+    lookalikes: pd.DataFrame
 
 
 def candidate_cohort(
@@ -82,7 +83,7 @@ def candidate_cohort(
     marks = _marks(objects, readings, model, random)
     candidates, latent = _candidates(image_ids, objects, random)
     features = _features(candidates, latent, n_features, n_informative, random)
-    return CandidateCohort(images, readings, marks, candidates, features, lesions)
+    return CandidateCohort(images, readings, marks, candidates, features, lesions, lookalikes)
 
 
 def _objects(

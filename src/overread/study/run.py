@@ -39,7 +39,7 @@ from overread.study.workers.executors import Executor, ProcessExecutor, SerialEx
 from overread.study.workers.isolation import WorkLimits
 from overread.words import duration
 
-__all__ = ["RunReport", "list_reports", "run_study"]
+__all__ = ["RunReport", "find_study_candidates", "list_reports", "run_study"]
 
 GUESS = "a guess before the first image is done, from the rates of the demo"
 
@@ -125,13 +125,39 @@ def run_study(
     return RunReport(root, n_images=first.n_images, n_quarantined=worst, groups=reports)
 
 
+def find_study_candidates(
+    study: Path,
+    *,
+    name: str = "main",
+    execution: Mapping[str, Any] | None = None,
+    pipeline: PipelineSpec | None = None,
+) -> RunReport:
+    """Do the stages of a run up to candidates and their features, and fit no model.
+
+    What a run of that name did is kept, and what is done here a later `run_study` keeps.
+
+    Parameters
+    ----------
+    study, name, execution, pipeline
+        As in `run_study`; a study of several groups of labels is refused.
+    """
+    settings = read_settings(study / "study.toml")
+    if execution:
+        settings = settings.model_copy(update={"execution": merge_execution(settings.execution, execution)})
+    if len(settings.labels.groups) > 1:
+        raise UsageError(f"{study}: has several groups of labels, and each has candidates of its own")
+    return run_one(study, settings, check_name(name), pipeline, last="candidates")
+
+
 def list_reports(report: RunReport) -> dict[str, RunReport]:
     """Return how the run of each group ended; of a run without groups its own report, under no name."""
     return report.groups or {"": report}
 
 
-def run_one(study: Path, settings: Settings, name: str, pipeline: PipelineSpec | None) -> RunReport:
-    """Run a study whose marks are all of one kind, or one group of its labels."""
+def run_one(
+    study: Path, settings: Settings, name: str, pipeline: PipelineSpec | None, *, last: str | None = None
+) -> RunReport:
+    """Run a study whose marks are all of one kind, or one group of its labels; to its end, or a last stage."""
     folder = RunFolder(study / "runs" / name)
     folder.prepare()
     with run_lock(folder.root), RunLog(folder.path("run.log")) as log:
@@ -139,7 +165,7 @@ def run_one(study: Path, settings: Settings, name: str, pipeline: PipelineSpec |
         log.write(f"run begins: overread {__version__}, seed {settings.seed}")
         started = time.monotonic()
         try:
-            report = Runner(study, settings, folder, log, pipeline).run()
+            report = Runner(study, settings, folder, log, pipeline).run(last)
         except BaseException as error:
             # Only the kind: the text of an error may quote the user's tables.
             log.write(f"run ends early: {type(error).__name__}")
@@ -186,8 +212,8 @@ class Runner:
         self._spec = pipeline or PipelineSpec.own(self._settings)
         self._report = RunReport(folder.root, n_images=len(self._inputs.images))
 
-    def run(self) -> RunReport:
-        """Do all stages."""
+    def run(self, last: str | None = None) -> RunReport:
+        """Do all stages, or those up to a last one."""
         inputs, settings, folder = self._inputs, self._settings, self._folder
         write_settings(folder, settings)
         workshop = Workshop(folder, self._spec, self._make_executor, self._say)
@@ -199,6 +225,8 @@ class Runner:
             split = workspace.load("tables/split.parquet")
             n_outer_folds = count_outer_folds(split, settings.evaluation.outer_folds)
             stages = plan_stages(inputs, settings, workshop, n_outer_folds=n_outer_folds)
+            names = [stage.name for stage in stages]
+            stages = stages if last is None else stages[: names.index(last) + 1]
             self._forecast = self._make_forecast([stage.name for stage in stages])
             for number, stage in enumerate(stages, start=1):
                 left = duration(self._forecast.left(stage.name))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
@@ -36,7 +36,17 @@ from overread.truth import HIT, HitRule, LabelOptions, MergeOptions
 from overread.truth.hit_rules import HIT_RULES, hit_rule_parameters, make_hit_rule
 from overread.words import shell_word
 
-__all__ = ["Execution", "Settings", "leave_out_unused", "parse_settings", "read_settings"]
+__all__ = [
+    "Execution",
+    "Settings",
+    "leave_out_unused",
+    "parse_sections",
+    "parse_settings",
+    "read_settings",
+    "read_toml",
+]
+
+Sections = TypeVar("Sections", bound=Section)
 
 LARGEST_SEED = 2**32 - 1
 LARGEST_FILE = 1 << 20
@@ -488,6 +498,21 @@ def read_settings(path: Path, *, seed: int | None = None) -> Settings:
     InvalidInputError
         Naming the file, the key and the remedy.
     """
+    remedy = f"make one with: overread init {shell_word(path.parent)}"
+    raw = read_toml(path, remedy)
+    if seed is not None:
+        raw["seed"] = seed
+    return parse_settings(raw, str(path))
+
+
+def read_toml(path: Path, remedy: str) -> dict[str, Any]:
+    """Read a file of settings without knowing its keys; ``remedy`` says what to do where there is none.
+
+    Raises
+    ------
+    InvalidInputError
+        Naming the file, what is wrong with it and the remedy.
+    """
     try:
         content = read_capped(
             path,
@@ -497,42 +522,48 @@ def read_settings(path: Path, *, seed: int | None = None) -> Settings:
             ),
         )
     except FileNotFoundError:
-        raise InvalidInputError(
-            f"{path}: there is no such file (make one with: overread init {shell_word(path.parent)})"
-        ) from None
+        raise InvalidInputError(f"{path}: there is no such file ({remedy})") from None
     except IsADirectoryError:
         raise InvalidInputError(f"{path}: is a folder, not a settings file") from None
     except OSError as error:
         raise InvalidInputError(f"{path}: cannot be read: {error.strerror or error}") from None
     try:
-        raw = tomllib.loads(content.decode("utf-8-sig"))
+        return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise InvalidInputError(f"{path}: is not UTF-8 text (save it as UTF-8)") from None
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         raise InvalidInputError(f"{path}: is not TOML: {error}") from None
-    if seed is not None:
-        raw["seed"] = seed
-    return parse_settings(raw, str(path))
 
 
 def parse_settings(raw: dict[str, Any], place: str = "settings") -> Settings:
     """Check settings that were read; ``place`` begins the message of an error."""
+    return parse_sections(Settings, raw, place)
+
+
+def parse_sections(kind: type[Sections], raw: dict[str, Any], place: str) -> Sections:
+    """Check what was read of a file whose tables are the fields of ``kind``; ``place`` begins the message.
+
+    Raises
+    ------
+    InvalidInputError
+        Naming up to five keys, what is wrong with each, and the remedy.
+    """
     try:
-        return Settings.model_validate(raw)
+        return kind.model_validate(raw)
     except ValidationError as error:
-        told = [described(fault) for fault in error.errors()[:5]]
+        told = [described(fault, kind) for fault in error.errors()[:5]]
         raise InvalidInputError(f"{place}, " + "; ".join(told)) from None
 
 
-def described(fault: Any) -> str:
+def described(fault: Any, kind: type[Section]) -> str:
     """Key, what is wrong and the remedy of one fault that pydantic found."""
     location = [part for part in fault["loc"] if not str(part).startswith("function-")]
     name = key_of(location)
-    if fault["type"] == "extra_forbidden" and location[-1] == "seed":
+    if fault["type"] == "extra_forbidden" and location[-1] == "seed" and "seed" in kind.model_fields:
         return f"{name}: the study has one seed (write seed = ... at the top of the file)"
     if fault["type"] == "extra_forbidden":
-        near = get_close_matches(str(location[-1]), known_keys(location[:-1]), n=1, cutoff=0.5)
-        known = f"did you mean {near[0]}?" if near else f"known: {', '.join(known_keys(location[:-1]))}"
+        near = get_close_matches(str(location[-1]), known_keys(kind, location[:-1]), n=1, cutoff=0.5)
+        known = f"did you mean {near[0]}?" if near else f"known: {', '.join(known_keys(kind, location[:-1]))}"
         return f"{name}: there is no such key ({known})"
     message = str(fault["msg"]).removeprefix("Value error, ")
     if not location:
@@ -549,11 +580,11 @@ def key_of(location: list[Any]) -> str:
     return f"[{location[0]}] {place.removeprefix('.')}"
 
 
-def known_keys(location: list[Any]) -> list[str]:
+def known_keys(kind: type[Section], location: list[Any]) -> list[str]:
     """Keys that a table of the file may have."""
     if not location:
-        return list(Settings.model_fields)
-    section: Any = Settings.model_fields.get(str(location[0]))
+        return list(kind.model_fields)
+    section: Any = kind.model_fields.get(str(location[0]))
     return [] if section is None else list(getattr(section.annotation, "model_fields", {}))
 
 

@@ -18,7 +18,7 @@ from overread.study.cohort import Split
 from overread.study.models.plug import Fold, StudyModel, Trial, score_linearly
 from overread.study.sections import FpTargets, Fraction, Section
 
-__all__ = ["Soft", "choose_by_paper", "fit_path"]
+__all__ = ["Soft", "choose_by_paper", "fit_path", "make_path"]
 
 Normalization = Literal["none", "bags", "class"]
 PAPER_FILE = "tuning/paper.json"

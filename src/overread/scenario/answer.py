@@ -1,0 +1,153 @@
+"""What a scenario says, in sentences: how to spend a budget, where soft beats hard, and what this cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isnan
+
+import pandas as pd
+
+from overread.scenario.contenders import CONTENDERS
+from overread.scenario.design import Design
+from overread.scenario.results import ScenarioResults
+from overread.words import difference_with_limits, percent_with_limits
+
+__all__ = ["JUDGES", "give_answers", "list_warnings"]
+
+SIGNIFICANT = 0.05
+JUDGES = {
+    "known": "what is really there",
+    "golden": "the golden objects of the test images' readers",
+}
+
+
+def give_answers(results: ScenarioResults, leading: str) -> list[str]:
+    """Say what was found, the budget first."""
+    return [
+        *_tell_doubling(results.doubling, leading),
+        *_tell_budget(results, leading),
+        *_tell_overall(results.overall),
+        *_tell_rules(results.comparisons),
+        *_tell_shares(results),
+    ]
+
+
+def _tell_doubling(doubling: pd.DataFrame, leading: str) -> Iterator[str]:
+    own = doubling[doubling["model"] == leading].set_index("step")
+    if own.empty:
+        return
+    told = {
+        step: difference_with_limits(row["estimate"], row["lower"], row["upper"], scale=100, digits=1)
+        for step, row in own.iterrows()
+    }
+    better = own.loc["images rather than readings"]
+    if not better["p_value"] < SIGNIFICANT:
+        verdict = "which of the two is the better use of readings cannot be told"
+    else:
+        verdict = (
+            f"spend readings on {'more images' if better['estimate'] > 0 else 'more readings of an image'}"
+        )
+    yield (
+        f"Doubling the images adds {told['images doubled']} points of sensitivity, doubling the readings of each image"
+        f" {told['readings doubled']}; the difference is {told['images rather than readings']}: {verdict}."
+    )
+
+
+def _tell_overall(overall: pd.DataFrame) -> Iterator[str]:
+    told = [
+        f"{difference_with_limits(row['estimate'], row['lower'], row['upper'], scale=100, digits=1)} against"
+        f" {CONTENDERS[str(row['rule'])].title}{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
+        for _, row in overall.iterrows()
+    ]
+    if told:
+        yield f"Soft labels in the mean of all training sets, in points of sensitivity: {', '.join(told)}."
+
+
+def _tell_budget(results: ScenarioResults, leading: str) -> Iterator[str]:
+    budgets, title = results.budgets, CONTENDERS[leading].title
+    if budgets.empty:
+        yield "No two training sets of the design cost the same number of readings: it cannot say how to spend one."
+        return
+    for budget in sorted(set(budgets["budget"]))[-2:]:
+        ways = budgets[budgets["budget"] == budget]
+        best = ways[ways["is_best"].astype(bool)].iloc[0]
+        told = percent_with_limits(best["estimate"], best["lower"], best["upper"])
+        worse = ways[ways["p_holm"] < SIGNIFICANT]
+        others = ways[~ways["is_best"].astype(bool) & ~(ways["p_holm"] < SIGNIFICANT)]
+        said = (
+            f"With about {budget:,} readings to spend, {_name(best)} find most: {told} % of {JUDGES[results.judge]}"
+            f" ({title}, mean of the false-positive targets)."
+        )
+        if len(worse):
+            lost = "; ".join(
+                f"{_name(row)} loses {100 * row['below_best']:.1f} points" for _, row in worse.iterrows()
+            )
+            said += f" {lost}."
+        if len(others):
+            said += (
+                f" It cannot be told apart from {' or '.join(_name(row) for _, row in others.iterrows())}."
+            )
+        yield said
+
+
+def _name(row: pd.Series[float]) -> str:
+    times = {1: "once", 2: "twice"}.get(int(row["readings"]), f"{int(row['readings'])} times")
+    return f"{int(row['images']):,} images read {times}"
+
+
+def _tell_rules(comparisons: pd.DataFrame) -> Iterator[str]:
+    tested = comparisons[~comparisons["p_holm"].isna()]
+    if tested.empty:
+        return
+    counts = tested["result"].value_counts()
+    better, worse = int(counts.get("soft better", 0)), int(counts.get("hard better", 0))
+    largest = tested.iloc[int(tested["difference"].abs().to_numpy().argmax())]
+    limits = difference_with_limits(
+        largest["difference"], largest["lower"], largest["upper"], scale=100, digits=1
+    )
+    yield (
+        f"Soft against hard labels in the same solver: of {len(tested)} comparisons soft is better in {better} and"
+        f" worse in {worse}; the other {len(tested) - better - worse} cannot be told apart (Holm, 5 %). The largest"
+        f" difference is {limits} points against {CONTENDERS[str(largest['rule'])].title}, with {_name(largest)}."
+    )
+
+
+def _tell_shares(results: ScenarioResults) -> Iterator[str]:
+    table = results.prediction
+    at = table[(table["images"] == table["images"].max()) & (table["readings"] == table["readings"].max())]
+    chosen = at[at["figure"] == "deviance_explained"].drop_duplicates("model")
+    told = ", ".join(
+        f"{CONTENDERS[str(row['model'])].title} {100 * row['estimate']:.0f} %"
+        for _, row in chosen.sort_values("estimate", ascending=False).iterrows()
+        if not isnan(row["estimate"])
+    )
+    if told:
+        yield (
+            "How well does a probability foretell the share of readers who mark? Of the deviance on unseen images, with"
+            f" the most images and readings, these explain: {told}."
+        )
+
+
+def list_warnings(design: Design) -> list[str]:
+    """Say what the numbers cannot tell."""
+    said = [
+        "Seeds are training sets drawn from one cohort: the largest share most of their images (where one takes all of"
+        " them, seeds differ only in who reads and marks), so that another cohort may differ by more than the"
+        " intervals say.",
+        "Conditions of one seed are nested, and all are judged on the same patients: curves are paired, not"
+        " independent.",
+    ]
+    if design.source.kind == "run":
+        return [
+            *said,
+            "Your own readings are left out, none are added: this tells how much the images and readings that you have"
+            " gave, not what more of them would give.",
+            "Nobody knows what is really there. Models are judged by the golden objects of the same readers, whose"
+            " habits the labels share: what all of them miss counts as nothing.",
+            "Images whose readings are fewer than the most of the design are not trained on.",
+        ]
+    return [
+        *said,
+        "Readers are simulated: they see an object by one level that all share, and miss independently. Real readers"
+        " share more, such as a place where nobody looks; then more readings tell less.",
+    ]

@@ -1,0 +1,204 @@
+"""Figures of a scenario: growth, lines of equal performance, soft against hard, shares foretold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from overread.plots import empty_figure
+from overread.report.figures import write_svg
+from overread.scenario.contenders import CONTENDERS
+from overread.scenario.results import MEAN, ScenarioResults
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_scenario"]
+
+# Okabe and Ito's colours, which people who see fewer colours tell apart.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+HARD = "Hard: "
+
+
+def draw_scenario(results: ScenarioResults, leading: str) -> dict[str, str]:
+    """Draw the figures, as SVG by name: growth, rules, equal, shares.
+
+    Parameters
+    ----------
+    results
+        What is drawn.
+    leading
+        The model whose growth and budgets are shown.
+    """
+    drawn = {
+        "growth": write_svg("growth", lambda: draw_growth(results, leading)),
+        "shares": write_svg("shares", lambda: draw_shares(results)),
+    }
+    if len(results.comparisons):
+        drawn["rules"] = write_svg("rules", lambda: draw_rules(results.comparisons))
+    surface = _surface(results, leading)
+    if min(surface.shape) > 1:
+        drawn["equal"] = write_svg("equal", lambda: draw_equal_performance(surface, results.budgets))
+    return drawn
+
+
+def draw_growth(results: ScenarioResults, leading: str) -> Figure:
+    """Sensitivity against images, a line a number of readings; and at the most readings, a line a model."""
+    figure = empty_figure(9.5, 4.0)
+    left, right = figure.subplots(1, 2, sharey=True)
+    table = _of_mean(results)
+    own = table[table["model"] == leading]
+    for colour, (readings, curve) in zip(COLOURS, own.groupby("readings"), strict=False):
+        _draw_line(left, curve, colour, f"{readings} reading{'s' if readings != 1 else ''}")
+    most = table[table["readings"] == table["readings"].max()]
+    for number, (model, curve) in enumerate(most.groupby("model", sort=False)):
+        shift = 1 + 0.015 * (number - 3)
+        _draw_line(
+            right, curve.assign(images=curve["images"] * shift), COLOURS[number % len(COLOURS)], _title(model)
+        )
+    left.set_title(f"{_title(leading)}, by readings of an image", fontsize=10)
+    right.set_title(f"{most['readings'].max()} readings of an image, by model", fontsize=10)
+    left.set_ylabel("sensitivity, mean of the FP targets")
+    for axes in (left, right):
+        _label_counts(axes, own["images"])
+    return figure
+
+
+def _of_mean(results: ScenarioResults) -> pd.DataFrame:
+    table = results.sensitivity
+    chosen = (
+        (table["judge"] == results.judge)
+        & (table["fp_per_image"] == MEAN)
+        & (table["images_per_reader"] == 0)
+    )
+    # A design may know no pool that reads all.
+    return (
+        table[chosen]
+        if chosen.any()
+        else table[(table["judge"] == results.judge) & (table["fp_per_image"] == MEAN)]
+    )
+
+
+def _title(model: object) -> str:
+    return CONTENDERS[str(model)].title
+
+
+def _draw_line(axes: Axes, curve: pd.DataFrame, colour: str, label: str) -> None:
+    curve = curve.sort_values("images")
+    below, above = curve["estimate"] - curve["lower"], curve["upper"] - curve["estimate"]
+    axes.errorbar(
+        curve["images"],
+        curve["estimate"],
+        yerr=np.nan_to_num(np.array([below, above])),
+        color=colour,
+        label=label,
+        marker="o",
+        markersize=3.5,
+        linewidth=1.3,
+        elinewidth=0.8,
+        capsize=2,
+    )
+    axes.legend(fontsize=7, frameon=False)
+
+
+def _label_counts(axes: Axes, counts: Iterable[float], what: str = "training images") -> None:
+    """Put a logarithmic scale under counts, labelled where they are."""
+    axes.set_xscale("log")
+    ticks = sorted(set(counts))
+    axes.set_xticks(ticks, [f"{value:,.0f}" for value in ticks])
+    axes.set_xticks([], minor=True)
+    axes.set_xlabel(what)
+    axes.grid(alpha=0.25)
+
+
+def draw_rules(comparisons: pd.DataFrame) -> Figure:
+    """Soft minus each hard rule with its interval, a row a condition; what is told apart is filled."""
+    rules = list(dict.fromkeys(comparisons["rule"]))
+    conditions = sorted({(row.readings, row.images) for row in comparisons.itertuples()})
+    figure = empty_figure(9.5, 1.2 + 0.22 * len(conditions))
+    panels = figure.subplots(1, len(rules), sharex=True, sharey=True, squeeze=False)[0]
+    for axes, rule, colour in zip(panels, rules, COLOURS, strict=False):
+        own = comparisons[comparisons["rule"] == rule]
+        rows = [conditions.index((row.readings, row.images)) for row in own.itertuples()]
+        told = own["result"] != "not told apart"
+        axes.axvline(0, color="#888888", linewidth=0.8)
+        axes.hlines(rows, 100 * own["lower"], 100 * own["upper"], color=colour, linewidth=1)
+        axes.scatter(
+            100 * own["difference"], rows, s=18, edgecolors=colour, zorder=3,
+            facecolors=[colour if one else "white" for one in told],
+        )  # fmt: skip
+        axes.set_title(f"soft - {_title(rule).removeprefix(HARD)}", fontsize=9)
+        axes.set_xlabel("points of sensitivity", fontsize=8)
+        axes.grid(alpha=0.25)
+    panels[0].set_yticks(
+        range(len(conditions)), [f"{images:,} x {readings}" for readings, images in conditions]
+    )
+    panels[0].set_ylabel("images x readings")
+    return figure
+
+
+def _surface(results: ScenarioResults, leading: str) -> pd.DataFrame:
+    table = _of_mean(results)
+    own = table[table["model"] == leading].drop_duplicates(["images", "readings"])
+    return own.pivot(index="readings", columns="images", values="estimate").dropna(axis="columns")
+
+
+def draw_equal_performance(surface: pd.DataFrame, budgets: pd.DataFrame) -> Figure:
+    """Lines of equal sensitivity over images and readings, of equal budget, and the best of each budget."""
+    figure = empty_figure(6.5, 4.2)
+    axes = figure.subplots()
+    images, readings = (np.array(values, dtype=float) for values in (surface.columns, surface.index))
+    values = 100 * surface.to_numpy(dtype=float)
+    if np.ptp(values) > 0:
+        lines = axes.contour(images, readings, values, levels=7, cmap="viridis")
+        axes.clabel(lines, fmt="%.0f %%", fontsize=8)
+    for budget in sorted(set(budgets["budget"])):
+        span = np.array([readings[0], readings[-1]])
+        axes.plot(budget / span, span, color="#bbbbbb", linewidth=0.8, linestyle=":")
+    best = budgets[budgets["is_best"].astype(bool)]
+    axes.scatter(
+        best["images"], best["readings"], color="#D55E00", zorder=3, label="best of its budget (dotted)"
+    )
+    axes.set_yscale("log")
+    axes.set_yticks(readings, [f"{value:g}" for value in readings])
+    axes.set_yticks([], minor=True)
+    _label_counts(axes, images)
+    axes.set_xlim(images[0] * 0.9, images[-1] * 1.1)
+    axes.set_ylim(readings[0] * 0.9, readings[-1] * 1.1)
+    axes.set_ylabel("readings of an image")
+    axes.legend(fontsize=8, loc="upper right")
+    return figure
+
+
+def draw_shares(results: ScenarioResults) -> Figure:
+    """Deviance explained, rank correlation and slope against readings, at the most images, a line a model."""
+    table = results.prediction
+    chosen = table[
+        (table["images"] == table["images"].max())
+        & (table["images_per_reader"] == table["images_per_reader"].min())
+    ]
+    figure = empty_figure(9.5, 3.4)
+    panels = figure.subplots(1, 3)
+    names = {
+        "deviance_explained": "deviance explained",
+        "spearman": "rank correlation",
+        "slope": "calibration slope",
+    }
+    for axes, (name, title) in zip(panels, names.items(), strict=True):
+        for number, (model, curve) in enumerate(
+            chosen[chosen["figure"] == name].groupby("model", sort=False)
+        ):
+            curve = curve.sort_values("readings")
+            colour = COLOURS[number % len(COLOURS)]
+            axes.plot(
+                curve["readings"], curve["estimate"], "o-", markersize=3, color=colour, label=_title(model)
+            )
+        axes.set_title(title, fontsize=9)
+        _label_counts(axes, chosen["readings"], "readings of a training image")
+    panels[2].axhline(1, color="#888888", linewidth=0.8)
+    panels[0].legend(fontsize=7, frameon=False)
+    return figure

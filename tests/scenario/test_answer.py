@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from small_scenario import small_design
+from test_results import DESIGN, make_point, make_points
+
+from overread.scenario.answer import give_answers, list_warnings
+from overread.scenario.results import sum_up_points
+
+
+def answers_of(rule):
+    return give_answers(sum_up_points(make_points(rule), DESIGN, None), "soft")
+
+
+def test_the_best_way_to_spend_a_budget_is_said():
+    said = answers_of(lambda _, n, k: 0.2 + 0.1 * (n / 100) ** 0.5)
+    assert "spend readings on more images" in said[0]
+    assert "With about 800 readings to spend, 400 images read twice find most" in said[2]
+    assert "200 images read 4 times loses" in said[2]
+
+
+def test_readings_that_tell_more_than_images_are_said_too():
+    said = answers_of(lambda _, n, k: 0.2 + 0.1 * k**0.5)
+    assert "spend readings on more readings of an image" in said[0]
+
+
+def test_where_nothing_differs_it_says_so():
+    said = " ".join(answers_of(lambda *_: 0.5))
+    assert "soft is better in 0 and worse in 0" in said
+    assert "cannot be told apart from" in said
+    assert "which of the two is the better use of readings cannot be told" in said
+
+
+def test_where_soft_is_better_it_says_so():
+    said = " ".join(answers_of(lambda model, *_: 0.6 if model == "soft" else 0.4))
+    assert "of 12 comparisons soft is better in 12 and worse in 0" in said
+
+
+def test_without_equal_budgets_it_does_not_pretend():
+    results = sum_up_points([make_point("soft", 100, 1, seed, 0.5) for seed in range(2)], DESIGN, None)
+    assert "No two training sets" in give_answers(results, "soft")[0]
+
+
+def test_a_run_of_your_own_comes_with_what_leaving_out_cannot_tell():
+    own = small_design(source={"kind": "run", "run": "runs/main"})
+    said = " ".join(list_warnings(own))
+    assert "not what more of them would give" in said
+    assert "golden objects of the same readers" in said
+    assert "simulated" not in said
+    assert "Readers are simulated" in " ".join(list_warnings(small_design()))

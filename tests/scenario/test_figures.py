@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from overread.scenario.figures import draw_equal_performance, draw_growth, draw_rules, draw_scenario
+
+
+def test_every_figure_is_a_whole_drawing(done):
+    drawn = draw_scenario(done.results, "soft")
+    assert set(drawn) == {"growth", "shares", "rules", "equal"}
+    for document in drawn.values():
+        assert ElementTree.fromstring(document).tag.endswith("svg")
+
+
+def test_the_growth_has_a_line_for_each_number_of_readings_and_each_model(done):
+    left, right = draw_growth(done.results, "soft").axes
+    assert [text.get_text() for text in left.get_legend().get_texts()] == [
+        "1 reading",
+        "2 readings",
+        "4 readings",
+    ]
+    assert len(right.get_legend().get_texts()) == 3
+
+
+def test_the_rules_have_a_panel_each_and_a_row_a_condition(done):
+    panels = draw_rules(done.results.comparisons).axes
+    assert len(panels) == 2
+    assert [label.get_text() for label in panels[0].get_yticklabels()] == [
+        "40 x 2",
+        "80 x 2",
+        "40 x 4",
+        "80 x 4",
+    ]
+
+
+def test_lines_of_equal_performance_mark_the_best_of_each_budget(done):
+    results = done.results
+    own = results.sensitivity.query("model == 'soft' and judge == 'known' and fp_per_image == 'mean'")
+    surface = own.pivot(index="readings", columns="images", values="estimate")
+    axes = draw_equal_performance(surface, results.budgets).axes[0]
+    best = axes.collections[-1].get_offsets()
+    wanted = results.budgets[results.budgets["is_best"]][["images", "readings"]]
+    assert {tuple(point) for point in best.tolist()} == {tuple(map(float, row)) for row in wanted.to_numpy()}

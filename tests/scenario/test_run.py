@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from shutil import copytree
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from small_scenario import small_design
+
+from overread.errors import InvalidInputError
+from overread.scenario import contenders
+from overread.scenario.material import prepare_material
+from overread.scenario.points import claim_folder, run_points
+from overread.scenario.results import sum_up_points
+from overread.scenario.run import run_scenario
+from overread.study.cohort import Split
+
+
+def test_a_scenario_ends_with_a_page_and_sentences(done, folder):
+    assert done.page == folder / "scenario.html"
+    assert done.answers
+    assert done.n_missing == 0
+
+
+def test_the_page_can_be_written_again_without_fitting(done, design, folder, tmp_path, monkeypatch):
+    copytree(folder, tmp_path / "copy")
+    (tmp_path / "copy" / "scenario.html").unlink()
+    monkeypatch.setattr("overread.scenario.run.run_points", lambda *_: pytest.fail("fitted"))
+    monkeypatch.setattr("overread.scenario.page.draw_scenario", lambda *_: {})
+    again = run_scenario(design, tmp_path / "copy", fit=False)
+    assert again.answers == done.answers
+    assert again.page.is_file()
+
+
+def test_a_page_of_nothing_is_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match="no point is there"):
+        run_scenario(small_design(), tmp_path, fit=False)
+
+
+class OtherReader(contenders.OneReader):
+    """Learns from the last reading of each image: the same law as from the first, other marks."""
+
+    def label(self, split):
+        fields = {name: getattr(split, name) for name in Split.__dataclass_fields__}
+        return super().label(Split(**{**fields, "readings": split.readings.iloc[::-1]}))
+
+
+class Blurred(contenders.Share):
+    """Its scores are blurred by noise that is the same whatever it was fitted to."""
+
+    def score(self, model, features):
+        scores = super().score(model, features)
+        return scores + scores.std() * np.random.default_rng(0).normal(size=len(scores))
+
+
+def compare_soft_with_any(seed, folder):
+    """Do a study of its own cohort; return the test of soft against `any`."""
+    design = small_design(
+        seed=seed,
+        seeds=3,
+        source={"cohort": 240, "test": 120},
+        readers={"pool": 3, "false_marks": 0.8, "lookalikes": 0.0, "test_readings": 2},
+        grid={"images": [80], "readings": [3]},
+        fit={"models": ["soft", "any"], "folds": 2, "n_lambdas": 3, "standard_errors": 0.0},
+    )
+    claim_folder(folder, design)
+    points = run_points(design, prepare_material(design, folder), folder)
+    return sum_up_points(points, design, None).comparisons.iloc[0]
+
+
+def plant(monkeypatch):
+    monkeypatch.setitem(contenders.CONTENDERS, "any", Blurred())
+
+
+def plant_nothing(monkeypatch):
+    """Put one reader of each image in the place of soft, and another one in that of `any`: nothing differs but luck."""
+    monkeypatch.setitem(contenders.CONTENDERS, "soft", contenders.OneReader())
+    monkeypatch.setitem(contenders.CONTENDERS, "any", OtherReader())
+
+
+def test_a_planted_effect_is_found(tmp_path, monkeypatch):
+    plant(monkeypatch)
+    row = compare_soft_with_any(0, tmp_path)
+    assert row["p_value"] < 0.05
+    assert row["difference"] > 0
+
+
+def test_a_null_effect_is_not_found(tmp_path, monkeypatch):
+    plant_nothing(monkeypatch)
+    row = compare_soft_with_any(0, tmp_path)
+    assert row["p_value"] > 0.05
+    assert row["difference"] != 0
+
+
+@pytest.mark.slow
+def test_a_planted_effect_is_found_in_a_hundred_studies(tmp_path, monkeypatch):
+    plant(monkeypatch)
+    found = [compare_soft_with_any(seed, tmp_path / f"{seed}") for seed in range(100)]
+    assert np.mean([row["p_value"] < 0.05 and row["difference"] > 0 for row in found]) > 0.9
+
+
+@pytest.mark.slow
+def test_a_null_effect_is_found_no_more_often_than_the_level_says(tmp_path, monkeypatch):
+    plant_nothing(monkeypatch)
+    found = [compare_soft_with_any(seed, tmp_path / f"{seed}") for seed in range(100)]
+    n_told = sum(row["p_value"] < 0.05 for row in found)
+    # What the two kinds of variance share is counted twice: the test may stay below its level, not above it.
+    assert binomtest(n_told, 100, 0.05, alternative="greater").pvalue > 0.025
+
+
+def test_with_many_readings_soft_and_golden_labels_meet_where_readers_agree(tmp_path):
+    # Lesions that all see, and hardly a false mark: shares are near 0 or 1.
+    design = small_design(
+        seeds=1,
+        readers={
+            "pool": 12,
+            "false_marks": 0.01,
+            "lookalikes": 0.0,
+            "skill_spread": 0.0,
+            "threshold_spread": 0.0,
+        },
+        grid={"images": [80], "readings": [12]},
+        fit={"models": ["soft", "majority"]},
+    )
+    claim_folder(tmp_path, design)
+    points = run_points(design, prepare_material(design, tmp_path), tmp_path)
+    table = sum_up_points(points, design, None).comparisons.set_index("readings")
+    assert abs(table.loc[12, "difference"]) < 0.03
