@@ -15,7 +15,7 @@ from overread.errors import InvalidInputError
 from overread.models import ReaderMixture
 from overread.study.cohort import Split
 from overread.study.models.b1 import BaselineSettings, fit_bounds_together, rvm_grid
-from overread.study.models.plug import Fold, StudyModel
+from overread.study.models.plug import Fold, StudyModel, bound_memory
 
 __all__ = ["B2"]
 
@@ -63,6 +63,7 @@ class B2(StudyModel):
         "seed",
     )
     check_settings = ("b2.min_positives",)
+    fits_from_disk = True
 
     def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
         """Every prune bound with every start."""
@@ -85,15 +86,17 @@ class B2(StudyModel):
 
     def fit(self, model: ReaderMixture, split: Split) -> None:
         """Fit the readers' models to their own bags, and the mixture to the golden ones."""
-        model.fit(split.bags("golden"), reader_bags=split.reader_bags)
+        with bound_memory(model, split):
+            model.fit(self.take_bags(split), reader_bags=split.reader_bags)
 
     def fit_grid(self, grid: Sequence[Mapping[str, Any]], split: Split, settings: Any) -> list[ReaderMixture]:
         """Fit every setting, the bounds of a start together."""
-        bags = split.bags("golden")
+        bags = self.take_bags(split)
 
         def fit_bounds(parameters: Mapping[str, Any], bounds: Sequence[float]) -> list[ReaderMixture]:
             model = self.prepare_for_folds(self.build(parameters, settings))
-            return model.fit_each(bags, reader_bags=split.reader_bags, prune_bounds=bounds)
+            with bound_memory(model, split):
+                return model.fit_each(bags, reader_bags=split.reader_bags, prune_bounds=bounds)
 
         return fit_bounds_together(grid, fit_bounds)
 

@@ -83,6 +83,7 @@ class Soft(StudyModel):
     labels = "soft"
     grid_settings = ("soft", "seed", "evaluation.n_bootstrap")
     grid_reads = (PAPER_FILE,)
+    fits_from_disk = True
     build_settings = ("soft.divide_by_features", "soft.n_init", "seed")
 
     def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
@@ -92,9 +93,9 @@ class Soft(StudyModel):
             return list_choice(choose_by_paper(split, settings))
         bags = split.bags("soft")
         lambdas = {
-            name: make_path(settings, name, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio).make_grid(
-                bags, bags.labels
-            )
+            name: make_path(
+                split, settings, name, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio
+            ).make_grid(bags, bags.labels)
             for name in soft.normalizations
         }
         return [
@@ -122,7 +123,7 @@ class Soft(StudyModel):
         bags = fold.rest.bags("soft")
         columns, counts = [], []
         for name, group in groupby(grid, key=lambda one: one["normalization"]):
-            path = make_path(settings, name, lambdas=[one["lam"] for one in group])
+            path = make_path(fold.rest, settings, name, lambdas=[one["lam"] for one in group])
             path.fit(bags, bags.labels)
             columns.append(score_linearly(path.coefs_.T, path.intercepts_, fold.held_out.features))
             counts += path.n_features_.tolist()
@@ -134,20 +135,21 @@ def list_choice(choice: LambdaChoice) -> list[dict[str, Any]]:
     return [{"lam": choice.lam, "normalization": choice.normalization}]
 
 
-def make_path(settings: Any, normalization: Any, **grid: Any) -> SoftMILPath:
-    """Make the unfitted path of a normalization."""
+def make_path(split: Split, settings: Any, normalization: Any, **grid: Any) -> SoftMILPath:
+    """Make the unfitted path of a normalization, for a split."""
     return SoftMILPath(
         **grid,
         normalization=normalization,
         divide_by_features=settings.soft.divide_by_features,
         random_state=settings.seed,
+        memory_mb=split.features.memory_mb,
     )
 
 
 def fit_path(split: Split, settings: Any, normalization: Any) -> SoftMILPath:
     """Fit a path of the settings' penalties to a split."""
     soft, bags = settings.soft, split.bags("soft")
-    path = make_path(settings, normalization, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio)
+    path = make_path(split, settings, normalization, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio)
     return path.fit(bags, bags.labels)
 
 

@@ -34,7 +34,13 @@ def assemble_cohort(inputs: Inputs) -> Cohort:
     rule = settings.hits.hit_rule()
     return Cohort(
         **tables,
-        features=Features(tuple(inputs["feature_names.json"]), store, np.arange(store.shape[0]), keys),
+        features=Features(
+            tuple(inputs["feature_names.json"]),
+            store,
+            np.arange(store.shape[0]),
+            keys,
+            settings.execution.memory_mb or None,
+        ),
         hits=candidate_hits(candidates, tables["truth"], rule),
         counting=Counting(
             rule=rule, single_reader=settings.hits.single_reader, repeats=settings.hits.repeats
@@ -80,5 +86,6 @@ COHORT = View(
     ),
     settings=("hits", "labels"),
     make=assemble_cohort,
+    means=("execution.memory_mb",),
 )
 FOLDS = View("folds", reads=("cohort",), settings=("models.folds", "seed"), make=divide_into_folds)
