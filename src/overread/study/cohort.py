@@ -131,7 +131,8 @@ class Split:
     @cached_property
     def grouping(self) -> Grouping:
         """Candidates by the GT that they hit."""
-        return group_candidates(self.candidates, self.truth, rule=self.rule, hits=self.hits)
+        found = group_candidates(self.candidates, self.truth, rule=self.rule, hits=self.hits)
+        return replace(found, feature_rows=self.features.rows)
 
     def bags(self, labels: Literal["soft", "golden"]) -> Bags:
         """Read the features into bags.
@@ -141,7 +142,12 @@ class Split:
         """
         readings = self.readings if labels == "soft" else None
         return self.grouping.make_bags(
-            self.features, labels=labels, readings=readings, n_max=self.n_max, images=self.images
+            self.features,
+            labels=labels,
+            readings=readings,
+            n_max=self.n_max,
+            images=self.images,
+            with_ids=False,
         )
 
     @cached_property
@@ -150,7 +156,14 @@ class Split:
         if self.parent is not None:
             return self.parent.reader_bags.of_images(self.images["image_id"])
         return reader_bags(
-            self.candidates, self.features, self.marks, self.readings, rule=self.rule, images=self.images
+            self.candidates,
+            self.features,
+            self.marks,
+            self.readings,
+            rule=self.rule,
+            images=self.images,
+            feature_rows=self.features.rows,
+            with_ids=False,
         )
 
     @cached_property

@@ -91,7 +91,7 @@ def test_what_needs_memory_says_so(problem):
 
 
 def test_groups_are_read_and_columns_held_as_they_are_in_memory(problem):
-    X, ids, labels, stored = problem
+    X, ids, _, stored = problem
     bags = Bags.from_ids(X, ids)
     order, weight = np.random.default_rng(1).permutation(900), np.ones(900)
     inside = scaling.make_design(bags.instances, order, weight, center=True, standardize=True).columns

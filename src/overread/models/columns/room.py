@@ -8,7 +8,7 @@ from pathlib import Path
 from overread.errors import InvalidInputError
 from overread.models.solver.row_sample import sample_size
 
-__all__ = ["fits_in_memory", "room_for_columns"]
+__all__ = ["COPIES", "LEAST_COLUMNS", "fits_in_memory", "machine_bytes", "room_for_columns"]
 
 # Vectors of one float64 per row that a fit holds beside the columns: labels and weights of the loss, scores, residuals,
 # their copies in the line search, and curvature. Counted in newton.py and bag_loss.py, and rounded up.
@@ -38,7 +38,7 @@ def room_for_columns(memory_mb: float | None, n_rows: int, n_columns: int, items
     InvalidInputError
         If what a fit needs anyway leaves no room for columns; says how much would do.
     """
-    allowed = _machine_bytes() / 2 if memory_mb is None else 1e6 * memory_mb
+    allowed = machine_bytes() / 2 if memory_mb is None else 1e6 * memory_mb
     other = _other_bytes(n_rows, n_columns)
     column = n_rows * itemsize
     needed = other + min(n_columns, LEAST_COLUMNS) * column
@@ -69,7 +69,8 @@ def _other_bytes(n_rows: int, n_columns: int) -> float:
     return _taken_bytes() + 8 * (VECTORS * n_rows + SAMPLES * working * min(n_rows, sample_size(working)))
 
 
-def _machine_bytes() -> int:
+def machine_bytes() -> int:
+    """Memory of the machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -104,7 +105,7 @@ class B2(StudyModel):
         """Spare the folds the intervals of the readers' weights, which nobody reads."""
         return model.set_params(n_bootstrap=0)
 
-    def check(self, training: Split, folds: Sequence[Fold], settings: Any) -> None:
+    def check(self, training: Split, folds: Iterable[Fold], settings: Any) -> None:
         """Refuse a study in which some set that B2 is fitted to has no reader to learn from.
 
         Raises
@@ -113,7 +114,7 @@ class B2(StudyModel):
             Naming the settings to change.
         """
         needed = settings.b2.min_positives
-        for split in (training, *(fold.rest for fold in folds)):
+        for split in chain([training], (fold.rest for fold in folds)):
             labelled = split.reader_bags.with_features(_NoFeatures())
             counts = (_count_rarer(bags) for bags in labelled.values())
             fewest = max(counts, default=0)

@@ -7,7 +7,7 @@ A model of a study is a file of this folder with one subclass of `StudyModel`, a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -138,7 +138,7 @@ class StudyModel(ABC):
             self.fit(model, split)
         return models
 
-    def check(self, training: Split, folds: Sequence[Fold], settings: Any) -> None:
+    def check(self, training: Split, folds: Iterable[Fold], settings: Any) -> None:
         """Refuse a study that the model cannot be fitted to, before others take their time."""
         return
 

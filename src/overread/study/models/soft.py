@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from overread.files.records import from_json
@@ -14,7 +15,7 @@ from overread.froc import LambdaChoice, LambdaRule, PathModels, ScoredSplit, cho
 from overread.froc.defaults import LAMBDA_FP_TARGETS
 from overread.models import SoftMILLogisticRegression, SoftMILPath
 from overread.models.soft_path import MIN_RATIO
-from overread.study.cohort import Split
+from overread.study.cohort import Features, Split
 from overread.study.models.plug import Fold, StudyModel, Trial, score_linearly
 from overread.study.sections import FpTargets, Fraction, Section
 
@@ -153,6 +154,25 @@ def fit_path(split: Split, settings: Any, normalization: Any) -> SoftMILPath:
     return path.fit(bags, bags.labels)
 
 
+class PathScores:
+    """Scores of candidates by the models of paths, computed path by path when they are asked for.
+
+    Attributes
+    ----------
+    shape
+        Candidates and models.
+    """
+
+    def __init__(self, paths: Sequence[SoftMILPath], features: Features) -> None:
+        self._paths, self._features = paths, features
+        self.shape = (len(features.rows), sum(len(path.lambdas_) for path in paths))
+
+    def read_columns(self) -> Iterator[NDArray[np.float64]]:
+        """Give the scores by one model after the other."""
+        for path in self._paths:
+            yield from score_linearly(path.coefs_.T, path.intercepts_, self._features).T
+
+
 def choose_by_paper(
     whole: Split, settings: Any, paths: Mapping[str, SoftMILPath] | None = None
 ) -> LambdaChoice:
@@ -161,12 +181,7 @@ def choose_by_paper(
     training, validation = whole.split("training"), whole.split("validation")
     paths = paths or {name: fit_path(training, settings, name) for name in soft.normalizations}
     training_scores, validation_scores = (
-        ScoredSplit(
-            split.matching,
-            np.column_stack(
-                [score_linearly(path.coefs_.T, path.intercepts_, split.features) for path in paths.values()]
-            ),
-        )
+        ScoredSplit(split.matching, PathScores(list(paths.values()), split.features))
         for split in (training, validation)
     )
     rule = LambdaRule(

@@ -296,6 +296,8 @@ def take_own_tables(inputs: Inputs) -> Mapping[str, Any]:
 
 def find_rows(keys: pd.DataFrame, candidates: pd.DataFrame) -> np.ndarray:
     """Find the row of each candidate."""
+    if keys.equals(candidates[KEYS]):
+        return np.arange(len(keys))
     rows = pd.MultiIndex.from_frame(keys).get_indexer(pd.MultiIndex.from_frame(candidates[KEYS]))
     missing = np.flatnonzero(rows < 0)
     if len(missing):

@@ -128,7 +128,7 @@ class View:
 
 
 class Workspace:
-    """What can be read in a run; everything is loaded once.
+    """What can be read in a run; everything is loaded once, and kept until it is released.
 
     Parameters
     ----------
@@ -180,6 +180,18 @@ class Workspace:
         if done:
             self._forget(stage.writes)
         return done
+
+    def release(self, stages: Iterable[Stage]) -> None:
+        """Drop the values that none of the stages to come reads; files and digests stay."""
+        wanted: set[str] = set()
+        waiting = [name for stage in stages for name in stage.reads]
+        while waiting:
+            name = waiting.pop()
+            # A view that is made already does not need again what it was made of.
+            if name not in wanted and name in self._views and name not in self._values:
+                waiting += self._views[name].reads
+            wanted.add(name)
+        self._values = {name: value for name, value in self._values.items() if name in wanted}
 
     def _loaded(self, name: str) -> Any:
         if name in self._sources:
