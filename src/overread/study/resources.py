@@ -1,7 +1,8 @@
 """How much memory and disk a run will take, and what to change where it will not fit.
 
-It follows from the numbers of images, candidates and features. What a run holds beside features grows with the candidates; the features that a model is fitted to are held twice, or
-stay on disk where memory is bounded. docs/scaling.md has the measurements.
+It follows from the numbers of images, candidates and features. What a run holds beside features grows with the
+candidates; the features that a model is fitted to are held twice, or stay on disk where memory is bounded.
+docs/scaling.md has the measurements.
 """
 
 from __future__ import annotations
