@@ -1,24 +1,38 @@
 """Fits of tables larger than the memory they may take: peak memory, passes over the file, time beside reading it once.
 
-    python -m benchmarks.beyond_memory WORK --rows 2000000 --memory-mb 4000
+    python -m benchmarks.beyond_memory WORK --rows 2000000 --memory-mb 4000 --ways read stored sgd
+    python -m benchmarks.beyond_memory WORK --rows 200000 --ways stored spread --kill-every 60
     python -m benchmarks.beyond_memory WORK --growth
 
 makes a table of 1150 correlated features in float32 (each row a candidate, one in a hundred positive with a soft
 label), fits a path of 30 penalties in a process of its own, and writes Markdown to standard output. ``--growth`` does
-this for 50,000 to 2,000,000 rows and draws it. Beside it: the same fit in memory where it fits twice, reading the file
-once, and scikit-learn's SGD with an L1 penalty over blocks of rows of the same file (one penalty, 5 epochs: what a user
-would pick instead). Peak memory is the process's own (VmHWM); the file's pages in the system's cache are not its.
+this for 50,000 to 2,000,000 rows, one table after the other, and finds the exponent. The ways:
+
+- ``read`` the file once;
+- fit it ``stored``;
+- fit it in ``memory``, which takes more than twice the table;
+- fit it ``spread`` over a Dask cluster of two processes on loopback, of which one can be killed every so many seconds;
+- ``sgd``: scikit-learn's with an L1 penalty over blocks of rows of the same file, one penalty and 5 epochs, which is
+  what a user would pick instead.
+
+Peak memory is the process's own (VmHWM): pages of the file in the system's cache are not its, those of a mapped file
+are. Processor time is without workers.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +47,7 @@ POSITIVES = 0.01
 ROWS_AT_ONCE = 50_000
 GROWTH = (50_000, 200_000, 500_000, 1_000_000, 2_000_000)
 EPOCHS = 5
+WAYS = ["read", "stored", "memory", "spread", "sgd"]
 Floats = NDArray[np.floating]
 
 
@@ -61,7 +76,7 @@ def draw_blocks(n_rows: int, labels: list[Floats]) -> Iterator[Floats]:
         yield causes @ loadings + NOISE * random.standard_normal((size, N_FEATURES), dtype=np.float32)
 
 
-def fit(way: str, table: Path, labels: Path, memory_mb: float) -> dict[str, float]:
+def fit(way: str, table: Path, labels: Path, memory_mb: float, kill_every: float) -> dict[str, float]:
     """Fit in this process; return time, peak memory and what was found."""
     y = np.load(labels)
     began, used = time.perf_counter(), time.process_time()
@@ -74,10 +89,13 @@ def fit(way: str, table: Path, labels: Path, memory_mb: float) -> dict[str, floa
     else:
         from overread.models import SoftMILPath
 
-        X = StoredInstances(table) if way == "stored" else np.load(table)
-        path = SoftMILPath(n_lambdas=N_LAMBDAS, memory_mb=memory_mb).fit(X, y)
+        with open_cluster(kill_every) if way == "spread" else nullcontext() as cluster:
+            client, killed = cluster or (None, [])
+            X = np.load(table) if way == "memory" else StoredInstances(table, client=client)
+            path = SoftMILPath(n_lambdas=N_LAMBDAS, memory_mb=memory_mb).fit(X, y)
         last = path.fit_reports_[-1]
         found = {
+            "killed": len(killed),
             "passes": last.file_passes,
             "n_features": int(path.n_features_[-1]),
             "gap": max(report.gap for report in path.fit_reports_),
@@ -89,6 +107,33 @@ def fit(way: str, table: Path, labels: Path, memory_mb: float) -> dict[str, floa
         "peak_mb": read_peak() / 1e6,
         **found,
     }
+
+
+@contextmanager
+def open_cluster(kill_every: float) -> Iterator[tuple[Any, list[int]]]:
+    """Start two workers on loopback; give the client and the ids of workers that were killed, one every so often."""
+    from distributed import Client, LocalCluster
+
+    killed: list[int] = []
+    over = threading.Event()
+
+    def kill(client: Any) -> None:
+        while not over.wait(kill_every):
+            pids = list(client.run(os.getpid).values())
+            killed.append(pids[len(killed) % len(pids)])
+            os.kill(killed[-1], signal.SIGKILL)
+
+    options: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
+    with LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster, Client(cluster) as client:
+        killer = threading.Thread(target=kill, args=(client,))
+        if kill_every:
+            killer.start()
+        try:
+            yield client, killed
+        finally:
+            over.set()
+            if kill_every:
+                killer.join()
 
 
 def fit_sgd(table: Path, y: Floats) -> None:
@@ -109,21 +154,24 @@ def read_peak() -> int:
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) * 1024
 
 
-def run_apart(way: str, table: Path, labels: Path, memory_mb: float) -> dict[str, float]:
+def run_apart(way: str, table: Path, memory_mb: float, kill_every: float) -> dict[str, float]:
     """Fit in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.beyond_memory", str(table.parent), "--one", way]
     command += ["--rows", table.stem.split("-")[1], "--memory-mb", str(memory_mb)]
+    command += ["--kill-every", str(kill_every)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
 
-def compare(folder: Path, n_rows: int, memory_mb: float, ways: list[str]) -> list[dict[str, object]]:
+def compare(
+    folder: Path, n_rows: int, memory_mb: float, ways: list[str], kill_every: float
+) -> list[dict[str, object]]:
     """Run each way on one table."""
-    table, labels = make_table(folder, n_rows)
+    table, _ = make_table(folder, n_rows)
     rows: list[dict[str, object]] = []
     for way in ways:
-        rows.append({"rows": n_rows, "way": way, **run_apart(way, table, labels, memory_mb)})
+        rows.append({"rows": n_rows, "way": way, **run_apart(way, table, memory_mb, kill_every)})
         print(rows[-1], file=sys.stderr, flush=True)
     return rows
 
@@ -137,21 +185,39 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--memory-mb", type=float, default=4000)
     parser.add_argument("--growth", action="store_true")
-    parser.add_argument("--one", choices=["stored", "memory", "read", "sgd"])
+    parser.add_argument("--kill-every", type=float, default=0.0, help="seconds; 0: no worker is killed")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=["read", "stored"])
+    parser.add_argument("--one", choices=WAYS)
     given = parser.parse_args()
     if given.one:
-        print(json.dumps(fit(given.one, *make_table(given.work, given.rows), given.memory_mb)))
+        files = make_table(given.work, given.rows)
+        print(json.dumps(fit(given.one, *files, given.memory_mb, given.kill_every)))
         return
     given.work.mkdir(parents=True, exist_ok=True)
     sizes = GROWTH if given.growth else (given.rows,)
-    ways = ["read", "stored"] if given.growth else ["read", "stored", "memory", "sgd"]
-    rows = [row for size in sizes for row in compare(given.work, size, given.memory_mb, ways)]
-    names = ["rows", "way", "seconds", "processor", "peak_mb", "passes", "n_features", "gap", "objective"]
+    rows = []
+    for size in sizes:
+        rows += compare(given.work, size, given.memory_mb, given.ways, given.kill_every)
+        if given.growth and size < sizes[-1]:
+            for file in make_table(given.work, size):
+                file.unlink()
+    names = [
+        "rows",
+        "way",
+        "seconds",
+        "processor",
+        "peak_mb",
+        "passes",
+        "n_features",
+        "gap",
+        "objective",
+        "killed",
+    ]
     print(markdown_table(names, [[tell(row.get(name, "")) for name in names] for row in rows]))
     if given.growth:
         stored = [row for row in rows if row["way"] == "stored"]
-        size, seconds = (np.log([float(str(row[name])) for row in stored]) for name in ("rows", "seconds"))
-        print(f"\nExponent of time over rows: {np.polyfit(size, seconds, 1)[0]:.2f}")
+        size, seconds = (np.log([float(str(row[name])) for row in stored]) for name in ("rows", "processor"))
+        print(f"\nExponent of processor time over rows: {np.polyfit(size, seconds, 1)[0]:.2f}")
 
 
 def tell(value: object) -> str:

@@ -119,11 +119,12 @@ def mean_sensitivity(matching: Matching) -> float:
 def find_best_penalty(run: Run) -> dict[str, Any]:
     """Fit the path to training + validation, pick the best penalty on the test set, and estimate its optimism."""
     cohort, settings = run.cohort, run.settings
-    bags, test = cohort.split("training", "validation").bags("soft"), cohort.split("test")
+    merged, test = cohort.split("training", "validation"), cohort.split("test")
+    bags = merged.bags("soft")
     grid = pd.DataFrame(read_json(run.root / "tuning" / "soft_grid.json"))
     scores, counts = [], []
     for name, group in grid.groupby("normalization", sort=False):
-        path = make_path(settings, name, lambdas=group["lam"].tolist()).fit(bags, bags.labels)
+        path = make_path(merged, settings, name, lambdas=group["lam"].tolist()).fit(bags, bags.labels)
         scores.append(score_linearly(path.coefs_.T, path.intercepts_, test.features))
         counts += path.n_features_.tolist()
     matchings = [test.matching.with_scores(column) for column in np.column_stack(scores).T]

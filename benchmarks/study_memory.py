@@ -1,10 +1,11 @@
 """Time and memory of whole studies, stage by stage, measured from outside.
 
 ``python -m benchmarks.study_memory large WORK`` makes a study that brings its own tables (1,000 images x 100
-candidates x 1150 features in float32, about 300 golden objects) and runs it; ``python -m benchmarks.study_memory demo
-WORK`` simulates the images of ``overread demo`` and runs its study. Both write Markdown to standard output. A stage
-ends when its line appears in the run's ``run.log``; processor time and memory are those of the command's process tree,
-read from /proc, so Linux is needed.
+candidates x 1150 features in float32, about 300 golden objects) and runs it; sizes and ``[execution] memory_mb`` can be
+given, such as ``--n-images 100000 --n-candidates 20 --n-features 50 --memory-mb 4000`` for a hundred thousand images
+without pixels. ``python -m benchmarks.study_memory demo WORK`` simulates the images of ``overread demo`` and runs its
+study. Both write Markdown to standard output. A stage ends when its line appears in the run's ``run.log``; processor
+time and memory are those of the command's process tree, read from /proc, so Linux is needed.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ features = "features.parquet"
 
 [models]
 wanted = {wanted}
-"""
+{more}"""
 STAGE_LINE = re.compile(r"^\S+ (\w+): (?:done|still valid|\d+ of \d+ worked on now)")
 EVERY_SECONDS = 0.02
 SETTLED_SECONDS = 0.5
@@ -51,41 +52,49 @@ def main() -> None:
     parser.add_argument("what", choices=["large", "demo"])
     parser.add_argument("work", type=Path, help="folder for the study")
     parser.add_argument("--n-images", type=int, default=1000, help="images of the large study")
+    parser.add_argument("--n-candidates", type=int, default=N_CANDIDATES, help="candidates of each of them")
+    parser.add_argument("--n-features", type=int, default=N_FEATURES, help="features of each candidate")
+    parser.add_argument(
+        "--memory-mb", type=int, default=None, help="[execution] memory_mb of the large study"
+    )
     parser.add_argument("--wanted", nargs="+", default=["soft"], help="models of the large study")
     parser.add_argument("--executor", default=None, help="of the study's images (demo)")
     given = parser.parse_args()
     if given.what == "large":
-        large(given.work.resolve(), given.n_images, given.wanted)
+        shape = (given.n_images, given.n_candidates, given.n_features)
+        large(given.work.resolve(), shape, given.wanted, given.memory_mb)
     else:
         demo(given.work.resolve(), given.executor)
 
 
-def large(work: Path, n_images: int, wanted: Sequence[str]) -> None:
-    """Make the large study unless it is there, and run it."""
-    study = work / f"large-{n_images}"
+def large(work: Path, shape: tuple[int, int, int], wanted: Sequence[str], memory_mb: int | None) -> None:
+    """Make the large study unless it is there, and run it; its shape: images, candidates, features."""
+    n_images, n_candidates, n_features = shape
+    study = work / f"large-{n_images}-{n_candidates}-{n_features}"
     if not (study / "features.parquet").is_file():
         shutil.rmtree(study, ignore_errors=True)
         # In a process of its own, so that this one stays small.
         code = "import sys; from benchmarks.study_memory import make_large; make_large(*sys.argv[1:])"
-        subprocess.run([sys.executable, "-c", code, str(study), str(n_images)], check=True)
-    (study / "study.toml").write_text(SETTINGS.format(wanted=json.dumps(list(wanted))))
+        subprocess.run([sys.executable, "-c", code, str(study), *map(str, shape)], check=True)
+    more = "" if memory_mb is None else f"\n[execution]\nmemory_mb = {memory_mb}\n"
+    (study / "study.toml").write_text(SETTINGS.format(wanted=json.dumps(list(wanted)), more=more))
     shutil.rmtree(study / "runs", ignore_errors=True)
     measured = watch(["run", str(study), "--quiet"], study / "runs" / "main")
-    table = n_images * N_CANDIDATES * N_FEATURES * 4
+    bound = "" if memory_mb is None else f", memory_mb = {memory_mb:,}"
     print(
-        f"## {n_images:,} images x {N_CANDIDATES} candidates x {N_FEATURES} features, {', '.join(wanted)}\n"
+        f"## {n_images:,} images x {n_candidates} candidates x {n_features} features, {', '.join(wanted)}{bound}\n"
     )
-    print(measured.markdown(table))
+    print(measured.markdown(n_images * n_candidates * n_features * 4))
     print(counts(study / "runs" / "main"))
 
 
-def make_large(study: str, n_images: str) -> None:
+def make_large(study: str, n_images: str, n_candidates: str, n_features: str) -> None:
     """Write the tables of the large study."""
     write_tables(
         Path(study),
         n_images=int(n_images),
-        n_candidates=N_CANDIDATES,
-        n_features=N_FEATURES,
+        n_candidates=int(n_candidates),
+        n_features=int(n_features),
         lesions=0.3,
         readings=(N_READERS, N_READERS),
         n_readers=N_READERS,

@@ -62,7 +62,8 @@ class Chain:
 
 def call_alone(reader: Stage | View, values: Mapping[str, Any], settings: Settings) -> Any:
     """Call a stage or view with a plain dict of what it reads: no folder, no run."""
-    chosen = select_settings(settings, reader.settings)
+    means = reader.means if isinstance(reader, View) else ()
+    chosen = select_settings(settings, (*reader.settings, *means))
     return reader.make(Inputs(reader.name, reader.reads, values.__getitem__, chosen))
 
 

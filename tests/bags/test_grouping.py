@@ -205,6 +205,17 @@ def test_one_copy_of_the_features_is_made():
     assert peak < 1.25 * size
 
 
+def test_without_ids_the_bags_are_numbered_and_otherwise_the_same(tables):
+    candidates, features, truth, _ = tables
+    grouping, matrix = group_candidates(candidates, truth), read_features(features)
+    named, numbered = (grouping.make_bags(matrix, with_ids=with_ids) for with_ids in (True, False))
+    assert numbered.bag_ids.tolist() == list(range(len(named)))
+    assert numbered.instance_ids is None
+    for name in ("instances", "offsets", "labels", "groups", "source_rows"):
+        assert np.array_equal(getattr(numbered, name), getattr(named, name))
+    assert numbered.bag_table.equals(named.bag_table)
+
+
 def test_patients_are_groups(tables):
     candidates, features, truth, _ = tables
     images = pd.DataFrame({"image_id": ["i", "j", "k"], "patient_id": ["p", "q", "p"]})

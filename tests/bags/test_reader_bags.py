@@ -105,3 +105,24 @@ def test_bags_of_some_images_are_those_of_their_tables(cohort):
 def test_features_of_strangers_are_refused(cohort):
     with pytest.raises(TableError, match="drop the others"):
         reader_bags(cohort.candidates[1:], cohort.features, cohort.marks[:0], cohort.readings)
+
+
+def test_rows_that_are_known_are_not_looked_up(cohort):
+    class Matrix:
+        """Features without keys."""
+
+        def find_rows(self, image_ids, candidate_ids):
+            raise AssertionError
+
+        def take(self, rows):
+            return np.asarray(rows, dtype=float)[:, None]
+
+    rows = np.arange(len(cohort.candidates))
+    made = reader_bags(
+        cohort.candidates, Matrix(), cohort.marks, cohort.readings, feature_rows=rows, with_ids=False
+    )
+    expected = bags_of(cohort)["R2"]
+    found = made.of_images(cohort.images["image_id"])["R2"]
+    keys = cohort.candidates[["image_id", "candidate_id"]].apply(tuple, axis=1)
+    assert keys.iloc[found.instances[:, 0].astype(int)].tolist() == expected.instance_ids.tolist()
+    assert found.instance_ids is None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.special import expit, logit
 from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
 
 from overread.errors import InvalidInputError
-from overread.froc.reliability import calibration, reliability_curve
+from overread.froc.reliability import calibration, clip_logit, offset_in_the_large, reliability_curve
 
 
 def hard(n=400, seed=1, slope=1.0, intercept=0.0):
@@ -166,3 +167,15 @@ def test_one_patient_has_no_interval_of_zero_width():
         assert np.isnan([found.lower, found.upper]).all()
         assert getattr(several, name).lower < getattr(several, name).upper
     assert np.isnan(alone.reliability.label_lower).all()
+
+
+@pytest.mark.parametrize("shift", [0.0, -3.0, 25.0, 60.0])
+def test_the_offset_is_the_root_that_a_plain_search_finds(shift):
+    """Also where Newton's first steps go astray: probabilities near 0 or 1, far from their labels."""
+    random = np.random.default_rng(2)
+    z = random.normal(-3, 3, 400)
+    y, weight = (random.random(400) < expit(z)).astype(float), random.integers(0, 3, 400).astype(float)
+    p = expit(np.clip(z + shift, -36, 36))
+    clipped = clip_logit(p)
+    expected = brentq(lambda a: weight @ (expit(clipped + a) - y), -80, 80, xtol=1e-13)
+    assert offset_in_the_large(p, y, weight) == pytest.approx(expected, abs=1e-9)

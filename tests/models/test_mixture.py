@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from benchmarks.baseline_checks import mean_interval, rank_correlation
 
-from overread.bags import make_bags, reader_bags
+from overread.bags import StoredInstances, make_bags, reader_bags
 from overread.errors import DataWarning, InvalidInputError
 from overread.models import ReaderMixture
 from overread.simulate import candidate_cohort
@@ -116,3 +116,21 @@ def test_bounds_fitted_together_are_those_fitted_alone(scores, cohort, golden):
         for name in ("coef_", "intercept_", "reader_coefs_", "importance_", "interval_", "n_positive_"):
             np.testing.assert_array_equal(getattr(model, name), getattr(alone, name))
         assert (model.converged_, model.n_features_) == (alone.converged_, alone.n_features_)
+
+
+@pytest.mark.parametrize("scores", ["in_sample", "out_of_fold"])
+def test_features_in_a_file_give_the_same_mixture(cohort, golden, tmp_path, scores):
+    def store(bags, name):
+        np.save(tmp_path / name, np.asfortranarray(bags.instances))
+        names = bags.feature_names
+        return bags.with_instances(StoredInstances(tmp_path / name), feature_names=names)
+
+    readers = {name: bags for name, bags in bags_of(cohort).items() if name in ("R1", "R2")}
+    settings = {"scores": scores, "cv": 2, "n_bootstrap": 0}
+    inside = ReaderMixture(**settings).fit(golden, reader_bags=readers)
+    outside = ReaderMixture(**settings, memory_mb=100_000).fit(
+        store(golden, "golden.npy"),
+        reader_bags={name: store(bags, f"{name}.npy") for name, bags in readers.items()},
+    )
+    np.testing.assert_allclose(outside.coef_, inside.coef_, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(outside.importance_, inside.importance_, rtol=1e-7)

@@ -80,6 +80,7 @@ class Grouping:
         readings: pd.DataFrame | None = None,
         n_max: int | None = None,
         images: pd.DataFrame | None = None,
+        with_ids: bool = True,
     ) -> Bags:
         """Arrange the candidates into bags.
 
@@ -89,6 +90,8 @@ class Grouping:
             Has a row for each candidate, as :func:`read_features` gives it; rows of others are left out.
         labels, readings, n_max, images
             As in :func:`make_bags`. The tables may hold more images; then give ``n_max``.
+        with_ids : bool
+            Whether bags and instances get ids, some hundred bytes each; without, the bags are numbered.
 
         Returns
         -------
@@ -111,13 +114,13 @@ class Grouping:
         return Bags(
             features.take(rows[order]),
             offsets,
-            bag_ids=self._bag_ids(table, first),
+            bag_ids=self._bag_ids(table, first) if with_ids else None,
             labels=np.append(self.truth[column].to_numpy(dtype=np.float64), 0.0)[truth_row[first]],
             reader_weight=(
                 None if readings is None else weigh_readings(table["image_id"], readings, n_max, self.truth)
             ),
             groups=find_patients(table["image_id"], images),
-            instance_ids=_zip_ids(self.image_ids[order], self.candidate_ids[order]),
+            instance_ids=_zip_ids(self.image_ids[order], self.candidate_ids[order]) if with_ids else None,
             bag_table=table,
             source_rows=order,
         )

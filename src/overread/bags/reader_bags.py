@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from overread.bags.bags import Bags
 from overread.bags.candidate_features import KEYS, FeatureRows, read_features
@@ -32,9 +34,11 @@ class ReaderBags(Mapping[str, Bags]):
         readings: pd.DataFrame,
         *,
         images: pd.DataFrame | None,
+        with_ids: bool = True,
     ) -> None:
         self._grouping = grouping.locate(features) if grouping.feature_rows is None else grouping
         self._features, self._readings, self._images = features, readings, images
+        self._with_ids = with_ids
         by_reader = readings.groupby("reader_id", sort=True)["image_id"]
         self._images_of = {str(reader): set(ids) for reader, ids in by_reader}
         present = set(grouping.image_ids)
@@ -44,11 +48,19 @@ class ReaderBags(Mapping[str, Bags]):
         """Return the bags of some images, in their order; no hit is looked for again."""
         chosen = set(image_ids)
         readings = self._readings[self._readings["image_id"].isin(chosen)]
-        return ReaderBags(self._grouping.of_images(chosen), self._features, readings, images=self._images)
+        return self._replace(grouping=self._grouping.of_images(chosen), readings=readings)
 
     def with_features(self, features: FeatureRows) -> ReaderBags:
         """Return the same bags with features from elsewhere."""
-        return ReaderBags(self._grouping, features, self._readings, images=self._images)
+        return self._replace(features=features)
+
+    def _replace(self, **changes: Any) -> ReaderBags:
+        own: dict[str, Any] = {
+            "grouping": self._grouping,
+            "features": self._features,
+            "readings": self._readings,
+        }
+        return ReaderBags(**(own | changes), images=self._images, with_ids=self._with_ids)
 
     def __iter__(self) -> Iterator[str]:
         return (reader for reader in self._images_of if reader not in self.without_candidates)
@@ -62,7 +74,9 @@ class ReaderBags(Mapping[str, Bags]):
         read = self._grouping.of_images(self._images_of[reader])
         own = (read.truth["reader_id"] == reader).to_numpy(dtype=bool)
         every = np.ones(len(read.image_ids), dtype=bool)
-        return read.select(every, own).make_bags(self._features, labels="golden", images=self._images)
+        return read.select(every, own).make_bags(
+            self._features, labels="golden", images=self._images, with_ids=self._with_ids
+        )
 
 
 def reader_bags(
@@ -73,6 +87,8 @@ def reader_bags(
     *,
     rule: HitRule = HIT,
     images: pd.DataFrame | None = None,
+    feature_rows: NDArray[np.int64] | None = None,
+    with_ids: bool = True,
 ) -> ReaderBags:
     """Arrange, for each reader, the candidates of the images that this reader read into bags (paper, section 5.1).
 
@@ -90,6 +106,10 @@ def reader_bags(
         ``image_id``, ``reader_id``: a row a reading, also where the reader marked nothing.
     rule : HitRule
         When a candidate is near a mark.
+    feature_rows : ndarray of int64, shape (n_candidates,), optional
+        Where the features of each candidate are, if that is known; else they are looked up.
+    with_ids : bool
+        As in :meth:`Grouping.make_bags`.
 
     Raises
     ------
@@ -112,11 +132,11 @@ def reader_bags(
             f"marks row {row}: reader {reader!r} marked image {image!r}, but readings has no such reading"
         )
     truth = marks.rename(columns={"mark_id": "truth_id"}).assign(golden=True)
-    grouping = group_candidates(candidates, truth, rule=rule)
+    grouping = replace(group_candidates(candidates, truth, rule=rule), feature_rows=feature_rows)
     if isinstance(features, pd.DataFrame):
         _refuse_strangers(features, candidates)
         features = read_features(features)
-    return ReaderBags(grouping, features, readings, images=images)
+    return ReaderBags(grouping, features, readings, images=images, with_ids=with_ids)
 
 
 def _refuse_strangers(features: pd.DataFrame, candidates: pd.DataFrame) -> None:

@@ -29,6 +29,7 @@ def run(
     executor: Literal["serial", "processes", "dask"] | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
+    memory_mb: int | None = None,
     quiet: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
@@ -51,6 +52,8 @@ def run(
         Number of local worker processes.
     scheduler
         Address of a Dask cluster, such as tcp://10.0.0.5:8786; takes the executor dask.
+    memory_mb
+        Megabytes that the run itself may take: models are fitted from the file of features where they do not fit.
     quiet
         Show no progress.
     json
@@ -59,7 +62,7 @@ def run(
     from overread.progress import ProgressBar
     from overread.study import run_study
 
-    given = {"executor": executor, "workers": workers, "scheduler": scheduler}
+    given = {"executor": executor, "workers": workers, "scheduler": scheduler, "memory_mb": memory_mb}
     execution: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     if scheduler is not None:
         execution.setdefault("executor", "dask")

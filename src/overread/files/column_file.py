@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from overread.errors import FormatError, InvalidInputError
 from overread.files.atomic import fill_atomically
 
-__all__ = ["ColumnFile", "encode_columns", "write_columns"]
+__all__ = ["ColumnFile", "encode_columns", "fill_columns", "write_columns"]
 
 Floats = NDArray[np.floating]
 
@@ -77,11 +77,16 @@ class ColumnFile:
     def take(
         self, rows: NDArray[np.integer], columns: Sequence[int] | NDArray[np.integer] | None = None
     ) -> Floats:
-        """Return some rows, in the order asked for, of all or some columns; column-major."""
+        """Return some rows, in the order asked for, of all or some columns; column-major.
+
+        Of a column no more is read than lies between the first and the last of the rows.
+        """
         chosen = range(self.shape[1]) if columns is None else columns
         matrix = np.empty((len(chosen), len(rows)), dtype=self.dtype)
-        for place, values in enumerate(self.read_columns(chosen)):
-            np.take(values, rows, out=matrix[place])
+        first, last = (int(rows.min()), int(rows.max()) + 1) if len(rows) else (0, 0)
+        places = rows - first
+        for place, values in enumerate(self.read_columns(chosen, first, last)):
+            np.take(values, places, out=matrix[place])
         return matrix.T
 
 
@@ -121,26 +126,46 @@ def write_columns(
     InvalidInputError
         If the blocks do not make up the matrix.
     """
-    place, header = Path(path), _header(n_rows, n_columns, dtype)
-
-    def fill(file: BinaryIO) -> None:
-        file.write(header)
-        file.flush()
-        first = 0
-        for block in blocks:
-            rows = np.asarray(block)
-            if rows.ndim != 2 or rows.shape[1] != n_columns or first + len(rows) > n_rows:
-                raise InvalidInputError(
-                    f"{place.name}: a block of shape {rows.shape} after {first} rows; the matrix has {n_rows} rows of"
-                    f" {n_columns} columns"
-                )
-            _write_block(file.fileno(), len(header), np.ascontiguousarray(rows.T, dtype=dtype), first, n_rows)
-            first += len(rows)
-        if first < n_rows:
-            raise InvalidInputError(f"{place.name}: the blocks hold {first} of {n_rows} rows")
-
-    fill_atomically(place, fill)
+    place = Path(path)
+    fill_atomically(place, lambda file: fill_columns(file, blocks, n_rows, n_columns, dtype, name=place.name))
     return ColumnFile(place)
+
+
+def fill_columns(
+    file: BinaryIO,
+    blocks: Iterable[Floats],
+    n_rows: int,
+    n_columns: int,
+    dtype: np.dtype[np.floating],
+    *,
+    name: str,
+) -> None:
+    """Write a column file, as `write_columns` does, to a file that is open and empty.
+
+    Parameters
+    ----------
+    file
+        Where to write.
+    blocks, n_rows, n_columns, dtype
+        As in `write_columns`.
+    name
+        Of the file, for messages.
+    """
+    header = _header(n_rows, n_columns, dtype)
+    file.write(header)
+    file.flush()
+    first = 0
+    for block in blocks:
+        rows = np.asarray(block)
+        if rows.ndim != 2 or rows.shape[1] != n_columns or first + len(rows) > n_rows:
+            raise InvalidInputError(
+                f"{name}: a block of shape {rows.shape} after {first} rows; the matrix has {n_rows} rows of"
+                f" {n_columns} columns"
+            )
+        _write_block(file.fileno(), len(header), np.ascontiguousarray(rows.T, dtype=dtype), first, n_rows)
+        first += len(rows)
+    if first < n_rows:
+        raise InvalidInputError(f"{name}: the blocks hold {first} of {n_rows} rows")
 
 
 def _write_block(descriptor: int, start: int, columns: Floats, first: int, n_rows: int) -> None:

@@ -14,13 +14,13 @@ V on validation and T on training, each set at its own threshold. The accepted s
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from overread.errors import InvalidInputError
 from overread.froc.bootstraps import (
@@ -35,6 +35,7 @@ from overread.froc.curve import check_targets
 from overread.froc.defaults import LAMBDA_FP_TARGETS, N_BOOTSTRAP
 from overread.froc.intervals import ROUNDING
 from overread.froc.matching import Matching
+from overread.froc.score_columns import Scores, read_score_columns
 from overread.one_line import print_as_one_line
 
 __all__ = ["LambdaChoice", "LambdaRule", "Path", "PathModels", "ScoredSplit", "choose_lambda"]
@@ -145,20 +146,16 @@ class ScoredSplit:
     matching
         Matched candidates of the set; their own scores are not used.
     scores
-        One row per candidate, one column per model.
+        One row per candidate, one column per model; or `ScoreColumns`.
     """
 
     matching: Matching
-    scores: ArrayLike | pd.DataFrame
+    scores: Scores
 
-    def matchings(self, name: str, n_models: int) -> list[Matching]:
-        """Return the matching of each model; ``name`` is that of the set, for errors."""
-        columns = np.asarray(self.scores, dtype=np.float64)
-        if columns.ndim != 2 or columns.shape[1] != n_models:
-            raise InvalidInputError(
-                f"{name}_scores: shape {columns.shape}; need a row per candidate, {n_models} columns"
-            )
-        return [self.matching.with_scores(column) for column in columns.T]
+    def matchings(self, name: str, n_models: int) -> Iterator[Matching]:
+        """Give the matching of each model, one after the other; ``name`` is that of the set, for errors."""
+        columns = read_score_columns(self.scores, n_models, f"{name}_scores")
+        return (self.matching.with_scores(column) for column in columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,13 +226,15 @@ def choose_lambda(
     """
     rule = rule or LambdaRule()
     targets = check_targets(rule.fp_targets)
-    sets = [
-        training.matchings("training", len(models)),
-        validation.matchings("validation", len(models)),
-    ]
-    train, valid = (_estimates(matchings, targets) for matchings in sets)
-    if np.isnan(train).any() or np.isnan(valid).any():
-        raise InvalidInputError("choose_lambda: the training or the validation set has no target to find")
+    seeds = np.random.SeedSequence(seed).spawn(2)
+    (train, train_replicates), (valid, valid_replicates) = (
+        _judge(matchings, targets, n_bootstrap, child)
+        for matchings, child in zip(
+            (training.matchings("training", len(models)), validation.matchings("validation", len(models))),
+            seeds,
+            strict=True,
+        )
+    )
     excess = rule.excess(train, valid)
     position = rule.choose(excess, valid, models)
     widening = float(excess.max(axis=1)[position])
@@ -246,7 +245,7 @@ def choose_lambda(
             f"the choice would need both bounds {widening:.3f} wider",
             stacklevel=2,
         )
-    frequencies, disjoint_share = _bootstrap_choices(sets, targets, models, rule, n_bootstrap, seed)
+    frequencies, disjoint_share = _bootstrap_choices(train_replicates, valid_replicates, models, rule)
     table = _choice_table(models, targets, train, valid, excess <= ROUNDING)
     return LambdaChoice(
         position=position,
@@ -278,25 +277,30 @@ def _choice_table(
     return pd.concat(rows, ignore_index=True)
 
 
-def _estimates(matchings: Sequence[Matching], targets: Floats) -> Floats:
-    """Sensitivities (model, FP value, GT or image), each model at its own threshold."""
-    return np.stack([estimates_at(model, targets)[list(JUDGED)].to_numpy() for model in matchings])
+def _judge(
+    matchings: Iterable[Matching], targets: Floats, n_bootstrap: int, seed: np.random.SeedSequence
+) -> tuple[Floats, Floats]:
+    """Sensitivities (model, FP value, GT or image), each model at its own threshold, and their replicates.
+
+    Of the replicates (replicate, model, FP value, GT or image) each has the same patients for every model. One model is
+    held at a time: what is known of all candidates under each of them would be many times the scores.
+    """
+    estimates, replicates = [], []
+    for matching in matchings:
+        estimates.append(estimates_at(matching, targets)[list(JUDGED)].to_numpy())
+        if np.isnan(estimates[-1]).any():
+            raise InvalidInputError("choose_lambda: the training or the validation set has no target to find")
+        events = SortedEvents.of(matching, needed_fps(matching, targets))
+        counts = patient_counts(matching.n_patients, n_bootstrap, seed)
+        values = stack_blocks([replicate_sensitivities(events, block, targets) for block in counts])
+        replicates.append(np.stack([values[measure] for measure in JUDGED], axis=2))
+    return np.stack(estimates), np.stack(replicates, axis=1)
 
 
 def _bootstrap_choices(
-    sets: list[list[Matching]],
-    targets: Floats,
-    models: PathModels,
-    rule: LambdaRule,
-    n_bootstrap: int,
-    seed: int,
+    train: Floats, valid: Floats, models: PathModels, rule: LambdaRule
 ) -> tuple[Floats, float]:
     """Share of bootstraps that choose each model, and share in which the accepted sets do not intersect."""
-    seeds = np.random.SeedSequence(seed).spawn(2)
-    train, valid = (
-        _replicates(matchings, targets, n_bootstrap, child)
-        for matchings, child in zip(sets, seeds, strict=True)
-    )
     usable = ~(np.isnan(train).any(axis=(1, 2, 3)) | np.isnan(valid).any(axis=(1, 2, 3)))
     if not usable.any():
         return np.full(len(models), np.nan), np.nan
@@ -307,19 +311,6 @@ def _bootstrap_choices(
         chosen[rule.choose(excess, one_valid, models)] += 1
         disjoint += excess.max(axis=1).min() > ROUNDING
     return chosen / usable.sum(), float(disjoint / usable.sum())
-
-
-def _replicates(
-    matchings: list[Matching], targets: Floats, n_bootstrap: int, seed: np.random.SeedSequence
-) -> Floats:
-    """Sensitivities (replicate, model, FP value, GT or image), the same patients for every model."""
-    per_model = []
-    for matching in matchings:
-        events = SortedEvents.of(matching, needed_fps(matching, targets))
-        counts = patient_counts(matching.n_patients, n_bootstrap, seed)
-        values = stack_blocks([replicate_sensitivities(events, block, targets) for block in counts])
-        per_model.append(np.stack([values[measure] for measure in JUDGED], axis=2))
-    return np.stack(per_model, axis=1)
 
 
 def _accepted_intervals(table: pd.DataFrame) -> pd.DataFrame:

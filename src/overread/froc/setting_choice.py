@@ -30,6 +30,7 @@ from overread.froc.choice_plots import plot_settings
 from overread.froc.curve import check_targets
 from overread.froc.defaults import CHOICE_FP_TARGETS, N_CHOICE_BOOTSTRAP
 from overread.froc.matching import Matching
+from overread.froc.score_columns import Scores, read_score_columns
 from overread.one_line import print_as_one_line
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class SettingChoice:
 
 def choose_setting(
     matching: Matching,
-    scores: ArrayLike | pd.DataFrame,
+    scores: Scores,
     n_features: ArrayLike,
     *,
     fp_targets: Sequence[float] = CHOICE_FP_TARGETS,
@@ -87,7 +88,7 @@ def choose_setting(
     matching
         Matched candidates; their own scores are not used.
     scores
-        Out-of-fold scores: one row a candidate, one column a setting.
+        Out-of-fold scores: one row a candidate, one column a setting, or `ScoreColumns`.
     n_features
         Features of each setting, on the average of its folds.
     fp_targets
@@ -98,18 +99,31 @@ def choose_setting(
         Resamplings of patients for the standard errors.
     """
     targets = check_targets(fp_targets)
-    matchings, sparsity = _check(matching, scores, n_features)
-    values = np.array([estimates_at(one, targets)["gt_sensitivity"].mean() for one in matchings])
-    if np.isnan(values).any():
-        raise InvalidInputError("choose_setting: there is no target to find")
-    replicates = _replicate(matchings, targets, n_bootstrap, seed)
+    sparsity = np.atleast_1d(np.asarray(n_features, dtype=np.float64))
+    if not len(sparsity):
+        raise InvalidInputError("n_features: there is no setting to choose from")
+    columns = read_score_columns(scores, len(sparsity), "scores")
+    values, replicates = np.empty(len(sparsity)), []
+    # One setting after the other: what is known of all candidates under each of them would be many times the scores.
+    for place, column in enumerate(columns):
+        scored = matching.with_scores(column)
+        values[place] = estimates_at(scored, targets)["gt_sensitivity"].mean()
+        if np.isnan(values[place]):
+            raise InvalidInputError("choose_setting: there is no target to find")
+        replicates.append(_replicate(scored, targets, n_bootstrap, seed))
+    return _make_choice(values, np.column_stack(replicates), sparsity, targets, n_standard_errors)
+
+
+def _make_choice(
+    values: Floats, replicates: Floats, sparsity: Floats, targets: Floats, n_standard_errors: float
+) -> SettingChoice:
     position, best, errors = _choose(values, replicates, sparsity, n_standard_errors)
     difference = values - values[best]
     table = pd.DataFrame(
         {
             "n_features": sparsity,
             "sensitivity": values,
-            "standard_error": np.nanstd(replicates, axis=0, ddof=1) if n_bootstrap > 1 else np.nan,
+            "standard_error": np.nanstd(replicates, axis=0, ddof=1) if len(replicates) > 1 else np.nan,
             "difference": difference,
             "difference_error": errors,
             "accepted": difference >= -n_standard_errors * errors - ROUNDING,
@@ -126,27 +140,12 @@ def choose_setting(
     )
 
 
-def _check(
-    matching: Matching, scores: ArrayLike | pd.DataFrame, n_features: ArrayLike
-) -> tuple[list[Matching], Floats]:
-    columns = np.asarray(scores, dtype=np.float64)
-    sparsity = np.atleast_1d(np.asarray(n_features, dtype=np.float64))
-    if columns.ndim != 2 or columns.shape[1] != len(sparsity) or not len(sparsity):
-        raise InvalidInputError(
-            f"scores: shape {columns.shape}; need a row per candidate and a column for each of {len(sparsity)} settings"
-        )
-    return [matching.with_scores(column) for column in columns.T], sparsity
-
-
-def _replicate(matchings: list[Matching], targets: Floats, n_bootstrap: int, seed: int) -> Floats:
-    """Mean GT sensitivity (replicate, setting), the same patients for every setting."""
-    columns = []
-    for matching in matchings:
-        events = SortedEvents.of(matching, needed_fps(matching, targets))
-        counts = patient_counts(matching.n_patients, n_bootstrap, seed)
-        values = stack_blocks([replicate_sensitivities(events, block, targets) for block in counts])
-        columns.append(values["gt_sensitivity"].mean(axis=1))
-    return np.column_stack(columns)
+def _replicate(matching: Matching, targets: Floats, n_bootstrap: int, seed: int) -> Floats:
+    """Mean GT sensitivity of the replicates, the same patients for every setting."""
+    events = SortedEvents.of(matching, needed_fps(matching, targets))
+    counts = patient_counts(matching.n_patients, n_bootstrap, seed)
+    values = stack_blocks([replicate_sensitivities(events, block, targets) for block in counts])
+    return np.asarray(values["gt_sensitivity"].mean(axis=1))
 
 
 def _choose(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from overread.bags import Bags, SoftStratifiedGroupKFold, read_labels
+from overread.bags.instances import Matrix, take_rows
 from overread.errors import DataWarning, InvalidInputError
 from overread.models.fields import (
     Classes,
@@ -46,7 +47,7 @@ class _Experts:
     coefs: Floats
     intercepts: Floats
 
-    def scores(self, instances: NDArray[np.floating]) -> Floats:
+    def scores(self, instances: Matrix) -> Floats:
         return linear_scores(instances, self.coefs.T, self.intercepts)
 
 
@@ -95,7 +96,7 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
 
     Parameters
     ----------
-    update, prune_bound, alpha_init, screen, tol, max_iter, pooling
+    update, prune_bound, alpha_init, screen, tol, max_iter, pooling, memory_mb
         Of each reader's `RVMMIL`.
     scores
         "in_sample", as in the paper: the mixture learns from scores of the instances the readers' models were
@@ -133,6 +134,7 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         Whether all readers' models and the mixture did.
     """
 
+    later_parameters = frozenset({"memory_mb"})
     saved_fields: ClassVar[Mapping[str, Field]] = {
         "n_features_in_": Length("d"),
         "feature_names_in_": Names("d", optional=True),
@@ -173,6 +175,7 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         n_bootstrap: int = 200,
         confidence: float = 0.95,
         random_state: int | None = None,
+        memory_mb: float | None = None,
     ) -> None:
         self.update = update
         self.prune_bound = prune_bound
@@ -188,6 +191,7 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
         self.n_bootstrap = n_bootstrap
         self.confidence = confidence
         self.random_state = random_state
+        self.memory_mb = memory_mb
 
     def fit(self, X: Bags, y: Any = None, *, reader_bags: Mapping[str, Bags]) -> ReaderMixture:
         """Fit the readers' models and the mixture.
@@ -357,8 +361,9 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
             train = np.array([group not in tested for group in own.groups.tolist()])
             rows = fold_of_instance == fold
             models = self._rvm().fit_each(own[train], label[train], prune_bounds=bounds)
+            tested_rows = take_rows(bags.matrix, np.flatnonzero(rows))
             for column, model in enumerate(models):
-                found = linear_scores(bags.instances[rows], model.coef_[0], model.intercept_[0])
+                found = linear_scores(tested_rows, model.coef_[0], model.intercept_[0])
                 scores[rows, column] = found
         return scores
 
@@ -372,7 +377,7 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
     ) -> None:
         """Mix the readers' models of a bound."""
         experts = readers.experts(position)
-        scores = experts.scores(bags.instances)
+        scores = experts.scores(bags.matrix)
         self.score_means_, self.score_deviations_ = scores.mean(axis=0), _deviations(scores)
         learned = scores if folds is None else readers.fold_scores(position)
         self._learn_weights(bags.with_instances(_standardize_scores(learned, bags, folds)), target)

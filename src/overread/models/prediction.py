@@ -15,7 +15,14 @@ from overread.bags.instances import Matrix
 from overread.errors import InvalidInputError
 from overread.models.loss.pooling import pool
 
-__all__ = ["BagClassifier", "LinearBagClassifier", "bags_to_score", "linear_scores", "read_bags"]
+__all__ = [
+    "ROWS_PER_BLOCK",
+    "BagClassifier",
+    "LinearBagClassifier",
+    "bags_to_score",
+    "linear_scores",
+    "read_bags",
+]
 
 Floats = NDArray[np.float64]
 

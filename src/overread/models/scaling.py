@@ -59,21 +59,6 @@ class Design:
     norms: Floats
     vanishing: NDArray[np.int64]
 
-    @property
-    def Xt(self) -> NDArray[np.floating]:  # noqa: N802 - what the matrix is called throughout
-        """One standardized feature per row (d x n).
-
-        Raises
-        ------
-        InvalidInputError
-            If they are not in memory.
-        """
-        if not isinstance(self.columns, HeldColumns):
-            raise InvalidInputError(
-                "this model needs its features in memory, and they are in a file: read them first, or only some of them"
-            )
-        return self.columns.Xt
-
     def to_user(self, w: Floats, b: float) -> tuple[Floats, float]:
         """Coefficients and intercept on the scale of the user's features."""
         used = self.scale > 0

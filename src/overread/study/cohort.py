@@ -1,13 +1,13 @@
 """All tables of a study after its images were worked on, and the splits that models are fitted to.
 
 Hits are looked for once, in the whole cohort; a split takes its part of them. The features stay on disk: the bags of
-a split read their rows when they are asked for.
+a split read their rows when they are asked for, or leave them there where memory is bounded and they do not fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -15,16 +15,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.bags import Bags, Grouping, ReaderBags, group_candidates, reader_bags
+from overread.bags import Bags, Grouping, ReaderBags, StoredInstances, group_candidates, reader_bags
 from overread.bags.instances import InstanceMatrix
 from overread.errors import InvalidInputError
 from overread.files.column_file import ColumnFile
 from overread.froc import Counting, Matching, match
+from overread.models.columns.room import fits_in_memory
+from overread.models.prediction import ROWS_PER_BLOCK
 from overread.truth import HitRule
 
 __all__ = ["KEYS", "Cohort", "Features", "Split"]
 
 KEYS = ["image_id", "candidate_id"]
+# Of features that are scored at once: 64 MB of float32. Chosen by eye.
+CELLS_AT_ONCE = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,24 +45,44 @@ class Features:
         Rows that belong to the candidates at hand, in their order.
     keys
         Image and candidate of each row of the store.
+    memory_mb
+        What the process may take; features that do not fit in it stay on disk. None: they are read.
     """
 
     names: tuple[str, ...]
     store: ColumnFile
     rows: NDArray[np.int64]
     keys: pd.MultiIndex
+    memory_mb: float | None = None
 
     def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
         """Return the row of the store of each of some candidates."""
         return self.keys.get_indexer(pd.MultiIndex.from_arrays([image_ids, candidate_ids])).astype(np.int64)
 
     def take(self, rows: NDArray[np.int64]) -> InstanceMatrix:
-        """Read rows of the store, in the order asked for."""
-        return InstanceMatrix(self.store.take(rows), self.names)
+        """Return rows of the store, in the order asked for: read, or where they are if they do not fit in memory."""
+        if self.memory_mb is None or fits_in_memory(
+            self.memory_mb, len(rows), len(self.names), self.store.dtype.itemsize
+        ):
+            return InstanceMatrix(self.store.take(rows), self.names)
+        stored = StoredInstances(self.store.path, feature_names=self.names, rows=rows)
+        return InstanceMatrix(stored, self.names)
 
     def of_candidates(self, chosen: NDArray[np.bool_]) -> Features:
         """Return the features of some of the candidates at hand."""
-        return Features(self.names, self.store, self.rows[chosen], self.keys)
+        return replace(self, rows=self.rows[chosen])
+
+    def read_blocks(self, columns: NDArray[np.integer]) -> Iterator[NDArray[np.floating]]:
+        """Give some columns of the candidates at hand, many candidates at a time, in their order."""
+        # Whole blocks of a product: scores are then the same numbers as those of all candidates at once.
+        n_rows = max(1, CELLS_AT_ONCE // max(1, len(columns)) // ROWS_PER_BLOCK) * ROWS_PER_BLOCK
+        for first in range(0, len(self.rows), n_rows):
+            yield self.store.take(self.rows[first : first + n_rows], columns)
+
+    def read_columns(self, columns: NDArray[np.integer]) -> Iterator[NDArray[np.floating]]:
+        """Give some columns of the candidates at hand, one by one."""
+        for column in columns:
+            yield self.store.take(self.rows, [int(column)])[:, 0]
 
     def read(self, names: Iterable[str]) -> pd.DataFrame:
         """Read some columns of the candidates at hand."""
@@ -107,7 +131,8 @@ class Split:
     @cached_property
     def grouping(self) -> Grouping:
         """Candidates by the GT that they hit."""
-        return group_candidates(self.candidates, self.truth, rule=self.rule, hits=self.hits)
+        found = group_candidates(self.candidates, self.truth, rule=self.rule, hits=self.hits)
+        return replace(found, feature_rows=self.features.rows)
 
     def bags(self, labels: Literal["soft", "golden"]) -> Bags:
         """Read the features into bags.
@@ -117,7 +142,12 @@ class Split:
         """
         readings = self.readings if labels == "soft" else None
         return self.grouping.make_bags(
-            self.features, labels=labels, readings=readings, n_max=self.n_max, images=self.images
+            self.features,
+            labels=labels,
+            readings=readings,
+            n_max=self.n_max,
+            images=self.images,
+            with_ids=False,
         )
 
     @cached_property
@@ -126,7 +156,14 @@ class Split:
         if self.parent is not None:
             return self.parent.reader_bags.of_images(self.images["image_id"])
         return reader_bags(
-            self.candidates, self.features, self.marks, self.readings, rule=self.rule, images=self.images
+            self.candidates,
+            self.features,
+            self.marks,
+            self.readings,
+            rule=self.rule,
+            images=self.images,
+            feature_rows=self.features.rows,
+            with_ids=False,
         )
 
     @cached_property

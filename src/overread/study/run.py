@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shutil
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -12,12 +13,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from pydantic import ValidationError
 
 from overread import __version__
 from overread.errors import UsageError
 from overread.files.digests import digest_of_value
 from overread.files.lock import run_lock
+from overread.models.columns.room import machine_bytes
 from overread.models.fitting import single_threaded_blas
 from overread.one_line import print_as_one_line
 from overread.progress import begin_work, say
@@ -25,6 +28,7 @@ from overread.study.forecast import Forecast
 from overread.study.groups import name_run_of_group, split_groups, write_group_page
 from overread.study.inputs import StudyInputs, read_inputs
 from overread.study.pipeline import PipelineSpec
+from overread.study.resources import Demand, Supply, give_advice, reckon_demand
 from overread.study.run_log import RunLog
 from overread.study.settings import Execution, Settings, leave_out_unused, read_settings
 from overread.study.stages.images import Workshop
@@ -99,7 +103,7 @@ def run_study(
     seed
         In place of the seed of the settings.
     execution
-        In place of keys of ``[execution]``: executor, workers, scheduler, batch.
+        In place of keys of ``[execution]``: executor, workers, scheduler, batch, memory_mb.
     pipeline
         In place of the package's own work on an image; such a run makes no detector.
 
@@ -196,6 +200,7 @@ class Runner:
 
     _announced = False
     _forecast: Forecast
+    _demand: Demand
 
     def __init__(
         self,
@@ -228,11 +233,13 @@ class Runner:
             names = [stage.name for stage in stages]
             stages = stages if last is None else stages[: names.index(last) + 1]
             self._forecast = self._make_forecast([stage.name for stage in stages])
+            self._demand = self._reckon_demand(split)
             for number, stage in enumerate(stages, start=1):
                 left = duration(self._forecast.left(stage.name))
                 title = f"{stage.name} (stage {number} of {len(stages)}, about {left} to the end)"
                 if self._do(self._announce(stage, left), workspace, title):
                     self._forecast.learn(stage.name, self._log.seconds[stage.name])
+                workspace.release(stages[number:])
         self._write_provenance()
         return RunReport(
             folder.root,
@@ -254,15 +261,32 @@ class Runner:
         names = {"study": study, "run": self._folder.root.name}
         return Source(digest_of_value(names), lambda: names)
 
+    def _count_candidates(self) -> int:
+        """Count the candidates: those that the study brings, else as many as an image may have."""
+        own = self._inputs.candidates
+        return len(self._inputs.images) * self._settings.candidates.limit if own is None else len(own)
+
+    def _reckon_demand(self, split: pd.DataFrame) -> Demand:
+        """Reckon what the run will take of memory and disk."""
+        own = self._inputs.features
+        names = getattr(self._spec.build(), "feature_names", ()) if own is None else own.names
+        return reckon_demand(
+            self._count_candidates(),
+            len(names),
+            n_shards=len(split) if own is None else 0,
+            fitted=float((split["split"] != "test").mean()),
+            itemsize=4 if own is None else own.dtype.itemsize,
+        )
+
     def _make_forecast(self, stages: list[str]) -> Forecast:
-        settings, n_images = self._settings, len(self._inputs.images)
+        settings = self._settings
         known = Manifest(self._folder).entries
         return Forecast(
             stages,
             settings.models.wanted,
             n_folds=settings.models.folds,
             n_images=sum(image_id not in known for image_id in self._inputs.images["image_id"]),
-            n_candidates=n_images * settings.candidates.limit,
+            n_candidates=self._count_candidates(),
             workers=1
             if settings.execution.executor == "serial"
             else settings.execution.workers or count_processors(),
@@ -281,7 +305,7 @@ class Runner:
         return done
 
     def _announce(self, stage: Stage, left: str) -> Stage:
-        """Return the stage so that the first one with work to do says how long the run will take, about."""
+        """Return the stage so that the first one with work to do says what the run will take, about."""
 
         def make(inputs: Inputs) -> Mapping[str, Any]:
             if not self._announced:
@@ -289,10 +313,19 @@ class Runner:
                 say(
                     f"about {left} for {len(self._inputs.images):,} images and models {', '.join(wanted)}: {GUESS}"
                 )
+                for line in give_advice(self._demand, self._find_supply()):
+                    say(line)
             return stage.make(inputs)
 
         wanted = self._settings.models.wanted
         return replace(stage, make=make)
+
+    def _find_supply(self) -> Supply:
+        return Supply(
+            memory=machine_bytes() / 1e6,
+            bound=self._settings.execution.memory_mb or None,
+            disk=shutil.disk_usage(self._folder.root).free / 1e6,
+        )
 
     def _say(self, text: str) -> None:
         self._log.write(text)

@@ -352,7 +352,7 @@ class Limits(Section):
 
 
 class Execution(Section):
-    """Who works on the images. The results do not depend on it.
+    """Who works on the images, and with how much memory models are fitted. The results do not depend on it.
 
     Attributes
     ----------
@@ -364,12 +364,16 @@ class Execution(Section):
         Address of a Dask cluster.
     batch
         Images a Dask task.
+    memory_mb
+        Megabytes that the run itself may take, beside its workers: models are fitted from the file of features where
+        they do not fit in it. Not set, or 0: features are held in memory.
     """
 
     executor: Literal["serial", "processes", "dask"] = "processes"
     workers: Annotated[int, Field(ge=1, le=1024)] | None = Field(default=None, examples=[2])
     scheduler: str | None = Field(default=None, examples=["tcp://127.0.0.1:8786"])
     batch: Annotated[int, Field(ge=1, le=10_000)] = 8
+    memory_mb: Annotated[int, Field(ge=0)] | None = Field(default=None, examples=[4000])
 
 
 if TYPE_CHECKING:

@@ -23,3 +23,14 @@ def test_products_are_numpys(dtype):
     columns.gather(chosen, rows, np.array([1.0, 2.0, -1.0]), out)
     np.testing.assert_allclose(out, exact[:, rows] * [1.0, 2.0, -1.0], rtol=1e-12)
     assert columns.n_read == 0
+
+
+def test_groups_of_columns():
+    Xt = np.random.default_rng(0).normal(size=(13, 50))
+    columns, chosen = HeldColumns(Xt), np.array([7, 0, 12, 3, 4])
+    groups = list(columns.read_groups(chosen, 2))
+    assert [len(block) for _, block in groups] == [2, 2, 1]
+    for group, block in groups:
+        np.testing.assert_array_equal(block, Xt[chosen[group]])
+    held, rows = columns.hold_all(chosen)
+    np.testing.assert_array_equal(held[rows], Xt[chosen])

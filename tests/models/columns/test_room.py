@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.models.columns.room import room_for_columns
+from overread.models.columns.room import fits_in_memory, room_for_columns
 
 
 def test_more_memory_is_more_room_by_as_much():
@@ -27,3 +27,9 @@ def test_the_least_that_is_named_does():
         room_for_columns(50, 5_000_000, 1000)
     least = float(str(refused.value).rsplit(" ", 1)[1])
     assert room_for_columns(least + 50, 5_000_000, 1000) >= 16 * 5_000_000 * 4
+
+
+def test_a_table_fits_twice_or_not_at_all():
+    assert fits_in_memory(100_000, 1_000_000, 1000)
+    assert not fits_in_memory(8000, 1_000_000, 1000)
+    assert not fits_in_memory(10, 1, 1), "the process itself is larger"

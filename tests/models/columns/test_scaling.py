@@ -45,7 +45,7 @@ def test_a_column_read_again_has_the_bits_of_the_design_in_memory(stored, standa
     for place, values in enumerate(stored.read_columns(columns)):
         chosen = values[order]
         rescale_row(chosen, scaling.unit[place], scaling.middle[place], scaling.divisor[place])
-        assert chosen.tobytes() == design.Xt[place].tobytes()
+        assert chosen.tobytes() == design.columns.Xt[place].tobytes()
     np.testing.assert_array_equal(numbers.norms, design.norms)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from overread.bags import StoredInstances
-from overread.errors import StorageError
-from overread.models import SoftMILPath
+from overread.errors import InvalidInputError, StorageError
+from overread.models import RVMMIL, SoftMILPath
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings(
@@ -97,3 +97,9 @@ def test_a_cluster_without_workers_is_refused(problem):
         pytest.raises(StorageError, match="no workers"),
     ):
         SoftMILPath().fit(StoredInstances(path, client=client), labels, bags=ids)
+
+
+def test_a_model_of_one_machine_says_so(client, problem):
+    path, ids, labels = problem
+    with pytest.raises(InvalidInputError, match="fitted on one machine: leave client= out"):
+        RVMMIL(threshold=0.25).fit(StoredInstances(path, client=client), labels, bags=ids)

@@ -7,7 +7,9 @@ import pytest
 
 from overread.bags import Bags, StoredInstances
 from overread.errors import InputTypeError, InvalidInputError
-from overread.models import RVMMIL, SoftMILLogisticRegression, SoftMILPath, scaling
+from overread.models import SoftMILLogisticRegression, SoftMILPath, scaling
+from overread.models.columns.scaling import Scaling
+from overread.models.columns.stored import StoredColumns
 
 
 @pytest.fixture
@@ -83,11 +85,37 @@ def test_some_bags_of_a_file(problem):
 
 
 def test_what_needs_memory_says_so(problem):
-    _, ids, labels, stored = problem
-    with pytest.raises(InvalidInputError, match="needs its features in memory"):
-        RVMMIL(threshold=0.5).fit(stored, labels, bags=ids)
+    _, ids, _, stored = problem
     with pytest.raises(InputTypeError, match=r"stay in X\.npy"):
         Bags.from_ids(stored, ids).to_frame()
+
+
+def test_groups_are_read_and_columns_held_as_they_are_in_memory(problem):
+    X, ids, _, stored = problem
+    bags = Bags.from_ids(X, ids)
+    order, weight = np.random.default_rng(1).permutation(900), np.ones(900)
+    inside = scaling.make_design(bags.instances, order, weight, center=True, standardize=True).columns
+    np.save(stored.path, np.asfortranarray(bags.instances))
+    outside = scaling.make_design(
+        StoredInstances(stored.path), order, weight, center=True, standardize=True
+    ).columns
+    chosen = np.array([5, 7, 0, 31])
+    for (group, block), (same, expected) in zip(
+        outside.read_groups(chosen, 3), inside.read_groups(chosen, 3), strict=True
+    ):
+        assert len(chosen[group]) == len(chosen[same])
+        assert block.tobytes() == expected.tobytes()
+    held, rows = outside.hold_all(chosen)
+    assert held[rows].tobytes() == inside.Xt[chosen].tobytes()
+    assert list(outside.read_groups(chosen[:0], 3)) == []
+
+
+def test_columns_that_cannot_all_be_held_are_refused(problem):
+    stored = problem[3]
+    columns = StoredColumns(stored, np.arange(900), Scaling(*np.ones((3, 40))), 5 * 900 * 4)
+    assert columns.capacity == 5
+    with pytest.raises(InvalidInputError, match="6 columns of 900 rows do not fit in memory, 5 would"):
+        columns.hold_all(np.arange(6))
 
 
 def test_too_little_memory_is_refused_with_what_would_do(problem):

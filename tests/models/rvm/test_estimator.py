@@ -7,9 +7,9 @@ import pytest
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from overread.bags import Bags
+from overread.bags import Bags, StoredInstances
 from overread.errors import DataWarning, InvalidInputError
-from overread.models import RVMMIL
+from overread.models import RVMMIL, scaling
 
 
 @pytest.mark.slow
@@ -174,3 +174,49 @@ def test_bounds_together_are_checked_one_by_one(make_mil):
     assert RVMMIL().fit_each(data.bags, data.y, prune_bounds=()) == []
     with pytest.raises(InvalidInputError, match="alpha_init"):
         RVMMIL(alpha_init=10.0).fit_each(data.bags, data.y, prune_bounds=(1e6, 1.0))
+
+
+class TestFeaturesInAFile:
+    @pytest.fixture
+    def problem(self, tmp_path):
+        random = np.random.default_rng(4)
+        X = (random.normal(size=(700, 30)) * random.gamma(2.0, size=30)).astype(np.float32)
+        ids = random.integers(0, 450, 700)
+        first = np.sort(np.unique(ids, return_index=True)[1])
+        y = ((X / X.std(0))[first, :3].sum(1) + random.logistic(size=len(first)) > 2.0).astype(int)
+        np.save(tmp_path / "X.npy", np.asfortranarray(X))
+        return X, ids, y, StoredInstances(tmp_path / "X.npy")
+
+    @staticmethod
+    def give_room(monkeypatch, n_columns):
+        monkeypatch.setattr(scaling, "room_for_columns", lambda *shape: n_columns * 700 * 4)
+
+    @pytest.mark.parametrize("screen", [None, 12])
+    def test_the_model_is_that_of_the_matrix_in_memory(self, problem, screen):
+        X, ids, y, stored = problem
+        inside = RVMMIL(screen=screen).fit_each(X, y, bags=ids, prune_bounds=[1e2, 1e6])
+        outside = RVMMIL(screen=screen, memory_mb=100_000).fit_each(
+            stored, y, bags=ids, prune_bounds=[1e2, 1e6]
+        )
+        for one, other in zip(outside, inside, strict=True):
+            assert 0 < np.count_nonzero(other.coef_) < 30
+            np.testing.assert_allclose(one.coef_, other.coef_, rtol=0, atol=1e-10)
+            np.testing.assert_allclose(one.alpha_, other.alpha_, rtol=1e-8)
+            assert one.fit_report_.left_out_gain == pytest.approx(other.fit_report_.left_out_gain)
+            assert one.fit_report_.n_screened == other.fit_report_.n_screened
+
+    def test_as_many_enter_as_memory_holds(self, problem, monkeypatch):
+        X, ids, y, stored = problem
+        self.give_room(monkeypatch, 12)
+        with pytest.warns(DataWarning, match=r"memory_mb holds 12 features of 700 rows: of 30 features"):
+            outside = RVMMIL().fit(stored, y, bags=ids)
+        inside = RVMMIL(screen=12).fit(X, y, bags=ids)
+        np.testing.assert_allclose(outside.coef_, inside.coef_, rtol=0, atol=1e-10)
+        assert outside.fit_report_.n_screened == 18
+        assert outside.fit_report_.left_out_gain == pytest.approx(inside.fit_report_.left_out_gain)
+
+    def test_what_does_not_fit_even_when_screened_is_refused(self, problem, monkeypatch):
+        _, ids, y, stored = problem
+        self.give_room(monkeypatch, 12)
+        with pytest.raises(InvalidInputError, match="and screen=20: lower screen, or raise memory_mb"):
+            RVMMIL(screen=20).fit(stored, y, bags=ids)

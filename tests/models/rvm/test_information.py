@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from overread.models.columns.held import HeldColumns
 from overread.models.loss.bag_loss import BagLoss
 from overread.models.loss.pooling import POOLINGS
 from overread.models.rvm import information
@@ -27,7 +28,7 @@ def test_beside_a_fitted_intercept(problem, monkeypatch, cells):
     monkeypatch.setattr(information, "CELLS_PER_BLOCK", cells)
     rows = np.concatenate([loss.plain_curvature(z), loss.bag_curvature(z, safe=1.0).diagonal])
     expected = [(rows * (x - rows @ x / rows.sum()) ** 2).sum() for x in Xt]
-    np.testing.assert_allclose(information_diagonal(Xt, loss, z), expected, rtol=1e-12)
+    np.testing.assert_allclose(information_diagonal(HeldColumns(Xt), loss, z), expected, rtol=1e-12)
 
 
 def test_without_coupled_bags_it_is_the_schur_complement_of_the_matrix(problem):
@@ -35,9 +36,9 @@ def test_without_coupled_bags_it_is_the_schur_complement_of_the_matrix(problem):
     loss = BagLoss.build(np.arange(61), np.zeros(60), np.ones(60), POOLINGS["noisy_or"])
     H = information_matrix(Xt, np.arange(7), loss, z)
     expected = np.diag(H)[:-1] - H[:-1, -1] ** 2 / H[-1, -1]
-    np.testing.assert_allclose(information_diagonal(Xt, loss, z), expected, rtol=1e-12)
+    np.testing.assert_allclose(information_diagonal(HeldColumns(Xt), loss, z), expected, rtol=1e-12)
 
 
 def test_a_constant_feature_tells_nothing_beside_an_intercept(problem):
     Xt, loss, z = problem
-    assert information_diagonal(np.ones_like(Xt), loss, z).max() <= 1e-12
+    assert information_diagonal(HeldColumns(np.ones_like(Xt)), loss, z).max() <= 1e-12

@@ -46,6 +46,16 @@ def test_hits_are_those_of_the_rule(chain: Chain) -> None:
         assert (cohort.counting.single_reader, cohort.counting.repeats) == ("ignore", "suppress")
 
 
+def test_a_fold_is_made_when_it_is_asked_for(chain: Chain) -> None:
+    folds = chain.load("folds")
+    assert len(folds) == len(list(folds)) == 2
+    assert folds[0] is not folds[0]
+    assert folds[-1].rest.candidates.equals(folds[0].held_out.candidates)
+    assert [fold.held_out.images.equals(folds[1].held_out.images) for fold in folds[:2]] == [False, True]
+    with pytest.raises(IndexError):
+        folds[2]
+
+
 def test_folds_are_a_partition_and_share_no_patient(chain: Chain) -> None:
     folds = chain.load("folds")
     merged = chain.load("cohort").split("training", "validation")

@@ -14,12 +14,11 @@ from overread.cli import main
 from overread.errors import InvalidInputError, LeakageError, TableError
 from overread.study.settings import parse_settings
 from overread.study.stages.images import (
-    COLUMNS_AT_ONCE,
     QUARANTINED,
     Shards,
     gather_stage,
     images_stage,
-    join_columns,
+    join_rows,
     places_stage,
     refuse_shared_pixels,
     shards_view,
@@ -182,12 +181,19 @@ class TestGathering:
         assert view.key is not None
         assert view.key(one) != view.key(two)
 
-    @pytest.mark.parametrize("n_columns", [1, COLUMNS_AT_ONCE, COLUMNS_AT_ONCE + 3])
-    def test_columns_of_blocks(self, n_columns: int) -> None:
+    @pytest.mark.parametrize(("n_rows", "sizes"), [(1, [3, 5, 1]), (4, [8, 1]), (100, [9])])
+    def test_blocks_of_rows(self, n_rows: int, sizes: list[int]) -> None:
         random = np.random.default_rng(0)
-        blocks = [random.normal(size=(n_rows, n_columns)).astype(np.float32) for n_rows in (3, 0, 5)]
-        found = np.column_stack(list(join_columns(blocks, n_columns)))
-        assert np.array_equal(found, np.concatenate(blocks))
+        matrices = [random.normal(size=(n, 2)).astype(np.float32) for n in (3, 0, 5, 1)]
+        blocks = list(join_rows(iter(matrices), n_rows))
+        assert [len(block) for block in blocks] == sizes
+        assert np.array_equal(np.concatenate(blocks), np.concatenate(matrices))
+
+    def test_tables_are_joined_early(self, chain: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("overread.study.stages.images.TABLES_AT_ONCE", 2)
+        made = chain.call("candidates", shards=list(chain.load("shards"))[:5])
+        expected = chain.load("tables/candidates.parquet").head(len(made["tables/candidates.parquet"]))
+        pd.testing.assert_frame_equal(made["tables/candidates.parquet"], expected)
 
 
 class TestOwnTables:

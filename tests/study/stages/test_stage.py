@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.files.column_file import encode_columns
+from overread.files.column_file import encode_columns, fill_columns
 from overread.files.digests import digest_of_value
 from overread.study.settings import Settings, parse_settings
 from overread.study.stages.stage import (
@@ -248,6 +249,21 @@ class TestWhatAStageWrites:
         record = json.loads(folder.path("stages/matrix.json").read_text())
         assert record["files"] == {"m.npy": folder.digest("m.npy")}
 
+    def test_a_file_that_is_filled_in_any_order(self, workspace: Any, folder: RunFolder) -> None:
+        matrix = np.arange(12, dtype=np.float32).reshape(4, 3)
+        fill = partial(
+            fill_columns,
+            blocks=[matrix[:1], matrix[1:]],
+            n_rows=4,
+            n_columns=3,
+            dtype=matrix.dtype,
+            name="m.npy",
+        )
+        space = workspace()
+        assert space.run(Stage("matrix", (), ("m.npy",), lambda given: {"m.npy": fill}))
+        assert np.array_equal(np.load(folder.path("m.npy")), matrix)
+        assert not space.run(Stage("matrix", (), ("m.npy",), lambda given: {}))
+
     def test_tables_and_text(self, workspace: Any) -> None:
         table = pd.DataFrame({"image_id": pd.Series(["a", "b"], dtype="str"), "n": [1, 2]})
         stage = Stage(
@@ -273,15 +289,59 @@ class TestEveryStageOfARun:
             assert {name for name in files if not name.startswith("chosen/")} <= written
             written |= set(stage.writes)
 
-    def test_it_gives_the_same_bytes_when_called_alone(self, chain: Chain) -> None:
+    def test_it_gives_the_same_bytes_when_called_alone(self, chain: Chain, folder: RunFolder) -> None:
         for stage in chain.stages.values():
             if stage.resumes or stage.name == "results":  # test_images and test_evaluation have these
                 continue
             for relative, value in call_alone(stage, chain.values(stage), chain.settings).items():
-                content = encode_file(relative, value)
-                whole = content if isinstance(content, bytes) else b"".join(content)
-                assert whole == chain.folder.path(relative).read_bytes(), (stage.name, relative)
+                digest = folder.write(relative, encode_file(relative, value))
+                assert digest == chain.folder.digest(relative), (stage.name, relative)
 
     def test_nothing_is_left_to_do(self, chain: Chain) -> None:
         for stage in chain.stages.values():
             assert not chain.workspace.run(stage), stage.name
+
+
+class TestRelease:
+    def test_what_no_later_stage_reads_is_dropped(self, workspace: Any) -> None:
+        made: Counter[str] = Counter()
+
+        def count(name: str) -> Callable[[Inputs], Any]:
+            def make(inputs: Inputs) -> Any:
+                made[name] += 1
+                return [inputs[other] for other in inputs]
+
+            return make
+
+        near = View("near", reads=("input/numbers",), make=count("near"))
+        far = View("far", reads=("near",), make=count("far"))
+        space = workspace((near, far), numbers=[1])
+        space.run(DOUBLE)
+        reader = Stage("reader", reads=("far",), writes=(), make=lambda given: {})
+        space.load("double.json")
+        assert space.load("near") is space.load("near")
+        space.release([reader])
+        space.load("far")
+        assert made == {"near": 1, "far": 1}, "a view to come keeps what it is made of"
+        space.release([reader])
+        space.load("near")
+        space.load("far")
+        assert made == {"near": 2, "far": 1}, "a view that is made needs it no longer"
+        space.release([])
+        space.load("far")
+        assert made["far"] == 2
+        assert space.load("double.json") == [2], "a file is read again"
+
+
+def test_means_are_seen_and_change_nothing(workspace: Any) -> None:
+    view = View(
+        "memory",
+        reads=(),
+        make=lambda given: given.settings.execution.memory_mb,
+        means=("execution.memory_mb",),
+    )
+    spaces = [
+        workspace((view,), settings=parse_settings({"execution": {"memory_mb": size}})) for size in (10, 20)
+    ]
+    assert [space.load("memory") for space in spaces] == [10, 20]
+    assert len({space.digest("memory") for space in spaces}) == 1

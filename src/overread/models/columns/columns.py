@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,23 @@ class Columns(ABC):
     @abstractmethod
     def gather(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
         """Write X[rows[i], columns[c]] factor[i] to out[c, i]."""
+
+    @abstractmethod
+    def read_groups(self, columns: Ints, size: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+        """Give columns so many at a time, as rows of a matrix, with their places among those asked for.
+
+        The matrix may be written over when the next one is asked for.
+        """
+
+    @abstractmethod
+    def hold_all(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
+        """Return a matrix in memory, one feature per row, and the rows that are the columns asked for.
+
+        Raises
+        ------
+        InvalidInputError
+            If they do not all fit in memory.
+        """
 
     def move(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,6 +37,16 @@ class HeldColumns(Columns):
     def gather(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
         """Write X[rows[i], columns[c]] factor[i] to out[c, i]."""
         gather(self.Xt, columns, rows, factor, out)
+
+    def read_groups(self, columns: Ints, size: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+        """Give columns so many at a time; copies of them."""
+        for first in range(0, len(columns), size):
+            group = slice(first, first + size)
+            yield group, self.Xt[columns[group]]
+
+    def hold_all(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
+        """Return the matrix itself: all columns are held."""
+        return self.Xt, columns
 
     def move(
         self,

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import uuid
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.bags import StoredInstances
-from overread.errors import StorageError
+from overread.errors import InvalidInputError, StorageError
 from overread.models.columns.columns import Columns
 from overread.models.columns.scaling import ColumnNumbers, Scaling, describe_columns
 from overread.models.columns.stored import StoredColumns
@@ -36,6 +36,7 @@ Ints = NDArray[np.int64]
 PARTS_PER_THREAD = 2
 # How often a task is tried again on other workers before the fit fails; by eye.
 RETRIES = 10
+NOT_SPREAD = "this model is fitted on one machine: leave client= out of StoredInstances"
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,14 @@ class SpreadColumns(Columns):
         ]
         for places, found in zip(inside, self._ask(gather_part, given), strict=True):
             out[:, places] = found
+
+    def read_groups(self, columns: Ints, size: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+        """Refuse: columns do not travel."""
+        raise InvalidInputError(NOT_SPREAD)
+
+    def hold_all(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
+        """Refuse: columns do not travel."""
+        raise InvalidInputError(NOT_SPREAD)
 
     def _ask(self, work: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Let the cluster work on every part; count what it read."""

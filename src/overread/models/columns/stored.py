@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.bags import StoredInstances
+from overread.errors import InvalidInputError
 from overread.models._kernels import rescale_row
 from overread.models.columns.columns import Columns
 from overread.models.columns.held import HeldColumns
@@ -41,6 +42,11 @@ class StoredColumns(Columns):
         How they are standardized.
     n_bytes
         Memory for columns that are held.
+
+    Attributes
+    ----------
+    capacity
+        How many columns can be held.
     """
 
     def __init__(self, source: StoredInstances, order: Ints, scaling: Scaling, n_bytes: int) -> None:
@@ -49,12 +55,12 @@ class StoredColumns(Columns):
         self._is_sorted = bool((np.diff(order) == 1).all())
         self._order = order
         self._scaling = scaling
-        capacity = min(self.n_features, max(0, n_bytes // (self.n_rows * source.dtype.itemsize)))
+        self.capacity = min(self.n_features, max(0, n_bytes // (self.n_rows * source.dtype.itemsize)))
         # Memory is taken by the system's page as it is written to, so an empty room costs nothing.
-        self._held = HeldColumns(np.empty((capacity, self.n_rows), dtype=source.dtype))
+        self._held = HeldColumns(np.empty((self.capacity, self.n_rows), dtype=source.dtype))
         self._slot = np.full(self.n_features, -1, dtype=np.int64)
-        self._owner = np.full(capacity, -1, dtype=np.int64)
-        self._wanted_at = np.zeros(capacity, dtype=np.int64)
+        self._owner = np.full(self.capacity, -1, dtype=np.int64)
+        self._wanted_at = np.zeros(self.capacity, dtype=np.int64)
         self._clock = 0
 
     def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:
@@ -65,7 +71,7 @@ class StoredColumns(Columns):
         slots = self._slot[columns]
         out[slots >= 0] = self._held.dot(slots[slots >= 0], residual)
         places = np.flatnonzero(slots < 0)
-        for group, block in self._read_groups(columns[places]):
+        for group, block in self.read_groups(columns[places], COLUMNS_AT_ONCE):
             found = np.zeros(len(block))
             dot_columns(block, np.arange(len(block)), 0, self.n_rows, residual, found)
             out[places[group]] = found
@@ -76,7 +82,7 @@ class StoredColumns(Columns):
         slots = self._slot[columns]
         self._held.add(slots[slots >= 0], factors[slots >= 0], scores)
         rest = slots < 0
-        for group, block in self._read_groups(columns[rest]):
+        for group, block in self.read_groups(columns[rest], COLUMNS_AT_ONCE):
             add_columns(block, np.arange(len(block)), factors[rest][group], 0, self.n_rows, scores)
 
     def gather(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
@@ -88,7 +94,7 @@ class StoredColumns(Columns):
         self._held.gather(slots[held], rows, factor, block)
         out[held] = block
         places = np.flatnonzero(slots < 0)
-        for group, block_read in self._read_groups(columns[places]):
+        for group, block_read in self.read_groups(columns[places], COLUMNS_AT_ONCE):
             found = np.empty((len(block_read), len(rows)))
             gather(block_read, np.arange(len(block_read)), rows, factor, found)
             out[places[group]] = found
@@ -128,16 +134,25 @@ class StoredColumns(Columns):
             self._held.Xt[slot] = values
             self._owner[slot], self._slot[column], self._wanted_at[slot] = column, slot, self._clock
 
-    def _read_groups(self, columns: Ints) -> Iterator[tuple[slice, NDArray[np.floating]]]:
-        """Give columns a few at a time, as rows of a small matrix, with their places."""
-        block = np.empty((COLUMNS_AT_ONCE, self.n_rows), dtype=self.source.dtype)
+    def read_groups(self, columns: Ints, size: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+        """Give columns so many at a time, in one matrix that is filled again and again; none is held."""
+        block = np.empty((min(size, len(columns)), self.n_rows), dtype=self.source.dtype)
         filled = 0
         for place, values in enumerate(self._read(columns)):
             block[filled] = values
             filled += 1
-            if filled == COLUMNS_AT_ONCE or place == len(columns) - 1:
+            if filled == len(block) or place == len(columns) - 1:
                 yield slice(place + 1 - filled, place + 1), block[:filled]
                 filled = 0
+
+    def hold_all(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
+        """Hold columns, each read once; return the matrix they are held in, and their rows."""
+        if len(columns) > self.capacity:
+            raise InvalidInputError(
+                f"{len(columns)} columns of {self.n_rows} rows do not fit in memory, {self.capacity} would"
+            )
+        self.hold(columns)
+        return self._held.Xt, self._slot[columns]
 
     def _read(self, columns: Ints) -> Iterator[NDArray[np.floating]]:
         """Give standardized columns one by one."""

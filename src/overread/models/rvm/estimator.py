@@ -14,6 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from overread.bags import Bags, read_labels
 from overread.errors import DataWarning, InvalidInputError
+from overread.models.columns.columns import Columns
+from overread.models.columns.stored import StoredColumns
 from overread.models.fields import Classes, Field, Flag, FloatArray, Integer, Length, Names, Record
 from overread.models.fitting import single_threaded_blas
 from overread.models.loss.pooling import PoolingName
@@ -74,6 +76,10 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         Largest change of log alpha in the last round.
     max_iter
         Rounds allowed.
+    memory_mb
+        Megabytes that the process may take while it fits `StoredInstances`; None: half of the machine's memory. As many
+        features enter as it holds, the best by `screen`'s measure, and a warning says so where these are not all. What
+        is in memory already is fitted there.
 
     Attributes
     ----------
@@ -101,6 +107,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
     [2]
     """
 
+    later_parameters = frozenset({"memory_mb"})
     saved_fields: ClassVar[Mapping[str, Field]] = {
         "n_features_in_": Length("d"),
         "feature_names_in_": Names("d", optional=True),
@@ -129,6 +136,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         pooling: PoolingName = "noisy_or",
         tol: float = 1e-3,
         max_iter: int = 1000,
+        memory_mb: float | None = None,
     ) -> None:
         self.update = update
         self.prune_bound = prune_bound
@@ -140,6 +148,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         self.pooling = pooling
         self.tol = tol
         self.max_iter = max_iter
+        self.memory_mb = memory_mb
 
     def fit(self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None) -> RVMMIL:
         """Fit the model. Reader weights that `Bags` carry are not used: the paper's B1 has none.
@@ -213,30 +222,56 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
             fit_intercept=self.fit_intercept,
             standardize=self.standardize,
             pooling=self.pooling,
+            memory_mb=None if self.memory_mb is None else check_number(self.memory_mb, "memory_mb", low=1),
         )
 
     def _follow(
-        self, problem: Problem, search: PosteriorSearch, first: Posterior | None, settings: dict[str, Any]
+        self,
+        problem: Problem,
+        search: PosteriorSearch,
+        entered: Ints,
+        first: Posterior | None,
+        settings: dict[str, Any],
     ) -> None:
         """Go on from the first posterior, and keep what is found."""
-        entered = search.kept
+        feature_of_row = dict(zip(search.kept.tolist(), entered.tolist(), strict=True))
         rounds = maximize_evidence(search, first, **settings)
         gain = self._left_out_gain(problem, search, rounds, entered)
         self.classes_ = problem.labels.classes
-        self._keep(problem, search.kept, rounds)
+        kept = np.array([feature_of_row[row] for row in search.kept.tolist()], dtype=np.int64)
+        self._keep(problem, kept, rounds)
         self.fit_report_ = _report(problem, search, rounds, entered, gain, settings["tol"])
 
-    def _search(self, problem: Problem) -> PosteriorSearch:
-        """Return the search over the screened features, on the loss as a sum of nats."""
+    def _search(self, problem: Problem) -> tuple[PosteriorSearch, Ints]:
+        """Return the search over the screened features, on the loss as a sum of nats, and which features these are."""
         loss = problem.loss
         loss = replace(loss, plain_weight=loss.plain_weight * problem.unit, weight=loss.weight * problem.unit)
         usable = np.flatnonzero(problem.design.scale > 0)
         if problem.labels.is_constant:
             usable = usable[:0]
-        entered = screen_features(problem.design.Xt, loss, problem.null, usable, self.screen)
-        return PosteriorSearch(
-            problem.design.Xt, loss, entered, problem.null, fit_intercept=self.fit_intercept
+        columns = problem.design.columns
+        limit = self._limit(columns, len(usable))
+        entered = screen_features(columns, loss, problem.null, usable, limit)
+        Xt, rows = columns.hold_all(entered)
+        return PosteriorSearch(Xt, loss, rows, problem.null, fit_intercept=self.fit_intercept), entered
+
+    def _limit(self, columns: Columns, n_usable: int) -> int | None:
+        """Return how many features may enter; of those in a file no more than memory holds."""
+        if not isinstance(columns, StoredColumns):
+            return self.screen
+        wanted = n_usable if self.screen is None else min(self.screen, n_usable)
+        if wanted <= columns.capacity:
+            return self.screen
+        told = f"memory_mb holds {columns.capacity} features of {columns.n_rows} rows"
+        if self.screen is not None:
+            raise InvalidInputError(f"{told}, and screen={self.screen}: lower screen, or raise memory_mb")
+        warnings.warn(
+            f"{told}: of {n_usable} features the others were left out before the first round; raise memory_mb to let"
+            " all enter",
+            DataWarning,
+            stacklevel=6,
         )
+        return columns.capacity
 
     def _left_out_gain(
         self, problem: Problem, search: PosteriorSearch, rounds: Rounds, entered: Ints
@@ -245,7 +280,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         left_out = np.setdiff1d(usable, entered)
         if not len(left_out) or problem.labels.is_constant:
             return 0.0
-        return left_out_gain(search, rounds.alpha, left_out)
+        return left_out_gain(search, rounds.alpha, problem.design.columns, left_out)
 
     def _keep(self, problem: Problem, kept: Ints, rounds: Rounds) -> None:
         design, d = problem.design, len(problem.design.scale)
@@ -268,13 +303,13 @@ def _fit_models(models: Sequence[RVMMIL], X: Any, y: Any, *, bags: Any, sample_w
     settings = [model._settings() for model in models]
     problem = models[0]._problem(given, y, sample_weight)
     with single_threaded_blas():
-        search = models[0]._search(problem)
+        search, entered = models[0]._search(problem)
         first = None
         if settings[0]["update"] != "fixed" and settings[0]["max_rounds"]:
             first = find_first_posterior(search, settings[0]["alpha_init"])
         for model, own in zip(models, settings, strict=True):
             model.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
-            model._follow(problem, search.branch(), first, own)
+            model._follow(problem, search.branch(), entered, first, own)
     for model in models:
         _warn_about(model.fit_report_)
 

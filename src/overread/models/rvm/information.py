@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
+from overread.models.columns.columns import Columns
 from overread.models.loss.bag_loss import BagLoss
 from overread.models.rvm._kernels import weigh_rows
 
@@ -57,7 +58,7 @@ def features_per_block(n_rows: int) -> int:
     return max(1, CELLS_PER_BLOCK // max(1, n_rows))
 
 
-def information_diagonal(Xt: NDArray[np.floating], loss: BagLoss, z: Floats) -> Floats:
+def information_diagonal(columns: Columns, loss: BagLoss, z: Floats) -> Floats:
     """Information on each feature alone, the intercept fitted beside it: H_jj - H_jb^2 / H_bb, at least 0.
 
     The coupled bags enter by their positive semidefinite stand-in, so that no information is negative.
@@ -65,11 +66,11 @@ def information_diagonal(Xt: NDArray[np.floating], loss: BagLoss, z: Floats) -> 
     h = loss.plain_curvature(z)
     curvature = loss.bag_curvature(z, safe=1.0)
     rows = np.concatenate([h, curvature.diagonal])
-    own, mixed = np.empty(len(Xt)), np.empty(len(Xt))
-    size = features_per_block(loss.n_rows)
-    for first in range(0, len(Xt), size):
-        block = Xt[first : first + size].astype(np.float64)
-        own[first : first + size] = np.square(block) @ rows
-        mixed[first : first + size] = block @ rows
+    own, mixed = np.empty(columns.n_features), np.empty(columns.n_features)
+    every = np.arange(columns.n_features)
+    for group, features in columns.read_groups(every, features_per_block(loss.n_rows)):
+        block = features.astype(np.float64)
+        own[group] = np.square(block) @ rows
+        mixed[group] = block @ rows
     total = float(rows.sum())
     return np.maximum(own - mixed**2 / total, 0.0) if total > 0 else own

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from overread.models.columns.columns import Columns
 from overread.models.loss.bag_loss import BagLoss
 from overread.models.rvm.information import features_per_block, information_diagonal, information_matrix
 from overread.models.rvm.posterior import TINY_PRECISION, PosteriorSearch
@@ -25,28 +26,25 @@ Ints = NDArray[np.int64]
 RELATIVE_ROUNDING = 1e-5
 
 
-def score_statistics(Xt: NDArray[np.floating], loss: BagLoss, null: float) -> Floats:
-    """t_j of every feature; 0 where a feature says nothing."""
+def score_statistics(columns: Columns, loss: BagLoss, null: float) -> Floats:
+    """t_j of every feature; 0 where a feature says nothing. Features in a file are read twice."""
     z = np.full(loss.n_rows, null)
     residual = np.empty(loss.n_rows)
     loss.value(z, residual)
-    gradient = np.zeros(len(Xt))
-    dot_columns(Xt, np.arange(len(Xt)), 0, loss.n_rows, residual, gradient)
-    information = information_diagonal(Xt, loss, z)
-    return np.divide(gradient**2, information, out=np.zeros(len(Xt)), where=information > 0)
+    gradient = columns.dot(np.arange(columns.n_features), residual)
+    information = information_diagonal(columns, loss, z)
+    return np.divide(gradient**2, information, out=np.zeros_like(gradient), where=information > 0)
 
 
-def screen_features(
-    Xt: NDArray[np.floating], loss: BagLoss, null: float, usable: Ints, limit: int | None
-) -> Ints:
+def screen_features(columns: Columns, loss: BagLoss, null: float, usable: Ints, limit: int | None) -> Ints:
     """Return the features that enter, in ascending order: all usable ones, or the `limit` with the largest t_j."""
     if limit is None or len(usable) <= limit:
         return usable
-    statistics = score_statistics(Xt, loss, null)[usable]
+    statistics = score_statistics(columns, loss, null)[usable]
     return np.sort(usable[np.argsort(-statistics, kind="stable")[:limit]])
 
 
-def left_out_gain(search: PosteriorSearch, alpha: Floats, left_out: Ints) -> float:
+def left_out_gain(search: PosteriorSearch, alpha: Floats, columns: Columns, left_out: Ints) -> float:
     """Largest evidence, in nats, that one feature left out would add with its own best alpha.
 
     With q = -gradient and s = H_jj - H_jk (A + H)^-1 H_kj (Tipping and Faul 2003), the gain is
@@ -58,23 +56,26 @@ def left_out_gain(search: PosteriorSearch, alpha: Floats, left_out: Ints) -> flo
         Standing at the mode.
     alpha
         Of the kept features.
-    left_out
-        Features to try.
+    columns, left_out
+        All features, and those to try; they are read once.
     """
     Xt, loss, z, kept = search.Xt, search.loss, search.z, search.kept
     rows = np.concatenate([loss.plain_curvature(z), loss.bag_curvature(z, safe=1.0).diagonal])
-    base = np.empty((len(kept) + 1, loss.n_rows), dtype=Xt.dtype)
-    base[:-1] = Xt[kept]
-    base[-1] = 1.0 if search.fit_intercept else 0.0
     precision = information_matrix(Xt, kept, loss, z, safe=1.0)
     precision[np.diag_indices_from(precision)] += np.append(alpha, TINY_PRECISION)
     factor = cho_factor(precision, lower=True)
-    best, size = 0.0, features_per_block(loss.n_rows)
-    for first in range(0, len(left_out), size):
-        columns = Xt[left_out[first : first + size]].astype(np.float64)
-        q = columns @ search.residual
-        own = np.square(columns) @ rows
-        shared = base @ (columns * rows).astype(Xt.dtype).T
+    best = 0.0
+    for _, features in columns.read_groups(left_out, features_per_block(loss.n_rows)):
+        block = features.astype(np.float64)
+        q = block @ search.residual
+        own = np.square(block) @ rows
+        shared = np.zeros((len(kept) + 1, len(block)))
+        for place, weighed in enumerate(block * rows):
+            # Column by column, so that the kept features are not copied.
+            mixed = np.zeros(len(kept))
+            dot_columns(Xt, kept, 0, loss.n_rows, weighed, mixed)
+            shared[:-1, place] = mixed
+            shared[-1, place] = weighed.sum() if search.fit_intercept else 0.0
         explained = np.einsum("kj,kj->j", shared, cho_solve(factor, shared))
         s = np.maximum(own - explained, RELATIVE_ROUNDING * own + np.finfo(float).tiny)
         ratio = np.maximum(q**2 / s, 1.0)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from overread.models import RVMMIL
 from overread.study.cohort import Split
-from overread.study.models.plug import StudyModel
+from overread.study.models.plug import StudyModel, bound_memory
 from overread.study.sections import Positive, Section
 
 __all__ = ["B1", "BaselineSettings", "fit_bounds_together", "rvm_grid"]
@@ -49,6 +49,7 @@ class B1(StudyModel):
     settings = BaselineSettings
     grid_settings = ("b1.prune_bounds", "b1.alpha_inits")
     build_settings = ("b1.screen", "b1.max_iter")
+    fits_from_disk = True
 
     def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
         """Every prune bound with every start."""
@@ -61,10 +62,12 @@ class B1(StudyModel):
 
     def fit_grid(self, grid: Sequence[Mapping[str, Any]], split: Split, settings: Any) -> list[RVMMIL]:
         """Fit every setting, the bounds of a start together."""
-        bags = split.bags(self.labels)
+        bags = self.take_bags(split)
 
         def fit_bounds(parameters: Mapping[str, Any], bounds: Sequence[float]) -> list[RVMMIL]:
-            return self.build(parameters, settings).fit_each(bags, bags.labels, prune_bounds=bounds)
+            model = self.build(parameters, settings)
+            with bound_memory(model, split):
+                return model.fit_each(bags, bags.labels, prune_bounds=bounds)
 
         return fit_bounds_together(grid, fit_bounds)
 

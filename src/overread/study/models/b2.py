@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from overread.errors import InvalidInputError
 from overread.models import ReaderMixture
 from overread.study.cohort import Split
 from overread.study.models.b1 import BaselineSettings, fit_bounds_together, rvm_grid
-from overread.study.models.plug import Fold, StudyModel
+from overread.study.models.plug import Fold, StudyModel, bound_memory
 
 __all__ = ["B2"]
 
@@ -63,6 +64,7 @@ class B2(StudyModel):
         "seed",
     )
     check_settings = ("b2.min_positives",)
+    fits_from_disk = True
 
     def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
         """Every prune bound with every start."""
@@ -85,15 +87,17 @@ class B2(StudyModel):
 
     def fit(self, model: ReaderMixture, split: Split) -> None:
         """Fit the readers' models to their own bags, and the mixture to the golden ones."""
-        model.fit(split.bags("golden"), reader_bags=split.reader_bags)
+        with bound_memory(model, split):
+            model.fit(self.take_bags(split), reader_bags=split.reader_bags)
 
     def fit_grid(self, grid: Sequence[Mapping[str, Any]], split: Split, settings: Any) -> list[ReaderMixture]:
         """Fit every setting, the bounds of a start together."""
-        bags = split.bags("golden")
+        bags = self.take_bags(split)
 
         def fit_bounds(parameters: Mapping[str, Any], bounds: Sequence[float]) -> list[ReaderMixture]:
             model = self.prepare_for_folds(self.build(parameters, settings))
-            return model.fit_each(bags, reader_bags=split.reader_bags, prune_bounds=bounds)
+            with bound_memory(model, split):
+                return model.fit_each(bags, reader_bags=split.reader_bags, prune_bounds=bounds)
 
         return fit_bounds_together(grid, fit_bounds)
 
@@ -101,7 +105,7 @@ class B2(StudyModel):
         """Spare the folds the intervals of the readers' weights, which nobody reads."""
         return model.set_params(n_bootstrap=0)
 
-    def check(self, training: Split, folds: Sequence[Fold], settings: Any) -> None:
+    def check(self, training: Split, folds: Iterable[Fold], settings: Any) -> None:
         """Refuse a study in which some set that B2 is fitted to has no reader to learn from.
 
         Raises
@@ -110,7 +114,7 @@ class B2(StudyModel):
             Naming the settings to change.
         """
         needed = settings.b2.min_positives
-        for split in (training, *(fold.rest for fold in folds)):
+        for split in chain([training], (fold.rest for fold in folds)):
             labelled = split.reader_bags.with_features(_NoFeatures())
             counts = (_count_rarer(bags) for bags in labelled.values())
             fewest = max(counts, default=0)

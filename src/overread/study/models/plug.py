@@ -7,20 +7,23 @@ A model of a study is a file of this folder with one subclass of `StudyModel`, a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from overread.bags import Bags, StoredInstances
+from overread.errors import InvalidInputError
 from overread.models.prediction import linear_scores
 from overread.models.tuning import count_features
 from overread.progress import count_steps
 from overread.study.cohort import Features, Split
 from overread.study.sections import Section
 
-__all__ = ["Fold", "StudyModel", "Trial", "score_linearly"]
+__all__ = ["Fold", "StudyModel", "Trial", "bound_memory", "score_linearly"]
 
 Floats = NDArray[np.float64]
 
@@ -62,6 +65,8 @@ class StudyModel(ABC):
         Settings that the grid, building and checking depend on; they see no others.
     grid_reads
         Files of earlier stages that the grid can take an answer from.
+    fits_from_disk
+        Whether it can be fitted to features that stay in their file.
     """
 
     name: ClassVar[str]
@@ -75,6 +80,7 @@ class StudyModel(ABC):
     build_settings: ClassVar[tuple[str, ...]]
     check_settings: ClassVar[tuple[str, ...]] = ()
     grid_reads: ClassVar[tuple[str, ...]] = ()
+    fits_from_disk: ClassVar[bool] = False
 
     @abstractmethod
     def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
@@ -91,14 +97,33 @@ class StudyModel(ABC):
     def build(self, parameters: Mapping[str, Any], settings: Any) -> Any:
         """Make the unfitted model of one setting."""
 
+    def take_bags(self, split: Split) -> Bags:
+        """Return the bags that the model learns from.
+
+        Raises
+        ------
+        InvalidInputError
+            If their features do not fit in memory, and the model cannot do with less.
+        """
+        bags = split.bags(self.labels)
+        if isinstance(bags.matrix, StoredInstances) and not self.fits_from_disk:
+            raise InvalidInputError(
+                f"{self.name}: needs its features in memory, and they take {bags.matrix.nbytes / 1e6:,.0f} MB twice,"
+                f" beside what the run holds, of [execution] memory_mb = {split.features.memory_mb:.0f} (raise it, or"
+                f" take {self.name} out of [models] wanted)"
+            )
+        return bags
+
     def fit(self, model: Any, split: Split) -> None:
         """Fit a model to a split."""
-        bags = split.bags(self.labels)
-        model.fit(bags, bags.labels)
+        bags = self.take_bags(split)
+        with bound_memory(model, split):
+            model.fit(bags, bags.labels)
 
     def score(self, model: Any, features: Features) -> Floats:
-        """Score candidates by a fitted model; only columns that it looks at are read."""
-        return np.asarray(model.score_used(features.store.take(features.rows, model.used_columns_)))
+        """Score candidates by a fitted model, block by block; only columns that it looks at are read."""
+        blocks = features.read_blocks(model.used_columns_)
+        return np.concatenate([np.empty(0), *(np.asarray(model.score_used(block)) for block in blocks)])
 
     def try_settings(self, grid: Sequence[Mapping[str, Any]], fold: Fold, settings: Any) -> Trial:
         """Fit every setting to the rest of a fold, and score what is held out."""
@@ -113,7 +138,7 @@ class StudyModel(ABC):
             self.fit(model, split)
         return models
 
-    def check(self, training: Split, folds: Sequence[Fold], settings: Any) -> None:
+    def check(self, training: Split, folds: Iterable[Fold], settings: Any) -> None:
         """Refuse a study that the model cannot be fitted to, before others take their time."""
         return
 
@@ -124,10 +149,9 @@ class StudyModel(ABC):
         """
         used = model.used_columns_
         weight = np.asarray(model.coef_[0], dtype=np.float64)[used]
-        deviation = features.store.take(features.rows, used).astype(np.float64).std(axis=0)
         return [
-            (features.names[column], float(w), float(w * d))
-            for column, w, d in zip(used, weight, deviation, strict=True)
+            (features.names[column], float(w), float(w * values.astype(np.float64).std()))
+            for column, w, values in zip(used, weight, features.read_columns(used), strict=True)
         ]
 
     def prepare_for_folds(self, model: Any) -> Any:
@@ -138,5 +162,23 @@ class StudyModel(ABC):
 def score_linearly(coefficients: Floats, intercept: Floats | float, features: Features) -> Floats:
     """Score candidates by coefficients (d,), or by those of a path (d, L); unused columns are not read."""
     used = np.flatnonzero(np.atleast_2d(coefficients.T).any(axis=0))
-    matrix = features.store.take(features.rows, used)
-    return linear_scores(matrix, coefficients[used], intercept)
+    scores = np.empty((len(features.rows), *coefficients.shape[1:]))
+    first = 0
+    for block in features.read_blocks(used):
+        scores[first : first + len(block)] = linear_scores(block, coefficients[used], intercept)
+        first += len(block)
+    return scores
+
+
+@contextmanager
+def bound_memory(model: Any, split: Split) -> Iterator[None]:
+    """Let a model that can bound its memory fit a split with what there is.
+
+    How much that was is no part of the model: the same one comes out, and its file has the same bytes.
+    """
+    bounded = split.features.memory_mb is not None and "memory_mb" in model.get_params(deep=False)
+    if bounded:
+        model.set_params(memory_mb=split.features.memory_mb)
+    yield
+    if bounded:
+        model.set_params(memory_mb=None)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from overread.files.records import from_json
@@ -14,7 +15,7 @@ from overread.froc import LambdaChoice, LambdaRule, PathModels, ScoredSplit, cho
 from overread.froc.defaults import LAMBDA_FP_TARGETS
 from overread.models import SoftMILLogisticRegression, SoftMILPath
 from overread.models.soft_path import MIN_RATIO
-from overread.study.cohort import Split
+from overread.study.cohort import Features, Split
 from overread.study.models.plug import Fold, StudyModel, Trial, score_linearly
 from overread.study.sections import FpTargets, Fraction, Section
 
@@ -83,6 +84,7 @@ class Soft(StudyModel):
     labels = "soft"
     grid_settings = ("soft", "seed", "evaluation.n_bootstrap")
     grid_reads = (PAPER_FILE,)
+    fits_from_disk = True
     build_settings = ("soft.divide_by_features", "soft.n_init", "seed")
 
     def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
@@ -92,9 +94,9 @@ class Soft(StudyModel):
             return list_choice(choose_by_paper(split, settings))
         bags = split.bags("soft")
         lambdas = {
-            name: make_path(settings, name, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio).make_grid(
-                bags, bags.labels
-            )
+            name: make_path(
+                split, settings, name, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio
+            ).make_grid(bags, bags.labels)
             for name in soft.normalizations
         }
         return [
@@ -122,7 +124,7 @@ class Soft(StudyModel):
         bags = fold.rest.bags("soft")
         columns, counts = [], []
         for name, group in groupby(grid, key=lambda one: one["normalization"]):
-            path = make_path(settings, name, lambdas=[one["lam"] for one in group])
+            path = make_path(fold.rest, settings, name, lambdas=[one["lam"] for one in group])
             path.fit(bags, bags.labels)
             columns.append(score_linearly(path.coefs_.T, path.intercepts_, fold.held_out.features))
             counts += path.n_features_.tolist()
@@ -134,21 +136,41 @@ def list_choice(choice: LambdaChoice) -> list[dict[str, Any]]:
     return [{"lam": choice.lam, "normalization": choice.normalization}]
 
 
-def make_path(settings: Any, normalization: Any, **grid: Any) -> SoftMILPath:
-    """Make the unfitted path of a normalization."""
+def make_path(split: Split, settings: Any, normalization: Any, **grid: Any) -> SoftMILPath:
+    """Make the unfitted path of a normalization, for a split."""
     return SoftMILPath(
         **grid,
         normalization=normalization,
         divide_by_features=settings.soft.divide_by_features,
         random_state=settings.seed,
+        memory_mb=split.features.memory_mb,
     )
 
 
 def fit_path(split: Split, settings: Any, normalization: Any) -> SoftMILPath:
     """Fit a path of the settings' penalties to a split."""
     soft, bags = settings.soft, split.bags("soft")
-    path = make_path(settings, normalization, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio)
+    path = make_path(split, settings, normalization, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio)
     return path.fit(bags, bags.labels)
+
+
+class PathScores:
+    """Scores of candidates by the models of paths, computed path by path when they are asked for.
+
+    Attributes
+    ----------
+    shape
+        Candidates and models.
+    """
+
+    def __init__(self, paths: Sequence[SoftMILPath], features: Features) -> None:
+        self._paths, self._features = paths, features
+        self.shape = (len(features.rows), sum(len(path.lambdas_) for path in paths))
+
+    def read_columns(self) -> Iterator[NDArray[np.float64]]:
+        """Give the scores by one model after the other."""
+        for path in self._paths:
+            yield from score_linearly(path.coefs_.T, path.intercepts_, self._features).T
 
 
 def choose_by_paper(
@@ -159,12 +181,7 @@ def choose_by_paper(
     training, validation = whole.split("training"), whole.split("validation")
     paths = paths or {name: fit_path(training, settings, name) for name in soft.normalizations}
     training_scores, validation_scores = (
-        ScoredSplit(
-            split.matching,
-            np.column_stack(
-                [score_linearly(path.coefs_.T, path.intercepts_, split.features) for path in paths.values()]
-            ),
-        )
+        ScoredSplit(split.matching, PathScores(list(paths.values()), split.features))
         for split in (training, validation)
     )
     rule = LambdaRule(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from overread.study.stages.stage import Inputs, View
 from overread.truth import candidate_hits
 from overread.truth.labels import reading_range
 
-__all__ = ["COHORT", "FOLDS", "chosen_view", "make_folds"]
+__all__ = ["COHORT", "FOLDS", "Folds", "chosen_view", "make_folds"]
 
 TABLES = ("images", "readings", "marks", "truth", "candidates")
 
@@ -34,7 +35,13 @@ def assemble_cohort(inputs: Inputs) -> Cohort:
     rule = settings.hits.hit_rule()
     return Cohort(
         **tables,
-        features=Features(tuple(inputs["feature_names.json"]), store, np.arange(store.shape[0]), keys),
+        features=Features(
+            tuple(inputs["feature_names.json"]),
+            store,
+            np.arange(store.shape[0]),
+            keys,
+            settings.execution.memory_mb or None,
+        ),
         hits=candidate_hits(candidates, tables["truth"], rule),
         counting=Counting(
             rule=rule, single_reader=settings.hits.single_reader, repeats=settings.hits.repeats
@@ -44,21 +51,41 @@ def assemble_cohort(inputs: Inputs) -> Cohort:
     )
 
 
-def divide_into_folds(inputs: Inputs) -> list[Fold]:
+def divide_into_folds(inputs: Inputs) -> Folds:
     """Divide training + validation; all models have these folds."""
     settings = inputs.settings
     return make_folds(inputs["cohort"].split("training", "validation"), settings.models.folds, settings.seed)
 
 
-def make_folds(whole: Split, n_folds: int, seed: int) -> list[Fold]:
+class Folds(Sequence[Fold]):
+    """Folds of a split, each made when it is asked for: all of them together are many times the split.
+
+    Parameters
+    ----------
+    whole
+        What is divided.
+    fold_of_image
+        Name of the fold of each of its images.
+    """
+
+    def __init__(self, whole: Split, fold_of_image: pd.Series[str]) -> None:
+        self._whole, self._fold_of_image = whole, fold_of_image
+        self._names = sorted(fold_of_image.unique())
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return [self[k] for k in range(len(self))[key]]
+        ids, inside = self._whole.images["image_id"], self._fold_of_image == self._names[key]
+        return Fold(self._whole.of_images(ids[inside]), self._whole.of_images(ids[~inside]))
+
+
+def make_folds(whole: Split, n_folds: int, seed: int) -> Folds:
     """Divide a split into folds: patients stay whole, golden GTs are shared evenly."""
     names = [str(k) for k in range(min(n_folds, whole.images["patient_id"].nunique()))]
-    fold = split_by_patient(whole.images, whole.truth, names=names, random_state=seed)
-    ids = whole.images["image_id"]
-    return [
-        Fold(whole.of_images(ids[fold == name]), whole.of_images(ids[fold != name]))
-        for name in sorted(fold.unique())
-    ]
+    return Folds(whole, split_by_patient(whole.images, whole.truth, names=names, random_state=seed))
 
 
 def chosen_view(model: str) -> View:
@@ -80,5 +107,6 @@ COHORT = View(
     ),
     settings=("hits", "labels"),
     make=assemble_cohort,
+    means=("execution.memory_mb",),
 )
 FOLDS = View("folds", reads=("cohort",), settings=("models.folds", "seed"), make=divide_into_folds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from overread.study.models.plug import StudyModel
@@ -25,7 +26,7 @@ def check_stage(model: StudyModel) -> Stage:
             for fold in (inputs["outer_folds"] if cohort.is_nested else ())
             for one in make_folds(fold.rest, settings.models.folds, settings.seed)
         )
-        model.check(cohort.split("training"), [*inputs["folds"], *inner], settings)
+        model.check(cohort.split("training"), chain(inputs["folds"], inner), settings)
         return {}
 
     return Stage(

@@ -5,7 +5,7 @@ The first stage keeps its own record, the manifest: only images that are not don
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ import pandas as pd
 
 from overread.bags import refuse_leakage
 from overread.errors import InvalidInputError, TableError
-from overread.files.column_file import encode_columns
+from overread.files.column_file import encode_columns, fill_columns
 from overread.files.digests import FileDigests, digest_of_bytes
 from overread.marks.mark_set import find_path
 from overread.study.chest_check import refuse_other_than_chests
@@ -33,8 +33,10 @@ from overread.tables.validation import outside_the_image
 
 __all__ = ["QUARANTINED", "Shards", "Workshop", "gather_stage", "images_stage", "places_stage", "shards_view"]
 
-# A column alone is slow to pick out of thousands of blocks; so many of 100,000 rows take 25 MB.
-COLUMNS_AT_ONCE = 64
+# Features of many images are written together, in blocks of 64 MB, so that a part of a column is a write of some size.
+CELLS_AT_ONCE = 2**24
+# A table of one image takes thousands of bytes beside its rows; so many of them are joined early. Chosen by eye.
+TABLES_AT_ONCE = 1000
 EMPTY_FILE = digest_of_bytes(b"")
 TABLES = (
     "tables/images.parquet",
@@ -224,10 +226,10 @@ def gather_stage(*, own_features: bool) -> Stage:
 
 
 def gather_shards(inputs: Inputs) -> Mapping[str, Any]:
-    """Decode every shard once."""
+    """Decode every shard twice: for the tables, and for the features, of which no more than a block is held."""
+    joined: list[pd.DataFrame] = []
     tables: list[pd.DataFrame] = []
     facts: list[dict[str, Any]] = []
-    blocks: list[np.ndarray] = []
     names: tuple[str, ...] = ()
     for image_id, shard in inputs["shards"]:
         tables.append(shard.candidates.assign(image_id=image_id)[["image_id", *shard.candidates.columns]])
@@ -235,26 +237,40 @@ def gather_shards(inputs: Inputs) -> Mapping[str, Any]:
         names = names or shard.feature_names
         if shard.feature_names != names:
             raise InvalidInputError(f"image {image_id!r} has other features than the images before it")
-        blocks.append(shard.features)
+        if len(tables) == TABLES_AT_ONCE:
+            joined, tables = [*joined, pd.concat(tables, ignore_index=True)], []
     hashes = {fact["image_id"]: fact["pixel_hash"] for fact in facts}
     refuse_shared_pixels(inputs["tables/split.parquet"], hashes)
-    candidates = pd.concat(tables, ignore_index=True)
+    candidates = pd.concat([*joined, *tables], ignore_index=True)
     split = inputs["tables/split.parquet"]
     return {
         "tables/images.parquet": split[split["image_id"].isin(hashes)].reset_index(drop=True),
         "tables/candidates.parquet": candidates,
         "tables/image_facts.parquet": pd.DataFrame(facts),
-        "features.npy": encode_columns(
-            join_columns(blocks, len(names)), len(candidates), len(names), np.dtype(np.float32)
+        "features.npy": partial(
+            fill_columns,
+            blocks=join_rows((shard.features for _, shard in inputs["shards"]), CELLS_AT_ONCE // len(names)),
+            n_rows=len(candidates),
+            n_columns=len(names),
+            dtype=np.dtype(np.float32),
+            name="features.npy",
         ),
         "feature_names.json": list(names),
     }
 
 
-def join_columns(blocks: list[np.ndarray], n_columns: int) -> Iterator[np.ndarray]:
-    """Give the columns of blocks of rows, one by one."""
-    for first in range(0, n_columns, COLUMNS_AT_ONCE):
-        yield from np.concatenate([block[:, first : first + COLUMNS_AT_ONCE] for block in blocks]).T
+def join_rows(matrices: Iterable[np.ndarray], n_rows: int) -> Iterator[np.ndarray]:
+    """Join small matrices into blocks that have a number of rows, or some more."""
+    waiting: list[np.ndarray] = []
+    n_waiting = 0
+    for matrix in matrices:
+        waiting.append(matrix)
+        n_waiting += len(matrix)
+        if n_waiting >= n_rows:
+            yield np.concatenate(waiting)
+            waiting, n_waiting = [], 0
+    if waiting:
+        yield np.concatenate(waiting)
 
 
 def take_own_tables(inputs: Inputs) -> Mapping[str, Any]:
@@ -280,6 +296,8 @@ def take_own_tables(inputs: Inputs) -> Mapping[str, Any]:
 
 def find_rows(keys: pd.DataFrame, candidates: pd.DataFrame) -> np.ndarray:
     """Find the row of each candidate."""
+    if keys.equals(candidates[KEYS]):
+        return np.arange(len(keys))
     rows = pd.MultiIndex.from_frame(keys).get_indexer(pd.MultiIndex.from_frame(candidates[KEYS]))
     missing = np.flatnonzero(rows < 0)
     if len(missing):

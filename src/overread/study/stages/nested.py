@@ -22,7 +22,7 @@ from overread.models.tuning import count_features
 from overread.study.cohort import KEYS
 from overread.study.models.plug import Fold, StudyModel
 from overread.study.stages.calibration import choose_model, fit_place_map
-from overread.study.stages.cohort import make_folds
+from overread.study.stages.cohort import Folds, make_folds
 from overread.study.stages.scores import DETECTOR, SOURCES, TREATMENTS, name_scale
 from overread.study.stages.stage import Inputs, Stage, View
 from overread.study.stages.tuning import CHOICE_SETTINGS, choose_from_trials, score_held_out
@@ -40,7 +40,7 @@ def count_outer_folds(split: pd.DataFrame, n_wanted: int) -> int:
     return 0 if (split["split"] == "test").any() else min(n_wanted, split["patient_id"].nunique())
 
 
-def divide_all(inputs: Inputs) -> list[Fold]:
+def divide_all(inputs: Inputs) -> Folds:
     """Divide all patients into outer folds."""
     settings = inputs.settings
     return make_folds(inputs["cohort"].unseen, settings.evaluation.outer_folds, settings.seed)

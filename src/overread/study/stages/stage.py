@@ -90,7 +90,8 @@ class Stage:
     settings
         Sections (``"merging"``) and keys (``"evaluation.level"``) that it depends on.
     make
-        Gives the content of each file: tables, models, plain values, text, bytes, or blocks of bytes.
+        Gives the content of each file: tables, models, plain values, text, bytes, blocks of bytes, or a function that
+        fills the file.
     resumes
         Whether the stage keeps its own record of what is done, item by item, and writes its files itself. It is
         called in every run, and gives nothing where nothing was to be done.
@@ -114,6 +115,8 @@ class View:
         As of a `Stage`; ``make`` gives the value itself.
     key
         Plain value that stages depend on, of the view's own; None: they depend on all that it was made from.
+    means
+        Settings that it sees though its value does not depend on them: how much memory there is.
     """
 
     name: str
@@ -121,10 +124,11 @@ class View:
     make: Callable[[Inputs], Any]
     settings: tuple[str, ...] = ()
     key: Callable[[Any], Any] | None = None
+    means: tuple[str, ...] = ()
 
 
 class Workspace:
-    """What can be read in a run; everything is loaded once.
+    """What can be read in a run; everything is loaded once, and kept until it is released.
 
     Parameters
     ----------
@@ -159,7 +163,8 @@ class Workspace:
 
     def inputs(self, reader: Stage | View) -> Inputs:
         """Return what a stage or a view declared."""
-        return Inputs(reader.name, reader.reads, self.load, select_settings(self._settings, reader.settings))
+        seen = (*reader.settings, *(reader.means if isinstance(reader, View) else ()))
+        return Inputs(reader.name, reader.reads, self.load, select_settings(self._settings, seen))
 
     def run(self, stage: Stage) -> bool:
         """Do a stage unless it is done and still holds; return whether there was anything to do."""
@@ -175,6 +180,18 @@ class Workspace:
         if done:
             self._forget(stage.writes)
         return done
+
+    def release(self, stages: Iterable[Stage]) -> None:
+        """Drop the values that none of the stages to come reads; files and digests stay."""
+        wanted: set[str] = set()
+        waiting = [name for stage in stages for name in stage.reads]
+        while waiting:
+            name = waiting.pop()
+            # A view that is made already does not need again what it was made of.
+            if name not in wanted and name in self._views and name not in self._values:
+                waiting += self._views[name].reads
+            wanted.add(name)
+        self._values = {name: value for name, value in self._values.items() if name in wanted}
 
     def _loaded(self, name: str) -> Any:
         if name in self._sources:

@@ -6,12 +6,13 @@ scores are those that thresholds are locked on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from overread.files.records import to_json
 from overread.froc import SettingChoice, choose_setting
@@ -70,10 +71,11 @@ def try_on_fold(inputs: Inputs, *, model: StudyModel, k: int) -> Mapping[str, An
     """Try all settings on one fold; with fewer patients than folds the last ones have no images."""
     folds, grid = inputs["folds"], inputs[f"tuning/{model.name}_grid.json"]
     place = f"tuning/{model.name}_fold_{k}"
-    if k >= len(folds) or folds[k].held_out.candidates.empty:
+    fold = folds[k] if k < len(folds) else None
+    if fold is None or fold.held_out.candidates.empty:
         empty = pd.DataFrame({name: pd.Series(dtype="str") for name in KEYS})
         return {f"{place}.parquet": empty, f"{place}.json": []}
-    table, n_features = score_held_out(model, grid, folds[k], inputs.settings)
+    table, n_features = score_held_out(model, grid, fold, inputs.settings)
     return {f"{place}.parquet": table, f"{place}.json": n_features}
 
 
@@ -106,18 +108,44 @@ def choose_from_trials(
     split: Split, trials: Sequence[tuple[pd.DataFrame, list[int]]], settings: Any
 ) -> tuple[SettingChoice, pd.DataFrame]:
     """Choose by what `score_held_out` gave of each fold of a split; return the chosen setting's scores as well."""
-    tables = pd.concat([table for table, _ in trials if len(table)])
-    scores = split.candidates[KEYS].merge(tables, on=KEYS, how="left", validate="one_to_one")
-    matrix = scores.drop(columns=KEYS).to_numpy()
+    scores = FoldScores([table for table, _ in trials if len(table)], split)
     choice = choose_setting(
         split.matching,
-        matrix,
+        scores,
         np.mean([n_features for _, n_features in trials if n_features], axis=0),
         fp_targets=settings.models.choice_fp_targets,
         n_standard_errors=settings.models.standard_errors,
         seed=settings.seed,
     )
-    return choice, scores[KEYS].assign(score=matrix[:, choice.position])
+    return choice, split.candidates[KEYS].assign(score=scores.join(choice.position))
+
+
+class FoldScores:
+    """Scores of the candidates of a split in tables of its folds, put together setting by setting.
+
+    Attributes
+    ----------
+    shape
+        Candidates and settings.
+    """
+
+    def __init__(self, tables: Sequence[pd.DataFrame], split: Split) -> None:
+        self._tables = tables
+        self._n_rows = len(split.candidates)
+        keys = pd.MultiIndex.from_frame(split.candidates[KEYS])
+        self._rows = [keys.get_indexer(pd.MultiIndex.from_frame(table[KEYS])) for table in tables]
+        self.shape = (self._n_rows, tables[0].shape[1] - len(KEYS))
+
+    def read_columns(self) -> Iterator[NDArray[np.float64]]:
+        """Give the scores of one setting after the other."""
+        return (self.join(place) for place in range(self.shape[1]))
+
+    def join(self, place: int) -> NDArray[np.float64]:
+        """Return the scores of one setting, in the order of the split's candidates."""
+        scores = np.full(self._n_rows, np.nan)
+        for rows, table in zip(self._rows, self._tables, strict=True):
+            scores[rows] = table[str(place)].to_numpy()
+        return scores
 
 
 def tell_choice(choice: SettingChoice, grid: list[dict[str, Any]]) -> Any:

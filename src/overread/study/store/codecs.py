@@ -6,7 +6,6 @@ stays on disk (`overread.files.column_file`); anything else is text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,21 @@ import pandas as pd
 from overread.files.column_file import ColumnFile
 from overread.files.strict_json import read_json
 from overread.models.persistence import load, model_bytes
-from overread.study.store.run_folder import json_bytes
+from overread.study.store.run_folder import Content, json_bytes
 from overread.tables.table_files import parquet_bytes
 
 __all__ = ["decode_file", "encode_file"]
 
 
-def encode_file(relative: str, value: Any) -> bytes | Iterable[bytes]:
-    """Return the bytes of a file of the run, or blocks of them; bytes are taken as they are."""
+def encode_file(relative: str, value: Any) -> Content:
+    """Return the content of a file of the run; bytes, and whatever a matrix is given as, are taken as they are."""
     if isinstance(value, bytes):
         return value
     if relative.endswith(".parquet"):
         return parquet_bytes(value)
     if relative.endswith(".npy"):
-        blocks: Iterable[bytes] = value
-        return blocks
+        content: Content = value
+        return content
     if relative.startswith("models/"):
         return model_bytes(value)
     return json_bytes(value) if relative.endswith(".json") else str(value).encode()

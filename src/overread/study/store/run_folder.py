@@ -7,17 +7,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeAlias
 
 from overread import __version__
 from overread.errors import FormatError, StorageError
-from overread.files.atomic import write_atomically, write_parts_atomically
+from overread.files.atomic import fill_atomically, write_atomically, write_parts_atomically
 from overread.files.digests import digest_of_bytes, digest_of_file, digest_of_value
 from overread.files.records import from_json, to_json
 from overread.files.strict_json import read_json
 from overread.words import shell_word
 
-__all__ = ["FinishedRunFolder", "RunFolder", "json_bytes"]
+__all__ = ["Content", "FinishedRunFolder", "RunFolder", "json_bytes"]
+
+Content: TypeAlias = bytes | Iterable[bytes] | Callable[[BinaryIO], None]
+"""What a file is to hold: its bytes, blocks of them, or a function that fills the open file in any order."""
 
 FOLDERS = ("shards", "tables", "models", "tuning", "stages")
 
@@ -64,12 +67,15 @@ class RunFolder:
         """Path of a file of the run, to read it; in a run under way, its stage has just written or checked it."""
         return self.path(relative)
 
-    def write(self, relative: str, content: bytes | Iterable[bytes]) -> str:
+    def write(self, relative: str, content: Content) -> str:
         """Write a file, whole or not at all, unless it holds these bytes already; return its digest.
 
-        A file in blocks is always written.
+        A file that is not given as bytes is always written.
         """
         path = self.path(relative)
+        if callable(content):
+            fill_atomically(path, content, within=self.root)
+            return digest_of_file(path)
         if not isinstance(content, bytes):
             write_parts_atomically(path, content, within=self.root)
             return digest_of_file(path)
@@ -88,7 +94,7 @@ class RunFolder:
         *,
         needs: Mapping[str, Any],
         gives: Iterable[str],
-        make: Callable[[], Mapping[str, bytes | Iterable[bytes]]],
+        make: Callable[[], Mapping[str, Content]],
     ) -> bool:
         """Do the work of a stage unless its record says that it is done and its files are still what they were.
 
@@ -101,7 +107,7 @@ class RunFolder:
         gives
             Files that the stage writes.
         make
-            Makes their bytes, or blocks of them.
+            Makes their content.
 
         Returns
         -------
