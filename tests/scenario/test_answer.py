@@ -46,4 +46,5 @@ def test_a_run_of_your_own_comes_with_what_leaving_out_cannot_tell():
     assert "not what more of them would give" in said
     assert "golden objects of the same readers" in said
     assert "simulated" not in said
+    assert "nothing is tested" in " ".join(list_warnings(small_design(seeds=1)))
     assert "Readers are simulated" in " ".join(list_warnings(small_design()))

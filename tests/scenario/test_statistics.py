@@ -21,6 +21,7 @@ def test_one_seed_has_the_interval_of_the_patients():
     draws = np.random.default_rng(0).normal(0.5, 0.1, (1, 4000))
     estimate = estimate_mean([0.5], draws, 100)
     assert estimate.upper - estimate.lower == pytest.approx(2 * 1.984 * 0.1, rel=0.05)
+    assert np.isnan(estimate.p_value)
 
 
 def test_both_kinds_of_variance_are_in_the_interval():

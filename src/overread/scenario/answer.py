@@ -137,6 +137,8 @@ def list_warnings(design: Design) -> list[str]:
         "Conditions of one seed are nested, and all are judged on the same patients: curves are paired, not"
         " independent.",
     ]
+    if design.seeds == 1:
+        said.append("One seed: intervals are those of the test patients alone, and nothing is tested.")
     if design.source.kind == "run":
         return [
             *said,

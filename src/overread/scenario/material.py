@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 from overread.errors import InvalidInputError
 from overread.files.column_file import ColumnFile, write_columns
 from overread.files.study_layout import KNOWN_NODULES_FILE, SIMULATION_FILE
+from overread.froc import Counting
 from overread.scenario.design import Design
 from overread.simulate import candidate_cohort, cohort
 from overread.simulate.candidates import CandidateCohort
@@ -19,7 +20,7 @@ from overread.simulate.readers import ReaderModel, panel
 from overread.study.cohort import KEYS, Cohort, Features
 from overread.study.run import find_study_candidates
 from overread.study.run_reader import Run, open_run
-from overread.truth import HIT, HitRule
+from overread.truth import LabelOptions, MergeOptions
 
 __all__ = ["Material", "make_readers", "prepare_material"]
 
@@ -43,10 +44,12 @@ class Material:
         readers are real.
     readings, marks
         Of real readers; None where they are simulated.
-    rule
-        What a hit is.
+    counting
+        What a hit is, and how hits are counted.
     words
         What it is, for the page.
+    merging, labels, in_mm
+        How marks become objects with labels: those of the run where it is one; and whether lengths are in mm.
     """
 
     images: pd.DataFrame
@@ -55,8 +58,11 @@ class Material:
     objects: pd.DataFrame | None
     readings: pd.DataFrame | None
     marks: pd.DataFrame | None
-    rule: HitRule
+    counting: Counting
     words: str
+    merging: MergeOptions = field(default_factory=MergeOptions)
+    labels: LabelOptions = field(default_factory=LabelOptions)
+    in_mm: bool = True
 
     @property
     def training_ids(self) -> list[str]:
@@ -127,7 +133,7 @@ def _draw_table(design: Design, folder: Path) -> Material:
         objects=_level_table_objects(drawn, design),
         readings=None,
         marks=None,
-        rule=HIT,
+        counting=Counting(),
         words=f"{source.cohort:,} images without pixels: candidates and {n_features} features are drawn as tables",
     )
 
@@ -205,9 +211,13 @@ def _take_run(design: Design, folder: Path) -> Material:
     else:
         images = whole.images[["image_id", "patient_id"]].assign(is_test=whole.images["split"] == "test")
     images = images[images["is_test"] | enough].reset_index(drop=True)
-    material = _thin_out(whole, images, design, folder)
+    material, settings = _thin_out(whole, images, design, folder), run.settings
     return replace(
         material,
+        merging=MergeOptions(**dict(settings.merging), seed=settings.seed),
+        # Fewer readings than the run has are what is asked for.
+        labels=replace(settings.labels.make_options(), n_min=None, n_max=None),
+        in_mm=settings.units.unit == "mm",
         readings=whole.readings,
         marks=whole.marks.drop(columns="label", errors="ignore"),
         words=f"the run {run.root.parent.parent.name}/{run.root.name} with its real readers; {int(enough.sum()):,} of"
@@ -237,7 +247,7 @@ def _thin_out(whole: Cohort, images: pd.DataFrame, design: Design, folder: Path)
         objects=None,
         readings=None,
         marks=None,
-        rule=whole.rule,
+        counting=whole.counting,
         words="",
     )
 

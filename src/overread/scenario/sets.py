@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
-from overread.froc import Counting, Matching, match
+from overread.froc import Matching, match
 from overread.scenario.design import Condition, Design
 from overread.scenario.draw import (
     Readings,
@@ -97,7 +97,14 @@ def make_split(material: Material, image_ids: Sequence[str] | NDArray[np.object_
     readings = read.readings[["image_id", "reader_id"]]
     marks = read.marks.drop(columns=["rank", "slot"])
     most = int(readings.groupby("image_id").size().max())
-    truth = merge_marks(marks, readings) if most > 1 else take_as_truth(marks)
+    if most > 1:
+        truth = merge_marks(
+            marks, readings, options=material.merging, labels=material.labels, in_mm=material.in_mm
+        )
+    else:
+        truth = take_as_truth(marks)
+    rule = material.counting.rule
+    assert rule is not None
     if truth.empty:
         raise InvalidInputError("no reader marked anything in these images")
     return Split(
@@ -107,8 +114,8 @@ def make_split(material: Material, image_ids: Sequence[str] | NDArray[np.object_
         truth=truth,
         candidates=candidates,
         features=material.features.of_candidates(inside),
-        hits=candidate_hits(candidates, truth, material.rule),
-        counting=Counting(rule=material.rule),
+        hits=candidate_hits(candidates, truth, rule),
+        counting=material.counting,
         n_max=most,
     )
 

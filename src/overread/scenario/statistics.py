@@ -24,7 +24,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over seeds, its 95 % interval, and the p-value of the mean being 0."""
+    """A mean over seeds, its 95 % interval, and the p-value of the mean being 0 (NaN of a single seed)."""
 
     value: float
     lower: float
@@ -61,7 +61,8 @@ def estimate_mean(values: ArrayLike, draws: ArrayLike | None, n_patients: int) -
     freedom = total**2 / (of_seeds**2 / max(n_seeds - 1, 1) + of_patients**2 / max(n_patients - 1, 1))
     error = np.sqrt(total)
     half = float(student.ppf((1 + LEVEL) / 2, freedom) * error)
-    p_value = float(2 * student.sf(abs(mean) / error, freedom))
+    # One training set says nothing of another one, so nothing is tested.
+    p_value = float(2 * student.sf(abs(mean) / error, freedom)) if n_seeds > 1 else float("nan")
     return Estimate(mean, mean - half, mean + half, p_value, n_seeds)
 
 
