@@ -49,7 +49,7 @@ levels = [np.empty((side, side), np.float32) for side in (CUT - 4, CUT - 12, CUT
 magnitudes = np.zeros((4, 2))
 if sys.argv[1] == "callees first":
     smooth(patch, 1, levels[0].copy())
-    filter_rows(patch, carrier[0], np.empty((CUT, CUT - GABOR_TAPS + 1), np.float32))
+    filter_rows(patch, carrier[0], np.zeros((CUT, CUT), np.float32))
 approximate(patch, *levels)
 gabor_magnitudes(patch, carrier, magnitudes)
 ellipses = random.uniform((0, 0, 4, 1, 0), (20, 20, 8, 4, 180), (4000, 5))

@@ -90,13 +90,14 @@ def test_crops_are_in_colour(runs):
 
     from PIL import Image
 
-    pictures = runs["dark"].pictures
+    pictures, settings = runs["dark"].pictures, runs["dark"].results.settings
+    side = max(12 * settings["hits"]["min_semi_axis_mm"], 2.5 * settings["evaluation"]["size_bins_mm"][-2])
     crops = pictures.hits + pictures.misses + pictures.false_positives
     assert crops
     for crop in crops:
         with Image.open(BytesIO(b64decode(crop.png))) as image:
             assert image.mode == "RGB"
-        assert crop.side_mm == pytest.approx(12 * 1.8, abs=1.0)
+        assert crop.side_mm == pytest.approx(side, abs=1.0)
     assert all(picture.pixels().ndim == 3 for picture in pictures.examples.values())
 
 
