@@ -208,6 +208,7 @@ def make_study(
         )
         new["study.toml"] = (settings_template(proposed).encode(),)
     written = write_together(folder, new)
+    left = findings_of(images, found, is_chest=is_chest)
     of_patients = images["patient_id"]
     n_patients = int(of_patients[of_patients != ""].nunique())
     return MadeStudy(
@@ -216,8 +217,8 @@ def make_study(
         unreadable,
         written,
         unlisted,
-        notes(folder, images, findings_of(images, found, is_chest=is_chest), is_chest=is_chest),
-        findings_of(images, found, is_chest=is_chest),
+        notes(folder, images, left, is_chest=is_chest),
+        left,
         dropped,
         n_dropped_marks,
     )
