@@ -1,4 +1,4 @@
-"""Tables of docs/baselines.md: ``python -m benchmarks.baseline_checks screening|importance|public``.
+"""Tables of docs/explanation/baselines.md: ``python -m benchmarks.baseline_checks screening|importance|public``.
 
 screening    B1 with and without screening, trained on a third of 60,000 x 1150 generated rows, tested on the rest
 importance   Spearman's correlation of a reader's weight in B2 with the skill planted in simulated cohorts

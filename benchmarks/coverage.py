@@ -5,7 +5,7 @@
 Every data set is drawn from a population whose sensitivities are known from a formula: per patient a random
 effect on the scores of its lesions and another on those of its false positives, Gamma-distributed rates of
 both, normal scores. Seeds are (scenario, number of the data set), fixed in advance.
-``docs/froc_statistics.md`` has the figures; ``tests/froc/test_statistics.py`` asserts them.
+``docs/explanation/froc_statistics.md`` has the figures; ``tests/froc/test_statistics.py`` asserts them.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ One population of candidates without pixels (`overread.simulate.candidate_cohort
 all others are patients that nobody has seen. Of each study the nested figure at 1 FP per image is set against what the
 very detectors of its outer folds find in them at their locked thresholds: the optimism. Beside it, what one test third
 of the same study says. With shuffled features nothing can be found but by chance. Seeds are fixed in advance.
-``docs/study.md`` has the figures; ``tests/study/stages/test_nested.py`` asserts them on fewer studies.
+``docs/reference/study.md`` has the figures; ``tests/study/stages/test_nested.py`` asserts them on fewer studies.
 """
 
 from __future__ import annotations

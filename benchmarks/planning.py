@@ -4,7 +4,7 @@
 
 The populations are those of ``benchmarks/coverage.py``. Every simulated study has a pilot of its own, of the
 scenario's size, which says how large the study has to be for a wanted half-width; the study is drawn with that many
-patients, and its half-width is set against the wanted one. Seeds are fixed in advance. ``docs/plan.md`` has the
+patients, and its half-width is set against the wanted one. Seeds are fixed in advance. ``docs/how-to/plan.md`` has the
 figures; ``tests/froc/merit/test_pilots.py`` asserts them.
 """
 
@@ -130,7 +130,7 @@ def plan_and_compare(
 
 
 def main() -> None:
-    """Print the tables of docs/plan.md."""
+    """Print the tables of docs/how-to/plan.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=200)
     parser.add_argument("--scenario", action="append")

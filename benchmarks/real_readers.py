@@ -1,4 +1,4 @@
-"""Four real readers: hard exudates and red lesions on the fundus photographs of DIARETDB1 (docs/real_readers.md).
+"""Four real readers: hard exudates and red lesions on DIARETDB1's photographs (docs/results/real_readers.md).
 
     python -m benchmarks.real_readers STUDY [--part training|all|official] [--images FOLDER] [--training FILE]
         [--work FOLDER] [--sections froc,readers,unseen,growth]

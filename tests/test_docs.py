@@ -58,7 +58,7 @@ def test_commands_are_as_the_command_line_takes_them(page):
 
 
 def test_the_way_from_paper_to_code_leads_to_code():
-    text = (ROOT / "docs" / "paper_to_code.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "paper_to_code.md").read_text(encoding="utf-8")
     found = PLACE.findall(text)
     assert len(found) > 50
     missing = [

@@ -1,4 +1,4 @@
-"""Every promise of docs/promises.md names a test that exists."""
+"""Every promise of docs/reference/promises.md names a test that exists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def find_tests(path: Path) -> set[str]:
 
 
 def test_every_promise_has_its_test():
-    lines = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "docs" / "reference" / "promises.md").read_text(encoding="utf-8").splitlines()
     lines = lines[: lines.index("## Attacked from outside")]
     rows = [line for line in lines if line.startswith("| ") and line != "| promise | test |"]
     found = [ROW.match(line) for line in rows]

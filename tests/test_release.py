@@ -11,7 +11,7 @@ import pytest
 import overread
 
 ROOT = Path(__file__).resolve().parents[1]
-HOW_TO_ADD = sorted(page.name for page in (ROOT / "docs").rglob("how_to_*.md"))
+HOW_TO_ADD = sorted(page.name for page in (ROOT / "docs" / "how-to").glob("add_a*.md"))
 
 
 def test_the_version_stands_in_one_place_and_the_citation_agrees():

@@ -1,4 +1,4 @@
-"""The examples in docs/bags.md and in the docstrings of the stage run as printed."""
+"""The examples in docs/reference/bags.md and in the docstrings of the stage run as printed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "bags.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "bags.md"
 MODULES = ["bags", "per_instance"]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 
@@ -17,7 +17,7 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEP
 def test_page():
     blocks = re.findall(r"```pycon\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) >= 4
-    example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "docs/bags.md", None, 0)
+    example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "docs/reference/bags.md", None, 0)
     assert doctest.DocTestRunner(optionflags=OPTIONS).run(example).failed == 0
 
 

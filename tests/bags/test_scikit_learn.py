@@ -1,4 +1,4 @@
-"""Bags in scikit-learn's own tools, and evidence of the traps that docs/bags.md warns of.
+"""Bags in scikit-learn's own tools, and evidence of the traps that docs/reference/bags.md warns of.
 
 A trap test asserts what scikit-learn does today, not what we wish: when one fails after an upgrade, the page
 and the remedy must change.

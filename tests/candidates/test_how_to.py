@@ -13,7 +13,7 @@ import pytest
 from overread.candidates import FINDERS, find_candidates, load_finder
 from radiograph_pictures import all_lung, disc, radiograph, ramp
 
-PAGE = Path(__file__).parents[2] / "docs" / "how_to_add_a_candidate_finder.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add_a_candidate_finder.md"
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,6 @@ def test_the_finder_of_the_page_finds_a_disc(page):
 
 
 def test_the_page_names_all_finders(page):
-    text = (PAGE.parent / "candidates.md").read_text(encoding="utf-8")
+    text = (PAGE.parents[1] / "reference" / "candidates.md").read_text(encoding="utf-8")
     for name, entry in FINDERS.items():
         assert f"| `{name}` | {entry.description} |" in text

@@ -247,8 +247,8 @@ def test_a_run_of_a_study(run, tmp_path, capsys):
 
 
 def test_the_page_shows_what_is_printed(plan):
-    """Commands of docs/plan.md that need no run."""
-    page = (Path(__file__).parents[2] / "docs" / "plan.md").read_text(encoding="utf-8")
+    """Commands of docs/how-to/plan.md that need no run."""
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "plan.md").read_text(encoding="utf-8")
     shown = re.findall(r"```\noverread plan (--[^\n]*)\n```\n\n```text\n(.*?)```", page, flags=re.DOTALL)
     assert len(shown) == 3
     for arguments, output in shown:

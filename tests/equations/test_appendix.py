@@ -185,7 +185,7 @@ def test_sigma_times_sigma_of_minus():
 
 
 def test_hard_negative_gradient(problem):
-    """g^new,-_mu(w) = x_mu,1 P_mu,1 (printed with x^t for x and j for 1: see docs/errata.md)."""
+    """g^new,-_mu(w) = x_mu,1 P_mu,1 (printed with x^t for x and j for 1: see docs/reference/errata.md)."""
     for row in problem.bags.instances[:4]:
         objective = SoftMILObjective(Bags.singletons(row[None]), [0.0], normalization="none")
         x = mpmath.matrix([mpf(float(value)) for value in row])

@@ -10,7 +10,7 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["reader_study.md", "calibration.md", "plan.md"])
+@pytest.mark.parametrize("page", ["how-to/reader_study.md", "explanation/calibration.md", "how-to/plan.md"])
 def test_examples_run_as_printed(page):
     text = (DOCS / page).read_text(encoding="utf-8").replace("```", "")
     test = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)

@@ -20,7 +20,7 @@ from overread.images.jpeg_data import check_jpeg_data
 from overread.images.jpeg_ls_data import decode_jpeg_ls, usual_thresholds
 
 # Largest share of damaged copies that may be read with other pixels, by kind: about a third more than was counted in
-# 2,000 each (docs/images.md). A flipped bit after which the count of data still comes out right is what is left.
+# 2,000 each (docs/reference/images.md). A flipped bit after which the count of data still comes out right is left.
 MOST_OTHER = {
     "jpeg": 0.19,
     "jpeg progressive": 0.16,

@@ -1,4 +1,4 @@
-"""docs/how_to_add_an_import_format.md, done as it says."""
+"""docs/how-to/add_an_import_format.md, done as it says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from overread.errors import FormatError, UsageError
 from overread.marks import FORMATS, importing, read_marks
 
-PAGE = Path(__file__).parents[2] / "docs" / "how_to_add_an_import_format.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add_an_import_format.md"
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 CSV = next(text for kind, text in BLOCKS if kind == "csv")
 MODULE, ENTRY, CALL = (text for kind, text in BLOCKS if kind == "python")

@@ -121,7 +121,7 @@ def test_one_row_of_an_images_table_tells_of_one_image(tmp_path):
 
 def test_every_format_has_a_page_and_a_convention():
     """Each module says in its docstring where pixel (0, 0) lies or that it has millimetres."""
-    docs = Path(__file__).parents[2] / "docs" / "formats"
+    docs = Path(__file__).parents[2] / "docs" / "reference" / "formats"
     index = (docs / "index.md").read_text()
     for name, entry in FORMATS.items():
         assert f"({name}.md)" in index

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "how_to_your_own_features.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "your_own_features.md"
 
 
 @pytest.fixture(scope="module")

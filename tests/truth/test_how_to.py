@@ -1,4 +1,4 @@
-"""The code blocks of docs/how_to_add_a_hit_rule.md run in order, and the rule shows up where it should."""
+"""The code blocks of docs/how-to/add_a_hit_rule.md run in order, and the rule shows up where it should."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from overread.cli.froc_inputs import counting_fields
 from overread.truth import HIT_RULES, hit_rule_parameters
 
-PAGE = Path(__file__).parents[2] / "docs" / "how_to_add_a_hit_rule.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add_a_hit_rule.md"
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from overread.images import Radiograph
 __all__ = ["SMOOTHING_MM", "LungFields", "choose_lung", "enlarge_mask", "find_lungs", "reflect_lung"]
 
 # Chosen by eye on the NIH radiographs, as all of this module: no outlines drawn by people were at hand
-# (docs/candidates.md says what the bounds give there).
+# (docs/reference/candidates.md says what the bounds give there).
 SMOOTHING_MM = 2.5
 CLOSING_MM = 20.0
 # A lung is FOUND within these bounds, and FALLBACK below the least area.

@@ -20,8 +20,8 @@ __all__ = ["PLACES_PER_SCALE", "CurvatureFinder"]
 
 FloatArray = NDArray[np.float64]
 
-# Chosen by the recall on nih-240x3 in docs/candidates.md, which is not blind to them: the number of places (120 at
-# first), the width and size of the penalty, and the reach of the centring.
+# Chosen by the recall on nih-240x3 in docs/reference/candidates.md, which is not blind to them: the number of places
+# (120 at first), the width and size of the penalty, and the reach of the centring.
 PLACES_PER_SCALE = 180
 NEAR_MM = 12.0
 PENALTY = 0.7
@@ -30,7 +30,8 @@ CENTRED_PER_SIGMA = 2.0
 SAME_MM = 4.0
 # The number of candidates whose recall was asked for first.
 N_FINED = 60
-# So many times the limit are taken first, because some coincide once they are centred: 1 in 10 (docs/candidates.md).
+# So many times the limit are taken first, because some coincide once they are centred: 1 in 10
+# (docs/reference/candidates.md).
 SPARE = 2
 
 

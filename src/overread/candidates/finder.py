@@ -26,7 +26,7 @@ __all__ = [
 
 DEFAULT_FINDER = "curvature"
 # Most candidates of an image, in a study, in Python and in the commands: the default finder hits 97.5 % of the golden
-# nodules of nih-240x3 with 60, 98.8 % with 100 (docs/candidates.md).
+# nodules of nih-240x3 with 60, 98.8 % with 100 (docs/reference/candidates.md).
 DEFAULT_LIMIT = 60
 
 

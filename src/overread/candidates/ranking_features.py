@@ -34,7 +34,7 @@ DEEP_MM = 15.0
 FLOOR = 1e-3
 # A peak below it is noise on a flat image; no measurement behind it is on record.
 LEAST_STRENGTH = 0.05
-# Chosen by the recall on nih-240x3, as the widths of `search_region` (docs/candidates.md).
+# Chosen by the recall on nih-240x3, as the widths of `search_region` (docs/reference/candidates.md).
 OUTSIDE_PER_SIGMA = 1.2
 
 RESPONSES = (

@@ -14,7 +14,7 @@ from overread.images import Radiograph
 
 __all__ = ["fill_padding", "lies_on_image", "search_region"]
 
-# Chosen by the recall of the default finder on nih-240x3 (docs/candidates.md).
+# Chosen by the recall of the default finder on nih-240x3 (docs/reference/candidates.md).
 DENT_MM = 40.0
 MARGIN_MM = 2.0
 

@@ -13,7 +13,7 @@ from overread.words import percent
 
 __all__ = ["print_plan"]
 
-# With so few the size that a pilot asks for has a standard deviation of 30 % (docs/plan.md).
+# With so few the size that a pilot asks for has a standard deviation of 30 % (docs/how-to/plan.md).
 FEW_PATIENTS = 20
 
 THINGS = {"gt_sensitivity": "golden objects", "image_sensitivity": "images with a golden object"}

@@ -30,7 +30,7 @@ def scenario(
     Parameters
     ----------
     design
-        A design in TOML (docs/scenarios.md).
+        A design in TOML (docs/results/scenarios.md).
     out
         Folder of the points, the page and the tables.
     demo

@@ -1,6 +1,6 @@
 """What a feature is, and what makes a family of them: names, formulas, and the function that computes all at once.
 
-How to add one: ``docs/how_to_add_a_feature_family.md``.
+How to add one: ``docs/how-to/add_a_feature_family.md``.
 """
 
 from __future__ import annotations

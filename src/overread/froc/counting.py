@@ -1,6 +1,7 @@
 """The counting convention: what a hit is, and what hits and misses count as.
 
-Functions take it, commands and study settings are made from it (``docs/froc.md`` has an example of each choice).
+Functions take it, commands and study settings are made from it (``docs/reference/froc.md`` has an example of each
+choice).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Intervals from bootstrap replicates.
 
-Measured coverage of both kinds: ``docs/froc_statistics.md``.
+Measured coverage of both kinds: ``docs/explanation/froc_statistics.md``.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def standard_interval(estimate: Floats, replicates: Floats, n_units: int, level:
     """Interval of a difference of shares from the standard deviation of its replicates along the first axis.
 
     The plain interval serves, cut at -1 and 1. Percentiles of the replicates, which are multiples of one
-    lesion, reject a true null hypothesis too rarely (``docs/froc_statistics.md``).
+    lesion, reject a true null hypothesis too rarely (``docs/explanation/froc_statistics.md``).
 
     A difference that all replicates share says nothing of its own error, and neither do replicates of fewer
     than two patients with a target (``n_units``): interval and p-value are NaN. No difference at all, in the

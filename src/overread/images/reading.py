@@ -45,7 +45,7 @@ def read_image(
 ) -> Radiograph:
     """Read a DICOM, PNG, TIFF or JPEG file as a radiograph ready to be measured.
 
-    The kind of file is told by its content, not by its name. See docs/images.md for what is refused.
+    The kind of file is told by its content, not by its name. See docs/reference/images.md for what is refused.
 
     Parameters
     ----------

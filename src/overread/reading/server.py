@@ -47,7 +47,7 @@ def check_reachable(host: str, url: str | None) -> None:
     if not near and url is None:
         raise UsageError(
             f"--host {host}: others can reach it there; say at which address with --url, and put a proxy with https "
-            "in front (docs/reading_room.md)"
+            "in front (docs/how-to/reading_room.md)"
         )
 
 

@@ -90,7 +90,7 @@ class Readers(Section):
         Images that a reader reads where images have the most readings of the design; then another pool of the same
         spread takes over. 0: the pool reads all. Several numbers are several scenarios.
     skill_spread, threshold_spread
-        Readers of a pool are spread evenly over plus and minus so much (docs/simulate.md, "Readers").
+        Readers of a pool are spread evenly over plus and minus so much (docs/explanation/simulate.md, "Readers").
     false_marks
         Marks of a reading, in the mean, where there is nothing.
     lookalikes
@@ -138,9 +138,9 @@ class Fit(Section):
     Attributes
     ----------
     models
-        Any of the contenders of docs/scenarios.md.
+        Any of the contenders of docs/results/scenarios.md.
     folds, choice_fp_targets, standard_errors
-        Of the one rule that chooses the settings of all of them (docs/study.md).
+        Of the one rule that chooses the settings of all of them (docs/reference/study.md).
     n_lambdas, min_ratio, normalizations
         Penalties of the models that have one.
     prune_bounds, screen, min_positives

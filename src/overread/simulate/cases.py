@@ -19,7 +19,7 @@ __all__ = ["Background", "Case", "CaseLaw", "draw_case", "pixels_with_nodules"]
 
 # Bright spots of an image that may distract; the law says how many do.
 BLOBS = 15
-# Noise and distractors keep this far from the border of the lung (docs/simulate.md, frozen benchmarks).
+# Noise and distractors keep this far from the border of the lung (docs/explanation/simulate.md, frozen benchmarks).
 BORDER_MM = 4.0
 LEVELS = 65535
 

@@ -5,8 +5,8 @@ On the transmitted side a nodule multiplies by ``1 - contrast * field``: with T 
     pixels' = pixels + contrast * field * T,
 
 so it is faint over bone and heart and has no seam. T is smoothed because a factor on the noise itself can be told: the
-same classifier finds an AUC of 0.63 with it and of 0.51 without (docs/simulate.md). Its contrast comes from its
-conspicuity: mean of pixels' - pixels inside the outline over the deviation of the ring from 1.1 to 2.5 radii, of
+same classifier finds an AUC of 0.63 with it and of 0.51 without (docs/explanation/simulate.md). Its contrast comes from
+its conspicuity: mean of pixels' - pixels inside the outline over the deviation of the ring from 1.1 to 2.5 radii, of
 the lung pixels only and after a quadratic trend.
 """
 
@@ -30,7 +30,7 @@ BoolArray = NDArray[np.bool_]
 RING = (1.1, 2.5)
 FEWEST_RING_PIXELS = 30
 LARGEST_CONTRAST = 0.85
-# Without this smoothing a classifier tells inserted nodules (docs/simulate.md: AUC 0.63 against 0.52).
+# Without this smoothing a classifier tells inserted nodules (docs/explanation/simulate.md: AUC 0.63 against 0.52).
 SMOOTHING_MM = 1.0
 # What is measured is clipped to it; chosen by eye.
 BLUR_RANGE_MM = (0.4, 1.5)

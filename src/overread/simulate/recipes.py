@@ -41,7 +41,7 @@ __all__ = [
 
 Format = Literal["dicom", "png"]
 
-# From the lowest bit on, as docs/simulate.md tells.
+# From the lowest bit on, as docs/explanation/simulate.md tells.
 ANATOMY_BITS = ("left_lung", "right_lung", "ribs", "clavicles", "heart", "mediastinum")
 PHANTOM_NAME = "phantom "
 PHANTOM_GRID_MM = 0.7

@@ -13,7 +13,7 @@ __all__ = ["refuse_other_than_chests"]
 N_LOOKED_AT = 12
 REMEDY = (
     'if the images are no chest radiographs, say where to look: [region] kind = "field_of_view", "masks" or "all" in'
-    " study.toml (docs/fields.md)"
+    " study.toml (docs/explanation/fields.md)"
 )
 
 
@@ -21,7 +21,7 @@ def refuse_other_than_chests(tasks: Sequence[ImageTask]) -> None:
     """Stop where in most of some images a lung is not seen, or the picture is in colour.
 
     A lung that is not seen is replaced by a guess (`overread.anatomy.lungs`), which single images may need; a study of
-    guesses would run to its end and mean nothing. On NIH radiographs a guess is rare (docs/fields.md).
+    guesses would run to its end and mean nothing. On NIH radiographs a guess is rare (docs/explanation/fields.md).
 
     Raises
     ------

@@ -67,7 +67,7 @@ def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
                 None,
                 None,
                 "in most images no pair of lungs is seen, and [region] kind is chest",
-                'set kind to "field_of_view", "masks" or "all" (docs/fields.md)',
+                'set kind to "field_of_view", "masks" or "all" (docs/explanation/fields.md)',
                 "warning",
             )
         )

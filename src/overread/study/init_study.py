@@ -440,11 +440,11 @@ def notes(folder: Path, images: pd.DataFrame, findings: Sequence[Finding], *, is
         said.append(
             "The images are no chest radiographs: study.toml proposes where to look and the unit of lengths. Colours"
             f" and groups of labels are proposed from marks: after the import, remove {folder / 'study.toml'} and give"
-            " init again (docs/fields.md)."
+            " init again (docs/explanation/fields.md)."
         )
     elif not is_chest:
         said.append(
             "The images are no chest radiographs: study.toml proposes where to look, the unit of lengths, colours and"
-            f" groups of labels. Look it through (docs/fields.md), then: overread run {shell_word(folder)}"
+            f" groups of labels. Look it through (docs/explanation/fields.md), then: overread run {shell_word(folder)}"
         )
     return said

@@ -2,7 +2,7 @@
 
 It follows from the numbers of images, candidates and features. What a run holds beside features grows with the
 candidates; the features that a model is fitted to are held twice, or stay on disk where memory is bounded.
-docs/scaling.md has the measurements.
+docs/explanation/scaling.md has the measurements.
 """
 
 from __future__ import annotations

@@ -155,8 +155,8 @@ class Candidates(Section):
     Attributes
     ----------
     finder
-        Who looks for candidates: curvature or log (docs/candidates.md); of other pictures than chests: blobs, also
-        without this key, or one of your own (docs/fields.md).
+        Who looks for candidates: curvature or log (docs/reference/candidates.md); of other pictures than chests: blobs,
+        also without this key, or one of your own (docs/explanation/fields.md).
     limit
         Most candidates of an image; of other pictures than chests, without this key: 250.
     polarity

@@ -17,7 +17,7 @@ WIDTH = 110
 TOP = ("name", "seed")
 OF_PICTURES = (
     "# Of pictures that are no chests, finder, limit and lengths that are commented out follow from images and marks",
-    "# (docs/fields.md); the run's page shows which they were.",
+    "# (docs/explanation/fields.md); the run's page shows which they were.",
 )
 
 

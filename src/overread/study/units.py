@@ -43,7 +43,7 @@ LENGTHS = ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "radius_mm", "diame
 # point marks.
 FULL_SIZE_SHARE = 200 / 1500
 LEAST_SEMI_AXIS_SHARE = 15 / 1500
-# Candidates of a picture: reach 98 % and 94 % of the golden objects of the same images (docs/fields.md).
+# Candidates of a picture: reach 98 % and 94 % of the golden objects of the same images (docs/explanation/fields.md).
 FIELD_LIMIT = 250
 # The last edge of sizes stands for no end.
 NO_END = 1e6

@@ -1,6 +1,6 @@
 """What a hit is: one small class a rule, and the registry by which settings and commands name them.
 
-Only NumPy is imported here: commands show the rules in their help. `docs/how_to_add_a_hit_rule.md` adds one.
+Only NumPy is imported here: commands show the rules in their help. `docs/how-to/add_a_hit_rule.md` adds one.
 """
 
 from __future__ import annotations

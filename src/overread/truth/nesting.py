@@ -24,7 +24,7 @@ IntArray = NDArray[np.int64]
 
 # Share of single-reader objects from which the touching is worth a word: at 5 % (LIDC) votes move the prediction of a
 # reader who was left out by 0.01 in AUC, at 27 % and more (VinDr, nih-240x3, DIARETDB1) by 0.06 to 0.19
-# (docs/merging.md).
+# (docs/explanation/merging.md).
 TOLD_FROM = 0.1
 # A centre in the ellipse as it was drawn.
 INSIDE = EllipseHit(min_semi_axis_mm=0.0)
@@ -96,5 +96,5 @@ def tell_touched(truth: pd.DataFrame, marks: pd.DataFrame) -> str | None:
     return (
         f"{touched} of {single} objects of one reader ({100 * touched / single:.0f} %) touch another reader's mark: "
         'the readers may see at different scales; nested = "votes" ([merging] in study.toml, merge --nested votes) '
-        "counts such marks (docs/merging.md)"
+        "counts such marks (docs/explanation/merging.md)"
     )

@@ -16,9 +16,9 @@ from overread.truth.pairs import mark_sizes
 
 __all__ = ["tell_misfit"]
 
-# Median size of the marks over the full size, and what it does to the number of golden objects (docs/merging.md): from
-# 0.1 to 0.4 seven sets of marks stay within 16 % of their best number; at 0.05 the worst of them has lost 24 %, at
-# 1 30 %. The paper's chests and nih-240x3, at 0.7, lose 1 to 4 %.
+# Median size of the marks over the full size, and what it does to the number of golden objects
+# (docs/explanation/merging.md): from 0.1 to 0.4 seven sets of marks stay within 16 % of their best number; at 0.05
+# the worst of them has lost 24 %, at 1 30 %. The paper's chests and nih-240x3, at 0.7, lose 1 to 4 %.
 FITTING = (0.05, 1.0)
 # Every set is within 5 % of its best number of golden objects here.
 ADVISED = 0.2
@@ -59,6 +59,7 @@ def tell_misfit(marks: pd.DataFrame, options: MergeOptions, unit: str = "mm") ->
         message += "only marks that nearly coincide become one object"
     remedy = (
         "correct the size of a pixel if marks are not of this size; else full_size_mm = "
-        f"{float(f'{median / ADVISED:.2g}'):g} ([merging] in study.toml, merge --full-size-mm; docs/merging.md)"
+        f"{float(f'{median / ADVISED:.2g}'):g} "
+        "([merging] in study.toml, merge --full-size-mm; docs/explanation/merging.md)"
     )
     return message, remedy

@@ -1,4 +1,4 @@
-"""The blocks of docs/crowd_models.md run one after the other, and the docstrings' examples as printed."""
+"""The blocks of docs/explanation/crowd_models.md run one after the other, and the docstrings' examples as printed."""
 
 import doctest
 import importlib
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[3] / "docs" / "crowd_models.md"
+PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "crowd_models.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -16,7 +16,7 @@ from overread.errors import InvalidInputError
 from overread.models import Penalty, SoftMILLogisticRegression, SoftMILObjective, SoftMILPath
 from overread.models.penalties.registry import PENALTIES
 
-PAGE = Path(__file__).parents[3] / "docs" / "how_to_add_a_penalty.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add_a_penalty.md"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The code of docs/how_to_add_a_model.md runs, and its model is tried, fitted and scored like any other."""
+"""The code of docs/how-to/add_a_model.md runs, and its model is tried, fitted and scored like any other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from study_chain import Chain
 
-PAGE = Path(__file__).parents[3] / "docs" / "how_to_add_a_model.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add_a_model.md"
 
 
 def test_the_model_of_the_page(chain: Chain) -> None:

@@ -1,4 +1,4 @@
-"""The code of docs/how_to_add_a_stage.md runs alone, and in a run."""
+"""The code of docs/how-to/add_a_stage.md runs alone, and in a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from overread.study.store.run_folder import RunFolder
 from study_chain import Chain
 from study_trees import copied
 
-PAGE = Path(__file__).parents[3] / "docs" / "how_to_add_a_stage.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add_a_stage.md"
 
 
 def test_the_stage_of_the_page(chain: Chain, tmp_path: Path) -> None:

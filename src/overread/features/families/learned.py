@@ -1,6 +1,6 @@
 """Answers of a network that was trained on inserted nodules (41 features).
 
-What a unit looks at has no name: `docs/learned.md` shows for each what excites it most. The network is
+What a unit looks at has no name: `docs/explanation/learned.md` shows for each what excites it most. The network is
 `overread.features.learned.network`, its weights are made by `benchmarks.train_learned`.
 """
 
@@ -21,7 +21,7 @@ N_UNITS = 40
 
 FEATURES = describe_features(
     "learned",
-    "docs/learned.md; convolutional networks as features: Razavian et al. 2014, doi:10.1109/CVPRW.2014.131",
+    "docs/explanation/learned.md; convolutional networks as features: Razavian et al. 2014, doi:10.1109/CVPRW.2014.131",
     [
         *(
             (

@@ -1,6 +1,6 @@
 """97 texture features of the Image Biomarker Standardisation Initiative on any two-dimensional array and mask.
 
-Definitions and checks: ``docs/texture.md``.
+Definitions and checks: ``docs/explanation/texture.md``.
 """
 
 from overread.features.ibsi.first_order import first_order_features

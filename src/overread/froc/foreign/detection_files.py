@@ -109,7 +109,7 @@ def recognize_format(data: Any, path: Path) -> JsonFormat:
         return "monai"
     raise FormatError(
         f"{path}: neither COCO nor MONAI nor nnDetection detections; name the format, or use CSV "
-        "(docs/your_detector.md)"
+        "(docs/how-to/your_detector.md)"
     )
 
 

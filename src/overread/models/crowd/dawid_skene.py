@@ -45,7 +45,7 @@ class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
         pi.
     reader_skills_ : pandas.DataFrame
         reader_id, n_votes, n_marked, expected_positives, sensitivity and specificity with 95 % intervals from the
-        observed information (`overread.models.crowd.intervals`; coverage in docs/crowd_models.md).
+        observed information (`overread.models.crowd.intervals`; coverage in docs/explanation/crowd_models.md).
     prevalence_interval_ : ndarray of shape (2,)
         95 % interval of pi, likewise.
     objectives_ : ndarray

@@ -17,7 +17,7 @@ From `value`, `kink`, `slope` (S') and `curvature` (S'') follows all that a work
 - the *distance to the subdifferential*, |`subgradient`|: 0 on all columns if and only if the point is stationary;
 - *lambda_max*, the smallest lam for which w = 0 is stationary.
 
-`docs/how_to_add_a_penalty.md` adds one.
+`docs/how-to/add_a_penalty.md` adds one.
 """
 
 from __future__ import annotations

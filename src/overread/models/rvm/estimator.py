@@ -63,7 +63,7 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
         Alpha of every feature in the first round.
     screen
         Number of features that enter the first round, those with the largest score statistic; None lets all in.
-        It saves time and costs evidence (docs/baselines.md).
+        It saves time and costs evidence (docs/explanation/baselines.md).
     threshold
         None: soft labels are an error. Else a soft label of at least this counts as 1, a smaller one as 0.
     fit_intercept

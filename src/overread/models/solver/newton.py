@@ -38,7 +38,7 @@ EXPECTED = 0.95
 # The model is solved until its violation is this part of the current one, or this part of what is tolerated.
 INNER = 0.02
 INNER_OF_TOLERANCE = 0.2
-# Steps after which the gap is looked at: three times what a lambda takes on the table in docs/model.md.
+# Steps after which the gap is looked at: three times what a lambda takes on the table in docs/explanation/model.md.
 PATIENCE = 25
 # The conditions are tightened by at most this factor to bring the gap down. It takes twice the share of the penalty in
 # the objective, at most 2; where more is needed the bound is loose, not the point. Chosen by eye.

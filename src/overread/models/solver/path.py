@@ -32,7 +32,7 @@ class Pace:
 
 
 # Where the problem is not convex a fine and a coarse pace often end in different basins, and neither is always
-# the better one: docs/model.md has the counts.
+# the better one: docs/explanation/model.md has the counts.
 FINE = Pace(0.7, 1e-2)
 COARSE = Pace(0.4, 1e-1)
 

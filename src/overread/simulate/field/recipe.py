@@ -32,7 +32,7 @@ from overread.simulate.tables import nodule_rows
 
 __all__ = ["FIELD_LAYOUT", "FieldLaw", "FieldRecipe", "MadeField"]
 
-# From the lowest bit on, as docs/simulate.md tells.
+# From the lowest bit on, as docs/explanation/simulate.md tells.
 ANATOMY_BITS = ("field", "vessels", "disc")
 LABELS: tuple[Label, ...] = ("bright", "dark")
 

@@ -15,7 +15,7 @@ Points = NDArray[np.float64]
 AnyFloats = NDArray[np.floating]
 
 N_RIBS = 12
-# All lengths of the cage were set by eye against NIH radiographs; see docs/phantom.md.
+# All lengths of the cage were set by eye against NIH radiographs; see docs/explanation/phantom.md.
 SPINE_Z_MM = 62.0
 APEX_Y_MM = -10.0
 BASE_Y_MM = 205.0

@@ -18,7 +18,7 @@ Floats = NDArray[np.float32]
 
 # The veil of scatter is this wide and 2.5 times as wide, half each; set by eye.
 SCATTER_SPREAD_MM = 45.0
-# Set by eye and by the gradients of NIH radiographs (docs/phantom.md).
+# Set by eye and by the gradients of NIH radiographs (docs/explanation/phantom.md).
 DETECTOR_BLUR_MM = 0.37
 # Shares of radiographs with a visible collimator, and of those that are blackened outside it; set by eye.
 COLLIMATED_SHARE = 0.22

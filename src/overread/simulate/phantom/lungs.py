@@ -21,7 +21,7 @@ Masks = NDArray[np.bool_]
 Points = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-# Set by eye against NIH radiographs, like all shapes here; see docs/phantom.md.
+# Set by eye against NIH radiographs, like all shapes here; see docs/explanation/phantom.md.
 PLEURA_MM = 6.0
 # Share of the cage's depth that is lung before and behind the heart.
 AIR_LEFT_BY_HEART = 0.27

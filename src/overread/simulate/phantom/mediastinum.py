@@ -20,7 +20,7 @@ __all__ = ["Mediastinum", "make_mediastinum"]
 Floats = NDArray[np.float32]
 Masks = NDArray[np.bool_]
 
-# Set by eye against NIH radiographs; see docs/phantom.md.
+# Set by eye against NIH radiographs; see docs/explanation/phantom.md.
 HEART_Z_MM = -30.0
 HEART_TOP_MM = 88.0
 BORDER_SMOOTHING_MM = 5.0

@@ -31,7 +31,7 @@ LUNG_DENSITY = 0.27
 # Of drawn vessels, relative to soft tissue; set by eye.
 VESSEL_CONTRAST = 2.6
 # Deviation of the fine texture in mm of tissue, and the exponent of its power spectrum: set so that power and slope in
-# the lungs come near those of NIH radiographs (table in docs/phantom.md).
+# the lungs come near those of NIH radiographs (table in docs/explanation/phantom.md).
 TEXTURE_MM = 5.8
 TEXTURE_EXPONENT = 3.7
 LONGEST_TEXTURE_MM = 60.0

@@ -29,7 +29,7 @@ Floats = NDArray[np.float32]
 Masks = NDArray[np.bool_]
 Points = NDArray[np.float64]
 
-# Shapes and amounts of bone were set by eye against NIH radiographs; see docs/phantom.md.
+# Shapes and amounts of bone were set by eye against NIH radiographs; see docs/explanation/phantom.md.
 RIB_HALF_HEIGHT_MM = 7.2
 RIB_HALF_THICKNESS_MM = 3.6
 RIB_DEPTH_MM = 7.0

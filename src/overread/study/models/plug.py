@@ -1,7 +1,7 @@
 """What a study has to know of a model: one record, from which settings, stages, report and detector are made.
 
 A model of a study is a file of this folder with one subclass of `StudyModel`, and a line in the registry
-(`overread.study.models.MODELS`). docs/how_to_add_a_model.md walks through it.
+(`overread.study.models.MODELS`). docs/how-to/add_a_model.md walks through it.
 """
 
 from __future__ import annotations
