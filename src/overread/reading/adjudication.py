@@ -6,6 +6,7 @@ import hashlib
 import json
 import sqlite3
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,8 @@ from overread.marks.pixels import rescale_ellipses
 from overread.reading.mark_values import read_text
 from overread.reading.people import list_people
 from overread.reading.store import Act, RefusalError, Store, timestamp
+from overread.reading.study_settings import merge_as_study
 from overread.reading.tables import read_arm
-from overread.truth import MergeOptions
-from overread.truth.merging import merge_objects
 
 __all__ = ["Adjudication", "complete_images", "complete_readings"]
 
@@ -64,12 +64,12 @@ class Adjudication:
     ----------
     store
         Of the room.
-    options
-        How marks become objects.
+    folder
+        Of the study: its settings say how marks become objects.
     """
 
-    def __init__(self, store: Store, options: MergeOptions) -> None:
-        self._store, self._options = store, options
+    def __init__(self, store: Store, folder: Path) -> None:
+        self._store, self._folder = store, folder
         self._known: tuple[Any, Dispute] | None = None
 
     def dispute(self) -> Dispute:
@@ -77,7 +77,7 @@ class Adjudication:
         state = tuple(complete_images(self._store))
         if self._known is None or self._known[0] != state:
             found = complete_readings(self._store)
-            objects = merge_objects(found.marks, found.readings, self._options)
+            objects = merge_as_study(self._folder, found)
             objects = objects[objects["n_readers"] < objects["n_readings"]].reset_index(drop=True)
             self._known = (state, Dispute(objects, found.marks))
         return self._known[1]

@@ -16,11 +16,11 @@ from overread.froc.merit.figures_of_merit import FigureOfMerit
 from overread.marks.mark_set import MarkSet, find_table
 from overread.reading.second_reading import trained_on
 from overread.reading.store import Store
-from overread.reading.study_settings import study_merging
+from overread.reading.study_settings import merge_as_study
 from overread.reading.tables import list_sittings, mm_rows, read_arm
 from overread.study.inputs import read_known_nodules
 from overread.tables.table_files import read_table
-from overread.truth import HIT, candidate_hits, merge_marks
+from overread.truth import HIT, candidate_hits, soft_labels
 from overread.truth.adjudication import apply_adjudication, read_adjudication
 
 __all__ = ["ArmRow", "Comparison", "DecisionRow", "Reference", "compare_arms", "find_reference"]
@@ -136,7 +136,7 @@ def find_reference(store: Store, folder: Path, truth: Path | None) -> Reference:
     unaided = read_arm(store, "unaided")
     if unaided.readings.empty:
         raise UsageError(f"{folder}: nobody has finished a reading yet")
-    merged = merge_marks(unaided.marks, unaided.readings, options=study_merging(folder))
+    merged = soft_labels(merge_as_study(folder, unaided), unaided.readings)
     words = "what at least two readers marked without the detector"
     decided = find_table(folder, "adjudication")
     if decided is not None:

@@ -20,7 +20,7 @@ from overread.reading.people import LONGEST_NAME, list_people
 from overread.reading.pixels import ImageFile, Pictures, list_images, read_images
 from overread.reading.second_reading import keep_detections, shown_detections
 from overread.reading.store import ROOM_FILE, Store
-from overread.reading.study_settings import study_merging, study_name
+from overread.reading.study_settings import study_name
 from overread.reading.tables import export_tables
 from overread.reading.training import TrainingSet
 from overread.reading.worklists import Design, Plan, fill_worklists
@@ -68,7 +68,7 @@ class Room:
     @cached_property
     def adjudication(self) -> Adjudication:
         """What chairs see and decide."""
-        return Adjudication(self.store, study_merging(self.folder))
+        return Adjudication(self.store, self.folder)
 
     @property
     def images_table(self) -> pd.DataFrame:

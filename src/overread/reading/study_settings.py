@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from overread.truth.options import MergeOptions
+from overread.marks.mark_set import MarkSet
+from overread.reading.pixels import read_images
+from overread.truth.merging import merge_objects
 
-__all__ = ["study_merging", "study_name"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["merge_as_study", "study_name"]
 
 SETTINGS_FILE = "study.toml"
 
@@ -21,17 +27,25 @@ def study_name(folder: Path) -> str:
     return name or folder.resolve().name
 
 
-def study_merging(folder: Path) -> MergeOptions:
-    """How the study's run will merge the marks: a chair has to decide on the same objects.
+def merge_as_study(folder: Path, found: MarkSet) -> pd.DataFrame:
+    """Merge marks as the study's run will: a chair has to decide on the same objects.
 
-    A run in another unit than mm merges in that unit; what its settings say is nothing for marks in mm.
+    Parameters
+    ----------
+    folder
+        Of the study, whose settings say how, and in which unit.
+    found
+        Marks and readings of the room.
+
+    Returns
+    -------
+    DataFrame
+        As `merge_objects` gives it, with lengths as the marks have them.
     """
-    from overread.study.settings import read_settings
+    from overread.study.study_marks import take_study_marks
+    from overread.study.units import convert_lengths, find_spacing
 
-    path = folder / SETTINGS_FILE
-    if not path.is_file():
-        return MergeOptions()
-    settings = read_settings(path)
-    if settings.units.unit != "mm":
-        return MergeOptions()
-    return MergeOptions(**dict(settings.merging), seed=settings.seed)
+    images = read_images(folder)
+    own = take_study_marks(folder, MarkSet(found.marks, found.readings, images))
+    objects = merge_objects(own.tables.marks, own.tables.readings, own.options)
+    return objects if own.in_mm else convert_lengths(objects, own.tables.images, find_spacing(images))

@@ -29,6 +29,7 @@ __all__ = [
     "convert_lengths",
     "find_radii",
     "find_reference_sizes",
+    "find_spacing",
     "find_unit_spacing",
     "resolve_settings",
 ]
@@ -104,6 +105,13 @@ def find_widths(images: pd.DataFrame, file: Path) -> Floats:
     return widths
 
 
+def find_spacing(images: pd.DataFrame) -> Floats:
+    """Return the side of a pixel of each image in the unit of an images table; 1 where it tells none."""
+    if SPACING[0] not in images:
+        return np.ones(len(images))
+    return images[SPACING[0]].fillna(1.0).to_numpy(np.float64)
+
+
 def convert_lengths(table: pd.DataFrame, images: pd.DataFrame, spacing: Floats) -> pd.DataFrame:
     """Convert the lengths of a table to the unit.
 
@@ -116,10 +124,7 @@ def convert_lengths(table: pd.DataFrame, images: pd.DataFrame, spacing: Floats) 
     spacing
         Side of a pixel of each image in the new unit.
     """
-    own = (
-        images[SPACING[0]].fillna(1.0).to_numpy(np.float64) if SPACING[0] in images else np.ones(len(images))
-    )
-    factor = table["image_id"].map(dict(zip(images["image_id"], spacing / own, strict=True)))
+    factor = table["image_id"].map(dict(zip(images["image_id"], spacing / find_spacing(images), strict=True)))
     return table.assign(**{name: table[name] * factor for name in LENGTHS if name in table})
 
 
