@@ -90,7 +90,7 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
 
         z(x) = c + sum_r v_r (s_r(x) - m_r) / d_r,    p = 1 - prod_k (1 - sigma(z(x_k))),
 
-    and (v, c) maximize the likelihood of the golden labels less ridge/2 |v|^2. The weight v_r is the reader's
+    and (v, c) maximize the likelihood of the golden labels less ``ridge/2 |v|^2``. The weight v_r is the reader's
     importance (the paper's Figure 5). The mixture is linear in x, so that ``coef_`` and ``intercept_`` are all
     that a prediction needs.
 
