@@ -111,11 +111,16 @@ def describe_module(name: str) -> str:
     module = import_module(name)
     exported = exported_names().get(name, ())
     rows = [
-        (f"{{py:obj}}`{one} <{shown_as(name, one)}>`", first_sentence(words_on(module, one))) for one in exported
+        (f"{{py:obj}}`{one} <{shown_as(name, one)}>`", first_sentence(words_on(module, one)))
+        for one in exported
     ]
     own = [one for one in exported if shown_as(name, one) == f"{name}.{one}"]
     # A package and a function of the same name, such as simulate.phantom: the index has the function.
-    hidden = ["   :no-index:"] if name in {shown_as(one, each) for one, all_ in exported_names().items() for each in all_} else []
+    hidden = (
+        ["   :no-index:"]
+        if name in {shown_as(one, each) for one, all_ in exported_names().items() for each in all_}
+        else []
+    )
     lines = ["```{eval-rst}", f".. automodule:: {name}", "   :no-members:", *hidden, "```"]
     lines += ["", table(("name", "what it is"), rows)] if rows else []
     lines += ["", "```{eval-rst}", *(line for one in own for line in describe_name(module, one)), "```"]
@@ -129,7 +134,8 @@ def describe_name(module: ModuleType, name: str) -> list[str]:
         return ["", f".. autoclass:: {full}", "   :members:"]
     if callable(given) and inspect.isroutine(inspect.unwrap(given)):
         return ["", f".. autofunction:: {full}"]
-    return ["", f".. py:data:: {full}", *(f"   {line}" for line in value_lines(given)), "", *indented(module, name)]
+    options = [f":module: {module.__name__}", *value_lines(given)]
+    return ["", f".. py:data:: {name}", *(f"   {line}" for line in options), "", *indented(module, name)]
 
 
 def is_alias(given: type, name: str) -> bool:
@@ -166,7 +172,7 @@ def words_on(module: ModuleType, name: str) -> str:
 
 
 def homes(module: ModuleType, name: str) -> list[Path]:
-    """Sources of the modules of a room that know the very same constant, the module's own first."""
+    """List the sources of the modules of a room that know the very same constant, the module's own first."""
     given = getattr(module, name)
     found = [
         Path(str(other.__file__))
@@ -183,7 +189,13 @@ def assignments(path: Path) -> dict[str, str]:
     lines, body = text.splitlines(), ast.parse(text).body
     told = {}
     for node, following in zip(body, [*body[1:], None], strict=True):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        targets = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [node.target]
+            if isinstance(node, ast.AnnAssign)
+            else []
+        )
         words = ""
         if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
             words = inspect.cleandoc(str(following.value.value))

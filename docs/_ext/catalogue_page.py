@@ -17,7 +17,10 @@ def catalogue_page() -> str:
         members = CATALOGUE.family(family)
         references = dict.fromkeys(feature.reference for feature in members)
         rows = [(code(one.name), plain(one.unit), plain(one.formula)) for one in members]
-        parts += [f"### {family} ({len(members)})", "\n".join(f"{plain(reference)}." for reference in references)]
+        parts += [
+            f"### {family} ({len(members)})",
+            "\n".join(f"{plain(reference)}." for reference in references),
+        ]
         parts += [table(("name", "unit", "formula"), rows)]
     return "\n\n".join(parts)
 

@@ -8,6 +8,7 @@ from typing import Any, get_args, get_origin
 
 from cyclopts import App
 from markdown_text import code, plain, table
+from type_hints import types_in
 
 from overread.cli import app
 
@@ -55,7 +56,13 @@ def describe(command: App, full_name: str) -> str:
     wanted = [usage_of(one) for one in arguments if one.required]
     kinds = ["[COMMAND]"] if own_commands(command) else []
     example = str(command.help_epilogue or "").removeprefix("Example:").strip()
-    lines = [plain(help_of(command)), "", "```text", " ".join([full_name, *wanted, *kinds, "[OPTIONS]"]), "```"]
+    lines = [
+        plain(help_of(command)),
+        "",
+        "```text",
+        " ".join([full_name, *wanted, *kinds, "[OPTIONS]"]),
+        "```",
+    ]
     if example:
         lines += ["", "For example:", "", "```sh", *(one.strip() for one in example.split(";")), "```"]
     lines += ["", f"```{{program}} {full_name}", "```"]
@@ -89,23 +96,16 @@ def usage_of(argument: Any) -> str:
 
 
 def value_of(argument: Any) -> str:
-    """What stands for the value: a name for what is given by its place, choices, or a kind; nothing for a flag."""
+    """Return what stands for the value: a name of what is given by its place, choices, a kind; nothing for a flag."""
     if argument.index is not None:
         return str(argument.names[0].lstrip("-").upper())
     if argument.is_flag():
         return ""
     if choices := argument.get_choices():
         return "|".join(choices)
-    kinds = [one for one in flatten(argument.hint) if one in WORDS]
+    kinds = [one for one in types_in(argument.hint) if one in WORDS]
     several = any(get_origin(one) in (tuple, list) for one in [argument.hint, *get_args(argument.hint)])
     return (WORDS[kinds[0]] if kinds else "VALUE") + (" ..." if several else "")
-
-
-def flatten(hint: Any) -> Iterator[Any]:
-    """A type and all types inside of it."""
-    yield hint
-    for one in get_args(hint):
-        yield from flatten(one)
 
 
 def describe_argument(argument: Any) -> list[str]:

@@ -61,15 +61,15 @@ def read_page(_app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = mend_links(fill_in(source[0]), page)
 
 
-def is_foreign(_app: Sphinx, _kind: str, _name: str, member: object, skip: bool, _options: object) -> bool | None:
+def is_foreign(_app: Sphinx, _kind: str, _name: str, member: object, *_: object) -> bool | None:
     """Leave out methods that scikit-learn or pydantic put into our classes."""
     home = getattr(member, "__module__", None) or "overread"
     return True if not home.startswith("overread") and callable(member) else None
 
 
 def shorten_contents(_app: Sphinx, _domain: str, kind: str, content: addnodes.desc_content) -> None:
-    """Leave members of classes out of the contents: every page carries the contents of all pages."""
-    if kind in ("attribute", "method", "property"):
+    """Leave members of classes and keys of settings out of the contents, which every page carries whole."""
+    if kind in ("attribute", "confval", "method", "property"):
         for signature in content.parent.findall(addnodes.desc_signature):
             signature["_toc_name"] = ""
 

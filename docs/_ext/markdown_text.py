@@ -27,7 +27,11 @@ def first_sentence(docstring: str | None) -> str:
     paragraph = " ".join((docstring or "").strip().split("\n\n")[0].split())
     pieces = re.split(r"``(.+?)``|`(.+?)`", paragraph)
     words = [plain(piece) if place % 3 == 0 else code(piece) for place, piece in enumerate(pieces) if piece]
-    return " ".join(" ".join(words).split()).replace(" ,", ",").replace(" .", ".") if len(words) > 1 else "".join(words)
+    return (
+        " ".join(" ".join(words).split()).replace(" ,", ",").replace(" .", ".")
+        if len(words) > 1
+        else "".join(words)
+    )
 
 
 def row(*cells: str) -> str:
@@ -36,5 +40,5 @@ def row(*cells: str) -> str:
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """A table with a head."""
+    """Give a table with a head."""
     return "\n".join([row(*head), "|" + "---|" * len(head), *(row(*cells) for cells in rows)])

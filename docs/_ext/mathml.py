@@ -44,5 +44,7 @@ def show_formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Tell sphinx of the renderer ``html_math_renderer = "mathml"``."""
-    app.add_html_math_renderer("mathml", inline_renderers=(show_formula, None), block_renderers=(show_formula, None))
+    app.add_html_math_renderer(
+        "mathml", inline_renderers=(show_formula, None), block_renderers=(show_formula, None)
+    )
     return {"parallel_read_safe": True, "parallel_write_safe": True}

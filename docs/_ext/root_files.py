@@ -26,8 +26,8 @@ LINK = re.compile(r"(?<!!)\[([^\]\n]+)\]\((?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 
 
 def file_page(path: str) -> str:
-    """Text of a file of the repository, with links as they are from its page of the site."""
-    text = (ROOT / path).read_text(encoding="utf-8")
+    """Text of a file of the repository below its title, with links as they are from its page of the site."""
+    text = (ROOT / path).read_text(encoding="utf-8").partition("\n")[2].lstrip("\n")
     here = (DOCS / PAGES[path]).parent
 
     def lead(found: re.Match[str]) -> str:

@@ -51,7 +51,10 @@ def describe_model(model: type[Section], prefix: str) -> str:
     """Keys of the file itself, then its tables."""
     fields = model.model_fields
     own = [name for name, field in fields.items() if not is_section(field.annotation)]
-    lines = ["## At the top of the file", *(line for name in own for line in describe_key(model, name, prefix))]
+    lines = [
+        "## At the top of the file",
+        *(line for name in own for line in describe_key(model, name, prefix)),
+    ]
     for name in section_names() if model is Settings else [name for name in fields if name not in own]:
         section: Any = fields[name].annotation
         keys = section.model_fields
@@ -64,12 +67,15 @@ def describe_key(section: type[Section], key: str, prefix: str) -> list[str]:
     """Entry of one key."""
     field = section.model_fields[key]
     told = describe_keys(section)[key]
-    lines = ["", f"```{{confval}} {prefix}{key}", f":type: {plain(kind_of(field))}"]
-    lines += [f":default: {code(default_of(field))}"]
-    lines += ["", plain(told)]
+    words = [plain(told), "", f"{capital(plain(kind_of(field)))}. Default: {code(default_of(field))}."]
     if field.examples and field.examples[0] is not None:
-        lines += ["", f"For example {code(f'{key} = {json.dumps(field.examples[0])}')}."]
-    return [*lines, "```"]
+        words += [f"For example {code(f'{key} = {json.dumps(field.examples[0])}')}."]
+    return ["", f"```{{confval}} {prefix}{key}", *words, "```"]
+
+
+def capital(words: str) -> str:
+    """Begin a sentence."""
+    return words[:1].upper() + words[1:]
 
 
 def default_of(field: FieldInfo) -> str:
@@ -89,7 +95,11 @@ def words_for(hint: Any) -> str:
     """Type in words."""
     origin, inside = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        metadata = [one for given in inside[1:] for one in (given.metadata if isinstance(given, FieldInfo) else [given])]
+        metadata = [
+            one
+            for given in inside[1:]
+            for one in (given.metadata if isinstance(given, FieldInfo) else [given])
+        ]
         return with_bounds(words_for(inside[0]), metadata)
     if origin is Literal:
         return "one of " + ", ".join(json.dumps(one) for one in inside)
@@ -108,7 +118,9 @@ def with_bounds(words: str, metadata: list[Any]) -> str:
     for kinds, unit in ((BOUNDS, ""), (LENGTHS, " characters" if words == KINDS[str] else " of them")):
         for kind, (name, phrase) in kinds.items():
             told += [
-                phrase.format(number_words(getattr(one, name))) + unit for one in metadata if isinstance(one, kind)
+                phrase.format(number_words(getattr(one, name))) + unit
+                for one in metadata
+                if isinstance(one, kind)
             ]
     return ", ".join(told)
 

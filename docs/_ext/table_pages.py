@@ -7,6 +7,7 @@ from typing import Any, get_args, get_type_hints
 
 import pandas as pd
 from markdown_text import code, first_sentence, plain, table
+from type_hints import types_in
 
 from overread.detection.pipeline import ROW_TYPES
 from overread.froc.foreign.detections import POSITIONS
@@ -52,7 +53,8 @@ def describe_schema(schema: Schema) -> str:
     if unsaid:
         raise LookupError(f"columns of {schema.kind} without a meaning: {', '.join(unsaid)}")
     rows = [
-        (code(one.name), one.type, "yes" if one.required else "", first_sentence(one.meaning)) for one in schema.columns
+        (code(one.name), one.type, "yes" if one.required else "", first_sentence(one.meaning))
+        for one in schema.columns
     ]
     keys = " and ".join(code(name) for name in schema.key)
     return (
@@ -73,11 +75,6 @@ def records_in(record: type[Any]) -> list[type[Any]]:
         inside = [part for hint in get_type_hints(one).values() for part in types_in(hint)]
         met += [part for part in dict.fromkeys(inside) if dataclasses.is_dataclass(part) and part not in met]
     return met
-
-
-def types_in(hint: Any) -> list[Any]:
-    """A type and all types inside of it."""
-    return [hint, *(part for one in get_args(hint) for part in types_in(one))]
 
 
 def describe_record(record: type[Any]) -> str:

@@ -14,7 +14,8 @@ From `value`, `kink`, `slope` (S') and `curvature` (S'') follows all that a work
 
   which is the proximal operator of the penalty where S is quadratic, as for L1 and the elastic net. The compiled
   loop is `solver._kernels.coordinate_descent`; it gets the kinks as an array, and S inside gradient and Hessian;
-- the *distance to the subdifferential*, the size of `subgradient`: 0 on all columns if and only if the point is stationary;
+- the *distance to the subdifferential*, the size of `subgradient`: 0 on all columns if and only if the point is
+  stationary;
 - *lambda_max*, the smallest lam for which w = 0 is stationary.
 
 `docs/how-to/add_a_penalty.md` adds one.
