@@ -22,7 +22,8 @@ highlight_language = "none"
 smartquotes = False
 python_maximum_signature_line_length = 90
 python_use_unqualified_type_names = True
-toc_object_entries_show_parents = "hide"
+# Every page carries the contents of all pages; a page of names begins with a table of them.
+toc_object_entries = False
 
 myst_enable_extensions = ["dollarmath", "amsmath"]
 # Pages link to headings of three levels.

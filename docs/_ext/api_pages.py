@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from markdown_text import first_sentence, table
+from markdown_text import first_paragraph, table
 
 import overread
 
@@ -91,7 +91,7 @@ def rooms_table() -> str:
     for room in room_names():
         short = room.rpartition(".")[2]
         page = "../errors.md" if short == "errors" else f"{short}.md"
-        rows.append((f"[`{room}`]({page})", first_sentence(import_module(room).__doc__)))
+        rows.append((f"[`{room}`]({page})", first_paragraph(import_module(room).__doc__)))
     return table(("room", "what it holds"), rows)
 
 
@@ -111,7 +111,7 @@ def describe_module(name: str) -> str:
     module = import_module(name)
     exported = exported_names().get(name, ())
     rows = [
-        (f"{{py:obj}}`{one} <{shown_as(name, one)}>`", first_sentence(words_on(module, one)))
+        (f"{{py:obj}}`{one} <{shown_as(name, one)}>`", first_paragraph(words_on(module, one)))
         for one in exported
     ]
     own = [one for one in exported if shown_as(name, one) == f"{name}.{one}"]

@@ -19,7 +19,6 @@ from catalogue_page import catalogue_page, generic_catalogue
 from command_pages import command_page, commands_table
 from root_files import file_page, mend_links, more_pages
 from setting_pages import design_page, settings_page
-from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from table_pages import results_page, tables_page
@@ -27,6 +26,8 @@ from table_pages import results_page, tables_page
 __all__ = ["MAKERS", "fill_in", "setup"]
 
 BLOCK = re.compile(r"^```\{from-code\} (\w+)(?: (\S+))?\n```$", re.MULTILINE)
+
+ARRAY = re.compile(r"ndarray\[(?:tuple\[Any, \.\.\.\]|_AnyShape), dtype\[(?:\w+\.)*(\w+)\]\]")
 
 MAKERS: dict[str, Callable[..., str]] = {
     "api": api_page,
@@ -67,16 +68,26 @@ def is_foreign(_app: Sphinx, _kind: str, _name: str, member: object, *_: object)
     return True if not home.startswith("overread") and callable(member) else None
 
 
-def shorten_contents(_app: Sphinx, _domain: str, kind: str, content: addnodes.desc_content) -> None:
-    """Leave members of classes and keys of settings out of the contents, which every page carries whole."""
-    if kind in ("attribute", "confval", "method", "property"):
-        for signature in content.parent.findall(addnodes.desc_signature):
-            signature["_toc_name"] = ""
+def shorten_types(
+    _app: Sphinx,
+    _kind: str,
+    _name: str,
+    _object: object,
+    _options: object,
+    signature: str | None,
+    returned: str | None,
+) -> tuple[str | None, str | None]:
+    """Write arrays of numbers as ``ndarray[float64]``; all else that numpy says of them is not ours."""
+
+    def shorten(text: str | None) -> str | None:
+        return text and ARRAY.sub(r"ndarray[\1]", text)
+
+    return shorten(signature), shorten(returned)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Be called for every page that sphinx reads."""
     app.connect("source-read", read_page)
     app.connect("autodoc-skip-member", is_foreign)
-    app.connect("object-description-transform", shorten_contents)
+    app.connect("autodoc-process-signature", shorten_types)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["code", "first_sentence", "plain", "row", "table"]
+__all__ = ["code", "first_paragraph", "plain", "row", "table"]
 
 # What Markdown, or the dollars of formulas, would take for a mark.
 MARKS = re.compile(r"([\\`*_\[\]<>$|{}#~])")
@@ -22,16 +22,16 @@ def code(text: str) -> str:
     return f"{fence}{space}{text}{space}{fence}"
 
 
-def first_sentence(docstring: str | None) -> str:
+def first_paragraph(docstring: str | None) -> str:
     """First paragraph of a docstring; names in backticks, single or double, become code."""
     paragraph = " ".join((docstring or "").strip().split("\n\n")[0].split())
     pieces = re.split(r"``(.+?)``|`(.+?)`", paragraph)
-    words = [plain(piece) if place % 3 == 0 else code(piece) for place, piece in enumerate(pieces) if piece]
-    return (
-        " ".join(" ".join(words).split()).replace(" ,", ",").replace(" .", ".")
-        if len(words) > 1
-        else "".join(words)
-    )
+    words = [
+        MARKS.sub(r"\\\1", piece) if place % 3 == 0 else code(piece)
+        for place, piece in enumerate(pieces)
+        if piece
+    ]
+    return "".join(words)
 
 
 def row(*cells: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
-from markdown_text import code, first_sentence, plain
+from markdown_text import code, first_paragraph, plain
 from pydantic.fields import FieldInfo
 
 from overread.scenario.design import Design
@@ -58,7 +58,7 @@ def describe_model(model: type[Section], prefix: str) -> str:
     for name in section_names() if model is Settings else [name for name in fields if name not in own]:
         section: Any = fields[name].annotation
         keys = section.model_fields
-        lines += ["", f"## [{name}]", "", first_sentence(section.__doc__)]
+        lines += ["", f"## [{name}]", "", first_paragraph(section.__doc__)]
         lines += [line for key in keys for line in describe_key(section, key, f"{prefix}[{name}] ")]
     return "\n".join(lines)
 

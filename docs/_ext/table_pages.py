@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any, get_args, get_type_hints
 
 import pandas as pd
-from markdown_text import code, first_sentence, plain, table
+from markdown_text import code, first_paragraph, plain, table
 from type_hints import types_in
 
 from overread.detection.pipeline import ROW_TYPES
@@ -53,7 +53,7 @@ def describe_schema(schema: Schema) -> str:
     if unsaid:
         raise LookupError(f"columns of {schema.kind} without a meaning: {', '.join(unsaid)}")
     rows = [
-        (code(one.name), one.type, "yes" if one.required else "", first_sentence(one.meaning))
+        (code(one.name), one.type, "yes" if one.required else "", first_paragraph(one.meaning))
         for one in schema.columns
     ]
     keys = " and ".join(code(name) for name in schema.key)
@@ -81,10 +81,10 @@ def describe_record(record: type[Any]) -> str:
     """Fields of one record."""
     told, hints = describe_keys(record), get_type_hints(record)
     rows = [
-        (code(field.name), type_words(hints[field.name]), first_sentence(told.get(field.name, "")))
+        (code(field.name), type_words(hints[field.name]), first_paragraph(told.get(field.name, "")))
         for field in dataclasses.fields(record)
     ]
-    return f"## {record.__name__}\n\n{first_sentence(record.__doc__)}\n\n{table(('field', 'type', 'meaning'), rows)}"
+    return f"## {record.__name__}\n\n{first_paragraph(record.__doc__)}\n\n{table(('field', 'type', 'meaning'), rows)}"
 
 
 def type_words(hint: Any) -> str:

@@ -23,7 +23,7 @@ class L1(Penalty):
 
     @property
     def kink(self) -> float:
-        """1."""
+        """Height of the kink: 1."""
         return 1.0
 
     def value(self, w: Floats) -> float:
