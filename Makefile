@@ -14,19 +14,22 @@ QUIET_PIP := -m pip --quiet --disable-pip-version-check
 # package has a newer release than the one listed.
 LISTED := install --require-hashes --no-deps -r
 PIP := $(BIN)/python $(QUIET_PIP)
+# Always from nothing: what an earlier build warned of, it would not say again.
+SITE = rm -rf docs/_build && $(BIN)/python -m sphinx -b html -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 
-.PHONY: help setup tools system archive demo demo-read lint test test-all test-lowest fuzz peers label-studio datumaro bench docs dist clean
+.PHONY: help setup tools system archive demo demo-read lint test test-all test-lowest fuzz peers label-studio datumaro bench docs figures dist clean
 
 help:
 	@echo "make demo      set up .venv with what a user needs and run the whole chain on the embedded cohort; ends with a page to look at"
 	@echo "make demo-read open a reading room of simulated images: three readers' links and a detector, ready to try"
-	@echo "make test      lint, types, stage order, docs' links, tests (under 10 minutes once set up)"
+	@echo "make test      lint, types, stage order, the docs, tests (under 10 minutes once set up)"
 	@echo "make test-all  the same, with the long checks, coverage, and golden values made anew by the peers"
 	@echo "make test-lowest  the tests with the lowest version of every dependency that pyproject.toml allows"
 	@echo "make fuzz      damaged and forged files for every reader, for ten minutes"
 	@echo "make bench     time and memory beside the peers; results in benchmarks/results"
 	@echo "make lint      ruff, mypy and the stage order alone"
-	@echo "make docs      build the docs as HTML"
+	@echo "make docs      build the documentation site, docs/_build/html"
+	@echo "make figures   make the figures of the docs anew"
 	@echo "make dist      build sdist and wheel, and try each in an environment of its own"
 
 # What a user needs: the package and what it imports. The tools of test, lint, docs and bench are added to it later.
@@ -80,12 +83,12 @@ lint: tools
 	$(BIN)/lint-imports
 
 test: lint system
-	$(BIN)/python docs/build.py --check
+	$(SITE)
 	$(BIN)/python -m pytest -m "not slow" -n 2
 
 # The golden values are written anew by the peers; git diff tests/golden shows whether anything moved.
 test-all: lint system archive peers label-studio datumaro
-	$(BIN)/python docs/build.py --check
+	$(SITE)
 	$(PEERS)/bin/python -m benchmarks.golden_models
 	$(PEERS)/bin/python -m benchmarks.golden_froc
 	$(PEERS)/bin/python -m benchmarks.golden_crowd
@@ -111,8 +114,13 @@ SEED ?= 0
 fuzz: setup
 	$(BIN)/python tests/fuzz/run.py $(SECONDS) $(SEED)
 
+# The site works from its folder, without a network. Its figures are in the repository; a page without its figure fails.
 docs: tools
-	$(BIN)/python docs/build.py
+	$(SITE)
+	@echo "docs: docs/_build/html/index.html"
+
+figures: tools
+	for script in docs/*/*.py; do case $$script in docs/_ext/*) ;; *) $(BIN)/python $$script || exit 1;; esac; done
 
 # A separate environment, because adelie needs numpy < 2. All peers but pyradiomics have wheels for Linux on x86-64;
 # elsewhere python-glmnet is built from source and needs gfortran. pyradiomics is built against the numpy that is

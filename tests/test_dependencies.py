@@ -131,6 +131,12 @@ def test_tools_come_on_top_of_it_without_moving_a_version():
     assert user.items() <= dev.items()
 
 
+def test_tools_of_tests_and_docs_are_pinned():
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
+    assert {*groups["test"], *groups["docs"]} <= listed("dev.in")
+    assert listed("dev.in") <= {name.partition("==")[0] for name in pins("dev.txt")}
+
+
 def bounds() -> dict[str, Version]:
     """Lowest version of every dependency, by its name."""
     extras = PROJECT["optional-dependencies"].values()

@@ -36,6 +36,8 @@ class SoftCalibrator(BaseEstimator):
 
     ``"sigmoid"`` (Platt 2000): p = sigma(a f + b) with (a, b) minimizing the weighted cross-entropy
 
+    ::
+
         -sum_i w_i [t_i log p_i + (1 - t_i) log(1 - p_i)],   t_i = y_i t+ + (1 - y_i) t-,
 
     with Platt's targets t+ = (N+ + 1)/(N+ + 2) and t- = 1/(N- + 2), N+ = sum w y, N- = sum w (1 - y). They

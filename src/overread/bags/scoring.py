@@ -36,6 +36,8 @@ def mean_soft_kl(
 
     The paper's D_KL (section "MIL with soft labeling"), per bag
 
+    ::
+
         y log(y / p) + (1 - y) log((1 - y) / (1 - p)),    0 log 0 = 0,
 
     averaged with the weights. For hard labels it is the log loss; it is 0 where p = y, and infinite where p

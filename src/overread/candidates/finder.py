@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 DEFAULT_FINDER = "curvature"
+"""Finder of studies, commands and `find_candidates`, unless told otherwise."""
 # Most candidates of an image, in a study, in Python and in the commands: the default finder hits 97.5 % of the golden
 # nodules of nih-240x3 with 60, 98.8 % with 100 (docs/reference/candidates.md).
 DEFAULT_LIMIT = 60
@@ -77,6 +78,7 @@ FINDERS: dict[str, FinderEntry] = {
         FinderEntry("log", "maxima of the Laplacian of Gaussian at five scales", "log_finder:LogFinder"),
     )
 }
+"""Every finder of chests by its name."""
 
 
 def find_candidates(

@@ -23,6 +23,7 @@ app = App(
     help="From the marks of many radiologists to soft labels, a compact detector and an honest account of it.",
     help_format="plaintext",
 )
+"""All commands, for who calls them from Python or lists them."""
 app.command(
     "overread.cli.demo:demo",
     help="Simulate a small study, run all of it, and show the report.",

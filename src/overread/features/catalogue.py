@@ -94,3 +94,4 @@ class Catalogue(Mapping[str, Feature]):
 
 
 CATALOGUE = Catalogue(FAMILIES)
+"""Every feature, in the order of the columns of `extract`."""

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 Kind = Literal["specific", "texture", "learned"]
+"""Kind of a family: specific to nodules, texture, or learned."""
 
 # Added to denominators; grey levels run from about 0 to 1.
 EPSILON = 1e-6

@@ -299,6 +299,7 @@ GENERIC_FEATURES: dict[str, str] = {
     for plane in COLOUR_PLANES
     for name, words in PLANE_MEANINGS.items()
 } | MEANINGS
+"""Meaning of every generic feature by its name, in the order of the columns."""
 GENERIC_FEATURES |= CONTEXT_MEANINGS
 
 MEASURES: tuple[Callable[[Surroundings], Mapping[str, Floats]], ...] = (

@@ -51,6 +51,8 @@ def score_interval(estimate: Floats, replicates: Floats, n_units: int, level: fl
     The bootstrap says how much p varies when patients are drawn anew, hence how many independent lesions the
     data are worth: n* = p (1 - p) / variance. Wilson's interval for p and n* is
 
+    ::
+
         (p + z^2 / 2n* +- z sqrt(p (1 - p) / n* + z^2 / 4n*^2)) / (1 + z^2 / n*).
 
     It stays within 0 and 1 and holds its level near them, where the percentile interval is too short. At p =

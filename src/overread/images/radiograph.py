@@ -13,6 +13,7 @@ from overread.one_line import print_as_one_line
 __all__ = ["GRID_MM", "Radiograph", "SpacingSource"]
 
 GRID_MM = 0.7
+"""Pixel of the grid on which the stages work, in mm."""
 
 
 class SpacingSource(StrEnum):

@@ -166,6 +166,7 @@ FORMATS: dict[str, Format] = {
         ),
     )
 }
+"""Every format that marks can be imported from, by its name."""
 XML_ROOTS = {
     "annotations": "cvat",
     "annotation": "voc",

@@ -15,11 +15,17 @@ from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
 from overread.tables.table_files import scan_file
 
-__all__ = ["FOUND_FILE", "list_found_files", "read_found", "read_left_out"]
+__all__ = ["FOUND", "FOUND_FILE", "list_found_files", "read_found", "read_left_out"]
 
 FOUND_FILE = "found_files.csv"
 FOUND = Schema(
-    "found files", (Column("path", "id"), Column("step", "text"), Column("reason", "text")), key=("path",)
+    "found files",
+    (
+        Column("path", "id", meaning="A file that was found, relative to the study's folder."),
+        Column("step", "text", meaning="Where it was left out; empty for one that is in the study."),
+        Column("reason", "text", meaning="Why."),
+    ),
+    key=("path",),
 )
 
 

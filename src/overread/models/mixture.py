@@ -88,9 +88,11 @@ class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
     Sections 5.1 and 6.2 of the paper. With the score s_r(x) = w_r'x + b_r of reader r's model, standardized
     over the training instances to mean 0 and deviation 1,
 
+    ::
+
         z(x) = c + sum_r v_r (s_r(x) - m_r) / d_r,    p = 1 - prod_k (1 - sigma(z(x_k))),
 
-    and (v, c) maximize the likelihood of the golden labels less ridge/2 |v|^2. The weight v_r is the reader's
+    and (v, c) maximize the likelihood of the golden labels less ``ridge/2 |v|^2``. The weight v_r is the reader's
     importance (the paper's Figure 5). The mixture is linear in x, so that ``coef_`` and ``intercept_`` are all
     that a prediction needs.
 

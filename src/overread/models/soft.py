@@ -33,12 +33,14 @@ class SoftMILLogisticRegression(SavedModel, LinearBagClassifier, kind="SoftMILLo
 
     Minimizes the paper's equation (1), section 4,
 
+    ::
+
         F(w, b) = sum_mu a_mu D_mu(w, b) + lam R(w),
         D_mu = -[p~ log p + (1 - p~) log(1 - p)],    p = 1 - prod_k (1 - sigma(w'x_k + b)),
 
-    with the weights a_mu of `normalization`, `sample_weight` and `reader_weight`, and b unpenalized; R(w) = |w|_1 in
-    the paper, and l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|_2^2 for ``penalty=ElasticNet(l1_ratio)``. The problem is
-    not convex once a bag has two instances: ``fit_report_`` is a certificate of what was reached.
+    with the weights a_mu of `normalization`, `sample_weight` and `reader_weight`, and b unpenalized; ``R(w) = |w|_1``
+    in the paper, and ``l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|_2^2`` for ``penalty=ElasticNet(l1_ratio)``. The
+    problem is not convex once a bag has two instances: ``fit_report_`` is a certificate of what was reached.
 
     Parameters
     ----------

@@ -22,10 +22,13 @@ __all__ = [
 ]
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
+"""A number from 0 to 1."""
 Positive = Annotated[float, Field(gt=0)]
+"""A number above 0."""
 # More false positives than this in one image are no operating point of anything.
 FpTarget = Annotated[float, Field(gt=0, le=1000)]
 FpTargets = Annotated[list[FpTarget], Field(min_length=1, max_length=50)]
+"""False positives per image at which something is told, 1 to 50 of them."""
 
 
 class Section(BaseModel):

@@ -11,7 +11,7 @@ from overread.study.models import MODELS
 from overread.study.sections import Section, describe_keys
 from overread.study.settings import Settings
 
-__all__ = ["settings_template"]
+__all__ = ["section_names", "settings_template"]
 
 WIDTH = 110
 TOP = ("name", "seed")
@@ -40,13 +40,13 @@ def settings_template(proposed: Mapping[str, Mapping[str, Any]] | None = None) -
     ]
     for key in TOP:
         lines += [f"# {describe_keys(Settings)[key]}", f"{key} = {json.dumps(values[key])}"]
-    for name in _section_names():
+    for name in section_names():
         section: Any = Settings.model_fields[name].annotation
         lines += ["", *_section_lines(name, section, values[name], given.get(name, {}))]
     return "\n".join(lines) + "\n"
 
 
-def _section_names() -> list[str]:
+def section_names() -> list[str]:
     """Sections in the order in which a person would want them: each model's after ``[models]``."""
     others = [name for name in Settings.model_fields if name not in (*MODELS, *TOP)]
     place = others.index("models") + 1

@@ -28,6 +28,7 @@ NOT_FINITE = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.
 WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 FLAGS = {"true": True, "false": False, "1": True, "0": False}
 UNREADABLE = {"number": math.nan, "count": 0, "flag": False, "ids": ()}
+"""What stands in a column, by its type, for a cell that cannot be read."""
 
 
 def parse_column(cells: Sequence[str], type_: Type) -> tuple[list[Any], list[int]]:
@@ -99,6 +100,7 @@ DESCRIPTIONS = {
     "text": "text",
     "any": "anything",
 }
+"""What a cell of each type is, in messages."""
 REMEDIES = {
     "id": "give every row an id",
     "number": "write 0.143, with a point, without a unit",
@@ -108,6 +110,7 @@ REMEDIES = {
     "text": "write text",
     "any": "write text",
 }
+"""What to write instead, in messages."""
 DTYPES = {
     "id": "str",
     "text": "str",

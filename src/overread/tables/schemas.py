@@ -29,11 +29,14 @@ class Column:
         ``any``: text in CSV, whatever is stored in Parquet.
     required : bool
         Whether the table is refused without it.
+    meaning : str
+        What a cell says, for people: the page of tables in the docs is made of it.
     """
 
     name: str
     type: Type
     required: bool = True
+    meaning: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,15 +70,19 @@ class Schema:
         return tuple(column.name for column in self.columns if column.required)
 
 
-IMAGE = Column("image_id", "id")
-ELLIPSE = (
-    Column("x_mm", "number"),
-    Column("y_mm", "number"),
-    Column("semi_major_mm", "number"),
-    Column("semi_minor_mm", "number"),
-    Column("angle_deg", "number"),
+IMAGE = Column("image_id", "id", meaning="The image.")
+READER = Column("reader_id", "id", meaning="Who read it.")
+CENTRE = (
+    Column("x_mm", "number", meaning="Centre, from the image's left edge."),
+    Column("y_mm", "number", meaning="Centre, from its top edge."),
 )
-CANDIDATE = (IMAGE, Column("candidate_id", "id"))
+ELLIPSE = (
+    *CENTRE,
+    Column("semi_major_mm", "number", meaning="Half of the longer axis."),
+    Column("semi_minor_mm", "number", meaning="Half of the shorter axis."),
+    Column("angle_deg", "number", meaning="Direction of the longer axis, clockwise on screen from +x."),
+)
+CANDIDATE = (IMAGE, Column("candidate_id", "id", meaning="The candidate; unique in its image."))
 
 SCHEMAS: dict[str, Schema] = {
     schema.kind: schema
@@ -84,26 +91,41 @@ SCHEMAS: dict[str, Schema] = {
             kind="images",
             columns=(
                 IMAGE,
-                Column("patient_id", "text", required=False),
-                Column("path", "text", required=False),
-                Column("mm_per_px_x", "number", required=False),
-                Column("mm_per_px_y", "number", required=False),
-                Column("width_px", "number", required=False),
-                Column("height_px", "number", required=False),
-                Column("split", "text", required=False),
+                Column(
+                    "patient_id",
+                    "text",
+                    required=False,
+                    meaning="Whose it is; patients stay whole in every split.",
+                ),
+                Column("path", "text", required=False, meaning="Its file, relative to the study's folder."),
+                Column("mm_per_px_x", "number", required=False, meaning="Width of a pixel."),
+                Column("mm_per_px_y", "number", required=False, meaning="Height of a pixel."),
+                Column("width_px", "number", required=False, meaning="Columns of pixels."),
+                Column("height_px", "number", required=False, meaning="Rows of pixels."),
+                Column(
+                    "split",
+                    "text",
+                    required=False,
+                    meaning="training, validation or test, instead of a drawn division.",
+                ),
             ),
             key=("image_id",),
         ),
-        Schema(kind="readings", columns=(IMAGE, Column("reader_id", "id")), key=("image_id", "reader_id")),
+        Schema(kind="readings", columns=(IMAGE, READER), key=("image_id", "reader_id")),
         Schema(
             kind="marks",
             columns=(
                 IMAGE,
-                Column("reader_id", "id"),
-                Column("mark_id", "id"),
+                READER,
+                Column("mark_id", "id", meaning="The mark; unique in its image."),
                 *ELLIPSE,
-                Column("confidence", "number", required=False),
-                Column("label", "text", required=False),
+                Column(
+                    "confidence",
+                    "number",
+                    required=False,
+                    meaning="How sure the reader was, on a scale of your own.",
+                ),
+                Column("label", "text", required=False, meaning="What the reader called it."),
             ),
             key=("image_id", "mark_id"),
         ),
@@ -111,17 +133,28 @@ SCHEMAS: dict[str, Schema] = {
             kind="truth",
             columns=(
                 IMAGE,
-                Column("truth_id", "id"),
+                Column("truth_id", "id", meaning="The object; unique in its image."),
                 *ELLIPSE,
-                Column("n_marks", "count"),
-                Column("n_readers", "count"),
-                Column("n_readings", "count"),
-                Column("probability", "number"),
-                Column("weight", "number"),
-                Column("golden", "flag"),
-                Column("mark_ids", "ids"),
-                Column("nested_mark_ids", "ids", required=False),
-                Column("label", "text", required=False),
+                Column("n_marks", "count", meaning="Marks that were merged into it."),
+                Column("n_readers", "count", meaning="Readers who marked it."),
+                Column("n_readings", "count", meaning="Readings of the image."),
+                Column("probability", "number", meaning="Soft label: how likely a reader is to mark it."),
+                Column(
+                    "weight",
+                    "number",
+                    meaning="Weight in learning: readings over the most readings of any image.",
+                ),
+                Column("golden", "flag", meaning="Whether two readers or more marked it."),
+                Column("mark_ids", "ids", meaning="The marks."),
+                Column(
+                    "nested_mark_ids",
+                    "ids",
+                    required=False,
+                    meaning="Smaller marks inside, where they vote too.",
+                ),
+                Column(
+                    "label", "text", required=False, meaning="Their label, where labels are merged apart."
+                ),
             ),
             key=("image_id", "truth_id"),
         ),
@@ -129,13 +162,12 @@ SCHEMAS: dict[str, Schema] = {
             kind="candidates",
             columns=(
                 *CANDIDATE,
-                Column("x_mm", "number"),
-                Column("y_mm", "number"),
-                Column("radius_mm", "number"),
-                Column("response", "number", required=False),
+                *CENTRE,
+                Column("radius_mm", "number", meaning="Radius of the circle that stands for it."),
+                Column("response", "number", required=False, meaning="How strongly the finder answered."),
                 # Of the detections that ``overread detect`` writes, which are candidates too.
-                Column("image", "text", required=False),
-                Column("shown", "flag", required=False),
+                Column("image", "text", required=False, meaning="File, in what `overread detect` writes."),
+                Column("shown", "flag", required=False, meaning="Whether `overread detect` shows it."),
             ),
             key=("image_id", "candidate_id"),
             others="number",

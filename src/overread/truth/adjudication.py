@@ -11,13 +11,17 @@ from overread.tables.cell_types import quote_cell
 from overread.tables.schemas import Column, Schema
 from overread.tables.table_files import HashedTable, read_hashed_table
 
-__all__ = ["ADJUDICATION_FILE", "DECISIONS", "apply_adjudication", "read_adjudication"]
+__all__ = ["ADJUDICATION", "ADJUDICATION_FILE", "DECISIONS", "apply_adjudication", "read_adjudication"]
 
 ADJUDICATION_FILE = "adjudication.csv"
 """Name under which the reading room writes the decisions of a study's chairs."""
 ADJUDICATION = Schema(
     "adjudication",
-    (Column("image_id", "id"), Column("truth_id", "id"), Column("decision", "text")),
+    (
+        Column("image_id", "id", meaning="The image."),
+        Column("truth_id", "id", meaning="The object that is decided on."),
+        Column("decision", "text", meaning="lesion, not, unsure, or open where chairs differ."),
+    ),
     key=("truth_id",),
 )
 DECISIONS = ("lesion", "not", "unsure", "open")

@@ -35,7 +35,7 @@ class ReaderStatistics:
     readers
         One row per reader: reader_id, n_readings, n_marks; then against the golden GTs of all readers (Figure
         2b) n_golden, n_found, sensitivity, n_false, fp_per_image; and the same against the golden GTs that
-        the other readers make without this one, with the prefix loo_.
+        the other readers make without this one, with the prefix ``loo_``.
     pairs
         One row per two readers with images in common: reader_a, reader_b, n_images, n_a, n_b, n_both (GTs
         marked by the one, the other, both), positive_agreement = 2 n_both / (n_a + n_b), and image_kappa:

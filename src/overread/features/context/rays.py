@@ -38,7 +38,9 @@ __all__ = [
 # Chosen by eye: at 2.5 R of a nodule of 10 mm the points are 1.2 mm apart, less than two pixels.
 N_ANGLES = 64
 PER_RADIUS = 10
+"""Steps along a ray for each radius of the candidate."""
 RHO = (np.arange(25) + 0.5) / PER_RADIUS
+"""Distances of the steps from the centre, in radii."""
 
 
 def make_rays(n_angles: int) -> NDArray[np.float64]:
@@ -49,12 +51,14 @@ def make_rays(n_angles: int) -> NDArray[np.float64]:
 
 
 RAYS = make_rays(N_ANGLES)
+"""Directions of the rays, as (x, y)."""
 # The one direction to look in at a radius of 0.
 CENTRE = np.array([[1.0, 0.0]])
 
 # Second derivatives: coarser radii, differences over two pixels of the default grid.
 SECOND_RHO = np.arange(1, 11) / 4.0
 SECOND_STEP_MM = 1.4
+"""Step of second derivatives, in mm: two pixels of the default grid."""
 AREA = RHO.astype(np.float32)
 
 

@@ -46,3 +46,4 @@ FAMILIES: tuple[Family, ...] = (
     INSIDE_MINUS_RING,
     LEARNED,
 )
+"""Every family, in the order of the catalogue."""

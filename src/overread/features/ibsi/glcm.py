@@ -255,7 +255,7 @@ def glcm_features(levels: ArrayLike, *, distance: int = 1, n_levels: int | None 
     """25 features of the co-occurrence of levels; `GLCM` has the formulas.
 
     p_ij is the share of pixel pairs, ``distance`` apart and both in the region, that have levels i and j, counted
-    both ways (a symmetric matrix); p_i its marginal, d_k and s_k the shares with |i - j| = k and i + j = k, G
+    both ways (a symmetric matrix); p_i its marginal, d_k and s_k the shares with ``|i - j| = k`` and i + j = k, G
     the number of levels. Each feature is the mean over the directions 0, 45, 90 and 135 degrees (IBSI "2D,
     averaged"; diagonal neighbours are ``distance`` steps along both axes). A direction without pairs counts as 0;
     the correlation of a single level is 1, its information correlations are 0.

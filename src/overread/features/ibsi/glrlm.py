@@ -120,9 +120,9 @@ def run_features(
 def glrlm_features(levels: ArrayLike, *, n_levels: int | None = None) -> dict[str, float]:
     """16 features of runs of equal levels; `GLRLM` has the formulas.
 
-    r_ij is the number of runs of level i and length j, r_i. and r_.j its marginals, N the number of runs, n that
-    of pixels. Each feature is the mean over the directions 0, 45, 90 and 135 degrees (IBSI "2D, averaged"). A pixel
-    outside the region ends a run.
+    r_ij is the number of runs of level i and length j, ``r_i.`` and ``r_.j`` its marginals, N the number of runs, n
+    that of pixels. Each feature is the mean over the directions 0, 45, 90 and 135 degrees (IBSI "2D, averaged"). A
+    pixel outside the region ends a run.
 
     Parameters
     ----------

@@ -169,8 +169,8 @@ def zone_features(
 def glszm_features(levels: ArrayLike, *, n_levels: int | None = None) -> dict[str, float]:
     """16 features of zones of equal levels; `GLSZM` has the formulas.
 
-    r_ij is the number of 8-connected zones of level i and j pixels, r_i. and r_.j its marginals, N the number of
-    zones, n that of pixels (IBSI "2D").
+    r_ij is the number of 8-connected zones of level i and j pixels, ``r_i.`` and ``r_.j`` its marginals, N the number
+    of zones, n that of pixels (IBSI "2D").
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def ngldm_features(levels: ArrayLike, *, n_levels: int | None = None) -> dict[st
     """17 features of how many neighbours share a level; `NGLDM` has the formulas.
 
     r_ij is the number of pixels of level i with j - 1 pixels of the same level among their 8 neighbours in the
-    region (distance 1, coarseness 0), r_i. and r_.j its marginals, N = n the number of pixels (IBSI "2D").
+    region (distance 1, coarseness 0), ``r_i.`` and ``r_.j`` its marginals, N = n the number of pixels (IBSI "2D").
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ def ngtdm_features(levels: ArrayLike, *, n_levels: int | None = None) -> dict[st
     """5 features of differences from the neighbours' mean; `NGTDM` has the formulas.
 
     n counts the pixels that have any of their 8 neighbours in the region, p_i is the share of level i among them,
-    s_i sums |i - mean level of these neighbours| over those of level i, g is the number of levels with p_i > 0;
+    s_i sums ``|i - mean level of these neighbours|`` over those of level i, g is the number of levels with p_i > 0;
     sums over i and j run over these. Contrast, busyness and strength are 0 where their denominators are
     (IBSI "2D").
 

@@ -23,6 +23,7 @@ __all__ = ["FEATURE_NAMES", "MATRICES", "matrix_features", "texture_features", "
 MATRICES = {"glrlm": GLRLM, "glszm": GLSZM, "ngldm": NGLDM, "ngtdm": NGTDM}
 FAMILIES = {"first_order": FIRST_ORDER, "glcm": GLCM, **MATRICES}
 FEATURE_NAMES = tuple(f"{family}.{name}" for family, formulas in FAMILIES.items() for name in formulas)
+"""Names of all IBSI features, ``family.name``, in the order of their columns."""
 MINIMUM, MAXIMUM = (list(FIRST_ORDER).index(name) for name in ("minimum", "maximum"))
 
 # Where each family's columns begin, in all features and in those of `matrix_features`.

@@ -24,7 +24,15 @@ from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
 from overread.tables.table_files import TableScan, duplicated_rows, scan_file
 
-__all__ = ["Detections", "ForeignTruth", "Spacing", "read_detections", "read_foreign_truth", "read_positions"]
+__all__ = [
+    "POSITIONS",
+    "Detections",
+    "ForeignTruth",
+    "Spacing",
+    "read_detections",
+    "read_foreign_truth",
+    "read_positions",
+]
 
 FloatArray = NDArray[np.float64]
 Spacing = float | Mapping[str, tuple[float, float]]

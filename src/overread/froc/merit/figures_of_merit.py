@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 FigureOfMerit = Literal["AFROC", "wAFROC", "AFROC1", "wAFROC1"]
+"""w: every case with lesions weighs the same. 1: false positives of all cases count, not of normal ones alone."""
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.intp]
 

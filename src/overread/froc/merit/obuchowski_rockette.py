@@ -45,6 +45,7 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 RandomEffects = Literal["readers and cases", "readers", "cases"]
+"""What the conclusion is to hold for, beyond the data: new readers, new cases, or both."""
 
 
 @dataclass(frozen=True, slots=True)

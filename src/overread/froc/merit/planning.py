@@ -89,6 +89,8 @@ def gts_needed(
     Connor's formula for McNemar's test (Biometrics 43:207, 1987): with d the difference, psi the share of
     lesions on which the models disagree,
 
+    ::
+
         n = (z_(1-level/2) sqrt(psi) + z_power sqrt(psi - d^2))^2 / d^2.
 
     Parameters

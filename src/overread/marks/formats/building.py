@@ -28,6 +28,7 @@ NO_SPACING = (
     "neither the file nor an images table tells its mm per pixel: give mm_per_px (--mm-per-px), or an images table "
     "(--images) that lists the image by its id or its file, with mm_per_px_x and mm_per_px_y"
 )
+"""What to do about an image whose size of a pixel is not known."""
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
 
     Maximizes, with p_i the noisy-or probability of bag i and A, B as in `overread.models.crowd.expectation`,
 
+    ::
+
         L = sum_i log(p_i A_i + (1 - p_i) B_i) + log prior(skills) - M lam R(w),    M bags.
 
     The E-step gives the posterior of each label; the M-step for (w, b) is `SoftMILLogisticRegression` with the

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ElasticNet(Penalty):
-    """R(w) = sum_j l1_ratio |w_j| + (1 - l1_ratio) / 2 w_j^2, with scikit-learn's meaning of l1_ratio.
+    """``R(w) = sum_j l1_ratio |w_j| + (1 - l1_ratio) / 2 w_j^2``, with scikit-learn's meaning of l1_ratio.
 
     Zou and Hastie, "Regularization and variable selection via the elastic net" (2005). Of columns that say the same,
     L1 takes one or another; the ridge shares the coefficient among them, so that the choice is stable.
@@ -54,7 +54,7 @@ class ElasticNet(Penalty):
         return float(self.l1_ratio)
 
     def value(self, w: Floats) -> float:
-        """l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|_2^2."""
+        """``l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|_2^2``."""
         return float(self.kink * np.abs(w).sum() + 0.5 * (1.0 - self.kink) * np.square(w).sum())
 
     def slope(self, w: Floats) -> Floats:

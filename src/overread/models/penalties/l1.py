@@ -17,15 +17,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class L1(Penalty):
-    """R(w) = sum_j |w_j|: the paper's section 4."""
+    """``R(w) = sum_j |w_j|``: the paper's section 4."""
 
     name: ClassVar[str] = "l1"
 
     @property
     def kink(self) -> float:
-        """1."""
+        """Height of the kink: 1."""
         return 1.0
 
     def value(self, w: Floats) -> float:
-        """Sum of |w_j|."""
+        """Sum of ``|w_j|``."""
         return float(np.abs(w).sum())

@@ -1,20 +1,21 @@
 """What the solver asks of a penalty.
 
-A penalty is lam R(w), with R a sum over the columns of convex functions whose only kink is at 0:
+A penalty is lam R(w), with R a sum over the columns of convex functions whose only kink is at 0::
 
     R(w) = sum_j kink_j |w_j| + S_j(w_j),      kink_j > 0,  S_j smooth and convex,  S_j(0) = S_j'(0) = 0.
 
 From `value`, `kink`, `slope` (S') and `curvature` (S'') follows all that a working-set proximal Newton method needs:
 
 - its *value*, lam R(w), for the line search and the objective;
-- the *coordinate step*. On the quadratic model of the loss, of slope g and curvature h, a column at w moves to
+- the *coordinate step*. On the quadratic model of the loss, of slope g and curvature h, a column at w moves to::
 
       prox = shrink(h' w - g', lam kink) / h',   g' = g + lam S'(w),  h' = h + lam S''(w),
       shrink(v, t) = sign(v) max(|v| - t, 0),
 
   which is the proximal operator of the penalty where S is quadratic, as for L1 and the elastic net. The compiled
   loop is `solver._kernels.coordinate_descent`; it gets the kinks as an array, and S inside gradient and Hessian;
-- the *distance to the subdifferential*, |`subgradient`|: 0 on all columns if and only if the point is stationary;
+- the *distance to the subdifferential*, the size of `subgradient`: 0 on all columns if and only if the point is
+  stationary;
 - *lambda_max*, the smallest lam for which w = 0 is stationary.
 
 `docs/how-to/add_a_penalty.md` adds one.

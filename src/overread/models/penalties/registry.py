@@ -10,6 +10,7 @@ from overread.models.penalties.penalty import Penalty
 __all__ = ["PENALTIES", "find_penalty"]
 
 PENALTIES: dict[str, type[Penalty]] = {penalty.name: penalty for penalty in (L1, ElasticNet)}
+"""Every penalty that a model can be asked for, by its name."""
 
 
 def find_penalty(given: str | Penalty) -> Penalty:

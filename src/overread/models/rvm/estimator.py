@@ -45,6 +45,8 @@ class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
 
     The paper's baseline of section 5.1, after Raykar et al. (2008). Likelihood of hard labels y and prior
 
+    ::
+
         log L(w, b) = sum_mu c_mu [y log p + (1 - y) log(1 - p)],    p = 1 - prod_k (1 - sigma(w'x_k + b)),
         w_i ~ N(0, 1 / alpha_i),    b flat.
 

@@ -27,7 +27,7 @@ class RVMReport:
     alpha_change
         Largest change of log alpha in the last round.
     evidence_gradient
-        Largest |1 - alpha (w^2 + S_ii)| / 2 over the features not held: the derivative of the log evidence in log
+        Largest ``|1 - alpha (w^2 + S_ii)| / 2`` over the features not held: the derivative of the log evidence in log
         alpha, H taken as constant. 0 at a stationary point of either update.
     gradient_norm, decrement
         Largest entry of the gradient of the penalized loss at the mode, and half the squared Newton decrement: its

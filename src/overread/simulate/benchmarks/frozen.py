@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 BENCHMARKS = {"nih-240x3": "nih_240x3", "phantom-1978": "phantom_1978"}
+"""Frozen cohorts by name, with the folder of their tables."""
 TABLES = ("images", "nodules", "distractors", "readings", "marks")
 TEXT = dict.fromkeys(
     ("image_id", "background", "reader_id", "mark_id", "object_id", "nodule_id", "harmonics"), str
