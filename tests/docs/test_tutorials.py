@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from tutorial_page import follow, list_steps, missing_lines
 
 from overread.froc import read_detections

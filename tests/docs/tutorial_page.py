@@ -48,7 +48,7 @@ def missing_lines(shown: list[str], told: str) -> list[str]:
     """Lines of the page that the output has not, in their order."""
     rest, missing = squeeze(told), []
     for line in map(squeeze, shown):
-        before, found, after = rest.partition(line)
+        _, found, after = rest.partition(line)
         if found:
             rest = after
         else:
