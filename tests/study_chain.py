@@ -24,7 +24,7 @@ from overread.study.store.run_folder import RunFolder
 from overread.study.workers.executors import SerialExecutor
 from study_stand_in import FAST, MM_PER_PX, spec
 
-PAGE = ("detector", "pictures", "figures", "head", "report")
+PAGE = ("detector", "pictures", "figures", "head", "model_card", "report")
 # All models of the registry.
 ALL_MODELS = (
     FAST.replace("[models]", '[models]\nwanted = ["soft", "b1", "b2", "boosted"]').replace(

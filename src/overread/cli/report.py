@@ -19,19 +19,19 @@ def report(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     figures: Path | None = None,
 ) -> int:
-    """Write the page of a finished run again; nothing is computed, no image is opened.
+    """Write the page and the model card of a finished run again; nothing is computed, no image is opened.
 
     Parameters
     ----------
     run
         Folder of the run: STUDY/runs/NAME.
     output
-        Where to write the page, in place of report.html in the run's folder.
+        Where to write the page, in place of report.html in the run's folder; the card is then left as it is.
     figures
         A folder for the page's figures as SVG files of their own.
     """
     from overread.files.atomic import write_atomically
-    from overread.report import render_study
+    from overread.report import CARD_FILE, render_study, write_model_card
     from overread.study import open_run
     from overread.study.groups import read_groups, write_group_page
 
@@ -47,6 +47,9 @@ def report(
     target = run / "report.html" if output is None else output
     written = write_atomically(target, page.encode(), within=run if output is None else None)
     print_plain(f"Report: {written}")
+    if output is None:
+        card = write_model_card(finished.results, finished.head)
+        print_plain(f"Model card: {write_atomically(run / CARD_FILE, card.encode(), within=run)}")
     if figures is not None:
         figures.mkdir(parents=True, exist_ok=True)
         for name, svg in drawn.items():

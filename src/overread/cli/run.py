@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["print_report", "print_results", "run"]
 
-OUTPUTS = {"Results": "results.json", "Detector": "detector.json", "Report": "report.html"}
+OUTPUTS = {
+    "Results": "results.json",
+    "Detector": "detector.json",
+    "Model card": "model_card.md",
+    "Report": "report.html",
+}
 
 
 def run(

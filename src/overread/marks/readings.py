@@ -62,7 +62,9 @@ def read_readings(path: Path, names: ImageNames) -> pd.DataFrame:
     columns = guess_columns(sheet.header)
     for role in ("image", "reader"):
         if role not in columns.columns:
-            raise TableError(f"{path}: has the columns {', '.join(sheet.header)}; none is plainly the {role}")
+            raise TableError(
+                f"{path}: has the columns {', '.join(sheet.header)}; none is plainly the {role} (name it {role!r})"
+            )
     if columns.doubts:
         raise TableError(f"{path}: {columns.doubts[0]}")
     pairs: dict[tuple[str, str], None] = {}

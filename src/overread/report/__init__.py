@@ -2,12 +2,14 @@
 
 from overread.report.figures import draw_figures
 from overread.report.head import RunHead, head_run
+from overread.report.model_card import CARD_FILE, write_model_card
 from overread.report.overlay import detections_figure
 from overread.report.pictures import Pictures, cut_pictures
 from overread.report.render import render_study
 from overread.report.results import StudyResults, read_results
 
 __all__ = [
+    "CARD_FILE",
     "Pictures",
     "RunHead",
     "StudyResults",
@@ -17,4 +19,5 @@ __all__ = [
     "head_run",
     "read_results",
     "render_study",
+    "write_model_card",
 ]

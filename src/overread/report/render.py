@@ -20,9 +20,11 @@ from overread.report.flow import lay_out_flow
 from overread.report.froc_explorer import lay_out_explorer, list_steps
 from overread.report.head import RunHead
 from overread.report.lengths import find_crop_side, name_unit
+from overread.report.model_card import link_model_card
 from overread.report.pictures import Pictures
 from overread.report.results import FeatureWeight, StudyResults, Table1
 from overread.report.words import (
+    FEW_IN_GROUP,
     N_TOLD,
     count,
     find_comparisons,
@@ -45,9 +47,6 @@ from overread.report.words import (
 )
 
 __all__ = ["render_page", "render_study"]
-
-# With fewer the interval of a sensitivity is wider than 20 points to each side (Wilson's, at one half).
-FEW_IN_GROUP = 20
 
 
 def render_study(results: StudyResults, figures: Mapping[str, str], pictures: Pictures, head: RunHead) -> str:
@@ -126,6 +125,7 @@ def _make_environment() -> Environment:
         asset=_asset,
         few_objects=FEW_IN_GROUP,
         link_csv=link_csv,
+        link_model_card=link_model_card,
         n_told=N_TOLD,
         lay_out_flow=lay_out_flow,
         list_sections=list_sections,

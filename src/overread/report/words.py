@@ -10,6 +10,7 @@ from overread.report.lengths import name_object
 from overread.report.results import Comparison, FeatureWeight, ModelResult, StudyResults, Table1
 
 __all__ = [
+    "FEW_IN_GROUP",
     "N_TOLD",
     "Card",
     "count",
@@ -42,6 +43,8 @@ NO_LIMIT = 1e6
 FEW_OBJECTS = 400
 # Features that the page tells in words with examples; the others are folded away.
 N_TOLD = 5
+# With fewer the interval of a sensitivity is wider than 20 points to each side (Wilson's, at one half).
+FEW_IN_GROUP = 20
 
 
 USES = {

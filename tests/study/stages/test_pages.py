@@ -13,7 +13,15 @@ from overread.files.records import from_json
 from overread.images import read_image
 from overread.report import Pictures, read_results
 from overread.study.settings import Settings
-from overread.study.stages.pages import FIGURES, HEAD, REPORT, detector_stage, open_image, pictures_stage
+from overread.study.stages.pages import (
+    FIGURES,
+    HEAD,
+    MODEL_CARD,
+    REPORT,
+    detector_stage,
+    open_image,
+    pictures_stage,
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +37,14 @@ def test_the_page_is_made_of_results_pictures_and_figures_alone(folder: Path) ->
     inputs = plain(folder, "results.json", "pictures.json", "figures.json", "head.json")
     assert REPORT.make(inputs)["report.html"] == (folder / "report.html").read_text()  # type: ignore[arg-type]
     assert set(REPORT.reads) == set(inputs)
+
+
+def test_the_model_card_is_made_of_results_and_head_alone(folder: Path) -> None:
+    inputs = plain(folder, "results.json", "head.json")
+    card = MODEL_CARD.make(inputs)["model_card.md"]  # type: ignore[arg-type]
+    assert card == (folder / "model_card.md").read_text()
+    assert "# Model card: stand-in" in card
+    assert set(MODEL_CARD.reads) == set(inputs)
 
 
 def test_the_head_names_the_run_by_its_results(folder: Path) -> None:

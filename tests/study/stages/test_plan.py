@@ -42,7 +42,7 @@ def test_the_default_run(chain: Chain) -> None:
         "grid_b2", *(f"fold_{k}_b2" for k in range(1, 6)), "tuning_b2",
         "soft", "b1", "b2",
         "calibration_soft", "calibration_b1", "calibration_b2", "supported",
-        "scores", "operating_points", "results", "detector", "pictures", "figures", "head", "report",
+        "scores", "operating_points", "results", "detector", "pictures", "figures", "head", "model_card", "report",
     ]  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def test_one_model_has_its_stages_alone(chain: Chain) -> None:
         "images", "candidates", "check_places",
         "grid_boosted", "fold_1_boosted", "fold_2_boosted", "tuning_boosted", "boosted",
         "calibration_boosted", "supported",
-        "scores", "operating_points", "results", "pictures", "figures", "head", "report",
+        "scores", "operating_points", "results", "pictures", "figures", "head", "model_card", "report",
     ]  # fmt: skip
 
 

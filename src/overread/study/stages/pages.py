@@ -15,6 +15,7 @@ from overread.fields.recipe import find_spacing
 from overread.files.records import from_json, to_json
 from overread.images import Radiograph, read_image
 from overread.report import (
+    CARD_FILE,
     Pictures,
     RunHead,
     StudyResults,
@@ -22,6 +23,7 @@ from overread.report import (
     draw_figures,
     head_run,
     render_study,
+    write_model_card,
 )
 from overread.report.answer import sum_up
 from overread.study.cohort import Cohort
@@ -30,7 +32,7 @@ from overread.study.score_map import ScoreMap
 from overread.study.seen_images import SeenImages
 from overread.study.stages.stage import Inputs, Stage
 
-__all__ = ["FIGURES", "HEAD", "REPORT", "detector_stage", "pictures_stage"]
+__all__ = ["FIGURES", "HEAD", "MODEL_CARD", "REPORT", "detector_stage", "pictures_stage"]
 
 
 # By the kind of the run's figures, which are not the detector's own where all patients trained it.
@@ -90,8 +92,13 @@ def draw(inputs: Inputs) -> Mapping[str, Any]:
 
 def render(inputs: Inputs) -> Mapping[str, Any]:
     """Fill the templates of the page."""
-    head = from_json(RunHead, inputs["head.json"], "head.json")
-    return {"report.html": render_study(_results(inputs), inputs["figures.json"], _pictures(inputs), head)}
+    page = render_study(_results(inputs), inputs["figures.json"], _pictures(inputs), _head(inputs))
+    return {"report.html": page}
+
+
+def fill_card(inputs: Inputs) -> Mapping[str, Any]:
+    """Write the model card of the results."""
+    return {CARD_FILE: write_model_card(_results(inputs), _head(inputs))}
 
 
 def write_head(inputs: Inputs) -> Mapping[str, Any]:
@@ -143,6 +150,7 @@ def hashes_of(facts: pd.DataFrame, cohort: Cohort) -> list[str]:
 
 FIGURES = Stage("figures", reads=("results.json", "pictures.json"), writes=("figures.json",), make=draw)
 HEAD = Stage("head", reads=("results.json", "names"), writes=("head.json",), make=write_head)
+MODEL_CARD = Stage("model_card", reads=("results.json", "head.json"), writes=(CARD_FILE,), make=fill_card)
 REPORT = Stage(
     "report",
     reads=("results.json", "pictures.json", "figures.json", "head.json"),
@@ -157,3 +165,7 @@ def _results(inputs: Inputs) -> StudyResults:
 
 def _pictures(inputs: Inputs) -> Pictures:
     return from_json(Pictures, inputs["pictures.json"], "pictures.json")
+
+
+def _head(inputs: Inputs) -> RunHead:
+    return from_json(RunHead, inputs["head.json"], "head.json")

@@ -18,7 +18,7 @@ from overread.study.stages.images import (
     shards_view,
 )
 from overread.study.stages.nested import OUTER_FOLDS, nested_detector_stage, nested_stages
-from overread.study.stages.pages import FIGURES, HEAD, REPORT, detector_stage, pictures_stage
+from overread.study.stages.pages import FIGURES, HEAD, MODEL_CARD, REPORT, detector_stage, pictures_stage
 from overread.study.stages.scores import MATCHED, MATCHED_DETECTOR, OPERATING_POINTS, scores_stage
 from overread.study.stages.stage import Stage, View
 from overread.study.stages.truth import CHECK_PARTS, SPLIT, TRUTH
@@ -74,6 +74,7 @@ def plan_stages(
         pictures_stage(has_images=has_images),
         FIGURES,
         HEAD,
+        MODEL_CARD,
         REPORT,
     ]
 

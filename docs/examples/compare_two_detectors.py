@@ -1,0 +1,36 @@
+"""
+Compare two detectors
+=====================
+
+Two detectors on the same images: which is better, and how sure is that? Both see the same resampled patients, and the
+p-value comes from swapping them in random patients.
+"""
+
+# %%
+# The second detector is the first one with noise added to its scores.
+
+import numpy as np
+
+from overread.froc import afroc_curve, case_ratings, compare_figures, match, verdict
+from overread.froc.plots import plot_afroc
+from overread.plots import save_figure
+from overread.simulate import candidate_cohort
+from overread.truth import merge_marks
+
+cohort = candidate_cohort(100, n_features=4, n_informative=4, seed=3)
+truth = merge_marks(cohort.marks, cohort.readings)
+clear = cohort.features.drop(columns=["image_id", "candidate_id"]).sum(axis=1)
+noisy = clear + 4 * np.random.default_rng(3).normal(size=len(clear))
+first, second = (
+    match(cohort.candidates.assign(score=score), truth, cohort.images) for score in (clear, noisy)
+)
+
+# %%
+# One sentence on one figure, so that it is one test.
+
+figures = compare_figures(first, second, n_bootstrap=200, n_permutations=200)
+for sentence in verdict("clear", "noisy", figures):
+    print(sentence)
+
+curves = {name: afroc_curve(case_ratings(one)) for name, one in (("clear", first), ("noisy", second))}
+save_figure(plot_afroc(curves), "compare_two_detectors.png")

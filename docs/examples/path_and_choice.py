@@ -1,0 +1,45 @@
+"""
+A path and its choice
+=====================
+
+With an L1 penalty a model reads few features, and how few depends on the penalty. The path shows every feature as it
+enters; held-out patients say where to stop.
+"""
+
+# %%
+# Bags of a simulated cohort with 40 features, 8 of which say something.
+
+import numpy as np
+
+from overread.bags import SoftStratifiedGroupKFold, make_bags, mean_soft_kl
+from overread.models import SoftMILPath
+from overread.models.plots import plot_path
+from overread.plots import empty_figure, save_figure
+from overread.simulate import candidate_cohort
+from overread.truth import merge_marks
+
+cohort = candidate_cohort(120, n_features=40, n_informative=8, seed=1)
+truth = merge_marks(cohort.marks, cohort.readings)
+bags = make_bags(cohort.candidates, cohort.features, truth, readings=cohort.readings, images=cohort.images)
+path = SoftMILPath(n_lambdas=15).fit(bags, bags.labels)
+
+# %%
+# Three folds of patients: how far are the predictions from the soft labels of patients that the model has not seen?
+
+divergence = np.zeros(len(path.lambdas_))
+for train, test in SoftStratifiedGroupKFold(3).split(bags, bags.labels, bags.groups):
+    fold = SoftMILPath(lambdas=path.lambdas_).fit(bags[train], bags.labels[train])
+    divergence += [
+        mean_soft_kl(bags.labels[test], log_proba=fold.model(step).predict_log_proba(bags[test]))
+        for step in range(len(path.lambdas_))
+    ]
+chosen = int(divergence.argmin())
+print(f"penalty {path.lambdas_[chosen]:.4f}: {path.n_features_[chosen]} of {bags.n_features} features")
+
+# %%
+# ``overread run`` chooses by FROC instead, with a standard error in favour of the smaller model
+# (``overread.froc.choose_setting``).
+
+figure = empty_figure(8, 4.5)
+plot_path(path, figure.subplots(), chosen=chosen)
+save_figure(figure, "path_and_choice.png")
