@@ -76,12 +76,13 @@ def places(path: str) -> list[Path]:
     return [folder / path for folder in (SOURCES, TESTS, ROOT) if (folder / path).is_file()]
 
 
-def test_the_readme_s_example_runs(tmp_path, monkeypatch):
+def test_the_example_of_one_part_in_python_runs(tmp_path, monkeypatch):
     from overread.models import load
     from overread.simulate import candidate_cohort
     from overread.truth import merge_marks
 
-    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    page = (ROOT / "docs" / "how-to" / "use_one_part.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     drawn = candidate_cohort(60, n_features=8, n_informative=4)
     names = ("candidates", "features", "readings", "images")
     given = {name: getattr(drawn, name) for name in names}
