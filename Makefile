@@ -114,13 +114,15 @@ SEED ?= 0
 fuzz: setup
 	$(BIN)/python tests/fuzz/run.py $(SECONDS) $(SEED)
 
-# The site works from its folder, without a network. Its figures are in the repository; a page without its figure fails.
+# The site works from its folder, without a network. Its figures are in the repository, but for those of the examples,
+# which are run for it; a page without its figure fails.
 docs: tools
+	$(BIN)/python docs/gallery.py docs/examples
 	$(SITE)
 	@echo "docs: docs/_build/html/index.html"
 
 figures: tools
-	for script in docs/*/*.py; do case $$script in docs/_ext/*) ;; *) $(BIN)/python $$script || exit 1;; esac; done
+	for script in docs/explanation/*.py; do $(BIN)/python $$script || exit 1; done
 
 # A separate environment, because adelie needs numpy < 2. All peers but pyradiomics have wheels for Linux on x86-64;
 # elsewhere python-glmnet is built from source and needs gfortran. pyradiomics is built against the numpy that is

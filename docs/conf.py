@@ -7,7 +7,7 @@ from pathlib import Path
 
 from overread import __version__
 
-sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+sys.path[:0] = [str(Path(__file__).parent / "_ext"), str(Path(__file__).parent)]
 
 project = "Overread"
 author = "The Overread developers"

@@ -1,6 +1,6 @@
 """Pages of docs/examples: each script is run, and its text, code, output and figure become a page of Markdown.
 
-python docs/gallery.py FOLDER    writes FOLDER/NAME.md and FOLDER/NAME.png for each script, and FOLDER/index.md
+python docs/gallery.py FOLDER    writes FOLDER/NAME.md and FOLDER/NAME.png for each script
 """
 
 from __future__ import annotations
@@ -80,20 +80,25 @@ def write_page(example: Example, printed: list[str]) -> str:
 
 
 def write_gallery(folder: Path) -> Iterator[Path]:
-    """Run every example and write its page and figure, and the index; return the pages."""
+    """Run every example and write its page and figure; return the pages."""
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [
-        "# Examples",
-        "Each runs in under a minute by `python docs/examples/NAME.py`, which writes its figure.",
-    ]
     for example in list_examples():
         page = folder / f"{example.name}.md"
         page.write_text(write_page(example, run_example(example, folder)), encoding="utf-8")
-        lines.append(f"- [{example.title}]({page.name}): {example.about.splitlines()[0]}")
         yield page
-    index = folder / "index.md"
-    index.write_text("\n\n".join(lines[:2]) + "\n\n" + "\n".join(lines[2:]) + "\n", encoding="utf-8")
-    yield index
+
+
+def list_gallery() -> str:
+    """List the examples; those whose pages were written have their picture and a link."""
+    return "\n\n".join(map(introduce, list_examples()))
+
+
+def introduce(example: Example) -> str:
+    """Say what an example is about."""
+    if not (EXAMPLES / f"{example.name}.md").exists():
+        return f"**{example.title}** (`docs/examples/{example.name}.py`): {example.about}"
+    link = f"({example.name}.md)"
+    return f"## [{example.title}]{link}\n\n{example.about}\n\n[![{example.title}]({example.name}.png)]{link}"
 
 
 if __name__ == "__main__":

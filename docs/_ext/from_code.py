@@ -17,6 +17,7 @@ from collections.abc import Callable
 from api_pages import api_page, rooms_table
 from catalogue_page import catalogue_page, generic_catalogue
 from command_pages import command_page, commands_table
+from gallery import list_gallery
 from root_files import file_page, mend_links, more_pages
 from setting_pages import design_page, settings_page
 from sphinx.application import Sphinx
@@ -36,6 +37,7 @@ MAKERS: dict[str, Callable[..., str]] = {
     "commands": commands_table,
     "design": design_page,
     "file": file_page,
+    "gallery": list_gallery,
     "generic": generic_catalogue,
     "more": more_pages,
     "results": results_page,
