@@ -120,7 +120,7 @@ docs: tools
 	@echo "docs: docs/_build/html/index.html"
 
 figures: tools
-	for script in docs/*/*.py; do case $$script in docs/_ext/*) ;; *) $(BIN)/python $$script || exit 1;; esac; done
+	for script in docs/explanation/*.py; do $(BIN)/python $$script || exit 1; done
 
 # A separate environment, because adelie needs numpy < 2. All peers but pyradiomics have wheels for Linux on x86-64;
 # elsewhere python-glmnet is built from source and needs gfortran. pyradiomics is built against the numpy that is

@@ -15,7 +15,8 @@ release = version = __version__
 language = "en"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "from_code", "mathml"]
-exclude_patterns = ["_build"]
+# The tutorials list the examples.
+exclude_patterns = ["_build", "examples/index.md"]
 default_role = "py:obj"
 highlight_language = "none"
 # Options and defaults are copied from pages: quotes stay as they are typed.

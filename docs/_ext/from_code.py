@@ -17,7 +17,7 @@ from collections.abc import Callable
 from api_pages import api_page, rooms_table
 from catalogue_page import catalogue_page, generic_catalogue
 from command_pages import command_page, commands_table
-from root_files import file_page, mend_links, more_pages
+from root_files import examples_list, file_page, mend_links, more_pages
 from setting_pages import design_page, settings_page
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -35,6 +35,7 @@ MAKERS: dict[str, Callable[..., str]] = {
     "command": command_page,
     "commands": commands_table,
     "design": design_page,
+    "examples": examples_list,
     "file": file_page,
     "generic": generic_catalogue,
     "more": more_pages,
