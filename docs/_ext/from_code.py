@@ -18,6 +18,7 @@ from api_pages import api_page, rooms_table
 from catalogue_page import catalogue_page, generic_catalogue
 from command_pages import command_page, commands_table
 from gallery import list_gallery
+from pygments.lexers.special import TextLexer
 from root_files import file_page, mend_links, more_pages
 from setting_pages import design_page, settings_page
 from sphinx.application import Sphinx
@@ -89,6 +90,8 @@ def shorten_types(
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Be called for every page that sphinx reads."""
+    # Pygments knows no tables of text.
+    app.add_lexer("csv", TextLexer)
     app.connect("source-read", read_page)
     app.connect("autodoc-skip-member", is_foreign)
     app.connect("autodoc-process-signature", shorten_types)

@@ -55,7 +55,8 @@ def mend_links(text: str, page: str) -> str:
 
 def more_pages(folder: str) -> str:
     """Contents of a folder that its index does not name, so that a new page is found without being listed."""
-    index = (DOCS / folder / "index.md").read_text(encoding="utf-8").splitlines()
-    names = [page.stem for page in sorted((DOCS / folder).glob("*.md"))]
-    rest = [name for name in names if name != "index" and name not in index]
+    index = DOCS / folder / "index.md"
+    named = index.read_text(encoding="utf-8").splitlines() if index.is_file() else []
+    pages = [page.stem for page in sorted((DOCS / folder).glob("*.md")) if page != index]
+    rest = [f"/{folder}/{name}" for name in pages if name not in named]
     return "\n".join(["```{toctree}", ":maxdepth: 1", "", *rest, "```"]) if rest else ""
