@@ -48,10 +48,11 @@ def silenced_output() -> int:
 
 def limit_memory(megabytes: int | None) -> None:
     """Let allocations beyond the limit fail with a MemoryError instead of taking the machine down."""
+    if megabytes is None:
+        return
     import resource  # not on every system
 
-    if megabytes is not None:
-        resource.setrlimit(resource.RLIMIT_DATA, (megabytes << 20, megabytes << 20))
+    resource.setrlimit(resource.RLIMIT_DATA, (megabytes << 20, megabytes << 20))
 
 
 def answer(outcome: Outcome) -> Frame:
