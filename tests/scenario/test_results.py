@@ -21,7 +21,7 @@ def make_point(model, images, readings, seed, sensitivity, *, noise=0.02, skills
     )
     patients = np.random.default_rng(7).normal(0, noise, (50, 1))
     found = Found(values.tolist(), (values + patients).tolist(), 100, 80)
-    measures = Measures(10, found, found, PREDICTION, 4, 30, 20, list(skills))
+    measures = Measures(10, found, found, PREDICTION, images, images * readings, 4, 30, 20, list(skills))
     return Point("k", seed, Condition(images, readings), model, 1.0, measures, "")
 
 

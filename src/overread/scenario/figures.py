@@ -1,4 +1,4 @@
-"""Figures of a scenario: growth, lines of equal performance, soft against hard, shares foretold."""
+"""Figures of a scenario: growth, lines of equal performance, soft against hard, few images of a reader, shares."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pandas as pd
 
 from overread.plots import empty_figure
 from overread.report.figures import write_svg
-from overread.scenario.contenders import CONTENDERS
+from overread.scenario.contenders import CONTENDERS, KNOW_READERS
+from overread.scenario.groups import choose_pool
 from overread.scenario.results import MEAN, ScenarioResults
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ HARD = "Hard: "
 
 
 def draw_scenario(results: ScenarioResults, leading: str) -> dict[str, str]:
-    """Draw the figures, as SVG by name: growth, rules, equal, shares.
+    """Draw the figures, as SVG by name: growth, rules, equal, shares, per_reader; those that the design has.
 
     Parameters
     ----------
@@ -43,6 +44,8 @@ def draw_scenario(results: ScenarioResults, leading: str) -> dict[str, str]:
     surface = _surface(results, leading)
     if min(surface.shape) > 1:
         drawn["equal"] = write_svg("equal", lambda: draw_equal_performance(surface, results.budgets))
+    if results.per_reader["images_per_reader"].any():
+        drawn["per_reader"] = write_svg("per_reader", lambda: draw_per_reader(results))
     return drawn
 
 
@@ -70,28 +73,19 @@ def draw_growth(results: ScenarioResults, leading: str) -> Figure:
 
 def _of_mean(results: ScenarioResults) -> pd.DataFrame:
     table = results.sensitivity
-    chosen = (
-        (table["judge"] == results.judge)
-        & (table["fp_per_image"] == MEAN)
-        & (table["images_per_reader"] == 0)
-    )
-    # A design may know no pool that reads all.
-    return (
-        table[chosen]
-        if chosen.any()
-        else table[(table["judge"] == results.judge) & (table["fp_per_image"] == MEAN)]
-    )
+    own = table[(table["judge"] == results.judge) & (table["fp_per_image"] == MEAN)]
+    return own[own["images_per_reader"] == choose_pool(own["images_per_reader"])]
 
 
 def _title(model: object) -> str:
     return CONTENDERS[str(model)].title
 
 
-def _draw_line(axes: Axes, curve: pd.DataFrame, colour: str, label: str) -> None:
-    curve = curve.sort_values("images")
+def _draw_line(axes: Axes, curve: pd.DataFrame, colour: str, label: str, x: str = "images") -> None:
+    curve = curve.sort_values(x)
     below, above = curve["estimate"] - curve["lower"], curve["upper"] - curve["estimate"]
     axes.errorbar(
-        curve["images"],
+        curve[x],
         curve["estimate"],
         yerr=np.nan_to_num(np.array([below, above])),
         color=colour,
@@ -143,7 +137,7 @@ def draw_rules(comparisons: pd.DataFrame) -> Figure:
 
 def _surface(results: ScenarioResults, leading: str) -> pd.DataFrame:
     table = _of_mean(results)
-    own = table[table["model"] == leading].drop_duplicates(["images", "readings"])
+    own = table[table["model"] == leading]
     return own.pivot(index="readings", columns="images", values="estimate").dropna(axis="columns")
 
 
@@ -177,10 +171,8 @@ def draw_equal_performance(surface: pd.DataFrame, budgets: pd.DataFrame) -> Figu
 def draw_shares(results: ScenarioResults) -> Figure:
     """Deviance explained, rank correlation and slope against readings, at the most images, a line a model."""
     table = results.prediction
-    chosen = table[
-        (table["images"] == table["images"].max())
-        & (table["images_per_reader"] == table["images_per_reader"].min())
-    ]
+    pool = choose_pool(table["images_per_reader"])
+    chosen = table[(table["images"] == table["images"].max()) & (table["images_per_reader"] == pool)]
     figure = empty_figure(9.5, 3.4)
     panels = figure.subplots(1, 3)
     names = {
@@ -202,3 +194,47 @@ def draw_shares(results: ScenarioResults) -> Figure:
     panels[2].axhline(1, color="#888888", linewidth=0.8)
     panels[0].legend(fontsize=7, frameon=False)
     return figure
+
+
+def draw_per_reader(results: ScenarioResults) -> Figure:
+    """Growth with the fewest images of a reader; and, by images of a reader, every model that knows them minus soft."""
+    figure = empty_figure(9.5, 4.0)
+    left, right = figure.subplots(1, 2)
+    table = results.per_reader
+    fewest = int(table.loc[table["images_per_reader"] > 0, "images_per_reader"].min())
+    grown = results.sensitivity
+    grown = grown[
+        (grown["judge"] == results.judge)
+        & (grown["fp_per_image"] == MEAN)
+        & (grown["images_per_reader"] == fewest)
+        & (grown["readings"] == grown["readings"].max())
+    ]
+    chosen = ["soft", *KNOW_READERS]
+    for number, (model, curve) in enumerate(grown[grown["model"].isin(chosen)].groupby("model", sort=False)):
+        shift = 1 + 0.015 * (number - 2)
+        _draw_line(left, curve.assign(images=curve["images"] * shift), _colour(model), _title(model))
+    left.set_title(f"{fewest} images a reader: readers grow with the images", fontsize=10)
+    left.set_ylabel("sensitivity, mean of the FP targets")
+    _label_counts(left, grown["images"])
+    _draw_against_soft(right, table[table["model"].isin(KNOW_READERS)])
+    return figure
+
+
+def _colour(model: object) -> str:
+    """Return the colour of soft, or of a model that knows readers: the same in both panels."""
+    return COLOURS[("soft", *KNOW_READERS).index(str(model))]
+
+
+def _draw_against_soft(axes: Axes, table: pd.DataFrame) -> None:
+    limits = sorted(set(table["images_per_reader"]), key=lambda own: own or np.inf)
+    values = ["estimate", "lower", "upper"]
+    for number, (model, curve) in enumerate(table.groupby("model", sort=False)):
+        places = [limits.index(own) + 0.06 * (number - 1.5) for own in curve["images_per_reader"]]
+        in_points = curve[values] * 100
+        _draw_line(axes, in_points.assign(place=places), _colour(model), _title(model), "place")
+    axes.axhline(0, color="#888888", linewidth=0.8)
+    axes.set_xticks(range(len(limits)), [f"{own:,}" if own else "all" for own in limits])
+    axes.set_xlabel("images of a reader, at the most readings")
+    axes.set_ylabel("points of sensitivity above soft")
+    axes.set_title("in the mean of all training sets", fontsize=10)
+    axes.grid(alpha=0.25)
