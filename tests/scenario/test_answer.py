@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import re
+
 from small_scenario import small_design
+from test_per_reader import DESIGN as PER_READER
+from test_per_reader import fall
+from test_per_reader import make_points as per_reader_points
 from test_results import DESIGN, make_point, make_points
 
 from overread.scenario.answer import give_answers, list_warnings
@@ -38,6 +43,18 @@ def test_where_soft_is_better_it_says_so():
 def test_without_equal_budgets_it_does_not_pretend():
     results = sum_up_points([make_point("soft", 100, 1, seed, 0.5) for seed in range(2)], DESIGN, None)
     assert "No two training sets" in give_answers(results, "soft")[0]
+
+
+def test_few_images_of_a_reader_are_answered():
+    said = " ".join(give_answers(sum_up_points(per_reader_points(fall), PER_READER, None), "soft"))
+    assert "When a reader reads few images (at most 10, in the mean 75.0)" in said
+    assert re.search(r"Dawid-Skene labels -\d+\.\d .*\(told apart\), .* from where readers read all", said)
+    assert "few images" not in " ".join(answers_of(lambda *_: 0.5))
+
+
+def test_whole_readers_left_out_are_warned_of():
+    own = small_design(source={"kind": "run", "run": "runs/main"}, readers={"leave_out": "readers"})
+    assert "Whole readers are left out" in " ".join(list_warnings(own))
 
 
 def test_a_run_of_your_own_comes_with_what_leaving_out_cannot_tell():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -153,9 +153,11 @@ def _tell(estimate: Estimate) -> dict[str, Any]:
 
 
 def _estimate_found(points: Sequence[Point], judge: str, column: int | None) -> Estimate:
-    """Estimate a sensitivity at a false-positive target; None: their mean."""
+    """Estimate a sensitivity at a false-positive target; None: their mean. Its limits lie between 0 and 1."""
     values, draws = stack_found(points, judge, column)
-    return estimate_mean(values, draws, get_found(points[0], judge).n_patients)
+    estimate = estimate_mean(values, draws, get_found(points[0], judge).n_patients)
+    lower, upper = np.clip([estimate.lower, estimate.upper], 0.0, 1.0)
+    return replace(estimate, lower=float(lower), upper=float(upper))
 
 
 def _tabulate_sensitivity(groups: Groups, fp_targets: Sequence[float]) -> pd.DataFrame:

@@ -25,6 +25,8 @@ __all__ = ["Estimate", "adjust_by_holm", "estimate_mean"]
 Floats = NDArray[np.float64]
 
 LEVEL = 0.95
+# Of fewer there is no variance.
+FEWEST_DRAWS = 2
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,14 @@ def estimate_mean(values: ArrayLike, draws: ArrayLike | None, n_patients: int) -
 def _vary_with_patients(draws: Floats) -> float:
     """Return the variance of the mean over seeds that patients have in common for all seeds, no less than 0."""
     n_seeds = len(draws)
-    of_mean = float(np.nanvar(np.nanmean(draws, axis=0), ddof=1))
+    # A draw of few patients may have nothing to find in it.
+    draws = draws[:, np.isfinite(draws).all(axis=0)]
+    if draws.shape[1] < FEWEST_DRAWS:
+        return 0.0
+    of_mean = float(draws.mean(axis=0).var(ddof=1))
     if n_seeds == 1:
         return of_mean
-    of_one = float(np.mean(np.nanvar(draws, axis=1, ddof=1)))
+    of_one = float(draws.var(axis=1, ddof=1).mean())
     return max((n_seeds * of_mean - of_one) / (n_seeds - 1), 0.0)
 
 
