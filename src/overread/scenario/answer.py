@@ -22,7 +22,7 @@ JUDGES = {
 
 
 def give_answers(results: ScenarioResults, leading: str) -> list[str]:
-    """Say what was found, the budget first."""
+    """Say what was found: a question, the answer in a few words, and the figures behind it."""
     return [
         *_tell_doubling(results.doubling, leading),
         *_tell_budget(results, leading),
@@ -43,14 +43,15 @@ def _tell_doubling(doubling: pd.DataFrame, leading: str) -> Iterator[str]:
     }
     better = own.loc["images rather than readings"]
     if not better["p_value"] < SIGNIFICANT:
-        verdict = "which of the two is the better use of readings cannot be told"
+        verdict = "Which of the two is the better use of readings cannot be told"
     else:
         verdict = (
-            f"spend readings on {'more images' if better['estimate'] > 0 else 'more readings of an image'}"
+            f"Spend readings on {'more images' if better['estimate'] > 0 else 'more readings of an image'}"
         )
     yield (
-        f"Doubling the images adds {told['images doubled']} points of sensitivity, doubling the readings of each image"
-        f" {told['readings doubled']}; the difference is {told['images rather than readings']}: {verdict}."
+        f"More images or more readings? {verdict}: doubling the images adds {told['images doubled']} points of"
+        f" sensitivity, doubling the readings of each image {told['readings doubled']}; the difference is"
+        f" {told['images rather than readings']}."
     )
 
 
@@ -60,14 +61,29 @@ def _tell_overall(overall: pd.DataFrame) -> Iterator[str]:
         f" {CONTENDERS[str(row['rule'])].title}{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
         for _, row in overall.iterrows()
     ]
-    if told:
-        yield f"Soft labels in the mean of all training sets, in points of sensitivity: {', '.join(told)}."
+    if not told:
+        return
+    apart = overall[overall["p_holm"] < SIGNIFICANT]
+    better, worse = (
+        " and ".join(CONTENDERS[str(rule)].title for rule in apart.loc[sign * apart["estimate"] > 0, "rule"])
+        for sign in (1, -1)
+    )
+    verdicts = [f"Better than {better}"] * bool(better) + [
+        f"{'w' if better else 'W'}orse than {worse}"
+    ] * bool(worse)
+    yield (
+        f"Are soft labels better than hard ones? {', '.join(verdicts) or 'They cannot be told apart'}. Soft minus hard"
+        f" in the mean of all training sets, in points of sensitivity: {', '.join(told)}."
+    )
 
 
 def _tell_budget(results: ScenarioResults, leading: str) -> Iterator[str]:
     budgets, title = results.budgets, CONTENDERS[leading].title
     if budgets.empty:
-        yield "No two training sets of the design cost the same number of readings: it cannot say how to spend one."
+        yield (
+            "How to spend a budget of readings? No two training sets of the design cost the same, so that it cannot"
+            " say."
+        )
         return
     for budget in sorted(set(budgets["budget"]))[-2:]:
         ways = budgets[budgets["budget"] == budget]
@@ -76,7 +92,7 @@ def _tell_budget(results: ScenarioResults, leading: str) -> Iterator[str]:
         worse = ways[ways["p_holm"] < SIGNIFICANT]
         others = ways[~ways["is_best"].astype(bool) & ~(ways["p_holm"] < SIGNIFICANT)]
         said = (
-            f"With about {budget:,} readings to spend, {_name(best)} find most: {told} % of {JUDGES[results.judge]}"
+            f"What to do with about {budget:,} readings? {_name(best)} find most: {told} % of {JUDGES[results.judge]}"
             f" ({title}, mean of the false-positive targets)."
         )
         if len(worse):
@@ -107,8 +123,8 @@ def _tell_rules(comparisons: pd.DataFrame) -> Iterator[str]:
         largest["difference"], largest["lower"], largest["upper"], scale=100, digits=1
     )
     yield (
-        f"Soft against hard labels in the same solver: of {len(tested)} comparisons soft is better in {better} and"
-        f" worse in {worse}; the other {len(tested) - better - worse} cannot be told apart (Holm, 5 %). The largest"
+        f"And in single training sets? Of {len(tested)} comparisons soft is better in {better} and worse in"
+        f" {worse}; the other {len(tested) - better - worse} cannot be told apart (Holm, 5 %). The largest"
         f" difference is {limits} points against {CONTENDERS[str(largest['rule'])].title}, with {_name(largest)}."
     )
 
@@ -121,9 +137,9 @@ def _tell_per_reader(table: pd.DataFrame) -> Iterator[str]:
     at = limited[limited["images_per_reader"] == fewest]
     told = "; ".join(_tell_one_per_reader(row) for _, row in at.iterrows())
     yield (
-        f"When a reader reads few images (at most {fewest}, in the mean {at['images_of_a_reader'].mean():.1f}), the"
-        " labels of soft and hard rules are what they were, as they do not ask who marked. Models that do, in points"
-        f" of sensitivity above soft in the mean of the training sets: {told}."
+        "What if each reader reads few images? Soft and hard labels stay what they are, as they do not ask who"
+        f" marked. Models that do, with at most {fewest} images of a reader (in the mean"
+        f" {at['images_of_a_reader'].mean():.1f}), in points of sensitivity above soft: {told}."
     )
 
 
@@ -151,8 +167,8 @@ def _tell_shares(results: ScenarioResults) -> Iterator[str]:
     )
     if told:
         yield (
-            "How well does a probability foretell the share of readers who mark? Of the deviance on unseen images, with"
-            f" the most images and readings, these explain: {told}."
+            "Which model foretells how many readers mark? Of the deviance of their share on unseen images, with the"
+            f" most training images and readings, these explain: {told}."
         )
 
 
