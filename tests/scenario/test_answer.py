@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import re
+
 from small_scenario import small_design
+from test_per_reader import DESIGN as PER_READER
+from test_per_reader import fall
+from test_per_reader import make_points as per_reader_points
 from test_results import DESIGN, make_point, make_points
 
 from overread.scenario.answer import give_answers, list_warnings
@@ -13,31 +18,44 @@ def answers_of(rule):
 
 def test_the_best_way_to_spend_a_budget_is_said():
     said = answers_of(lambda _, n, k: 0.2 + 0.1 * (n / 100) ** 0.5)
-    assert "spend readings on more images" in said[0]
-    assert "With about 800 readings to spend, 400 images read twice find most" in said[2]
+    assert "Spend readings on more images" in said[0]
+    assert "What to do with about 800 readings? 400 images read twice find most" in said[2]
     assert "200 images read 4 times loses" in said[2]
 
 
 def test_readings_that_tell_more_than_images_are_said_too():
     said = answers_of(lambda _, n, k: 0.2 + 0.1 * k**0.5)
-    assert "spend readings on more readings of an image" in said[0]
+    assert "Spend readings on more readings of an image" in said[0]
 
 
 def test_where_nothing_differs_it_says_so():
     said = " ".join(answers_of(lambda *_: 0.5))
     assert "soft is better in 0 and worse in 0" in said
     assert "cannot be told apart from" in said
-    assert "which of the two is the better use of readings cannot be told" in said
+    assert "Which of the two is the better use of readings cannot be told" in said
 
 
 def test_where_soft_is_better_it_says_so():
     said = " ".join(answers_of(lambda model, *_: 0.6 if model == "soft" else 0.4))
-    assert "of 12 comparisons soft is better in 12 and worse in 0" in said
+    assert "Are soft labels better than hard ones? Better than Hard: golden and Hard: any reader." in said
+    assert "Of 12 comparisons soft is better in 12 and worse in 0" in said
 
 
 def test_without_equal_budgets_it_does_not_pretend():
     results = sum_up_points([make_point("soft", 100, 1, seed, 0.5) for seed in range(2)], DESIGN, None)
     assert "No two training sets" in give_answers(results, "soft")[0]
+
+
+def test_few_images_of_a_reader_are_answered():
+    said = " ".join(give_answers(sum_up_points(per_reader_points(fall), PER_READER, None), "soft"))
+    assert "with at most 10 images of a reader (in the mean 75.0)" in said
+    assert re.search(r"Dawid-Skene labels -\d+\.\d .*\(told apart\), .* from where readers read all", said)
+    assert "reads few images" not in " ".join(answers_of(lambda *_: 0.5))
+
+
+def test_whole_readers_left_out_are_warned_of():
+    own = small_design(source={"kind": "run", "run": "runs/main"}, readers={"leave_out": "readers"})
+    assert "Whole readers are left out" in " ".join(list_warnings(own))
 
 
 def test_a_run_of_your_own_comes_with_what_leaving_out_cannot_tell():

@@ -39,6 +39,7 @@ def test_conditions_are_every_number_of_images_with_every_number_of_readings():
         ('[fit]\nmodels = ["softest"]', "there is no model 'softest'; use any of soft, share, golden"),
         ('[fit]\nmodels = ["soft", "soft"]', "named twice"),
         ("[readers]\npool = 8\nimages_per_reader = [0]\nfalse_marks = -1", "false_marks"),
+        ('[readers]\nleave_out = "readers"', r'only of \[source\] kind = "run"'),
         ("seeds = [", "is not TOML"),
     ],
 )

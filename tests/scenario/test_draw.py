@@ -95,6 +95,25 @@ def test_readers_who_mark_nothing_are_told_of():
         )
 
 
+def test_whole_readers_are_left_out_one_after_the_other():
+    # Reader c has not read the last images.
+    pairs = [(i, r) for n, i in enumerate(IDS[:8]) for r in "abc" if r != "c" or n < 4]
+    readings = pd.DataFrame(pairs, columns=["image_id", "reader_id"])
+    marks = readings.assign(mark_id=[f"m{n}" for n in range(len(readings))], x_mm=1.0)
+    for seed in range(6):
+        drawn = order_real_readings(IDS[:8], readings, marks, seed, leave_out="readers")
+        kept = [select_readings(drawn, Condition(8, k), pool=3, most_readings=3).readings for k in (1, 2, 3)]
+        names = [set(one["reader_id"]) for one in kept]
+        assert [len(one) for one in names] == [1, 2, 3]
+        assert names[0] < names[1]
+        for own, one in zip(names, kept, strict=True):
+            # All that a kept reader read stays, and nothing of the others.
+            assert len(one) == readings["reader_id"].isin(own).sum()
+        fewer = order_real_readings(IDS[:2], readings, marks, seed, leave_out="readers")
+        first = select_readings(fewer, Condition(2, 1), pool=3, most_readings=3)
+        assert set(first.readings["reader_id"]) == names[0]
+
+
 def test_real_readings_are_left_out_in_a_drawn_order():
     readings = pd.DataFrame([(i, r) for i in IDS[:8] for r in "abc"], columns=["image_id", "reader_id"])
     marks = readings.assign(mark_id=[f"m{n}" for n in range(len(readings))], x_mm=1.0)

@@ -2,7 +2,16 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from overread.scenario.figures import draw_equal_performance, draw_growth, draw_rules, draw_scenario
+from test_per_reader import DESIGN, fall, make_points
+
+from overread.scenario.figures import (
+    draw_equal_performance,
+    draw_growth,
+    draw_per_reader,
+    draw_rules,
+    draw_scenario,
+)
+from overread.scenario.results import sum_up_points
 
 
 def test_every_figure_is_a_whole_drawing(done):
@@ -41,3 +50,11 @@ def test_lines_of_equal_performance_mark_the_best_of_each_budget(done):
     best = axes.collections[-1].get_offsets()
     wanted = results.budgets[results.budgets["is_best"]][["images", "readings"]]
     assert {tuple(point) for point in best.tolist()} == {tuple(map(float, row)) for row in wanted.to_numpy()}
+
+
+def test_few_images_of_a_reader_are_drawn_against_soft():
+    left, right = draw_per_reader(sum_up_points(make_points(fall), DESIGN, None)).axes
+    assert [text.get_text() for text in left.get_legend().get_texts()] == ["Soft", "Dawid-Skene labels"]
+    assert [label.get_text() for label in right.get_xticklabels()] == ["10", "20", "all"]
+    line = next(one for one in right.lines if len(one.get_xdata()) == 3)
+    assert line.get_ydata()[0] < -5 < line.get_ydata()[1]

@@ -6,7 +6,9 @@ from test_results import make_point
 
 from overread.scenario.design import Condition
 from overread.scenario.groups import (
+    choose_pool,
     estimate_difference,
+    estimate_mean_difference,
     get_found,
     group_points,
     stack_conditions,
@@ -46,3 +48,13 @@ def test_groups_without_a_common_seed_cannot_be_compared():
     )
     assert np.isnan(estimate.value)
     assert estimate.n_seeds == 0
+
+
+def test_the_pool_that_reads_all_is_told_of_else_that_which_reads_most():
+    assert choose_pool([10, 0, 50]) == 0
+    assert choose_pool([10, 50]) == 50
+
+
+def test_a_mean_difference_of_one_set_is_its_difference():
+    first, second = ([make_point("soft", n, 2, seed, 0.5) for seed in range(3)] for n in (10, 20))
+    assert estimate_mean_difference([first], [second], "known") == estimate_difference(first, second, "known")

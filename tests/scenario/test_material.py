@@ -9,7 +9,9 @@ from small_scenario import small_design
 
 from overread.errors import InvalidInputError
 from overread.scenario import material as material_module
+from overread.scenario.design import Condition
 from overread.scenario.material import make_readers, prepare_material
+from overread.scenario.sets import draw_seed, make_training_set
 from overread.study.run import find_study_candidates
 from overread.study.run_reader import Run
 from study_stand_in import FEATURES, LIGHT, make_study, spec
@@ -124,3 +126,61 @@ def test_a_simulated_study_gives_its_nodules_and_distractors(stand_in, tmp_path,
     assert objects["is_lesion"].tolist() == [True, True, False]
     assert objects.loc[("case 001", "D1"), "level"] == -1.5
     assert objects.loc[("case 001", "N1"), "level"] > objects.loc[("case 002", "N1"), "level"]
+
+
+def test_whole_readers_of_a_run_are_left_out(stand_in, tmp_path, monkeypatch):
+    monkeypatch.setattr(material_module, "open_run", Run)
+    own = {
+        "source": {"kind": "run", "run": str(stand_in), "features": 4},
+        "readers": {"leave_out": "readers"},
+    }
+    design = small_design(**own, grid={"images": [8], "readings": [1, 2, 4]})
+    material = prepare_material(design, tmp_path)
+    drawn = draw_seed(material, design, 0)
+    sets = [make_training_set(material, drawn, Condition(8, k), design) for k in (1, 2, 4)]
+    readers = [set(one.readings["reader_id"]) for one in sets]
+    assert [len(names) for names in readers] == [1, 2, 4]
+    assert readers[0] < readers[1] < readers[2]
+    with pytest.raises(InvalidInputError, match="99 readers are to be kept, and the run has"):
+        prepare_material(small_design(**own, grid={"images": [4], "readings": [99]}), tmp_path)
+
+
+def prepare_few(kind, tmp_path, **source):
+    """Prepare six images of a source through a run's own stages."""
+    design = small_design(
+        source={"kind": kind, "cohort": 6, "test": 2, "features": 0, **source},
+        readers={"lookalikes": 2.0},
+        grid={"images": [3], "readings": [2]},
+    )
+    material = prepare_material(design, tmp_path)
+    assert len(material.images) == 6
+    assert material.candidates["image_id"].nunique() == 6
+    known = pd.read_csv(tmp_path / "cohort" / "known" / "nodules.csv")
+    assert len(known) == material.objects["is_lesion"].sum()
+    # What deceives all readers is as frequent as the design says, not as the law of the paper's cohort.
+    assert (~material.objects["is_lesion"]).sum() >= 4
+    assert material.objects["level"].notna().all()
+    inside = material.objects.merge(material.images, on="image_id")
+    assert len(inside) == len(material.objects)
+    assert np.isfinite(material.features.read(material.features.names).to_numpy()).all()
+    return material
+
+
+def test_phantoms_go_through_the_stages_of_a_run(tmp_path):
+    material = prepare_few("phantom", tmp_path)
+    assert "(cohort)" in material.words
+
+
+def test_nodules_in_backgrounds_go_through_the_stages_of_a_run(shared_data, tmp_path):
+    table = pd.read_csv(shared_data / "nih" / "normals.csv").head(6)
+    table.to_csv(tmp_path / "images.csv", index=False)
+    material = prepare_few(
+        "backgrounds",
+        tmp_path,
+        backgrounds=str(shared_data / "nih" / "normals"),
+        images_csv=str(tmp_path / "images.csv"),
+    )
+    # Patients are those of the backgrounds: both images of a patient are tested on, or none.
+    used = pd.read_csv(tmp_path / "cohort" / "known" / "backgrounds.csv")
+    assert used["background"].nunique() <= 6
+    assert material.images["patient_id"].nunique() == table["patient"].nunique()

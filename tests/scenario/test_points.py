@@ -56,6 +56,28 @@ def test_labels_that_are_the_same_are_fitted_once(design, folder, done):
     assert points["golden", 4, 40, 0].measures != points["soft", 4, 40, 0].measures
 
 
+def test_a_model_that_does_not_ask_who_marked_is_fitted_once_for_all_pools(material, tmp_path, monkeypatch):
+    fitted = []
+    measure = points_module.measure_point
+    monkeypatch.setattr(
+        points_module,
+        "measure_point",
+        lambda model, *a, **k: fitted.append(model.name) or measure(model, *a, **k),
+    )
+    design = small_design(
+        seeds=1,
+        readers={"images_per_reader": [0, 10]},
+        grid={"images": [40], "readings": [4]},
+        fit={"models": ["soft", "b1", "dawid_skene"]},
+    )
+    claim_folder(tmp_path, design)
+    points = {(p.model, p.condition.images_per_reader): p for p in run_points(design, material, tmp_path)}
+    assert sorted(fitted) == ["b1", "dawid_skene", "dawid_skene", "soft"]
+    assert points["b1", 10].measures.known == points["b1", 0].measures.known
+    # The readers are those of the pools, all the same.
+    assert [points["soft", own].measures.n_readers for own in (0, 10)] == [4, 16]
+
+
 def test_what_cannot_be_fitted_is_told_and_not_raised(material, tmp_path):
     design = small_design(
         seeds=1,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,15 +16,15 @@ from overread.scenario.results import MEAN, sum_up_points
 PREDICTION = Prediction(deviance=0.5, deviance_of_mean=1.0, spearman=0.7, slope=0.9)
 
 
-def make_point(model, images, readings, seed, sensitivity, *, noise=0.02, skills=()):
+def make_point(model, images, readings, seed, sensitivity, *, noise=0.02, skills=(), images_per_reader=0):
     random = np.random.default_rng([seed, images, readings])
     values = np.clip(
         np.array([sensitivity - 0.1, sensitivity, sensitivity + 0.1]) + random.normal(0, noise, 3), 0, 1
     )
     patients = np.random.default_rng(7).normal(0, noise, (50, 1))
     found = Found(values.tolist(), (values + patients).tolist(), 100, 80)
-    measures = Measures(10, found, found, PREDICTION, 4, 30, 20, list(skills))
-    return Point("k", seed, Condition(images, readings), model, 1.0, measures, "")
+    measures = Measures(10, found, found, PREDICTION, images, images * readings, 4, 30, 20, list(skills))
+    return Point("k", seed, Condition(images, readings, images_per_reader), model, 1.0, measures, "")
 
 
 def make_points(rule):
@@ -117,6 +119,43 @@ def test_what_was_measured_is_in_the_tables(design, folder, done):
         "skills",
         "missing",
     }
+
+
+def test_a_design_without_a_pool_that_reads_all_is_told_of_the_pool_that_reads_most():
+    points = [
+        make_point(
+            "soft", n, k, seed, 0.3 + 0.05 * np.log2(n / 100) + 0.1 * (own == 50), images_per_reader=own
+        )
+        for seed in range(3)
+        for n in (100, 200)
+        for k in (2, 4)
+        for own in (50, 10)
+    ]
+    results = sum_up_points(points, DESIGN, None)
+    assert results.budgets["estimate"].tolist() == pytest.approx([0.45, 0.4], abs=0.03)
+    assert len(results.doubling) == 3
+    assert len(results.needed)
+
+
+def test_budgets_are_told_only_where_all_their_readings_were_done():
+    whole = make_points(lambda *_: 0.5)
+    assert len(sum_up_points(whole, DESIGN, None).budgets)
+    part = [
+        replace(one, measures=replace(one.measures, n_readings=one.condition.budget - 1)) for one in whole
+    ]
+    results = sum_up_points(part, DESIGN, None)
+    assert results.budgets.empty
+    assert results.needed.empty
+    assert results.doubling.empty
+    assert len(results.comparisons)
+
+
+def test_limits_of_a_sensitivity_are_shares():
+    table = sum_up_points(
+        [make_point("soft", 100, 2, seed, 0.1 * seed, noise=0.3) for seed in range(2)], DESIGN, None
+    )
+    assert table.sensitivity["lower"].min() >= 0
+    assert table.sensitivity["upper"].max() <= 1
 
 
 def test_a_scenario_without_any_fit_says_why():

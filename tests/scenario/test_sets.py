@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -99,3 +101,19 @@ def test_with_many_readings_soft_labels_approach_the_known_probability_of_a_mark
     several = split.truth["n_readers"] >= 2
     share = CONTENDERS["share"].label(split)
     np.testing.assert_allclose(split.truth["probability"][several], share[several])
+
+
+@pytest.mark.parametrize(("level", "meet"), [(3.0, True), (0.0, False)])
+def test_majority_and_soft_labels_meet_where_readers_agree_and_nowhere_else(material, design, level, meet):
+    # Phi(3) of the readers mark, nearly all, or Phi(0), half of them.
+    same = replace(material, objects=material.objects.assign(level=level))
+    own = small_design(
+        readers={"pool": 20, "false_marks": 0.001, "skill_spread": 0.0, "threshold_spread": 0.0},
+        grid={"images": [80], "readings": [20]},
+    )
+    split = make_training_set(same, draw_seed(same, own, 0), Condition(80, 20), own)
+    # Merging leaves objects of a few of the 20 readers beside those that all marked, which the soft label gives
+    # little and the majority nothing; an object of a single reader has a label of its own.
+    several = (split.truth["n_readers"] >= 2).to_numpy()
+    apart = np.abs(split.truth["probability"] - CONTENDERS["majority"].label(split))[several].mean()
+    assert apart < 0.06 if meet else apart > 0.3

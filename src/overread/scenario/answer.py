@@ -22,12 +22,13 @@ JUDGES = {
 
 
 def give_answers(results: ScenarioResults, leading: str) -> list[str]:
-    """Say what was found, the budget first."""
+    """Say what was found: a question, the answer in a few words, and the figures behind it."""
     return [
         *_tell_doubling(results.doubling, leading),
         *_tell_budget(results, leading),
         *_tell_overall(results.overall),
         *_tell_rules(results.comparisons),
+        *_tell_per_reader(results.per_reader),
         *_tell_shares(results),
     ]
 
@@ -42,14 +43,15 @@ def _tell_doubling(doubling: pd.DataFrame, leading: str) -> Iterator[str]:
     }
     better = own.loc["images rather than readings"]
     if not better["p_value"] < SIGNIFICANT:
-        verdict = "which of the two is the better use of readings cannot be told"
+        verdict = "Which of the two is the better use of readings cannot be told"
     else:
         verdict = (
-            f"spend readings on {'more images' if better['estimate'] > 0 else 'more readings of an image'}"
+            f"Spend readings on {'more images' if better['estimate'] > 0 else 'more readings of an image'}"
         )
     yield (
-        f"Doubling the images adds {told['images doubled']} points of sensitivity, doubling the readings of each image"
-        f" {told['readings doubled']}; the difference is {told['images rather than readings']}: {verdict}."
+        f"More images or more readings? {verdict}: doubling the images adds {told['images doubled']} points of"
+        f" sensitivity, doubling the readings of each image {told['readings doubled']}; the difference is"
+        f" {told['images rather than readings']}."
     )
 
 
@@ -59,14 +61,29 @@ def _tell_overall(overall: pd.DataFrame) -> Iterator[str]:
         f" {CONTENDERS[str(row['rule'])].title}{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
         for _, row in overall.iterrows()
     ]
-    if told:
-        yield f"Soft labels in the mean of all training sets, in points of sensitivity: {', '.join(told)}."
+    if not told:
+        return
+    apart = overall[overall["p_holm"] < SIGNIFICANT]
+    better, worse = (
+        " and ".join(CONTENDERS[str(rule)].title for rule in apart.loc[sign * apart["estimate"] > 0, "rule"])
+        for sign in (1, -1)
+    )
+    verdicts = [f"Better than {better}"] * bool(better) + [
+        f"{'w' if better else 'W'}orse than {worse}"
+    ] * bool(worse)
+    yield (
+        f"Are soft labels better than hard ones? {', '.join(verdicts) or 'They cannot be told apart'}. Soft minus hard"
+        f" in the mean of all training sets, in points of sensitivity: {', '.join(told)}."
+    )
 
 
 def _tell_budget(results: ScenarioResults, leading: str) -> Iterator[str]:
     budgets, title = results.budgets, CONTENDERS[leading].title
     if budgets.empty:
-        yield "No two training sets of the design cost the same number of readings: it cannot say how to spend one."
+        yield (
+            "How to spend a budget of readings? No two training sets of the design cost the same, so that it cannot"
+            " say."
+        )
         return
     for budget in sorted(set(budgets["budget"]))[-2:]:
         ways = budgets[budgets["budget"] == budget]
@@ -75,7 +92,7 @@ def _tell_budget(results: ScenarioResults, leading: str) -> Iterator[str]:
         worse = ways[ways["p_holm"] < SIGNIFICANT]
         others = ways[~ways["is_best"].astype(bool) & ~(ways["p_holm"] < SIGNIFICANT)]
         said = (
-            f"With about {budget:,} readings to spend, {_name(best)} find most: {told} % of {JUDGES[results.judge]}"
+            f"What to do with about {budget:,} readings? {_name(best)} find most: {told} % of {JUDGES[results.judge]}"
             f" ({title}, mean of the false-positive targets)."
         )
         if len(worse):
@@ -106,10 +123,37 @@ def _tell_rules(comparisons: pd.DataFrame) -> Iterator[str]:
         largest["difference"], largest["lower"], largest["upper"], scale=100, digits=1
     )
     yield (
-        f"Soft against hard labels in the same solver: of {len(tested)} comparisons soft is better in {better} and"
-        f" worse in {worse}; the other {len(tested) - better - worse} cannot be told apart (Holm, 5 %). The largest"
+        f"And in single training sets? Of {len(tested)} comparisons soft is better in {better} and worse in"
+        f" {worse}; the other {len(tested) - better - worse} cannot be told apart (Holm, 5 %). The largest"
         f" difference is {limits} points against {CONTENDERS[str(largest['rule'])].title}, with {_name(largest)}."
     )
+
+
+def _tell_per_reader(table: pd.DataFrame) -> Iterator[str]:
+    limited = table[table["images_per_reader"] > 0]
+    if limited.empty:
+        return
+    fewest = int(limited["images_per_reader"].min())
+    at = limited[limited["images_per_reader"] == fewest]
+    told = "; ".join(_tell_one_per_reader(row) for _, row in at.iterrows())
+    yield (
+        "What if each reader reads few images? Soft and hard labels stay what they are, as they do not ask who"
+        f" marked. Models that do, with at most {fewest} images of a reader (in the mean"
+        f" {at['images_of_a_reader'].mean():.1f}), in points of sensitivity above soft: {told}."
+    )
+
+
+def _tell_one_per_reader(row: pd.Series[float]) -> str:
+    against = difference_with_limits(row["estimate"], row["lower"], row["upper"], scale=100, digits=1)
+    said = f"{CONTENDERS[str(row['model'])].title} {against}{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
+    if not isnan(row["change"]):
+        change = difference_with_limits(
+            row["change"], row["change_lower"], row["change_upper"], scale=100, digits=1
+        )
+        said += f", {change} from where readers read all"
+    if row["n_sets"] < row["n_wanted"]:
+        said += f", fitted to {int(row['n_sets'])} of {int(row['n_wanted'])} training sets"
+    return said
 
 
 def _tell_shares(results: ScenarioResults) -> Iterator[str]:
@@ -123,8 +167,8 @@ def _tell_shares(results: ScenarioResults) -> Iterator[str]:
     )
     if told:
         yield (
-            "How well does a probability foretell the share of readers who mark? Of the deviance on unseen images, with"
-            f" the most images and readings, these explain: {told}."
+            "Which model foretells how many readers mark? Of the deviance of their share on unseen images, with the"
+            f" most training images and readings, these explain: {told}."
         )
 
 
@@ -146,7 +190,10 @@ def list_warnings(design: Design) -> list[str]:
             " gave, not what more of them would give.",
             "Nobody knows what is really there. Models are judged by the golden objects of the same readers, whose"
             " habits the labels share: what all of them miss counts as nothing.",
-            "Images whose readings are fewer than the most of the design are not trained on.",
+            "Images whose readings are fewer than the most of the design are not trained on."
+            if design.readers.leave_out == "readings"
+            else "Whole readers are left out, so that 'readings' are readers who are kept. Images that none of them"
+            " read are not trained on, and budgets are told only where every kept reader read every image.",
         ]
     return [
         *said,

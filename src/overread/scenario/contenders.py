@@ -26,7 +26,15 @@ from overread.study.models.plug import Fold, Trial
 from overread.study.models.soft import Soft, make_path
 from overread.study.sections import Section
 
-__all__ = ["CONTENDERS", "DEFAULT_CONTENDERS", "HARD_RULES", "Relabelled", "estimate_skills", "find_labels"]
+__all__ = [
+    "CONTENDERS",
+    "DEFAULT_CONTENDERS",
+    "HARD_RULES",
+    "KNOW_READERS",
+    "Relabelled",
+    "estimate_skills",
+    "find_labels",
+]
 
 Floats = NDArray[np.float64]
 
@@ -257,4 +265,6 @@ CONTENDERS: dict[str, StudyModel] = {
 """In the order in which they are told."""
 
 HARD_RULES = ("golden", "any", "majority", "one_reader")
+# Whose fit depends on who marked; to the others two readings of an image are the same, whoever did them.
+KNOW_READERS = ("dawid_skene", "raykar", "raykar_crowd", "b2")
 DEFAULT_CONTENDERS = tuple(CONTENDERS)

@@ -97,6 +97,9 @@ class Readers(Section):
         Things in an image, in the mean, that deceive all readers together; a simulated study has its own.
     test_readings
         Readings of each test image, by readers of the same spread: their golden objects, and the share who marks.
+    leave_out
+        Of a run of your own. readings: of each image some, whoever did them. readers: whole readers, so that the
+        numbers of ``readings`` are readers who are kept; images that none of them read are left out as well.
     """
 
     pool: Count = 8
@@ -108,6 +111,7 @@ class Readers(Section):
     false_marks: Annotated[float, Field(ge=0, le=20)] = 0.117
     lookalikes: Annotated[float, Field(ge=0, le=20)] = 0.25
     test_readings: Annotated[int, Field(ge=2, le=1000)] = 8
+    leave_out: Literal["readings", "readers"] = "readings"
 
 
 class Grid(Section):
@@ -233,6 +237,8 @@ class Design(Section):
                 raise ValueError(
                     f"[grid] images: {max(self.grid.images)} images, and cohort - test leaves {left}"
                 )
+        if source.kind != "run" and self.readers.leave_out == "readers":
+            raise ValueError('[readers] leave_out = "readers": only of [source] kind = "run"')
         if source.kind == "run" and self.readers.images_per_reader != [0]:
             raise ValueError(
                 "[readers] images_per_reader: the readers of a run read what they read; leave it out"

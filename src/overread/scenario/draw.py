@@ -155,14 +155,37 @@ def _as_marks(rows: list[dict[str, object]]) -> pd.DataFrame:
 
 
 def order_real_readings(
-    image_ids: Sequence[str], readings: pd.DataFrame, marks: pd.DataFrame, seed: int
+    image_ids: Sequence[str],
+    readings: pd.DataFrame,
+    marks: pd.DataFrame,
+    seed: int,
+    *,
+    leave_out: str = "readings",
 ) -> Readings:
-    """Put real readings in a drawn order, so that some of each image can be left out; marks stay as they are."""
+    """Put real readings in a drawn order, so that some can be left out; marks stay as they are.
+
+    Parameters
+    ----------
+    image_ids
+        In their order.
+    readings, marks
+        Of the study.
+    seed
+        Of the order.
+    leave_out
+        "readings": each image has an order of its own. "readers": all have the same, and a reader has the same slot
+        in every image.
+    """
     ranks = {name: rank for rank, name in enumerate(image_ids)}
-    known = readings[readings["image_id"].isin(ranks)][["image_id", "reader_id"]]
     random = np.random.default_rng([seed, READERS])
+    if leave_out == "readers":
+        # Of all who read anything, so that the order is the same whatever images are chosen.
+        names = random.permutation(np.sort(readings["reader_id"].unique()))
+        slots = pd.Series(np.arange(len(names)), index=names)
+    known = readings[readings["image_id"].isin(ranks)][["image_id", "reader_id"]]
     drawn = known.iloc[random.permutation(len(known))]
-    ordered = drawn.assign(rank=drawn["image_id"].map(ranks), slot=drawn.groupby("image_id").cumcount())
+    own = drawn["reader_id"].map(slots) if leave_out == "readers" else drawn.groupby("image_id").cumcount()
+    ordered = drawn.assign(rank=drawn["image_id"].map(ranks), slot=own)
     ordered = ordered.sort_values(["rank", "slot"], ignore_index=True)
     return Readings(ordered, marks.merge(ordered, on=["image_id", "reader_id"]))
 

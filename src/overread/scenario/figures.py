@@ -1,4 +1,4 @@
-"""Figures of a scenario: growth, lines of equal performance, soft against hard, shares foretold."""
+"""Figures of a scenario: growth, lines of equal performance, soft against hard, few images of a reader, shares."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pandas as pd
 
 from overread.plots import empty_figure
 from overread.report.figures import write_svg
-from overread.scenario.contenders import CONTENDERS
+from overread.scenario.contenders import CONTENDERS, KNOW_READERS
+from overread.scenario.groups import choose_pool
 from overread.scenario.results import MEAN, ScenarioResults
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ HARD = "Hard: "
 
 
 def draw_scenario(results: ScenarioResults, leading: str) -> dict[str, str]:
-    """Draw the figures, as SVG by name: growth, rules, equal, shares.
+    """Draw the figures, as SVG by name: growth, rules, equal, shares, per_reader; those that the design has.
 
     Parameters
     ----------
@@ -43,13 +44,15 @@ def draw_scenario(results: ScenarioResults, leading: str) -> dict[str, str]:
     surface = _surface(results, leading)
     if min(surface.shape) > 1:
         drawn["equal"] = write_svg("equal", lambda: draw_equal_performance(surface, results.budgets))
+    if results.per_reader["images_per_reader"].any():
+        drawn["per_reader"] = write_svg("per_reader", lambda: draw_per_reader(results))
     return drawn
 
 
 def draw_growth(results: ScenarioResults, leading: str) -> Figure:
     """Sensitivity against images, a line a number of readings; and at the most readings, a line a model."""
-    figure = empty_figure(9.5, 4.0)
-    left, right = figure.subplots(1, 2, sharey=True)
+    figure = empty_figure(6.5, 7.0)
+    left, right = figure.subplots(2, 1, sharey=True)
     table = _of_mean(results)
     own = table[table["model"] == leading]
     for colour, (readings, curve) in zip(COLOURS, own.groupby("readings"), strict=False):
@@ -62,36 +65,35 @@ def draw_growth(results: ScenarioResults, leading: str) -> Figure:
         )
     left.set_title(f"{_title(leading)}, by readings of an image", fontsize=10)
     right.set_title(f"{most['readings'].max()} readings of an image, by model", fontsize=10)
-    left.set_ylabel("sensitivity, mean of the FP targets")
     for axes in (left, right):
+        axes.set_ylabel("sensitivity, mean of the FP targets")
         _label_counts(axes, own["images"])
+    _frame(left, [*own["estimate"], *most["estimate"]])
     return figure
+
+
+def _frame(axes: Axes, shares: Iterable[float]) -> None:
+    """Show shares and half as much again around them: intervals of few seeds would make all else flat."""
+    given = np.array(list(shares))
+    room = max(0.05, 0.5 * float(np.ptp(given)))
+    axes.set_ylim(max(float(given.min()) - room, 0.0), min(float(given.max()) + room, 1.0))
 
 
 def _of_mean(results: ScenarioResults) -> pd.DataFrame:
     table = results.sensitivity
-    chosen = (
-        (table["judge"] == results.judge)
-        & (table["fp_per_image"] == MEAN)
-        & (table["images_per_reader"] == 0)
-    )
-    # A design may know no pool that reads all.
-    return (
-        table[chosen]
-        if chosen.any()
-        else table[(table["judge"] == results.judge) & (table["fp_per_image"] == MEAN)]
-    )
+    own = table[(table["judge"] == results.judge) & (table["fp_per_image"] == MEAN)]
+    return own[own["images_per_reader"] == choose_pool(own["images_per_reader"])]
 
 
 def _title(model: object) -> str:
     return CONTENDERS[str(model)].title
 
 
-def _draw_line(axes: Axes, curve: pd.DataFrame, colour: str, label: str) -> None:
-    curve = curve.sort_values("images")
+def _draw_line(axes: Axes, curve: pd.DataFrame, colour: str, label: str, x: str = "images") -> None:
+    curve = curve.sort_values(x)
     below, above = curve["estimate"] - curve["lower"], curve["upper"] - curve["estimate"]
     axes.errorbar(
-        curve["images"],
+        curve[x],
         curve["estimate"],
         yerr=np.nan_to_num(np.array([below, above])),
         color=colour,
@@ -119,9 +121,13 @@ def draw_rules(comparisons: pd.DataFrame) -> Figure:
     """Soft minus each hard rule with its interval, a row a condition; what is told apart is filled."""
     rules = list(dict.fromkeys(comparisons["rule"]))
     conditions = sorted({(row.readings, row.images) for row in comparisons.itertuples()})
-    figure = empty_figure(9.5, 1.2 + 0.22 * len(conditions))
-    panels = figure.subplots(1, len(rules), sharex=True, sharey=True, squeeze=False)[0]
-    for axes, rule, colour in zip(panels, rules, COLOURS, strict=False):
+    n_columns = min(2, len(rules))
+    n_rows = -(-len(rules) // n_columns)
+    figure = empty_figure(6.5, n_rows * (1.0 + 0.2 * len(conditions)))
+    panels = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
+    for axes in panels.flat[len(rules) :]:
+        axes.set_visible(False)
+    for axes, rule, colour in zip(panels.flat, rules, COLOURS, strict=False):
         own = comparisons[comparisons["rule"] == rule]
         rows = [conditions.index((row.readings, row.images)) for row in own.itertuples()]
         told = own["result"] != "not told apart"
@@ -134,55 +140,63 @@ def draw_rules(comparisons: pd.DataFrame) -> Figure:
         axes.set_title(f"soft - {_title(rule).removeprefix(HARD)}", fontsize=9)
         axes.set_xlabel("points of sensitivity", fontsize=8)
         axes.grid(alpha=0.25)
-    panels[0].set_yticks(
+    panels[0, 0].set_yticks(
         range(len(conditions)), [f"{images:,} x {readings}" for readings, images in conditions]
     )
-    panels[0].set_ylabel("images x readings")
+    # As in _frame: what an interval of few seeds takes is not shown whole.
+    reach = max(3.0, 200 * float(comparisons["difference"].abs().max()))
+    panels[0, 0].set_xlim(-reach, reach)
+    for axes in panels[:, 0]:
+        axes.set_ylabel("images x readings")
     return figure
 
 
 def _surface(results: ScenarioResults, leading: str) -> pd.DataFrame:
     table = _of_mean(results)
-    own = table[table["model"] == leading].drop_duplicates(["images", "readings"])
+    own = table[table["model"] == leading]
     return own.pivot(index="readings", columns="images", values="estimate").dropna(axis="columns")
 
 
 def draw_equal_performance(surface: pd.DataFrame, budgets: pd.DataFrame) -> Figure:
-    """Lines of equal sensitivity over images and readings, of equal budget, and the best of each budget."""
-    figure = empty_figure(6.5, 4.2)
+    """Sensitivity at each number of images and readings, lines of equal ones and of equal budgets, the best of each."""
+    figure = empty_figure(6.5, 4.4)
     axes = figure.subplots()
     images, readings = (np.array(values, dtype=float) for values in (surface.columns, surface.index))
     values = 100 * surface.to_numpy(dtype=float)
     if np.ptp(values) > 0:
-        lines = axes.contour(images, readings, values, levels=7, cmap="viridis")
-        axes.clabel(lines, fmt="%.0f %%", fontsize=8)
+        axes.contour(images, readings, values, levels=6, cmap="viridis", linewidths=1)
     for budget in sorted(set(budgets["budget"])):
         span = np.array([readings[0], readings[-1]])
-        axes.plot(budget / span, span, color="#bbbbbb", linewidth=0.8, linestyle=":")
+        axes.plot(budget / span, span, color="#999999", linewidth=0.9, linestyle=":", zorder=1)
+    for row, column in np.ndindex(values.shape):
+        axes.annotate(
+            f"{values[row, column]:.1f}", (images[column], readings[row]), (0, 7), textcoords="offset points",
+            ha="center", fontsize=8, bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
+        )  # fmt: skip
+    axes.scatter(*np.meshgrid(images, readings), s=16, facecolors="white", edgecolors="#555555", zorder=3)
     best = budgets[budgets["is_best"].astype(bool)]
     axes.scatter(
-        best["images"], best["readings"], color="#D55E00", zorder=3, label="best of its budget (dotted)"
+        best["images"], best["readings"], s=34, color="#D55E00", zorder=4, label="best of its budget"
     )
     axes.set_yscale("log")
     axes.set_yticks(readings, [f"{value:g}" for value in readings])
     axes.set_yticks([], minor=True)
     _label_counts(axes, images)
-    axes.set_xlim(images[0] * 0.9, images[-1] * 1.1)
-    axes.set_ylim(readings[0] * 0.9, readings[-1] * 1.1)
+    axes.set_xlim(images[0] * 0.85, images[-1] * 1.18)
+    axes.set_ylim(readings[0] * 0.85, readings[-1] * 1.25)
     axes.set_ylabel("readings of an image")
-    axes.legend(fontsize=8, loc="upper right")
+    if len(best):
+        figure.legend(fontsize=8, loc="outside upper right", frameon=False)
     return figure
 
 
 def draw_shares(results: ScenarioResults) -> Figure:
     """Deviance explained, rank correlation and slope against readings, at the most images, a line a model."""
     table = results.prediction
-    chosen = table[
-        (table["images"] == table["images"].max())
-        & (table["images_per_reader"] == table["images_per_reader"].min())
-    ]
-    figure = empty_figure(9.5, 3.4)
-    panels = figure.subplots(1, 3)
+    pool = choose_pool(table["images_per_reader"])
+    chosen = table[(table["images"] == table["images"].max()) & (table["images_per_reader"] == pool)]
+    figure = empty_figure(6.5, 8.0)
+    panels = figure.subplots(3, 1, sharex=True)
     names = {
         "deviance_explained": "deviance explained",
         "spearman": "rank correlation",
@@ -202,3 +216,48 @@ def draw_shares(results: ScenarioResults) -> Figure:
     panels[2].axhline(1, color="#888888", linewidth=0.8)
     panels[0].legend(fontsize=7, frameon=False)
     return figure
+
+
+def draw_per_reader(results: ScenarioResults) -> Figure:
+    """Growth with the fewest images of a reader; and, by images of a reader, every model that knows them minus soft."""
+    figure = empty_figure(6.5, 7.0)
+    left, right = figure.subplots(2, 1)
+    table = results.per_reader
+    fewest = int(table.loc[table["images_per_reader"] > 0, "images_per_reader"].min())
+    grown = results.sensitivity
+    grown = grown[
+        (grown["judge"] == results.judge)
+        & (grown["fp_per_image"] == MEAN)
+        & (grown["images_per_reader"] == fewest)
+        & (grown["readings"] == grown["readings"].max())
+    ]
+    chosen = ["soft", *KNOW_READERS]
+    for number, (model, curve) in enumerate(grown[grown["model"].isin(chosen)].groupby("model", sort=False)):
+        shift = 1 + 0.015 * (number - 2)
+        _draw_line(left, curve.assign(images=curve["images"] * shift), _colour(model), _title(model))
+    left.set_title(f"{fewest} images a reader: readers grow with the images", fontsize=10)
+    left.set_ylabel("sensitivity, mean of the FP targets")
+    _label_counts(left, grown["images"])
+    _frame(left, grown.loc[grown["model"].isin(chosen), "estimate"])
+    _draw_against_soft(right, table[table["model"].isin(KNOW_READERS)])
+    return figure
+
+
+def _colour(model: object) -> str:
+    """Return the colour of soft, or of a model that knows readers: the same in both panels."""
+    return COLOURS[("soft", *KNOW_READERS).index(str(model))]
+
+
+def _draw_against_soft(axes: Axes, table: pd.DataFrame) -> None:
+    limits = sorted(set(table["images_per_reader"]), key=lambda own: own or np.inf)
+    values = ["estimate", "lower", "upper"]
+    for number, (model, curve) in enumerate(table.groupby("model", sort=False)):
+        places = [limits.index(own) + 0.06 * (number - 1.5) for own in curve["images_per_reader"]]
+        in_points = curve[values] * 100
+        _draw_line(axes, in_points.assign(place=places), _colour(model), _title(model), "place")
+    axes.axhline(0, color="#888888", linewidth=0.8)
+    axes.set_xticks(range(len(limits)), [f"{own:,}" if own else "all" for own in limits])
+    axes.set_xlabel("images of a reader, at the most readings")
+    axes.set_ylabel("points of sensitivity above soft")
+    axes.set_title("in the mean of all training sets", fontsize=10)
+    axes.grid(alpha=0.25)

@@ -12,7 +12,16 @@ from overread.scenario.measure import Found
 from overread.scenario.points import Point
 from overread.scenario.statistics import Estimate, estimate_mean
 
-__all__ = ["Groups", "estimate_difference", "get_found", "group_points", "stack_conditions", "stack_found"]
+__all__ = [
+    "Groups",
+    "choose_pool",
+    "estimate_difference",
+    "estimate_mean_difference",
+    "get_found",
+    "group_points",
+    "stack_conditions",
+    "stack_found",
+]
 
 Groups = dict[tuple[str, Condition], list[Point]]
 
@@ -24,6 +33,12 @@ def group_points(points: Iterable[Point]) -> Groups:
         if point.measures is not None:
             groups.setdefault((point.model, point.condition), []).append(point)
     return groups
+
+
+def choose_pool(images_per_reader: Iterable[int]) -> int:
+    """Choose the pool that is told of where one must do: that which reads all (0), else that which reads most."""
+    given = set(images_per_reader)
+    return 0 if 0 in given else max(given, default=0)
 
 
 def get_found(point: Point, judge: str) -> Found:
@@ -61,3 +76,12 @@ def estimate_difference(first: Sequence[Point], second: Sequence[Point], judge: 
     """Estimate the difference of mean sensitivities, first minus second, over the seeds that both have."""
     values, draws, n_patients = stack_conditions([first, second], judge)
     return estimate_mean(values[:, 0] - values[:, 1], draws[..., 0] - draws[..., 1], n_patients)
+
+
+def estimate_mean_difference(
+    first: Sequence[Sequence[Point]], second: Sequence[Sequence[Point]], judge: str
+) -> Estimate:
+    """Estimate first minus second in the mean of several training sets, paired by set, seed and patient."""
+    values, draws, n_patients = stack_conditions([*first, *second], judge)
+    signs = np.repeat([1.0, -1.0], len(first)) / len(first)
+    return estimate_mean(values @ signs, draws @ signs, n_patients)

@@ -203,9 +203,9 @@ def _take_run(design: Design, folder: Path) -> Material:
     """Take a user's own run: its test set, or where it has none a part of its patients, is tested on."""
     run = open_run(Path(str(design.source.run)))
     whole = run.cohort
-    most = max(design.grid.readings)
+    least = _count_needed(whole.readings, design)
     counts = whole.readings["image_id"].value_counts()
-    enough = whole.images["image_id"].map(counts).fillna(0) >= most
+    enough = whole.images["image_id"].map(counts).fillna(0) >= least
     if whole.is_nested:
         images = _choose_test(whole.images[["image_id", "patient_id"]], design.source.test, design.seed)
     else:
@@ -221,8 +221,20 @@ def _take_run(design: Design, folder: Path) -> Material:
         readings=whole.readings,
         marks=whole.marks.drop(columns="label", errors="ignore"),
         words=f"the run {run.root.parent.parent.name}/{run.root.name} with its real readers; {int(enough.sum()):,} of"
-        f" {len(enough):,} images have {most} readings",
+        f" {len(enough):,} images have {least} reading{'s' if least != 1 else ''} or more",
     )
+
+
+def _count_needed(readings: pd.DataFrame, design: Design) -> int:
+    """Return the readings that an image must have: one where whole readers are left out, else the design's most."""
+    most, n_readers = max(design.grid.readings), readings["reader_id"].nunique()
+    if design.readers.leave_out == "readings":
+        return most
+    if most > n_readers:
+        raise InvalidInputError(
+            f"[grid] readings: {most} readers are to be kept, and the run has {n_readers}"
+        )
+    return 1
 
 
 def _thin_out(whole: Cohort, images: pd.DataFrame, design: Design, folder: Path) -> Material:

@@ -70,7 +70,7 @@ class Measures:
         Found of the readers' golden objects, and of what is really there (None: nobody knows).
     prediction
         Of the share of readers.
-    n_readers, n_objects, n_golden
+    n_images, n_readings, n_readers, n_objects, n_golden
         Of the training set.
     skills
         Rows of reader_id, sensitivity, specificity that the contender estimates; empty where it does not.
@@ -80,6 +80,8 @@ class Measures:
     golden: Found
     known: Found | None
     prediction: Prediction
+    n_images: int
+    n_readings: int
     n_readers: int
     n_objects: int
     n_golden: int
@@ -119,6 +121,8 @@ def measure_point(
         golden=_find(test.golden.with_scores(scores), fp_targets, n_bootstrap),
         known=None if test.known is None else _find(test.known.with_scores(scores), fp_targets, n_bootstrap),
         prediction=foretell_shares(fitted.predict_proba(test.bags)[:, 1], test.shares),
+        n_images=training.readings["image_id"].nunique(),
+        n_readings=len(training.readings),
         n_readers=training.readings["reader_id"].nunique(),
         n_objects=len(training.truth),
         n_golden=int(training.truth["golden"].sum()),

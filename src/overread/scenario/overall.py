@@ -6,6 +6,7 @@ question itself: sensitivity is fitted, seed by seed, by
     s = a + b log2(images) + c log2(readings)
 
 so that b and c are the points that a doubling adds, and b - c what images add more than readings of the same cost.
+The training sets are those of one pool of readers.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from overread.scenario.contenders import HARD_RULES
-from overread.scenario.groups import Groups, stack_conditions
+from overread.scenario.groups import Groups, estimate_mean_difference, stack_conditions
 from overread.scenario.statistics import Estimate, adjust_by_holm, estimate_mean
 
 __all__ = ["compare_overall", "measure_doubling"]
@@ -34,9 +35,7 @@ def measure_doubling(groups: Groups, judge: str) -> pd.DataFrame:
     """Tabulate what doubling images, or readings, adds to the mean sensitivity of each model."""
     rows = []
     for model in dict.fromkeys(name for name, _ in groups):
-        own = {
-            at: points for (name, at), points in groups.items() if name == model and not at.images_per_reader
-        }
+        own = {at: points for (name, at), points in groups.items() if name == model}
         columns = np.array([[1.0, np.log2(at.images), np.log2(at.readings)] for at in own])
         # One number of images, or of readings, tells nothing of a second one.
         if not own or np.linalg.matrix_rank(columns) < columns.shape[1]:
@@ -57,17 +56,12 @@ def compare_overall(groups: Groups, judge: str) -> pd.DataFrame:
         at = [
             condition
             for name, condition in groups
-            if name == rule
-            and condition.readings > 1
-            and not condition.images_per_reader
-            and ("soft", condition) in groups
+            if name == rule and condition.readings > 1 and ("soft", condition) in groups
         ]
         if not at:
             continue
-        both = [groups[name, condition] for name in ("soft", rule) for condition in at]
-        values, draws, n_patients = stack_conditions(both, judge)
-        signs = np.repeat([1.0, -1.0], len(at)) / len(at)
-        estimate = estimate_mean(values @ signs, draws @ signs, n_patients)
+        soft, hard = ([groups[name, condition] for condition in at] for name in ("soft", rule))
+        estimate = estimate_mean_difference(soft, hard, judge)
         rows.append({"rule": rule, **_tell(estimate), "n_sets": len(at)})
     table = pd.DataFrame(rows, columns=[name for name in OVERALL_COLUMNS if name != "p_holm"])
     return table.assign(p_holm=adjust_by_holm(table["p_value"].tolist()))[OVERALL_COLUMNS]

@@ -15,7 +15,7 @@ from overread.files.records import to_json
 from overread.report import head_run
 from overread.report.render import render_page
 from overread.scenario.answer import JUDGES, give_answers, list_warnings
-from overread.scenario.contenders import CONTENDERS
+from overread.scenario.contenders import CONTENDERS, KNOW_READERS
 from overread.scenario.design import Design
 from overread.scenario.figures import draw_scenario
 from overread.scenario.results import MEAN, ScenarioResults
@@ -67,6 +67,7 @@ def render_scenario(results: ScenarioResults, design: Design, words: str) -> str
         growth_columns=name_growth_columns(design),
         doubling=list_doubling(results.doubling),
         overall=list_overall(results.overall),
+        per_reader=list_per_reader(results.per_reader),
         budgets=list_budgets(results.budgets),
         needed=list_needed(results.needed),
         rules=list_rules(results.comparisons),
@@ -125,6 +126,25 @@ def list_overall(overall: pd.DataFrame) -> Rows:
     return [
         (_title(row.rule), _points(row.estimate, row.lower, row.upper), _p(row.p_value), _p(row.p_holm))
         for row in _rows(overall)
+    ]
+
+
+def list_per_reader(table: pd.DataFrame) -> Rows:
+    """List every model against soft, those that know readers by the images of a reader."""
+    return [
+        (
+            _title(row.model),
+            (f"{row.images_per_reader}" if row.images_per_reader else "all")
+            if row.model in KNOW_READERS
+            else "any",
+            f"{row.images_of_a_reader:,.1f}" if row.model in KNOW_READERS else "–",
+            f"{row.n_sets} of {row.n_wanted}",
+            _points(row.estimate, row.lower, row.upper),
+            _p(row.p_holm),
+            "–" if isnan(row.change) else _points(row.change, row.change_lower, row.change_upper),
+            _p(row.change_holm),
+        )
+        for row in _rows(table)
     ]
 
 
@@ -207,9 +227,11 @@ def list_features(features: pd.DataFrame) -> Rows:
             _title(row.model),
             *_where(row),
             f"{row.features:.1f} ({row.fewest} to {row.most})",
-            f"{row.golden_objects:.0f}",
-            f"{row.readers:.0f}",
-            f"{row.images_of_a_reader:.0f}",
+            f"{row.images_read:,.0f}",
+            f"{row.readings_done:,.0f}",
+            f"{row.golden_objects:,.0f}",
+            f"{row.readers:,.0f}",
+            f"{row.images_of_a_reader:,.1f}",
         )
         for row in _rows(features)
     ]

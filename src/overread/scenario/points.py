@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from overread.files.records import from_json, to_json
 from overread.files.strict_json import json_text, read_json
 from overread.models.fitting import single_threaded_blas
 from overread.progress import count_steps, say
-from overread.scenario.contenders import CONTENDERS, find_labels
+from overread.scenario.contenders import CONTENDERS, KNOW_READERS, find_labels
 from overread.scenario.design import Condition, Design
 from overread.scenario.material import Material
 from overread.scenario.measure import Measures, measure_point
@@ -132,33 +132,60 @@ def _measure_missing(design: Design, folder: Path, material: Material) -> None:
 def _measure_each(
     wanted: list[tuple[int, Condition, str]], design: Design, material: Material, test: TestSet
 ) -> Iterator[Point]:
-    """Measure points; those of a training set come together, and labels that are the same are fitted once.
-
-    Sets that differ only in who read what have the same marks.
-    """
+    """Measure points; those of a training set come together, and fits that are the same are done once."""
     at: tuple[int, Condition] | None = None
-    known: list[tuple[np.ndarray, Point]] = []
     for seed, condition, model in wanted:
         if at is None or seed != at[0]:
             drawn = draw_seed(material, design, seed)
         if (seed, condition) != at:
             training = _make_training_set(material, drawn, condition, design)
+            # Sets that differ only in who read what have the same marks.
             if at is None or (seed, condition.images, condition.readings) != (
                 at[0],
                 at[1].images,
                 at[1].readings,
             ):
-                known = []
+                known = _Known()
             at = (seed, condition)
+        same = known.find(model, training)
+        if same is None:
+            same = _measure(design, training, test, seed, condition, model)
+            known.keep(same, training)
+            yield same
+        else:
+            yield _copy(same, condition, model, training)
+
+
+class _Known:
+    """Points of training sets with the same marks."""
+
+    def __init__(self) -> None:
+        self._of_labels: list[tuple[np.ndarray, Point]] = []
+        self._of_model: dict[str, Point] = {}
+
+    def find(self, model: str, training: Split | str) -> Point | None:
+        """Find a point whose fit would be the same."""
+        if model in self._of_model:
+            return self._of_model[model]
         labels = None if isinstance(training, str) else find_labels(CONTENDERS[model], training)
-        same = next((one for own, one in known if labels is not None and np.array_equal(own, labels)), None)
-        if same is not None:
-            yield Point(same.key, seed, condition, model, 0.0, same.measures, same.reason)
-            continue
-        point = _measure(design, training, test, seed, condition, model)
+        same = (one for own, one in self._of_labels if labels is not None and np.array_equal(own, labels))
+        return next(same, None)
+
+    def keep(self, point: Point, training: Split | str) -> None:
+        """Keep a point that was measured, unless another reader would have changed it."""
+        if point.model not in KNOW_READERS:
+            self._of_model[point.model] = point
+        labels = None if isinstance(training, str) else find_labels(CONTENDERS[point.model], training)
         if labels is not None:
-            known.append((labels, point))
-        yield point
+            self._of_labels.append((labels, point))
+
+
+def _copy(same: Point, condition: Condition, model: str, training: Split | str) -> Point:
+    """Return a point of the same fit, whose readers are other ones."""
+    measures = same.measures
+    if measures is not None and isinstance(training, Split):
+        measures = replace(measures, n_readers=training.readings["reader_id"].nunique())
+    return replace(same, condition=condition, model=model, seconds=0.0, measures=measures)
 
 
 def _make_training_set(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,16 @@ from scipy.stats import spearmanr
 from overread.errors import InvalidInputError
 from overread.scenario.contenders import HARD_RULES
 from overread.scenario.design import Condition, Design
-from overread.scenario.groups import Groups, estimate_difference, get_found, group_points, stack_found
+from overread.scenario.groups import (
+    Groups,
+    choose_pool,
+    estimate_difference,
+    get_found,
+    group_points,
+    stack_found,
+)
 from overread.scenario.overall import compare_overall, measure_doubling
+from overread.scenario.per_reader import compare_per_reader
 from overread.scenario.points import Point
 from overread.scenario.statistics import Estimate, adjust_by_holm, estimate_mean
 
@@ -45,6 +53,8 @@ class ScenarioResults:
         Soft against each hard rule, in the mean of the false positives; p-values by Holm.
     overall, doubling
         Soft against each hard rule in the mean of all training sets; what doubling images or readings adds.
+    per_reader
+        Every model against soft, by the number of images that a reader reads.
     budgets
         Ways to spend a budget, beside the best of them.
     needed
@@ -61,6 +71,7 @@ class ScenarioResults:
     prediction: pd.DataFrame
     comparisons: pd.DataFrame
     overall: pd.DataFrame
+    per_reader: pd.DataFrame
     doubling: pd.DataFrame
     budgets: pd.DataFrame
     needed: pd.DataFrame
@@ -94,19 +105,32 @@ def sum_up_points(points: Sequence[Point], design: Design, skills: pd.DataFrame 
     # The first model of the design is the one that budgets are told of.
     leading = next(name for name in design.fit.models if any(model == name for model, _ in groups))
     sensitivity = _tabulate_sensitivity(groups, design.fit.fp_targets)
+    pool = choose_pool(at.images_per_reader for _, at in groups)
+    of_pool = {key: points for key, points in groups.items() if key[1].images_per_reader == pool}
+    paid = _keep_paid(of_pool)
     return ScenarioResults(
         judge=judge,
         sensitivity=sensitivity,
         features=_tabulate_features(groups),
         prediction=_tabulate_prediction(groups),
-        comparisons=_compare_rules(groups, judge),
-        overall=compare_overall(groups, judge),
-        doubling=measure_doubling(groups, judge),
-        budgets=_compare_budgets(groups, judge, leading),
-        needed=_find_needed(sensitivity, judge, leading),
+        comparisons=_compare_rules(of_pool, judge),
+        overall=compare_overall(of_pool, judge),
+        per_reader=compare_per_reader(groups, judge, design.conditions),
+        doubling=measure_doubling(paid, judge),
+        budgets=_compare_budgets(paid, judge, leading),
+        needed=_find_needed(paid, judge, leading),
         skills=_compare_skills(groups, skills),
         missing=_tabulate_missing(points),
     )
+
+
+def _keep_paid(groups: Groups) -> Groups:
+    """Keep training sets that hold all the readings of their budget: with whole readers left out some are missing."""
+    return {
+        (model, at): points
+        for (model, at), points in groups.items()
+        if all(point.measures is not None and point.measures.n_readings == at.budget for point in points)
+    }
 
 
 def _place(model: str, condition: Condition) -> dict[str, Any]:
@@ -129,9 +153,11 @@ def _tell(estimate: Estimate) -> dict[str, Any]:
 
 
 def _estimate_found(points: Sequence[Point], judge: str, column: int | None) -> Estimate:
-    """Estimate a sensitivity at a false-positive target; None: their mean."""
+    """Estimate a sensitivity at a false-positive target; None: their mean. Its limits lie between 0 and 1."""
     values, draws = stack_found(points, judge, column)
-    return estimate_mean(values, draws, get_found(points[0], judge).n_patients)
+    estimate = estimate_mean(values, draws, get_found(points[0], judge).n_patients)
+    lower, upper = np.clip([estimate.lower, estimate.upper], 0.0, 1.0)
+    return replace(estimate, lower=float(lower), upper=float(upper))
 
 
 def _tabulate_sensitivity(groups: Groups, fp_targets: Sequence[float]) -> pd.DataFrame:
@@ -152,18 +178,19 @@ def _tabulate_sensitivity(groups: Groups, fp_targets: Sequence[float]) -> pd.Dat
 def _tabulate_features(groups: Groups) -> pd.DataFrame:
     rows = []
     for (model, condition), points in groups.items():
-        kept = [point.measures.n_features for point in points if point.measures is not None]
-        objects = [point.measures.n_golden for point in points if point.measures is not None]
-        readers = [point.measures.n_readers for point in points if point.measures is not None]
+        told = [point.measures for point in points if point.measures is not None]
+        kept = [one.n_features for one in told]
         rows.append(
             {
                 **_place(model, condition),
                 "features": float(np.mean(kept)),
                 "fewest": min(kept),
                 "most": max(kept),
-                "golden_objects": float(np.mean(objects)),
-                "readers": float(np.mean(readers)),
-                "images_of_a_reader": condition.budget / float(np.mean(readers)),
+                "images_read": float(np.mean([one.n_images for one in told])),
+                "readings_done": float(np.mean([one.n_readings for one in told])),
+                "golden_objects": float(np.mean([one.n_golden for one in told])),
+                "readers": float(np.mean([one.n_readers for one in told])),
+                "images_of_a_reader": float(np.mean([one.n_readings / one.n_readers for one in told])),
                 "processor_seconds": float(np.mean([point.seconds for point in points])),
             }
         )
@@ -197,8 +224,7 @@ def _compare_rules(groups: Groups, judge: str) -> pd.DataFrame:
     rows = []
     for (model, condition), points in groups.items():
         soft = groups.get(("soft", condition))
-        # Labels do not depend on who read what: other pools of readers would be the same test again.
-        if model not in HARD_RULES or soft is None or condition.images_per_reader or condition.readings == 1:
+        if model not in HARD_RULES or soft is None or condition.readings == 1:
             continue
         estimate = estimate_difference(soft, points, judge)
         rows.append(
@@ -227,11 +253,7 @@ BUDGET_COLUMNS = [
 
 def _compare_budgets(groups: Groups, judge: str, leading: str) -> pd.DataFrame:
     """List the ways to spend each budget that has several, with what each loses against the best."""
-    own = {
-        condition: points
-        for (model, condition), points in groups.items()
-        if model == leading and not condition.images_per_reader
-    }
+    own = {condition: points for (model, condition), points in groups.items() if model == leading}
     rows: list[dict[str, Any]] = []
     for budget, ways in _same_budgets(own):
         estimates = {way: _estimate_found(own[way], judge, None) for way in ways}
@@ -266,33 +288,28 @@ def _same_budgets(conditions: Iterable[Condition]) -> list[tuple[int, list[Condi
     return [(group[0].budget, group) for group in groups if len(group) > 1]
 
 
-def _find_needed(sensitivity: pd.DataFrame, judge: str, leading: str) -> pd.DataFrame:
+def _find_needed(groups: Groups, judge: str, leading: str) -> pd.DataFrame:
     """Find the images that some sensitivities take with each number of readings, between those that were tried."""
-    own = sensitivity[
-        (sensitivity["model"] == leading)
-        & (sensitivity["judge"] == judge)
-        & (sensitivity["fp_per_image"] == MEAN)
-        & (sensitivity["images_per_reader"] == 0)
-    ]
+    found = {
+        at: stack_found(points, judge, None)[0].mean()
+        for (name, at), points in groups.items()
+        if name == leading
+    }
     rows = []
-    for level in _choose_levels(own["estimate"].to_numpy(np.float64)):
-        for readings, curve in own.sort_values("images").groupby("readings"):
-            images = _reach(
-                curve["images"].to_numpy(np.float64), curve["estimate"].to_numpy(np.float64), level
-            )
+    for level in _choose_levels(np.array(list(found.values()))):
+        for readings in sorted({at.readings for at in found}):
+            curve = sorted((at.images, value) for at, value in found.items() if at.readings == readings)
+            images = _reach(*np.array(curve, dtype=np.float64).T, level)
             rows.append(
-                {
-                    "sensitivity": level,
-                    "readings": readings,
-                    "images": images,
-                    "budget": images * float(str(readings)),
-                }
+                {"sensitivity": level, "readings": readings, "images": images, "budget": images * readings}
             )
     return pd.DataFrame(rows, columns=["sensitivity", "readings", "images", "budget"])
 
 
 def _choose_levels(values: NDArray[np.float64]) -> list[float]:
     """Choose a few round sensitivities in the upper half of what was reached."""
+    if not len(values):
+        return []
     low, high = float(np.median(values)), float(values.max())
     levels = np.unique(np.round(np.linspace(low, high, N_LEVELS + 1)[:-1], 2))
     return [float(level) for level in levels]

@@ -62,7 +62,8 @@ def draw_seed(material: Material, design: Design, seed: int) -> Readings:
     n_images, n_slots = max(design.grid.images), max(design.grid.readings)
     chosen = order_images(material.training_ids, seed)[:n_images]
     if material.readings is not None and material.marks is not None:
-        return order_real_readings(chosen, material.readings, material.marks, seed)
+        leave_out = design.readers.leave_out
+        return order_real_readings(chosen, material.readings, material.marks, seed, leave_out=leave_out)
     readers = assign_readers(n_images, n_slots, design.readers.pool, seed)
     return _draw(material, chosen, readers, design, design.readers.pool, seed)
 

@@ -1,9 +1,14 @@
 """Means over seeds with intervals that hold both what patients are tested and what images were trained on.
 
-A figure of a condition is a mean over S training sets, all judged on the same patients. Its variance has two parts:
-that of the mean when patients are drawn again (the models stay), and that between training sets over S (the patients
-stay). They are added, and what both share is counted twice, so that intervals are rather too long than too short. The
-quantile is Student's with the degrees of freedom of Welch and Satterthwaite.
+A figure of a condition is a mean over S training sets, all judged on the same patients: training set s on patient p
+gives mu + a_s + b_p + c_sp. The variance of the mean is
+
+    var = (A + C) / S + B
+
+where A, B and C are the variances of the mean over patients of the three terms. That between training sets is A + C.
+Drawing patients again (the models stay) gives B + C / S for the mean of the training sets, and B + C for one of them;
+so C is known, and B is what is left, no less than 0. The quantile is Student's with the degrees of freedom of Welch and
+Satterthwaite.
 """
 
 from __future__ import annotations
@@ -20,6 +25,8 @@ __all__ = ["Estimate", "adjust_by_holm", "estimate_mean"]
 Floats = NDArray[np.float64]
 
 LEVEL = 0.95
+# Of fewer there is no variance.
+FEWEST_DRAWS = 2
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ def estimate_mean(values: ArrayLike, draws: ArrayLike | None, n_patients: int) -
         return Estimate(np.nan, np.nan, np.nan, np.nan, 0)
     mean = float(given.mean())
     of_seeds = float(given.var(ddof=1)) / n_seeds if n_seeds > 1 else 0.0
-    of_patients = 0.0 if draws is None else float(np.nanvar(np.nanmean(_matrix(draws), axis=0), ddof=1))
+    of_patients = 0.0 if draws is None else _vary_with_patients(_matrix(draws))
     total = of_seeds + of_patients
     if not total > 0:
         # Nothing varies: models that are the same, or a single figure without draws, of which nothing more is known.
@@ -64,6 +71,20 @@ def estimate_mean(values: ArrayLike, draws: ArrayLike | None, n_patients: int) -
     # One training set says nothing of another one, so nothing is tested.
     p_value = float(2 * student.sf(abs(mean) / error, freedom)) if n_seeds > 1 else float("nan")
     return Estimate(mean, mean - half, mean + half, p_value, n_seeds)
+
+
+def _vary_with_patients(draws: Floats) -> float:
+    """Return the variance of the mean over seeds that patients have in common for all seeds, no less than 0."""
+    n_seeds = len(draws)
+    # A draw of few patients may have nothing to find in it.
+    draws = draws[:, np.isfinite(draws).all(axis=0)]
+    if draws.shape[1] < FEWEST_DRAWS:
+        return 0.0
+    of_mean = float(draws.mean(axis=0).var(ddof=1))
+    if n_seeds == 1:
+        return of_mean
+    of_one = float(draws.var(axis=1, ddof=1).mean())
+    return max((n_seeds * of_mean - of_one) / (n_seeds - 1), 0.0)
 
 
 def _matrix(draws: ArrayLike) -> Floats:

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from overread.errors import InvalidInputError
-from overread.models.crowd.expectation import Prior, Priors, Skills, expect, majority, maximize, prior_of
+from overread.models.crowd.expectation import (
+    Prior,
+    Priors,
+    Skills,
+    expect,
+    list_votes,
+    majority,
+    maximize,
+    prior_of,
+)
 
 VOTES = np.array([[1, 0, np.nan], [1, np.nan, 1], [0, 0, 0], [np.nan, 1, 0]])
 SKILLS = Skills(np.array([0.9, 0.7, 0.6]), np.array([0.8, 0.95, 0.5]))
@@ -17,7 +26,7 @@ SKILLS = Skills(np.array([0.9, 0.7, 0.6]), np.array([0.8, 0.95, 0.5]))
 
 def test_posteriors_are_bayes_rule():
     p = np.array([0.2, 0.5, 0.1, 0.9])
-    found = expect(VOTES, SKILLS, np.log(p), np.log1p(-p))
+    found = expect(list_votes(VOTES), SKILLS, np.log(p), np.log1p(-p))
     total = 0.0
     for i, row in enumerate(VOTES):
         one, zero = p[i], 1 - p[i]
@@ -33,7 +42,7 @@ def test_posteriors_are_bayes_rule():
 def test_skills_are_expected_shares():
     mu = np.array([0.9, 0.8, 0.1, 0.4])
     flat = Priors(Prior(1, 1), Prior(1, 1))
-    found = maximize(VOTES, mu, flat)
+    found = maximize(list_votes(VOTES), mu, flat)
     assert found.sensitivity[0] == pytest.approx((0.9 + 0.8) / (0.9 + 0.8 + 0.1))
     assert found.specificity[1] == pytest.approx((0.1 + 0.9) / (0.1 + 0.9 + 0.6))
     np.testing.assert_allclose(majority(VOTES), [0.5, 1.0, 0.0, 0.5])
@@ -51,7 +60,7 @@ def test_the_mode_is_that_of_a_beta_distribution(a, b, yes, no):
 
 def test_a_reader_who_never_errs_gives_no_nan():
     sure = Skills(np.array([1.0, 0.7, 0.6]), np.array([1.0, 0.95, 0.5]))
-    found = expect(VOTES, sure, np.log(np.full(4, 0.3)), np.log(np.full(4, 0.7)))
+    found = expect(list_votes(VOTES), sure, np.log(np.full(4, 0.3)), np.log(np.full(4, 0.7)))
     np.testing.assert_allclose(found.posterior[:3], [1.0, 1.0, 0.0])
 
 

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from tests.golden.crowd_problems import make_crowd
 
 from overread.models import DawidSkene
-from overread.models.crowd.expectation import Prior, Priors, Skills, expect
+from overread.models.crowd.expectation import Prior, Priors, Skills, expect, list_votes
 from overread.models.crowd.intervals import LabelPart, logit_interval, observed_information
 
 
@@ -33,7 +33,7 @@ def test_variances_are_those_of_the_likelihood(prior):
 
     def minus_log_posterior(theta):
         alpha, bet, pi = expit(theta[:R]), expit(theta[R : 2 * R]), float(expit(theta[-1]))
-        likelihood = expect(votes, Skills(alpha, bet), np.log(pi), np.log1p(-pi)).log_likelihood
+        likelihood = expect(list_votes(votes), Skills(alpha, bet), np.log(pi), np.log1p(-pi)).log_likelihood
         return -likelihood - beta.log_density(expit(theta))
 
     theta = np.concatenate([logit(model.sensitivity_), logit(model.specificity_), [logit(model.prevalence_)]])

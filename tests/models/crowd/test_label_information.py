@@ -8,7 +8,7 @@ from tests.models.crowd.test_intervals import second_differences
 
 from overread.bags import Bags
 from overread.models import ElasticNet, RaykarCrowd
-from overread.models.crowd.expectation import Prior, Priors, Skills, expect
+from overread.models.crowd.expectation import Prior, Priors, Skills, expect, list_votes
 from overread.models.crowd.intervals import observed_information
 from overread.models.crowd.label_information import label_part
 from overread.models.loss.pooling import pool
@@ -41,7 +41,7 @@ def test_variances_are_those_of_the_likelihood(pooling, fit_intercept, l1_ratio)
         z = X @ w + (theta[-1] if fit_intercept else offset)
         log_p, log_q = pool(z, bags.offsets, pooling)
         ridge = 400 * 0.005 * (1 - l1_ratio)
-        return -expect(problem.votes, skills, log_p, log_q).log_likelihood + ridge / 2 * w @ w
+        return -expect(list_votes(problem.votes), skills, log_p, log_q).log_likelihood + ridge / 2 * w @ w
 
     w = model.coef_[0][used] * scale
     offset = model.intercept_[0] + centre @ model.coef_[0][used]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from overread.errors import DataWarning
-from overread.models.crowd.expectation import Priors, Skills, expect, maximize
+from overread.models.crowd.expectation import Priors, Skills, expect, list_votes, maximize
 
 __all__ = ["EMResult", "LabelStep", "run_em", "warn_about_crowd"]
 
@@ -64,10 +64,11 @@ def run_em(
     """
     objectives: list[float] = []
     converged = False
+    votes = list_votes(matrix)
     for _ in range(max_rounds + 1):
-        skills = maximize(matrix, posterior, priors)
+        skills = maximize(votes, posterior, priors)
         labels = label_step(posterior)
-        expectation = expect(matrix, skills, labels.log_p, labels.log_q)
+        expectation = expect(votes, skills, labels.log_p, labels.log_q)
         posterior = expectation.posterior
         objectives.append(expectation.log_likelihood + labels.log_prior + priors.log_density(skills))
         if len(objectives) > 1 and objectives[-1] - objectives[-2] <= tol * len(posterior):

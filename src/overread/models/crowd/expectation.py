@@ -24,7 +24,9 @@ __all__ = [
     "Prior",
     "Priors",
     "Skills",
+    "VoteList",
     "expect",
+    "list_votes",
     "majority",
     "maximize",
     "prior_of",
@@ -118,34 +120,65 @@ def majority(matrix: Floats) -> Floats:
     return np.nanmean(matrix, axis=1)
 
 
-def maximize(matrix: Floats, posterior: Floats, priors: Priors) -> Skills:
+@dataclass(frozen=True)
+class VoteList:
+    """Votes that were given, one after the other: a reader of many reads few bags, and a matrix is mostly empty.
+
+    Attributes
+    ----------
+    bags, readers
+        Row and column of each vote.
+    is_yes
+        Whether it is 1.
+    n_bags, n_readers
+        Shape of the matrix.
+    """
+
+    bags: NDArray[np.intp]
+    readers: NDArray[np.intp]
+    is_yes: NDArray[np.bool_]
+    n_bags: int
+    n_readers: int
+
+    def sum_of_readers(self, of_votes: Floats) -> Floats:
+        """Sum a value of each vote over the votes of each reader."""
+        return np.bincount(self.readers, weights=of_votes, minlength=self.n_readers)
+
+    def sum_of_bags(self, of_votes: Floats) -> Floats:
+        """Sum a value of each vote over the votes of each bag."""
+        return np.bincount(self.bags, weights=of_votes, minlength=self.n_bags)
+
+
+def list_votes(matrix: Floats) -> VoteList:
+    """List the votes of a matrix of 0, 1 and NaN."""
+    bags, readers = np.nonzero(~np.isnan(matrix))
+    return VoteList(bags, readers, matrix[bags, readers] == 1, *matrix.shape)
+
+
+def maximize(votes: VoteList, posterior: Floats, priors: Priors) -> Skills:
     """Most probable skills for these posteriors."""
-    read, yes, no = ~np.isnan(matrix), matrix == 1, matrix == 0
-    other = 1.0 - posterior
+    own = posterior[votes.bags]
+    other = 1.0 - own
     return Skills(
-        priors.sensitivity.mode(posterior @ yes, posterior @ read),
-        priors.specificity.mode(other @ no, other @ read),
+        priors.sensitivity.mode(votes.sum_of_readers(own * votes.is_yes), votes.sum_of_readers(own)),
+        priors.specificity.mode(votes.sum_of_readers(other * ~votes.is_yes), votes.sum_of_readers(other)),
     )
 
 
-def expect(matrix: Floats, skills: Skills, log_p: Floats, log_q: Floats) -> Expectation:
+def expect(votes: VoteList, skills: Skills, log_p: Floats, log_q: Floats) -> Expectation:
     """Posteriors for these skills, in log space; log_p and log_q are log p_i and log(1 - p_i)."""
-    yes, no = matrix == 1, matrix == 0
     with np.errstate(divide="ignore"):
-        if_one = (
-            log_p
-            + _sum_logarithms(yes, np.log(skills.sensitivity))
-            + _sum_logarithms(no, np.log1p(-skills.sensitivity))
+        # Chosen, not multiplied: 0 * -inf would make NaN of a reader who never errs.
+        given_one = np.where(
+            votes.is_yes,
+            np.log(skills.sensitivity)[votes.readers],
+            np.log1p(-skills.sensitivity)[votes.readers],
         )
-        if_zero = (
-            log_q
-            + _sum_logarithms(no, np.log(skills.specificity))
-            + _sum_logarithms(yes, np.log1p(-skills.specificity))
+        given_zero = np.where(
+            votes.is_yes,
+            np.log1p(-skills.specificity)[votes.readers],
+            np.log(skills.specificity)[votes.readers],
         )
+    if_one, if_zero = log_p + votes.sum_of_bags(given_one), log_q + votes.sum_of_bags(given_zero)
     both = np.logaddexp(if_one, if_zero)
     return Expectation(np.exp(if_one - both), float(both.sum()))
-
-
-def _sum_logarithms(chosen: NDArray[np.bool_], logarithms: Floats) -> Floats:
-    # A product with a 0/1 matrix would make 0 * -inf = NaN of a reader who never errs.
-    return np.where(chosen, logarithms, 0.0).sum(axis=1)
