@@ -2,7 +2,7 @@
 
     python -m benchmarks.learned_gain STUDY RUN MODELS
     python -m benchmarks.image_score NIH STUDY MODELS SHARDS
-    python -m benchmarks.inserted_or_real NIH RUN MODELS SHARDS WORK [--pictures FOLDER] [--workers 2]
+    python -m benchmarks.inserted_or_real NIH RUN MODELS SHARDS WORK [--every 1] [--pictures FOLDER]
 
 Nobody drew where the real nodules are, so the best candidate of each image labelled Nodule or Mass and nothing else
 stands for them; many of these are no nodules. Beside it the best candidates of images without finding, which are none.
@@ -51,10 +51,10 @@ PICTURES = 10
 HALF_MM = 25.0
 
 
-def make_study(nih: Path, folder: Path, law: CaseLaw, workers: int) -> Path:
-    """Insert nodules into each background without finding once; what is there already is kept."""
+def make_study(nih: Path, folder: Path, law: CaseLaw, every: int, workers: int) -> Path:
+    """Insert nodules once into every n-th background without finding; what is there already is kept."""
     table = pd.read_csv(nih / "images.csv", dtype=str)
-    clean = table[table["finding_labels"] == "No Finding"]
+    clean = table[table["finding_labels"] == "No Finding"].iloc[::every]
     folder.mkdir(parents=True, exist_ok=True)
     clean.to_csv(folder / "backgrounds.csv", index=False)
     return cohort(
@@ -87,12 +87,12 @@ def read_inserted(folder: Path, workers: int) -> pd.DataFrame:
 
 def read_run(run: Run) -> pd.DataFrame:
     """Read the candidates of a run with features, patient, and whether they hit a golden object."""
-    candidates = run.cohort.candidates
-    table = run.cohort.features.read(run.cohort.features.names)
-    golden = run.cohort.truth["golden"].to_numpy()[run.cohort.hits["truth_row"]]
-    rows = run.cohort.hits["candidate_row"].to_numpy()[golden]
-    patients = run.cohort.images.set_index("image_id")["patient_id"]
-    ids = candidates["image_id"].to_numpy()
+    tables = run.cohort
+    table = tables.features.read(tables.features.names)
+    golden = tables.truth["golden"].to_numpy()[tables.hits["truth_row"]]
+    rows = tables.hits["candidate_row"].to_numpy()[golden]
+    patients = tables.images.set_index("image_id")["patient_id"]
+    ids = tables.candidates["image_id"].to_numpy()
     return table.assign(
         image_id=ids, patient=patients[ids].to_numpy(), golden=np.isin(np.arange(len(table)), rows)
     )
@@ -197,6 +197,7 @@ def main() -> None:
     )
     for name in ("nih", "run", "models", "shards", "work"):
         parser.add_argument(name, type=Path)
+    parser.add_argument("--every", type=int, default=1, help="take every n-th background only")
     parser.add_argument("--pictures", type=Path, help="folder; not for the repository")
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
@@ -205,7 +206,7 @@ def main() -> None:
     samples = {"nih-240x3": read_run(Run(given.run.resolve()))}
     for name, law in LAWS.items():
         folder = given.work / name.split()[0]
-        make_study(given.nih, folder, law, given.workers)
+        make_study(given.nih, folder, law, given.every, given.workers)
         samples[name] = read_inserted(folder, given.workers)
     on_object = {name: keep_best(table[table["golden"]], models) for name, table in samples.items()}
     print(markdown([row for name, best in on_object.items() for row in compare_samples(name, best, real)]))
