@@ -7,7 +7,7 @@ NIH has images.csv (of which the 240 without finding are the benchmark's backgro
 other_findings.csv, each with a folder of its name. The area under the ROC curve of images labelled Nodule or Mass is
 that against those without finding, and that against those with other findings: where only the first is large, it is
 illness that is seen, not nodules. Backgrounds are scored by the fold that has not seen their patient, the others by
-the mean of all folds. Models are those with and those without the learned features.
+the mean of all folds. Models are those with and those without the learned features; before them the finder's response.
 WORK gets one Parquet file an image; what is there already is kept. Intervals are over patients. Writes Markdown.
 """
 
@@ -103,6 +103,13 @@ def score_images(
     return images.assign(**dict(zip(folds[0].columns, pooled_values.T, strict=True)))
 
 
+def score_by_response(images: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """Images with the pooled responses of the finder, which no model has seen."""
+    responses = found.set_index("image_id")["response"]
+    pooled = {image: pool_scores(part.to_numpy()) for image, part in responses.groupby(level=0)}
+    return images.merge(pd.DataFrame(pooled).T, left_on="image_id", right_index=True)
+
+
 def compare_groups(images: pd.DataFrame) -> list[dict[str, Any]]:
     """Area of every kind of lesion against both controls, by every way of pooling."""
     labels = images["finding_labels"].str.split("|")
@@ -144,6 +151,8 @@ def main() -> None:
     given = parser.parse_args()
     images = read_images(given.nih)
     found = measured(images, given.work, LIMIT, given.workers)
+    print("the finder's response\n")
+    print(markdown(compare_groups(score_by_response(images, found))), flush=True)
     fold_of = find_folds(given.study)
     for kind in ("without", "with"):
         models = [load(given.models / f"{kind}-{fold}.json") for fold in range(N_FOLDS)]

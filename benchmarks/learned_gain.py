@@ -129,6 +129,12 @@ def main() -> None:
         learned = cohort.features.read(names).to_numpy(np.float32)
     ids = pd.read_csv(given.study / "images.csv", dtype=str)["image_id"]
     splits = [pd.Series(split.to_numpy(), index=ids) for split in divide_study(given.study)]
+    for name, score in (
+        ("the response", cohort.candidates["response"]),
+        ("the network's score", learned[:, -1]),
+    ):
+        alone = cohort.candidates.assign(score=np.asarray(score, dtype=np.float64))
+        print(markdown([row(f"{name} alone", judge(alone, given.study), [])]), flush=True)
     matchings = {}
     for name, kept, columns in (
         ("without", other, learned[:, :0]),

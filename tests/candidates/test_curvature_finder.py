@@ -64,9 +64,9 @@ def nearest_neighbour_mm(found):
     return distance.min()
 
 
-def test_its_version_is_4():
-    """Since version 4, candidates that coincide once they are centred are one."""
-    assert CurvatureFinder.version == "4"
+def test_its_version_is_5():
+    """Since version 5, the ranking is one that was trained on radiographs without finding only."""
+    assert CurvatureFinder.version == "5"
 
 
 @pytest.mark.parametrize("place", [0, 3, 7])

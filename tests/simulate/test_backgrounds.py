@@ -58,6 +58,10 @@ def test_a_file_becomes_a_background_on_the_grid(tmp_path):
     pixels = np.clip(np.where(lungs, 15000, 42000) + noise, 0, 65535).astype(np.uint16)
     path = write_png16(tmp_path / "b.png", pixels)
     made = file_background(BackgroundFile(path, "p", (1.2, 1.1)), grid_mm=GRID)
+    with_heart = file_background(BackgroundFile(path, "p", (1.2, 1.1)), grid_mm=GRID, behind_heart=True)
+    assert with_heart.heart is not None
+    assert with_heart.heart[round(120 * 1.1 / GRID), round(150 * 1.2 / GRID)]
+    assert not (with_heart.heart & with_heart.lungs).any()
     assert made.pixels.shape == (round(260 * 1.1 / GRID), round(300 * 1.2 / GRID))
     assert made.black == made.pixels.min()
     assert made.white == made.pixels.max()

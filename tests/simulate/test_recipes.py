@@ -10,7 +10,7 @@ import pytest
 
 from overread.simulate import frozen_cohort
 from overread.simulate.benchmarks import compare_image
-from overread.simulate.reader_fit import PAPER_LAW
+from overread.simulate.reader_fit import PAPER_LAW, law_for_readers
 from overread.simulate.recipes import ANATOMY_BITS, FrozenPhantomRecipe, PhantomRecipe
 
 GRID = 2.8
@@ -51,6 +51,19 @@ def test_settings_can_be_written_and_tell_cohorts_apart(recipe):
     settings = json.dumps(recipe.settings(), default=str, sort_keys=True)
     other = json.dumps(PhantomRecipe(4, PAPER_LAW, 8, GRID).settings(), default=str, sort_keys=True)
     assert settings != other
+
+
+def test_varied_nodules_make_another_cohort_whose_images_are_varied_too(recipe):
+    law = law_for_readers(8, "varied")
+    varied = PhantomRecipe(4, law, 7, GRID)
+    assert varied.settings() != recipe.settings()
+    assert [len(varied.make(k).nodules) for k in range(4)] == [len(recipe.make(k).nodules) for k in range(4)]
+    empty = next(k for k in range(4) if not recipe.make(k).nodules)
+    one, other = varied.make(empty), recipe.make(empty)
+    assert np.array_equal(one.pixels, varied.make(empty).pixels)
+    # The same phantom, a little blurred and noisy.
+    changed = np.abs(one.pixels.astype(float) - other.pixels).mean() / 65535
+    assert 0.0005 < changed < 0.05
 
 
 def test_an_image_of_the_frozen_phantoms_is_that_of_the_manifest():

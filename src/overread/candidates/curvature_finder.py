@@ -48,7 +48,7 @@ class CurvatureFinder:
 
     name = "curvature"
     # Reading of images and anatomy count as well.
-    version = "4"
+    version = "5"
 
     def __call__(self, radiograph: Radiograph, anatomy: Anatomy | None, *, limit: int) -> pd.DataFrame:
         """Find candidates; the response is log-odds up to a constant."""

@@ -21,6 +21,7 @@ def simulate(
     kind: Literal["chest", "field"] = "chest",
     n_images: int | None = None,
     readers: int | None = None,
+    nodules: Literal["plain", "varied"] = "plain",
     backgrounds: Path | None = None,
     images_csv: Path | None = None,
     benchmark: str | None = None,
@@ -47,6 +48,8 @@ def simulate(
         Number of images; 100 if not given.
     readers
         Number of readers: 8 if not given, and each chest is read by 4 to 6 of them; 4 for fields, which all read.
+    nodules
+        varied: also spiculated, sub-solid, calcified, pleural and retrocardiac ones, in images blurred and noisy.
     backgrounds
         Folder of real radiographs to put nodules in, instead of phantoms.
     images_csv
@@ -71,14 +74,17 @@ def simulate(
     if workers < 1 or (readers is not None and readers < 1) or (n_images is not None and n_images < 1):
         raise UsageError("--workers, --readers and --n-images are whole numbers from 1")
     chest_only = benchmark is not None or backgrounds is not None or images_csv is not None
-    if kind == "field" and (chest_only or format == "dicom" or grid_mm != 0.7):
+    varied = nodules != "plain"
+    if kind == "field" and (chest_only or varied or format == "dicom" or grid_mm != 0.7):
         raise UsageError(
-            "fields are drawn, as PNG without a scale: leave out --benchmark, --backgrounds, --images-csv, "
-            "--grid-mm and --format dicom"
+            "fields are drawn, as PNG without a scale: leave out --benchmark, --nodules, --backgrounds, "
+            "--images-csv, --grid-mm and --format dicom"
         )
-    if benchmark is not None and (n_images is not None or seed != 0 or readers is not None or grid_mm != 0.7):
+    if benchmark is not None and (
+        n_images is not None or seed != 0 or readers is not None or grid_mm != 0.7 or varied
+    ):
         raise UsageError(
-            "a frozen --benchmark has its own images, readers, grid and seed: leave those options out"
+            "a frozen --benchmark has its own images, nodules, readers, grid and seed: leave those options out"
         )
     where: dict[str, Any] = {"backgrounds": backgrounds, "images_csv": images_csv}
     how: dict[str, Any] = {"format": format or "dicom", "workers": workers}
@@ -92,6 +98,7 @@ def simulate(
         else:
             numbers: dict[str, Any] = {
                 "n_readers": readers or 8,
+                "nodules": nodules,
                 "seed": check_seed(seed),
                 "grid_mm": grid_mm,
             }

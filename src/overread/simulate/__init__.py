@@ -8,6 +8,7 @@ from overread.simulate.field import FieldLaw, FieldPhantom, field_phantom
 from overread.simulate.nodules import Nodule, NoduleLaw
 from overread.simulate.phantom import Patient, Phantom, phantom
 from overread.simulate.readers import Reader, ReaderModel, panel
+from overread.simulate.varied import NoduleKind, VariedLaw
 
 __all__ = [
     "CandidateCohort",
@@ -16,11 +17,13 @@ __all__ = [
     "FieldPhantom",
     "FrozenCohort",
     "Nodule",
+    "NoduleKind",
     "NoduleLaw",
     "Patient",
     "Phantom",
     "Reader",
     "ReaderModel",
+    "VariedLaw",
     "benchmark",
     "candidate_cohort",
     "cohort",

@@ -105,16 +105,23 @@ def stated_spacing(row: dict[object, object], where: str) -> tuple[float, float]
         raise TableError(f"{where}: mm_per_px_x and mm_per_px_y must be numbers above 0") from None
 
 
-def file_background(file: BackgroundFile, *, grid_mm: float = GRID_MM) -> Background:
-    """Read a file onto the grid and find its lungs; its extremes become black and white."""
+def file_background(
+    file: BackgroundFile, *, grid_mm: float = GRID_MM, behind_heart: bool = False
+) -> Background:
+    """Read a file onto the grid and find its lungs; its extremes become black and white.
+
+    `behind_heart` takes the mediastinum that was found for the heart, so that nodules may lie there.
+    """
     radiograph = read_image(file.path, mm_per_px=file.mm_per_px, grid_mm=grid_mm)
     inside = radiograph.pixels[radiograph.valid]
+    anatomy = find_anatomy(radiograph)
     return Background(
         pixels=radiograph.pixels.astype(np.float64),
         mm_per_px=radiograph.mm_per_px,
-        lungs=find_anatomy(radiograph).lungs,
+        lungs=anatomy.lungs,
         black=float(inside.min()),
         white=float(inside.max()),
+        heart=anatomy.mediastinum & ~anatomy.lungs if behind_heart else None,
     )
 
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from overread.simulate.distractors import Blob, strongest_blobs
 from overread.simulate.insertion import image_blur_mm, insert_nodules, with_conspicuity
-from overread.simulate.nodules import Nodule, NoduleLaw, draw_nodules
+from overread.simulate.nodules import Nodule, NoduleLaw
 from overread.simulate.readers import DrawnMark, ReaderModel, SeenObject, marks_of_image, panel
+from overread.simulate.varied import VariedLaw, draw_by_law
 
 __all__ = ["Background", "Case", "CaseLaw", "draw_case", "pixels_with_nodules"]
 
@@ -75,7 +76,7 @@ class Background:
 class CaseLaw:
     """Laws of nodules and readers, and the mean number of distractors in an image."""
 
-    nodules: NoduleLaw = field(default_factory=NoduleLaw)
+    nodules: NoduleLaw | VariedLaw = field(default_factory=NoduleLaw)
     readers: ReaderModel = field(default_factory=lambda: ReaderModel(panel(8)))
     distractors: float = 0.6
 
@@ -102,7 +103,7 @@ def draw_case(
     if n_nodules is None:
         n_nodules = int(random.choice(len(law.nodules.counts), p=law.nodules.counts))
     blur, heart = background.blur_mm, background.heart
-    drawn = draw_nodules(n_nodules, lungs, mm, law=law.nodules, blur_mm=blur, random=random, heart=heart)
+    drawn = draw_by_law(n_nodules, lungs, mm, law=law.nodules, blur_mm=blur, random=random, heart=heart)
     nodules = [with_conspicuity(n, pixels, background.quiet, mm, white=background.white) for n in drawn]
     distractors = draw_distractors(background, nodules, law, random)
     model = law.readers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from overread.errors import InvalidInputError, UsageError
 from overread.images import GRID_MM
@@ -34,6 +35,7 @@ def cohort(
     backgrounds: str | Path | None = None,
     images_csv: str | Path | None = None,
     law: CaseLaw | None = None,
+    nodules: Literal["plain", "varied"] = "plain",
     format: Format = "dicom",
     grid_mm: float = GRID_MM,
     workers: int = 1,
@@ -55,6 +57,8 @@ def cohort(
         image is a phantom.
     law
         What is drawn; the law fitted to the paper's counts, for this number of readers, if not given.
+    nodules
+        What that law draws: plain ones, or six kinds in images that are blurred and noisy (`VariedLaw`).
     format
         ``"dicom"``, or ``"png"`` with 16 bits.
     grid_mm
@@ -71,7 +75,7 @@ def cohort(
         raise InvalidInputError("a cohort needs n_images >= 1 and seed >= 0")
     if images_csv is not None and backgrounds is None:
         raise UsageError("a table of backgrounds needs the folder of backgrounds too")
-    drawn_by = law_for_readers(n_readers) if law is None else law
+    drawn_by = law_for_readers(n_readers, nodules) if law is None else law
     recipe: Recipe
     if backgrounds is None:
         recipe = PhantomRecipe(n_images, drawn_by, seed, grid_mm)

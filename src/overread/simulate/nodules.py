@@ -25,6 +25,7 @@ __all__ = [
     "contrast_field",
     "draw_nodules",
     "draw_shape",
+    "free_place",
     "nodule_mask",
     "relative_radius",
     "window_around",

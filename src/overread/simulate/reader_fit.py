@@ -8,16 +8,18 @@ two ellipses of the size of lungs, and distractors have the sizes that those of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from overread.simulate.cases import CaseLaw
-from overread.simulate.nodules import NoduleLaw, draw_nodules
+from overread.simulate.nodules import NoduleLaw
 from overread.simulate.readers import ReaderModel, SeenObject, draw_readings, marks_of_image, panel
+from overread.simulate.varied import VariedLaw, draw_by_law
 from overread.truth import merge_marks
 
 __all__ = [
@@ -72,15 +74,19 @@ def law_with(
 FITTED = (0.15745, 0.11666, 0.20062)
 
 
-def law_for_readers(n_readers: int) -> CaseLaw:
-    """Law fitted to the paper's counts, with another number of readers; 8 is the paper's."""
-    return law_with(*FITTED, n_readers=n_readers)
+def law_for_readers(n_readers: int, nodules: Literal["plain", "varied"] = "plain") -> CaseLaw:
+    """Law fitted to the paper's counts, with another number of readers; 8 is the paper's.
+
+    Varied nodules are as many as plain ones; how many of them are golden was not fitted.
+    """
+    law = law_with(*FITTED, n_readers=n_readers)
+    return law if nodules == "plain" else replace(law, nodules=VariedLaw(counts=law.nodules.counts))
 
 
 PAPER_LAW = law_for_readers(8)
 
 
-def nodule_counts(n_images: int, law: NoduleLaw, seed: int) -> NDArray[np.int64]:
+def nodule_counts(n_images: int, law: NoduleLaw | VariedLaw, seed: int) -> NDArray[np.int64]:
     """Draw the number of nodules of every image: the law's shares as exactly as can be, in random order."""
     edges = np.cumsum(law.counts) / np.sum(law.counts)
     even = (np.random.default_rng([seed, 1]).permutation(n_images) + 0.5) / n_images
@@ -116,7 +122,7 @@ def simulate_counts(law: CaseLaw, n_images: int, seed: int) -> Counts:
 
 def seen_objects(law: CaseLaw, n_nodules: int, random: np.random.Generator) -> list[SeenObject]:
     """Nodules and distractors of an image without pixels."""
-    nodules = draw_nodules(n_nodules, lung_ellipses(), MM_PER_PX, law=law.nodules, blur_mm=0.5, random=random)
+    nodules = draw_by_law(n_nodules, lung_ellipses(), MM_PER_PX, law=law.nodules, blur_mm=0.5, random=random)
     model = law.readers
     seen = [
         SeenObject(

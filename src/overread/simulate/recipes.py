@@ -7,7 +7,7 @@ any part.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -26,6 +26,7 @@ from overread.simulate.phantom import Phantom, phantom
 from overread.simulate.reader_fit import nodule_counts
 from overread.simulate.readers import draw_readings
 from overread.simulate.tables import distractor_rows, mark_rows, nodule_rows, nodules_by_image
+from overread.simulate.varied import VariedLaw, vary_pixels
 
 __all__ = [
     "FileRecipe",
@@ -205,7 +206,8 @@ class FileRecipe:
         """See `Recipe`."""
         file = self.files[number % len(self.files)]
         name = f"case{number + 1:05d}"
-        background = file_background(file, grid_mm=self.grid_mm)
+        varied = isinstance(self.law.nodules, VariedLaw)
+        background = file_background(file, grid_mm=self.grid_mm, behind_heart=varied)
         return draw_image(name, file.patient_id, file.path.name, background, self, number, None)
 
 
@@ -299,6 +301,11 @@ def draw_image(
     """Draw nodules, distractors, readings and marks on a background."""
     law = recipe.law
     random = np.random.default_rng([recipe.seed, 4, number])
+    if isinstance(law.nodules, VariedLaw):
+        pixels = vary_pixels(
+            background.pixels, background.lungs, background.mm_per_px, law=law.nodules, random=random
+        )
+        background = replace(background, pixels=pixels)
     n_nodules = int(nodule_counts(recipe.n_images, law.nodules, recipe.seed)[number])
     readings = draw_readings([image_id], law.readers, random)
     case = draw_case(background, list(readings["reader_id"]), law, random, n_nodules=n_nodules)
