@@ -38,6 +38,7 @@ from overread.study.stages.stage import Inputs, Source, Stage, Workspace
 from overread.study.store.manifest import Manifest
 from overread.study.store.run_folder import RunFolder, json_bytes
 from overread.study.study_recipe import complete_settings
+from overread.study.workers.cluster_client import close_shared_clients
 from overread.study.workers.dask_cluster import DaskExecutor
 from overread.study.workers.executors import Executor, ProcessExecutor, SerialExecutor, count_processors
 from overread.study.workers.isolation import WorkLimits
@@ -174,6 +175,8 @@ def run_one(
             # Only the kind: the text of an error may quote the user's tables.
             log.write(f"run ends early: {type(error).__name__}")
             raise
+        finally:
+            close_shared_clients()
         say(f"the run took {duration(time.monotonic() - started)}")
         log.write(f"run ends: {report.n_quarantined} of {report.n_images} images quarantined")
     return report
