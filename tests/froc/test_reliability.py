@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
 from scipy.special import expit, logit
 from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
 
 from overread.errors import InvalidInputError
-from overread.froc.reliability import calibration, clip_logit, offset_in_the_large, reliability_curve
+from overread.froc.bootstraps import patient_counts
+from overread.froc.reliability import calibration, reliability_curve
 
 
 def hard(n=400, seed=1, slope=1.0, intercept=0.0):
@@ -169,13 +169,26 @@ def test_one_patient_has_no_interval_of_zero_width():
     assert np.isnan(alone.reliability.label_lower).all()
 
 
-@pytest.mark.parametrize("shift", [0.0, -3.0, 25.0, 60.0])
-def test_the_offset_is_the_root_that_a_plain_search_finds(shift):
-    """Also where Newton's first steps go astray: probabilities near 0 or 1, far from their labels."""
-    random = np.random.default_rng(2)
-    z = random.normal(-3, 3, 400)
-    y, weight = (random.random(400) < expit(z)).astype(float), random.integers(0, 3, 400).astype(float)
-    p = expit(np.clip(z + shift, -36, 36))
-    clipped = clip_logit(p)
-    expected = brentq(lambda a: weight @ (expit(clipped + a) - y), -80, 80, xtol=1e-13)
-    assert offset_in_the_large(p, y, weight) == pytest.approx(expected, abs=1e-9)
+def test_a_replicate_is_what_its_patients_alone_would_give():
+    """The intervals are percentiles of the estimates of resampled tables, each assessed by itself."""
+    p, y = hard(120, seed=8)
+    y = np.where(y > 0, 0.75, y)
+    patients = np.arange(120) // 3
+    found = calibration(p, y, patients=patients, n_bootstrap=30, seed=3, n_bins=4, level=0.5)
+    edges = found.reliability.edges
+    alone = {name: [] for name in ("brier", "kl", "slope", "intercept", "offset")}
+    labels = []
+    for counts in patient_counts(40, 30, 3):
+        for count in counts:
+            rows = np.repeat(np.arange(120), count[patients])
+            one = calibration(p[rows], y[rows], n_bootstrap=0)
+            for name, values in alone.items():
+                values.append(getattr(one, name).estimate)
+            which = np.searchsorted(edges[1:-1], p[rows], side="left")
+            labels.append([y[rows][which == k].mean() for k in range(4)])
+    for name, values in alone.items():
+        interval = getattr(found, name)
+        assert (interval.lower, interval.upper) == pytest.approx(
+            tuple(np.quantile(values, [0.25, 0.75])), abs=1e-7
+        )
+    np.testing.assert_allclose(found.reliability.label_lower, np.quantile(labels, 0.25, axis=0), rtol=1e-9)

@@ -48,3 +48,10 @@ def test_outer_folds_are_counted_and_follow_what_a_fold_of_the_model_took():
     assert known.left("outer_1_b2") == pytest.approx(2 * 6 * 10.0 + SMALL_STAGE)
     known.learn("outer_1_b2", 33.0)
     assert known.left("outer_2_b2") == pytest.approx(33.0 + SMALL_STAGE)
+
+
+def test_a_sample_of_the_images_mends_images_and_what_follows_from_candidates():
+    known = forecast()
+    known.learn_images(1000.0, 4000)
+    assert known.left("fold_1_b2") == pytest.approx(2 * forecast().left("fold_1_b2"))
+    assert known.left("images") == pytest.approx(1000.0 + known.left("fold_1_b2"))

@@ -10,10 +10,11 @@ import pytest
 
 from overread.errors import OverreadError
 from overread.files.digests import FileDigests
-from overread.study.image_jobs import ImageJob, make_jobs, work_on_images
+from overread.study.image_jobs import SAMPLE, ImageJob, ImageSample, make_jobs, work_on_images
 from overread.study.pipeline import ImageTask
+from overread.study.store.manifest import shard_file
 from overread.study.store.run_folder import RunFolder
-from overread.study.store.shard import encode_shard
+from overread.study.store.shard import decode_shard, encode_shard
 from overread.study.workers.result import Fault, Outcome
 from progress_record import NotedProgress
 from study_chain import Chain
@@ -161,3 +162,29 @@ class TestWork:
 def test_a_task_is_equal_to_itself_without_its_table() -> None:
     table = pd.DataFrame({"candidate_id": ["a"]})
     assert ImageTask("a", "b", None, table) == ImageTask("a", "b", None, None)
+
+
+def test_a_sample_from_all_over_the_study_tells_what_the_images_take(chain: Chain, folder: RunFolder) -> None:
+    jobs, executor = jobs_of(chain, folder, n_images=2 * SAMPLE + 1), Scripted()
+    told: list[ImageSample] = []
+    work_on_images(folder, jobs, executor, learn=told.append)
+    ids = [job.task.image_id for job in jobs]
+    worked = [image_id for image_id, *_ in executor.worked]
+    assert sorted(worked) == sorted(ids)
+    sample, rest = worked[:SAMPLE], worked[SAMPLE:]
+    assert {ids[0], ids[-1]} <= set(sample)
+    assert rest == [one for one in ids if one not in sample]
+    (found,) = told
+    shards = [folder.path(shard_file(one)).read_bytes() for one in sample]
+    assert found.n_images == SAMPLE
+    assert found.shard_bytes == pytest.approx(sum(map(len, shards)) / SAMPLE)
+    assert found.n_candidates == pytest.approx(
+        sum(len(decode_shard(one).candidates) for one in shards) / SAMPLE
+    )
+    assert found.seconds > 0
+
+
+def test_few_images_need_no_sample(chain: Chain, folder: RunFolder) -> None:
+    told: list[ImageSample] = []
+    work_on_images(folder, jobs_of(chain, folder, n_images=2 * SAMPLE), Scripted(), learn=told.append)
+    assert told == []

@@ -35,6 +35,12 @@ def test_shards_are_a_second_copy_on_disk():
     assert made.memory == own.memory
 
 
+def test_shards_that_were_seen_say_what_all_take():
+    own = reckon_demand(3_600, 1150, n_shards=0, fitted=0.67)
+    seen = reckon_demand(3_600, 1150, n_shards=120, fitted=0.67, shard_bytes=500_000)
+    assert seen.disk - own.disk == pytest.approx(60)
+
+
 def test_what_fits_is_told_in_one_line():
     demand = reckon_demand(400_000, 50, n_shards=0, fitted=2 / 3)
     assert give_advice(demand, PLENTY) == ["about 887 MB of memory and 268 MB of disk"]

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from overread.errors import StorageError, UsageError
-from overread.study import run_study
-from overread.study.run import check_name, find_versions, merge_execution, plain_settings
+from overread.study import run, run_study
+from overread.study.run import (
+    check_name,
+    find_study_candidates,
+    find_versions,
+    merge_execution,
+    plain_settings,
+)
 from overread.study.settings import Execution, Settings
 from study_stand_in import spec
 
@@ -67,3 +74,17 @@ def test_a_link_that_a_stranger_put_into_the_run_is_not_written_through(
     with pytest.raises(StorageError, match=name.replace(".", r"\.")):
         run_study(fresh_numbers, pipeline=spec())
     assert precious.read_text() == "mine"
+
+
+def test_what_it_will_take_is_told_before_images_and_again_from_a_sample(
+    fresh_numbers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(run, "say", told.append)
+    find_study_candidates(fresh_numbers, pipeline=spec(), execution={"executor": "serial"})
+    guess, size, mended, seen = (line for line in told if line.startswith("about "))
+    assert "a guess before the first image is done" in guess
+    assert re.search(
+        r"as 12 images from all over the study took \S+ s each and have \d+ candidates each", mended
+    )
+    assert all(re.fullmatch(r"about \d+ MB of memory and \d+ MB of disk", line) for line in (size, seen))

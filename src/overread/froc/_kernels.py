@@ -1,4 +1,4 @@
-"""Compiled loops of the resampling: one pass over sorted events, stopped at the largest FP target.
+"""Compiled loops of the resampling: one pass over sorted events, stopped at the largest FP target; one over bags.
 
 Conventions: false positives are sorted by falling score. A target's rank is the number of false positives
 with a score >= its own, so a threshold just above false positive k finds exactly the targets of rank <= k.
@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from overread.kernel import kernel
 
-__all__ = ["count_draws", "mark_strongest", "permuted_differences", "sensitivity_replicates"]
+__all__ = [
+    "count_draws",
+    "mark_strongest",
+    "permuted_differences",
+    "sensitivity_replicates",
+    "sum_cross_entropy",
+    "sum_fitted",
+]
 
 Bytes = NDArray[np.uint8]
 Ints32 = NDArray[np.int32]
@@ -186,3 +193,39 @@ def mark_strongest(places: Floats, order: Ints, starts: Ints) -> NDArray[np.bool
                         break
             shown[one] = alone
     return shown
+
+
+@kernel
+def sum_cross_entropy(z: Floats, y: Floats, weight: Floats, intercept: float, slope: float) -> Floats:
+    """Sum over bags the weighted soft cross-entropy of intercept + slope z, its gradient (2) and curvature (3)."""
+    loss, first, second, flat, mixed, steep = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(len(z)):
+        w = weight[i]
+        # A third of the patients are not in a bootstrap's replicate.
+        if w == 0.0:
+            continue
+        margin = intercept + slope * z[i]
+        small = np.exp(-abs(margin))
+        fitted = 1.0 / (1.0 + small) if margin >= 0.0 else small / (1.0 + small)
+        loss += w * (max(margin, 0.0) + np.log1p(small) - y[i] * margin)
+        error, bend = w * (fitted - y[i]), w * small / ((1.0 + small) * (1.0 + small))
+        first += error
+        second += error * z[i]
+        flat += bend
+        mixed += bend * z[i]
+        steep += bend * z[i] * z[i]
+    return np.array([loss, first, second, flat, mixed, steep])
+
+
+@kernel
+def sum_fitted(z: Floats, weight: Floats, offset: float) -> tuple[float, float]:
+    """Sum over bags the weighted sigma(offset + z), and its derivative by the offset."""
+    total, rise = 0.0, 0.0
+    for i in range(len(z)):
+        w = weight[i]
+        if w == 0.0:
+            continue
+        small = np.exp(-abs(offset + z[i]))
+        total += w * (1.0 if offset + z[i] >= 0.0 else small) / (1.0 + small)
+        rise += w * small / ((1.0 + small) * (1.0 + small))
+    return total, rise

@@ -18,27 +18,19 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit, xlogy
+from scipy.special import xlogy
 
 from overread.errors import InvalidInputError
 from overread.froc.bootstraps import patient_counts
 from overread.froc.defaults import LEVEL, N_BOOTSTRAP
 from overread.froc.intervals import percentile_interval
 from overread.froc.merit.figures_of_merit import patient_groups
+from overread.froc.recalibration import clip_logit, offset_in_the_large, recalibrate
 from overread.one_line import print_as_one_line
 
 __all__ = ["Calibration", "Interval", "ReliabilityCurve", "calibration", "reliability_curve"]
 
 FloatArray = NDArray[np.float64]
-
-# Beyond this logit a float64 probability is 0 or 1.
-LARGEST_LOGIT = 36.7
-# Far more than Newton's method needs where there is a minimum; chosen by eye.
-NEWTON_STEPS = 60
-# The bounds alone, halved so often, are closer than float64 tells apart.
-OFFSET_STEPS = 80
-# A logit is told to some 1e-15 of the clipped range; by eye.
-OFFSET_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,21 +108,20 @@ def calibration(
     group, n_patients = patient_groups(patients, len(p))
     edges = bin_edges(p, n_bins, strategy)
     bins = np.searchsorted(edges[1:-1], p, side="left")
-    start = logistic_recalibration(p, y, weight, np.zeros(2))
-    estimate = summary(p, y, weight, bins, len(edges) - 1, start)
+    z, sums = clip_logit(p), sum_patients(p, y, weight, bins, len(edges) - 1, group, n_patients)
+    estimate = summarize(z, y, weight, sums)
     replicates = np.empty((0, len(estimate)))
     # A single patient drawn again and again says nothing of how patients vary.
     if n_bootstrap and n_patients > 1:
-        replicates = np.stack(
-            [
-                summary(p, y, weight * count[group], bins, len(edges) - 1, start)
-                for counts in patient_counts(n_patients, n_bootstrap, seed)
-                for count in counts
-            ]
+        drawn = patient_counts(n_patients, n_bootstrap, seed)
+        replicates = np.vstack(
+            [replicate_summaries(z, y, weight, group, sums, estimate, counts) for counts in drawn]
         )
     intervals = [add_interval(value, replicates[:, i], level) for i, value in enumerate(estimate)]
-    mean = float(weight @ y / weight.sum())
-    brier, kl = scores(np.full_like(p, mean), y, weight)
+    # A bag of weight 0 must not turn an infinite divergence into NaN.
+    y_used, used = y[weight > 0], weight[weight > 0] / weight.sum()
+    means = np.full_like(y_used, used @ y_used)
+    brier, kl = (float(used @ values) for values in compare_labels(means, y_used))
     brier_interval, kl_interval, slope, intercept, offset = intervals[:5]
     return Calibration(
         brier=brier_interval,
@@ -163,98 +154,72 @@ def reliability_curve(
     return curve_of(p, y, weight, bins, edges, [Interval(float(value), np.nan, np.nan) for value in values])
 
 
-def summary(
-    p: FloatArray, y: FloatArray, weight: FloatArray, bins: NDArray[np.intp], n_bins: int, start: FloatArray
+def replicate_summaries(
+    z: FloatArray,
+    y: FloatArray,
+    weight: FloatArray,
+    group: NDArray[np.intp],
+    sums: FloatArray,
+    estimate: FloatArray,
+    counts: NDArray[np.uint8],
 ) -> FloatArray:
-    """Brier, KL, slope, intercept, offset, then the mean label of each bin."""
-    if not weight.sum() > 0:
-        return np.full(5 + n_bins, np.nan)
-    intercept, slope = logistic_recalibration(p, y, weight, start)
-    offset = offset_in_the_large(p, y, weight)
-    return np.array([*scores(p, y, weight), slope, intercept, offset, *bin_means(y, weight, bins, n_bins)])
+    """Return what :func:`summarize` does, for each replicate; ``counts`` says how often it has each patient.
+
+    All but the recalibration are ratios of sums, so the sums of each patient will do.
+    """
+    fits = []
+    for count in counts:
+        drawn = weight * count[group]
+        intercept, slope = recalibrate(z, y, drawn, start=estimate[[3, 2]])
+        fits.append([slope, intercept, offset_in_the_large(z, y, drawn, start=estimate[4])])
+    return join_summary(means_of(counts.astype(np.float64) @ sums), np.array(fits))
 
 
-def scores(p: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[float, float]:
-    """Brier score and KL divergence."""
-    total = weight.sum()
+def summarize(z: FloatArray, y: FloatArray, weight: FloatArray, sums: FloatArray) -> FloatArray:
+    """Brier, KL, slope, intercept, offset, then the mean label of each bin; ``sums`` as of :func:`sum_patients`."""
+    intercept, slope = recalibrate(z, y, weight, start=np.zeros(2))
+    fit = np.array([[slope, intercept, offset_in_the_large(z, y, weight)]])
+    return join_summary(means_of(sums.sum(axis=0, keepdims=True)), fit)[0]
+
+
+def join_summary(means: FloatArray, fits: FloatArray) -> FloatArray:
+    """Put the three numbers of the recalibration behind Brier and KL."""
+    return np.hstack([means[:, :2], fits, means[:, 2:]])
+
+
+def sum_patients(
+    p: FloatArray,
+    y: FloatArray,
+    weight: FloatArray,
+    bins: NDArray[np.intp],
+    n_bins: int,
+    group: NDArray[np.intp],
+    n_patients: int,
+) -> FloatArray:
+    """Sum over each patient, a row: weight, Brier, finite KL, weight of infinite KL; weight and label of each bin."""
+    square, divergence = compare_labels(p, y)
+    is_finite = np.isfinite(divergence)
+    columns = [weight, weight * square, weight * np.where(is_finite, divergence, 0.0), weight * ~is_finite]
+    sums = [np.bincount(group, column, n_patients) for column in columns]
+    cells, n_cells = group * n_bins + bins, n_patients * n_bins
+    by_bin = [np.bincount(cells, column, n_cells).reshape(-1, n_bins) for column in (weight, weight * y)]
+    return np.hstack([np.stack(sums, axis=1), *by_bin])
+
+
+def means_of(sums: FloatArray) -> FloatArray:
+    """Brier, KL and the mean label of each bin, from rows of sums; NaN where the weight is 0."""
+    totals, labels = np.hsplit(sums[:, 4:], 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        brier, kl = sums[:, 1] / sums[:, 0], np.where(sums[:, 3] > 0, np.inf, sums[:, 2] / sums[:, 0])
+        return np.column_stack([brier, kl, labels / totals])
+
+
+def compare_labels(p: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Squared difference and KL divergence of each bag."""
     with np.errstate(divide="ignore"):
         cross_entropy = -(xlogy(y, p) + xlogy(1 - y, 1 - p))
     entropy = -(xlogy(y, y) + xlogy(1 - y, 1 - y))
-    # A bag of weight 0 must not turn an infinite divergence into NaN.
-    divergence = np.where(weight > 0, cross_entropy - entropy, 0.0)
-    return float(weight @ (p - y) ** 2 / total), float(weight @ divergence / total)
-
-
-def logistic_recalibration(p: FloatArray, y: FloatArray, weight: FloatArray, start: FloatArray) -> FloatArray:
-    """Intercept and slope by Newton's method with halving; NaN where no minimum exists."""
-    design = np.column_stack([np.ones(len(p)), clip_logit(p)])
-    if not labels_overlap(design[weight > 0, 1], y[weight > 0]):
-        return np.full(2, np.nan)
-    found = start if np.isfinite(start).all() else np.zeros(2)
-    loss = soft_loss(design @ found, y, weight)
-    for _ in range(NEWTON_STEPS):
-        fitted = expit(design @ found)
-        gradient = design.T @ (weight * (fitted - y))
-        curvature = design.T @ (design * (weight * fitted * (1 - fitted))[:, None])
-        if np.abs(gradient).max() <= 1e-10 * weight.sum():
-            return found
-        found, improved = halve_step(found, np.linalg.solve(curvature, gradient), design, y, weight, loss)
-        if improved >= loss:
-            return found
-        loss = improved
-    return np.full(2, np.nan)
-
-
-def labels_overlap(z: FloatArray, y: FloatArray) -> bool:
-    """Whether no threshold on z separates labels; a label between 0 and 1 is on both sides."""
-    positive, negative = z[y > 0], z[y < 1]
-    if not len(positive) or not len(negative):
-        return False
-    return bool(positive.min() < negative.max() and negative.min() < positive.max())
-
-
-def halve_step(
-    found: FloatArray, step: FloatArray, design: FloatArray, y: FloatArray, weight: FloatArray, loss: float
-) -> tuple[FloatArray, float]:
-    """Longest of the step, its half, its quarter, ... that does not raise the loss."""
-    for halvings in range(40):
-        trial = found - step / 2**halvings
-        value = soft_loss(design @ trial, y, weight)
-        if value <= loss:
-            return trial, value
-    return found, loss
-
-
-def offset_in_the_large(p: FloatArray, y: FloatArray, weight: FloatArray) -> float:
-    """Intercept with the slope fixed at 1: the mean of sigma(a + logit p) rises with a.
-
-    Newton's method, kept between bounds that close in; a step that leaves them is replaced by their middle.
-    """
-    z, goal = clip_logit(p), float(weight @ y)
-    low, high = -2 * LARGEST_LOGIT, 2 * LARGEST_LOGIT
-    if not 0 < goal < weight.sum():
-        return np.nan
-    found = 0.0
-    for _ in range(OFFSET_STEPS):
-        fitted = expit(z + found)
-        excess, rise = float(weight @ fitted) - goal, float(weight @ (fitted * (1 - fitted)))
-        low, high = (low, found) if excess > 0 else (found, high)
-        after = found - excess / rise if rise > 0 else np.inf
-        after = after if low <= after <= high else (low + high) / 2
-        if abs(after - found) <= OFFSET_ROUNDING:
-            return after
-        found = after
-    return found
-
-
-def soft_loss(z: FloatArray, y: FloatArray, weight: FloatArray) -> float:
-    """Weighted soft cross-entropy of logits."""
-    return float(weight @ (np.logaddexp(0, z) - y * z))
-
-
-def clip_logit(p: FloatArray) -> FloatArray:
-    """Logit of p, no farther from 0 than a float64 probability can say."""
-    return np.clip(logit(p), -LARGEST_LOGIT, LARGEST_LOGIT)
+    return (p - y) ** 2, cross_entropy - entropy
 
 
 def bin_edges(p: FloatArray, n_bins: int, strategy: str) -> FloatArray:

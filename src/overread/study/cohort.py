@@ -22,6 +22,7 @@ from overread.files.column_file import ColumnFile
 from overread.froc import Counting, Matching, match
 from overread.models.columns.room import fits_in_memory
 from overread.models.prediction import ROWS_PER_BLOCK
+from overread.study.workers.cluster_client import share_client
 from overread.truth import HitRule
 
 __all__ = ["KEYS", "Cohort", "Features", "Split"]
@@ -47,6 +48,10 @@ class Features:
         Image and candidate of each row of the store.
     memory_mb
         What the process may take; features that do not fit in it stay on disk. None: they are read.
+    scheduler
+        Address of a Dask cluster whose workers may read those that stay on disk; None: there is none.
+    is_spread
+        Whether they do.
     """
 
     names: tuple[str, ...]
@@ -54,6 +59,8 @@ class Features:
     rows: NDArray[np.int64]
     keys: pd.MultiIndex
     memory_mb: float | None = None
+    scheduler: str | None = None
+    is_spread: bool = False
 
     def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
         """Return the row of the store of each of some candidates."""
@@ -65,7 +72,8 @@ class Features:
             self.memory_mb, len(rows), len(self.names), self.store.dtype.itemsize
         ):
             return InstanceMatrix(self.store.take(rows), self.names)
-        stored = StoredInstances(self.store.path, feature_names=self.names, rows=rows)
+        client = share_client(self.scheduler) if self.is_spread and self.scheduler is not None else None
+        stored = StoredInstances(self.store.path, feature_names=self.names, rows=rows, client=client)
         return InstanceMatrix(stored, self.names)
 
     def of_candidates(self, chosen: NDArray[np.bool_]) -> Features:
@@ -134,15 +142,16 @@ class Split:
         found = group_candidates(self.candidates, self.truth, rule=self.rule, hits=self.hits)
         return replace(found, feature_rows=self.features.rows)
 
-    def bags(self, labels: Literal["soft", "golden"]) -> Bags:
+    def bags(self, labels: Literal["soft", "golden"], *, spread: bool = False) -> Bags:
         """Read the features into bags.
 
         Soft labels come with the weights of the readers; golden ones are hard, and candidates on other GTs are
-        negatives.
+        negatives. With spread, features that stay on disk are read by the workers of the run's Dask cluster, if it has
+        one.
         """
         readings = self.readings if labels == "soft" else None
         return self.grouping.make_bags(
-            self.features,
+            replace(self.features, is_spread=spread),
             labels=labels,
             readings=readings,
             n_max=self.n_max,

@@ -1,4 +1,4 @@
-"""How long a run will take: a guess from measured rates, mended by what its stages took.
+"""How long a run will take: a guess from measured rates, mended by a sample of its images and by what its stages took.
 
 The cost of a run is, in this model, a time per image, shared by the workers, and for each model and for the
 evaluation a time per candidate; every other stage takes about as long in any study. An outer fold of a nested run does
@@ -54,11 +54,9 @@ class Forecast:
         workers: int,
     ) -> None:
         self._kinds = {name: kind_of(name) for name in stages}
-        per_image = PER_IMAGE * n_images / max(workers, 1)
-        self._guesses = {"images": per_image} | {
-            kind: PER_THOUSAND_CANDIDATES.get(kind, OTHER_MODEL) * n_candidates / 1000
-            for kind in (*models, "results")
-        }
+        self._models = tuple(models)
+        self._guesses: dict[str, float] = {}
+        self.learn_images(PER_IMAGE * n_images / max(workers, 1), n_candidates)
         # Measured in the demo with 5 folds: an outer fold takes 6.0 (soft) and 5.7 (b1) times what a fold takes.
         self._fits_per_outer_fold = n_folds + 1
         self._learned: dict[str, float] = {}
@@ -71,6 +69,13 @@ class Forecast:
             for name, place in self._place.items()
             if place >= self._place[stage]
         )
+
+    def learn_images(self, seconds: float, n_candidates: float) -> None:
+        """Take the work on all images to last so long, and to find so many candidates, which models are fitted to."""
+        self._guesses = {"images": seconds} | {
+            kind: PER_THOUSAND_CANDIDATES.get(kind, OTHER_MODEL) * n_candidates / 1000
+            for kind in (*self._models, "results")
+        }
 
     def learn(self, stage: str, seconds: float) -> None:
         """Take stages of the same kind to last as long as this one did."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from overread.errors import OverreadError
@@ -19,10 +21,13 @@ from overread.study.store.shard import CANDIDATE_COLUMNS, decode_shard
 from overread.study.workers.executors import Executor
 from overread.study.workers.result import Fault, Outcome, without_path
 
-__all__ = ["ImageJob", "WorkedImages", "make_jobs", "work_on_images"]
+__all__ = ["ImageJob", "ImageSample", "WorkedImages", "make_jobs", "work_on_images"]
 
 NEVER = "unreadable"
 HOPELESS = 10
+# Images from all over the study that are worked on first, to tell what the others will take. By eye: seconds, and
+# enough for a mean of candidates that is right to some tenth.
+SAMPLE = 12
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,26 @@ def make_jobs(
     return jobs
 
 
+@dataclass(frozen=True)
+class ImageSample:
+    """What the first images of a run took, in the mean.
+
+    Attributes
+    ----------
+    n_images
+        How many they were.
+    seconds
+        Time from one image done to the next, by all workers together.
+    n_candidates, shard_bytes
+        Of an image.
+    """
+
+    n_images: int
+    seconds: float
+    n_candidates: float
+    shard_bytes: float
+
+
 @dataclass(frozen=True, eq=False)
 class WorkedImages:
     """Entries of all images, and how many were worked on now."""
@@ -112,6 +137,7 @@ def work_on_images(
     executor: Executor,
     *,
     say: Callable[[str], None] = lambda text: None,
+    learn: Callable[[ImageSample], None] = lambda sample: None,
 ) -> WorkedImages:
     """Bring the shards up to date.
 
@@ -128,6 +154,8 @@ def work_on_images(
         Who does the work.
     say
         Called with lines for the log.
+    learn
+        Called once with what a sample of the images took, unless there are not many more than that.
     """
     manifest = Manifest(folder)
     by_id = {job.task.image_id: job for job in jobs}
@@ -141,9 +169,10 @@ def work_on_images(
                 give_up(manifest, job, job.fault, say)
                 advance(1)
         known = {task.image_id: task for task in tasks}
+        sampler = Sampler(learn) if len(tasks) > 2 * SAMPLE else None
         failed: list[ImageTask] = []
         for last_try in (False, True):
-            waiting = failed if last_try else tasks
+            waiting = failed if last_try else put_sample_first(tasks)
             for outcome in executor.work(waiting, alone=last_try) if waiting else ():
                 job = by_id[outcome.image_id]
                 if outcome.fault is not None and not last_try:
@@ -152,10 +181,40 @@ def work_on_images(
                     say(f"image {outcome.image_id!r}: {outcome.fault.reason}; will be tried again")
                     continue
                 keep(manifest, job, outcome, say)
+                if sampler is not None and outcome.shard is not None:
+                    sampler.add(outcome.shard)
                 advance(1)
     manifest.finish([job.task.image_id for job in jobs])
     manifest.remove_strangers()
     return WorkedImages(manifest, len(todo))
+
+
+def put_sample_first(tasks: Sequence[ImageTask]) -> list[ImageTask]:
+    """Put some tasks from all over the study before the others: a study is often sorted by site or by finding."""
+    first = {round(place) for place in np.linspace(0, len(tasks) - 1, SAMPLE)} if tasks else set()
+    order = sorted(range(len(tasks)), key=lambda place: place not in first)
+    return [tasks[place] for place in order]
+
+
+class Sampler:
+    """Tells once what the first images took."""
+
+    def __init__(self, learn: Callable[[ImageSample], None]) -> None:
+        self._learn = learn
+        self._sizes: list[tuple[int, int]] = []
+        self._began = 0.0
+
+    def add(self, shard: bytes) -> None:
+        """Note an image that was worked on."""
+        if len(self._sizes) == SAMPLE:
+            return
+        # The first one waited for workers to start and kernels to compile: time is counted from it.
+        self._began = self._began or time.monotonic()
+        self._sizes.append((len(decode_shard(shard).candidates), len(shard)))
+        if len(self._sizes) == SAMPLE:
+            n_candidates, n_bytes = np.mean(self._sizes, axis=0)
+            seconds = (time.monotonic() - self._began) / (SAMPLE - 1)
+            self._learn(ImageSample(SAMPLE, seconds, float(n_candidates), float(n_bytes)))
 
 
 def refuse_a_broken_pipeline(manifest: Manifest, fault: Fault, n_failed: int) -> None:

@@ -62,7 +62,13 @@ class Supply:
 
 
 def reckon_demand(
-    n_candidates: int, n_features: int, *, n_shards: int, fitted: float, itemsize: int = 4
+    n_candidates: float,
+    n_features: int,
+    *,
+    n_shards: int,
+    fitted: float,
+    itemsize: int = 4,
+    shard_bytes: float | None = None,
 ) -> Demand:
     """Reckon what a run will take.
 
@@ -76,15 +82,18 @@ def reckon_demand(
         Share of the candidates that the last fit has: those outside of the test set.
     itemsize
         Bytes of a feature.
+    shard_bytes
+        Mean size of a shard; None where none is known yet: its features, and what shards of the demo have beside them.
     """
     table, column = (n_candidates * itemsize * width / 1e6 for width in (n_features, 1))
     held = PROCESS_MB + BYTES_PER_CANDIDATE * n_candidates / 1e6
-    copies_on_disk = 2 if n_shards else 1
+    shards = n_shards and (table + DISK_BYTES_PER_SHARD * n_shards / 1e6)
+    if shard_bytes is not None:
+        shards = shard_bytes * n_shards / 1e6
     return Demand(
         memory=held + COPIES * fitted * table,
         least_memory=held + min(LEAST_COLUMNS, n_features) * fitted * column,
-        disk=copies_on_disk * table
-        + (DISK_BYTES_PER_CANDIDATE * n_candidates + DISK_BYTES_PER_SHARD * n_shards) / 1e6,
+        disk=table + shards + DISK_BYTES_PER_CANDIDATE * n_candidates / 1e6,
     )
 
 

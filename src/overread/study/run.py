@@ -13,7 +13,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from pydantic import ValidationError
 
 from overread import __version__
@@ -26,6 +25,7 @@ from overread.one_line import print_as_one_line
 from overread.progress import begin_work, say
 from overread.study.forecast import Forecast
 from overread.study.groups import name_run_of_group, split_groups, write_group_page
+from overread.study.image_jobs import ImageSample
 from overread.study.inputs import StudyInputs, read_inputs
 from overread.study.pipeline import PipelineSpec
 from overread.study.resources import Demand, Supply, give_advice, reckon_demand
@@ -38,6 +38,7 @@ from overread.study.stages.stage import Inputs, Source, Stage, Workspace
 from overread.study.store.manifest import Manifest
 from overread.study.store.run_folder import RunFolder, json_bytes
 from overread.study.study_recipe import complete_settings
+from overread.study.workers.cluster_client import close_shared_clients
 from overread.study.workers.dask_cluster import DaskExecutor
 from overread.study.workers.executors import Executor, ProcessExecutor, SerialExecutor, count_processors
 from overread.study.workers.isolation import WorkLimits
@@ -174,6 +175,8 @@ def run_one(
             # Only the kind: the text of an error may quote the user's tables.
             log.write(f"run ends early: {type(error).__name__}")
             raise
+        finally:
+            close_shared_clients()
         say(f"the run took {duration(time.monotonic() - started)}")
         log.write(f"run ends: {report.n_quarantined} of {report.n_images} images quarantined")
     return report
@@ -201,6 +204,8 @@ class Runner:
     _announced = False
     _forecast: Forecast
     _demand: Demand
+    _fitted: float
+    _n_images_left: int
 
     def __init__(
         self,
@@ -221,7 +226,7 @@ class Runner:
         """Do all stages, or those up to a last one."""
         inputs, settings, folder = self._inputs, self._settings, self._folder
         write_settings(folder, settings)
-        workshop = Workshop(folder, self._spec, self._make_executor, self._say)
+        workshop = Workshop(folder, self._spec, self._make_executor, self._say, self._learn_sample)
         sources = inputs.sources() | {"pipeline": self._pipeline_source(), "names": self._names_source()}
         workspace = Workspace(folder, settings, sources, list_views(inputs, settings, folder))
         with single_threaded_blas():
@@ -233,7 +238,8 @@ class Runner:
             names = [stage.name for stage in stages]
             stages = stages if last is None else stages[: names.index(last) + 1]
             self._forecast = self._make_forecast([stage.name for stage in stages])
-            self._demand = self._reckon_demand(split)
+            self._fitted = float((split["split"] != "test").mean())
+            self._demand = self._reckon_demand(self._count_candidates())
             for number, stage in enumerate(stages, start=1):
                 left = duration(self._forecast.left(stage.name))
                 title = f"{stage.name} (stage {number} of {len(stages)}, about {left} to the end)"
@@ -266,26 +272,41 @@ class Runner:
         own = self._inputs.candidates
         return len(self._inputs.images) * self._settings.candidates.limit if own is None else len(own)
 
-    def _reckon_demand(self, split: pd.DataFrame) -> Demand:
+    def _learn_sample(self, sample: ImageSample) -> None:
+        """Say what the run will take, now that some images are done."""
+        n_images = len(self._inputs.images)
+        n_candidates = sample.n_candidates * n_images
+        self._forecast.learn_images(sample.seconds * self._n_images_left, n_candidates)
+        self._demand = self._reckon_demand(n_candidates, sample.shard_bytes)
+        left = duration(self._forecast.left("images"))
+        say(
+            f"about {left}, as {sample.n_images} images from all over the study took {sample.seconds:.2g} s each and"
+            f" have {sample.n_candidates:.0f} candidates each"
+        )
+        for line in give_advice(self._demand, self._find_supply()):
+            say(line)
+
+    def _reckon_demand(self, n_candidates: float, shard_bytes: float | None = None) -> Demand:
         """Reckon what the run will take of memory and disk."""
         own = self._inputs.features
         names = getattr(self._spec.build(), "feature_names", ()) if own is None else own.names
         return reckon_demand(
-            self._count_candidates(),
+            n_candidates,
             len(names),
-            n_shards=len(split) if own is None else 0,
-            fitted=float((split["split"] != "test").mean()),
+            n_shards=len(self._inputs.images) if own is None else 0,
+            fitted=self._fitted,
             itemsize=4 if own is None else own.dtype.itemsize,
+            shard_bytes=shard_bytes,
         )
 
     def _make_forecast(self, stages: list[str]) -> Forecast:
-        settings = self._settings
-        known = Manifest(self._folder).entries
+        settings, known = self._settings, Manifest(self._folder).entries
+        self._n_images_left = sum(image_id not in known for image_id in self._inputs.images["image_id"])
         return Forecast(
             stages,
             settings.models.wanted,
             n_folds=settings.models.folds,
-            n_images=sum(image_id not in known for image_id in self._inputs.images["image_id"]),
+            n_images=self._n_images_left,
             n_candidates=self._count_candidates(),
             workers=1
             if settings.execution.executor == "serial"

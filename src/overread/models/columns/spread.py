@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.bags import StoredInstances
-from overread.errors import InvalidInputError, StorageError
+from overread.errors import InvalidInputError, OverreadError, StorageError
 from overread.models.columns.columns import Columns
 from overread.models.columns.scaling import ColumnNumbers, Scaling, describe_columns
 from overread.models.columns.stored import StoredColumns
@@ -126,7 +126,7 @@ class SpreadColumns(Columns):
             for group in groups
         ]
         self.n_read += self.n_features
-        return ColumnNumbers.join(self._client.gather(futures))
+        return ColumnNumbers.join(self._gather(futures))
 
     def standardize(self, scaling: Scaling) -> None:
         """Take what columns are standardized by; products are possible from now on."""
@@ -172,9 +172,27 @@ class SpreadColumns(Columns):
             self._client.submit(work, part, *one, pure=False, retries=RETRIES)
             for part, one in zip(self._parts, given, strict=True)
         ]
-        answers = self._client.gather(futures)
+        answers = self._gather(futures)
         self.n_read += round(sum(n_read for _, n_read in answers) / len(self._parts))
         return [answer for answer, _ in answers]
+
+    def _gather(self, futures: list[Any]) -> list[Any]:
+        """Wait for what the cluster was asked.
+
+        Raises
+        ------
+        StorageError
+            If the cluster gave up: its workers died one after the other, or its scheduler is gone.
+        """
+        try:
+            return list(self._client.gather(futures))
+        except OverreadError:  # of the features, not of the cluster
+            raise
+        except Exception as error:
+            raise StorageError(
+                f"the Dask cluster gave up in the middle of a fit ({type(error).__name__}): its workers need enough"
+                f" memory, and {self._path.parent} at the same place; see to them, and run again"
+            ) from error
 
 
 def describe_stored(

@@ -67,6 +67,8 @@ class StudyModel(ABC):
         Files of earlier stages that the grid can take an answer from.
     fits_from_disk
         Whether it can be fitted to features that stay in their file.
+    fits_on_cluster
+        Whether the workers of a Dask cluster can read that file for it.
     """
 
     name: ClassVar[str]
@@ -81,6 +83,7 @@ class StudyModel(ABC):
     check_settings: ClassVar[tuple[str, ...]] = ()
     grid_reads: ClassVar[tuple[str, ...]] = ()
     fits_from_disk: ClassVar[bool] = False
+    fits_on_cluster: ClassVar[bool] = False
 
     @abstractmethod
     def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
@@ -105,7 +108,7 @@ class StudyModel(ABC):
         InvalidInputError
             If their features do not fit in memory, and the model cannot do with less.
         """
-        bags = split.bags(self.labels)
+        bags = split.bags(self.labels, spread=self.fits_on_cluster)
         if isinstance(bags.matrix, StoredInstances) and not self.fits_from_disk:
             raise InvalidInputError(
                 f"{self.name}: needs its features in memory, and they take {bags.matrix.nbytes / 1e6:,.0f} MB twice,"

@@ -85,6 +85,7 @@ class Soft(StudyModel):
     grid_settings = ("soft", "seed", "evaluation.n_bootstrap")
     grid_reads = (PAPER_FILE,)
     fits_from_disk = True
+    fits_on_cluster = True
     build_settings = ("soft.divide_by_features", "soft.n_init", "seed")
 
     def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
@@ -92,7 +93,7 @@ class Soft(StudyModel):
         soft = settings.soft
         if soft.rule == "paper":
             return list_choice(choose_by_paper(split, settings))
-        bags = split.bags("soft")
+        bags = self.take_bags(split)
         lambdas = {
             name: make_path(
                 split, settings, name, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio
@@ -121,7 +122,7 @@ class Soft(StudyModel):
 
     def try_settings(self, grid: Sequence[Mapping[str, Any]], fold: Fold, settings: Any) -> Trial:
         """Fit one path a normalization, on the common penalties."""
-        bags = fold.rest.bags("soft")
+        bags = self.take_bags(fold.rest)
         columns, counts = [], []
         for name, group in groupby(grid, key=lambda one: one["normalization"]):
             path = make_path(fold.rest, settings, name, lambdas=[one["lam"] for one in group])
@@ -149,7 +150,7 @@ def make_path(split: Split, settings: Any, normalization: Any, **grid: Any) -> S
 
 def fit_path(split: Split, settings: Any, normalization: Any) -> SoftMILPath:
     """Fit a path of the settings' penalties to a split."""
-    soft, bags = settings.soft, split.bags("soft")
+    soft, bags = settings.soft, split.bags("soft", spread=True)
     path = make_path(split, settings, normalization, n_lambdas=soft.n_lambdas, min_ratio=soft.min_ratio)
     return path.fit(bags, bags.labels)
 

@@ -41,6 +41,7 @@ def assemble_cohort(inputs: Inputs) -> Cohort:
             np.arange(store.shape[0]),
             keys,
             settings.execution.memory_mb or None,
+            settings.execution.scheduler if settings.execution.executor == "dask" else None,
         ),
         hits=candidate_hits(candidates, tables["truth"], rule),
         counting=Counting(
@@ -107,6 +108,6 @@ COHORT = View(
     ),
     settings=("hits", "labels"),
     make=assemble_cohort,
-    means=("execution.memory_mb",),
+    means=("execution.memory_mb", "execution.executor", "execution.scheduler"),
 )
 FOLDS = View("folds", reads=("cohort",), settings=("models.folds", "seed"), make=divide_into_folds)

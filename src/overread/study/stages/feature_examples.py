@@ -49,6 +49,8 @@ def _choose_row(
     order = np.argsort(values, kind="stable")
     place = round(quantile * (len(order) - 1))
     # A few ranks to either side look alike; further away the value would be another.
-    near = sorted(range(len(order)), key=lambda rank: abs(rank - place))[: max(1, len(order) // 50)]
-    fresh = [rank for rank in near if str(images.iloc[order[rank]]) not in used]
-    return int(order[fresh[0] if fresh else place])
+    n_near = max(1, len(order) // 50)
+    ranks = np.arange(max(0, place - n_near), min(len(order), place + n_near + 1))
+    near = ranks[np.argsort(np.abs(ranks - place), kind="stable")][:n_near]
+    fresh = (int(rank) for rank in near if str(images.iloc[order[rank]]) not in used)
+    return int(order[next(fresh, place)])

@@ -21,7 +21,7 @@ from overread.marks.mark_set import find_path
 from overread.study.chest_check import refuse_other_than_chests
 from overread.study.cohort import KEYS
 from overread.study.field_pipeline import find_masks
-from overread.study.image_jobs import make_jobs, work_on_images
+from overread.study.image_jobs import ImageSample, make_jobs, work_on_images
 from overread.study.pipeline import PipelineSpec
 from overread.study.stages.stage import Inputs, Stage, View
 from overread.study.store.manifest import Manifest, shard_file
@@ -61,12 +61,15 @@ class Workshop:
         Makes who does it.
     say
         Called with lines for log and screen.
+    learn
+        Called with what a sample of the images took.
     """
 
     folder: RunFolder
     pipeline: PipelineSpec
     make_executor: Callable[[], Executor]
     say: Callable[[str], None]
+    learn: Callable[[ImageSample], None] = lambda sample: None
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ def make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
     refuse_shared_pixels(inputs["tables/split.parquet"], content)
     executor = workshop.make_executor()
     try:
-        worked = work_on_images(folder, jobs, executor, say=workshop.say)
+        worked = work_on_images(folder, jobs, executor, say=workshop.say, learn=workshop.learn)
     finally:
         executor.close()
     if not any(entry.sha256 for entry in worked.manifest.entries.values()):

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from overread.errors import MissingExtraError, OverreadError, StorageError
+from overread.errors import OverreadError
 from overread.study.pipeline import ImageTask, PipelineSpec
+from overread.study.workers.cluster_client import connect_cluster
 from overread.study.workers.isolation import IsolatedWorker, WorkLimits
 from overread.study.workers.messages import task_of, told_task
 from overread.study.workers.result import Fault, Outcome
@@ -35,15 +36,8 @@ class DaskExecutor:
     """
 
     def __init__(self, spec: PipelineSpec, limits: WorkLimits, scheduler: str, *, batch: int = 8) -> None:
-        try:
-            from distributed import Client
-        except ImportError as error:
-            raise MissingExtraError("the executor dask needs: pip install overread[dask]") from error
         self._spec, self._limits, self._batch = spec, limits, batch
-        try:
-            self._client = Client(scheduler, timeout=30)
-        except (OSError, ValueError) as error:
-            raise StorageError(f"{scheduler}: no Dask scheduler answers there") from error
+        self._client = connect_cluster(scheduler)
 
     def work(self, tasks: Sequence[ImageTask], *, alone: bool = False) -> Iterator[Outcome]:
         """Yield the outcomes, batch by batch as they come."""
