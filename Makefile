@@ -112,6 +112,7 @@ fuzz: setup
 	$(BIN)/python tests/fuzz/run.py $(SECONDS) $(SEED)
 
 docs: tools
+	$(BIN)/python docs/gallery.py docs/examples
 	$(BIN)/python docs/build.py
 
 # A separate environment, because adelie needs numpy < 2. All peers but pyradiomics have wheels for Linux on x86-64;

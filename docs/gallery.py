@@ -79,6 +79,11 @@ def write_page(example: Example, printed: list[str]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def first_sentence(text: str) -> str:
+    """Return the text up to its first full stop or question mark."""
+    return re.split(r"(?<=[.?]) ", " ".join(text.split()))[0]
+
+
 def write_gallery(folder: Path) -> Iterator[Path]:
     """Run every example and write its page and figure, and the index; return the pages."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +94,7 @@ def write_gallery(folder: Path) -> Iterator[Path]:
     for example in list_examples():
         page = folder / f"{example.name}.md"
         page.write_text(write_page(example, run_example(example, folder)), encoding="utf-8")
-        lines.append(f"- [{example.title}]({page.name}): {example.about.splitlines()[0]}")
+        lines.append(f"- [{example.title}]({page.name}): {first_sentence(example.about)}")
         yield page
     index = folder / "index.md"
     index.write_text("\n\n".join(lines[:2]) + "\n\n" + "\n".join(lines[2:]) + "\n", encoding="utf-8")
