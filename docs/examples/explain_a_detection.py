@@ -3,7 +3,8 @@ Explain a detection
 ===================
 
 Why is this place marked? The score of the soft model is a sum, so every feature has its share in it. The detector is
-trained here on a dozen phantoms: enough to show the way, not to find much.
+trained here on
+eighteen phantoms: enough to show the way, not to find much.
 """
 
 # %%
@@ -24,9 +25,9 @@ seed = 0
 limit = 10
 [models]
 wanted = ["soft"]
-folds = 2
+folds = 3
 [evaluation]
-n_bootstrap = 100
+n_bootstrap = 200
 headline = "test"
 [execution]
 executor = "serial"
@@ -34,8 +35,8 @@ executor = "serial"
 
 with TemporaryDirectory() as folder:
     study = Path(folder) / "study"
-    law = CaseLaw(nodules=NoduleLaw(counts=(0.2, 0.2, 0.3, 0.3), conspicuity=(1.5, 4.0)))
-    cohort(study, n_images=12, law=law, seed=0)
+    law = CaseLaw(nodules=NoduleLaw(counts=(0.2, 0.2, 0.3, 0.3), conspicuity=(1.2, 4.0)), distractors=0.6)
+    cohort(study, n_images=18, law=law, seed=0)
     (study / "study.toml").write_text(SETTINGS)
     run = run_study(study)
     detector = Detector.read(run.folder / "detector.json")

@@ -47,6 +47,7 @@ def test_the_first_study():
     assert len(known) > run.results.study.n_golden / 2
 
 
+@pytest.mark.slow
 def test_from_a_spreadsheet_to_a_report():
     follow(TUTORIALS / "own_spreadsheet.md")
     imported, drawn = pd.read_csv("scans/marks.csv"), pd.read_csv("made_up/marks.csv")

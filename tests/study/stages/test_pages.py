@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from overread.cli import main
 from overread.files.records import from_json
 from overread.images import read_image
 from overread.report import Pictures, read_results
@@ -45,6 +47,19 @@ def test_the_model_card_is_made_of_results_and_head_alone(folder: Path) -> None:
     assert card == (folder / "model_card.md").read_text()
     assert "# Model card: stand-in" in card
     assert set(MODEL_CARD.reads) == set(inputs)
+
+
+def test_the_command_writes_page_and_card_again(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder.parents[1], tmp_path / "study")
+    again = tmp_path / "study" / "runs" / "main"
+    before = {name: (again / name).read_bytes() for name in ("report.html", "model_card.md")}
+    for name in before:
+        (again / name).unlink()
+    assert main(["report", str(again)]) == 0
+    assert {name: (again / name).read_bytes() for name in before} == before
+    (again / "model_card.md").write_text("mine")
+    assert main(["report", str(again), "-o", str(tmp_path / "page.html")]) == 0
+    assert (again / "model_card.md").read_text() == "mine"
 
 
 def test_the_head_names_the_run_by_its_results(folder: Path) -> None:
