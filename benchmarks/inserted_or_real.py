@@ -7,9 +7,10 @@
 Nobody drew where the real nodules are, so the best candidate of each image labelled Nodule or Mass and nothing else
 stands for them; many of these are no nodules. Beside it the best candidates of images without finding, which are none.
 Both are told from candidates on inserted nodules by a logistic regression on other patients. An area under the ROC
-curve of 0.5 means that they cannot be told apart. Inserted are the images of RUN (nih-240x3), and two cohorts on the
-same 240 backgrounds, read as the real images are, which WORK gets: by the law of nih-240x3, and by `VariedLaw`. Of an
-inserted image the best candidate on a golden object is taken, or, as of a real one, the best of all.
+curve of 0.5 means that they cannot be told apart. Inserted are the images of RUN (nih-240x3), and cohorts on the same
+backgrounds, read as the real images are, which WORK gets: by the law of nih-240x3, by `VariedLaw`, and by that with
+images blurred and noisy. Of an inserted image the best candidate on a golden object is taken, or, as of a real
+one, the best of all.
 FOLDER gets a picture of candidates of each kind. It shows radiographs of others: not for the repository.
 Writes Markdown.
 """
@@ -44,7 +45,13 @@ from overread.truth import candidate_hits, merge_marks
 STRENGTH = 0.01
 FOLDS = 5
 SEED = 18
-LAWS = {"plain law": LAW, "varied law": CaseLaw(nodules=VariedLaw())}
+LAWS = {
+    "plain law": LAW,
+    "varied law": CaseLaw(nodules=VariedLaw()),
+    "varied, images blurred and noisy": CaseLaw(
+        nodules=VariedLaw(image_blur_mm=(0.0, 0.4), image_noise=(0.0, 0.5))
+    ),
+}
 KINDS = ("specific", "texture", "learned")
 # Of a picture: candidates in a row, and half the side of a crop, about twice the largest nodule's.
 PICTURES = 10
@@ -205,7 +212,7 @@ def main() -> None:
     real = read_real(given.nih, given.shards, models)
     samples = {"nih-240x3": read_run(Run(given.run.resolve()))}
     for name, law in LAWS.items():
-        folder = given.work / name.split()[0]
+        folder = given.work / name.replace(", ", "_").replace(" ", "_")
         make_study(given.nih, folder, law, given.every, given.workers)
         samples[name] = read_inserted(folder, given.workers)
     on_object = {name: keep_best(table[table["golden"]], models) for name, table in samples.items()}

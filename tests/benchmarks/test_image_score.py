@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.image_score import area, pool_scores
+from benchmarks.image_score import area, pool_scores, score_by_response
 from sklearn.metrics import roc_auc_score
 
 
@@ -19,6 +19,15 @@ def test_pooled_scores_by_hand():
 def test_noisy_or_of_sure_candidates_is_finite():
     assert np.isfinite(pool_scores(np.full(60, 50.0))["noisy-or"])
     assert np.isfinite(pool_scores(np.full(60, -50.0))["noisy-or"])
+
+
+def test_responses_are_pooled_by_image():
+    found = pd.DataFrame({"image_id": ["b", "a", "b", "b"], "response": [1.0, -2.0, 4.0, 1.0]})
+    images = pd.DataFrame({"image_id": ["a", "b"], "patient": ["1", "2"]})
+    pooled = score_by_response(images, found)
+    assert pooled["max"].tolist() == [-2.0, 4.0]
+    assert pooled["top-3"].tolist() == [-2.0, 2.0]
+    assert pooled["patient"].tolist() == ["1", "2"]
 
 
 def test_area_is_that_of_scikit_learn_and_inside_its_interval():

@@ -99,7 +99,7 @@ def test_a_case_by_the_varied_law_is_the_same_for_the_same_stream(background):
 
 def test_noise_and_blur_are_those_asked_for(background):
     pixels, lungs = background.pixels, background.lungs
-    still = VariedLaw(image_blur_mm=(0.0, 0.0), image_noise=(0.0, 0.0))
+    still = VariedLaw()
 
     def vary(**ranges):
         law = replace(still, **ranges)

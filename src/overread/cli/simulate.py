@@ -49,7 +49,7 @@ def simulate(
     readers
         Number of readers: 8 if not given, and each chest is read by 4 to 6 of them; 4 for fields, which all read.
     nodules
-        varied: also spiculated, sub-solid, calcified, pleural and retrocardiac ones, in images blurred and noisy.
+        varied: also spiculated, sub-solid, calcified, pleural and retrocardiac ones.
     backgrounds
         Folder of real radiographs to put nodules in, instead of phantoms.
     images_csv

@@ -58,7 +58,7 @@ def cohort(
     law
         What is drawn; the law fitted to the paper's counts, for this number of readers, if not given.
     nodules
-        What that law draws: plain ones, or six kinds in images that are blurred and noisy (`VariedLaw`).
+        What that law draws: plain ones, or six kinds (`VariedLaw`).
     format
         ``"dicom"``, or ``"png"`` with 16 bits.
     grid_mm

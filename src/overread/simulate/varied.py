@@ -1,4 +1,4 @@
-"""A wider law of nodules: six kinds, each with its own look and place, in images a little blurred and noisy.
+"""A wider law of nodules: six kinds, each with its own look and place, in images that may be blurred and noisy.
 
     solid          as in the law of `NoduleLaw`, from 5 to 40 mm
     spiculated     ragged outline, most with rays
@@ -96,12 +96,17 @@ class VariedLaw:
         Range of the deviation of a Gaussian that blurs the whole image before nodules are put in; uniform.
     image_noise
         Range of the deviation of the white noise that the image gets then, over that of its own finest detail.
+
+    Notes
+    -----
+    Images are left as they are by default: blurred by up to 0.4 mm and with noise up to 0.5, their texture tells them
+    from real ones far better than without (docs/explanation/learned.md: AUC 0.86 against 0.65).
     """
 
     counts: tuple[float, ...] = NoduleLaw.counts
     kinds: tuple[NoduleKind, ...] = KINDS
-    image_blur_mm: tuple[float, float] = (0.0, 0.4)
-    image_noise: tuple[float, float] = (0.0, 0.5)
+    image_blur_mm: tuple[float, float] = (0.0, 0.0)
+    image_noise: tuple[float, float] = (0.0, 0.0)
 
 
 def draw_by_law(
