@@ -7,6 +7,7 @@ TOOLS := $(VENV)/.tools
 PEERS := .venv-peers
 LABEL_STUDIO := .venv-label-studio
 DATUMARO := .venv-datumaro
+LARGE_PEERS := .venv-large-peers
 LOWEST := .venv-lowest
 DIST := .venv-dist
 QUIET_PIP := -m pip --quiet --disable-pip-version-check
@@ -15,7 +16,7 @@ QUIET_PIP := -m pip --quiet --disable-pip-version-check
 LISTED := install --require-hashes --no-deps -r
 PIP := $(BIN)/python $(QUIET_PIP)
 
-.PHONY: help setup tools system archive demo demo-read lint test test-all test-lowest fuzz peers label-studio datumaro bench docs dist clean
+.PHONY: help setup tools system archive demo demo-read lint test test-all test-lowest fuzz peers large-peers label-studio datumaro bench docs dist clean
 
 help:
 	@echo "make demo      set up .venv with what a user needs and run the whole chain on the embedded cohort; ends with a page to look at"
@@ -141,6 +142,14 @@ $(DATUMARO)/.installed: requirements/datumaro.txt
 	$(DATUMARO)/bin/python $(QUIET_PIP) $(LISTED) $<
 	touch $@
 
+# What fits tables larger than memory, for python -m benchmarks.large_peers; two of them need Java.
+large-peers: $(LARGE_PEERS)/.installed
+
+$(LARGE_PEERS)/.installed: requirements/large-peers.txt
+	$(PYTHON) -m venv $(LARGE_PEERS)
+	$(LARGE_PEERS)/bin/python $(QUIET_PIP) $(LISTED) $<
+	touch $@
+
 # make bench BENCH=--quick takes smaller problems; BENCH=l1_path runs one module.
 bench: tools peers
 	$(BIN)/python -m benchmarks.run $(BENCH)
@@ -160,4 +169,4 @@ dist: setup
 	du -sh $(DIST)/lib dist/*.whl dist/*.tar.gz
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(LABEL_STUDIO) $(DATUMARO) $(LOWEST) $(DIST) dist demo-output demo-reading docs/_build
+	rm -rf $(VENV) $(PEERS) $(LABEL_STUDIO) $(DATUMARO) $(LARGE_PEERS) $(LOWEST) $(DIST) dist demo-output demo-reading docs/_build
