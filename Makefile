@@ -7,6 +7,7 @@ TOOLS := $(VENV)/.tools
 PEERS := .venv-peers
 LABEL_STUDIO := .venv-label-studio
 DATUMARO := .venv-datumaro
+LARGE_PEERS := .venv-large-peers
 LOWEST := .venv-lowest
 DIST := .venv-dist
 QUIET_PIP := -m pip --quiet --disable-pip-version-check
@@ -17,7 +18,7 @@ PIP := $(BIN)/python $(QUIET_PIP)
 # Always from nothing: what an earlier build warned of, it would not say again.
 SITE = rm -rf docs/_build && $(BIN)/python -m sphinx -b html -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 
-.PHONY: help setup tools system archive demo demo-read lint test test-all test-lowest fuzz peers label-studio datumaro bench docs figures dist clean
+.PHONY: help setup tools system archive demo demo-read lint test test-all test-lowest fuzz peers large-peers label-studio datumaro bench docs figures dist clean
 
 help:
 	@echo "make demo      set up .venv with what a user needs and run the whole chain on the embedded cohort; ends with a page to look at"
@@ -151,6 +152,14 @@ $(DATUMARO)/.installed: requirements/datumaro.txt
 	$(DATUMARO)/bin/python $(QUIET_PIP) $(LISTED) $<
 	touch $@
 
+# What fits tables larger than memory, for python -m benchmarks.large_peers; two of them need Java.
+large-peers: $(LARGE_PEERS)/.installed
+
+$(LARGE_PEERS)/.installed: requirements/large-peers.txt
+	$(PYTHON) -m venv $(LARGE_PEERS)
+	$(LARGE_PEERS)/bin/python $(QUIET_PIP) $(LISTED) $<
+	touch $@
+
 # make bench BENCH=--quick takes smaller problems; BENCH=l1_path runs one module.
 bench: tools peers
 	$(BIN)/python -m benchmarks.run $(BENCH)
@@ -170,4 +179,4 @@ dist: setup
 	du -sh $(DIST)/lib dist/*.whl dist/*.tar.gz
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(LABEL_STUDIO) $(DATUMARO) $(LOWEST) $(DIST) dist demo-output demo-reading docs/_build
+	rm -rf $(VENV) $(PEERS) $(LABEL_STUDIO) $(DATUMARO) $(LARGE_PEERS) $(LOWEST) $(DIST) dist demo-output demo-reading docs/_build

@@ -143,8 +143,10 @@ def open_cluster(kill_every: float) -> Iterator[tuple[Any, list[int]]]:
     def kill(client: Any) -> None:
         while not over.wait(kill_every):
             pids = list(client.run(os.getpid).values())
-            killed.append(pids[len(killed) % len(pids)])
-            os.kill(killed[-1], signal.SIGKILL)
+            # None: those that were killed before are not replaced yet.
+            if pids:
+                killed.append(pids[len(killed) % len(pids)])
+                os.kill(killed[-1], signal.SIGKILL)
 
     options: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
     with LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster, Client(cluster) as client:
@@ -182,7 +184,7 @@ def run_apart(way: str, table: Path, memory_mb: float, kill_every: float) -> dic
     command = [sys.executable, "-m", "benchmarks.beyond_memory", str(table.parent), "--one", way]
     command += ["--rows", table.stem.split("-")[1], "--memory-mb", str(memory_mb)]
     command += ["--kill-every", str(kill_every)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 

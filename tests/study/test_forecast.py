@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from overread.study.forecast import OTHER_MODEL, PER_IMAGE, PER_THOUSAND_CANDIDATES, SMALL_STAGE, Forecast
+from overread.study.forecast import (
+    ALL_FEATURES,
+    OTHER_MODEL,
+    PER_IMAGE,
+    PER_THOUSAND_CANDIDATES,
+    RESULTS_PER_THOUSAND,
+    RESULTS_SECONDS,
+    SMALL_STAGE,
+    Forecast,
+)
 
 STAGES = ["truth", "images", "fold_1_b2", "fold_2_b2", "fold_1_own_model", "b2", "results"]
 
@@ -15,7 +24,7 @@ def forecast(**changes: int) -> Forecast:
 
 
 def test_the_guess_is_the_sum_of_its_rates():
-    b2, results = 2 * PER_THOUSAND_CANDIDATES["b2"], 2 * PER_THOUSAND_CANDIDATES["results"]
+    b2, results = 2 * PER_THOUSAND_CANDIDATES["b2"], RESULTS_SECONDS + 2 * RESULTS_PER_THOUSAND
     assert forecast().left("results") == pytest.approx(results)
     assert forecast().left("fold_1_own_model") == pytest.approx(2 * OTHER_MODEL + b2 + results)
     images = PER_IMAGE * 100 / 2
@@ -53,5 +62,13 @@ def test_outer_folds_are_counted_and_follow_what_a_fold_of_the_model_took():
 def test_a_sample_of_the_images_mends_images_and_what_follows_from_candidates():
     known = forecast()
     known.learn_images(1000.0, 4000)
-    assert known.left("fold_1_b2") == pytest.approx(2 * forecast().left("fold_1_b2"))
+    fits, more_fits = (one.left("fold_1_b2") - one.left("results") for one in (forecast(), known))
+    assert more_fits == pytest.approx(2 * fits)
+    assert known.left("results") == pytest.approx(RESULTS_SECONDS + 4 * RESULTS_PER_THOUSAND)
     assert known.left("images") == pytest.approx(1000.0 + known.left("fold_1_b2"))
+
+
+def test_fits_take_as_long_as_there_are_features():
+    few = forecast(n_features=ALL_FEATURES // 23)
+    fits, few_fits = (one.left("fold_1_b2") - one.left("results") for one in (forecast(), few))
+    assert few_fits == pytest.approx(fits / 23)

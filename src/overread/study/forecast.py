@@ -1,9 +1,10 @@
 """How long a run will take: a guess from measured rates, mended by a sample of its images and by what its stages took.
 
-The cost of a run is, in this model, a time per image, shared by the workers, and for each model and for the
-evaluation a time per candidate; every other stage takes about as long in any study. An outer fold of a nested run does
-what the run does with all patients: every inner fold and a fit. A stage that is done mends the guess of those of its
-kind: after the first fold of a model, its other folds are taken to last as long, and its outer folds to follow it.
+The cost of a run is, in this model, a time per image, shared by the workers, for each model a time per candidate and
+feature, and for the evaluation a time per candidate beside a fixed one; every other stage takes about as long in any
+study. An outer fold of a nested run does what the run does with all patients: every inner fold and a fit. A stage
+that is done mends the guess of those of its kind: after the first fold of a model, its other folds are taken to last
+as long, and its outer folds to follow it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,12 @@ __all__ = ["Forecast"]
 # Seconds on one processor, of `overread demo` (120 images, 3,600 candidates, all features) on a common server,
 # November 2026, with the compiling of kernels in them.
 PER_IMAGE = 0.9
-PER_THOUSAND_CANDIDATES = {"soft": 0.1, "b1": 0.3, "b2": 1.8, "results": 1.2}
-"""For one fold of a model; by name of the stage otherwise. A model that is not listed counts as `OTHER_MODEL`."""
+PER_THOUSAND_CANDIDATES = {"soft": 0.1, "b1": 0.3, "b2": 1.8}
+"""For one fold of a model with all features. A model that is not listed counts as `OTHER_MODEL`."""
+ALL_FEATURES = 1150
+RESULTS_SECONDS = 4.0
+# Of the evaluation in a study of 2,000,000 candidates (`benchmarks.study_memory large`, 100,000 images).
+RESULTS_PER_THOUSAND = 0.1
 OTHER_MODEL = 1.0
 SMALL_STAGE = 0.5
 
@@ -41,6 +46,8 @@ class Forecast:
         Of all images, about.
     workers
         Who share the images.
+    n_features
+        Of each candidate; None: all that there are.
     """
 
     def __init__(
@@ -52,9 +59,11 @@ class Forecast:
         n_images: int,
         n_candidates: int,
         workers: int,
+        n_features: int | None = None,
     ) -> None:
         self._kinds = {name: kind_of(name) for name in stages}
         self._models = tuple(models)
+        self._feature_share = 1.0 if n_features is None else n_features / ALL_FEATURES
         self._guesses: dict[str, float] = {}
         self.learn_images(PER_IMAGE * n_images / max(workers, 1), n_candidates)
         # Measured in the demo with 5 folds: an outer fold takes 6.0 (soft) and 5.7 (b1) times what a fold takes.
@@ -72,9 +81,10 @@ class Forecast:
 
     def learn_images(self, seconds: float, n_candidates: float) -> None:
         """Take the work on all images to last so long, and to find so many candidates, which models are fitted to."""
-        self._guesses = {"images": seconds} | {
-            kind: PER_THOUSAND_CANDIDATES.get(kind, OTHER_MODEL) * n_candidates / 1000
-            for kind in (*self._models, "results")
+        thousands = n_candidates / 1000
+        self._guesses = {"images": seconds, "results": RESULTS_SECONDS + RESULTS_PER_THOUSAND * thousands} | {
+            model: PER_THOUSAND_CANDIDATES.get(model, OTHER_MODEL) * self._feature_share * thousands
+            for model in self._models
         }
 
     def learn(self, stage: str, seconds: float) -> None:

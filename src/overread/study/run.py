@@ -272,6 +272,11 @@ class Runner:
         own = self._inputs.candidates
         return len(self._inputs.images) * self._settings.candidates.limit if own is None else len(own)
 
+    def _count_features(self) -> int:
+        """Count the features that a candidate has."""
+        own = self._inputs.features
+        return len(getattr(self._spec.build(), "feature_names", ()) if own is None else own.names)
+
     def _learn_sample(self, sample: ImageSample) -> None:
         """Say what the run will take, now that some images are done."""
         n_images = len(self._inputs.images)
@@ -289,10 +294,9 @@ class Runner:
     def _reckon_demand(self, n_candidates: float, shard_bytes: float | None = None) -> Demand:
         """Reckon what the run will take of memory and disk."""
         own = self._inputs.features
-        names = getattr(self._spec.build(), "feature_names", ()) if own is None else own.names
         return reckon_demand(
             n_candidates,
-            len(names),
+            self._count_features(),
             n_shards=len(self._inputs.images) if own is None else 0,
             fitted=self._fitted,
             itemsize=4 if own is None else own.dtype.itemsize,
@@ -308,6 +312,7 @@ class Runner:
             n_folds=settings.models.folds,
             n_images=self._n_images_left,
             n_candidates=self._count_candidates(),
+            n_features=self._count_features() or None,
             workers=1
             if settings.execution.executor == "serial"
             else settings.execution.workers or count_processors(),

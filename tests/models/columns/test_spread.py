@@ -12,8 +12,11 @@ import pytest
 from overread.bags import StoredInstances
 from overread.errors import InvalidInputError, StorageError
 from overread.models import RVMMIL, SoftMILPath
+from overread.models.columns import spread
+from overread.models.columns.spread import RETRIES
 
 distributed = pytest.importorskip("distributed")
+KilledWorker = distributed.scheduler.KilledWorker
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
@@ -85,6 +88,52 @@ def test_workers_that_die_are_replaced(problem, expected, client):
     check(found, expected)
     assert len(set(killed)) == 2
     assert not set(killed) & set(client.run(os.getpid).values())
+
+
+class DeadlyCluster:
+    """A client whose scheduler blames the first tasks for the deaths of workers, as often as it is told to."""
+
+    def __init__(self, client, n_blamed):
+        self._client, self.n_blamed = client, n_blamed
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
+
+    def submit(self, work, *given, **options):
+        if self.n_blamed:
+            self.n_blamed -= 1
+            return self._client.submit(blame, pure=False)
+        return self._client.submit(work, *given, **options)
+
+
+def blame():
+    raise KilledWorker("task", None, 3)
+
+
+def test_tasks_that_the_scheduler_blames_for_deaths_are_given_again(problem, expected, client):
+    path, ids, labels = problem
+    deadly = DeadlyCluster(client, 3)
+    found = SoftMILPath(n_lambdas=10).fit(StoredInstances(path, client=deadly), labels, bags=ids)
+    check(found, expected)
+    assert deadly.n_blamed == 0
+
+
+def test_a_cluster_that_always_dies_is_told_of(problem, client):
+    path, ids, labels = problem
+    source = StoredInstances(path, client=DeadlyCluster(client, 1000))
+    with pytest.raises(StorageError, match=f"lost the same task {RETRIES} times"):
+        SoftMILPath(n_lambdas=2).fit(source, labels, bags=ids)
+
+
+def test_a_file_that_workers_do_not_find_is_told_of(problem, client, monkeypatch):
+    path, ids, labels = problem
+    monkeypatch.setattr(spread, "describe_stored", lose_file)
+    with pytest.raises(StorageError, match="at the same place"):
+        SoftMILPath(n_lambdas=2).fit(StoredInstances(path, client=client), labels, bags=ids)
+
+
+def lose_file(*given):
+    raise FileNotFoundError
 
 
 def test_a_cluster_without_workers_is_refused(problem):

@@ -7,6 +7,7 @@ columns of the working set of their parts between tasks, as `StoredColumns` does
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 import threading
@@ -112,21 +113,9 @@ class SpreadColumns(Columns):
     def describe(self, *, center: bool, standardize: bool) -> ColumnNumbers:
         """Let the cluster read every column once, for the numbers by which it is standardized."""
         groups = np.array_split(np.arange(self.n_features), min(self.n_features, self._n_parts))
-        futures = [
-            self._client.submit(
-                describe_stored,
-                self._path,
-                self._rows,
-                group,
-                center,
-                standardize,
-                pure=False,
-                retries=RETRIES,
-            )
-            for group in groups
-        ]
+        given = [(self._path, self._rows, group, center, standardize) for group in groups]
         self.n_read += self.n_features
-        return ColumnNumbers.join(self._gather(futures))
+        return ColumnNumbers.join(self._gather(describe_stored, given))
 
     def standardize(self, scaling: Scaling) -> None:
         """Take what columns are standardized by; products are possible from now on."""
@@ -168,16 +157,12 @@ class SpreadColumns(Columns):
 
     def _ask(self, work: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Let the cluster work on every part; count what it read."""
-        futures = [
-            self._client.submit(work, part, *one, pure=False, retries=RETRIES)
-            for part, one in zip(self._parts, given, strict=True)
-        ]
-        answers = self._gather(futures)
+        answers = self._gather(work, [(part, *one) for part, one in zip(self._parts, given, strict=True)])
         self.n_read += round(sum(n_read for _, n_read in answers) / len(self._parts))
         return [answer for answer, _ in answers]
 
-    def _gather(self, futures: list[Any]) -> list[Any]:
-        """Wait for what the cluster was asked.
+    def _gather(self, work: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Let the cluster do some work with all that is given, and wait for the answers.
 
         Raises
         ------
@@ -185,7 +170,18 @@ class SpreadColumns(Columns):
             If the cluster gave up: its workers died one after the other, or its scheduler is gone.
         """
         try:
-            return list(self._client.gather(futures))
+            answers: dict[int, Any] = {}
+            for _ in range(RETRIES):
+                places = [place for place in range(len(given)) if place not in answers]
+                futures = [
+                    self._client.submit(work, *given[place], pure=False, retries=RETRIES) for place in places
+                ]
+                answers |= collect_answers(self._client, dict(zip(places, futures, strict=True)))
+                if len(answers) == len(given):
+                    return [answers[place] for place in range(len(given))]
+            raise StorageError(
+                f"the Dask cluster lost the same task {RETRIES} times: its workers die too soon"
+            )
         except OverreadError:  # of the features, not of the cluster
             raise
         except Exception as error:
@@ -193,6 +189,22 @@ class SpreadColumns(Columns):
                 f"the Dask cluster gave up in the middle of a fit ({type(error).__name__}): its workers need enough"
                 f" memory, and {self._path.parent} at the same place; see to them, and run again"
             ) from error
+
+
+def collect_answers(client: Any, futures: dict[int, Any]) -> dict[int, Any]:
+    """Wait for answers, and leave out those that the scheduler gave up after too many deaths of workers.
+
+    It takes a task that was on several workers when they died for the cause; here it is not.
+    """
+    from distributed.scheduler import KilledWorker
+
+    answers: dict[int, Any] = {}
+    with contextlib.suppress(KilledWorker):
+        return dict(zip(futures, client.gather(list(futures.values())), strict=True))
+    for place, future in futures.items():
+        with contextlib.suppress(KilledWorker):
+            answers[place] = future.result()
+    return answers
 
 
 def describe_stored(

@@ -27,9 +27,7 @@ def assemble_cohort(inputs: Inputs) -> Cohort:
     tables = {name: inputs[f"tables/{name}.parquet"] for name in TABLES}
     known, split = inputs["tables/images.parquet"]["image_id"], inputs["tables/split.parquet"]
     limits = reading_range(tables["readings"], settings.labels.make_options())
-    tables = {
-        name: table[table["image_id"].isin(known)].reset_index(drop=True) for name, table in tables.items()
-    }
+    tables = {name: keep_images(table, known) for name, table in tables.items()}
     store, candidates = inputs["features.npy"], tables["candidates"]
     keys = pd.MultiIndex.from_frame(candidates[KEYS])
     rule = settings.hits.hit_rule()
@@ -50,6 +48,12 @@ def assemble_cohort(inputs: Inputs) -> Cohort:
         n_max=limits.n_max,
         is_nested=not (split["split"] == "test").any(),
     )
+
+
+def keep_images(table: pd.DataFrame, known: pd.Series[str]) -> pd.DataFrame:
+    """Return the rows of known images; where these are all, a view of the table and not a second copy of it."""
+    inside = table["image_id"].isin(known)
+    return (table if inside.all() else table[inside]).reset_index(drop=True)
 
 
 def divide_into_folds(inputs: Inputs) -> Folds:
