@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -56,13 +56,12 @@ def draw_growth(results: ScenarioResults, leading: str) -> Figure:
     table = _of_mean(results)
     own = table[table["model"] == leading]
     for colour, (readings, curve) in zip(COLOURS, own.groupby("readings"), strict=False):
-        _draw_line(left, curve, colour, f"{readings} reading{'s' if readings != 1 else ''}")
+        _draw_line(left, curve, {"color": colour}, f"{readings} reading{'s' if readings != 1 else ''}")
     most = table[table["readings"] == table["readings"].max()]
     for number, (model, curve) in enumerate(most.groupby("model", sort=False)):
         shift = 1 + 0.015 * (number - 3)
-        _draw_line(
-            right, curve.assign(images=curve["images"] * shift), COLOURS[number % len(COLOURS)], _title(model)
-        )
+        _draw_line(right, curve.assign(images=curve["images"] * shift), _style(number), _title(model))
+    right.legend(fontsize=7, frameon=False, ncols=3, loc="lower right")
     left.set_title(f"{_title(leading)}, by readings of an image", fontsize=10)
     right.set_title(f"{most['readings'].max()} readings of an image, by model", fontsize=10)
     for axes in (left, right):
@@ -89,20 +88,26 @@ def _title(model: object) -> str:
     return CONTENDERS[str(model)].title
 
 
-def _draw_line(axes: Axes, curve: pd.DataFrame, colour: str, label: str, x: str = "images") -> None:
+def _style(number: int) -> dict[str, Any]:
+    """Return colour and line of a model; more models than colours begin again, dashed."""
+    again, colour = divmod(number, len(COLOURS))
+    return {"color": COLOURS[colour], "linestyle": "--" if again else "-"}
+
+
+def _draw_line(axes: Axes, curve: pd.DataFrame, style: dict[str, Any], label: str, x: str = "images") -> None:
     curve = curve.sort_values(x)
     below, above = curve["estimate"] - curve["lower"], curve["upper"] - curve["estimate"]
     axes.errorbar(
         curve[x],
         curve["estimate"],
         yerr=np.nan_to_num(np.array([below, above])),
-        color=colour,
         label=label,
         marker="o",
         markersize=3.5,
         linewidth=1.3,
         elinewidth=0.8,
         capsize=2,
+        **style,
     )
     axes.legend(fontsize=7, frameon=False)
 
@@ -173,7 +178,8 @@ def draw_equal_performance(surface: pd.DataFrame, budgets: pd.DataFrame) -> Figu
             f"{values[row, column]:.1f}", (images[column], readings[row]), (0, 7), textcoords="offset points",
             ha="center", fontsize=8, bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
         )  # fmt: skip
-    axes.scatter(*np.meshgrid(images, readings), s=16, facecolors="white", edgecolors="#555555", zorder=3)
+    across, up = np.meshgrid(images, readings)
+    axes.scatter(across, up, s=16, facecolors="white", edgecolors="#555555", zorder=3)
     best = budgets[budgets["is_best"].astype(bool)]
     axes.scatter(
         best["images"], best["readings"], s=34, color="#D55E00", zorder=4, label="best of its budget"
@@ -207,9 +213,13 @@ def draw_shares(results: ScenarioResults) -> Figure:
             chosen[chosen["figure"] == name].groupby("model", sort=False)
         ):
             curve = curve.sort_values("readings")
-            colour = COLOURS[number % len(COLOURS)]
             axes.plot(
-                curve["readings"], curve["estimate"], "o-", markersize=3, color=colour, label=_title(model)
+                curve["readings"],
+                curve["estimate"],
+                marker="o",
+                markersize=3,
+                label=_title(model),
+                **_style(number),
             )
         axes.set_title(title, fontsize=9)
         _label_counts(axes, chosen["readings"], "readings of a training image")
@@ -234,7 +244,7 @@ def draw_per_reader(results: ScenarioResults) -> Figure:
     chosen = ["soft", *KNOW_READERS]
     for number, (model, curve) in enumerate(grown[grown["model"].isin(chosen)].groupby("model", sort=False)):
         shift = 1 + 0.015 * (number - 2)
-        _draw_line(left, curve.assign(images=curve["images"] * shift), _colour(model), _title(model))
+        _draw_line(left, curve.assign(images=curve["images"] * shift), _find_style(model), _title(model))
     left.set_title(f"{fewest} images a reader: readers grow with the images", fontsize=10)
     left.set_ylabel("sensitivity, mean of the FP targets")
     _label_counts(left, grown["images"])
@@ -243,9 +253,9 @@ def draw_per_reader(results: ScenarioResults) -> Figure:
     return figure
 
 
-def _colour(model: object) -> str:
-    """Return the colour of soft, or of a model that knows readers: the same in both panels."""
-    return COLOURS[("soft", *KNOW_READERS).index(str(model))]
+def _find_style(model: object) -> dict[str, Any]:
+    """Return the style of soft, or of a model that knows readers: the same in both panels."""
+    return _style(("soft", *KNOW_READERS).index(str(model)))
 
 
 def _draw_against_soft(axes: Axes, table: pd.DataFrame) -> None:
@@ -254,7 +264,7 @@ def _draw_against_soft(axes: Axes, table: pd.DataFrame) -> None:
     for number, (model, curve) in enumerate(table.groupby("model", sort=False)):
         places = [limits.index(own) + 0.06 * (number - 1.5) for own in curve["images_per_reader"]]
         in_points = curve[values] * 100
-        _draw_line(axes, in_points.assign(place=places), _colour(model), _title(model), "place")
+        _draw_line(axes, in_points.assign(place=places), _find_style(model), _title(model), "place")
     axes.axhline(0, color="#888888", linewidth=0.8)
     axes.set_xticks(range(len(limits)), [f"{own:,}" if own else "all" for own in limits])
     axes.set_xlabel("images of a reader, at the most readings")

@@ -299,7 +299,8 @@ def _find_needed(groups: Groups, judge: str, leading: str) -> pd.DataFrame:
     for level in _choose_levels(np.array(list(found.values()))):
         for readings in sorted({at.readings for at in found}):
             curve = sorted((at.images, value) for at, value in found.items() if at.readings == readings)
-            images = _reach(*np.array(curve, dtype=np.float64).T, level)
+            tried, reached = np.array(curve, dtype=np.float64).T
+            images = _reach(tried, reached, level)
             rows.append(
                 {"sensitivity": level, "readings": readings, "images": images, "budget": images * readings}
             )

@@ -142,11 +142,11 @@ class VoteList:
 
     def sum_of_readers(self, of_votes: Floats) -> Floats:
         """Sum a value of each vote over the votes of each reader."""
-        return np.bincount(self.readers, weights=of_votes, minlength=self.n_readers)
+        return np.asarray(np.bincount(self.readers, of_votes, self.n_readers), dtype=np.float64)
 
     def sum_of_bags(self, of_votes: Floats) -> Floats:
         """Sum a value of each vote over the votes of each bag."""
-        return np.bincount(self.bags, weights=of_votes, minlength=self.n_bags)
+        return np.asarray(np.bincount(self.bags, of_votes, self.n_bags), dtype=np.float64)
 
 
 def list_votes(matrix: Floats) -> VoteList:
