@@ -3,8 +3,7 @@ Explain a detection
 ===================
 
 Why is this place marked? The score of the soft model is a sum, so every feature has its share in it. The detector is
-trained here on
-eighteen phantoms: enough to show the way, not to find much.
+trained here on eighteen phantoms: enough to show the way, not to find much.
 """
 
 # %%

@@ -45,7 +45,7 @@ def test_cells_of_a_table_are_its_texts():
 def test_every_table_of_the_page_can_be_saved(page, results):
     boxes = re.findall(r'<div class="saved">(.*?)(<a class="csv".*?</a>)</div>', page, flags=re.DOTALL)
     assert len(boxes) == page.count("<table")
-    names = re.findall(r'download="(.*?)"', page)
+    names = re.findall(r'class="csv" download="(.*?)"', page)
     assert len(set(names)) == len(names) == len(boxes)
     for box, link in boxes:
         if 'download="froc.csv"' in link:
