@@ -14,7 +14,7 @@ author = "The Overread developers"
 release = version = __version__
 language = "en"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "from_code", "light_contents", "mathml"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "from_code", "mathml"]
 exclude_patterns = ["_build"]
 default_role = "py:obj"
 highlight_language = "none"
