@@ -53,6 +53,12 @@ def test_few_images_of_a_reader_are_answered():
     assert "reads few images" not in " ".join(answers_of(lambda *_: 0.5))
 
 
+def test_a_model_that_few_images_leave_without_a_fit_is_named():
+    few = {("dawid_skene", at) for at in PER_READER.conditions if at.images_per_reader == 10}
+    results = sum_up_points(per_reader_points(fall, missing=few), PER_READER, None)
+    assert "Dawid-Skene labels could not be fitted to all seeds" in " ".join(give_answers(results, "soft"))
+
+
 def test_whole_readers_left_out_are_warned_of():
     own = small_design(source={"kind": "run", "run": "runs/main"}, readers={"leave_out": "readers"})
     assert "Whole readers are left out" in " ".join(list_warnings(own))

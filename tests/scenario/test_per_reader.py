@@ -62,6 +62,11 @@ def test_training_sets_that_a_model_cannot_be_fitted_to_are_counted():
     table = compare_per_reader(group_points(points), "known", CONDITIONS)
     row = table[(table["model"] == "dawid_skene") & (table["images_per_reader"] == 10)].iloc[0]
     assert (row["n_sets"], row["n_wanted"]) == (1, 2)
+    none = make_points(fall, missing={("dawid_skene", at) for at in CONDITIONS if at.images_per_reader == 10})
+    table = compare_per_reader(group_points(none), "known", CONDITIONS)
+    row = table[(table["model"] == "dawid_skene") & (table["images_per_reader"] == 10)].iloc[0]
+    assert row["n_sets"] == 0
+    assert np.isnan(row["estimate"])
     gone = make_points(fall, missing={("dawid_skene", at) for at in CONDITIONS})
     assert set(compare_per_reader(group_points(gone), "known", CONDITIONS)["model"]) == {"golden"}
 

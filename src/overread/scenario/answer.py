@@ -136,14 +136,18 @@ def _tell_per_reader(table: pd.DataFrame) -> Iterator[str]:
     fewest = int(limited["images_per_reader"].min())
     at = limited[limited["images_per_reader"] == fewest]
     told = "; ".join(_tell_one_per_reader(row) for _, row in at.iterrows())
+    images = at["images_of_a_reader"].mean()
+    in_the_mean = "" if isnan(images) else f" (in the mean {images:.1f})"
     yield (
         "What if each reader reads few images? Soft and hard labels stay what they are, as they do not ask who"
-        f" marked. Models that do, with at most {fewest} images of a reader (in the mean"
-        f" {at['images_of_a_reader'].mean():.1f}), in points of sensitivity above soft: {told}."
+        f" marked. Models that do, with at most {fewest} images of a reader{in_the_mean}, in points of sensitivity"
+        f" above soft: {told}."
     )
 
 
 def _tell_one_per_reader(row: pd.Series[float]) -> str:
+    if not row["n_sets"]:
+        return f"{CONTENDERS[str(row['model'])].title} could not be fitted to all seeds of any training set"
     against = difference_with_limits(row["estimate"], row["lower"], row["upper"], scale=100, digits=1)
     said = f"{CONTENDERS[str(row['model'])].title} {against}{' (told apart)' if row['p_holm'] < SIGNIFICANT else ''}"
     if not isnan(row["change"]):

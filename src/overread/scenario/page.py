@@ -137,9 +137,9 @@ def list_per_reader(table: pd.DataFrame) -> Rows:
             (f"{row.images_per_reader}" if row.images_per_reader else "all")
             if row.model in KNOW_READERS
             else "any",
-            f"{row.images_of_a_reader:,.1f}" if row.model in KNOW_READERS else "–",
+            f"{row.images_of_a_reader:,.1f}" if row.model in KNOW_READERS and row.n_sets else "–",
             f"{row.n_sets} of {row.n_wanted}",
-            _points(row.estimate, row.lower, row.upper),
+            _points(row.estimate, row.lower, row.upper) if row.n_sets else "–",
             _p(row.p_holm),
             "–" if isnan(row.change) else _points(row.change, row.change_lower, row.change_upper),
             _p(row.change_holm),

@@ -43,7 +43,7 @@ def compare_per_reader(groups: Groups, judge: str, conditions: Sequence[Conditio
     pandas.DataFrame
         A row for each model, and for each limit of the images of a reader where the model knows readers:
         ``estimate`` is the model minus soft over the ``n_sets`` of ``n_wanted`` sets that it was fitted to in every
-        seed, ``change`` the model minus itself where the pool reads all.
+        seed (NaN of none), ``change`` the model minus itself where the pool reads all.
     """
     several = [at for at in conditions if at.readings > 1]
     limits = sorted({at.images_per_reader for at in several}, key=lambda own: own or np.inf, reverse=True)
@@ -62,16 +62,18 @@ def compare_per_reader(groups: Groups, judge: str, conditions: Sequence[Conditio
 
 def _compare(groups: Groups, judge: str, model: str, wanted: Sequence[Condition]) -> dict[str, Any]:
     n_seeds = max((len(groups.get(("soft", at), ())) for at in wanted), default=0)
-    there = [at for at in wanted if n_seeds and len(groups.get((model, at), ())) == n_seeds]
-    if not there:
+    if not n_seeds:
         return {}
+    there = [at for at in wanted if len(groups.get((model, at), ())) == n_seeds]
     own = [groups[model, at] for at in there]
-    against = estimate_mean_difference(own, [groups["soft", at] for at in there], judge)
+    soft = [groups["soft", at] for at in there]
+    against = estimate_mean_difference(own, soft, judge) if there else estimate_mean([], None, 0)
     change = _find_change(groups, judge, model, there)
+    images = [_count_images_of_a_reader(one) for at in own for one in at]
     return {
         "model": model,
-        "images_per_reader": there[0].images_per_reader,
-        "images_of_a_reader": float(np.mean([_count_images_of_a_reader(one) for at in own for one in at])),
+        "images_per_reader": wanted[0].images_per_reader,
+        "images_of_a_reader": float(np.mean(images)) if images else float("nan"),
         "estimate": against.value,
         "lower": against.lower,
         "upper": against.upper,
