@@ -9,7 +9,8 @@ import pytest
 
 from overread.errors import InvalidInputError, UsageError
 from overread.images import read_image, read_source
-from overread.simulate import benchmark, cohort
+from overread.simulate import benchmark, cohort, field_cohort
+from overread.simulate.field.recipe import FieldLaw
 from overread.simulate.reader_fit import PAPER_LAW
 from overread.simulate.recipes import ANATOMY_BITS, PhantomRecipe
 
@@ -48,6 +49,10 @@ def test_orders_without_meaning_are_refused(tmp_path):
         cohort(tmp_path / "s", n_images=0)
     with pytest.raises(UsageError, match="folder of backgrounds"):
         cohort(tmp_path / "s", n_images=1, images_csv=tmp_path / "t.csv")
+    with pytest.raises(UsageError, match="either it, or n_readers"):
+        cohort(tmp_path / "s", n_images=1, n_readers=3, law=PAPER_LAW)
+    with pytest.raises(UsageError, match="either it, or n_readers"):
+        field_cohort(tmp_path / "s", n_images=1, n_readers=3, law=FieldLaw())
     with pytest.raises(UsageError, match="nih-240x3"):
         benchmark("best-ever", tmp_path / "s")
     with pytest.raises(UsageError, match="spacings"):

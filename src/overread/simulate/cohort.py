@@ -25,12 +25,14 @@ from overread.simulate.study_folder import write_study
 
 __all__ = ["benchmark", "cohort", "field_cohort"]
 
+LAW_AND_MORE = "a law tells the readers and the nodules itself: give either it, or n_readers and nodules"
+
 
 def cohort(
     folder: str | Path,
     *,
     n_images: int,
-    n_readers: int = 8,
+    n_readers: int | None = None,
     seed: int = 0,
     backgrounds: str | Path | None = None,
     images_csv: str | Path | None = None,
@@ -49,16 +51,18 @@ def cohort(
     ----------
     folder
         A new folder, or one that the same call began.
-    n_images, n_readers, seed
+    n_images, seed
         Size of the cohort, and the source of everything random.
+    n_readers
+        Readers of the cohort; 8 if neither they nor a law are given.
     backgrounds, images_csv
         Folder of real radiographs to put nodules in, and a table of them (`background_files`). They are taken in
         turn, so that a background may serve several images; these then share their patient. Without a folder every
         image is a phantom.
     law
-        What is drawn; the law fitted to the paper's counts, for this number of readers, if not given.
+        What is drawn, with its readers; the law fitted to the paper's counts if not given.
     nodules
-        What that law draws: plain ones, or six kinds (`VariedLaw`).
+        What the fitted law draws: plain ones, or six kinds (`VariedLaw`).
     format
         ``"dicom"``, or ``"png"`` with 16 bits.
     grid_mm
@@ -75,7 +79,9 @@ def cohort(
         raise InvalidInputError("a cohort needs n_images >= 1 and seed >= 0")
     if images_csv is not None and backgrounds is None:
         raise UsageError("a table of backgrounds needs the folder of backgrounds too")
-    drawn_by = law_for_readers(n_readers, nodules) if law is None else law
+    if law is not None and (n_readers is not None or nodules != "plain"):
+        raise UsageError(LAW_AND_MORE)
+    drawn_by = law_for_readers(8 if n_readers is None else n_readers, nodules) if law is None else law
     recipe: Recipe
     if backgrounds is None:
         recipe = PhantomRecipe(n_images, drawn_by, seed, grid_mm)
@@ -89,7 +95,7 @@ def field_cohort(
     folder: str | Path,
     *,
     n_images: int,
-    n_readers: int = 4,
+    n_readers: int | None = None,
     seed: int = 0,
     law: FieldLaw | None = None,
     workers: int = 1,
@@ -101,13 +107,16 @@ def field_cohort(
     folder, n_images, seed, workers
         As in `cohort`.
     n_readers
-        Readers, all of whom read every picture; every second one draws rings around clusters.
+        Readers, all of whom read every picture; every second one draws rings around clusters. 4 if neither they nor
+        a law are given.
     law
-        What is drawn; then it tells the readers too.
+        What is drawn, with its readers.
     """
     if n_images < 1 or seed < 0:
         raise InvalidInputError("a cohort needs n_images >= 1 and seed >= 0")
-    drawn_by = FieldLaw(readers=field_readers(n_readers)) if law is None else law
+    if law is not None and n_readers is not None:
+        raise UsageError(LAW_AND_MORE)
+    drawn_by = FieldLaw(readers=field_readers(4 if n_readers is None else n_readers)) if law is None else law
     return write_study(FieldRecipe(n_images, drawn_by, seed), folder, format="png", workers=workers)
 
 
