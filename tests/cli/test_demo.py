@@ -11,7 +11,7 @@ from overread.report import read_results
 from overread.report.answer import sum_up
 from overread.study.detector import Detector
 
-N_IMAGES = "48"
+N_IMAGES = "30"
 PHONE, DESK = 390, 1200
 
 

@@ -11,7 +11,7 @@ from overread.cli import main
 
 def test_the_demo_of_fields_runs_whole(tmp_path, capsys):
     folder = tmp_path / "study"
-    assert main(["demo", "--kind", "field", "--output", str(folder), "--n-images", "24"]) == 0
+    assert main(["demo", "--kind", "field", "--output", str(folder), "--n-images", "16"]) == 0
     told = capsys.readouterr().out
     page = (folder / "runs" / "main" / "report.html").read_text(encoding="utf-8")
     assert "bright" in page
@@ -22,4 +22,4 @@ def test_the_demo_of_fields_runs_whole(tmp_path, capsys):
         assert word not in words
     assert "report.html" in told
     images = pd.read_csv(folder / "images.csv")
-    assert len(images) == 24
+    assert len(images) == 16
