@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from overread.features import CATALOGUE
+
 __all__ = ["Forecast"]
 
 # Seconds on one processor, of `overread demo` (120 images, 3,600 candidates, all features) on a common server,
@@ -19,7 +21,6 @@ __all__ = ["Forecast"]
 PER_IMAGE = 0.9
 PER_THOUSAND_CANDIDATES = {"soft": 0.1, "b1": 0.3, "b2": 1.8}
 """For one fold of a model with all features. A model that is not listed counts as `OTHER_MODEL`."""
-ALL_FEATURES = 1150
 RESULTS_SECONDS = 4.0
 # Evaluation took 26.5 s for 200,000 candidates (`benchmarks.study_memory large`, 10,000 images x 20). An upper bound:
 # calibration, which is in it, has become faster since.
@@ -64,7 +65,7 @@ class Forecast:
     ) -> None:
         self._kinds = {name: kind_of(name) for name in stages}
         self._models = tuple(models)
-        self._feature_share = 1.0 if n_features is None else n_features / ALL_FEATURES
+        self._feature_share = 1.0 if n_features is None else n_features / len(CATALOGUE)
         self._guesses: dict[str, float] = {}
         self.learn_images(PER_IMAGE * n_images / max(workers, 1), n_candidates)
         # Measured in the demo with 5 folds: an outer fold takes 6.0 (soft) and 5.7 (b1) times what a fold takes.

@@ -16,7 +16,7 @@ from overread.models.columns import spread
 from overread.models.columns.spread import RETRIES
 
 distributed = pytest.importorskip("distributed")
-KilledWorker = distributed.scheduler.KilledWorker
+BLAME = distributed.scheduler.KilledWorker("task", None, 3)
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
@@ -102,12 +102,20 @@ class DeadlyCluster:
     def submit(self, work, *given, **options):
         if self.n_blamed:
             self.n_blamed -= 1
-            return self._client.submit(blame, pure=False)
+            return Blamed()
         return self._client.submit(work, *given, **options)
 
+    def gather(self, futures):
+        if any(isinstance(future, Blamed) for future in futures):
+            raise BLAME
+        return self._client.gather(futures)
 
-def blame():
-    raise KilledWorker("task", None, 3)
+
+class Blamed:
+    """A future that the scheduler gave up."""
+
+    def result(self):
+        raise BLAME
 
 
 def test_tasks_that_the_scheduler_blames_for_deaths_are_given_again(problem, expected, client):

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.bags import StoredInstances
-from overread.errors import InvalidInputError, OverreadError, StorageError
+from overread.errors import InvalidInputError, MissingExtraError, OverreadError, StorageError
 from overread.models.columns.columns import Columns
 from overread.models.columns.scaling import ColumnNumbers, Scaling, describe_columns
 from overread.models.columns.stored import StoredColumns
@@ -196,8 +196,10 @@ def collect_answers(client: Any, futures: dict[int, Any]) -> dict[int, Any]:
 
     It takes a task that was on several workers when they died for the cause; here it is not.
     """
-    from distributed.scheduler import KilledWorker
-
+    try:
+        from distributed.scheduler import KilledWorker
+    except ImportError as error:
+        raise MissingExtraError("a fit on a cluster needs: pip install overread[dask]") from error
     answers: dict[int, Any] = {}
     with contextlib.suppress(KilledWorker):
         return dict(zip(futures, client.gather(list(futures.values())), strict=True))

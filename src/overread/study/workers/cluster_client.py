@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from overread.errors import MissingExtraError, StorageError
 
-__all__ = ["close_shared_clients", "connect_cluster", "share_client"]
+__all__ = ["close_shared_clients", "connect_cluster", "share_client", "take_as_completed"]
 
 # A scheduler that answers at all answers within a second; chosen by eye for slow networks.
 TIMEOUT_SECONDS = 30
@@ -31,6 +32,13 @@ def connect_cluster(scheduler: str) -> Any:
         return Client(scheduler, timeout=TIMEOUT_SECONDS)
     except (OSError, ValueError) as error:
         raise StorageError(f"{scheduler}: no Dask scheduler answers there") from error
+
+
+def take_as_completed(futures: list[Any]) -> Iterable[Any]:
+    """Give what a cluster was asked for in the order in which it is done."""
+    from distributed import as_completed
+
+    return iter(as_completed(futures))
 
 
 def share_client(scheduler: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from overread.errors import OverreadError
 from overread.study.pipeline import ImageTask, PipelineSpec
-from overread.study.workers.cluster_client import connect_cluster
+from overread.study.workers.cluster_client import connect_cluster, take_as_completed
 from overread.study.workers.isolation import IsolatedWorker, WorkLimits
 from overread.study.workers.messages import task_of, told_task
 from overread.study.workers.result import Fault, Outcome
@@ -41,8 +41,6 @@ class DaskExecutor:
 
     def work(self, tasks: Sequence[ImageTask], *, alone: bool = False) -> Iterator[Outcome]:
         """Yield the outcomes, batch by batch as they come."""
-        from distributed import as_completed
-
         size = 1 if alone else self._batch
         batches = [tasks[start : start + size] for start in range(0, len(tasks), size)]
         futures: dict[Any, Sequence[ImageTask]] = {}
@@ -56,7 +54,7 @@ class DaskExecutor:
                 yield from outcomes(future, batch)
                 del futures[future]
         try:
-            for future in as_completed(list(futures)):
+            for future in take_as_completed(list(futures)):
                 yield from outcomes(future, futures[future])
                 future.release()
         finally:
