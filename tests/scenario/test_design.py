@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from small_scenario import small_design
 
@@ -55,10 +57,12 @@ def test_a_missing_design_is_named(tmp_path):
         read_design(tmp_path / "none.toml")
 
 
-def test_places_are_relative_to_the_design(tmp_path):
+def test_places_are_relative_to_the_design_whatever_the_working_folder(tmp_path, monkeypatch):
     (tmp_path / "study").mkdir()
     place = write(tmp_path, '[source]\nkind = "study"\nstudy = "study"')
     assert read_design(place).source.study == str(tmp_path / "study")
+    monkeypatch.chdir(tmp_path)
+    assert read_design(Path(place.name)).source.study == str(tmp_path / "study")
 
 
 def test_a_study_tunes_as_the_design_says():

@@ -293,7 +293,7 @@ def read_design(path: Path) -> Design:
     raw = read_toml(path, "overread scenario --demo shows one")
     design = parse_sections(Design, raw, str(path))
     given = {
-        name: str(path.parent / value)
+        name: str((path.parent / value).absolute())
         for name in ("backgrounds", "images_csv", "study", "run")
         if (value := getattr(design.source, name)) is not None
     }
