@@ -32,7 +32,7 @@ from overread.simulate.backgrounds import BackgroundFile
 
 SEED = 11
 HELD_OUT_EVERY = 8
-# More backgrounds of the same kind did nothing in a trial (docs/explanation/learned.md).
+# More backgrounds of the same kind did nothing in an early trial.
 RADIOGRAPHS = 200
 TARGETS = (0.5, 1.0, 2.0)
 # Squares that the framework's answers are kept for.

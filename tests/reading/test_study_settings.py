@@ -68,3 +68,18 @@ def test_a_study_in_pixels_merges_in_pixels_and_gives_the_objects_back_in_mm(fol
         np.testing.assert_allclose(told[full_size]["x_mm"], expected["x_mm"] * MM)
         np.testing.assert_allclose(told[full_size]["semi_major_mm"], 10 * MM)
     assert len(told[4.0]) != len(told[4000.0])
+
+
+@pytest.mark.parametrize("unit", ["mm", "px"])
+def test_a_room_in_which_nobody_has_marked_yet_has_no_objects(folder, unit):
+    (folder / "study.toml").write_text(f'[region]\nkind = "all"\n[units]\nunit = "{unit}"\n')
+    found = room_marks(apart_px=8, radius_px=40)
+    assert merge_as_study(folder, MarkSet(found.marks.head(0), READINGS.head(0), found.images)).empty
+
+
+def test_labels_of_a_group_need_not_have_been_used(folder):
+    groups = '[labels]\ngroups = { bright = ["exudate"], dark = ["bleeding"] }\n'
+    (folder / "study.toml").write_text('[region]\nkind = "all"\n' + groups)
+    found = room_marks(apart_px=8, radius_px=40)
+    marks = found.marks.assign(label="exudate")
+    assert len(merge_as_study(folder, MarkSet(marks, READINGS, found.images))) == 2

@@ -46,6 +46,7 @@ def merge_as_study(folder: Path, found: MarkSet) -> pd.DataFrame:
     from overread.study.units import convert_lengths, find_spacing
 
     images = read_images(folder)
-    own = take_study_marks(folder, MarkSet(found.marks, found.readings, images))
+    # A chair decides on objects of all labels, of which some may not have been used yet.
+    own = take_study_marks(folder, MarkSet(found.marks, found.readings, images), by_group=False)
     objects = merge_objects(own.tables.marks, own.tables.readings, own.options)
     return objects if own.in_mm else convert_lengths(objects, own.tables.images, find_spacing(images))

@@ -5,7 +5,7 @@ On the transmitted side a nodule multiplies by ``1 - contrast * field``: with T 
     pixels' = pixels + contrast * field * T,
 
 so it is faint over bone and heart and has no seam. T is smoothed because a factor on the noise itself can be told: the
-same classifier finds an AUC of 0.63 with it and of 0.51 without (docs/explanation/simulate.md). Its contrast comes from
+same classifier finds an AUC of 0.63 with it and of 0.52 without (docs/explanation/simulate.md). Its contrast comes from
 its conspicuity: mean of pixels' - pixels inside the outline over the deviation of the ring from 1.1 to 2.5 radii, of
 the lung pixels only and after a quadratic trend.
 """

@@ -50,6 +50,8 @@ def take_study_marks(
     tables: MarkSet,
     options: MergeOptions | None = None,
     labels: LabelOptions | None = None,
+    *,
+    by_group: bool = True,
 ) -> StudyMarks:
     """Take the marks of a folder as its ``study.toml`` says; without one, as they are.
 
@@ -61,6 +63,8 @@ def take_study_marks(
         What was read from it.
     options, labels
         What else was asked for: what is not as it comes counts more than the settings.
+    by_group
+        Whether a mark's label becomes that of its group; every label of a group has to be among the marks then.
 
     Raises
     ------
@@ -73,9 +77,8 @@ def take_study_marks(
             tables, options or MergeOptions(), labels or LabelOptions(), UNIT_WORDS["mm"], in_mm=True
         )
     settings = read_settings(path)
-    marks, sizes = measure_marks(
-        name_groups(tables.marks, settings, folder), tables.images, folder, apart(settings)
-    )
+    named = name_groups(tables.marks, settings, folder) if by_group else tables.marks
+    marks, sizes = measure_marks(named, tables.images, folder, apart(settings))
     images, unit = tables.images, settings.units.unit
     if unit != "mm":
         spacing = find_unit_spacing(images, unit, find_path(folder, "images"))

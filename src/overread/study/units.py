@@ -124,7 +124,8 @@ def convert_lengths(table: pd.DataFrame, images: pd.DataFrame, spacing: Floats) 
     spacing
         Side of a pixel of each image in the new unit.
     """
-    factor = table["image_id"].map(dict(zip(images["image_id"], spacing / find_spacing(images), strict=True)))
+    factors = dict(zip(images["image_id"], spacing / find_spacing(images), strict=True))
+    factor = table["image_id"].map(factors).astype(np.float64)  # a table without rows has no numbers to tell
     return table.assign(**{name: table[name] * factor for name in LENGTHS if name in table})
 
 
@@ -140,10 +141,12 @@ def find_reference_sizes(settings: Settings, widths: Floats, radii: Floats) -> R
     radii
         Of the marks, in the unit: sqrt(a b).
     """
-    smallest, largest = radii_from_marks(radii)
+    # Nobody has marked yet in a room that has just been opened: merging needs no sizes of marks.
+    smallest, largest = radii_from_marks(radii) if len(radii) else (float("nan"), float("nan"))
     in_mm = settings.units.unit == "mm"
     width = float(np.median(widths)) if len(widths) else float("nan")
-    edges = sorted({float(f"{2 * edge:.2g}") for edge in np.quantile(radii, [1 / 3, 2 / 3])})
+    middle = np.quantile(radii, [1 / 3, 2 / 3]) if len(radii) else radii
+    edges = sorted({float(f"{2 * edge:.2g}") for edge in middle})
     return ReferenceSizes(
         full_size=settings.merging.full_size_mm if in_mm else FULL_SIZE_SHARE * width,
         least_semi_axis=HIT.min_semi_axis_mm if in_mm else LEAST_SEMI_AXIS_SHARE * width,
