@@ -63,6 +63,8 @@ def test_a_table_is_read_back_by_a_markdown_reader():
 
 
 def test_cells_may_be_markdown_already():
+    words = markdown_table(["what", "value", "per cent"], [["a", "b", "1"], ["c", "2", "-"]])
+    assert words.splitlines()[1] == "|---|---|---:|"
     assert markdown_table(["a"], [["**b**"]], markup=True).splitlines()[-1] == "| **b** |"
     assert escape_markdown("**b**") == r"\*\*b\*\*"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from math import isnan
 from pathlib import Path
@@ -19,6 +20,8 @@ __all__ = [
     "shell_word",
 ]
 
+# What a cell of figures begins with: a number, its sign, a bold one, or nothing to tell.
+FIGURES = re.compile(r"[*~<(]*[-+−–.]?\s?(\d|$)")
 # What has a meaning in Markdown, in a cell of a table too.
 ACTIVE = frozenset(r"\`*_{}[]<>|#")
 
@@ -60,12 +63,13 @@ def duration(seconds: float) -> str:
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, markup: bool = False) -> str:
-    """Table of Markdown without a line break at its end; the first column to the left, the others to the right.
+    """Table of Markdown without a line break at its end; columns of figures but the first stand to the right.
 
     Cells are escaped, unless ``markup`` says that they are Markdown already.
     """
     header, *others = ([cell if markup else escape_markdown(cell) for cell in row] for row in (header, *rows))
-    rule = "|---|" + "---:|" * (len(header) - 1)
+    columns = list(zip(*others, strict=True))[1:] if others else [()] * (len(header) - 1)
+    rule = "|---|" + "".join("---:|" if all(map(FIGURES.match, column)) else "---|" for column in columns)
     first, *lines = (f"| {' | '.join(row)} |" for row in (header, *others))
     return "\n".join([first, rule, *lines])
 

@@ -10,6 +10,7 @@ import pytest
 
 from overread.errors import OverreadError
 from overread.files.digests import FileDigests
+from overread.study import image_jobs
 from overread.study.image_jobs import SAMPLE, ImageJob, ImageSample, make_jobs, work_on_images
 from overread.study.pipeline import ImageTask
 from overread.study.store.manifest import shard_file
@@ -23,6 +24,8 @@ from study_stand_in import spec
 
 class Scripted:
     """Gives shards, or the faults that it was told to give: one list of them an image."""
+
+    n_at_once = 1
 
     def __init__(self, **faults: list[Fault]) -> None:
         self.faults, self.worked = faults, []
@@ -182,6 +185,23 @@ def test_a_sample_from_all_over_the_study_tells_what_the_images_take(chain: Chai
         sum(len(decode_shard(one).candidates) for one in shards) / SAMPLE
     )
     assert found.seconds > 0
+
+
+@pytest.mark.parametrize("n_at_once", [1, 4])
+def test_the_time_of_an_image_is_that_between_waves(
+    chain: Chain, folder: RunFolder, monkeypatch: pytest.MonkeyPatch, n_at_once: int
+) -> None:
+    """A cluster gives a whole wave at once; the first comes late, because workers start."""
+    jobs, executor = jobs_of(chain, folder, n_images=2 * n_at_once + 2 * SAMPLE + 9), Scripted()
+    executor.n_at_once = n_at_once
+    monkeypatch.setattr(
+        image_jobs.time, "monotonic", lambda: 100.0 + 2.0 * -(-len(executor.worked) // n_at_once)
+    )
+    told: list[ImageSample] = []
+    work_on_images(folder, jobs, executor, learn=told.append)
+    (found,) = told
+    assert found.seconds == pytest.approx(2.0 / n_at_once)
+    assert found.n_todo == len(jobs)
 
 
 def test_few_images_need_no_sample(chain: Chain, folder: RunFolder) -> None:

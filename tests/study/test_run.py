@@ -85,6 +85,6 @@ def test_what_it_will_take_is_told_before_images_and_again_from_a_sample(
     guess, size, mended, seen = (line for line in told if line.startswith("about "))
     assert "a guess before the first image is done" in guess
     assert re.search(
-        r"as 12 images from all over the study took \S+ s each and have \d+ candidates each", mended
+        r"as an image is done every \S+ s, and 12 from all over the study have \d+ candidates each", mended
     )
     assert all(re.fullmatch(r"about \d+ MB of memory and \d+ MB of disk", line) for line in (size, seen))

@@ -50,7 +50,7 @@ def demo_read(
     from overread.reading.room import open_room
     from overread.reading.server import bind, check_reachable
 
-    if not detector.exists() and detector == Path("demo-output/runs/main"):
+    if detector == Path("demo-output/runs/main") and not (detector / "detector.json").exists():
         print_plain("There is no detector yet: overread demo trains one first, which takes a few minutes.")
         from overread.cli.demo import demo
 

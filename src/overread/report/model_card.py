@@ -95,13 +95,13 @@ def _describe_model(results: StudyResults, head: RunHead) -> Iterator[str]:
         f"{model.title}: {model.summary} Of run {head.run} of the study {head.study}, {head.date}."
     )
     shown = model.features[:N_TOLD]
-    yield escape_markdown(
-        f"It reads {count(model.n_features, 'feature')} of a candidate; the first {len(shown)}:"
-    )
-    yield markdown_table(
-        ("feature", "what it looks at", "what it does"),
-        [(one.name, one.words or one.meaning or "–", tell_direction(one)) for one in shown],
-    )
+    more = f"; the first {len(shown)}" if len(shown) < model.n_features else ""
+    yield escape_markdown(f"It reads {count(model.n_features, 'feature')} of a candidate{more}:")
+    if shown:
+        yield markdown_table(
+            ("feature", "what it looks at", "what it does"),
+            [(one.name, one.words or one.meaning or "–", tell_direction(one)) for one in shown],
+        )
 
 
 def _describe_data(results: StudyResults) -> Iterator[str]:

@@ -48,7 +48,7 @@ FEW_IN_GROUP = 20
 
 
 USES = {
-    "too small": "What else it may be used for this study is too small to say.",
+    "too small": "This study is too small to say what else it may be used for.",
     "chance": "On unseen patients it cannot be told from chance: it is for nothing yet.",
     "below readers": "It finds fewer than each reader does at his own rate of false marks: it may point to places for "
     "a second look, and replaces no reader.",

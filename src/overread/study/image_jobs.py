@@ -103,6 +103,8 @@ class ImageSample:
 
     Attributes
     ----------
+    n_todo
+        How many images the run has to work on, these among them.
     n_images
         How many they were.
     seconds
@@ -111,6 +113,7 @@ class ImageSample:
         Of an image.
     """
 
+    n_todo: int
     n_images: int
     seconds: float
     n_candidates: float
@@ -169,10 +172,11 @@ def work_on_images(
                 give_up(manifest, job, job.fault, say)
                 advance(1)
         known = {task.image_id: task for task in tasks}
-        sampler = Sampler(learn) if len(tasks) > 2 * SAMPLE else None
+        sample = choose_sample(tasks)
+        sampler = Sampler(sample, len(tasks), executor.n_at_once, learn)
         failed: list[ImageTask] = []
         for last_try in (False, True):
-            waiting = failed if last_try else put_sample_first(tasks)
+            waiting = failed if last_try else put_first(sample, tasks)
             for outcome in executor.work(waiting, alone=last_try) if waiting else ():
                 job = by_id[outcome.image_id]
                 if outcome.fault is not None and not last_try:
@@ -181,40 +185,65 @@ def work_on_images(
                     say(f"image {outcome.image_id!r}: {outcome.fault.reason}; will be tried again")
                     continue
                 keep(manifest, job, outcome, say)
-                if sampler is not None and outcome.shard is not None:
-                    sampler.add(outcome.shard)
+                if outcome.shard is not None:
+                    sampler.add(outcome.image_id, outcome.shard)
                 advance(1)
     manifest.finish([job.task.image_id for job in jobs])
     manifest.remove_strangers()
     return WorkedImages(manifest, len(todo))
 
 
-def put_sample_first(tasks: Sequence[ImageTask]) -> list[ImageTask]:
-    """Put some tasks from all over the study before the others: a study is often sorted by site or by finding."""
-    first = {round(place) for place in np.linspace(0, len(tasks) - 1, SAMPLE)} if tasks else set()
-    order = sorted(range(len(tasks)), key=lambda place: place not in first)
-    return [tasks[place] for place in order]
+def choose_sample(tasks: Sequence[ImageTask]) -> set[str]:
+    """Choose some images from all over the study, which is often sorted by site or by finding."""
+    places = np.linspace(0, len(tasks) - 1, SAMPLE) if tasks else ()
+    return {tasks[round(place)].image_id for place in places}
+
+
+def put_first(sample: set[str], tasks: Sequence[ImageTask]) -> list[ImageTask]:
+    """Put the tasks of the sample before the others."""
+    return sorted(tasks, key=lambda task: task.image_id not in sample)
 
 
 class Sampler:
-    """Tells once what the first images took."""
+    """Tells once what images take, unless there are not many more than have to be seen for that.
 
-    def __init__(self, learn: Callable[[ImageSample], None]) -> None:
-        self._learn = learn
+    Parameters
+    ----------
+    sample
+        Images whose sizes count.
+    n_todo
+        How many images there are to do.
+    n_at_once
+        How many outcomes may come together.
+    learn
+        Who is told.
+    """
+
+    def __init__(
+        self, sample: set[str], n_todo: int, n_at_once: int, learn: Callable[[ImageSample], None]
+    ) -> None:
+        self._sample, self._n_todo, self._learn = sample, n_todo, learn
         self._sizes: list[tuple[int, int]] = []
-        self._began = 0.0
+        self._n_done, self._began = 0, 0.0
+        # The first ones waited for workers to start and kernels to compile, and those of a wave come together: time is
+        # counted from the end of the first wave to that of a later one.
+        self._first = n_at_once
+        self._last = n_at_once * (1 + -(-(SAMPLE - 1) // n_at_once))
 
-    def add(self, shard: bytes) -> None:
+    def add(self, image_id: str, shard: bytes) -> None:
         """Note an image that was worked on."""
-        if len(self._sizes) == SAMPLE:
+        self._n_done += 1
+        if self._n_done > self._last or self._n_todo <= 2 * self._last:
             return
-        # The first one waited for workers to start and kernels to compile: time is counted from it.
-        self._began = self._began or time.monotonic()
-        self._sizes.append((len(decode_shard(shard).candidates), len(shard)))
-        if len(self._sizes) == SAMPLE:
+        if image_id in self._sample:
+            self._sizes.append((len(decode_shard(shard).candidates), len(shard)))
+        if self._n_done == self._first:
+            self._began = time.monotonic()
+        if self._n_done == self._last and self._sizes:
             n_candidates, n_bytes = np.mean(self._sizes, axis=0)
-            seconds = (time.monotonic() - self._began) / (SAMPLE - 1)
-            self._learn(ImageSample(SAMPLE, seconds, float(n_candidates), float(n_bytes)))
+            seconds = (time.monotonic() - self._began) / (self._last - self._first)
+            found = (float(n_candidates), float(n_bytes))
+            self._learn(ImageSample(self._n_todo, len(self._sizes), seconds, *found))
 
 
 def refuse_a_broken_pipeline(manifest: Manifest, fault: Fault, n_failed: int) -> None:

@@ -205,7 +205,6 @@ class Runner:
     _forecast: Forecast
     _demand: Demand
     _fitted: float
-    _n_images_left: int
 
     def __init__(
         self,
@@ -279,14 +278,14 @@ class Runner:
 
     def _learn_sample(self, sample: ImageSample) -> None:
         """Say what the run will take, now that some images are done."""
-        n_images = len(self._inputs.images)
-        n_candidates = sample.n_candidates * n_images
-        self._forecast.learn_images(sample.seconds * self._n_images_left, n_candidates)
+        brought = self._inputs.candidates
+        n_candidates = sample.n_candidates * len(self._inputs.images) if brought is None else len(brought)
+        self._forecast.learn_images(sample.seconds * sample.n_todo, n_candidates)
         self._demand = self._reckon_demand(n_candidates, sample.shard_bytes)
         left = duration(self._forecast.left("images"))
         say(
-            f"about {left}, as {sample.n_images} images from all over the study took {sample.seconds:.2g} s each and"
-            f" have {sample.n_candidates:.0f} candidates each"
+            f"about {left}, as an image is done every {sample.seconds:.2g} s, and {sample.n_images} from all over the"
+            f" study have {sample.n_candidates:.0f} candidates each"
         )
         for line in give_advice(self._demand, self._find_supply()):
             say(line)
@@ -305,12 +304,11 @@ class Runner:
 
     def _make_forecast(self, stages: list[str]) -> Forecast:
         settings, known = self._settings, Manifest(self._folder).entries
-        self._n_images_left = sum(image_id not in known for image_id in self._inputs.images["image_id"])
         return Forecast(
             stages,
             settings.models.wanted,
             n_folds=settings.models.folds,
-            n_images=self._n_images_left,
+            n_images=sum(image_id not in known for image_id in self._inputs.images["image_id"]),
             n_candidates=self._count_candidates(),
             n_features=self._count_features() or None,
             workers=1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -114,6 +115,9 @@ class DeadlyCluster:
 class Blamed:
     """A future that the scheduler gave up."""
 
+    def done(self):
+        return True
+
     def result(self):
         raise BLAME
 
@@ -154,6 +158,34 @@ def test_a_cluster_without_workers_is_refused(problem):
         pytest.raises(StorageError, match="no workers"),
     ):
         SoftMILPath().fit(StoredInstances(path, client=client), labels, bags=ids)
+
+
+def test_a_fit_does_not_wait_for_ever_for_workers(problem, monkeypatch):
+    path, ids, labels = problem
+    monkeypatch.setattr(spread, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(spread, "MOST_EMPTY_LOOKS", 2)
+    with (
+        distributed.LocalCluster(
+            n_workers=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=50,
+            protocol="tcp",
+            processes=False,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        work = spread.SpreadColumns._gather
+
+        def lose_workers(self, *given):
+            cluster.scale(0)
+            while client.nthreads():
+                time.sleep(0.05)
+            return work(self, *given)
+
+        monkeypatch.setattr(spread.SpreadColumns, "_gather", lose_workers)
+        with pytest.raises(StorageError, match="has had no worker for"):
+            SoftMILPath(n_lambdas=2).fit(StoredInstances(path, client=client), labels, bags=ids)
 
 
 def test_a_model_of_one_machine_says_so(client, problem):

@@ -98,7 +98,11 @@ def test_what_a_killed_run_left_is_taken_away(folder):
     others = [folder.path(name) for name in ("a.part", "tables/t.parquet")]
     for path in (*parts, *others):
         path.touch()
+    rows = folder.path(".overread-4.part")
+    rows.mkdir()
+    (rows / "order.npy").touch()
     folder.clean()
+    assert not rows.exists()
     assert not any(path.exists() for path in parts)
     assert all(path.exists() for path in others)
 

@@ -37,6 +37,8 @@ Ints = NDArray[np.int64]
 PARTS_PER_THREAD = 2
 # How often a task is tried again on other workers before the fit fails; by eye.
 RETRIES = 10
+# A fit waits so long for workers to come back: ten times what Dask's nanny took to start one on a busy machine.
+LOOK_SECONDS, MOST_EMPTY_LOOKS = 30.0, 10
 NOT_SPREAD = "this model is fitted on one machine: leave client= out of StoredInstances"
 
 
@@ -58,7 +60,8 @@ class SharedRows:
     @classmethod
     def write(cls, source: StoredInstances, order: Ints, weight: Floats, owner: object) -> SharedRows:
         """Write them; they are there as long as their owner is."""
-        folder = Path(tempfile.mkdtemp(prefix=".overread-", dir=source.path.parent))
+        # Named as half written files are: who opens the run after a kill takes it away.
+        folder = Path(tempfile.mkdtemp(prefix=".overread-", suffix=".part", dir=source.path.parent))
         weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
         shared = cls(folder / "order.npy", folder / "weight.npy")
         np.save(shared.order, order if source.rows is None else source.rows[order])
@@ -185,9 +188,10 @@ class SpreadColumns(Columns):
         except OverreadError:  # of the features, not of the cluster
             raise
         except Exception as error:
+            said = (str(error).splitlines() or [""])[0]
             raise StorageError(
-                f"the Dask cluster gave up in the middle of a fit ({type(error).__name__}): its workers need enough"
-                f" memory, and {self._path.parent} at the same place; see to them, and run again"
+                f"the Dask cluster gave up in the middle of a fit ({type(error).__name__}: {said}): its workers need"
+                f" Overread, enough memory, and {self._path.parent} at the same place; see to them, and run again"
             ) from error
 
 
@@ -200,6 +204,7 @@ def collect_answers(client: Any, futures: dict[int, Any]) -> dict[int, Any]:
         from distributed.scheduler import KilledWorker
     except ImportError as error:
         raise MissingExtraError("a fit on a cluster needs: pip install overread[dask]") from error
+    await_answers(client, list(futures.values()))
     answers: dict[int, Any] = {}
     with contextlib.suppress(KilledWorker):
         return dict(zip(futures, client.gather(list(futures.values())), strict=True))
@@ -207,6 +212,28 @@ def collect_answers(client: Any, futures: dict[int, Any]) -> dict[int, Any]:
         with contextlib.suppress(KilledWorker):
             answers[place] = future.result()
     return answers
+
+
+def await_answers(client: Any, futures: list[Any]) -> None:
+    """Wait until all is done or given up, as long as there are workers.
+
+    Raises
+    ------
+    StorageError
+        If there were none for a while: a cluster would wait for ever for them.
+    """
+    from distributed import wait
+
+    n_empty = 0
+    while waiting := [future for future in futures if not future.done()]:
+        try:
+            wait(waiting, timeout=LOOK_SECONDS)
+        except TimeoutError:
+            n_empty = 0 if client.nthreads() else n_empty + 1
+            if n_empty == MOST_EMPTY_LOOKS:
+                raise StorageError(
+                    f"the Dask cluster has had no worker for {n_empty * LOOK_SECONDS:.0f} s: start some, and run again"
+                ) from None
 
 
 def describe_stored(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,7 +56,10 @@ class RunFolder:
         try:
             for folder in (self.root, *(self.root / name for name in FOLDERS)):
                 for part in folder.glob(".overread-*.part"):
-                    part.unlink(missing_ok=True)
+                    if part.is_dir() and not part.is_symlink():
+                        shutil.rmtree(part)
+                    else:
+                        part.unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(f"{self.root}: cannot write here: {error.strerror or error}") from error
 

@@ -39,6 +39,11 @@ class DaskExecutor:
         self._spec, self._limits, self._batch = spec, limits, batch
         self._client = connect_cluster(scheduler)
 
+    @property
+    def n_at_once(self) -> int:
+        """A batch a thread of the workers there are now."""
+        return self._batch * max(1, sum(self._client.nthreads().values()))
+
     def work(self, tasks: Sequence[ImageTask], *, alone: bool = False) -> Iterator[Outcome]:
         """Yield the outcomes, batch by batch as they come."""
         size = 1 if alone else self._batch
