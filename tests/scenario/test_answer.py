@@ -43,7 +43,7 @@ def test_where_soft_is_better_it_says_so():
 
 def test_without_equal_budgets_it_does_not_pretend():
     results = sum_up_points([make_point("soft", 100, 1, seed, 0.5) for seed in range(2)], DESIGN, None)
-    assert "No two training sets" in give_answers(results, "soft")[0]
+    assert "no two of its training sets" in give_answers(results, "soft")[0]
 
 
 def test_few_images_of_a_reader_are_answered():

@@ -122,11 +122,14 @@ class Majority(Relabelled):
 
 
 class OneReader(Relabelled):
-    """Hard: one reader of each image, taken at random; what the others said is not used."""
+    """Hard: one reader of each image; what the others said is not used.
+
+    Readings of an image are in a drawn order of their own; where whole readers are left out, in one order of readers.
+    """
 
     name = "one_reader"
     title = "Hard: one reader"
-    summary = "The same solver; the label is 1 where one reader, drawn for each image, marked."
+    summary = "The same solver; the label is 1 where one reader of the image marked, the first in the design's order."
 
     def label(self, split: Split) -> Floats:
         """Return 1 where the first reading has a mark; the order of the readings is drawn by the design."""

@@ -168,7 +168,6 @@ def _take_study(design: Design, folder: Path) -> Material:
         study = cohort(
             folder / "cohort",
             n_images=source.cohort,
-            n_readers=design.readers.pool,
             seed=design.seed,
             backgrounds=source.backgrounds if source.kind == "backgrounds" else None,
             images_csv=source.images_csv,
