@@ -81,8 +81,8 @@ def _tell_budget(results: ScenarioResults, leading: str) -> Iterator[str]:
     budgets, title = results.budgets, CONTENDERS[leading].title
     if budgets.empty:
         yield (
-            "How to spend a budget of readings? The design cannot say: no two of its training sets are known to cost the"
-            " same."
+            "How to spend a budget of readings? The design cannot say: no two of its training sets are known to cost"
+            " the same."
         )
         return
     for budget in sorted(set(budgets["budget"]))[-2:]:
