@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -23,8 +24,8 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-@pytest.fixture(scope="module")
-def client():
+@contextmanager
+def start_cluster():
     with (
         distributed.LocalCluster(
             n_workers=2,
@@ -36,6 +37,19 @@ def client():
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with start_cluster() as client:
+        yield client
+
+
+@pytest.fixture
+def dying():
+    """Start a cluster of its own: what was killed may not come back in time for the next test."""
+    with start_cluster() as client:
         yield client
 
 
@@ -73,22 +87,22 @@ def test_the_cluster_finds_the_same_model(problem, expected, client):
     assert sorted(file.name for file in path.parent.iterdir()) == ["X.npy"]
 
 
-def test_workers_that_die_are_replaced(problem, expected, client):
+def test_workers_that_die_are_replaced(problem, expected, dying):
     path, ids, labels = problem
     killed = []
 
     def kill(progress):
         if progress.index in (2, 6):
-            victim = sorted(client.run(os.getpid).values())[0]
+            victim = sorted(dying.run(os.getpid).values())[0]
             threading.Timer(0.02, os.kill, (victim, signal.SIGKILL)).start()
             killed.append(victim)
 
     found = SoftMILPath(n_lambdas=10).fit(
-        StoredInstances(path, client=client), labels, bags=ids, callback=kill
+        StoredInstances(path, client=dying), labels, bags=ids, callback=kill
     )
     check(found, expected)
     assert len(set(killed)) == 2
-    assert not set(killed) & set(client.run(os.getpid).values())
+    assert not set(killed) & set(dying.run(os.getpid).values())
 
 
 class DeadlyCluster:
