@@ -41,6 +41,7 @@ EXTENSION_MODULES = (
     "overread.models.crowd.votes",
     "overread.models.penalties.penalty",
     "overread.models.penalties.registry",
+    "overread.models.plots",
     "overread.plots",
     "overread.progress",
     "overread.study.detector",
@@ -50,6 +51,7 @@ EXTENSION_MODULES = (
     "overread.tables.cell_types",
     "overread.tables.csv_cells",
     "overread.truth.hit_rules",
+    "overread.truth.plots",
 )
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 
 import pandas as pd
+import pytest
 
 from overread.cli import main
 
 
+# Half a minute of two processors; tests/cli/test_pictures.py runs a study of pictures in `make test`.
+@pytest.mark.slow
 def test_the_demo_of_fields_runs_whole(tmp_path, capsys):
     folder = tmp_path / "study"
     assert main(["demo", "--kind", "field", "--output", str(folder), "--n-images", "16"]) == 0
