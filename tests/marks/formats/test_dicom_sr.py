@@ -221,7 +221,7 @@ def edited(path: Path, tmp_path: Path, change) -> Path:
 
 
 def region_of(group: Dataset) -> Dataset:
-    return next(dicom_sr.children(group, dicom_sr.REGION))
+    return next(item for item in dicom_sr.walk_group(group) if item.ValueType == "SCOORD")
 
 
 def set_graphic(kind: str, data: list[float]):

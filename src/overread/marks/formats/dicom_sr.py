@@ -1,12 +1,14 @@
 """DICOM Comprehensive SR, template TID 1500: reading.
 
 Positions are (column, row) in pixels; the top-left corner of the first pixel is (0, 0), its other corner (1,
-1) (PS3.3 C.18.6), which is our convention. Each measurement group with an image region of type ELLIPSE (end
-points of the major, then of the minor axis), CIRCLE or closed POLYLINE is a mark. The observer of the
-document is the reader: his login name where it is there, since it is plain text, else his name. The images of
-the image library, those that a group names as its source and those under a region are readings, also where
-they have no mark. The image id is the SOP instance UID, unless an images table gives each id its
-``sop_instance_uid``.
+1) (PS3.3 C.18.6), which is our convention. Coordinates (SCOORD) of type ELLIPSE (end points of the major, then of the
+minor axis), CIRCLE or closed POLYLINE at any depth below a measurement group are marks: those of the group's image
+region, and those that a measurement is inferred from, as OHIF and Cornerstone write them. Lines and points beside such
+a shape measure it. A group without such a shape is refused, unless it says that nothing was found, and so is a document
+without groups: neither is a reading without marks. The observer of the document is the reader: the login name where
+it is there, since it is plain text, else the name. The images of the image library, those that a group names as its
+source and those under a shape are readings, also where they have no mark. The image id is the SOP instance UID, unless
+an images table gives each id its ``sop_instance_uid``.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import io
 import logging
 import math
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,18 +35,23 @@ from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.formats.outline import PixelEllipse, ellipse_of_outline
 from overread.marks.mark_set import MarkSet
 
-__all__ = ["CERTAINTY", "SR_CLASSES", "read", "read_dicom", "shape_of", "without_remarks"]
+__all__ = ["CERTAINTY", "NOT_DETECTED", "SR_CLASSES", "read", "read_dicom", "shape_of", "without_remarks"]
 
 LARGEST_FILE = 1 << 26
 DEEPEST = 50
 ELEMENT_HEAD = 8
 SR_CLASSES = frozenset(f"1.2.840.10008.5.1.4.1.1.88.{number}" for number in (22, 33, 34))
 LOGIN, PERSON, DEVICE_NAME, DEVICE_UID = "128774", "121008", "121013", "121012"
-GROUP, REGION, TRACKING, TRACKING_UID, FINDING = "125007", "111030", "112039", "112040", "121071"
+GROUP, TRACKING, TRACKING_UID, FINDING = "125007", "112039", "112040", "121071"
 CERTAINTY = "111012"
+NOT_DETECTED = "260415000"  # SNOMED CT
+# Kinds that may measure another shape of the group, such as its diameter.
+MEASURES = ("POINT", "MULTIPOINT", "POLYLINE")
+# What dcmjs writes where nobody told it a name: all its readers would be one.
+UNKNOWN = "unknown^unknown"
 
 
-def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
+def read(path: Path, *, spacings: Spacings | None = None, reader: str | None = None) -> MarkSet:
     """Read one SR document, which is one reader's.
 
     Parameters
@@ -52,6 +60,8 @@ def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
         The DICOM file.
     spacings : Spacings
         Millimetres per pixel, which the document does not tell.
+    reader : str
+        Whose document it is, in place of the observer that it names.
     """
     with without_remarks():
         document = read_dicom(path)
@@ -59,7 +69,7 @@ def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
             raise FormatError(f"{path}: a DICOM file, but no structured report")
         builder = MarkSetBuilder(str(path), spacings or Spacings())
         try:
-            read_document(builder, document)
+            read_document(builder, document, reader)
         except OverreadError:
             raise
         except Exception as error:  # pydicom raises almost anything on values that break their type
@@ -140,19 +150,40 @@ def children(item: Dataset, code: str) -> Iterator[Dataset]:
     return (child for child in item.get("ContentSequence", None) or () if concept(child) == code)
 
 
-def read_document(builder: MarkSetBuilder, document: Dataset) -> None:
+def read_document(builder: MarkSetBuilder, document: Dataset, reader: str | None) -> None:
     """Note the document's images, their reading by its observer, and its marks."""
-    reader = observer(document, builder.source)
+    who = reader or observer(document, builder.source)
     names = {str(row.get("sop_instance_uid", "")): image for image, row in builder.spacings.listed.items()}
     patient = str(document.get("PatientID", "") or "")
     for item in walk(document):
         if item.get("ValueType", "") == "IMAGE":
             image_id = image_of(item, names)
             builder.add_image(image_id, patient_id=patient)
-            builder.add_reading(image_id, reader)
-    for number, group in enumerate((item for item in walk(document) if concept(item) == GROUP), start=1):
-        for region in children(group, REGION):
-            add_region(builder, group, region, reader, names, f"measurement group {number}")
+            builder.add_reading(image_id, who)
+    groups = [item for item in walk(document) if concept(item) == GROUP]
+    if not groups:
+        raise FormatError(
+            f"{builder.source}: no measurement group, so that it does not tell whether anything was found"
+        )
+    identifiers = Counter(text_of(group, TRACKING) for group in groups)
+    for number, group in enumerate(groups, start=1):
+        place = f"measurement group {number}"
+        named = text_of(group, TRACKING)
+        # Cornerstone gives all marks of a tool one identifier: then the UID tells them apart.
+        mark_id = (named if identifiers[named] == 1 else "") or text_of(group, TRACKING_UID) or place
+        shapes = shapes_of(group, names, f"{builder.source}, {place}")
+        for index, (image_id, shape) in enumerate(shapes):
+            builder.add_mark(
+                image_id,
+                who,
+                f"{mark_id}/{index + 1}" if index else mark_id,
+                centre=shape.centre,
+                semi_axes=shape.semi_axes,
+                angle_deg=shape.angle_deg,
+                label=finding_of(group),
+                confidence=certainty_of(group),
+                place=place,
+            )
 
 
 def observer(document: Dataset, source: str) -> str:
@@ -165,9 +196,9 @@ def observer(document: Dataset, source: str) -> str:
         (DEVICE_UID, "UID"),
     ):
         name = str(found[code].get(attribute, "") or "") if code in found else ""
-        if name:
+        if name and name != UNKNOWN:
             return name
-    raise FormatError(f"{source}: names no observer, so there is no reader")
+    raise FormatError(f"{source}: names no observer, so there is no reader (give --reader NAME={source})")
 
 
 def image_of(item: Dataset, names: dict[str, str]) -> str:
@@ -176,33 +207,57 @@ def image_of(item: Dataset, names: dict[str, str]) -> str:
     return names.get(uid, uid)
 
 
-def add_region(
-    builder: MarkSetBuilder, group: Dataset, region: Dataset, reader: str, names: dict[str, str], place: str
-) -> None:
-    """Note an image region as a mark."""
-    if region.get("ValueType", "") != "SCOORD":
-        raise FormatError(f"{builder.source}, {place}: the region is in space (SCOORD3D), not in an image")
+def shapes_of(group: Dataset, names: dict[str, str], where: str) -> list[tuple[str, PixelEllipse]]:
+    """Image and ellipse of each shape below a group, each once; none only where the group says that nothing was found.
+
+    Raises
+    ------
+    FormatError
+        If the group holds no shape that can be read: it would become a reading without marks.
+    """
+    found: dict[tuple[str, str, tuple[float, ...]], PixelEllipse] = {}
+    refused: FormatError | None = None
+    for item in walk_group(group):
+        if item.get("ValueType", "") == "SCOORD3D":
+            raise FormatError(f"{where}: the region is in space (SCOORD3D), not in an image")
+        if item.get("ValueType", "") != "SCOORD":
+            continue
+        kind = str(item.GraphicType)
+        key = image_under(item, names, where), kind, tuple(map(float, item.GraphicData))
+        try:
+            found[key] = shape_of(item, where)
+        except FormatError as error:
+            if kind not in MEASURES:
+                raise
+            refused = error
+    if not found and refused is not None:
+        raise FormatError(f"{refused} (draw it as an ellipse, a circle or a closed outline)") from refused
+    if not found and NOT_DETECTED not in codes_of(group, FINDING, "CodeValue"):
+        raise FormatError(
+            f"{where}: holds no shape, and does not say that nothing was found (leave the group out, or draw an "
+            "ellipse, a circle or a closed outline)"
+        )
+    return [(image_id, shape) for (image_id, _, _), shape in found.items()]
+
+
+def walk_group(item: Dataset) -> Iterator[Dataset]:
+    """Content items below a group, but those of groups inside it."""
+    for child in item.get("ContentSequence", None) or ():
+        if concept(child) != GROUP:
+            yield child
+            yield from walk_group(child)
+
+
+def image_under(region: Dataset, names: dict[str, str], where: str) -> str:
+    """Id of the one image that coordinates lie in."""
     images = [
         image_of(item, names)
         for item in region.get("ContentSequence", None) or ()
         if "ReferencedSOPSequence" in item
     ]
     if len(images) != 1:
-        raise FormatError(
-            f"{builder.source}, {place}: the region belongs to {len(images)} images instead of one"
-        )
-    shape = shape_of(region, f"{builder.source}, {place}")
-    builder.add_mark(
-        images[0],
-        reader,
-        text_of(group, TRACKING) or text_of(group, TRACKING_UID) or place,
-        centre=shape.centre,
-        semi_axes=shape.semi_axes,
-        angle_deg=shape.angle_deg,
-        label=finding_of(group),
-        confidence=certainty_of(group),
-        place=place,
-    )
+        raise FormatError(f"{where}: the region belongs to {len(images)} images instead of one")
+    return images[0]
 
 
 def shape_of(region: Dataset, where: str) -> PixelEllipse:
@@ -217,7 +272,7 @@ def shape_of(region: Dataset, where: str) -> PixelEllipse:
     if kind == "POLYLINE" and len(points) >= 4 and np.array_equal(points[0], points[-1]):
         return ellipse_of_outline(points[:-1])
     raise FormatError(
-        f"{where}: a region of type {kind} with {len(points)} points is no ellipse and no closed outline"
+        f"{where}: a region of type {kind} with {len(points)} points is no ellipse, no circle and no closed outline"
     )
 
 
@@ -238,10 +293,16 @@ def text_of(group: Dataset, code: str) -> str:
 
 def finding_of(group: Dataset) -> str:
     """Meaning of the group's finding."""
-    for item in children(group, FINDING):
-        for code in item.get("ConceptCodeSequence", None) or ():
-            return str(code.get("CodeMeaning", "") or "")
-    return ""
+    return next(iter(codes_of(group, FINDING, "CodeMeaning")), "")
+
+
+def codes_of(group: Dataset, name: str, attribute: str) -> list[str]:
+    """Values or meanings of the codes of a group's children of one name."""
+    return [
+        str(code.get(attribute, "") or "")
+        for item in children(group, name)
+        for code in item.get("ConceptCodeSequence", None) or ()
+    ]
 
 
 def certainty_of(group: Dataset) -> float:

@@ -37,7 +37,7 @@ from overread.marks.formats.dicom_documents import (
     uid_of,
     write_document,
 )
-from overread.marks.formats.dicom_sr import CERTAINTY
+from overread.marks.formats.dicom_sr import CERTAINTY, NOT_DETECTED
 from overread.marks.mark_set import MarkSet
 from overread.tables.cell_types import quote_cell
 
@@ -197,6 +197,6 @@ def nothing_found(reader: str, headers: Sequence[Dataset]) -> Any:
         tracking_identifier=sr.TrackingIdentifier(uid, "no finding"),
         source_images=sources,
         qualitative_evaluations=[
-            sr.QualitativeEvaluation(codes.DCM.Finding, Code("260415000", "SCT", "Not detected")),
+            sr.QualitativeEvaluation(codes.DCM.Finding, Code(NOT_DETECTED, "SCT", "Not detected")),
         ],
     )

@@ -3,7 +3,8 @@
 Positions are (column, row) in pixels; the top-left corner of the first pixel is (0, 0) (PS3.3 C.10.5), which is our
 convention. Each graphic object of type ELLIPSE, CIRCLE or closed POLYLINE in units of pixels is a mark. In states that
 Overread wrote, the content description is the reader's id; in others the creator's name is the reader. Every image
-that a state refers to is a reading, also where it has no mark. The image id is the SOP instance UID, unless an images
+that a state refers to is a reading, also where it has no mark; but an image on which nothing lies except text, compound
+graphics or an overlay is refused, because they may be marks. The image id is the SOP instance UID, unless an images
 table gives each id its ``sop_instance_uid``.
 """
 
@@ -21,6 +22,7 @@ from overread.files.strict_json import parse_json
 from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.formats.dicom_sr import read_dicom, shape_of, without_remarks
 from overread.marks.mark_set import MarkSet
+from overread.tables.cell_types import quote_cell
 
 __all__ = ["CONTENT_LABEL", "GSPS_CLASS", "read"]
 
@@ -68,11 +70,36 @@ def read_state(builder: MarkSetBuilder, state: Dataset) -> None:
         for group in items(state, "GraphicGroupSequence")
     }
     number = 0
+    unread: dict[str, str] = {}
     for annotation in items(state, "GraphicAnnotationSequence"):
         images = [image_of(image, names) for image in items(annotation, "ReferencedImageSequence")]
         for drawn in items(annotation, "GraphicObjectSequence"):
             number += 1
             add_object(builder, drawn, images, reader, groups, f"graphic object {number}")
+        if kind := other_drawing(annotation):
+            unread |= dict.fromkeys(images or builder.images, kind)
+    if any(0x6000 <= element.tag.group <= 0x601E for element in state):  # PS3.3 C.9.2: overlay planes
+        unread |= dict.fromkeys(builder.images, "overlay")
+    for image_id, kind in unread.items():
+        if not builder.marks_of(image_id):
+            raise FormatError(
+                f"{builder.source}: nothing but {kind} lies on image {quote_cell(image_id)}, which is not read (draw "
+                "an ellipse, a circle or a closed outline)"
+            )
+
+
+def other_drawing(annotation: Dataset) -> str:
+    """Word for what an annotation draws on the image besides graphic objects, if anything: captions lie elsewhere."""
+    if any(
+        str(item.get("CompoundGraphicUnits", "")) != "DISPLAY"
+        for item in items(annotation, "CompoundGraphicSequence")
+    ):
+        return "compound graphics"
+    units = ("AnchorPointAnnotationUnits", "BoundingBoxAnnotationUnits")
+    texts = items(annotation, "TextObjectSequence")
+    return (
+        "text" if any(str(item.get(unit, "DISPLAY")) != "DISPLAY" for item in texts for unit in units) else ""
+    )
 
 
 def items(dataset: Dataset, name: str) -> Iterator[Dataset]:
