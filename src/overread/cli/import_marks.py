@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json as json_text
+import math
 import shlex
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,6 +50,7 @@ def import_marks(
     reader_names: str | None = None,
     mm_per_px: str | None = None,
     images: Path | None = None,
+    scale: str | None = None,
     all_read_all: Annotated[bool, Parameter(negative="")] = False,
     readers: str | None = None,
     readings: Path | None = None,
@@ -81,6 +84,9 @@ def import_marks(
         Millimetres per pixel, one number or X,Y, where the format does not tell it; px: lengths stay pixels.
     images
         Images table with mm_per_px_x and mm_per_px_y, where OUT has none; the marks take its ids.
+    scale
+        Factor from the pixels of the files to those of the images, such as 0.5 or 1/3, where marks were drawn on
+        copies of another size that the file does not state. 1: they are the images' own.
     all_read_all
         Every reader read every image, also those that he did not mark.
     readers
@@ -107,7 +113,7 @@ def import_marks(
     from overread.cli.conventions import print_warnings
 
     study, stays = find_study(out, images)
-    given = {**of_format, "mm_per_px": parse_spacing(mm_per_px)}
+    given = {**of_format, "mm_per_px": parse_spacing(mm_per_px), "scale": parse_scale(scale)}
     options = {name: value for name, value in given.items() if value is not None and value is not False}
     sources = [*(Source(file) for file in files), *map(parse_reader, reader or [])]
     if not sources:
@@ -130,6 +136,19 @@ def import_marks(
         if study is not None:
             say_what_is_unread(found, study, out)
         print_line(f"Next: {next_step(out, written, has_images=stays)}")
+
+
+def parse_scale(text: str | None) -> float | None:
+    """Read a factor from "0.5" or "1/3"."""
+    if text is None:
+        return None
+    try:
+        factor = float(Fraction(text))
+    except (ValueError, ZeroDivisionError, OverflowError):
+        factor = 0.0
+    if not 0 < factor < math.inf:
+        raise UsageError(f"--scale {text!r}: give a positive number such as 0.5, or 1/3")
+    return factor
 
 
 def find_study(out: Path, images: Path | None) -> tuple[StudyImages | None, bool]:

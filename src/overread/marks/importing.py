@@ -8,15 +8,17 @@ import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
+import numpy as np
 import pandas as pd
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
-from overread.errors import FormatError, UsageError
+from overread.errors import FormatError, TableError, UsageError
 from overread.files.regular import open_regular
 from overread.marks.formats.building import Spacings
 from overread.marks.formats.vindr import COLUMNS as VINDR_COLUMNS
@@ -30,6 +32,13 @@ from overread.tables.validation import check_study
 __all__ = ["FORMATS", "Format", "Option", "detect_format", "keep_labels", "read_marks", "write_marks"]
 
 HEAD_BYTES = 1 << 16
+# Scales of copies that are common, the largest first.
+LIKELY_SCALES = [
+    *map(Fraction, ("4/5", "3/4", "2/3", "1/2", "2/5")),
+    *(Fraction(1, whole) for whole in range(3, 33)),
+]
+# Fewer centres beyond the image are slips; a copy of 1.05 times the size puts 9 % of evenly spread marks there. By eye.
+FEWEST_BEYOND, SHARE_BEYOND = 3, 0.05
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,8 @@ class Format:
         Modules with ``read`` and ``write``, imported when they are used.
     options : tuple of Option
         What ``read`` can be told.
+    in_pixels : bool
+        Whether its lengths are pixels, not percent, fractions or mm, so that they can be those of a scaled copy.
     """
 
     name: str
@@ -72,6 +83,7 @@ class Format:
     reader: str
     writer: str | None = None
     options: tuple[Option, ...] = ()
+    in_pixels: bool = True
 
 
 BOXES = Option("boxes", bool, "rectangles count as marks too.")
@@ -93,6 +105,7 @@ FORMATS: dict[str, Format] = {
             "plain",
             "plain",
             options=(DERIVE,),
+            in_pixels=False,
         ),
         Format(
             "label-studio",
@@ -106,13 +119,14 @@ FORMATS: dict[str, Format] = {
                     "not_rotated", bool, "no image was rotated in the editor, which JSON-MIN does not tell."
                 ),
             ),
+            in_pixels=False,
         ),
         Format("cvat", "CVAT for images 1.1, one XML file per reader", "cvat", options=(BOXES, POLYGONS)),
         Format(
             "via", "VGG Image Annotator 2, one JSON file per reader", "via", "via", options=(BOXES, POLYGONS)
         ),
         Format("voc", "Pascal VOC boxes, one XML file or folder per reader", "voc"),
-        Format("yolo", "YOLO boxes, one folder per reader", "yolo"),
+        Format("yolo", "YOLO boxes, one folder per reader", "yolo", in_pixels=False),
         Format("diaretdb", "DIARETDB1 XML, files or a folder", "diaretdb"),
         Format("vindr", "VinDr-CXR csv", "vindr"),
         Format(
@@ -132,6 +146,7 @@ FORMATS: dict[str, Format] = {
                 Option("sessions", Path, "CSV with annotation_id and session."),
                 Option("guess_readers", bool, "guess who drew what from the order of the annotations."),
             ),
+            in_pixels=False,
         ),
         Format("dicom-sr", "DICOM SR TID 1500", "dicom_sr", "dicom_sr_writer"),
         Format("gsps", "DICOM grayscale presentation states", "gsps", "gsps_writer"),
@@ -182,6 +197,7 @@ def read_marks(
     *,
     mm_per_px: float | tuple[float, float] | None = None,
     images: pd.DataFrame | str | Path | None = None,
+    scale: float | None = None,
     labels: Sequence[str] | None = None,
     study: StudyImages | None = None,
     drop_unknown: bool = False,
@@ -199,6 +215,9 @@ def read_marks(
         Millimetres per pixel, one number or (x, y), for formats that do not tell it.
     images : DataFrame, str or Path
         An images table with mm_per_px_x and mm_per_px_y, where images differ; it wins over ``mm_per_px``.
+    scale : float
+        Factor from the file's pixels to those of the images, where the marks were drawn on copies of another size and
+        the file does not state that size; 1 says that its pixels are the images' own.
     labels : sequence of str
         Keep only marks with these labels. Readings stay.
     study : StudyImages
@@ -245,20 +264,46 @@ def read_marks(
     accepted = inspect.signature(read).parameters
     if "spacings" in accepted:
         table = images if study is None else study.table
-        options["spacings"] = Spacings.of(mm_per_px, table, others_go=study is not None)
+        options["spacings"] = Spacings.of(mm_per_px, table, others_go=study is not None, scale=scale)
     elif mm_per_px is not None or images is not None:
         raise UsageError(
             f"{file}: read as {name}, which tells the spacing itself: leave mm_per_px (--mm-per-px) and images"
             " (--images) out"
         )
+    if scale is not None and not FORMATS[name].in_pixels:
+        raise UsageError(f"{file}: read as {name}, whose lengths are not pixels (leave --scale out)")
     check_options(name, accepted, options)
     found: MarkSet = read(file, **options)
     if study is not None:
         found = study.adopt(found, drop_unknown=drop_unknown)
     if labels is not None:
         found = MarkSet(keep_labels(found.marks, labels), found.readings, found.images)
-    raise_or_warn(check_study(found.marks, found.readings, found.images))
+    if scale is None and FORMATS[name].in_pixels and options.get("unit", "px") == "px":
+        refuse_other_scale(found, file)
+    raise_or_warn(check_study(found.marks, found.readings, found.images), stored=False)
     return found
+
+
+def refuse_other_scale(found: MarkSet, file: Path) -> None:
+    """Refuse marks that lie beyond their images as those of larger copies do, and name the likely scale.
+
+    One or two of many may be slips of a hand, of which `check_study` warns.
+    """
+    listed = found.images.drop_duplicates("image_id").set_index("image_id")
+    reach = np.zeros(len(found.marks))
+    for centre, size, spacing in (("x_mm", "width_px", "mm_per_px_x"), ("y_mm", "height_px", "mm_per_px_y")):
+        if size in listed and spacing in listed:
+            extent = found.marks["image_id"].map(listed[size] * listed[spacing]).to_numpy(float)
+            reach = np.fmax(reach, found.marks[centre].to_numpy(float) / extent)
+    beyond, far = int((reach > 1).sum()), float(reach.max(initial=0.0))
+    likely = next((one for one in LIKELY_SCALES if one * far <= 1), None)
+    slips = beyond < FEWEST_BEYOND or beyond < SHARE_BEYOND * len(reach)
+    if likely is not None and (far >= 2 or not slips):
+        raise TableError(
+            f"{file}: {beyond} of {len(reach)} marks lie beyond their images, up to {far:.3g} times as far as these "
+            f"reach (were they drawn on larger copies? --scale {likely} brings all of them inside, --scale 1 says that "
+            "they are in pixels of these images; or check the units: percent exported as pixels, or pixels as mm?)"
+        )
 
 
 def write_marks(

@@ -57,8 +57,15 @@ class Problem:
         return asdict(self)
 
 
-def raise_for_errors(problems: Iterable[Problem]) -> list[Problem]:
+def raise_for_errors(problems: Iterable[Problem], *, stored: bool = True) -> list[Problem]:
     """Raise one error that names the first few, or return the warnings.
+
+    Parameters
+    ----------
+    problems : iterable of Problem
+        What was found.
+    stored : bool
+        Whether the tables are files, so that ``overread check`` can list the others.
 
     Raises
     ------
@@ -71,22 +78,23 @@ def raise_for_errors(problems: Iterable[Problem]) -> list[Problem]:
     errors = [problem for problem in found if problem.severity == "error"]
     leaks = [problem for problem in found if problem.severity == "leakage"]
     if errors:
-        raise TableError(summary(errors))
+        raise TableError(summary(errors, stored=stored))
     if leaks:
-        raise LeakageError(summary(leaks))
+        raise LeakageError(summary(leaks, stored=stored))
     return found
 
 
-def raise_or_warn(problems: Iterable[Problem]) -> None:
+def raise_or_warn(problems: Iterable[Problem], *, stored: bool = True) -> None:
     """Raise as `raise_for_errors` does; where there are only warnings, give one that names the first few."""
-    remarks = raise_for_errors(problems)
+    remarks = raise_for_errors(problems, stored=stored)
     if remarks:
         warnings.warn(summary(remarks), stacklevel=3)
 
 
-def summary(problems: Sequence[Problem]) -> str:
+def summary(problems: Sequence[Problem], *, stored: bool = True) -> str:
     """Text of the first few problems and the number of the others."""
     lines = [str(problem) for problem in problems[:SHOWN]]
     if len(problems) > SHOWN:
-        lines.append(f"... and {len(problems) - SHOWN} more; `overread check` lists them all")
+        where = "; `overread check` lists them all" if stored else ""
+        lines.append(f"... and {len(problems) - SHOWN} more{where}")
     return "\n".join(lines)

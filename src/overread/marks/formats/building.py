@@ -1,8 +1,9 @@
-"""What every importer needs: pixel spacings, and a builder of the three tables."""
+"""What every importer needs: pixel spacings, sizes of copies, and a builder of the three tables."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from overread.errors import FormatError, InvalidInputError
+from overread.errors import DataWarning, FormatError, InvalidInputError
 from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.marks.file_names import ImageNames
 from overread.marks.mark_set import MarkSet
@@ -22,7 +23,7 @@ from overread.tables.schemas import SCHEMAS
 from overread.tables.table_files import read_table
 from overread.tables.validation import validate_images
 
-__all__ = ["NO_SPACING", "MarkSetBuilder", "Spacings"]
+__all__ = ["NO_SPACING", "MarkSetBuilder", "Spacings", "nonempty_cells", "scale_of_copy"]
 
 NO_SPACING = (
     "neither the file nor an images table tells its mm per pixel: give mm_per_px (--mm-per-px), or an images table "
@@ -43,11 +44,14 @@ class Spacings:
         Rows of a user's images table by image id; images are found in it as `ImageNames` does.
     others_go : bool
         Whether images that are not listed will be left out later, so that they need no spacing.
+    scale : float or None
+        Factor from the file's pixels to those of the images, where the user gives it.
     """
 
     everywhere: tuple[float, float] | None = None
     listed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     others_go: bool = False
+    scale: float | None = None
 
     @classmethod
     def of(
@@ -56,16 +60,19 @@ class Spacings:
         images: pd.DataFrame | str | Path | None = None,
         *,
         others_go: bool = False,
+        scale: float | None = None,
     ) -> Spacings:
         """Spacings from a number, a pair (x, y), an images table, or both, where the table wins."""
         pair = None if mm_per_px is None else pair_of(mm_per_px)
+        if scale is not None and not 0 < scale < math.inf:
+            raise InvalidInputError(f"scale is {scale!r}; give a positive number, such as 0.5")
         if images is None:
-            return cls(pair)
+            return cls(pair, scale=scale)
         table = images if isinstance(images, pd.DataFrame) else read_table(images, "images")
         validate_images(table)
         names = list(table.columns)
         rows = (dict(zip(names, row, strict=True)) for row in table.itertuples(index=False, name=None))
-        return cls(pair, {str(row["image_id"]): row for row in rows}, others_go=others_go)
+        return cls(pair, {str(row["image_id"]): row for row in rows}, others_go=others_go, scale=scale)
 
     @cached_property
     def names(self) -> ImageNames:
@@ -99,9 +106,31 @@ def pair_of(mm_per_px: float | tuple[float, float]) -> tuple[float, float]:
     return float(x), float(y)
 
 
+def scale_of_copy(stated: tuple[float, float], actual: tuple[float, float]) -> tuple[float, float] | None:
+    """Factors (x, y) from the pixels of a scaled copy to those of the image; None where it cannot be such a copy.
+
+    The sides of a scaled copy are rounded, each by less than a pixel. Swapped sides are a turned image, however nearly
+    square it is.
+
+    Parameters
+    ----------
+    stated, actual : tuple of float
+        Width and height of the copy, and of the image.
+    """
+    if stated == actual[::-1] != actual:
+        return None
+    small, large = sorted((stated, actual))
+    if abs(small[0] / large[0] - small[1] / large[1]) >= 1 / large[0] + 1 / large[1]:
+        return None
+    return actual[0] / stated[0], actual[1] / stated[1]
+
+
 @dataclass
 class MarkSetBuilder:
     """Collects images, readings and marks in pixels, and gives the tables in millimetres.
+
+    Where the file states the size of an image, its pixels are those of a picture of that size: on a copy of another
+    size they are scaled to the image, and a size that no scaled copy has is refused.
 
     Parameters
     ----------
@@ -117,6 +146,7 @@ class MarkSetBuilder:
     readings: dict[tuple[str, str], None] = field(default_factory=dict)
     marks: list[dict[str, Any]] = field(default_factory=list)
     by_image: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    scales: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def marks_of(self, image_id: str) -> list[dict[str, Any]]:
         """List the marks noted so far on an image."""
@@ -132,7 +162,7 @@ class MarkSetBuilder:
         height: float = math.nan,
         mm_per_px: tuple[float, float] | None = None,
     ) -> None:
-        """Note an image; noting it again with another path or size is an error."""
+        """Note an image; noting it again with another path or size is an error, a size not known before is kept."""
         if not image_id:
             raise FormatError(f"{self.source}: an image without an id")
         pair = self.spacings.find(image_id) or mm_per_px or (math.nan, math.nan)
@@ -142,18 +172,44 @@ class MarkSetBuilder:
             "path": path,
             "mm_per_px_x": pair[0],
             "mm_per_px_y": pair[1],
-            "width_px": width,
-            "height_px": height,
+            "width_px": width or math.nan,  # some tools write 0 where they do not know it
+            "height_px": height or math.nan,
         }
         known = self.images.setdefault(image_id, row)
-        if known == row:
+        if known == row and image_id in self.scales:
             return
         for name, value in row.items():
-            if value != known[name] and not (value != value and known[name] != known[name]):
+            if value != value:
+                continue
+            if known[name] == known[name] and value != known[name]:
                 raise FormatError(
                     f"{self.source}: image {quote_cell(image_id)} is there twice, with {name} {known[name]} "
                     f"and {value} (give different images different ids)"
                 )
+            known[name] = value
+        self.scales[image_id] = self.find_scale(image_id)
+
+    def find_scale(self, image_id: str) -> tuple[float, float]:
+        """Factors from the file's pixels of an image to its own: by the sizes that are known, or as the user says."""
+        own = self.spacings.scale or 1.0
+        known, listed = self.images[image_id], self.spacings.row(image_id)
+        stated = known["width_px"], known["height_px"]
+        actual = float(listed.get("width_px", math.nan)), float(listed.get("height_px", math.nan))
+        if any(math.isnan(side) for side in (*stated, *actual)) or stated == actual:
+            return own, own
+        sizes = (
+            f"{self.source}: image {quote_cell(image_id)} has {actual[0]:g} x {actual[1]:g} px, and the file states "
+            f"{stated[0]:g} x {stated[1]:g}"
+        )
+        found = scale_of_copy(stated, actual)
+        if found is None:
+            raise FormatError(
+                f"{sizes}, which is no copy of it at another scale (turned, cropped, or another image? Give the marks "
+                "in pixels of this image)"
+            )
+        if self.spacings.scale is not None:
+            raise FormatError(f"{sizes}, which tells the scale already (leave --scale out)")
+        return found
 
     def add_reading(self, image_id: str, reader_id: str) -> None:
         """Note that a reader read an image."""
@@ -185,8 +241,7 @@ class MarkSetBuilder:
             raise FormatError(
                 f"{where} has semi-axes {semi_axes[0]:.6g} and {semi_axes[1]:.6g}; both must be positive"
             )
-        known = self.images[image_id]
-        scale = (1.0, 1.0) if in_mm else (known["mm_per_px_x"], known["mm_per_px_y"])
+        scale = (1.0, 1.0) if in_mm else self.mm_per_px_of_file(image_id)
         if math.isnan(scale[0]) and self.spacings.others_go and not self.spacings.listed_name(image_id):
             scale = (1.0, 1.0)
         if math.isnan(scale[0]):
@@ -204,13 +259,56 @@ class MarkSetBuilder:
             "scale_y": scale[1],
             "confidence": confidence,
             "label": label,
+            "in_mm": in_mm,
         }
         self.marks.append(mark)
         self.by_image.setdefault(image_id, []).append(mark)
 
+    def mm_per_px_of_file(self, image_id: str) -> tuple[float, float]:
+        """Millimetres (x, y) of a pixel of the file, which may be of a copy at another scale."""
+        known, scale = self.images[image_id], self.scales[image_id]
+        return known["mm_per_px_x"] * scale[0], known["mm_per_px_y"] * scale[1]
+
     def build(self) -> MarkSet:
-        """Tables in millimetres; columns that nobody filled are left out."""
+        """Tables in millimetres; columns that nobody filled are left out.
+
+        Raises
+        ------
+        FormatError
+            If all marks lie within the first pixel of their images: they are fractions.
+
+        Warns
+        -----
+        DataWarning
+            With the number of marks that were drawn on copies at another scale.
+        """
+        in_px = [mark for mark in self.marks if not mark["in_mm"]]
+        drawn = ((self.scales[mark["image_id"]], mark) for mark in in_px)
+        if in_px and all(
+            max(mark["x"] * across, mark["y"] * down, mark["a"] * across, mark["b"] * down) <= 1
+            for (across, down), mark in drawn
+        ):
+            raise FormatError(
+                f"{self.source}: all {len(in_px)} marks lie within the first pixel of their images: are they fractions "
+                "of its width and height? (write pixels; in a spreadsheet, say --unit fraction)"
+            )
+        self.say_what_was_scaled(in_px)
         return MarkSet(self.marks_table(), self.readings_table(), self.images_table())
+
+    def say_what_was_scaled(self, marks: list[dict[str, Any]]) -> None:
+        """Warn once of marks that were drawn on copies at another scale."""
+        own = self.spacings.scale or 1.0
+        copies = [mark["image_id"] for mark in marks if self.scales[mark["image_id"]] != (own, own)]
+        if copies:
+            first = self.images[copies[0]]
+            actual = self.spacings.row(copies[0])
+            warnings.warn(
+                f"{self.source}: {len(copies)} marks on {len(set(copies))} images were drawn on copies at another "
+                f"scale and are scaled to the images; {quote_cell(copies[0])}: from {first['width_px']:g} x "
+                f"{first['height_px']:g} to {actual['width_px']:g} x {actual['height_px']:g} px",
+                DataWarning,
+                stacklevel=3,
+            )
 
     def marks_table(self) -> pd.DataFrame:
         """Give the marks as ellipses in mm."""

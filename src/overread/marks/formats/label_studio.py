@@ -174,11 +174,11 @@ def add_reading(
     sizes = {(region["original_width"].number(), region["original_height"].number()) for _, region in regions}
     if len(sizes) > 1:
         raise FormatError(f"{builder.source}: image {quote_cell(image_id)} has two sizes in one annotation")
-    note_image(builder, image_id, image_path.text() if image_path else "", next(iter(sizes), None))
+    width, height = next(iter(sizes), (math.nan, math.nan))
+    builder.add_image(image_id, path=image_path.text() if image_path else "", width=width, height=height)
     builder.add_reading(image_id, reader)
     for number, (value, region) in enumerate(regions):
         mark_id = free_mark_id(builder, image_id, annotation_id, region.get("id"), number)
-        width, height = region["original_width"].number(), region["original_height"].number()
         add_region(builder, image_id, reader, mark_id, value, (width, height))
 
 
@@ -191,18 +191,6 @@ def free_mark_id(
     mark_id = named.identifier()
     taken = any(mark["mark_id"] == mark_id for mark in builder.marks_of(image_id))
     return f"{annotation_id}/{mark_id}" if taken else mark_id
-
-
-def note_image(builder: MarkSetBuilder, image_id: str, path: str, size: tuple[float, float] | None) -> None:
-    """Note an image; an annotation without regions does not tell its size, a later one may."""
-    known = builder.images.get(image_id)
-    if known is None:
-        width, height = size or (math.nan, math.nan)
-        builder.add_image(image_id, path=path, width=width, height=height)
-    elif size is not None and math.isnan(known["width_px"]):
-        known["width_px"], known["height_px"] = size
-    elif size is not None:
-        builder.add_image(image_id, path=path, width=size[0], height=size[1])
 
 
 def is_region(value: JsonNode, *, boxes: bool) -> bool:

@@ -12,7 +12,7 @@ import math
 from pathlib import Path
 
 from overread.errors import FormatError
-from overread.marks.formats.building import MarkSetBuilder, Spacings
+from overread.marks.formats.building import MarkSetBuilder, Spacings, nonempty_cells
 from overread.marks.formats.sheet_layout import Layout, SheetOptions, understand_sheet
 from overread.marks.mark_set import MarkSet
 from overread.marks.readings import WHO_READ
@@ -77,6 +77,12 @@ def build_marks(path: Path, layout: Layout, spacings: Spacings, reader: str | No
         role: sheet.column(layout.columns[role]) if role in layout.columns else [""] * len(sheet.rows)
         for role in ("image", "reader", "label", "comment", "confidence", "mark")
     }
+    images = [spacings.listed_name(name) or name for name in texts["image"]]
+    unknown = [math.nan] * len(images)
+    sizes = [layout.numbers.get(role, unknown) for role in ("image_width", "image_height")]
+    for image_id, width, height in zip(images, *sizes, strict=True):
+        if image_id:
+            builder.add_image(image_id, width=width, height=height)
     comments = []
     for place, row in enumerate(sheet.numbers):
         told = {role: cells[place] for role, cells in texts.items()}
@@ -85,10 +91,7 @@ def build_marks(path: Path, layout: Layout, spacings: Spacings, reader: str | No
             raise FormatError(
                 f"{path}, row {row}: no image (fill the column {layout.columns['image']!r} in every row)"
             )
-        image_id = spacings.listed_name(told["image"]) or told["image"]
-        width, height = numbers.get("image_width", math.nan), numbers.get("image_height", math.nan)
-        if image_id not in builder.images:
-            builder.add_image(image_id, width=width, height=height)
+        image_id = images[place]
         builder.add_reading(image_id, reader or told["reader"])
         if has_mark(numbers, layout, f"{path}, row {row}"):
             add_row(builder, layout, row, image_id, {**told, "reader": reader or told["reader"]}, numbers)
@@ -171,10 +174,14 @@ def place_and_size(
 
 def scale_of(layout: Layout, builder: MarkSetBuilder, image_id: str) -> tuple[float, float]:
     """Factors that turn the file's lengths into pixels, or into mm where the file is in mm."""
-    if layout.options.unit in ("px", "mm"):
+    if layout.options.unit == "px":
         return 1.0, 1.0
-    known = {**builder.images[image_id], **builder.spacings.row(image_id)}
-    size = float(known["width_px"]), float(known["height_px"])
+    if builder.spacings.scale is not None:
+        raise FormatError(f"{builder.source}: lengths are in {layout.options.unit} (leave --scale out)")
+    if layout.options.unit == "mm":
+        return 1.0, 1.0
+    known = {**builder.spacings.row(image_id), **nonempty_cells(builder.images[image_id])}
+    size = float(known.get("width_px", math.nan)), float(known.get("height_px", math.nan))
     if any(math.isnan(length) for length in size):
         raise FormatError(
             f"{builder.source}: image {quote_cell(image_id)}: fractions of an image need its width_px and height_px in "
@@ -189,5 +196,5 @@ def point_radius(layout: Layout, builder: MarkSetBuilder, image_id: str) -> tupl
     radius = layout.options.radius_mm or math.nan
     if layout.options.unit == "mm":
         return radius, radius
-    known = builder.images[image_id]
-    return radius / known["mm_per_px_x"], radius / known["mm_per_px_y"]
+    across, down = builder.mm_per_px_of_file(image_id)
+    return radius / across, radius / down

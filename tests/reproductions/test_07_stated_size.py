@@ -1,0 +1,237 @@
+"""Item 7: the size of the image that a file states is compared with the image; marks of a scaled copy are scaled.
+
+The image has 500 x 610 px of 0.7 mm. A mark is given by its place as a share of the image's sides, so that its mm
+follow from the image alone, whatever the copy's size.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from overread.cli import main
+from overread.marks import read_folder
+
+SIZE = (500, 610)
+MM = 0.7
+CENTRE, RADII = (0.5, 0.3), (0.04, 0.02)
+EXPECTED = [CENTRE[0] * 500 * MM, CENTRE[1] * 610 * MM, RADII[0] * 500 * MM, RADII[1] * 610 * MM]
+Size = tuple[float, float]
+
+
+@pytest.fixture
+def study(tmp_path) -> Path:
+    folder = tmp_path / "study"
+    folder.mkdir()
+    rows = ["image_id,path,mm_per_px_x,mm_per_px_y,width_px,height_px"]
+    for number in (1, 2):
+        (folder / f"case{number}.dcm").write_bytes(b"is not opened by an import")
+        rows.append(f"case{number},case{number}.dcm,{MM},{MM},{SIZE[0]},{SIZE[1]}")
+    (folder / "images.csv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+def import_into(study: Path, *arguments: str) -> int:
+    return main(["import", *arguments, "--all-read-all", "--out", str(study)])
+
+
+def in_px(size: Size) -> tuple[float, float, float, float]:
+    """Centre and semi-axes of the mark in pixels of a picture of some size."""
+    return CENTRE[0] * size[0], CENTRE[1] * size[1], RADII[0] * size[0], RADII[1] * size[1]
+
+
+def box(size: Size) -> tuple[float, float, float, float]:
+    x, y, a, b = in_px(size)
+    return x - a, y - b, x + a, y + b
+
+
+def label_studio(folder: Path, size: Size) -> list[str]:
+    region = {
+        "id": "m",
+        "type": "ellipselabels",
+        "from_name": "label",
+        "to_name": "image",
+        "original_width": size[0],
+        "original_height": size[1],
+        "image_rotation": 0,
+        "value": {
+            "x": CENTRE[0] * 100,
+            "y": CENTRE[1] * 100,
+            "radiusX": RADII[0] * 100,
+            "radiusY": RADII[1] * 100,
+            "rotation": 0,
+            "ellipselabels": ["Nodule"],
+        },
+    }
+    task = {
+        "id": 1,
+        "data": {"image": "case1.png"},
+        "annotations": [{"id": 1, "completed_by": 3, "was_cancelled": False, "result": [region]}],
+    }
+    (folder / "tasks.json").write_text(json.dumps([task]))
+    return [str(folder / "tasks.json")]
+
+
+def json_min(folder: Path, size: Size) -> list[str]:
+    region = {
+        "x": CENTRE[0] * 100,
+        "y": CENTRE[1] * 100,
+        "radiusX": RADII[0] * 100,
+        "radiusY": RADII[1] * 100,
+        "original_width": size[0],
+        "original_height": size[1],
+    }
+    record = {"image": "case1.png", "annotation_id": 1, "annotator": 3, "label": [region]}
+    (folder / "min.json").write_text(json.dumps([record]))
+    return [str(folder / "min.json"), "--format", "label-studio", "--not-rotated"]
+
+
+def coco(folder: Path, size: Size) -> list[str]:
+    left, top, right, bottom = box(size)
+    file = {
+        "images": [{"id": 1, "file_name": "case1.png", "width": size[0], "height": size[1]}],
+        "annotations": [{"id": 1, "image_id": 1, "bbox": [left, top, right - left, bottom - top]}],
+        "categories": [],
+    }
+    (folder / "coco.json").write_text(json.dumps(file))
+    return ["--reader", f"A={folder / 'coco.json'}"]
+
+
+def cvat(folder: Path, size: Size) -> list[str]:
+    x, y, a, b = in_px(size)
+    (folder / "cvat.xml").write_text(
+        f'<annotations><image id="0" name="case1.png" width="{size[0]}" height="{size[1]}">'
+        f'<ellipse label="n" cx="{x}" cy="{y}" rx="{a}" ry="{b}"/></image></annotations>'
+    )
+    return ["--reader", f"A={folder / 'cvat.xml'}"]
+
+
+def voc(folder: Path, size: Size) -> list[str]:
+    left, top, right, bottom = box(size)
+    (folder / "voc.xml").write_text(
+        f"<annotation><filename>case1.png</filename><size><width>{size[0]}</width><height>{size[1]}</height></size>"
+        f"<object><name>n</name><bndbox><xmin>{left}</xmin><ymin>{top}</ymin><xmax>{right}</xmax>"
+        f"<ymax>{bottom}</ymax></bndbox></object></annotation>"
+    )
+    return ["--reader", f"A={folder / 'voc.xml'}"]
+
+
+def sheet(folder: Path, size: Size, unit: str = "px") -> list[str]:
+    lengths = in_px(size) if unit == "px" else [100 * share for share in (*CENTRE, *RADII)]
+    cells = ",".join(f"{length:.6f}" for length in lengths)
+    (folder / "sheet.csv").write_text(
+        f"image,reader,x,y,rx,ry,image_width,image_height\ncase1.png,A,{cells},{size[0]},{size[1]}\n"
+    )
+    return [str(folder / "sheet.csv"), "--unit", unit, "--yes"]
+
+
+def sheet_in_percent(folder: Path, size: Size) -> list[str]:
+    return sheet(folder, size, "percent")
+
+
+FORMATS: list[Callable[[Path, Size], list[str]]] = [
+    label_studio,
+    json_min,
+    coco,
+    cvat,
+    voc,
+    sheet,
+    sheet_in_percent,
+]
+
+
+@pytest.mark.parametrize("write", FORMATS, ids=lambda write: write.__name__)
+@pytest.mark.parametrize("size", [(500, 610), (250, 305), (1000, 1220), (333, 406)])
+def test_marks_of_a_scaled_copy_are_scaled_to_the_image_and_that_is_said_once(study, capsys, write, size):
+    assert import_into(study, *write(study.parent, size)) == 0
+    mark = read_folder(study).marks[["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm"]].to_numpy()
+    assert mark[0] == pytest.approx(EXPECTED, rel=1e-6)
+    said = capsys.readouterr().err
+    assert said.count("1 marks on 1 images were drawn on copies") == (size != SIZE)
+    assert (f"from {size[0]} x {size[1]} to 500 x 610 px" in said) == (size != SIZE)
+
+
+@pytest.mark.parametrize("write", FORMATS, ids=lambda write: write.__name__)
+@pytest.mark.parametrize("size", [(610, 500), (250, 400)])
+def test_a_size_that_is_no_scaled_copy_is_refused_by_name(study, capsys, write, size):
+    assert import_into(study, *write(study.parent, size)) == 4
+    said = capsys.readouterr().err
+    assert "'case1" in said
+    assert f"has 500 x 610 px, and the file states {size[0]} x {size[1]}" in said
+    assert not (study / "marks.csv").exists()
+
+
+def test_a_size_of_zero_is_not_stated(study):
+    arguments = voc(study.parent, SIZE)
+    path = study.parent / "voc.xml"
+    path.write_text(path.read_text().replace("<width>500", "<width>0").replace("<height>610", "<height>0"))
+    assert import_into(study, *arguments) == 0
+    assert read_folder(study).marks["x_mm"].tolist() == pytest.approx(EXPECTED[:1])
+
+
+def write_points(path: Path, factor: float, count: int = 40) -> list[str]:
+    """Marks all over both images, in pixels of copies that are ``factor`` times as large, in a file without sizes."""
+    rows = ["image,reader,x,y,diameter"]
+    for number in range(count):
+        x, y = 5 + 490 * number / (count - 1), 5 + 600 * (number * 7 % count) / (count - 1)
+        rows.append(f"case{number % 2 + 1},A,{x * factor:.4f},{y * factor:.4f},{20 * factor:.4f}")
+    path.write_text("\n".join(rows) + "\n")
+    return [str(path), "--unit", "px", "--yes"]
+
+
+@pytest.mark.parametrize(("factor", "scale"), [(3, "1/3"), (2, "1/2"), (1.5, "2/3"), (4, "1/4")])
+def test_marks_in_pixels_of_larger_copies_are_refused_with_the_likely_scale(study, capsys, factor, scale):
+    arguments = write_points(study.parent / "m.csv", factor)
+    assert import_into(study, *arguments) == 4
+    said = capsys.readouterr().err
+    assert f"--scale {scale} brings all of them inside" in said
+    assert "overread check" not in said
+    assert not (study / "marks.csv").exists()
+    assert import_into(study, *arguments, "--scale", scale) == 0
+    marks = read_folder(study).marks
+    assert marks["x_mm"].min() == pytest.approx(5 * MM, abs=1e-3)
+    assert marks["x_mm"].max() == pytest.approx(495 * MM, abs=1e-3)
+    assert marks["semi_major_mm"].to_numpy() == pytest.approx(10 * MM, abs=1e-3)
+
+
+def test_scale_works_for_every_format_in_pixels_and_is_refused_where_lengths_are_none(study, capsys):
+    for write in (cvat, coco, voc):
+        folder = study.parent / write.__name__
+        folder.mkdir()
+        arguments = write(folder, (1000, 1220))
+        file = Path(arguments[-1].partition("=")[2])
+        unstated = {'width="1000" height="1220"': f'width="{SIZE[0]}" height="{SIZE[1]}"'}
+        unstated |= {"<width>1000</width><height>1220</height>": "<width>0</width><height>0</height>"}
+        unstated |= {', "width": 1000, "height": 1220': ""}
+        for old, new in unstated.items():
+            file.write_text(file.read_text().replace(old, new))
+        assert import_into(study, *arguments, "--scale", "0.5", "--overwrite") == 0
+        assert read_folder(study).marks["x_mm"].tolist() == pytest.approx(EXPECTED[:1])
+    capsys.readouterr()
+    for write, code in ((label_studio, 2), (sheet_in_percent, 4), (cvat, 4)):
+        arguments = write(study.parent, (250, 305))
+        assert import_into(study, *arguments, "--scale", "2", "--overwrite") == code
+        assert "leave --scale out" in capsys.readouterr().err
+    for text in ("0", "-1", "1/0", "half", "nan"):
+        assert import_into(study, *cvat(study.parent, SIZE), "--scale", text) == 2
+
+
+def test_a_point_keeps_its_radius_in_mm_on_a_copy(study):
+    path = study.parent / "points.csv"
+    path.write_text("image,reader,x,y,image_width,image_height\ncase1,A,125,91.5,250,305\n")
+    options = ["--unit", "px", "--radius-mm", "5", "--yes"]
+    assert import_into(study, str(path), *options) == 0
+    mark = read_folder(study).marks[["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm"]].to_numpy()
+    assert mark[0] == pytest.approx([*EXPECTED[:2], 5, 5])
+
+
+def test_boxes_of_fractions_are_not_taken_for_pixels(study, capsys):
+    arguments = coco(study.parent, (1.0, 1.0))
+    path = study.parent / "coco.json"
+    path.write_text(path.read_text().replace('"width": 1.0, "height": 1.0', '"width": 500, "height": 610'))
+    assert import_into(study, *arguments) == 4
+    assert "are they fractions of its width and height?" in capsys.readouterr().err
+    assert not (study / "marks.csv").exists()
