@@ -43,7 +43,8 @@ def write_label_studio_folder(
         write_picture(mark_set, study, image, out / "images" / name) for image, name in pictures.items()
     ]
     labels = sorted({label for label in mark_set.marks.get("label", []) if label})
-    written.append(write_atomically(out / "config.xml", labelling_config(labels).encode()))
+    config = labelling_config(labels, confidence="confidence" in mark_set.marks)
+    written.append(write_atomically(out / "config.xml", config.encode()))
     images = mark_set.images.assign(path=[quote(f"images/{pictures[image]}") for image in pictures]).astype(
         {"path": "str"}
     )

@@ -4,7 +4,8 @@ Pixels, two decimals; (0, 0) is the image's top-left corner and pixel (0, 0) cov
 ``rotation`` is in degrees, clockwise on screen, about the centre, and is left out when it is 0. The file does
 not tell who drew, so the reader is the user's to name. An ``<image>`` without shapes is a reading without
 marks. Boxes and polygons count only where they are asked for; masks, points and lines never do. What is left out is
-counted, and an image that holds nothing else is no reading without marks.
+counted, and an image that holds nothing else is no reading without marks. A shape's attribute ``confidence`` or
+``certainty`` is the mark's confidence, on the scale that it has.
 """
 
 from __future__ import annotations
@@ -88,10 +89,17 @@ def read_image(
     builder.add_reading(name, reader)
     for number, shape in shapes:
         if local_name(shape) in taken:
-            add_shape(builder, name, reader, f"{reader}/{number}", shape)
+            said = {
+                one.get("name", ""): (one.text or "").strip()
+                for one in shape
+                if local_name(one) == "attribute"
+            }
+            add_shape(builder, name, reader, f"{reader}/{number}", shape, counter.confidence(said))
 
 
-def add_shape(builder: MarkSetBuilder, image_id: str, reader: str, mark_id: str, shape: Element) -> None:
+def add_shape(
+    builder: MarkSetBuilder, image_id: str, reader: str, mark_id: str, shape: Element, confidence: float
+) -> None:
     """Note an ellipse, a box as the ellipse that fills it, or a polygon as that of the same moments."""
     where = f"{builder.source}, image {image_id!r}, shape {mark_id!r}"
 
@@ -119,6 +127,7 @@ def add_shape(builder: MarkSetBuilder, image_id: str, reader: str, mark_id: str,
         semi_axes=semi_axes,
         angle_deg=angle,
         label=shape.get("label", ""),
+        confidence=confidence,
         place=f"image {image_id!r}",
     )
 

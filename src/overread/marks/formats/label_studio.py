@@ -8,13 +8,17 @@ rotated. ``completed_by`` is the reader. An annotation without regions is a read
 one is no reading. Regions of an image that was rotated in the editor are refused; JSON-MIN does not tell the
 rotation, so that its regions are refused unless the user says that none was rotated. A rectangle becomes its inscribed
 ellipse only where it is asked for; what is left out is counted, and an annotation of nothing else is no reading.
+What further controls say of a region stands in results of their own, with the region's id and shape: they are one mark.
+A number or rating whose control is named ``confidence`` or ``certainty`` is its confidence, on the scale that it has.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -27,7 +31,7 @@ from overread.files.atomic import write_atomically
 from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.formats.json_file import JsonNode, read_node
-from overread.marks.formats.left_out_shapes import ShapeCounter
+from overread.marks.formats.left_out_shapes import ShapeCounter, is_confidence
 from overread.marks.mark_set import MarkSet
 from overread.marks.pixels import rescale_ellipses
 from overread.tables.cell_types import quote_cell
@@ -36,7 +40,56 @@ __all__ = ["labelling_config", "read", "write"]
 
 NOBODY = "tasks without annotations"
 CANCELLED = "cancelled annotations"
+UNTIED = "confidences that JSON-MIN does not tie to a region (export as JSON)"
 REPEATED = "further annotations of a member on the same image (kept, as one reading with the marks of all)"
+
+
+# What says where a region lies; results of one region repeat it.
+PLACE = ("x", "y", "radiusX", "radiusY", "width", "height", "rotation", "points", "rle", "vertices")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A region: the value of its shape with its labels, its result, and what else was said of it, by control."""
+
+    value: JsonNode
+    region: JsonNode
+    said: dict[str, Any]
+
+
+def gather(parts: Iterable[tuple[str, str, JsonNode, JsonNode]]) -> list[Drawn]:
+    """Put results that speak of one region together.
+
+    Parameters
+    ----------
+    parts : iterable
+        Of each result: what names its region, its control, its value, and the result itself.
+    """
+    found: dict[str, Drawn] = {}
+    for position, (name, control, value, region) in enumerate(parts):
+        known = found.get(name, Drawn(value, region, {}))
+        places = place_of(known.value), place_of(value)
+        if all(places) and (places[0] != places[1] or frame_of(known.region) != frame_of(region)):
+            name, known = f"{name} {position}", Drawn(value, region, {})
+        if isinstance(known.value.value, dict) and isinstance(value.value, dict):
+            both = JsonNode({**value.value, **known.value.value}, known.value.place)
+            known = Drawn(both, known.region if places[0] else region, known.said)
+        found[name] = known
+        for kind in ("number", "rating", "choices"):
+            if kind in value:
+                told = value[kind].value
+                known.said[control] = told[0] if isinstance(told, list) and len(told) == 1 else told
+    return list(found.values())
+
+
+def place_of(value: JsonNode) -> dict[str, Any]:
+    """Members of a value that say where its region lies."""
+    return {name: value.value[name] for name in PLACE if name in value}
+
+
+def frame_of(region: JsonNode) -> list[Any]:
+    """Size and rotation of the image that a region lies in, as far as the result tells them."""
+    return [region.value.get(name) for name in ("original_width", "original_height", "image_rotation")]
 
 
 def read(
@@ -91,20 +144,29 @@ def read_task(
             left_out.note(CANCELLED)
             continue
         reader = reader_of(annotation["completed_by"])
-        drawn = [(region["value"], region) for region in annotation["result"].items() if "value" in region]
+        drawn = gather(
+            (
+                named.identifier() if (named := region.get("id")) else f"result {number}",
+                control.text() if (control := region.get("from_name")) else "",
+                region["value"],
+                region,
+            )
+            for number, region in enumerate(annotation["result"].items())
+            if "value" in region
+        )
         if (regions := taken_regions(drawn, left_out, boxes=boxes)) is not None:
             note_repeat(builder, image_id, reader, left_out)
-            add_reading(builder, image_id, image_path, reader, regions, annotation["id"].identifier())
+            add_reading(
+                builder, image_id, image_path, reader, regions, annotation["id"].identifier(), left_out
+            )
 
 
-def taken_regions(
-    drawn: list[tuple[JsonNode, JsonNode]], left_out: ShapeCounter, *, boxes: bool
-) -> list[tuple[JsonNode, JsonNode]] | None:
+def taken_regions(drawn: list[Drawn], left_out: ShapeCounter, *, boxes: bool) -> list[Drawn] | None:
     """Regions that count; None where there are only shapes that do not."""
-    others = [value for value, _ in drawn if is_other_shape(value, boxes=boxes)]
+    others = [one.value for one in drawn if is_other_shape(one.value, boxes=boxes)]
     for value in others:
         left_out.leave_out(shape_name(value))
-    regions = [(value, region) for value, region in drawn if is_region(value, boxes=boxes)]
+    regions = [one for one in drawn if is_region(one.value, boxes=boxes)]
     if others and not regions:
         left_out.leave_out_reading()
         return None
@@ -137,12 +199,20 @@ def read_minimal_task(
 ) -> None:
     """Read a JSON-MIN record: one annotation, its regions in members named after the editor's tags."""
     image_path = task.get("image")
-    drawn: list[tuple[JsonNode, JsonNode]] = []
+    members = []
     for key, value in task.mapping().items():
         if isinstance(value, list):
-            members = list(JsonNode(value, f"{task.place}.{key}").items())
-            drawn += [(member, member) for member in members]
-    regions = taken_regions(drawn, left_out, boxes=boxes)
+            # The same shape again is another region in the same control, the same region in another one.
+            seen: Counter[str] = Counter()
+            for member in JsonNode(value, f"{task.place}.{key}").items():
+                place = json.dumps(place_of(member), sort_keys=True)
+                seen[place] += 1
+                members.append((f"{place} {seen[place]}", key, member, member))
+        if is_confidence(key) and not (
+            isinstance(value, list) and all(isinstance(one, dict) for one in value)
+        ):
+            left_out.note(UNTIED)
+    regions = taken_regions(gather(members), left_out, boxes=boxes)
     if regions is None:
         return
     if regions and not not_rotated:
@@ -153,7 +223,7 @@ def read_minimal_task(
     annotation_id = task["annotation_id"].identifier()
     image_id, reader = task[image_key].identifier(), reader_of(task["annotator"])
     note_repeat(builder, image_id, reader, left_out)
-    add_reading(builder, image_id, image_path, reader, regions, annotation_id)
+    add_reading(builder, image_id, image_path, reader, regions, annotation_id, left_out)
 
 
 def add_reading(
@@ -161,25 +231,29 @@ def add_reading(
     image_id: str,
     image_path: JsonNode | None,
     reader: str,
-    regions: list[tuple[JsonNode, JsonNode]],
+    regions: list[Drawn],
     annotation_id: str,
+    left_out: ShapeCounter,
 ) -> None:
     """Note one annotation: a reading, with the size of its image where a region tells it, and its marks."""
-    for _, region in regions:
-        rotation = region.get("image_rotation")
+    for one in regions:
+        rotation = one.region.get("image_rotation")
         if rotation is not None and rotation.number() % 360 != 0:
             raise FormatError(
                 f"{rotation.place}: the image was rotated in the editor (turn it back and export again)"
             )
-    sizes = {(region["original_width"].number(), region["original_height"].number()) for _, region in regions}
+    sizes = {
+        (one.region["original_width"].number(), one.region["original_height"].number()) for one in regions
+    }
     if len(sizes) > 1:
         raise FormatError(f"{builder.source}: image {quote_cell(image_id)} has two sizes in one annotation")
     width, height = next(iter(sizes), (math.nan, math.nan))
     builder.add_image(image_id, path=image_path.text() if image_path else "", width=width, height=height)
     builder.add_reading(image_id, reader)
-    for number, (value, region) in enumerate(regions):
-        mark_id = free_mark_id(builder, image_id, annotation_id, region.get("id"), number)
-        add_region(builder, image_id, reader, mark_id, value, (width, height))
+    for number, one in enumerate(regions):
+        mark_id = free_mark_id(builder, image_id, annotation_id, one.region.get("id"), number)
+        confidence = left_out.confidence(one.said)
+        add_region(builder, image_id, reader, mark_id, one.value, (width, height), confidence)
 
 
 def free_mark_id(
@@ -211,6 +285,7 @@ def add_region(
     mark_id: str,
     value: JsonNode,
     size: tuple[float, float],
+    confidence: float,
 ) -> None:
     """Turn percent into pixels and note the mark."""
     per_x, per_y = size[0] / 100.0, size[1] / 100.0
@@ -236,6 +311,7 @@ def add_region(
         semi_axes=semi_axes,
         angle_deg=angle,
         label=label_of(value),
+        confidence=confidence,
         place=value.place,
     )
 
@@ -300,12 +376,13 @@ def write(
     return [write_atomically(path, text.encode("utf-8"))]
 
 
-def labelling_config(labels: Sequence[str]) -> str:
-    """Labelling interface whose names are those of the tasks that `write` writes."""
+def labelling_config(labels: Sequence[str], *, confidence: bool = False) -> str:
+    """Labelling interface whose names are those of the tasks that `write` writes, with a field for the confidence."""
+    number = '<Number name="confidence" toName="image" perRegion="true" step="0.01"/>' if confidence else ""
     rows = "".join(f"<Label value={quoteattr(label)}/>" for label in labels or ["Nodule"])
     return (
         '<View><Image name="image" value="$image" zoom="true" zoomControl="true"/>'
-        f'<EllipseLabels name="label" toName="image">{rows}</EllipseLabels></View>\n'
+        f'<EllipseLabels name="label" toName="image">{rows}</EllipseLabels>{number}</View>\n'
     )
 
 
@@ -342,13 +419,20 @@ def regions_of(marks: pd.DataFrame, image: Mapping[str, Any]) -> Iterator[dict[s
             "rotation": angle,
             "ellipselabels": [mark["label"]] if mark.get("label") else [],
         }
-        yield {
+        region = {
             "id": mark["mark_id"],
-            "type": "ellipselabels",
-            "from_name": "label",
             "to_name": "image",
             "original_width": round(width),
             "original_height": round(height),
             "image_rotation": 0,
-            "value": value,
         }
+        yield {**region, "type": "ellipselabels", "from_name": "label", "value": value}
+        sure = float(mark.get("confidence", math.nan))
+        if not math.isnan(sure):
+            place = {name: value[name] for name in PLACE if name in value}
+            yield {
+                **region,
+                "type": "number",
+                "from_name": "confidence",
+                "value": {**place, "number": sure},
+            }

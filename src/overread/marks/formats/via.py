@@ -3,8 +3,8 @@
 Pixels; (0, 0) is the image's top-left corner and pixel (0, 0) covers [0, 1] x [0, 1]. An ellipse is ``cx, cy, rx, ry``
 and ``theta`` in radians, clockwise on screen, as the canvas draws it. A circle is an ellipse; rectangles and polygons
 count only where they are asked for, points and lines never do, and what is left out is counted. The file does not
-tell who drew: it is one reader's. Every image of the file is a reading. The label is the first text of a region's
-attributes.
+tell who drew: it is one reader's. Every image of the file is a reading. A region's attribute ``confidence`` or
+``certainty`` is the mark's confidence, on the scale that it has; the label is the first text of the others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from overread.files.atomic import write_atomically
 from overread.marks.ellipse import ELLIPSE_COLUMNS
 from overread.marks.formats.building import MarkSetBuilder, Spacings
 from overread.marks.formats.json_file import JsonNode, read_node
-from overread.marks.formats.left_out_shapes import ShapeCounter
+from overread.marks.formats.left_out_shapes import ShapeCounter, is_confidence
 from overread.marks.formats.outline import PixelEllipse, ellipse_of_outline
 from overread.marks.mark_set import MarkSet
 from overread.marks.pixels import rescale_ellipses
@@ -105,6 +105,7 @@ def read_image(
                 semi_axes=shape.semi_axes,
                 angle_deg=shape.angle_deg,
                 label=label_of(region),
+                confidence=counter.confidence(attributes_of(region)),
                 place=region.place,
             )
 
@@ -135,11 +136,18 @@ def shape_of(shape: JsonNode, *, boxes: bool, polygons: bool) -> PixelEllipse | 
     return None
 
 
-def label_of(region: JsonNode) -> str:
-    """First text among a region's attributes."""
+def attributes_of(region: JsonNode) -> dict[str, Any]:
+    """Attributes of a region by their names."""
     attributes = region.get("region_attributes")
-    values = attributes.mapping().values() if attributes else ()
-    return next((value for value in values if isinstance(value, str) and value), "")
+    return attributes.mapping() if attributes else {}
+
+
+def label_of(region: JsonNode) -> str:
+    """First text among a region's attributes that is not its confidence."""
+    said = attributes_of(region).items()
+    return next(
+        (text for name, text in said if isinstance(text, str) and text and not is_confidence(name)), ""
+    )
 
 
 def write(mark_set: MarkSet, path: Path, *, reader: str | None = None) -> list[Path]:
@@ -169,10 +177,14 @@ def write(mark_set: MarkSet, path: Path, *, reader: str | None = None) -> list[P
         ]
         regions = [] if own.empty else regions_of(own.to_dict("records"), images.get(image_id, {}), image_id)
         entries[f"{name}-1"] = {"filename": name, "size": -1, "regions": regions, "file_attributes": {}}
+    attributes = ("label", *(["confidence"] if "confidence" in mark_set.marks else []))
     project = {
         "_via_settings": {"core": {"default_filepath": ""}, "project": {"name": chosen}},
         METADATA: entries,
-        "_via_attributes": {"region": {"label": {"type": "text", "default_value": ""}}, "file": {}},
+        "_via_attributes": {
+            "region": {name: {"type": "text", "default_value": ""} for name in attributes},
+            "file": {},
+        },
         "_via_data_format_version": "2.0.10",
         "_via_image_id_list": list(entries),
     }
@@ -195,7 +207,15 @@ def regions_of(marks: list[dict[Any, Any]], image: dict[Any, Any], image_id: str
                 "ry": b,
                 "theta": math.radians(turn),
             },
-            "region_attributes": {"label": mark["label"]} if mark.get("label") else {},
+            "region_attributes": {
+                **({"label": mark["label"]} if mark.get("label") else {}),
+                # VIA keeps what is typed as text.
+                **(
+                    {}
+                    if math.isnan(sure := float(mark.get("confidence", math.nan)))
+                    else {"confidence": repr(sure)}
+                ),
+            },
         }
         for mark, (x, y, a, b, turn) in zip(marks, ellipses.tolist(), strict=True)
     ]
