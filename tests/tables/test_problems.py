@@ -38,6 +38,9 @@ def test_the_first_few_are_named_and_the_others_counted():
     lines = str(raised.value).splitlines()
     assert lines[:SHOWN] == [str(problem) for problem in many[:SHOWN]]
     assert lines[SHOWN:] == ["... and 3 more; `overread check` lists them all"]
+    with pytest.raises(TableError) as raised:
+        raise_or_warn(many, stored=False)
+    assert str(raised.value).splitlines()[SHOWN:] == ["... and 3 more"]
 
 
 def test_warnings_are_given_as_one():

@@ -6,9 +6,11 @@ import math
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from overread.errors import FormatError, InvalidInputError
-from overread.marks.formats.building import MarkSetBuilder, Spacings
+from overread.errors import DataWarning, FormatError, InvalidInputError
+from overread.marks.formats.building import MarkSetBuilder, Spacings, scale_of_copy
 from overread.tables.validation import check_study
 
 
@@ -96,3 +98,80 @@ def test_a_table_wins_over_one_number_and_that_over_the_file():
 def test_spacings_that_are_none(wrong):
     with pytest.raises(InvalidInputError, match="positive"):
         Spacings.of(wrong)
+
+
+SIDE = st.integers(200, 4000)
+
+
+@given(
+    width=SIDE, height=SIDE, scale=st.floats(0.1, 8), rounding=st.sampled_from([round, math.floor, math.ceil])
+)
+@settings(deadline=None, max_examples=300, derandomize=True)
+def test_a_copy_at_any_scale_is_known_by_its_rounded_sides(width, height, scale, rounding):
+    stated = float(rounding(width * scale)), float(rounding(height * scale))
+    actual = float(width), float(height)
+    if stated == actual[::-1] != actual:
+        return
+    found = scale_of_copy(stated, actual)
+    assert found is not None
+    assert (stated[0] * found[0], stated[1] * found[1]) == pytest.approx(actual)
+
+
+@pytest.mark.parametrize(
+    ("stated", "actual"),
+    [
+        ((610, 500), (500, 610)),
+        ((501, 500), (500, 501)),
+        ((250, 308), (500, 610)),
+        ((500, 500), (500, 610)),
+        ((1000, 1223), (500, 610)),
+    ],
+)
+def test_turned_and_cropped_pictures_are_not_copies(stated, actual):
+    assert scale_of_copy(stated, actual) is None
+
+
+def sized(scale: float | None = None) -> Spacings:
+    row = {
+        "image_id": ["i"],
+        "mm_per_px_x": [0.1],
+        "mm_per_px_y": [0.1],
+        "width_px": [100.0],
+        "height_px": [200.0],
+    }
+    return Spacings.of(images=pd.DataFrame(row), scale=scale)
+
+
+def test_a_size_that_is_told_later_counts_and_another_one_is_refused():
+    builder = MarkSetBuilder("f", sized())
+    builder.add_image("i")
+    builder.add_image("i", width=50, height=100)
+    builder.add_image("i")
+    builder.add_mark("i", "R", "m", centre=(10, 20), semi_axes=(5, 5))
+    builder.add_mark("i", "R", "n", centre=(10, 20), semi_axes=(5, 5), in_mm=True)
+    with pytest.warns(DataWarning, match="f: 1 marks on 1 images .* from 50 x 100 to 100 x 200 px"):
+        marks = builder.build().marks
+    assert marks[["x_mm", "y_mm", "semi_major_mm"]].to_numpy().tolist() == [[2, 4, 1], [10, 20, 5]]
+    with pytest.raises(FormatError, match="is there twice, with width_px 50"):
+        builder.add_image("i", width=60, height=100)
+
+
+def test_a_scale_is_the_users_where_no_size_tells_it():
+    builder = MarkSetBuilder("f", sized(0.5))
+    builder.add_image("i", width=100, height=200)
+    builder.add_mark("i", "R", "m", centre=(10, 20), semi_axes=(6, 6))
+    assert builder.build().marks["x_mm"].tolist() == [0.5]
+    with pytest.raises(FormatError, match="leave --scale out"):
+        MarkSetBuilder("f", sized(0.5)).add_image("i", width=50, height=100)
+    with pytest.raises(InvalidInputError, match="positive number"):
+        sized(math.nan)
+
+
+def test_marks_within_the_first_pixel_are_fractions():
+    builder = MarkSetBuilder("f", sized())
+    builder.add_image("i")
+    builder.add_mark("i", "R", "m", centre=(0.5, 1), semi_axes=(0.1, 0.1))
+    with pytest.raises(FormatError, match="all 1 marks lie within the first pixel"):
+        builder.build()
+    builder.add_mark("i", "R", "n", centre=(1.5, 1), semi_axes=(0.1, 0.1))
+    assert len(builder.build().marks) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import pytest
@@ -22,6 +23,23 @@ def test_counts_and_options():
     )
     with pytest.warns(DataWarning, match=words):
         counter.warn()
+
+
+@pytest.mark.parametrize(
+    ("value", "number"), [("80", 80.0), ("0.8", 0.8), (4, 4.0), ("", math.nan), (None, math.nan)]
+)
+def test_confidence_is_the_attribute_of_that_name_as_it_stands(value, number):
+    counter = ShapeCounter("f.xml")
+    found = counter.confidence({"kind": "5", " Confidence": value})
+    assert found == pytest.approx(number, nan_ok=True)
+    assert not counter.notes
+
+
+@pytest.mark.parametrize("value", ["high", "nan", "80 %", True, [1, 2], {"1": True}])
+def test_a_confidence_that_is_not_a_number_is_counted(value):
+    counter = ShapeCounter("f.xml")
+    assert math.isnan(counter.confidence({"certainty": value}))
+    assert list(counter.notes.values()) == [1]
 
 
 def test_nothing_left_out_says_nothing():

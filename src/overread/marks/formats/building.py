@@ -109,8 +109,9 @@ def pair_of(mm_per_px: float | tuple[float, float]) -> tuple[float, float]:
 def scale_of_copy(stated: tuple[float, float], actual: tuple[float, float]) -> tuple[float, float] | None:
     """Factors (x, y) from the pixels of a scaled copy to those of the image; None where it cannot be such a copy.
 
-    The sides of a scaled copy are rounded, each by less than a pixel. Swapped sides are a turned image, however nearly
-    square it is.
+    The sides of a scaled copy are rounded, both up, both down or both to the nearest pixel: the scales of the two sides
+    then differ by at most one over the shorter side of the larger picture. Swapped sides are a turned image, however
+    nearly square it is.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def scale_of_copy(stated: tuple[float, float], actual: tuple[float, float]) -> t
     if stated == actual[::-1] != actual:
         return None
     small, large = sorted((stated, actual))
-    if abs(small[0] / large[0] - small[1] / large[1]) >= 1 / large[0] + 1 / large[1]:
+    if abs(small[0] / large[0] - small[1] / large[1]) > 1 / min(large):
         return None
     return actual[0] / stated[0], actual[1] / stated[1]
 
