@@ -68,7 +68,7 @@ def write_detections(path: Path, rows: Sequence[tuple[str, float, float]]) -> Pa
 
 def open_limits() -> Limits:
     """No limits that a fast test would meet."""
-    return Limits(*(RateLimit(1e6, 1e6) for _ in range(3)))
+    return Limits(*(RateLimit(1e6, 1e6) for _ in range(2)))
 
 
 def new_id() -> str:
