@@ -198,7 +198,9 @@ class Room:
                 "(add readers: --add-reader NAME)"
             )
         trained = [image for image in self.training_images if f"training {image}" not in bad]
-        return Readiness(bad, fill_worklists(self.store, usable, trained, readers, self.plan))
+        added = fill_worklists(self.store, usable, trained, readers, self.plan)
+        self.store.checkpoint()
+        return Readiness(bad, added)
 
     def refuse_undetected(self, bad: dict[str, str]) -> None:
         """Refuse images that are new since the detector was run: its silence would look like a finding."""
