@@ -48,10 +48,10 @@ export function takesKeys(element) {
 export function choice(texts, chosen, none, attributes) {
   const option = (text) => html("option", { value: text, selected: (chosen ?? "") === text }, text || none);
   const field = html("select", {}, ["", ...texts].map(option));
-  let pointed = false;
-  field.addEventListener("pointerdown", () => { pointed = true; });
-  field.addEventListener("keydown", () => { pointed = false; });
-  field.addEventListener("change", () => { if (pointed) field.blur(); });
+  let typed = false;
+  field.addEventListener("keydown", () => { typed = true; });
+  field.addEventListener("blur", () => { typed = false; });
+  field.addEventListener("change", () => { if (!typed) field.blur(); });
   return fill(field, attributes, []);
 }
 

@@ -211,7 +211,7 @@ export class Viewer {
 
   /** Whether high values are dark: an image may be stored so (MONOCHROME1), which `invert`, the reader's, turns round. */
   get turned() {
-    return this.invert !== Boolean(this.item.invert);
+    return this.invert !== Boolean(this.item?.invert);
   }
 
   toggleInvert() {
