@@ -146,10 +146,9 @@ class Pictures:
         read = {row["image_id"] for row in self._store.rows(READ, (kind,))} & set(changed)
         if read:
             first = self._files[kind][min(read)].path
-            others = f" (so have {len(read) - 1} others)" if len(read) > 1 else ""
             raise ImageError(
-                f"{first}: has changed since somebody read image {min(read)!r}{others}; the readings are kept (put the "
-                "file back as it was, or give the new one an image_id of its own in the table of images)"
+                f"{first}: has changed since somebody read image {min(read)!r} ({len(read)} such); the "
+                "readings are kept (put the file back as it was, or give the new one an image_id of its own)"
             )
 
     def _forget_detections(self, changed: list[str]) -> None:

@@ -32,8 +32,9 @@ def find_damage(database: sqlite3.Connection) -> str | None:
         return f"a row of {lost[0]} belongs to a row of {lost[2]} that is not there"
     try:
         return next(compare_with_log(database), None)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        return f"a line of the log cannot be read ({type(error).__name__})"
+    except (AttributeError, KeyError, TypeError, ValueError, sqlite3.OperationalError) as error:
+        # Text that is not UTF-8, JSON that is none, or an act on what is not there.
+        return f"a row cannot be read ({type(error).__name__}: {error})"
 
 
 def compare_with_log(database: sqlite3.Connection) -> Iterator[str]:
