@@ -43,10 +43,10 @@ def dotted_picture(seed: int) -> np.ndarray:
     return np.clip(field, 0, 65535).astype(np.uint16)
 
 
-def write_study(folder: Path, spacings: dict[str, tuple[float, float]]) -> Path:
+def write_study(folder: Path, spacings: dict[str, tuple[float, float]], first_seed: int = 0) -> Path:
     folder.mkdir()
     rows = []
-    for seed, (image, (mm_x, mm_y)) in enumerate(spacings.items()):
+    for seed, (image, (mm_x, mm_y)) in enumerate(spacings.items(), start=first_seed):
         write_png16(folder / f"{image}.png", dotted_picture(seed))
         rows.append((image, f"P{seed}", f"{image}.png", mm_x, mm_y))
     columns = ["image_id", "patient_id", "path", "mm_per_px_x", "mm_per_px_y"]
@@ -113,8 +113,18 @@ class ServedRoom:
             return Act(person, uuid4().hex, what, item, body)
 
         for x, y, r in marks:
-            mark = act("mark", x=x, y=y, rx=r, ry=r, angle=0.0, confidence=70, label=None, comment="")
-            items.put_mark(mark, uuid4().hex, size)
+            name = uuid4().hex
+            values = {
+                "x": x,
+                "y": y,
+                "rx": r,
+                "ry": r,
+                "angle": 0.0,
+                "confidence": 70,
+                "label": None,
+                "comment": "",
+            }
+            items.put_mark(act("mark", mark=name, **values), name, size)
         if not marks:
             items.say_nothing(act("nothing", on=True))
         items.lock(act("lock"))

@@ -1,6 +1,7 @@
 """A reading room in a process of its own, so that it can be killed, and a client that never gives up a change.
 
-Run as a script it serves a prepared room without limits: ``reading_process.py FOLDER PORT``.
+Run as a script it serves a prepared room without limits: ``reading_process.py FOLDER PORT``. With a number of seconds
+in which a request has to begin, and the address of a proxy or a word that is none, it has the limits of every room.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from typing import Any
 OPEN = "open at "
 
 
-def start_room(folder: Path, port: int) -> tuple[subprocess.Popen[str], int]:
+def start_room(folder: Path, port: int, *more: str) -> tuple[subprocess.Popen[str], int]:
     """Start a process that serves a room, and return it with its port once it answers."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    command = [sys.executable, __file__, str(folder), str(port)]
+    command = [sys.executable, __file__, str(folder), str(port), *more]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     line = process.stdout.readline()
@@ -33,9 +34,9 @@ def start_room(folder: Path, port: int) -> tuple[subprocess.Popen[str], int]:
 
 
 @contextmanager
-def running_room(folder: Path, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def running_room(folder: Path, port: int = 0, *more: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """Process of a room and its port; it is killed in the end."""
-    process, found = start_room(folder, port)
+    process, found = start_room(folder, port, *more)
     try:
         yield process, found
     finally:
@@ -130,7 +131,8 @@ class Saver(threading.Thread):
         client.close()
 
 
-def main(folder: str, port: str) -> None:
+def main(folder: str, port: str, head_seconds: str = "", proxy: str = "none") -> None:
+    from overread.reading import connections
     from overread.reading.app import Address
     from overread.reading.doorkeeper import Limits
     from overread.reading.rate_limits import RateLimit
@@ -139,13 +141,15 @@ def main(folder: str, port: str) -> None:
 
     room = open_room(Path(folder))
     listening = bind("127.0.0.1", int(port))
-    limits = Limits(*(RateLimit(1e6, 1e6) for _ in range(3)))
+    limits = Limits() if head_seconds else Limits(*(RateLimit(1e6, 1e6) for _ in range(2)))
+    connections.HEAD_SECONDS = float(head_seconds or connections.HEAD_SECONDS)
     address = Address(f"http://127.0.0.1:{listening.getsockname()[1]}")
     serve(
         room,
         listening,
         address,
         limits=limits,
+        proxy=None if proxy == "none" else proxy,
         ready=lambda: print(f"{OPEN}{address.url.rstrip('/')}", flush=True),
     )
 

@@ -43,7 +43,7 @@ def test_feedback_tells_what_was_found_and_what_was_wrong(training):
 
 
 def test_training_comes_first_and_answers_after_the_lock_only(training, tmp_path):
-    room = open_room(make_study(tmp_path / "study", 2)).with_training(training)
+    room = open_room(make_study(tmp_path / "study", 2, seed=1)).with_training(training)
     secret = add_person(room.store, "Anna", "reader")
     room.prepare()
     anna = Visitor(make_app(room, Address("http://127.0.0.1"), open_limits()), secret, "http://127.0.0.1")
@@ -65,7 +65,7 @@ def test_training_comes_first_and_answers_after_the_lock_only(training, tmp_path
 def test_training_is_not_part_of_the_tables(training, tmp_path):
     from overread.reading.tables import read_arm
 
-    room = open_room(make_study(tmp_path / "study", 2)).with_training(training)
+    room = open_room(make_study(tmp_path / "study", 2, seed=1)).with_training(training)
     secret = add_person(room.store, "Anna", "reader")
     room.prepare()
     anna = Visitor(make_app(room, Address("http://127.0.0.1"), open_limits()), secret, "http://127.0.0.1")

@@ -39,7 +39,8 @@ def read(
     labels: str | None = None,
     training: Path | None = None,
     detector: Path | None = None,
-    fp: float = 1.0,
+    fp: float | None = None,
+    proxy: str | None = None,
     design: str | None = None,
     seed: int | None = None,
     import_marks: Annotated[bool, Parameter(negative=())] = False,
@@ -79,7 +80,9 @@ def read(
     detector
         Second reader: detector.json of a run, the run's folder, or a table of detections.
     fp
-        Operating point of the detector: false positives per image.
+        Operating point of the detector: false positives per image (1 unless given).
+    proxy
+        Address of the proxy that says for whom it asks (X-Forwarded-For), such as 127.0.0.1. It is kept.
     design
         With a detector: sequential (after each image's own reading is locked) or independent (a later session).
     seed
@@ -93,17 +96,22 @@ def read(
         from overread.reading.room import open_room
         from overread.reading.server import bind, check_reachable
 
-    room = open_room(study)
+        if fp is not None and detector is None:
+            raise UsageError("--fp: says at which operating point a --detector works; give both")
+        room = open_room(study)
+    at_fp = 1.0 if fp is None else fp
     try:
         room = keep_settings(room, assign, repeats, labels, training, design, seed)
-        port, url = keep_address(room, port, url)
+        port, url, proxy = keep_address(room, port, url, proxy)
         wanted = (add_reader, chair, revoke, owner_link, import_marks, export)
         if any(wanted):
-            manage(room, f"http://{host}:{port}" if url is None else url, *wanted, detector=detector, fp=fp)
+            if detector is not None:
+                keep_detector(room, detector, at_fp)
+            manage(room, f"http://{host}:{port}" if url is None else url, *wanted)
             return
         check_reachable(host, url)
         with closing(bind(host, port)) as listening:
-            open_to_readers(room, host, listening, url, detector, fp)
+            open_to_readers(room, host, listening, url, detector, at_fp, proxy)
     finally:
         room.store.close()
 
@@ -118,6 +126,7 @@ def keep_settings(
     seed: int | None,
 ) -> Room:
     """Keep what the command says of the plan, the labels and the training."""
+    from overread.progress import ProgressBar
     from overread.reading.worklists import parse_assignment
 
     fewest, most = (None, None) if assign is None else parse_assignment(assign)
@@ -126,19 +135,26 @@ def keep_settings(
     room.change_plan(fewest=fewest, most=most, repeats=repeats, design=design, seed=seed)
     if labels is not None:
         room.change_labels([label.strip() for label in labels.split(",") if label.strip()])
-    return room if training is None else room.with_training(training)
+    if training is None:
+        return room
+    with ProgressBar():
+        return room.with_training(training)
 
 
-def keep_address(room: Room, port: int | None, url: str | None) -> tuple[int, str | None]:
-    """Remember where the room is found, so that links stay right; return it."""
+def keep_address(
+    room: Room, port: int | None, url: str | None, proxy: str | None
+) -> tuple[int, str | None, str | None]:
+    """Remember where the room is found and by which proxy, so that links stay right; return it."""
     from overread.reading.app import Address
+    from overread.reading.server import check_proxy
 
-    kept = room.store.setting("address") or {"port": FIRST_PORT, "url": None}
+    kept = {"port": FIRST_PORT, "url": None, "proxy": None} | (room.store.setting("address") or {})
     port = kept["port"] if port is None else port
     url = kept["url"] if url is None else Address(url).url
+    proxy = kept["proxy"] if proxy is None else check_proxy(proxy)
     if port != 0:
-        room.store.set_setting("address", {"port": port, "url": url})
-    return port, url
+        room.store.set_setting("address", {"port": port, "url": url, "proxy": proxy})
+    return port, url, proxy
 
 
 def manage(
@@ -150,9 +166,6 @@ def manage(
     owner_link: bool,  # noqa: FBT001
     import_marks: bool,  # noqa: FBT001
     export: bool,  # noqa: FBT001
-    *,
-    detector: Path | None,
-    fp: float,
 ) -> None:
     """Do what is asked of a room that need not be open."""
     from overread.reading import people
@@ -180,7 +193,7 @@ def manage(
         )
     # An open room gets the new reader's worklist at once; one that never was makes all of them when it opens.
     if add_reader and room.has_worklists:
-        prepare(room, detector, fp)
+        prepare(room, None, 1.0)
     elif add_reader:
         print_plain(f"Next: overread read {shell_word(room.folder)} opens the room.")
     if export:
@@ -209,6 +222,15 @@ def prepare_pictures(room: Room) -> None:
     complain(bad)
 
 
+def keep_detector(room: Room, detector: Path, fp: float) -> None:
+    """Run a detector for a room that opens later, and say which images it cannot read."""
+    from overread.progress import ProgressBar
+
+    with print_warnings(), ProgressBar():
+        bad = room.prepare_pictures() | room.keep_detector(detector, fp)
+    complain(bad)
+
+
 def prepare(room: Room, detector: Path | None, fp: float) -> None:
     """Make a room ready, and say what is left out."""
     from overread.progress import ProgressBar
@@ -228,7 +250,13 @@ def complain(bad: dict[str, str]) -> None:
 
 
 def open_to_readers(
-    room: Room, host: str, listening: socket, url: str | None, detector: Path | None, fp: float
+    room: Room,
+    host: str,
+    listening: socket,
+    url: str | None,
+    detector: Path | None,
+    fp: float,
+    proxy: str | None = None,
 ) -> None:
     """Prepare a room and serve it until it is stopped."""
     from overread.reading.app import Address
@@ -247,7 +275,7 @@ def open_to_readers(
     def ready() -> None:
         print_line(f"the reading room of {room.name} is open at {address.url}; close it with Ctrl-C")
 
-    serve(room, listening, address, ready=ready)
+    serve(room, listening, address, proxy=proxy, ready=ready)
     try:
         export_tables(room)
     except (InvalidInputError, UsageError) as error:

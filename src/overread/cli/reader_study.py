@@ -49,7 +49,8 @@ def reader_study(
     written = [path for path in (output, table) if path is not None]
     images = find_table(study, "images")
     refuse_to_overwrite([path for path in (truth, images) if path is not None], written)
-    room = open_room(study)
+    with print_warnings():
+        room = open_room(study)
     try:
         reference = find_reference(room.store, study, truth)
         found = compare_arms(room.store, room.images_table, room.plan.design, reference)

@@ -64,6 +64,11 @@ class Database:
     def _make_tables(self, version: int, tables: str) -> None:
         with self.transaction():
             found = self._connection.execute("PRAGMA user_version").fetchone()[0]
+            if found == 0 and self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+                raise FormatError(
+                    f"{self._path}: has tables but not the version that {self._what} has: another file, or damaged "
+                    "(put a copy of the right one back)"
+                )
             if found == 0:
                 for statement in tables.split("\n\n"):
                     self._connection.execute(statement)
@@ -79,7 +84,7 @@ class Database:
             yield
         except sqlite3.OperationalError as error:
             raise StorageError(f"{self._path}: {error}") from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise FormatError(f"{self._path}: is not {self._what}, or damaged: {error}") from error
 
     @contextmanager
@@ -98,6 +103,11 @@ class Database:
         """Rows of a query."""
         with self._lock, self._naming_the_file():
             return self._connection.execute(query, values).fetchall()
+
+    def checkpoint(self) -> None:
+        """Write what is in the write-ahead log into the file itself, so that the file alone holds it."""
+        with self._lock, self._naming_the_file():
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def close(self) -> None:
         """Let go of the file."""

@@ -147,7 +147,9 @@ class Adjudication:
             )
             return {"decision": decision}
 
-        return self._store.do_once(act, work)
+        answer = self._store.do_once(act, work)
+        self._store.checkpoint()
+        return answer
 
     def table(self) -> pd.DataFrame:
         """Decisions as a table: one row for each object that every chair decided, and ``open`` where they differ."""

@@ -161,13 +161,9 @@ class Entrance:
             secret = body.get("secret")
             if not isinstance(secret, str) or not 0 < len(secret) <= LONGEST_SECRET:
                 raise RefusalError("secret: the part of the link after #s=")
-            limits.all_entrances.spend("")
-            # Only wrong secrets count: all readers of a hospital may come from one address.
-            place = request.client.host if request.client else ""
-            limits.entrances.spend(place, 0.0)
             entered = await run_in_threadpool(enter, store, secret)
             if entered is None:
-                limits.entrances.spend(place)
+                limits.entrances.spend(request.client.host if request.client else "")
                 raise RefusalError(
                     "this link is not valid, or was revoked; ask the study's owner", "link", 401
                 )

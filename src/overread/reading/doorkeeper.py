@@ -38,14 +38,12 @@ class Limits:
     requests
         Of a person. Drawing sends a change at the end of each movement of the hand: a person stays far below it.
     entrances
-        Wrong secrets from one address.
-    all_entrances
-        Secrets in all, right or wrong.
+        Wrong secrets from one address. A right one is always let in: a flood from one address, or from a proxy that all
+        readers come through, must not keep them out, and 256 bits are not guessed at any rate.
     """
 
     requests: RateLimit = field(default_factory=lambda: RateLimit(20.0, 200.0))
     entrances: RateLimit = field(default_factory=lambda: RateLimit(0.2, 10.0))
-    all_entrances: RateLimit = field(default_factory=lambda: RateLimit(5.0, 200.0))
 
 
 @dataclass(frozen=True)
@@ -96,8 +94,6 @@ class Doorkeeper:
                 answer = await run_in_threadpool(work, call)
             except OverreadError as error:
                 return refusal_answer(error)
-            except ClientDisconnect:
-                return Response(status_code=400)
             return answer if isinstance(answer, Response) else JSONResponse(answer)
 
         return endpoint
@@ -137,6 +133,8 @@ async def read_body(request: Request) -> dict[str, Any]:
                     raise RefusalError(f"the body is longer than {LARGEST_BODY} bytes", "body", 413)
     except TimeoutError:
         raise RefusalError("the body took too long", "body", 408) from None
+    except ClientDisconnect:
+        raise RefusalError("the body did not come", "body", 400) from None
     body = parse_json(bytes(content), "the body", error=RefusalError)
     if not isinstance(body, dict):
         raise RefusalError("the body is not a JSON object", "body")

@@ -217,7 +217,9 @@ class Items:
                     (now, now, act.item),
                 )
 
-        return self._change(act, work)
+        answer = self._change(act, work)
+        self._store.checkpoint()
+        return answer
 
     def finish(self, act: Act) -> dict[str, Any]:
         """End the aided reading, when each detection is decided."""
@@ -237,7 +239,9 @@ class Items:
                 "UPDATE items SET phase = 'done', finished = ? WHERE item = ?", (timestamp(), act.item)
             )
 
-        return self._change(act, work)
+        answer = self._change(act, work)
+        self._store.checkpoint()
+        return answer
 
     def decide(self, act: Act, detection: str) -> dict[str, Any]:
         """Accept one of the detector's marks, which becomes a mark of the reader's, or dismiss it with a reason."""

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from overread.errors import ImageError, StorageError, TableError
+from overread.files.digests import digest_of_file
 from overread.images import read_for_viewing
 from overread.images.spacing import choose_spacing
 from overread.marks.mark_set import find_table
@@ -23,6 +24,13 @@ from overread.tables.table_files import read_table
 
 __all__ = ["ImageFile", "Pictures", "list_images", "read_images"]
 
+CANNOT_BE_SHOWN = "this image cannot be shown; tell the study's owner"
+# Where the readings of a picture are: imported ones are of the pictures that are read here.
+READ = (
+    "SELECT DISTINCT image_id FROM items LEFT JOIN marks USING (item) LEFT JOIN decisions USING (item) WHERE "
+    "(kind = 'training') = (? = 'training') AND (locked IS NOT NULL OR items.phase = 'done' OR clear OR aided_clear "
+    "OR marks.item IS NOT NULL OR decisions.item IS NOT NULL)"
+)
 # About a dozen large radiographs: the one each of a few readers looks at, and the next. Chosen by eye.
 LARGEST_SHELF = 128 << 20
 # Decoders at work at once; more would only take memory from each other on a small machine.
@@ -102,25 +110,63 @@ class Pictures:
         self._busy: dict[tuple[str, str], threading.Lock] = {}
 
     def prepare(self, kind: str) -> dict[str, str]:
-        """Read the facts of each picture that is new or has changed; return the reason by image that cannot be read."""
+        """Read the facts of each picture that is new or has changed; return the reason by image that cannot be read.
+
+        Raises
+        ------
+        ImageError
+            Naming the file that is another one than somebody has read; nothing is changed then.
+        """
         known = {
             row["image_id"]: row["signature"]
             for row in self._store.rows("SELECT image_id, signature FROM pictures WHERE kind = ?", (kind,))
         }
         bad: dict[str, str] = {}
-        new = []
+        new, changed = [], []
         for image_id, file in self._files[kind].items():
-            signature = signature_of(file)
-            if signature is None:
+            state = state_of(file)
+            if state is None:
                 bad[image_id] = f"{file.path}: there is no such file"
-            elif known.get(image_id) != signature:
+            elif not known.get(image_id, "").startswith(f"{state}:"):
                 new.append(image_id)
+                if image_id in known and not is_same(file, known[image_id]):
+                    changed.append(image_id)
+        self._refuse_other_files(kind, changed)
         for image_id in count_steps("images", new):
             try:
                 self._store.insert("pictures", [facts_row(kind, image_id, self._files[kind][image_id])])
             except (ImageError, StorageError) as error:
                 bad[image_id] = str(error)
+        if kind == "reading":
+            self._forget_detections(changed)
         return bad
+
+    def _refuse_other_files(self, kind: str, changed: list[str]) -> None:
+        """Refuse files that are not those that somebody has read: their marks belong to another picture."""
+        read = {row["image_id"] for row in self._store.rows(READ, (kind,))} & set(changed)
+        if read:
+            first = self._files[kind][min(read)].path
+            raise ImageError(
+                f"{first}: has changed since somebody read image {min(read)!r} ({len(read)} such); the "
+                "readings are kept (put the file back as it was, or give the new one an image_id of its own)"
+            )
+
+    def _forget_detections(self, changed: list[str]) -> None:
+        """Forget the detector's marks on pictures that are others now; it has to see them again."""
+        with self._store.transaction() as database:
+            for table in ("detections", "detected"):
+                database.executemany(
+                    f"DELETE FROM {table} WHERE image_id = ?", [(image,) for image in changed]
+                )
+
+    def of_both_kinds(self) -> list[tuple[str, str]]:
+        """Pairs of a training image and an image to read whose files hold the same bytes."""
+        rows = self._store.rows(
+            "SELECT known.image_id AS trained, pictures.image_id AS read FROM pictures AS known JOIN pictures ON "
+            "substr(known.signature, -64) = substr(pictures.signature, -64) WHERE known.kind = 'training' AND "
+            "pictures.kind = 'reading' ORDER BY known.image_id"
+        )
+        return [(row["trained"], row["read"]) for row in rows if row["trained"] in self._files["training"]]
 
     def facts(self, kind: str, image_id: str) -> dict[str, Any]:
         """Return what a viewer has to know of a picture before it has the pixels."""
@@ -145,12 +191,34 @@ class Pictures:
             ("training" if kind == "training" else "reading", image_id),
         )
         if not rows:
-            raise RefusalError("this image cannot be shown; tell the study's owner", "image", 404)
+            raise RefusalError(CANNOT_BE_SHOWN, "image", 404)
         return rows[0]
+
+    def _check_unchanged(self, kind: str, image_id: str) -> None:
+        """Refuse to show another picture than the one whose facts are known, and that others have read."""
+        file = self._files[kind].get(image_id)
+        state = None if file is None else state_of(file)
+        signature = self.row(kind, image_id)["signature"]
+        if file is None or state is None:
+            raise RefusalError(CANNOT_BE_SHOWN, "image", 404)
+        if signature.startswith(f"{state}:"):
+            return
+        if not is_same(file, signature):
+            raise RefusalError(
+                "the file of this image has changed since the room was opened; tell the study's owner",
+                "image",
+                404,
+            )
+        with self._store.transaction() as database:
+            database.execute(
+                "UPDATE pictures SET signature = ? WHERE kind = ? AND image_id = ?",
+                (f"{state}:{signature.rpartition(':')[2]}", kind, image_id),
+            )
 
     def content(self, kind: str, image_id: str, *, zipped: bool = False) -> bytes:
         """Pixels as they go over the wire: little-endian uint16, or uint8 of red, green, blue; row by row."""
         key = (kind, image_id)
+        self._check_unchanged(kind, image_id)
         with self._lock:
             busy = self._busy.setdefault(key, threading.Lock())
         with busy:
@@ -169,17 +237,12 @@ class Pictures:
             return found[1] or b""
 
     def _decode(self, kind: str, image_id: str) -> bytes:
-        file = self._files[kind].get(image_id)
-        if file is None:
-            raise RefusalError("this image cannot be shown; tell the study's owner", "image", 404)
         with self._decoders:
             try:
-                pixels = read_for_viewing(file.path).pixels
+                pixels = read_for_viewing(self._files[kind][image_id].path).pixels
             except (ImageError, StorageError) as error:
                 # The text names a path of the owner's machine, which is nothing for a reader.
-                raise RefusalError(
-                    "this image cannot be shown; tell the study's owner", "image", 404
-                ) from error
+                raise RefusalError(CANNOT_BE_SHOWN, "image", 404) from error
         return np.ascontiguousarray(pixels).astype(pixels.dtype.newbyteorder("<"), copy=False).tobytes()
 
     def _keep(self, key: tuple[str, str], found: tuple[bytes, bytes | None]) -> None:
@@ -198,8 +261,11 @@ def size_of(found: tuple[bytes, bytes | None]) -> int:
     return len(found[0]) + len(found[1] or b"")
 
 
-def signature_of(file: ImageFile) -> str | None:
-    """Text that changes when a file does, or what is said of its pixels; None where there is no file."""
+def state_of(file: ImageFile) -> str | None:
+    """Text that changes when a file does, or what is said of its pixels; None where there is no file.
+
+    A picture's signature is this and a digest of the file, which tells a file that was touched from one that changed.
+    """
     try:
         status = file.path.stat()
     except OSError:
@@ -207,8 +273,19 @@ def signature_of(file: ImageFile) -> str | None:
     return f"{status.st_size}:{status.st_mtime_ns}:{file.mm_per_px}"
 
 
+def is_same(file: ImageFile, signature: str) -> bool:
+    """Whether a file holds the same bytes as when its signature was made."""
+    if signature == state_of(file):
+        return True  # made by version 0.2, which kept no digest
+    try:
+        return digest_of_file(file.path) == signature.rpartition(":")[2]
+    except StorageError:
+        return False
+
+
 def facts_row(kind: str, image_id: str, file: ImageFile) -> dict[str, Any]:
     """Read the facts of a picture from its file."""
+    signature = f"{state_of(file)}:{digest_of_file(file.path)}"
     viewed = read_for_viewing(file.path)
     try:
         spacing = choose_spacing(viewed.spacing, file.mm_per_px)
@@ -229,5 +306,5 @@ def facts_row(kind: str, image_id: str, file: ImageFile) -> dict[str, Any]:
         "inverted": int(viewed.inverted),
         "left_side": viewed.left,
         "right_side": viewed.right,
-        "signature": signature_of(file),
+        "signature": signature,
     }

@@ -49,8 +49,8 @@ class RateLimit:
         self._rate, self._burst, self._clock = per_second, burst, clock
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
 
-    def spend(self, key: str, count: float = 1.0) -> None:
-        """Count a request, or so many; 0 only asks whether one would be answered.
+    def spend(self, key: str) -> None:
+        """Count a request.
 
         Raises
         ------
@@ -60,7 +60,7 @@ class RateLimit:
         bucket = self._fill(key)
         if bucket.left < 1.0:
             raise TooOftenError((1.0 - bucket.left) / self._rate)
-        bucket.left -= count
+        bucket.left -= 1.0
 
     def _fill(self, key: str) -> Bucket:
         now = self._clock()

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import pandas as pd
 
-from overread.errors import UsageError
+from overread.errors import StorageError, UsageError
 from overread.files.atomic import no_folder
 from overread.reading.adjudication import Adjudication, complete_images, complete_readings
 from overread.reading.agreement import describe_agreement
@@ -46,12 +46,15 @@ class Room:
         The study's.
     store
         Of the room.
+    training
+        Folder of training images, where it is another than the one that is kept.
     """
 
-    def __init__(self, folder: Path, store: Store) -> None:
+    def __init__(self, folder: Path, store: Store, training: Path | None = None) -> None:
         self.folder, self.store = folder, store
         self.images = list_images(folder)
-        self.training_folder = None if (kept := store.setting("training")) is None else folder / kept
+        kept = store.setting("training")
+        self.training_folder = training or (None if kept is None else folder / kept)
         self.training_images: dict[str, ImageFile] = (
             {} if self.training_folder is None else list_images(self.training_folder)
         )
@@ -125,16 +128,49 @@ class Room:
         self.items = Items(self.store, self.labels)
 
     def with_training(self, folder: Path) -> Room:
-        """Keep the folder of training images, which must be a study with marks or truth; return the room with it."""
+        """Keep the folder of training images, which must be a study with marks or truth; return the room with it.
+
+        Raises
+        ------
+        UsageError
+            If one of its images is to be read, too.
+        """
         TrainingSet(folder)
-        list_images(folder)
+        room = Room(self.folder, self.store, folder)
+        room.prepare_pictures()
         self.store.set_setting("training", os.path.relpath(folder.resolve(), self.folder.resolve()))
-        return Room(self.folder, self.store)
+        return room
 
     def prepare_pictures(self) -> dict[str, str]:
-        """Read each image's facts once; return the reason by image that cannot be read."""
+        """Read each image's facts once; return the reason by image that cannot be read.
+
+        Raises
+        ------
+        ImageError
+            If the file of an image that somebody has read is another one now.
+        UsageError
+            If an image is one to read and one to train on.
+        """
         bad = self.pictures.prepare("reading")
         bad |= {f"training {image}": reason for image, reason in self.pictures.prepare("training").items()}
+        self.refuse_known_images()
+        return bad
+
+    def refuse_known_images(self) -> None:
+        """Refuse training images that are read, too: their feedback shows what others marked."""
+        both = self.pictures.of_both_kinds()
+        if both:
+            trained, read = both[0]
+            raise UsageError(
+                f"{self.training_images[trained].path}: is image {read!r}, which readers have on their worklists "
+                f"({len(both)} such); --training takes images that nobody reads (give another folder)"
+            )
+
+    def keep_detector(self, detector: Path, fp: float) -> dict[str, str]:
+        """Compute a detector's marks and plan a reading with them; return the reason by image that has none."""
+        bad = keep_detections(self.store, detector, fp, self.images)
+        if self.plan.design == "unaided":
+            self.change_plan(design="independent" if self.has_worklists else "sequential")
         return bad
 
     def prepare(self, detector: Path | None = None, fp: float = 1.0) -> Readiness:
@@ -147,9 +183,7 @@ class Room:
         """
         bad = self.prepare_pictures()
         if detector is not None:
-            if self.plan.design == "unaided":
-                self.change_plan(design="independent" if self.has_worklists else "sequential")
-            bad |= keep_detections(self.store, detector, fp, self.images)
+            bad |= self.keep_detector(detector, fp)
         if self.plan.design != "unaided" and self.store.setting("detector") is None:
             raise UsageError(f"--design {self.plan.design}: needs a --detector")
         if self.plan.design != "unaided":
@@ -164,7 +198,9 @@ class Room:
                 "(add readers: --add-reader NAME)"
             )
         trained = [image for image in self.training_images if f"training {image}" not in bad]
-        return Readiness(bad, fill_worklists(self.store, usable, trained, readers, self.plan))
+        added = fill_worklists(self.store, usable, trained, readers, self.plan)
+        self.store.checkpoint()
+        return Readiness(bad, added)
 
     def refuse_undetected(self, bad: dict[str, str]) -> None:
         """Refuse images that are new since the detector was run: its silence would look like a finding."""
@@ -226,5 +262,14 @@ def open_room(folder: Path) -> Room:
         raise UsageError(no_folder(folder))
     list_images(folder)
     place = folder / ROOM_FILE
-    place.parent.mkdir(mode=0o700, exist_ok=True)
-    return Room(folder, Store(place))
+    try:
+        place.parent.mkdir(exist_ok=True)
+        place.parent.chmod(0o700)
+        store = Store(place)
+        for file in place.parent.glob(f"{place.name}*"):
+            file.chmod(0o600)
+    except OSError as error:
+        raise StorageError(
+            f"{place.parent}: cannot be kept from others: {error.strerror or error}"
+        ) from error
+    return Room(folder, store)

@@ -57,9 +57,9 @@ def item_pixels(call: Call) -> Response:
 
 
 def pixel_answer(call: Call, kind: str, image: str, name: str) -> Response:
-    """Pixels of an image; the tag is of the presentation, so that a repeated image is not known by it."""
+    """Pixels of an image; the tag is of file and presentation, so that a repeated image is not known by it."""
     facts = call.room.pictures.facts(kind, image)
-    tag = f'"{digest_text(name)[:24]}"'
+    tag = f'"{digest_text(name + call.room.pictures.row(kind, image)["signature"])[:24]}"'
     headers = {
         "Cache-Control": PIXEL_CACHE,
         "ETag": tag,

@@ -13,18 +13,17 @@ import uvicorn
 from overread.errors import StorageError, UsageError
 from overread.files.lock import folder_lock
 from overread.reading.app import Address, make_app
+from overread.reading.connections import BoundedConnection
 from overread.reading.doorkeeper import Limits
 from overread.reading.room import Room
 from overread.reading.store import ROOM_FILE
 
-__all__ = ["bind", "check_reachable", "serve"]
+__all__ = ["bind", "check_proxy", "check_reachable", "serve"]
 
 IS_HELD = "another process serves this room (process {holder}); stop it first"
 # Idle connections are closed after this, seconds; a page opens another when it needs one. Chosen by eye.
 KEEP_ALIVE = 30
 STOP_SECONDS = 5
-# Connections at once; thirty readers' browsers have six each at most.
-LARGEST_CROWD = 400
 BACKLOG = 128
 # Number of the option in glibc's malloc.h.
 M_MMAP_THRESHOLD = -3
@@ -49,6 +48,22 @@ def check_reachable(host: str, url: str | None) -> None:
             f"--host {host}: others can reach it there; say at which address with --url, and put a proxy with https "
             "in front (docs/how-to/reading_room.md)"
         )
+
+
+def check_proxy(proxy: str) -> str:
+    """Return the address of a proxy.
+
+    Raises
+    ------
+    UsageError
+        If it is none: with a misspelt one nothing would be believed, without a word.
+    """
+    try:
+        return str(ipaddress.ip_address(proxy))
+    except ValueError as error:
+        raise UsageError(
+            f"--proxy {proxy!r}: the address that the proxy asks from, such as 127.0.0.1"
+        ) from error
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -94,6 +109,7 @@ def serve(
     address: Address,
     *,
     limits: Limits | None = None,
+    proxy: str | None = None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve a room until SIGINT or SIGTERM.
@@ -108,6 +124,8 @@ def serve(
         Where readers find the room.
     limits
         How often may be asked.
+    proxy
+        Address of the proxy whose word on who asks (X-Forwarded-For) is taken; nobody else's is.
     ready
         Called when the room is locked for other servers and about to answer.
 
@@ -118,6 +136,9 @@ def serve(
     """
     config = uvicorn.Config(
         make_app(room, address, limits),
+        http=BoundedConnection,
+        proxy_headers=proxy is not None,
+        forwarded_allow_ips=proxy,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -125,7 +146,6 @@ def serve(
         ws="none",
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=STOP_SECONDS,
-        limit_concurrency=LARGEST_CROWD,
     )
     give_back_memory()
     with folder_lock((room.folder / ROOM_FILE).parent, "lock", IS_HELD):

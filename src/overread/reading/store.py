@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from overread.errors import InvalidInputError
+from overread.errors import DataWarning, FormatError, InvalidInputError
 from overread.files.database import Database
+from overread.reading.store_check import find_damage
 
 __all__ = ["ROOM_FILE", "Act", "RefusalError", "Store", "digest_text", "log_act", "timestamp"]
 
@@ -20,6 +23,8 @@ ROOM_FILE = "reading/room.sqlite"
 """Path of the store in the study's folder."""
 
 VERSION = 1
+# Says that the file is left without a write-ahead log when the room is closed, as rooms of version 0.2 were not.
+ROOM = int.from_bytes(b"ovrd", "big")
 TABLES = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)
 
@@ -139,7 +144,34 @@ class Store(Database):
     """The store of one study's room."""
 
     def __init__(self, path: Path) -> None:
+        refuse_torn(path)
+        lost = lacks_log(path)
         super().__init__(path, VERSION, TABLES, "a reading room")
+        with self._lock, self._naming_the_file():
+            self._connection.execute("BEGIN")
+            known = self._connection.execute("PRAGMA application_id").fetchone()[0] == ROOM
+            damage = find_damage(self._connection)
+            self._connection.execute("COMMIT")
+            if damage is None and not known:
+                self._connection.execute(f"PRAGMA application_id = {ROOM}")
+        if damage is not None:
+            self.close()
+            raise FormatError(f"{path}: is damaged or not complete: {damage} (put a backup of the file back)")
+        if known and lost:
+            self.note("", "without its write-ahead log")
+            warnings.warn(
+                f"{path}: was not closed, and {path.name}-wal is not beside it, or this is a copy made while the room "
+                "was open: all readings that were locked are here, what was done after the last lock may be lost",
+                DataWarning,
+                stacklevel=3,
+            )
+
+    def close(self) -> None:
+        """Let go of the file; who is the last leaves all in one file, which says that nothing is missing."""
+        with self._lock, suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            self._connection.execute("PRAGMA journal_mode = DELETE")
+        super().close()
 
     def do_once(
         self, act: Act, work: Callable[[sqlite3.Connection], dict[str, Any]], *, log_body: bool = True
@@ -199,6 +231,39 @@ class Store(Database):
                 f"INSERT OR REPLACE INTO {table} ({', '.join(names)}) VALUES ({places})",
                 [tuple(row[name] for name in names) for row in rows],
             )
+
+
+def refuse_torn(path: Path) -> None:
+    """Refuse a store of which a part is gone; taken as a new one, the rest would be lost as well.
+
+    Raises
+    ------
+    FormatError
+        If the file is empty, or not there while its write-ahead log is.
+    """
+    if path.exists() and path.stat().st_size == 0:
+        raise FormatError(
+            f"{path}: is empty: what it held is lost (put a copy of the file back; only where nobody was ever given a "
+            "link, delete it)"
+        )
+    if not path.exists() and wal_of(path).exists():
+        raise FormatError(f"{path}: is not there, but {wal_of(path).name} is (put the file back beside it)")
+
+
+def lacks_log(path: Path) -> bool:
+    """Whether a file was left with a write-ahead log that is not there.
+
+    The 19th byte of an SQLite file is 2 while there is such a log, else 1 (https://www.sqlite.org/fileformat.html).
+    """
+    if not path.exists() or wal_of(path).exists():
+        return False
+    with path.open("rb") as file:
+        return file.read(19)[18:] == b"\x02"
+
+
+def wal_of(path: Path) -> Path:
+    """Write-ahead log of a store."""
+    return path.with_name(f"{path.name}-wal")
 
 
 def log_act(database: sqlite3.Connection, act: Act, body: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
 // Objects on which readers disagree: the place without and with each mark side by side, nobody's name, one decision.
 
 import { get } from "./api.js";
-import { html } from "./dom.js";
+import { choice, html } from "./dom.js";
 import { Overlay } from "./ellipses.js";
 import { sizeText } from "./geometry.js";
 import { icon } from "./icons.js";
@@ -112,10 +112,8 @@ export class AdjudicationScreen {
   build() {
     const { object } = this, decided = object.decision;
     this.crops = html("div", { class: "crops" });
-    const chosen = decided?.label ?? "";
-    const option = (text) => html("option", { value: text, selected: chosen === text }, text || "no label");
     this.label = object.labels?.length
-      ? html("select", { "aria-label": "Label" }, ["", ...object.labels].map(option)) : null;
+      ? choice(object.labels, decided?.label, "no label", { "aria-label": "Label" }) : null;
     this.comment = html("textarea", { rows: 2, maxlength: 2000, placeholder: "Comment", "aria-label": "Comment" });
     this.comment.value = decided?.comment ?? "";
     this.buttons = new Map(DECISIONS.map(([value, words, stroke]) => [value, html(

@@ -41,6 +41,20 @@ export function takesKeys(element) {
   return element instanceof HTMLElement && element.matches("input, select, textarea");
 }
 
+/**
+ * A list of which one text is chosen, or none. With the mouse, choosing gives the keys back to the page; with the keys,
+ * which may go on to the next text, Enter does.
+ */
+export function choice(texts, chosen, none, attributes) {
+  const option = (text) => html("option", { value: text, selected: (chosen ?? "") === text }, text || none);
+  const field = html("select", {}, ["", ...texts].map(option));
+  let typed = false;
+  field.addEventListener("keydown", () => { typed = true; });
+  field.addEventListener("blur", () => { typed = false; });
+  field.addEventListener("change", () => { if (!typed) field.blur(); });
+  return fill(field, attributes, []);
+}
+
 /** Says something to a screen reader without showing it. */
 export function announce(text) {
   const place = document.getElementById("announcements");

@@ -14,8 +14,8 @@ export function runKey(bindings, event) {
   if (event.altKey || document.querySelector("dialog[open]")) return false;
   const stroke = strokeOf(event);
   const typing = takesKeys(event.target);
-  // A field is left with Escape, one of a single line with Enter too; what was typed counts.
-  if (typing && (stroke === "Escape" || (stroke === "Enter" && event.target instanceof HTMLInputElement))) {
+  // A field is left with Escape, but for one of several lines with Enter too; what was typed counts.
+  if (typing && (stroke === "Escape" || (stroke === "Enter" && !(event.target instanceof HTMLTextAreaElement)))) {
     event.target.blur();
     return true;
   }

@@ -1,6 +1,6 @@
 // List of the reader's marks with confidence, label and comment of the chosen one.
 
-import { html } from "./dom.js";
+import { choice, html } from "./dom.js";
 import { icon } from "./icons.js";
 import { sizeText } from "./geometry.js";
 
@@ -53,11 +53,8 @@ export class MarkPanel {
   }
 
   labelField(mark, open) {
-    const option = (text) => html("option", { value: text, selected: (mark.label ?? "") === text }, text || "–");
-    const field = html("select", {
-      name: "label", disabled: !open, onchange: () => this.actions.edit(mark.id, { label: field.value || null }),
-    }, ["", ...this.labels].map(option));
-    return field;
+    const onchange = ({ target }) => this.actions.edit(mark.id, { label: target.value || null });
+    return choice(this.labels, mark.label, "–", { name: "label", disabled: !open, onchange });
   }
 
   details(mark, open) {

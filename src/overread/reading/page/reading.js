@@ -278,9 +278,21 @@ export class ReadingScreen {
 
   decide(id, decision, reason) {
     const accepted = this.state.decide(id, decision, reason);
-    const next = this.state.detections.find((one) => !one.decision)?.id ?? null;
-    this.overlay.selected = decision === "accept" ? accepted : next;
+    this.overlay.selected = decision === "accept" ? accepted : this.undecided;
     this.refresh();
+  }
+
+  /** The detector's next mark that waits for a decision. */
+  get undecided() {
+    return this.state.detections.find((one) => !one.decision)?.id ?? null;
+  }
+
+  /** Says how sure the reader is. With that, one of the detector's marks is dealt with and the next one's turn comes. */
+  rate(id, confidence) {
+    this.settleStroke();
+    const { origin, confidence: before } = this.state.find(id);
+    this.state.edit(id, { confidence });
+    if (origin === "accepted" && before === null) this.choose(this.undecided);
   }
 
   /** What must be done before the reading can be finished; null when nothing is missing. */
@@ -328,8 +340,7 @@ export class ReadingScreen {
     this.toggleSheet(true);
     const n = this.state.detections.length;
     announce(n ? `The detector has ${n} marks` : "The detector marks nothing here");
-    const first = this.state.detections.find(({ decision }) => !decision);
-    if (first) this.choose(first.id);
+    if (this.undecided) this.choose(this.undecided);
   }
 
   refused({ row, error }) {

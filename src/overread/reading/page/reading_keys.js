@@ -32,23 +32,28 @@ export function readingKeys(screen) {
     screen.stroke((e) => normalized({ ...e, angle: e.angle + dx * (screen.repeated ? HELD : 1) }));
   }
 
-  function setConfidence(stroke) {
+  function onOwn(act) {
     const id = ownChosen();
-    if (!id) return;
-    screen.settleStroke();
-    screen.state.edit(id, { confidence: stroke === "0" ? 100 : 10 * Number(stroke) });
+    if (id) act(id);
+    else if (screen.state.open) app.toast("None of your marks is chosen (J chooses the next).");
+  }
+
+  function setConfidence(stroke) {
+    onOwn((id) => screen.rate(id, stroke === "0" ? 100 : 10 * Number(stroke)));
   }
 
   function focusField(name) {
-    if (ownChosen()) {
+    onOwn(() => {
       screen.toggleSheet(true);
       screen.markPanel.focus(name);
-    }
+    });
   }
 
   function onDetection(act) {
-    const found = screen.state.detections.find((one) => one.id === screen.overlay.selected);
-    if (found && screen.state.open) act(found.id);
+    const { detections, open } = screen.state;
+    const found = detections.find((one) => one.id === screen.overlay.selected);
+    if (found && open) act(found.id);
+    else if (detections.length && open) app.toast("None of the detector's marks is chosen (J chooses the next).");
   }
 
   function stepAway(stroke) {

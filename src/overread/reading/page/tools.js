@@ -77,10 +77,12 @@ export class Tools {
     if (event.button === 2 || this.tool === "window") return { kind: "window" };
     const handle = this.overlay.handleAt(point, kind);
     if (handle) return { kind: "pull", handle, mark: this.overlay.chosen };
-    const drawing = this.actions.canDraw() && this.tool !== "select";
-    if (drawing && this.tool === "three") return { kind: "three" };
+    const drawing = this.actions.canDraw() && this.tool !== "select", inside = this.viewer.holds(point);
+    if (drawing && this.tool === "three" && (inside || this.clicks.length === 2)) return { kind: "three" };
     const mark = this.overlay.markAt(point, kind, drawing);
     if (mark) return { kind: "carry", mark, free: this.overlay.editable?.(mark), from: point };
+    // Beside the picture there is nothing to mark: a click lets go, a drag does nothing.
+    if (drawing && (!inside || this.tool === "three")) return { kind: "none", click: "nothing" };
     return drawing ? { kind: "draw", centre: point, id: uuid() } : { kind: "pan", click: "nothing" };
   }
 

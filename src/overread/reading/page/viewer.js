@@ -94,6 +94,12 @@ export class Viewer {
     return { x: (x - width / 2) / zoom + cx, y: (y - height / 2) / zoom + cy };
   }
 
+  /** Whether a point is on the picture. */
+  holds({ x, y }) {
+    const { width, height } = this.extent;
+    return x >= 0 && y >= 0 && x <= width && y <= height;
+  }
+
   /** Ellipse of the picture's pixels in units. */
   toUnits(mark) {
     return rescaled(mark, this.ax, this.ay);
@@ -192,15 +198,20 @@ export class Viewer {
   shiftWindow(right, up) {
     const { center, width } = this.window;
     const wider = clamp(width * Math.exp(right / 250), 1, 131072);
-    const brighter = ((this.invert ? 1 : -1) * up * width) / 400;
+    const brighter = ((this.turned ? 1 : -1) * up * width) / 400;
     this.window = { center: clamp(center + brighter, -65536, 131072), width: wider };
     this.redraw();
   }
 
   resetWindow() {
     this.window = { ...(this.item.window ?? WHOLE_BYTE) };
-    this.invert = Boolean(this.item.invert);
+    this.invert = false;
     this.redraw();
+  }
+
+  /** Whether high values are dark: an image may be stored so (MONOCHROME1), which `invert`, the reader's, turns round. */
+  get turned() {
+    return this.invert !== Boolean(this.item?.invert);
   }
 
   toggleInvert() {
@@ -250,7 +261,7 @@ export class Viewer {
     this.renderer.draw({
       x: (width / 2 - cx * zoom) * ratio, y: (height / 2 - cy * zoom) * ratio,
       sx: zoom * this.ax * ratio, sy: zoom * this.ay * ratio,
-      low: center - span / 2, span, invert: this.invert,
+      low: center - span / 2, span, invert: this.turned,
     });
   }
 

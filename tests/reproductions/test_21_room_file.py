@@ -1,0 +1,211 @@
+"""Item 21: the file of a room is checked when it is opened, and holds every locked reading by itself."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from overread.cli import main
+from overread.errors import DataWarning, FormatError
+from overread.reading.store import Store
+from overread.reading.tables import read_arm
+from reading_room import OpenRoom, make_study, write_detections
+
+ROOM = "reading/room.sqlite"
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.fixture(scope="module")
+def read_study(tmp_path_factory):
+    """A room with all kinds of acts, closed; not to be changed."""
+    folder = tmp_path_factory.mktemp("file")
+    detector = write_detections(folder / "d.csv", [(f"case{n}", x, 30) for n in range(3) for x in (20, 60)])
+    room = OpenRoom(make_study(folder / "study", 3), detector=detector, design="sequential")
+    rng = np.random.default_rng(3)
+    for name in ("Anna", "Ben"):
+        visitor = room.visit(name)
+        for item in visitor.items()[:2]:
+            marks = [visitor.draw(item, *rng.uniform(10, 50, 2).tolist()) for _ in range(3)]
+            visitor.act("DELETE", f"/api/items/{item}/marks/{marks[0]}")
+            visitor.act(
+                "PUT", f"/api/items/{item}/marks/{marks[1]}", x=9, y=9, rx=3, ry=2, angle=0, comment="so"
+            )
+            visitor.act("POST", f"/api/items/{item}/comment", comment="seen")
+            visitor.act("POST", f"/api/items/{item}/time", active_ms=5, paused_ms=1)
+            visitor.act("POST", f"/api/items/{item}/lock")
+            for decision in ("accept", "dismiss", "accept"):
+                visitor.act("POST", f"/api/items/{item}/decisions/D1", decision=decision)
+            visitor.act(
+                "POST", f"/api/items/{item}/decisions/D2", decision="accept", mark="mark-of-d2", confidence=40
+            )
+            visitor.act("DELETE", f"/api/items/{item}/marks/mark-of-d2")
+            visitor.act("POST", f"/api/items/{item}/decisions/D2", decision="dismiss", reason="benign")
+            visitor.act("POST", f"/api/items/{item}/finish")
+        visitor.act("POST", f"/api/items/{visitor.items()[2]}/nothing", on=True)
+    room.room.store.close()
+    return folder / "study"
+
+
+@pytest.fixture
+def study(read_study, tmp_path):
+    return shutil.copytree(read_study, tmp_path / "study")
+
+
+def change(study, *statements):
+    with closing(sqlite3.connect(study / ROOM)) as database:
+        for statement in statements:
+            database.execute(statement)
+        database.commit()
+
+
+def test_a_whole_file_is_taken(study, capsys):
+    assert run(capsys, "read", study, "--export")[::2] == (0, "")
+    assert run(capsys, "read", study, "--export")[::2] == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("DELETE FROM marks WHERE rowid = (SELECT min(rowid) FROM marks)", "has 1 marks, by the log 2"),
+        ("UPDATE marks SET x = x + 1e-9 WHERE origin = 'drawn'", "is not as the log has it"),
+        ("UPDATE marks SET confidence = 10 WHERE origin = 'accepted'", "is not as the log has it"),
+        ("UPDATE items SET version = version - 1", "by the log"),
+        ("DELETE FROM items WHERE phase = 'unaided'", "of a worklist is not there"),
+        ("DELETE FROM decisions WHERE decision = 'dismiss'", "decisions"),
+        ("DELETE FROM people WHERE person = 'Chair'", "'Chair'"),
+        ("DELETE FROM settings WHERE name = 'plan'", "'plan'"),
+        ("DELETE FROM items WHERE phase = 'done'", "a row of"),
+        ("UPDATE marks SET comment = CAST(x'ff' AS TEXT)", "damaged"),
+        ("UPDATE marks SET label = CAST(x'6eff' AS TEXT)", "damaged"),
+        ("PRAGMA user_version = 0", "has tables but not the version"),
+        ("PRAGMA user_version = 99", "of version 99"),
+    ],
+)
+def test_lost_and_damaged_rows_are_named(study, capsys, statement, told):
+    """Exports of 25 instead of 28 marks ended with exit code 0, text that is not UTF-8 with a traceback."""
+    change(study, statement)
+    code, _, err = run(capsys, "read", study, "--export")
+    assert code == 4
+    assert str(study / ROOM) in err
+    assert told in err
+    assert "Traceback" not in err
+    assert len(err.strip().splitlines()) == 1
+    assert not (study / "marks.csv").exists()
+
+
+def test_flipped_bits_change_no_export_without_a_word(study, capsys, tmp_path):
+    """Each export of a damaged file is refused, or equals the one of the file that is whole."""
+    run(capsys, "read", study, "--export")
+    names = ("marks.csv", "readings.csv", "reading/aided/marks.csv", "reading/aided/readings.csv")
+    right = [(study / name).read_bytes() for name in names]
+    content = bytearray((study / ROOM).read_bytes())
+    rng = np.random.default_rng(21)
+    codes = []
+    for turn in range(40):
+        place = tmp_path / f"turn{turn}"
+        shutil.copytree(study, place)
+        for name in names:
+            (place / name).unlink()
+        damaged = bytearray(content)
+        for at in rng.integers(100, len(content), 4):
+            damaged[at] ^= 1 << int(rng.integers(8))
+        (place / ROOM).write_bytes(damaged)
+        codes.append(run(capsys, "read", place, "--export")[0])
+        if codes[-1] == 0:
+            assert [(place / name).read_bytes() for name in names] == right
+        shutil.rmtree(place)
+    assert set(codes) <= {0, 4, 5}
+    assert codes.count(4) + codes.count(5) >= 10
+
+
+def test_an_empty_file_and_one_that_is_gone_are_not_taken_as_a_new_room(study, capsys):
+    (study / ROOM).write_bytes(b"")
+    code, _, err = run(capsys, "read", study, "--add-reader", "Zoe")
+    assert (code, "is empty" in err) == (4, True)
+    (study / ROOM).unlink()
+    (study / f"{ROOM}-wal").write_bytes(b"log")
+    code, _, err = run(capsys, "read", study, "--add-reader", "Zoe")
+    assert (code, "put the file back" in err) == (4, True)
+    assert (study / f"{ROOM}-wal").read_bytes() == b"log"
+
+
+def test_the_file_alone_holds_each_locked_reading_and_a_lost_log_is_named(tmp_path, capsys):
+    """A session lived in the write-ahead log: a copy of the file alone had none of it, and said nothing."""
+    room = OpenRoom(make_study(tmp_path / "study", 3))
+    anna = room.visit("Anna")
+    first, second = anna.items()[:2]
+    anna.draw(first, 30, 30)
+    anna.act("POST", f"/api/items/{first}/lock")
+    anna.draw(second, 20, 20)
+    copy = make_study(tmp_path / "copy", 3)
+    (copy / "reading").mkdir()
+    shutil.copy(tmp_path / "study" / ROOM, copy / ROOM)
+    room.room.store.close()
+    code, out, err = run(capsys, "read", copy, "--export")
+    assert code == 0
+    assert "room.sqlite-wal is not beside it" in err
+    assert "what was done after the last lock may be lost" in err
+    assert (copy / "marks.csv").read_text().count("Anna") == 1
+    assert "wrote" in out
+    # Said once: closed by us, the file is whole. So is one that was closed before it was copied.
+    assert run(capsys, "read", copy, "--export")[2] == ""
+    shutil.copy(tmp_path / "study" / ROOM, copy / ROOM)
+    (copy / "marks.csv").unlink()
+    (copy / "readings.csv").unlink()
+    assert run(capsys, "read", copy, "--export")[2] == ""
+
+
+def test_a_room_that_was_killed_goes_on_without_a_word(tmp_path, capsys):
+    """The write-ahead log is there: nothing is lost, and nothing is said, then or later."""
+    room = OpenRoom(make_study(tmp_path / "study", 2))
+    room.visit("Anna").draw(room.item_of("Anna", "case0"), 30, 30)
+    shutil.copytree(tmp_path / "study", tmp_path / "killed")
+    room.room.store.close()
+    for _ in range(2):
+        assert run(capsys, "read", tmp_path / "killed", "--owner-link")[::2] == (0, "")
+    store = Store(tmp_path / "killed" / ROOM)
+    assert len(store.rows("SELECT 1 FROM marks")) == 1
+    store.close()
+
+
+def test_a_room_of_version_0_2_opens_without_a_word(study, capsys):
+    """Rooms were left in the other mode when they were closed."""
+    change(study, "PRAGMA application_id = 0", "PRAGMA journal_mode = WAL")
+    assert not (study / f"{ROOM}-wal").exists()
+    assert run(capsys, "read", study, "--export")[::2] == (0, "")
+    change(study, "PRAGMA journal_mode = WAL")
+    with pytest.warns(DataWarning, match="is not beside it"):
+        Store(study / ROOM).close()
+
+
+def test_the_backup_of_the_how_to_is_whole_while_the_room_is_open(tmp_path):
+    room = OpenRoom(make_study(tmp_path / "study", 2))
+    anna = room.visit("Anna")
+    anna.draw(anna.items()[0], 30, 30)
+    anna.act("POST", f"/api/items/{anna.items()[0]}/lock")
+    anna.draw(anna.items()[1], 20, 20)
+    script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('VACUUM INTO ?', sys.argv[2:])"
+    backup = tmp_path / "backup.sqlite"
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "study" / ROOM), str(backup)], check=True)
+    store = Store(backup)
+    assert len(store.rows("SELECT 1 FROM marks")) == 2
+    assert len(read_arm(store, "unaided").marks) == 1
+    store.close()
+    room.room.store.close()
+
+
+def test_a_log_that_cannot_be_read_is_damage(study):
+    change(study, "DROP TRIGGER log_is_not_changed", "UPDATE log SET body = '{' WHERE what = 'mark'")
+    with pytest.raises(FormatError, match="a row cannot be read"):
+        Store(study / ROOM)
