@@ -273,7 +273,7 @@ CASES: dict[str, tuple[pd.DataFrame, Counted, str, str]] = {
         count(0.6),
         "unsure",
         "Too small to tell whether it keeps up with the median reader. At matched false positives it found 58 % of the "
-        "objects and the median reader 60 %, but it may be up to 16 points behind. Do not rely on it yet.",
+        "objects and the median reader 60 %, but the detector may be up to 16 points behind. Do not rely on it yet.",
     ),
     "too small": (
         tabulate((60, 58, 4), (64, 63, 4), (55, 57, 4)),

@@ -203,7 +203,7 @@ def _tell_median(results: StudyResults) -> str:
         return f"{beside} and this reader {reader}{', clearly more' if n_better else ''}."
     beside = f"{beside} and the median reader {reader}"
     if verdict.grade == "undecided" and not isnan(at.lower):
-        return f"{beside}, but it may be up to {-100 * at.lower:.0f} points behind."
+        return f"{beside}, but the detector may be up to {-100 * at.lower:.0f} points behind."
     if verdict.n_worse == n_readers:
         return f"{beside}; it found clearly more than {_name_all(n_readers)}."
     if n_better == n_readers:
