@@ -93,7 +93,9 @@ def test_the_detector_helped_and_the_test_says_so(both_ways):
     _, found = both_ways
     assert found.study is not None
     assert found.study.modalities == ("unaided", "aided")
-    assert found.study.differences[0].estimate < 0
+    gain = found.study.differences[0]
+    assert (gain.modality_a, gain.modality_b) == ("aided", "unaided")
+    assert gain.estimate > 0
     assert found.study.n_cases == 12
 
 

@@ -10,7 +10,7 @@ import pytest
 from overread.froc import reader_study
 from overread.froc.merit import CaseRatings
 from overread.marks.ellipse import ELLIPSE_COLUMNS
-from overread.reading.reader_study import ArmRow, Comparison, DecisionRow, Reference
+from overread.reading.reader_study import ArmRow, Comparison, DecisionRow, Reference, turn_round
 from overread.reading.reader_study_page import render_reader_study, tell_result
 
 
@@ -29,6 +29,7 @@ def comparison(gain=0.4, name="Anna"):
             "aided": {reader: ratings(gain, 7 * n) for n, reader in enumerate(readers)},
         }
     )
+    study = replace(study, differences=tuple(map(turn_round, study.differences)))
     rows = [
         ArmRow(reader, arm, 20, 9, 0.45, 0.25, 0.66, 8, 0.2, 0.7, 12.0)
         for reader in readers
@@ -43,15 +44,16 @@ def comparison(gain=0.4, name="Anna"):
 
 def test_the_sentence_says_better_where_the_test_does():
     assert "read better with the detector" in tell_result(comparison(0.4))
-    assert "no proof" in tell_result(comparison(0.0))
+    assert "nothing to test" in tell_result(comparison(0.0))
+    assert "not proof" in tell_result(comparison(0.05))
 
 
 def test_the_sentence_tells_the_gain_with_its_sign():
     found = comparison(0.4)
     difference = found.study.differences[0]
     assert (
-        f"{-difference.estimate:+.3f} ({-difference.upper:+.3f} to {-difference.lower:+.3f})"
-        in tell_result(found)
+        f"Aided minus unaided, wAFROC differs by {difference.estimate:+.3f} "
+        f"({difference.lower:+.3f} to {difference.upper:+.3f})" in tell_result(found)
     )
 
 
@@ -80,7 +82,7 @@ def test_the_page_has_every_reader_arm_and_decision(page):
         "wrong ones dismissed",
         "<svg",
         "read again at once",
-        "3 marks that have none",
+        "3 marks without a confidence count as 100",
     ):
         assert word in page
 

@@ -319,6 +319,7 @@ def support(tests: dict[str, Matching], models: list[ModelResult]) -> SettingCho
 def reader_points(readers: pd.DataFrame) -> pd.DataFrame:
     """Put a detector beside the readers that finds nine tenths of what they find."""
     judged = readers.dropna(subset=["loo_sensitivity"]).reset_index(drop=True)
+    difference = -0.1 * judged["loo_sensitivity"]
     return pd.DataFrame(
         {
             "reader_id": judged["reader_id"],
@@ -327,6 +328,9 @@ def reader_points(readers: pd.DataFrame) -> pd.DataFrame:
             "sensitivity": judged["loo_sensitivity"],
             "fp_per_image": judged["loo_fp_per_image"],
             "detector_sensitivity": 0.9 * judged["loo_sensitivity"],
+            "difference": difference,
+            "lower": difference - 0.1,
+            "upper": difference + 0.1,
         }
     )
 

@@ -243,9 +243,8 @@ def test_a_study_without_what_may_be_absent_has_a_page(results, head):
         results,
         models=[model],
         supported=model.name,
-        verdict=replace(
-            results.verdict, model=model.name, reader_sensitivities=[], beside_readers=[], objects_needed=0
-        ),
+        reader_points=results.reader_points.iloc[:0],
+        verdict=replace(results.verdict, model=model.name, n_readers=0, median_reader=None, objects_needed=0),
         comparisons=[],
         paper_choice=None,
         examples=[],

@@ -54,7 +54,7 @@ def test_features_say_which_way_they_go(results):
     assert "both ways" in tell_direction(no_weights)
 
 
-GRADES = ["too small", "chance", "no readers", "below readers", "among readers"]
+GRADES = ["too small", "chance", "too few readers", "undecided", "below readers", "among readers"]
 
 
 @pytest.mark.parametrize("grade", GRADES)

@@ -40,7 +40,7 @@ def reader_study(
         from overread.files.atomic import write_atomically
         from overread.marks.mark_set import find_table
         from overread.reading.reader_study import compare_arms, find_reference
-        from overread.reading.reader_study_page import render_reader_study, tell_result
+        from overread.reading.reader_study_page import list_cautions, render_reader_study, tell_result
         from overread.reading.room import open_room
         from overread.reading.store import ROOM_FILE
 
@@ -65,5 +65,6 @@ def reader_study(
         from overread.tables import write_table
 
         write_table(pd.DataFrame([vars(row) for row in found.readers]), table)
-    print_plain(tell_result(found))
+    for line in (tell_result(found), *list_cautions(found)):
+        print_plain(line)
     print_plain(f"Page: {target}")

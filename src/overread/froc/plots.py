@@ -385,7 +385,7 @@ def plot_reader_study(study: ReaderStudy) -> Figure:
     left.errorbar(places, means, yerr=limits, color=BLUE, linewidth=2, capsize=4, marker="D", label="mean")
     left.set_xticks(places, study.modalities)
     left.set_xlim(-0.4, len(places) - 0.6)
-    # All figures of merit are areas: an interval may reach beyond 0 and 1, but the figure cannot.
+    # All figures of merit are areas.
     lowest, highest = left.get_ylim()
     left.set_ylim(max(lowest, -0.02), min(highest, 1.02))
     left.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from overread.errors import InvalidInputError, TableError, UsageError
 from overread.froc.intervals import proportion_interval
 from overread.froc.merit import CaseRatings, ReaderStudy, figure_of_merit, reader_study
 from overread.froc.merit.figures_of_merit import FigureOfMerit
+from overread.froc.merit.obuchowski_rockette import Difference
 from overread.marks.mark_set import MarkSet, find_table
 from overread.reading.second_reading import trained_on
 from overread.reading.store import Store
@@ -23,7 +24,7 @@ from overread.tables.table_files import read_table
 from overread.truth import HIT, candidate_hits, soft_labels
 from overread.truth.adjudication import apply_adjudication, read_adjudication
 
-__all__ = ["ArmRow", "Comparison", "DecisionRow", "Reference", "compare_arms", "find_reference"]
+__all__ = ["ArmRow", "Comparison", "DecisionRow", "Reference", "compare_arms", "find_reference", "turn_round"]
 
 ARMS = ("unaided", "aided")
 # A reader who marks and gives no confidence is taken to be sure.
@@ -86,7 +87,7 @@ class Comparison:
     decisions
         A row for each reader who decided on the detector's marks.
     study
-        Obuchowski-Rockette; None where the data allow none.
+        Obuchowski-Rockette, its difference aided minus unaided; None where the data allow none.
     why_no_study
         The reason then.
     n_unrated
@@ -182,6 +183,7 @@ def compare_arms(store: Store, images: pd.DataFrame, design: str, reference: Ref
     study, why = None, ""
     try:
         study = reader_study(ratings, figure, patients=patients_of(images, cases))
+        study = replace(study, differences=tuple(map(turn_round, study.differences)))
     except InvalidInputError as error:
         why = str(error)
     used = pd.concat([arms[arm].marks for arm in ARMS])
@@ -198,6 +200,18 @@ def compare_arms(store: Store, images: pd.DataFrame, design: str, reference: Ref
         why,
         n_unrated,
         len(trained_on(store).intersection(cases)),
+    )
+
+
+def turn_round(one: Difference) -> Difference:
+    """Return the difference as second minus first: a gain by the detector is positive."""
+    return replace(
+        one,
+        modality_a=one.modality_b,
+        modality_b=one.modality_a,
+        estimate=0.0 - one.estimate,
+        lower=0.0 - one.upper,
+        upper=0.0 - one.lower,
     )
 
 

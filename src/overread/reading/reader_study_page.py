@@ -14,7 +14,7 @@ from overread.report.render import render_page
 from overread.truth import HIT
 from overread.words import difference_with_limits, percent_with_limits
 
-__all__ = ["render_reader_study", "tell_result"]
+__all__ = ["list_cautions", "render_reader_study", "tell_result"]
 
 DESIGNS = {
     "sequential": (
@@ -48,6 +48,7 @@ def render_reader_study(study_name: str, comparison: Comparison) -> str:
         design=DESIGNS.get(comparison.design, ""),
         rule=HIT.describe(),
         result=tell_result(comparison),
+        cautions=list_cautions(comparison),
         figure=figure,
         reader_rows=reader_rows(comparison),
     )
@@ -58,18 +59,46 @@ def tell_result(comparison: Comparison) -> str:
     study = comparison.study
     if study is None:
         return f"The two ways to read cannot be compared by a test: {comparison.why_no_study}."
-    difference = study.differences[0]
-    # The first modality is the unaided one; a gain is what the second has more.
-    numbers = difference_with_limits(-difference.estimate, -difference.upper, -difference.lower)
+    gain = study.differences[0]
+    if isnan(study.p_value) and not gain.estimate:
+        return (
+            f"{study.figure} of every reader is the same without and with the detector: the two ways to read are "
+            "identical here, and there is nothing to test."
+        )
+    numbers = difference_with_limits(gain.estimate, gain.lower, gain.upper)
     p = (
         "no p-value: the data give no estimate of error"
         if isnan(study.p_value)
         else f"p = {study.p_value:.3g}"
     )
-    base = f"With the detector {study.figure} differs by {numbers}; {p}."
+    base = f"Aided minus unaided, {study.figure} differs by {numbers}; {p}."
     if isnan(study.p_value) or study.p_value >= 1.0 - study.level:
-        return f"{base} That is no proof that the detector helps, nor that it does not."
-    return f"{base} The readers read {'better' if difference.estimate < 0 else 'worse'} with the detector."
+        return f"{base} That is not proof that the detector helps, nor that it does not."
+    return f"{base} The readers read {'better' if gain.estimate > 0 else 'worse'} with the detector."
+
+
+def list_cautions(comparison: Comparison) -> list[str]:
+    """Say what speaks against the result, to stand right under it."""
+    said = []
+    if not comparison.reference.is_independent:
+        said.append(
+            f"What was to be found is {comparison.reference.words}: that reference is made of the readings that it "
+            "judges, which flatters the reading without the detector. Give an independent one with --truth."
+        )
+    if comparison.n_trained_on:
+        said.append(
+            f"The detector was trained on {comparison.n_trained_on} of these images: what it adds there "
+            "does not show what it adds in new ones."
+        )
+    if comparison.n_unrated:
+        n_unrated = comparison.n_unrated
+        marks = (
+            "1 mark without a confidence counts"
+            if n_unrated == 1
+            else f"{n_unrated} marks without a confidence count"
+        )
+        said.append(f"{marks} as 100, as sure as can be.")
+    return said
 
 
 def reader_rows(comparison: Comparison) -> list[tuple[str, ...]]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isnan
-from statistics import median
-from typing import Literal
+from typing import Any, Literal
+
+import pandas as pd
 
 from overread.report.lengths import name_object
 from overread.report.results import StudyResults, Verdict
 from overread.report.words import count, is_nested, percent, where_measured
+from overread.words import difference_with_limits
 
 __all__ = ["Answer", "Part", "give_answer", "sum_up"]
 
@@ -19,17 +21,21 @@ Tone = Literal["good", "limited", "bad", "unsure"]
 TONES: Mapping[str, Tone] = {
     "among readers": "good",
     "below readers": "limited",
-    "no readers": "limited",
+    "too few readers": "limited",
+    "undecided": "unsure",
     "chance": "bad",
     "too small": "unsure",
 }
 ADVICE = {
     "among readers": "Try it in a study in which readers use it, on images of the place where it shall work.",
-    "below readers": "Train it on more images, and test it again.",
-    "no readers": "Have the images read by three readers or more: each is judged by the others.",
+    "below readers": "Train it on more images, and test it again. Until then it may at most point to places for a "
+    "second look.",
+    "too few readers": "Have more images read, by three readers or more: each is judged by what two others marked.",
+    "undecided": "Have more images read: the comparison with the readers is not sharp enough.",
     "chance": "Check that marks and images belong together, then train it on more images.",
     "too small": "Have more images read.",
 }
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 @dataclass(frozen=True)
@@ -86,14 +92,17 @@ def _tell_headline(results: StudyResults) -> str:
         if not isnan(verdict.lower)
         else "say too little"
     )
-    beside = f"keeps up with {_count_reached(verdict)} of {count(len(verdict.beside_readers), 'reader')}"
-    if not _count_reached(verdict):
-        beside = "finds fewer, but cannot be told from at least one of them"
+    beside = _tell_median(results)
     return {
-        "among readers": f"Usable as a second reader: with as many false marks as each makes, it {beside}.",
-        "below readers": "Do not use as a reader: with as many false marks as each of the readers makes, it finds less "
-        "than each. At most it may point to places for a second look.",
-        "no readers": "Do not use yet: it is better than chance, but no reader could be judged beside it.",
+        "among readers": f"Usable as a second reader: it keeps up with the median reader. {beside}",
+        "below readers": f"Do not use as a second reader: it is below {_name_better(verdict)}. {beside}",
+        "undecided": f"Too small to tell whether it keeps up with the median reader. {beside} Do not rely on it yet.",
+        "too few readers": "Do not use yet: it is better than chance, but "
+        + (
+            f"only one reader could be compared with it. {beside}"
+            if verdict.n_readers
+            else f"no reader could be compared with it on {verdict.fewest_objects} objects or more."
+        ),
         "chance": "Do not use: in unseen patients it cannot be told from chance.",
         "too small": f"Too small to tell: {count(n_gts, 'object')} to find in unseen patients {possible}. Do not "
         "rely on it yet.",
@@ -149,25 +158,79 @@ def _tell_sensitivity(results: StudyResults) -> str:
 
 
 def _tell_readers(results: StudyResults) -> str:
-    verdict = results.verdict
-    if not verdict.reader_sensitivities:
+    verdict, points = results.verdict, results.reader_points
+    if not len(points):
         return "No reader could be judged by the others: that takes three readings of an image or more."
-    middle = median(verdict.reader_fp_per_image)
-    return (
-        f"Each judged by the others, the readers find {_name_range(verdict.reader_sensitivities)} with {middle:.2f} "
-        f"false marks per image (median). Of the same objects, with as many false marks as each, the detector finds "
-        f"{_name_range(verdict.beside_readers)}."
+    said = [
+        "Each reader is judged by the objects that two of the others marked, and the detector by the same objects with "
+        f"as many false marks: {_name_all(len(points))} found {_name_range(points['sensitivity'])}, the detector "
+        f"{_name_range(points['detector_sensitivity'])}."
+    ]
+    left_out = len(points) - verdict.n_readers
+    if left_out:
+        said.append(
+            f"{count(left_out, 'reader')} judged on fewer than {verdict.fewest_objects} objects "
+            f"{'does' if left_out == 1 else 'do'} not count in the verdict."
+        )
+    if verdict.median_reader is None:
+        return " ".join(said)
+    at = _find_median(results)
+    said.append(
+        f"The {'median reader' if verdict.n_readers > 1 else 'reader compared'} is {verdict.median_reader}, with "
+        f"{at.fp_per_image:.2f} false marks per image. Detector minus reader, in points: "
+        f"{difference_with_limits(at.difference, at.lower, at.upper, scale=100, digits=0)}, with its "
+        f"{100 * results.level:g} % interval. It keeps up if the whole interval lies above "
+        f"-{100 * verdict.margin:.0f}. A reader found clearly more where the whole interval lies below 0."
     )
+    return " ".join(said)
 
 
-def _count_reached(verdict: Verdict) -> int:
-    """Count the readers of whose objects the detector finds no less than they do."""
-    both = zip(verdict.beside_readers, verdict.reader_sensitivities, strict=True)
-    return sum(own >= reader for own, reader in both)
+def _find_median(results: StudyResults) -> Any:
+    """Return the row of the median reader."""
+    points = results.reader_points
+    return points[points["reader_id"] == results.verdict.median_reader].iloc[0]
 
 
-def _name_range(shares: Sequence[float]) -> str:
-    fewest, most = percent(min(shares), 0), percent(max(shares), 0)
+def _tell_median(results: StudyResults) -> str:
+    """Say what the detector and the median reader found, and how many readers found clearly more."""
+    verdict = results.verdict
+    if verdict.median_reader is None:
+        return ""
+    at, n_readers, n_better = _find_median(results), verdict.n_readers, verdict.n_better
+    own, reader = percent(at.detector_sensitivity, 0), percent(at.sensitivity, 0)
+    beside = f"At matched false positives it found {own} of the objects"
+    if n_readers == 1:
+        return f"{beside} and this reader {reader}{', clearly more' if n_better else ''}."
+    beside = f"{beside} and the median reader {reader}"
+    if verdict.grade == "undecided" and not isnan(at.lower):
+        return f"{beside}, but the detector may be up to {-100 * at.lower:.0f} points behind."
+    if verdict.n_worse == n_readers:
+        return f"{beside}; it found clearly more than {_name_all(n_readers)}."
+    if n_better == n_readers:
+        return f"{beside}; {_name_all(n_readers)} found clearly more."
+    is_short = n_readers <= len(NUMBERS)
+    some = "none" if not n_better else _spell(n_better) if is_short else n_better
+    return f"{beside}; {some} of {_spell(n_readers)} readers found clearly more."
+
+
+def _name_better(verdict: Verdict) -> str:
+    """Name whom the detector is below."""
+    if verdict.n_readers == 1:
+        return "the only reader who could be compared with it"
+    return "most readers" if 2 * verdict.n_better > verdict.n_readers else "the median reader"
+
+
+def _name_all(n_readers: int) -> str:
+    return {1: "the reader", 2: "both readers"}.get(n_readers, f"all {_spell(n_readers)} readers")
+
+
+def _spell(number: int) -> str:
+    """Write a number from 1 to ten as a word."""
+    return NUMBERS[number - 1] if number <= len(NUMBERS) else str(number)
+
+
+def _name_range(shares: pd.Series[float]) -> str:
+    fewest, most = percent(shares.min(), 0), percent(shares.max(), 0)
     return f"{fewest.removesuffix(' %')} to {most}" if fewest != most else most
 
 

@@ -48,7 +48,7 @@ __all__ = [
     "read_results",
 ]
 
-SCHEMA = "overread.results/6"
+SCHEMA = "overread.results/7"
 
 Treatment = Literal["fp", "ignore"]
 ThresholdSource = Literal["in_sample", "out_of_fold"]
@@ -315,11 +315,17 @@ class Verdict:
     sensitivity, lower, upper, fp_per_image, chance
         GT sensitivity there on the test set with its interval, the induced FP per image, and the sensitivity of
         candidates moved to other images.
-    reader_sensitivities, reader_fp_per_image, beside_readers
-        Of the readers, the least sensitive first: sensitivity to the objects of the others and false marks per image;
-        and the detector's sensitivity to the same objects with as many (``StudyResults.reader_points``).
+    n_readers, fewest_objects
+        Readers of ``StudyResults.reader_points`` that the verdict counts: those judged on at least so many objects.
+    n_better, n_worse
+        How many of them found clearly more, or clearly fewer, than the detector with as many false marks: the interval
+        of the difference leaves out 0.
+    median_reader, margin
+        The reader in the middle of them, by how far each is ahead of the detector; of two in the middle the one further
+        ahead; None without readers. The detector keeps up if the lower end of the interval of its difference from this
+        reader is not below minus the margin.
     grade
-        "too small", "chance", "no readers" (none could be judged), "below readers" or "among readers".
+        "too small", "chance", "too few readers", "below readers", "undecided" or "among readers".
     wanted_half_width, objects_needed, images_needed
         Golden objects in the test set, and images like these, for an interval of this half-width.
     better_on_test
@@ -333,9 +339,12 @@ class Verdict:
     upper: float
     fp_per_image: float
     chance: float
-    reader_sensitivities: list[float]
-    reader_fp_per_image: list[float]
-    beside_readers: list[float]
+    n_readers: int
+    fewest_objects: int
+    n_better: int
+    n_worse: int
+    median_reader: str | None
+    margin: float
     grade: str
     wanted_half_width: float
     objects_needed: int
@@ -389,7 +398,8 @@ class StudyResults:
         unseen, on the scale of `overread.froc.place_on_fp_scale`.
     reader_points
         Each reader and the detector in unseen patients, judged by the same objects and rules: reader_id, n_images,
-        n_gts, sensitivity, fp_per_image, detector_sensitivity.
+        n_gts, sensitivity, fp_per_image, detector_sensitivity; and difference, detector minus reader, with its
+        interval: lower, upper.
     verdict
         What the page says first.
     supported, support

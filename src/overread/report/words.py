@@ -50,11 +50,12 @@ FEW_IN_GROUP = 20
 USES = {
     "too small": "This study is too small to say what else it may be used for.",
     "chance": "On unseen patients it cannot be told from chance: it is for nothing yet.",
-    "below readers": "It finds fewer than each reader does at his own rate of false marks: it may point to places for "
-    "a second look, and replaces no reader.",
-    "no readers": "It was not compared with readers: it replaces none.",
-    "among readers": "At a reader's own rate of false marks it keeps up with at least one, or cannot be told from him: "
-    "it may be a second reader, and is worth a study in which readers use it.",
+    "below readers": "At matched false positives the readers find more: it may point to places for a second look, and "
+    "replaces no reader.",
+    "too few readers": "It was compared with fewer than two readers: it replaces none.",
+    "undecided": "This study is too small to say whether it keeps up with the median reader: it replaces no reader.",
+    "among readers": "At matched false positives it keeps up with the median reader: it may be a second reader, and is "
+    "worth a study in which readers use it.",
 }
 
 

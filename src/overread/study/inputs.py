@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -42,6 +44,8 @@ __all__ = [
 ]
 
 CODES_FILE = "reader_codes.csv"
+# Longer ones may be numbers of staff, which a report must not show.
+OWN_CODE = re.compile("R[0-9]{1,3}")
 CODES = Schema("reader codes", (Column("reader_id", "id"), Column("code", "id")), key=("reader_id",))
 NODULES = Schema(
     "known nodules",
@@ -292,19 +296,34 @@ def check_images(images: pd.DataFrame, folder: Path, *, needs_paths: bool) -> pd
 
 
 def assign_codes(folder: Path, reader_ids: pd.Series[str]) -> dict[str, str]:
-    """Give codes to the readers, kept in the study's folder so that a reader keeps a code when others join."""
+    """Give codes to the readers, kept in the study's folder so that a reader keeps a code when others join.
+
+    No code is the id of another reader: a reader whose id looks like a code keeps it, the others get what is nobody's
+    id. Codes of the file that break this are given again, with a warning.
+    """
     path = folder / CODES_FILE
-    codes: dict[str, str] = {}
+    kept: dict[str, str] = {}
     if path.is_file():
         scan = scan_file(path, CODES)
         raise_for_errors(scan.problems)
         check_codes(scan.frame["code"], path)
-        codes = dict(zip(scan.frame["reader_id"], scan.frame["code"], strict=True))
-    new = sorted(set(reader_ids) - codes.keys())
-    if new:
-        taken = set(codes.values())
-        free = (code for number in range(1, len(taken) + len(new) + 1) if (code := f"R{number}") not in taken)
-        codes |= dict(zip(new, free, strict=False))
+        kept = dict(zip(scan.frame["reader_id"], scan.frame["code"], strict=True))
+    ids = sorted({*reader_ids, *kept})
+    names = {name.casefold() for name in ids}
+    codes = {reader: code for reader, code in kept.items() if code.casefold() not in names}
+    codes |= {name: name for name in ids if OWN_CODE.fullmatch(name)}
+    taken = names | {code.casefold() for code in codes.values()}
+    free = (code for number in itertools.count(1) if (code := f"R{number}").casefold() not in taken)
+    codes |= {name: next(free) for name in ids if name not in codes}
+    changed = sorted(reader for reader, code in kept.items() if codes[reader] != code)
+    if changed:
+        warnings.warn(
+            f"{path}: new codes for {', '.join(changed)} (the old codes are ids of readers, or their ids are codes"
+            " already; earlier reports of this study show the old codes)",
+            DataWarning,
+            stacklevel=2,
+        )
+    if codes != kept:
         table = pd.DataFrame({"reader_id": list(codes), "code": list(codes.values())}, dtype="str")
         write_atomically(path, table_bytes(table, path), within=folder)
     return codes

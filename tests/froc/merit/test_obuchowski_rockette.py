@@ -140,18 +140,22 @@ def test_order_of_readers_and_modalities_does_not_matter():
     )
 
 
-@pytest.mark.parametrize("random", ["readers and cases", "readers", "cases"])
-def test_identical_modalities_do_not_differ(random):
+def test_modalities_with_equal_figures_do_not_differ():
     theta = np.tile([0.7, 0.8, 0.75], (2, 1))
-    study = obuchowski_rockette(theta, np.full((2, 3, 2, 3), 1e-4), random=random)
+    study = obuchowski_rockette(theta, 1e-4 * np.eye(6).reshape(2, 3, 2, 3), random="cases")
     assert (study.statistic, study.p_value) == (0, 1)
     assert study.differences[0].p_value == 1
+    assert study.differences[0].upper == pytest.approx(1.959964 * np.sqrt(2 * 1e-4 / 3))
 
 
-def test_no_estimate_of_error_gives_no_p_value():
-    study = obuchowski_rockette([[0.7, 0.8], [0.8, 0.9]], np.zeros((2, 2, 2, 2)), random="cases")
-    assert np.isnan(study.p_value)
-    assert np.isnan(study.differences[0].p_value)
+@pytest.mark.parametrize("random", ["readers and cases", "readers", "cases"])
+@pytest.mark.parametrize("gain", [0.0, 0.1])
+def test_no_estimate_of_error_gives_neither_p_value_nor_interval(random, gain):
+    theta = np.array([[0.7, 0.8, 0.75]]) + np.array([[0.0], [gain]])
+    # The same readings twice: errors of all cells are one.
+    study = obuchowski_rockette(theta, np.full((2, 3, 2, 3), 1e-4), random=random)
+    difference = study.differences[0]
+    assert np.isnan([study.p_value, difference.p_value, difference.lower, difference.upper]).all()
 
 
 def test_one_reader_speaks_for_itself_only():

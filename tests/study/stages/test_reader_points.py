@@ -54,6 +54,9 @@ def test_each_is_judged_by_what_two_others_marked() -> None:
     assert table.loc["B", ["n_gts", "sensitivity", "fp_per_image"]].tolist() == [4, 0.5, 0.0]
     # 160 is A's alone here, so that the first false mark is 400: 260 and 210 again.
     assert table.loc["B", "detector_sensitivity"] == 0.5
+    # One patient says nothing of others.
+    assert table.loc["B", "difference"] == 0
+    assert table[["lower", "upper"]].isna().all(axis=None)
 
 
 def test_two_readers_make_nothing_to_be_judged_by() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -14,8 +15,13 @@ from overread.study.stages.verdict import find_better, reach_verdict
 
 READERS = pd.DataFrame(
     {"reader_id": ["R1", "R2", "R3"], "sensitivity": [0.9, 0.6, 0.7], "fp_per_image": [0.5, 0.1, 0.3]}
-    | {"detector_sensitivity": [0.65, 0.5, 0.72]}
+    | {"detector_sensitivity": [0.65, 0.55, 0.72], "n_gts": 120}
 )
+
+
+def put_beside(readers: pd.DataFrame, half_width: float = 0.04) -> pd.DataFrame:
+    difference = readers["detector_sensitivity"] - readers["sensitivity"]
+    return readers.assign(difference=difference, lower=difference - half_width, upper=difference + half_width)
 
 
 def counted(sensitivity: float, half_width: float, *, n_gts: int = 200, chance: float = 0.05) -> Counted:
@@ -42,13 +48,13 @@ def judge(one: Counted, comparisons: tuple[Comparison, ...] = ()) -> Any:
     # A detector that finds half as much finds half as much beside each reader.
     share = one.test.curve["gt_sensitivity"].max() / 0.8
     readers = READERS.assign(detector_sensitivity=share * READERS["detector_sensitivity"])
-    return reach_verdict("soft", one, readers, comparisons, 1.0, size)
+    return reach_verdict("soft", one, put_beside(readers), comparisons, 1.0, size)
 
 
 @pytest.mark.parametrize(
     ("one", "grade"),
     [
-        (counted(0.8, 0.05), "among readers"),
+        (counted(0.9, 0.05), "among readers"),
         (counted(0.4, 0.05), "below readers"),
         (counted(0.1, 0.06), "chance"),
         (counted(0.8, 0.2), "too small"),
@@ -61,11 +67,10 @@ def test_the_grade_fits_the_study(one: Counted, grade: str) -> None:
 
 
 def test_without_a_reader_to_compare_with_it_is_neither_among_nor_below_them() -> None:
-    """Two readers: each has but one other, so no object is golden without him."""
-    nobody = READERS.iloc[:0]
+    """Two readers: each has but one other, so no object is golden without them."""
+    nobody = put_beside(READERS).iloc[:0]
     verdict = reach_verdict("soft", counted(0.8, 0.05), nobody, (), 1.0, None)
-    assert verdict.grade == "no readers"
-    assert verdict.reader_sensitivities == []
+    assert (verdict.grade, verdict.n_readers, verdict.median_reader) == ("too few readers", 0, None)
 
 
 def test_numbers_are_those_of_the_operating_point() -> None:
@@ -73,16 +78,38 @@ def test_numbers_are_those_of_the_operating_point() -> None:
     assert (verdict.sensitivity, verdict.fp_per_image, verdict.chance) == (0.8, 1.1, 0.05)
     assert (verdict.lower, verdict.upper) == pytest.approx((0.7, 0.9))
     assert (verdict.objects_needed, verdict.images_needed) == (800, 1600)
-    assert verdict.reader_sensitivities == [0.6, 0.7, 0.9]
-    assert verdict.reader_fp_per_image == [0.1, 0.3, 0.5]
-    assert verdict.beside_readers == pytest.approx([0.5, 0.72, 0.65])
+    # Differences are -0.25, -0.05 and 0.02.
+    assert (verdict.median_reader, verdict.n_readers, verdict.n_better, verdict.n_worse) == ("R2", 3, 2, 0)
 
 
-@pytest.mark.parametrize(("half_width", "grade"), [(0.04, "below readers"), (0.06, "among readers")])
-def test_half_of_the_interval_is_granted_beside_each_reader(half_width: float, grade: str) -> None:
-    """The detector is 0.05 short of the second reader, and further from the others."""
-    short = READERS.assign(detector_sensitivity=[0.5, 0.3, 0.65])
-    assert reach_verdict("soft", counted(0.8, half_width), short, (), 1.0, None).grade == grade
+@pytest.mark.parametrize(
+    ("half_width", "grade"), [(0.02, "below readers"), (0.045, "below readers"), (0.06, "undecided")]
+)
+def test_a_gap_of_five_points_is_certain_or_cannot_be_told(half_width: float, grade: str) -> None:
+    table = put_beside(READERS, half_width)
+    assert reach_verdict("soft", counted(0.8, 0.05), table, (), 1.0, None).grade == grade
+
+
+@pytest.mark.parametrize(("gap", "grade"), [(0.03, "among readers"), (0.05, "undecided")])
+def test_the_margin_is_ten_points_below_the_median_reader(gap: float, grade: str) -> None:
+    level = put_beside(READERS.assign(detector_sensitivity=READERS["sensitivity"] - gap), 0.06)
+    assert reach_verdict("soft", counted(0.8, 0.05), level, (), 1.0, None).grade == grade
+
+
+@pytest.mark.parametrize(("n_readers", "median"), [(1, "R1"), (2, "R1"), (3, "R2"), (4, "R2"), (5, "R3")])
+def test_of_two_readers_in_the_middle_the_one_further_ahead_is_the_median(
+    n_readers: int, median: str
+) -> None:
+    ids = [f"R{number}" for number in range(1, n_readers + 1)]
+    table = pd.DataFrame({"reader_id": ids, "sensitivity": np.linspace(0.9, 0.5, n_readers), "n_gts": 99})
+    shuffled = put_beside(table.assign(fp_per_image=0.1, detector_sensitivity=0.7)).iloc[::-1]
+    assert reach_verdict("soft", counted(0.8, 0.05), shuffled, (), 1.0, None).median_reader == median
+
+
+def test_without_an_interval_nothing_is_told() -> None:
+    table = put_beside(READERS, float("nan"))
+    verdict = reach_verdict("soft", counted(0.8, 0.05), table, (), 1.0, None)
+    assert (verdict.grade, verdict.n_better, verdict.n_worse) == ("undecided", 0, 0)
 
 
 def test_a_better_model_is_named_only_if_it_is() -> None:

@@ -31,6 +31,7 @@ from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from overread.errors import InvalidInputError
 from overread.froc.defaults import LEVEL
+from overread.froc.intervals import ROUNDING
 from overread.one_line import print_as_one_line
 
 __all__ = [
@@ -62,7 +63,10 @@ class VarianceComponents:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Modality a minus modality b, averaged over readers; ``df`` is infinite where readers are fixed."""
+    """Modality a minus modality b, averaged over readers; ``df`` is infinite where readers are fixed.
+
+    Interval and p-value are NaN where the data give no estimate of error.
+    """
 
     modality_a: str
     modality_b: str
@@ -101,7 +105,7 @@ class ReaderStudy:
         Variance components; None where cases are fixed and no covariance was given.
     statistic, df1, df2, p_value
         Test that all modalities are equal: F(df1, df2), or chi-square(df1) with infinite ``df2`` where only
-        cases are random. NaN where the modalities differ but the data give no estimate of error.
+        cases are random. NaN where the data give no estimate of error, as identical modalities do.
     differences, means
         Every pair of modalities, and every modality.
     n_cases
@@ -264,10 +268,8 @@ def denominator(
 def overall_test(
     mean_square: float, error_term: float, df1: int, df2: float, random: RandomEffects
 ) -> tuple[float, float]:
-    """Test of equal modalities; identical modalities give a statistic of 0, never 0/0."""
-    if mean_square == 0:
-        return 0.0, 1.0
-    if error_term <= 0:
+    """Test of equal modalities; none without an estimate of error."""
+    if error_term <= ROUNDING**2:
         return np.nan, np.nan
     if random == "cases":
         chi_square = df1 * mean_square / error_term
@@ -281,7 +283,7 @@ def pairwise_differences(
 ) -> tuple[Difference, ...]:
     """Differences of the reader-averaged figures of every two modalities."""
     error = float(np.sqrt(2 * max(error_term, 0.0) / theta.shape[1]))
-    half_width = t_quantile((1 + level) / 2, df) * error
+    half_width = find_half_width(error, df, level)
     results = []
     for a, b in combinations(range(len(names)), 2):
         estimate = float(theta[a].mean() - theta[b].mean())
@@ -318,16 +320,19 @@ def modality_means(
             error_term = reader_square + n_readers * max(errors.cov2_within[i], 0.0)
             df = np.inf if reader_square == 0 else df * (error_term / reader_square) ** 2
         estimate, error = float(theta[i].mean()), float(np.sqrt(error_term / n_readers))
-        half_width = t_quantile((1 + level) / 2, df) * error
+        half_width = find_half_width(error, df, level)
         results.append(ModalityMean(name, estimate, error, df, estimate - half_width, estimate + half_width))
     return tuple(results)
 
 
+def find_half_width(error: float, df: float, level: float) -> float:
+    """Half of an interval; NaN where the data give no estimate of error, for an interval without width is a claim."""
+    return t_quantile((1 + level) / 2, df) * error if error > ROUNDING else np.nan
+
+
 def two_sided(estimate: float, error: float, df: float) -> float:
-    """Two-sided p-value of estimate / error; no difference at all is p = 1 even without error."""
-    if estimate == 0:
-        return 1.0
-    if not error > 0:
+    """Two-sided p-value of estimate / error."""
+    if not error > ROUNDING:
         return np.nan
     distance = -abs(estimate) / error
     return float(2 * (ndtr(distance) if np.isinf(df) else stdtr(df, distance)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,7 +33,8 @@ def reader_study(
     """Compare modalities that the same readers used on the same cases.
 
     The covariance of the figures is a jackknife over the K cases: that of the left-out figures, times
-    (K - 1)^2 / K. The inference is that of :func:`overread.froc.merit.obuchowski_rockette`.
+    (K - 1)^2 / K. The inference is that of :func:`overread.froc.merit.obuchowski_rockette`. Figures are areas: the
+    intervals of means are cut at 0 and 1, those of differences at -1 and 1.
 
     Parameters
     ----------
@@ -56,7 +58,7 @@ def reader_study(
     left_out = np.stack([jackknife_figures(cell, figure, patients=patients) for cell in cells])
     n_cases = patient_groups(patients, cells[0].n_cases)[1]
     covariance = np.cov(left_out) * (n_cases - 1) ** 2 / n_cases
-    return obuchowski_rockette(
+    study = obuchowski_rockette(
         figures,
         covariance.reshape(shape + shape),
         modalities=modalities,
@@ -65,6 +67,15 @@ def reader_study(
         random=random,
         level=level,
         n_cases=n_cases,
+    )
+    return replace(
+        study,
+        means=tuple(
+            replace(one, lower=max(one.lower, 0.0), upper=min(one.upper, 1.0)) for one in study.means
+        ),
+        differences=tuple(
+            replace(one, lower=max(one.lower, -1.0), upper=min(one.upper, 1.0)) for one in study.differences
+        ),
     )
 
 

@@ -102,6 +102,9 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
         cohort.unseen,
         np.asarray(detector.test.candidate_scores),
         MergeOptions(**dict(settings.merging), seed=settings.seed),
+        n_bootstrap=options.n_bootstrap,
+        seed=settings.seed,
+        level=options.level,
     )
     results = StudyResults(
         schema=SCHEMA,

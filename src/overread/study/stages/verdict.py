@@ -1,4 +1,9 @@
-"""What a person wants to know first: how good, against the readers, good for what, and what next."""
+"""What a person wants to know first: how good, against the readers, good for what, and what next.
+
+The readers here are these readers, not a sample of others: intervals are those of other patients. A reader found
+*clearly* more than the detector where the interval of the difference, at as many false marks as this reader made, lies
+wholly on the reader's side of 0; it is not widened for the number of readers.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +21,12 @@ __all__ = ["WANTED_HALF_WIDTH", "WIDEST_HALF_WIDTH", "reach_verdict"]
 # An interval of 30 points says little about a detector; below so many objects even its width is not known.
 WIDEST_HALF_WIDTH = 0.15
 FEWEST_OBJECTS = 30
+# How far below the median reader a detector that keeps up may be, in points of sensitivity. No standard says it; chosen
+# as the smallest that so few objects can show: where two find the same of 30, they differ in at most 3 / 30 = 10 % of
+# all (the rule of three; Hanley and Lippman-Hand 1983, JAMA 249:1743).
+MARGIN = 0.10
+# One reader may be an exception, for better or worse; of two, the better is no outlier on the low side.
+FEWEST_READERS = 2
 # The precision that the page's advice is about.
 WANTED_HALF_WIDTH = 0.05
 
@@ -50,7 +61,9 @@ def reach_verdict(
     sensitivity, lower, upper = (
         float(at.loc["gt_sensitivity", end]) for end in ("estimate", "lower", "upper")
     )
-    judged = readers.sort_values("sensitivity", kind="stable")
+    judged = readers[readers["n_gts"] >= FEWEST_OBJECTS].sort_values("difference", kind="stable")
+    median = judged.iloc[(len(judged) - 1) // 2] if len(judged) else None
+    n_better = int((judged["upper"] < 0).sum())
     return Verdict(
         model=name,
         fp_target=fp_target,
@@ -59,10 +72,14 @@ def reach_verdict(
         upper=upper,
         fp_per_image=float(at.loc["fp_per_image", "estimate"]),
         chance=find_chance(counted, fp_target),
-        reader_sensitivities=judged["sensitivity"].tolist(),
-        reader_fp_per_image=judged["fp_per_image"].tolist(),
-        beside_readers=judged["detector_sensitivity"].tolist(),
-        grade=_grade(counted, lower, upper, fp_target, judged),
+        n_readers=len(judged),
+        fewest_objects=FEWEST_OBJECTS,
+        n_better=n_better,
+        n_worse=int((judged["lower"] > 0).sum()),
+        median_reader=None if median is None else str(median["reader_id"]),
+        margin=MARGIN,
+        grade=_grade_alone(counted, lower, upper, fp_target)
+        or _grade_beside_readers(median, len(judged), n_better),
         wanted_half_width=WANTED_HALF_WIDTH,
         objects_needed=0 if needed is None else needed.gts,
         images_needed=0 if needed is None else needed.images,
@@ -89,20 +106,17 @@ def find_better(name: str, comparisons: Sequence[Comparison], single_reader: str
     return None
 
 
-def _grade(
-    counted: Counted,
-    lower: float,
-    upper: float,
-    fp_target: float,
-    judged: pd.DataFrame,
-) -> str:
-    """Say in a word what the test set allows; beside a reader, half of its interval is granted to the detector."""
-    half_width = (upper - lower) / 2
-    if counted.test.n_gts < FEWEST_OBJECTS or not half_width <= WIDEST_HALF_WIDTH:
+def _grade_alone(counted: Counted, lower: float, upper: float, fp_target: float) -> str | None:
+    """Say in words what is wrong with the detector's own figures; None where nothing is."""
+    if counted.test.n_gts < FEWEST_OBJECTS or not (upper - lower) / 2 <= WIDEST_HALF_WIDTH:
         return "too small"
-    if lower <= find_chance(counted, fp_target):
-        return "chance"
-    if judged.empty:
-        return "no readers"
-    keeps_up = judged["detector_sensitivity"] + half_width >= judged["sensitivity"]
-    return "among readers" if keeps_up.any() else "below readers"
+    return "chance" if lower <= find_chance(counted, fp_target) else None
+
+
+def _grade_beside_readers(median: pd.Series | None, n_readers: int, n_better: int) -> str:
+    """Compare the detector with the median reader."""
+    if median is not None and (median["upper"] < 0 or 2 * n_better > n_readers):
+        return "below readers"
+    if median is None or n_readers < FEWEST_READERS:
+        return "too few readers"
+    return "among readers" if median["lower"] >= -MARGIN else "undecided"

@@ -1,0 +1,313 @@
+"""Item 2: the verdict compares the detector with the median reader, and says how many readers found clearly more."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.froc import ChanceLevel, Counting
+from overread.report.answer import give_answer, sum_up
+from overread.report.results import Counted, SetResult
+from overread.report.words import tell_use
+from overread.study.cohort import Split
+from overread.study.stages.reader_points import judge_readers
+from overread.study.stages.verdict import reach_verdict
+from overread.truth import MergeOptions
+from overread.truth.hit_rules import HIT
+
+N_IMAGES = 80
+# Lesions of each image.
+PLACES = (50.0, 150.0, 250.0)
+SIZE = {"semi_major_mm": 8.0, "semi_minor_mm": 8.0, "angle_deg": 0.0, "y_mm": 20.0}
+
+
+def count(sensitivity: float = 0.4, half_width: float = 0.07, n_gts: int = 200) -> Counted:
+    """Give the detector's own figures at 1 false positive per image, far above chance."""
+    rows = [
+        ("gt_sensitivity", sensitivity, sensitivity - half_width, sensitivity + half_width),
+        ("fp_per_image", 0.95, 0.8, 1.1),
+    ]
+    locked = pd.DataFrame(rows, columns=["measure", "estimate", "lower", "upper"])
+    points = pd.DataFrame({"fp_target": [1.0], "chance_gt_sensitivity": [0.17]})
+    part = SetResult(N_IMAGES, n_gts, n_gts, 70, 70, pd.DataFrame(), pd.DataFrame(), ())
+    chance = ChanceLevel(points=points, reached=1.0, chance_reached=0.2, n_shifts=5, exact=False)
+    locked = locked.assign(source="out_of_fold", fp_target=1.0)
+    return Counted("ignore", part, part, part, locked, pd.DataFrame(), chance)
+
+
+def answer(counted: Counted, points: pd.DataFrame) -> Any:
+    """Give what the answer is made of: a real study with a detector and readers."""
+    model = SimpleNamespace(title="B2", n_features=9, score_map="isotonic", counted=[counted])
+    return SimpleNamespace(
+        verdict=reach_verdict("b2", counted, points, (), 1.0, None),
+        reader_points=points,
+        detector=counted,
+        models=[model],
+        model=lambda _: model,
+        headline=SimpleNamespace(kind="test"),
+        study=SimpleNamespace(
+            **dict.fromkeys(("is_simulated", "own_candidates", "own_features"), False),
+            decisions={},
+            fewest_readings=4,
+            most_readings=4,
+        ),
+        settings={},
+        level=0.95,
+    )
+
+
+def read_images(skills: dict[str, float], detector: float) -> tuple[Split, np.ndarray]:
+    """Let readers mark every lesion with their own probability, and a detector find some with its own."""
+    rng = np.random.default_rng(3)
+    marks, candidates, scores = [], [], []
+    for number in range(N_IMAGES):
+        image = f"i{number:03d}"
+        for x in PLACES:
+            marks += [(image, reader, x) for reader, skill in skills.items() if rng.random() < skill]
+            if rng.random() < detector:
+                candidates.append((image, x))
+                scores.append(rng.normal(3.0))
+        # Places where nothing is: a false mark of some reader now and then, and what the detector falls for.
+        for x, share in ((350.0, 0.3), (450.0, 0.3)):
+            marks += [
+                (image, reader, x + 30 * k) for k, reader in enumerate(skills) if rng.random() < share / 4
+            ]
+            if rng.random() < share:
+                candidates.append((image, x + 150))
+                scores.append(rng.normal(1.0))
+    drawn = pd.DataFrame(marks, columns=["image_id", "reader_id", "x_mm"]).assign(**SIZE)
+    drawn["mark_id"] = [str(row) for row in range(len(drawn))]
+    found = pd.DataFrame(candidates, columns=["image_id", "x_mm"]).assign(y_mm=20.0, radius_mm=5.0)
+    found["candidate_id"] = [str(row) for row in range(len(found))]
+    ids = [f"i{number:03d}" for number in range(N_IMAGES)]
+    readings = pd.DataFrame(
+        [(one, reader) for one in ids for reader in skills], columns=["image_id", "reader_id"]
+    )
+    split = Split(
+        images=pd.DataFrame({"image_id": ids, "patient_id": [f"p{int(one[1:]) // 2}" for one in ids]}),
+        readings=readings,
+        marks=drawn,
+        truth=pd.DataFrame(),
+        candidates=found,
+        features=None,  # type: ignore[arg-type]
+        hits=pd.DataFrame(),
+        counting=Counting(rule=HIT, single_reader="ignore"),
+        n_max=len(skills),
+    )
+    return split, np.array(scores)
+
+
+SKILLS = {"R3": 0.8, "R4": 0.3, "R5": 0.78, "R7": 0.75}
+
+
+def test_one_outlier_among_four_readers_does_not_make_a_detector_usable() -> None:
+    """The review's study: 40 % found, three readers find 75 to 80 % and the fourth, an outlier, 35 %."""
+    split, scores = read_images(SKILLS, 0.42)
+    points = judge_readers(list(SKILLS), split, scores, MergeOptions())
+    told = answer(count(), points)
+    assert give_answer(told).tone == "limited"
+    headline = give_answer(told).headline
+    assert headline.startswith(
+        "Do not use as a second reader: it is below most readers. At matched false positives it"
+    )
+    assert headline.endswith("three of four readers found clearly more.")
+
+
+def test_the_interval_of_a_difference_is_that_of_a_recount_by_loops() -> None:
+    """Draw the patients of the bootstrap, and count each replicate again from the lists of marks and candidates."""
+    split, scores = read_images(SKILLS, 0.42)
+    row = judge_readers(["R3"], split, scores, MergeOptions(), n_bootstrap=200, seed=5, level=0.95).iloc[0]
+    others = split.marks[split.marks["reader_id"] != "R3"]
+    golden = {place for place, n in others.groupby(["image_id", "x_mm"]).size().items() if n > 1}
+    lone = set(zip(others["image_id"], others["x_mm"], strict=True)) - golden
+    own = set(split.marks.query("reader_id == 'R3'")[["image_id", "x_mm"]].itertuples(index=False, name=None))
+    shown = dict(
+        zip(split.candidates[["image_id", "x_mm"]].itertuples(index=False, name=None), scores, strict=True)
+    )
+
+    def differ(times: dict[str, int]) -> float:
+        def weigh(places: Any) -> int:
+            return sum(times[image] for image, _ in places)
+
+        allowed = weigh(own - golden - lone)
+        false = sorted(shown.keys() - golden - lone, key=lambda place: -shown[place])
+        used, limit = 0, -np.inf
+        for place in false:
+            used += times[place[0]]
+            if used > allowed:
+                limit = shown[place]
+                break
+        found = {place for place in golden & shown.keys() if shown[place] > limit}
+        return (weigh(found) - weigh(golden & own)) / weigh(golden)
+
+    images = split.images["image_id"].tolist()
+    draws = np.random.default_rng(5).integers(0, N_IMAGES // 2, size=(200, N_IMAGES // 2), dtype=np.uint32)
+    replicates = [
+        differ({image: int((drawn == number // 2).sum()) for number, image in enumerate(images)})
+        for drawn in draws
+    ]
+    whole = differ(dict.fromkeys(images, 1))
+    half = 1.959964 * np.std(replicates, ddof=1)
+    assert row["n_gts"] == len(golden)
+    assert row["difference"] == pytest.approx(whole)
+    assert (row["lower"], row["upper"]) == pytest.approx((whole - half, whole + half), abs=1e-6)
+
+
+def tabulate(*rows: tuple[float, ...]) -> pd.DataFrame:
+    """Readers and the detector beside each, in per cent: reader, detector, half an interval; and objects."""
+    table = pd.DataFrame(
+        [(*row, 120)[:4] for row in rows], columns=["sensitivity", "detector_sensitivity", "half", "n_gts"]
+    )
+    table[["sensitivity", "detector_sensitivity", "half"]] /= 100
+    table["difference"] = table["detector_sensitivity"] - table["sensitivity"]
+    table["lower"], table["upper"] = table["difference"] - table["half"], table["difference"] + table["half"]
+    ids = [f"R{number}" for number in range(1, len(table) + 1)]
+    return table.assign(reader_id=ids, n_images=N_IMAGES, fp_per_image=0.4).drop(columns="half")
+
+
+BELOW, USABLE = (
+    "Do not use as a second reader: it is below",
+    "Usable as a second reader: it keeps up with the median reader.",
+)
+YET = "Do not use yet: it is better than chance, but"
+AT = "At matched false positives it found"
+# Name, readers, the detector's own figures where they matter, tone, and the sentence to sign.
+CASES: dict[str, tuple[pd.DataFrame, Counted, str, str]] = {
+    "an outlier": (
+        tabulate((33, 35, 7), (75, 41, 7), (77, 46, 7), (80, 54, 7)),
+        count(),
+        "limited",
+        f"{BELOW} most readers. {AT} 46 % of the objects and the median reader 77 %; three of four readers found "
+        "clearly more.",
+    ),
+    "a second bad reader": (
+        tabulate((33, 35, 7), (30, 40, 7), (77, 46, 7), (80, 54, 7)),
+        count(),
+        "limited",
+        f"{BELOW} the median reader. {AT} 54 % of the objects and the median reader 80 %; two of four readers found "
+        "clearly more.",
+    ),
+    "bad readers in the majority": (
+        tabulate((33, 35, 7), (30, 40, 7), (36, 40, 7), (77, 46, 7), (80, 54, 7)),
+        count(),
+        "good",
+        f"{USABLE} {AT} 35 % of the objects and the median reader 33 %; two of five readers found clearly more.",
+    ),
+    "many readers, one of them an outlier": (
+        tabulate(*[(70 + k, 50, 8) for k in range(12)], (20, 50, 8)),
+        count(),
+        "limited",
+        f"{BELOW} most readers. {AT} 50 % of the objects and the median reader 75 %; 12 of 13 readers found clearly "
+        "more.",
+    ),
+    "many readers, a few of them better": (
+        tabulate(*[(55 + k, 60, 4.5) for k in range(12)]),
+        count(0.6),
+        "good",
+        f"{USABLE} {AT} 60 % of the objects and the median reader 61 %; 2 of 12 readers found clearly more.",
+    ),
+    "all readers better": (
+        tabulate((70, 40, 8), (72, 45, 8), (80, 44, 8)),
+        count(),
+        "limited",
+        f"{BELOW} most readers. {AT} 40 % of the objects and the median reader 70 %; all three readers found clearly "
+        "more.",
+    ),
+    "better than all": (
+        tabulate((60, 75, 6), (55, 72, 6), (62, 78, 7)),
+        count(0.75),
+        "good",
+        f"{USABLE} {AT} 78 % of the objects and the median reader 62 %; it found clearly more than all three readers.",
+    ),
+    "as good as all": (
+        tabulate((60, 58, 6), (55, 57, 6), (62, 61, 6)),
+        count(0.6),
+        "good",
+        f"{USABLE} {AT} 61 % of the objects and the median reader 62 %; none of three readers found clearly more.",
+    ),
+    "a small but certain gap": (
+        tabulate((60, 57, 2), (60, 56, 2), (60, 55, 2)),
+        count(0.6),
+        "limited",
+        f"{BELOW} most readers. {AT} 56 % of the objects and the median reader 60 %; all three readers found clearly "
+        "more.",
+    ),
+    "two readers, one of them better": (
+        tabulate((33, 35, 7), (77, 46, 7)),
+        count(),
+        "limited",
+        f"{BELOW} the median reader. {AT} 46 % of the objects and the median reader 77 %; one of two readers found "
+        "clearly more.",
+    ),
+    "one reader, as good": (
+        tabulate((60, 61, 6)),
+        count(0.6),
+        "limited",
+        f"{YET} only one reader could be compared with it. {AT} 61 % of the objects and this reader 60 %.",
+    ),
+    "one reader, better": (
+        tabulate((60, 31, 6)),
+        count(),
+        "limited",
+        f"{BELOW} the only reader who could be compared with it. {AT} 31 % of the objects and this reader 60 %, "
+        "clearly more.",
+    ),
+    "no reader": (
+        tabulate((60, 31, 6)).iloc[:0],
+        count(),
+        "limited",
+        f"{YET} no reader could be compared with it on 30 objects or more.",
+    ),
+    "readers of a handful of objects who agree with it": (
+        tabulate((100, 100, 0, 3), (100, 100, 0, 5), (100, 100, 0, 29)),
+        count(),
+        "limited",
+        f"{YET} no reader could be compared with it on 30 objects or more.",
+    ),
+    "too few objects for the comparison": (
+        tabulate((60, 58, 14), (64, 60, 14), (55, 57, 14)),
+        count(0.6),
+        "unsure",
+        "Too small to tell whether it keeps up with the median reader. At matched false positives it found 58 % of the "
+        "objects and the median reader 60 %, but the detector may be up to 16 points behind. Do not rely on it yet.",
+    ),
+    "too small": (
+        tabulate((60, 58, 4), (64, 63, 4), (55, 57, 4)),
+        count(0.6, 0.2, 31),
+        "unsure",
+        "Too small to tell: 31 objects to find in unseen patients leave 40 to 80 % possible. Do not rely on it yet.",
+    ),
+    "chance": (
+        tabulate((60, 58, 4), (64, 63, 4), (55, 57, 4)),
+        count(0.2),
+        "bad",
+        "Do not use: in unseen patients it cannot be told from chance.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_sentence_of_a_case_is_one_to_sign(case: str) -> None:
+    points, counted, tone, sentence = CASES[case]
+    told = answer(counted, points)
+    assert give_answer(told).headline == sentence
+    assert give_answer(told).tone == tone
+    # One decision: the terminal and the section on use, which the model card repeats, say the same.
+    assert sum_up(told)[0] == sentence
+    assert ("may be a second reader" in tell_use(told)[1]) == (tone == "good")
+
+
+def test_margin_and_interval_are_stated() -> None:
+    points, counted, _, _ = CASES["an outlier"]
+    about = {part.about: part.text for part in give_answer(answer(counted, points)).parts}
+    assert about["Against the readers"] == (
+        "Each reader is judged by the objects that two of the others marked, and the detector by the same objects with "
+        "as many false marks: all four readers found 33 to 80 %, the detector 35 to 54 %. The median reader is R3, "
+        "with 0.40 false marks per image. Detector minus reader, in points: -31 (-38 to -24), with its 95 % interval. "
+        "It keeps up if the whole interval lies above -10. A reader found clearly more where the whole interval lies "
+        "below 0."
+    )
