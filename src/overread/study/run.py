@@ -188,7 +188,8 @@ def merge_execution(own: Execution, given: Mapping[str, Any]) -> Execution:
         return Execution.model_validate({**own.model_dump(), **given})
     except ValidationError as error:
         fault = error.errors()[0]
-        raise UsageError(f"--{fault['loc'][0]} {fault['input']!r}: {fault['msg'].lower()}") from None
+        said = fault["msg"].removeprefix("Value error, ")
+        raise UsageError(f"--{fault['loc'][0]} {fault['input']!r}: {said[:1].lower()}{said[1:]}") from None
 
 
 def check_name(name: str) -> str:
