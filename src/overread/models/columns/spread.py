@@ -95,6 +95,8 @@ class SpreadColumns(Columns):
         How much each row counts in means and deviations; sums to 1.
     n_bytes
         Memory of each worker for columns that are held.
+    sample_bytes
+        Memory of this process for the sampled rows of the curvature.
 
     Raises
     ------
@@ -102,7 +104,9 @@ class SpreadColumns(Columns):
         If the cluster has no workers.
     """
 
-    def __init__(self, source: StoredInstances, order: Ints, weight: Floats, n_bytes: int) -> None:
+    def __init__(
+        self, source: StoredInstances, order: Ints, weight: Floats, n_bytes: int, sample_bytes: float
+    ) -> None:
         self.n_rows, self.n_features = source.shape
         self._path, self._client = source.path.resolve(), source.client
         threads = self._client.nthreads()
@@ -112,6 +116,12 @@ class SpreadColumns(Columns):
         self._n_bytes = len(threads) * n_bytes // self._n_parts
         self._rows = SharedRows.write(source, order, weight, self)
         self._parts: list[Part] = []
+        self._sample_bytes = sample_bytes
+
+    @property
+    def sample_bytes(self) -> float:
+        """Memory that the sampled rows of the curvature may take."""
+        return self._sample_bytes
 
     def describe(self, *, center: bool, standardize: bool) -> ColumnNumbers:
         """Let the cluster read every column once, for the numbers by which it is standardized."""
