@@ -344,10 +344,12 @@ class Runner:
         if not bound or self._judged:
             return
         self._judged = True
-        known = workspace.load("tables/candidates.parquet") if own is None else self._inputs.candidates
-        demand, itemsize = self._reckon_demand(len(known)), 4 if own is None else own.dtype.itemsize
-        if not fits_in_memory(bound, round(self._fitted * len(known)), self._count_features(), itemsize):
-            refuse_too_small_a_bound(demand, bound)
+        n_known = (
+            len(workspace.load("tables/candidates.parquet")) if own is None else self._count_candidates()
+        )
+        itemsize = 4 if own is None else own.dtype.itemsize
+        if not fits_in_memory(bound, round(self._fitted * n_known), self._count_features(), itemsize):
+            refuse_too_small_a_bound(self._reckon_demand(n_known), bound)
 
     def _announce(self, stage: Stage, left: str, workspace: Workspace, fits: frozenset[str]) -> Stage:
         """Return the stage so that the first one with work to do says what the run will take, about."""

@@ -76,7 +76,7 @@ class StoredColumns(Columns):
     @property
     def sample_bytes(self) -> float:
         """Memory that the sampled rows of the curvature may take now."""
-        taken = np.count_nonzero(self._owner >= 0) * self._held.Xt[:1].nbytes
+        taken = int(np.count_nonzero(self._owner >= 0)) * self._held.Xt[:1].nbytes
         return self._sample_bytes + max(0, self._n_bytes - taken)
 
     def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:

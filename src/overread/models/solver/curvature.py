@@ -104,7 +104,7 @@ class Curvature:
 
     def has_room(self, columns: Ints) -> bool:
         """Whether those of the columns that are not known yet can be added to the sampled rows."""
-        n_new = np.count_nonzero(self._position[columns] < 0)
+        n_new = int(np.count_nonzero(self._position[columns] < 0))
         return not n_new or self._fits(len(self.columns) + n_new, self._block.shape[1])
 
     def _fits(self, n_columns: int, n_rows: int) -> bool:

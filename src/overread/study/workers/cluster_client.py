@@ -9,7 +9,7 @@ from overread import __version__
 from overread.errors import MissingExtraError, StorageError
 from overread.models.columns.waiting import answer_within
 
-__all__ = ["ask_workers", "close_shared_clients", "connect_cluster", "share_client"]
+__all__ = ["TIMEOUT_SECONDS", "ask_workers", "close_shared_clients", "connect_cluster", "share_client"]
 
 # A scheduler that answers at all answers within a second; chosen by eye for slow networks.
 TIMEOUT_SECONDS = 30

@@ -25,7 +25,7 @@ from overread.study.workers.isolation import IsolatedWorker, WorkLimits
 from overread.study.workers.messages import read_task
 from overread.study.workers.result import Outcome, refuse_other_versions
 
-__all__ = ["DaskExecutor"]
+__all__ = ["DaskExecutor", "work_in_isolation"]
 
 Batch = Sequence[ImageTask]
 
