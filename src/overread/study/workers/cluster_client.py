@@ -13,7 +13,7 @@ __all__ = ["TIMEOUT_SECONDS", "ask_workers", "close_shared_clients", "connect_cl
 
 # A scheduler that answers at all answers within a second; chosen by eye for slow networks.
 TIMEOUT_SECONDS = 30
-# A worker imports the package for its answer, which took 5 s on a busy machine.
+# A worker imports the package for its answer; chosen by eye.
 ANSWER_SECONDS = 120
 _SHARED: dict[str, Any] = {}
 
