@@ -15,8 +15,8 @@ from overread.study.image_jobs import SAMPLE, ImageJob, ImageSample, make_jobs, 
 from overread.study.pipeline import ImageTask
 from overread.study.store.manifest import shard_file
 from overread.study.store.run_folder import RunFolder
-from overread.study.store.shard import decode_shard, encode_shard
-from overread.study.workers.result import Fault, Outcome
+from overread.study.store.shard import decode_shard
+from overread.study.workers.result import Fault, Outcome, work_on
 from progress_record import NotedProgress
 from study_chain import Chain
 from study_stand_in import spec
@@ -38,7 +38,7 @@ class Scripted:
             if waiting:
                 yield Outcome(task.image_id, fault=waiting.pop(0))
             else:
-                yield Outcome(task.image_id, shard=encode_shard(self.pipeline(task)))
+                yield work_on(self.pipeline, task)
 
     def close(self) -> None:
         return

@@ -7,7 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from overread.study.resources import Demand, Supply, give_advice, reckon_demand, tell_size
+from overread.errors import InvalidInputError
+from overread.study.resources import (
+    Demand,
+    Supply,
+    give_advice,
+    reckon_demand,
+    refuse_too_small_a_bound,
+    tell_size,
+)
 
 PLENTY = Supply(memory=1e6, bound=None, disk=1e9)
 
@@ -16,7 +24,8 @@ def test_memory_is_what_candidates_and_two_copies_of_features_take():
     small = reckon_demand(100_000, 50, n_shards=0, fitted=0.5)
     wide = reckon_demand(100_000, 1050, n_shards=0, fitted=0.5)
     assert wide.memory - small.memory == pytest.approx(2 * 0.5 * 100_000 * 1000 * 4 / 1e6)
-    assert wide.least_memory == small.least_memory < small.memory
+    wider = reckon_demand(100_000, 2050, n_shards=0, fitted=0.5)
+    assert small.least_memory < wide.least_memory == wider.least_memory < wide.memory
     assert wide.disk - small.disk == pytest.approx(400)
 
 
@@ -44,8 +53,8 @@ def test_shards_that_were_seen_say_what_all_take():
 def test_what_fits_is_told_in_one_line():
     demand = reckon_demand(400_000, 50, n_shards=0, fitted=2 / 3)
     assert give_advice(demand, PLENTY) == ["about 887 MB of memory and 268 MB of disk"]
-    (line,) = give_advice(demand, replace(PLENTY, bound=850))
-    assert line.startswith("about 850 MB of memory")
+    (line,) = give_advice(demand, replace(PLENTY, bound=880))
+    assert line.startswith("about 880 MB of memory")
 
 
 DEMAND = Demand(memory=32_000, least_memory=2_930, disk=20_000)
@@ -61,6 +70,13 @@ def test_a_machine_that_is_too_small_is_told_the_setting_that_helps():
 def test_a_bound_that_is_too_small_is_told():
     _, line = give_advice(DEMAND, replace(PLENTY, bound=1_000))
     assert line.startswith("memory_mb = 1000 will hardly do: set memory_mb under [execution]")
+
+
+def test_the_bound_that_is_named_is_not_refused():
+    with pytest.raises(InvalidInputError, match="memory_mb = 2000 is too little") as refused:
+        refuse_too_small_a_bound(DEMAND, 2000)
+    (bound,) = re.findall(r"set it to (\d+) or more", str(refused.value))
+    refuse_too_small_a_bound(DEMAND, float(bound))
 
 
 def test_what_no_setting_helps():

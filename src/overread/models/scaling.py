@@ -136,10 +136,10 @@ def _make_stored_design(
     if X.client is None:
         everything = range(X.shape[1])
         numbers = describe_columns(X, everything, order, weight, center=center, standardize=standardize)
-        columns = StoredColumns(X, order, numbers.scaling(standardize=standardize), room)
+        columns = StoredColumns(X, order, numbers.scaling(standardize=standardize), room.columns, room.sample)
         columns.n_read = X.shape[1]
     else:
-        columns = SpreadColumns(X, order, weight, room)
+        columns = SpreadColumns(X, order, weight, room.columns, room.columns + room.sample)
         numbers = columns.describe(center=center, standardize=standardize)
         columns.standardize(numbers.scaling(standardize=standardize))
     if not standardize:

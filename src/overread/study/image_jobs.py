@@ -10,16 +10,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from overread import __version__
 from overread.errors import OverreadError
 from overread.files.digests import FileDigests, digest_of_bytes, digest_of_value
 from overread.images.limits import MAX_BYTES
 from overread.progress import begin_work
-from overread.study.pipeline import ImageTask, Pipeline
+from overread.study.pipeline import ImageTask, Pipeline, Versions
 from overread.study.store.manifest import Entry, Manifest, shard_file
 from overread.study.store.run_folder import RunFolder
 from overread.study.store.shard import CANDIDATE_COLUMNS, decode_shard
 from overread.study.workers.executors import Executor
-from overread.study.workers.result import Fault, Outcome, without_path
+from overread.study.workers.result import Fault, Outcome, refuse_other_versions, without_path
 
 __all__ = ["ImageJob", "ImageSample", "WorkedImages", "make_jobs", "work_on_images"]
 
@@ -34,7 +35,8 @@ SAMPLE = 12
 class ImageJob:
     """An image with the digests of all that its candidates and features depend on.
 
-    ``content`` is the digest of its file; None, with a fault, where there is no readable file.
+    ``content`` is the digest of its file; None, with a fault, where there is no readable file. ``versions`` are those
+    that the digests stand for.
     """
 
     task: ImageTask
@@ -42,6 +44,12 @@ class ImageJob:
     features_key: str
     content: str | None = None
     fault: Fault | None = None
+    versions: Versions | None = None
+
+    @property
+    def fault_key(self) -> str:
+        """Digest of all that a fault of the image depends on: another version may be able to use it."""
+        return digest_of_value({"features": self.features_key, "overread": __version__})
 
 
 def make_jobs(
@@ -93,7 +101,7 @@ def make_jobs(
             {"image": content, "mm_per_px": known, "candidates": source, **shape}
         )
         features_key = digest_of_value({"candidates": candidates_key, "version": pipeline.feature_version})
-        jobs.append(ImageJob(task, candidates_key, features_key, content))
+        jobs.append(ImageJob(task, candidates_key, features_key, content, versions=Versions.of(pipeline)))
     return jobs
 
 
@@ -145,7 +153,8 @@ def work_on_images(
     """Bring the shards up to date.
 
     An image that fails is tried once more, alone, after all others; then it is given up. One that was given up
-    because its file cannot be used stays so as long as the file does; other faults get a new chance in each run.
+    because its file cannot be used stays so as long as the file and the version of the package do; other faults get a
+    new chance in each run.
 
     Parameters
     ----------
@@ -259,9 +268,11 @@ def refuse_a_broken_pipeline(manifest: Manifest, fault: Fault, n_failed: int) ->
 def is_done(manifest: Manifest, job: ImageJob) -> bool:
     """Whether an image has its shard, or a file that was found to be of no use."""
     entry = manifest.entries.get(job.task.image_id)
-    if entry is None or entry.features_key != job.features_key or job.fault is not None:
+    if entry is None or job.fault is not None:
         return False
-    return manifest.is_whole(entry) if entry.sha256 is not None else entry.fault_kind == "image"
+    if entry.sha256 is None:
+        return entry.fault_kind == "image" and entry.features_key == job.fault_key
+    return entry.features_key == job.features_key and manifest.is_whole(entry)
 
 
 def with_known_candidates(folder: RunFolder, manifest: Manifest, job: ImageJob) -> ImageTask:
@@ -279,6 +290,7 @@ def keep(manifest: Manifest, job: ImageJob, outcome: Outcome, say: Callable[[str
         give_up(manifest, job, outcome.fault, say)
         return
     assert outcome.shard is not None
+    refuse_other_versions(outcome.versions, job.versions, outcome.worker)
     digest = digest_of_bytes(outcome.shard)
     entry = Entry(job.task.image_id, job.candidates_key, job.features_key, digest)
     manifest.add(entry, outcome.shard)
@@ -289,7 +301,7 @@ def give_up(manifest: Manifest, job: ImageJob, fault: Fault, say: Callable[[str]
     entry = Entry(
         job.task.image_id,
         job.candidates_key,
-        job.features_key,
+        job.fault_key,
         fault_kind=fault.kind,
         reason=fault.reason,
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pandas as pd
 
+from overread import __version__
 from overread.errors import InvalidInputError
 from overread.one_line import print_as_one_line
 
@@ -30,6 +31,7 @@ __all__ = [
     "OwnPipeline",
     "Pipeline",
     "PipelineSpec",
+    "Versions",
     "image_pipeline",
     "measure_image",
 ]
@@ -100,6 +102,32 @@ class Pipeline(Protocol):
     def __call__(self, task: ImageTask) -> ImageWork:
         """Work on one image; raises an `overread.errors.OverreadError` for an image that cannot be used."""
         ...
+
+
+@dataclass(frozen=True)
+class Versions:
+    """Of the code that works on images.
+
+    Attributes
+    ----------
+    overread
+        Of the package.
+    candidates, features
+        Of the pipeline.
+    """
+
+    overread: str
+    candidates: str
+    features: str
+
+    @classmethod
+    def of(cls, pipeline: Any) -> Versions:
+        """Return the versions of a pipeline of this process; one that is not of a study has none of its own."""
+        names = ("candidate_version", "feature_version")
+        return cls(__version__, *(getattr(pipeline, name, "") for name in names))
+
+    def __str__(self) -> str:
+        return f"overread {self.overread}, candidates {self.candidates!r}, features {self.features!r}"
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from overread.models.columns.room import COPIES, LEAST_COLUMNS
+from overread.errors import InvalidInputError
+from overread.models.columns.room import COPIES, find_least_bytes
 
-__all__ = ["Demand", "Supply", "give_advice", "reckon_demand"]
+__all__ = ["Demand", "Supply", "give_advice", "reckon_demand", "refuse_too_small_a_bound"]
 
 # Measured by `python -m benchmarks.study_memory large` with 4,000 and 20,000 images x 20 candidates x 50 features, the
 # soft model: peaks of 554 and 888 MB. What there is without any candidate, and what each adds.
@@ -32,7 +33,7 @@ class Demand:
     memory
         Of the run's own process, features held in memory.
     least_memory
-        With features left on disk.
+        With features left on disk, as the fits themselves reckon.
     disk
         Of the run's folder.
     """
@@ -85,14 +86,15 @@ def reckon_demand(
     shard_bytes
         Mean size of a shard; None where none is known yet: its features, and what shards of the demo have beside them.
     """
-    table, column = (n_candidates * itemsize * width / 1e6 for width in (n_features, 1))
+    table = n_candidates * itemsize * n_features / 1e6
+    least = find_least_bytes(round(fitted * n_candidates), n_features, itemsize) / 1e6
     held = PROCESS_MB + BYTES_PER_CANDIDATE * n_candidates / 1e6
     shards = n_shards and (table + DISK_BYTES_PER_SHARD * n_shards / 1e6)
     if shard_bytes is not None:
         shards = shard_bytes * n_shards / 1e6
     return Demand(
         memory=held + COPIES * fitted * table,
-        least_memory=held + min(LEAST_COLUMNS, n_features) * fitted * column,
+        least_memory=held + least,
         disk=table + shards + DISK_BYTES_PER_CANDIDATE * n_candidates / 1e6,
     )
 
@@ -120,6 +122,22 @@ def give_advice(demand: Demand, supply: Supply) -> list[str]:
             f" {fewer}"
         )
     return lines
+
+
+def refuse_too_small_a_bound(demand: Demand, bound: float) -> None:
+    """Refuse a bound that the largest fit does not do with, before the first one begins.
+
+    Raises
+    ------
+    InvalidInputError
+        Naming a bound that does.
+    """
+    if bound < demand.least_memory:
+        raise InvalidInputError(
+            f"memory_mb = {bound:.0f} is too little for the largest fit of this study: set it to"
+            f" {round_up(demand.least_memory)} or more (--memory-mb, or memory_mb under [execution] in study.toml), or"
+            " take fewer candidates ([candidates] limit) or features ([features] only)"
+        )
 
 
 def tell_size(megabytes: float) -> str:

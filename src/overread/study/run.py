@@ -19,7 +19,7 @@ from overread import __version__
 from overread.errors import UsageError
 from overread.files.digests import digest_of_value
 from overread.files.lock import run_lock
-from overread.models.columns.room import machine_bytes
+from overread.models.columns.room import fits_in_memory, machine_bytes
 from overread.models.fitting import single_threaded_blas
 from overread.one_line import print_as_one_line
 from overread.progress import begin_work, say
@@ -28,7 +28,7 @@ from overread.study.groups import name_run_of_group, split_groups, write_group_p
 from overread.study.image_jobs import ImageSample
 from overread.study.inputs import StudyInputs, read_inputs
 from overread.study.pipeline import PipelineSpec
-from overread.study.resources import Demand, Supply, give_advice, reckon_demand
+from overread.study.resources import Demand, Supply, give_advice, reckon_demand, refuse_too_small_a_bound
 from overread.study.run_log import RunLog
 from overread.study.settings import Execution, Settings, leave_out_unused, read_settings
 from overread.study.stages.images import Workshop
@@ -188,7 +188,8 @@ def merge_execution(own: Execution, given: Mapping[str, Any]) -> Execution:
         return Execution.model_validate({**own.model_dump(), **given})
     except ValidationError as error:
         fault = error.errors()[0]
-        raise UsageError(f"--{fault['loc'][0]} {fault['input']!r}: {fault['msg'].lower()}") from None
+        said = fault["msg"].removeprefix("Value error, ")
+        raise UsageError(f"--{fault['loc'][0]} {fault['input']!r}: {said[:1].lower()}{said[1:]}") from None
 
 
 def check_name(name: str) -> str:
@@ -201,7 +202,7 @@ def check_name(name: str) -> str:
 class Runner:
     """Does the stages in order, with log, progress and warnings around each."""
 
-    _announced = False
+    _announced = _judged = False
     _forecast: Forecast
     _demand: Demand
     _fitted: float
@@ -239,10 +240,11 @@ class Runner:
             self._forecast = self._make_forecast([stage.name for stage in stages])
             self._fitted = float((split["split"] != "test").mean())
             self._demand = self._reckon_demand(self._count_candidates())
+            fits = self._name_fits([stage.name for stage in stages])
             for number, stage in enumerate(stages, start=1):
                 left = duration(self._forecast.left(stage.name))
                 title = f"{stage.name} (stage {number} of {len(stages)}, about {left} to the end)"
-                if self._do(self._announce(stage, left), workspace, title):
+                if self._do(self._announce(stage, left, workspace, fits), workspace, title):
                     self._forecast.learn(stage.name, self._log.seconds[stage.name])
                 workspace.release(stages[number:])
         self._write_provenance()
@@ -328,10 +330,33 @@ class Runner:
         )
         return done
 
-    def _announce(self, stage: Stage, left: str) -> Stage:
+    def _name_fits(self, names: list[str]) -> frozenset[str]:
+        """Name the stages from which on all candidates are known, up to the last that fits a model."""
+        first = names.index("candidates") + (self._inputs.features is None)
+        wanted = self._settings.models.wanted
+        return frozenset(
+            names[first : 1 + max((names.index(one) for one in wanted if one in names), default=-1)]
+        )
+
+    def _judge_bound(self, workspace: Workspace) -> None:
+        """Refuse a bound on memory that some fit will not do with, once: before the first of them begins."""
+        bound, own = self._settings.execution.memory_mb, self._inputs.features
+        if not bound or self._judged:
+            return
+        self._judged = True
+        n_known = (
+            len(workspace.load("tables/candidates.parquet")) if own is None else self._count_candidates()
+        )
+        itemsize = 4 if own is None else own.dtype.itemsize
+        if not fits_in_memory(bound, round(self._fitted * n_known), self._count_features(), itemsize):
+            refuse_too_small_a_bound(self._reckon_demand(n_known), bound)
+
+    def _announce(self, stage: Stage, left: str, workspace: Workspace, fits: frozenset[str]) -> Stage:
         """Return the stage so that the first one with work to do says what the run will take, about."""
 
         def make(inputs: Inputs) -> Mapping[str, Any]:
+            if stage.name in fits:
+                self._judge_bound(workspace)
             if not self._announced:
                 self._announced = True
                 say(

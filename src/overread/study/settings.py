@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -351,6 +352,10 @@ class Limits(Section):
     memory_mb: Annotated[int, Field(ge=64)] | None = Field(default=None, examples=[4000])
 
 
+# What a Dask client connects to: https://distributed.dask.org/en/stable/communications.html
+SCHEDULER = re.compile(r"((tcp|tls|ws|wss|ucx)://)?([^\s/:\[\]]+|\[[0-9a-fA-F:.]+\])(:\d+)?")
+
+
 class Execution(Section):
     """Who works on the images, and with how much memory models are fitted. The results do not depend on it.
 
@@ -374,6 +379,13 @@ class Execution(Section):
     scheduler: str | None = Field(default=None, examples=["tcp://127.0.0.1:8786"])
     batch: Annotated[int, Field(ge=1, le=10_000)] = 8
     memory_mb: Annotated[int, Field(ge=0)] | None = Field(default=None, examples=[4000])
+
+    @field_validator("scheduler")
+    @classmethod
+    def _is_address(cls, scheduler: str | None) -> str | None:
+        if scheduler is not None and not SCHEDULER.fullmatch(scheduler):
+            raise ValueError("is not the address of a Dask scheduler, such as tcp://10.0.0.5:8786")
+        return scheduler
 
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 from overread.bags import StoredInstances
 from overread.errors import InvalidInputError, StorageError
 from overread.models import RVMMIL, SoftMILPath
-from overread.models.columns import spread
+from overread.models.columns import spread, waiting
 from overread.models.columns.spread import RETRIES
 
 distributed = pytest.importorskip("distributed")
@@ -176,8 +176,8 @@ def test_a_cluster_without_workers_is_refused(problem):
 
 def test_a_fit_does_not_wait_for_ever_for_workers(problem, monkeypatch):
     path, ids, labels = problem
-    monkeypatch.setattr(spread, "LOOK_SECONDS", 0.2)
-    monkeypatch.setattr(spread, "MOST_EMPTY_LOOKS", 2)
+    monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(waiting, "MOST_EMPTY_LOOKS", 2)
     with (
         distributed.LocalCluster(
             n_workers=1,

@@ -8,6 +8,7 @@ import pytest
 from overread.bags import Bags, StoredInstances
 from overread.errors import InputTypeError, InvalidInputError
 from overread.models import SoftMILLogisticRegression, SoftMILPath, scaling
+from overread.models.columns.room import Room
 from overread.models.columns.scaling import Scaling
 from overread.models.columns.stored import StoredColumns
 
@@ -29,7 +30,7 @@ def problem(tmp_path):
 
 
 def give_room(monkeypatch, n_columns):
-    monkeypatch.setattr(scaling, "room_for_columns", lambda *shape: n_columns * 900 * 4)
+    monkeypatch.setattr(scaling, "room_for_columns", lambda *shape: Room(n_columns * 900 * 4, 10**9))
 
 
 @pytest.mark.parametrize("n_columns", [40, 12])

@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from overread.bags import Bags, StoredInstances
 from overread.errors import DataWarning, InvalidInputError
 from overread.models import RVMMIL, scaling
+from overread.models.columns.room import Room
 
 
 @pytest.mark.slow
@@ -189,7 +190,7 @@ class TestFeaturesInAFile:
 
     @staticmethod
     def give_room(monkeypatch, n_columns):
-        monkeypatch.setattr(scaling, "room_for_columns", lambda *shape: n_columns * 700 * 4)
+        monkeypatch.setattr(scaling, "room_for_columns", lambda *shape: Room(n_columns * 700 * 4, 10**9))
 
     @pytest.mark.parametrize("screen", [None, 12])
     def test_the_model_is_that_of_the_matrix_in_memory(self, problem, screen):

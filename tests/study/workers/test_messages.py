@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overread.study.pipeline import ImageTask
-from overread.study.workers.messages import Frame, encode_frame, read_frame, task_of, told_task
+from overread.files.records import to_json
+from overread.study.pipeline import ImageTask, Versions
+from overread.study.workers.messages import (
+    Frame,
+    encode_frame,
+    frame_outcome,
+    read_frame,
+    read_outcome,
+    read_task,
+)
+from overread.study.workers.result import Fault, Outcome
 
 headers = st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text(), max_size=4)
 frames = st.builds(Frame, headers, st.binary(max_size=200))
@@ -35,8 +44,8 @@ def test_a_message_that_was_cut_is_none(frame, data):
 @pytest.mark.parametrize("mm_per_px", [None, (0.1, 0.3)])
 def test_a_task_without_candidates(mm_per_px):
     task = ImageTask("ü", "/a b/c.png", mm_per_px)
-    assert task_of(told_task(task)) == task
-    assert task_of(told_task(task)).candidates is None
+    assert read_task(to_json(task)) == task
+    assert read_task(to_json(task)).candidates is None
 
 
 @pytest.mark.parametrize("n_rows", [0, 3])
@@ -47,8 +56,20 @@ def test_candidates_keep_values_and_types(n_rows):
             "x_mm": pd.Series([0.1 * row for row in range(n_rows)], dtype="float64"),
         }
     )
-    frame = Frame(told_task(ImageTask("a", "b", None, known)))
+    frame = Frame(to_json(ImageTask("a", "b", None, known)))
     back = read_frame(io.BytesIO(encode_frame(frame)).read)
-    again = task_of(back.header).candidates
+    again = read_task(back.header).candidates
     assert again["candidate_id"].dtype == "str"
     assert again.to_dict(orient="list") == known.to_dict(orient="list")
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Outcome("a", shard=b"x", versions=Versions("1", "c", "f")),
+        Outcome("a", fault=Fault("image", "why"), worker="somebody"),
+    ],
+)
+def test_an_outcome_comes_back_whole(outcome):
+    sent = io.BytesIO(encode_frame(frame_outcome(outcome)))
+    assert read_outcome(read_frame(sent.read)) == outcome

@@ -31,6 +31,11 @@ class Columns(ABC):
     n_rows: int
     n_read: int = 0
 
+    @property
+    def sample_bytes(self) -> float:
+        """Memory that the sampled rows of the curvature may take now."""
+        return np.inf
+
     @abstractmethod
     def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:
         """Return X[:, columns]' residual; with hold the columns will be wanted again soon."""

@@ -1,30 +1,54 @@
-"""How much memory a fit may take for columns that it holds."""
+"""How much memory a fit may take for columns that it holds, and how little it can do with."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from overread.errors import InvalidInputError
-from overread.models.solver.row_sample import sample_size
+from overread.models.solver.curvature import count_bytes
+from overread.models.solver.row_sample import count_sampled, sample_size
 
-__all__ = ["COPIES", "LEAST_COLUMNS", "fits_in_memory", "machine_bytes", "room_for_columns"]
+__all__ = ["COPIES", "Room", "find_least_bytes", "fits_in_memory", "machine_bytes", "room_for_columns"]
 
 # Vectors of one float64 per row that a fit holds beside the columns: labels and weights of the loss, scores, residuals,
 # their copies in the line search, and curvature. Counted in newton.py and bag_loss.py, and rounded up.
 VECTORS = 20
-# Copies of the sampled rows of the working set: the block, its room to grow, and two products of it.
-SAMPLES = 4
-# Columns of a working set that the sample is reckoned for; more of them cost more memory than was said. By eye.
+# Columns of a working set whose curvature has all the rows that it wants: with more columns it has fewer rows each, and
+# steps are slower. The largest seen in a fold of 53,350 rows x 3750 features is 549 (`benchmarks.study_memory large`).
 USUAL_WORKING_SET = 600
 # Columns that must fit, so that steps do not read the file: fewer than this is no fit that ends. By eye.
 LEAST_COLUMNS = 16
 # Copies of the features in a fit in memory: as they were read, and standardized.
 COPIES = 2
+# What a fit takes beside all that is counted: columns on their way from the file, code that is loaded, small objects.
+# Not measured: chosen by eye.
+GROWTH_BYTES = 32e6
+# Arrays from this size on go back to the system as soon as they are freed: where glibc's limit begins (mallopt(3)),
+# before it grows with the arrays that it sees.
+MMAP_THRESHOLD, MMAP_BYTES = -3, 128 * 1024
 
 
-def room_for_columns(memory_mb: float | None, n_rows: int, n_columns: int, itemsize: int = 4) -> int:
-    """Bytes for columns that are held, when the whole process may take so many megabytes.
+@dataclass(frozen=True)
+class Room:
+    """Memory of a fit, in bytes.
+
+    Attributes
+    ----------
+    columns
+        For columns that are held.
+    sample
+        For the sampled rows of the curvature.
+    """
+
+    columns: int
+    sample: int
+
+
+def room_for_columns(memory_mb: float | None, n_rows: int, n_columns: int, itemsize: int = 4) -> Room:
+    """Return what a fit has when the whole process may take so many megabytes.
 
     Parameters
     ----------
@@ -39,14 +63,24 @@ def room_for_columns(memory_mb: float | None, n_rows: int, n_columns: int, items
         If what a fit needs anyway leaves no room for columns; says how much would do.
     """
     allowed = machine_bytes() / 2 if memory_mb is None else 1e6 * memory_mb
-    other = _other_bytes(n_rows, n_columns)
-    column = n_rows * itemsize
-    needed = other + min(n_columns, LEAST_COLUMNS) * column
-    if allowed < needed:
+    taken = _taken_bytes()
+    least = taken + find_least_bytes(n_rows, n_columns, itemsize)
+    if allowed < least:
         raise InvalidInputError(
-            f"memory_mb={allowed / 1e6:.0f} is too little for {n_rows} rows: the least is {needed / 1e6:.0f}"
+            f"memory_mb={allowed / 1e6:.0f} is too little for {n_rows} rows: the least is {least / 1e6:.0f}"
         )
-    return int(allowed - other)
+    return Room(int(allowed - taken - _other_bytes(n_rows, n_columns)), _sample_bytes(n_rows, n_columns))
+
+
+def find_least_bytes(n_rows: int, n_columns: int, itemsize: int = 4) -> float:
+    """Find what a fit from a file needs beside what the process has already.
+
+    Parameters
+    ----------
+    n_rows, n_columns, itemsize
+        Of the features.
+    """
+    return _other_bytes(n_rows, n_columns) + min(n_columns, LEAST_COLUMNS) * n_rows * itemsize
 
 
 def fits_in_memory(memory_mb: float, n_rows: int, n_columns: int, itemsize: int = 4) -> bool:
@@ -60,13 +94,17 @@ def fits_in_memory(memory_mb: float, n_rows: int, n_columns: int, itemsize: int 
         Of the features.
     """
     table = n_rows * n_columns * itemsize
-    return _other_bytes(n_rows, n_columns) + COPIES * table <= 1e6 * memory_mb
+    return _taken_bytes() + _other_bytes(n_rows, n_columns) + COPIES * table <= 1e6 * memory_mb
 
 
 def _other_bytes(n_rows: int, n_columns: int) -> float:
-    """Memory that the process has now, and what a fit needs beside columns."""
+    """Memory that a fit needs beside columns."""
+    return 8 * VECTORS * n_rows + _sample_bytes(n_rows, n_columns) + GROWTH_BYTES
+
+
+def _sample_bytes(n_rows: int, n_columns: int) -> int:
     working = min(n_columns, USUAL_WORKING_SET)
-    return _taken_bytes() + 8 * (VECTORS * n_rows + SAMPLES * working * min(n_rows, sample_size(working)))
+    return count_bytes(working, count_sampled(n_rows, sample_size(working)))
 
 
 def machine_bytes() -> int:
@@ -75,8 +113,19 @@ def machine_bytes() -> int:
 
 
 def _taken_bytes() -> int:
-    """Memory that the process has now; 0 where the system does not tell."""
+    """Memory that the process has now, after it gave back what it does not use; 0 where the system does not tell."""
+    _return_freed_memory()
     try:
         return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def _return_freed_memory() -> None:
+    """Let glibc give freed memory back, now and later."""
+    try:
+        library = ctypes.CDLL(None)
+        library.mallopt(MMAP_THRESHOLD, MMAP_BYTES)
+        library.malloc_trim(0)
+    except (OSError, AttributeError, TypeError):  # another C library
+        return

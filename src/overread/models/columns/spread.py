@@ -15,6 +15,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,9 @@ from overread.errors import InvalidInputError, MissingExtraError, OverreadError,
 from overread.models.columns.columns import Columns
 from overread.models.columns.scaling import ColumnNumbers, Scaling, describe_columns
 from overread.models.columns.stored import StoredColumns
+from overread.models.columns.waiting import wait_with_workers
 
-__all__ = ["SpreadColumns"]
+__all__ = ["RETRIES", "SpreadColumns"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -37,8 +39,6 @@ Ints = NDArray[np.int64]
 PARTS_PER_THREAD = 2
 # How often a task is tried again on other workers before the fit fails; by eye.
 RETRIES = 10
-# A fit waits so long for workers to come back: ten times what Dask's nanny took to start one on a busy machine.
-LOOK_SECONDS, MOST_EMPTY_LOOKS = 30.0, 10
 NOT_SPREAD = "this model is fitted on one machine: leave client= out of StoredInstances"
 
 
@@ -95,6 +95,8 @@ class SpreadColumns(Columns):
         How much each row counts in means and deviations; sums to 1.
     n_bytes
         Memory of each worker for columns that are held.
+    sample_bytes
+        Memory of this process for the sampled rows of the curvature.
 
     Raises
     ------
@@ -102,7 +104,9 @@ class SpreadColumns(Columns):
         If the cluster has no workers.
     """
 
-    def __init__(self, source: StoredInstances, order: Ints, weight: Floats, n_bytes: int) -> None:
+    def __init__(
+        self, source: StoredInstances, order: Ints, weight: Floats, n_bytes: int, sample_bytes: float
+    ) -> None:
         self.n_rows, self.n_features = source.shape
         self._path, self._client = source.path.resolve(), source.client
         threads = self._client.nthreads()
@@ -112,6 +116,12 @@ class SpreadColumns(Columns):
         self._n_bytes = len(threads) * n_bytes // self._n_parts
         self._rows = SharedRows.write(source, order, weight, self)
         self._parts: list[Part] = []
+        self._sample_bytes = sample_bytes
+
+    @property
+    def sample_bytes(self) -> float:
+        """Memory that the sampled rows of the curvature may take."""
+        return self._sample_bytes
 
     def describe(self, *, center: bool, standardize: bool) -> ColumnNumbers:
         """Let the cluster read every column once, for the numbers by which it is standardized."""
@@ -204,7 +214,7 @@ def collect_answers(client: Any, futures: dict[int, Any]) -> dict[int, Any]:
         from distributed.scheduler import KilledWorker
     except ImportError as error:
         raise MissingExtraError("a fit on a cluster needs: pip install overread[dask]") from error
-    await_answers(client, list(futures.values()))
+    wait_with_workers(client, partial(_await_all, list(futures.values())))
     answers: dict[int, Any] = {}
     with contextlib.suppress(KilledWorker):
         return dict(zip(futures, client.gather(list(futures.values())), strict=True))
@@ -214,26 +224,17 @@ def collect_answers(client: Any, futures: dict[int, Any]) -> dict[int, Any]:
     return answers
 
 
-def await_answers(client: Any, futures: list[Any]) -> None:
-    """Wait until all is done or given up, as long as there are workers.
-
-    Raises
-    ------
-    StorageError
-        If there were none for a while: a cluster would wait for ever for them.
-    """
+def _await_all(futures: list[Any], seconds: float) -> bool:
+    """Wait until all is done or given up."""
     from distributed import wait
 
-    n_empty = 0
-    while waiting := [future for future in futures if not future.done()]:
-        try:
-            wait(waiting, timeout=LOOK_SECONDS)
-        except TimeoutError:
-            n_empty = 0 if client.nthreads() else n_empty + 1
-            if n_empty == MOST_EMPTY_LOOKS:
-                raise StorageError(
-                    f"the Dask cluster has had no worker for {n_empty * LOOK_SECONDS:.0f} s: start some, and run again"
-                ) from None
+    try:
+        wait(futures, timeout=seconds)
+    except TimeoutError:
+        return False
+    except Exception:  # of a task, or of the scheduler: told when answers are gathered
+        return True
+    return True
 
 
 def describe_stored(

@@ -42,6 +42,8 @@ class StoredColumns(Columns):
         How they are standardized.
     n_bytes
         Memory for columns that are held.
+    sample_bytes
+        Memory for the sampled rows of the curvature, which also have what no column takes yet.
 
     Attributes
     ----------
@@ -49,7 +51,14 @@ class StoredColumns(Columns):
         How many columns can be held.
     """
 
-    def __init__(self, source: StoredInstances, order: Ints, scaling: Scaling, n_bytes: int) -> None:
+    def __init__(
+        self,
+        source: StoredInstances,
+        order: Ints,
+        scaling: Scaling,
+        n_bytes: int,
+        sample_bytes: float = np.inf,
+    ) -> None:
         self.source = source
         self.n_rows, self.n_features = source.shape
         self._is_sorted = bool((np.diff(order) == 1).all())
@@ -62,6 +71,13 @@ class StoredColumns(Columns):
         self._owner = np.full(self.capacity, -1, dtype=np.int64)
         self._wanted_at = np.zeros(self.capacity, dtype=np.int64)
         self._clock = 0
+        self._sample_bytes, self._n_bytes = sample_bytes, n_bytes
+
+    @property
+    def sample_bytes(self) -> float:
+        """Memory that the sampled rows of the curvature may take now."""
+        taken = int(np.count_nonzero(self._owner >= 0)) * self._held.Xt[:1].nbytes
+        return self._sample_bytes + max(0, self._n_bytes - taken)
 
     def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:
         """Return X[:, columns]' residual; with hold the columns are read into memory first, as far as they fit."""
@@ -90,6 +106,9 @@ class StoredColumns(Columns):
         self.hold(columns)
         slots = self._slot[columns]
         held = np.flatnonzero(slots >= 0)
+        if len(held) == len(columns):
+            self._held.gather(slots, rows, factor, out)
+            return
         block = np.empty((len(held), len(rows)))
         self._held.gather(slots[held], rows, factor, block)
         out[held] = block

@@ -25,9 +25,9 @@ from scipy.linalg import LinAlgError, cholesky
 
 from overread.models.columns.columns import Columns
 from overread.models.loss.bag_loss import BagLoss
-from overread.models.solver.row_sample import RowSample, sample_size
+from overread.models.solver.row_sample import RowSample, count_sampled, sample_size
 
-__all__ = ["Curvature"]
+__all__ = ["Curvature", "count_bytes"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -40,8 +40,17 @@ MAX_PAIRS = 5
 BLENDS = (0.0, 0.05, 0.5, 1.0)
 # Cosine between step and change of gradient below which the bend they show is rounding; chosen by eye.
 SMALLEST_BEND = 1e-12
+# Blocks of sampled rows that are there at once, in the worst case: one with half as much room again, and the one that
+# it takes over from, or its product with the factors. Matrices of the columns beside them: Gram, Hessian, their sums
+# and factors. Counted below, and rounded up.
+BLOCKS, MATRICES = 3, 6
 # Of the diagonal: what a semidefinite Gram matrix may lack to be definite. Chosen by eye.
 ROUNDING_RIDGE = 1e-10
+
+
+def count_bytes(n_columns: int, n_rows: int) -> int:
+    """Memory of a curvature of so many columns and sampled rows."""
+    return 8 * n_columns * (BLOCKS * n_rows + MATRICES * n_columns)
 
 
 @dataclass(frozen=True)
@@ -84,8 +93,22 @@ class Curvature:
 
     @property
     def sample_size(self) -> int:
-        """Rows that the next refresh draws."""
-        return self.generosity * sample_size(len(self.columns))
+        """Rows that the next refresh draws; fewer than it should where memory does not allow more."""
+        size, n_columns = self.generosity * sample_size(len(self.columns)), len(self.columns)
+        parts = (self.loss.n_plain, self.loss.n_rows - self.loss.n_plain)
+        while size > max(1, n_columns):
+            if self._fits(n_columns, sum(count_sampled(n_rows, size) for n_rows in parts)):
+                break
+            size //= 2
+        return size
+
+    def has_room(self, columns: Ints) -> bool:
+        """Whether those of the columns that are not known yet can be added to the sampled rows."""
+        n_new = int(np.count_nonzero(self._position[columns] < 0))
+        return not n_new or self._fits(len(self.columns) + n_new, self._block.shape[1])
+
+    def _fits(self, n_columns: int, n_rows: int) -> bool:
+        return count_bytes(n_columns, n_rows) <= self.features.sample_bytes
 
     def matrix(self, columns: Ints) -> Floats:
         """Hessian with the ridge on the given columns (all of them known here) and the intercept."""
@@ -106,6 +129,7 @@ class Curvature:
         """Build the matrix anew at scores z."""
         self._set_columns(columns)
         self._pairs: deque[_SecantPair] = deque(maxlen=MAX_PAIRS)
+        self._room = self._block = np.empty((0, 0))  # makes room for the next
         self._sample = RowSample.draw(self.loss, z, self.sample_size, self.random)
         self._room = self._block = self._sample.block(self.features, columns)
         self._safe = 0.0

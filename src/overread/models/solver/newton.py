@@ -251,7 +251,7 @@ class NewtonSolver:
             bend = self.penalty.curvature(self.point.w)
             if bend is not None:
                 self.curvature.set_ridge(lam * bend)
-            if not self.curvature.is_built:
+            if not self.curvature.is_built or not self.curvature.has_room(free):
                 self._refresh(free)
             self.curvature.extend(free)
             if self._step(working, free, lam, max(INNER * violation, INNER_OF_TOLERANCE * tolerance)):

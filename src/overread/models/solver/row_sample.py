@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from overread.models.columns.columns import Columns
 from overread.models.loss.bag_loss import BagCurvature, BagLoss
 
-__all__ = ["RowSample", "sample_by_size", "sample_size", "worth_sampling"]
+__all__ = ["RowSample", "count_sampled", "sample_by_size", "sample_size", "worth_sampling"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -56,6 +56,11 @@ def sample_size(n_columns: int) -> int:
 def worth_sampling(n_rows: int, size: int) -> bool:
     """Whether a sample of this size is worth it in a part of the loss with this many rows."""
     return n_rows > ROWS_WORTH_SAMPLING and size < n_rows / 2
+
+
+def count_sampled(n_rows: int, size: int) -> int:
+    """Rows of a part of the loss that a sample of this size has."""
+    return size if worth_sampling(n_rows, size) else n_rows
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,20 @@
-"""Connections to existing Dask clusters: one of its own for who works on images, one shared by the fits of a run."""
+"""Connections to existing Dask clusters: one of its own for work on images, one shared by the fits of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
 from typing import Any
 
+from overread import __version__
 from overread.errors import MissingExtraError, StorageError
+from overread.models.columns.waiting import answer_within
 
-__all__ = ["close_shared_clients", "connect_cluster", "share_client", "take_as_completed"]
+__all__ = ["TIMEOUT_SECONDS", "ask_workers", "close_shared_clients", "connect_cluster", "share_client"]
 
 # A scheduler that answers at all answers within a second; chosen by eye for slow networks.
 TIMEOUT_SECONDS = 30
+# A worker imports the package for its answer; chosen by eye.
+ANSWER_SECONDS = 120
 _SHARED: dict[str, Any] = {}
 
 
@@ -28,23 +32,27 @@ def connect_cluster(scheduler: str) -> Any:
         from distributed import Client
     except ImportError as error:
         raise MissingExtraError("the executor dask needs: pip install overread[dask]") from error
+    _silence_dask()
     try:
-        return Client(scheduler, timeout=TIMEOUT_SECONDS)
+        # Dask's own limit does not hold where something listens and says nothing.
+        return answer_within(TIMEOUT_SECONDS + 1, lambda: Client(scheduler, timeout=TIMEOUT_SECONDS))
     except (OSError, ValueError) as error:
-        raise StorageError(f"{scheduler}: no Dask scheduler answers there") from error
-
-
-def take_as_completed(futures: list[Any]) -> Iterable[Any]:
-    """Give what a cluster was asked for in the order in which it is done."""
-    from distributed import as_completed
-
-    return iter(as_completed(futures))
+        raise StorageError(
+            f"{scheduler}: no Dask scheduler answers there: start one, or correct the address (--scheduler)"
+        ) from error
 
 
 def share_client(scheduler: str) -> Any:
-    """Return the connection that all fits of this process share, made when the first one asks."""
+    """Return the connection that all fits of this process share, made when the first one asks.
+
+    Raises
+    ------
+    StorageError
+        If a worker there has another version of the package.
+    """
     if scheduler not in _SHARED or _SHARED[scheduler].status != "running":
         _SHARED[scheduler] = connect_cluster(scheduler)
+        ask_workers(_SHARED[scheduler], None)
     return _SHARED[scheduler]
 
 
@@ -52,3 +60,61 @@ def close_shared_clients() -> None:
     """Leave the clusters that fits used."""
     while _SHARED:
         _SHARED.popitem()[1].close()
+
+
+def ask_workers(client: Any, pipeline: dict[str, Any] | None) -> dict[str, dict[str, str]]:
+    """Ask every worker for its versions, by their addresses: ``overread``, and ``candidates`` and ``features``.
+
+    Parameters
+    ----------
+    client
+        Of the cluster.
+    pipeline
+        Whose versions are asked for (`PipelineSpec.plain`); None: only those of the package.
+
+    Raises
+    ------
+    StorageError
+        If a worker does not answer, lacks the package or has another version of it; names it.
+    """
+
+    # Sent by value, as no function of a module is: a worker without the package can still say so.
+    def tell() -> dict[str, str]:
+        try:
+            import overread
+
+            found = {"overread": overread.__version__}
+            if pipeline is not None:
+                from overread.study.pipeline import PipelineSpec
+
+                made = PipelineSpec(**pipeline).build()
+                found |= {"candidates": made.candidate_version, "features": made.feature_version}
+        except Exception as error:
+            return {"error": f"{type(error).__name__}: {error}"}
+        return found
+
+    try:
+        answers: dict[str, dict[str, str]] = answer_within(ANSWER_SECONDS, lambda: client.run(tell))
+    except Exception as error:
+        raise StorageError(
+            f"the workers of the Dask cluster do not say which version of Overread they have ({type(error).__name__}):"
+            " restart them, and run again"
+        ) from error
+    for address, found in answers.items():
+        if "error" in found:
+            raise StorageError(f"the Dask worker {address} cannot use Overread ({found['error']}): {REMEDY}")
+        if found["overread"] != __version__:
+            raise StorageError(
+                f"the Dask worker {address} has overread {found['overread']}, this run {__version__}: {REMEDY}"
+            )
+    return answers
+
+
+REMEDY = f"install overread=={__version__} there, or stop that worker, and run again"
+
+
+def _silence_dask() -> None:
+    """Keep Dask's own account of lost connections, with its tracebacks, off the screen: what matters is raised."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.split(".")[0] in ("distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)

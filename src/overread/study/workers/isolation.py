@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from overread.errors import OverreadError
+from overread.files.records import to_json
 from overread.safe_path import safe_environment
 from overread.study.pipeline import ImageTask, PipelineSpec
-from overread.study.workers.messages import Frame, encode_frame, read_frame, told_task
+from overread.study.workers.messages import Frame, encode_frame, read_frame, read_outcome
 from overread.study.workers.result import Fault, Outcome
 
 __all__ = ["IsolatedWorker", "WorkLimits"]
@@ -65,19 +66,18 @@ class IsolatedWorker:
         seconds = self._limits.seconds_per_image
         try:
             process = self._started()
-            frame = self._asked(process, Frame(told_task(task)), seconds)
+            frame = self._asked(process, Frame(to_json(task)), seconds)
         except OverdueError:
             self.close()
             return Outcome(task.image_id, fault=Fault("timeout", f"no answer within {seconds:g} s"))
         if frame is None:
             return Outcome(task.image_id, fault=self._death())
-        if frame.header["status"] == "done":
+        outcome = read_outcome(frame)
+        if outcome.fault is None:
             self._warm.set()
-            return Outcome(task.image_id, shard=frame.body)
-        fault = Fault(frame.header["kind"], frame.header["reason"])
-        if fault.kind == "memory":
+        elif outcome.fault.kind == "memory":
             self.close()
-        return Outcome(task.image_id, fault=fault)
+        return outcome
 
     def close(self) -> None:
         """End the worker process."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import pandas as pd
-
+from overread.files.records import from_json, to_json
 from overread.study.pipeline import ImageTask
+from overread.study.workers.result import Outcome
 
-__all__ = ["Frame", "encode_frame", "read_frame", "task_of", "told_task"]
+__all__ = ["Frame", "encode_frame", "frame_outcome", "read_frame", "read_outcome", "read_task"]
 
 LENGTHS = struct.Struct("<QQ")
 
@@ -43,23 +43,21 @@ def read_frame(read: Callable[[int], bytes]) -> Frame | None:
     return Frame(json.loads(header), body)
 
 
-def told_task(task: ImageTask) -> dict[str, Any]:
-    """Return a task as plain values."""
-    known = None if task.candidates is None else task.candidates.to_dict(orient="list")
-    return {
-        "image_id": task.image_id,
-        "path": task.path,
-        "mm_per_px": task.mm_per_px,
-        "candidates": known,
-        "sha256": task.sha256,
-    }
+def read_task(plain: dict[str, Any]) -> ImageTask:
+    """Read a task that `overread.files.records.to_json` made plain."""
+    task = from_json(ImageTask, plain, "task")
+    if task.candidates is None:
+        return task
+    # In JSON a column without rows has no type.
+    return replace(task, candidates=task.candidates.astype({"candidate_id": "str"}))
 
 
-def task_of(told: dict[str, Any]) -> ImageTask:
-    """Task of plain values."""
-    spacing, known = told["mm_per_px"], told["candidates"]
-    candidates = None
-    if known is not None:
-        candidates = pd.DataFrame({**known, "candidate_id": pd.Series(known["candidate_id"], dtype="str")})
-    known_spacing = None if spacing is None else tuple(spacing)
-    return ImageTask(told["image_id"], told["path"], known_spacing, candidates, told["sha256"])
+def frame_outcome(outcome: Outcome) -> Frame:
+    """Return an outcome as a message; its shard is the body."""
+    return Frame(to_json(replace(outcome, shard=None)), outcome.shard or b"")
+
+
+def read_outcome(frame: Frame) -> Outcome:
+    """Read the outcome of a message."""
+    outcome = from_json(Outcome, frame.header, "outcome")
+    return outcome if outcome.fault is not None else replace(outcome, shard=frame.body)

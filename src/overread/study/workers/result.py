@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from overread.errors import InvalidInputError, OverreadError
+from overread.errors import InvalidInputError, OverreadError, StorageError
 from overread.files.digests import digest_of_file
-from overread.study.pipeline import ImageTask, ImageWork
+from overread.study.pipeline import ImageTask, ImageWork, Versions
 from overread.study.store.shard import encode_shard
 
-__all__ = ["Fault", "FaultKind", "Outcome", "place_of", "without_path", "work_on"]
+__all__ = ["Fault", "FaultKind", "Outcome", "place_of", "refuse_other_versions", "without_path", "work_on"]
 
 FaultKind = Literal["image", "failure", "death", "timeout", "memory"]
 
@@ -38,11 +38,27 @@ class Fault:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The shard of an image, or the fault."""
+    """The shard of an image, or the fault.
+
+    Attributes
+    ----------
+    image_id
+        The study's id of the image.
+    shard
+        What was made of it.
+    fault
+        Why nothing was.
+    versions
+        Of the code that made the shard.
+    worker
+        Who made it, for messages.
+    """
 
     image_id: str
     shard: bytes | None = None
     fault: Fault | None = None
+    versions: Versions | None = None
+    worker: str = "a worker process"
 
 
 def work_on(pipeline: Callable[[ImageTask], ImageWork | bytes], task: ImageTask) -> Outcome:
@@ -59,7 +75,7 @@ def work_on(pipeline: Callable[[ImageTask], ImageWork | bytes], task: ImageTask)
         # Once more, after the work: a file that was replaced meanwhile must not be kept under the old one's digest.
         if task.sha256 is not None and digest_of_file(Path(task.path)) != task.sha256:
             return Outcome(task.image_id, fault=Fault("failure", "the file was changed while it was read"))
-        return Outcome(task.image_id, shard=shard)
+        return Outcome(task.image_id, shard=shard, versions=Versions.of(pipeline))
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except MemoryError:
@@ -68,6 +84,21 @@ def work_on(pipeline: Callable[[ImageTask], ImageWork | bytes], task: ImageTask)
         return Outcome(task.image_id, fault=fault_of(error, task.path))
     except BaseException as error:  # decoders in Rust raise PanicException, which is no Exception
         return Outcome(task.image_id, fault=Fault("failure", place_of(error)))
+
+
+def refuse_other_versions(found: Versions | None, expected: Versions | None, worker: str) -> None:
+    """Refuse what other code made: it would be kept as if this run's own had made it.
+
+    Raises
+    ------
+    StorageError
+        Naming the worker and what it has.
+    """
+    if found != expected:
+        raise StorageError(
+            f"{worker} has other code than this run: {found or 'an unknown version'} there, {expected} here; install"
+            " the same there, or stop that worker, and run again"
+        )
 
 
 def fault_of(error: OverreadError, path: str) -> Fault:

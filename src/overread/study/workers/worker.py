@@ -9,8 +9,8 @@ import sys
 from typing import Any
 
 from overread.study.pipeline import PipelineSpec
-from overread.study.workers.messages import Frame, encode_frame, read_frame, task_of
-from overread.study.workers.result import Outcome, place_of, work_on
+from overread.study.workers.messages import Frame, encode_frame, frame_outcome, read_frame, read_task
+from overread.study.workers.result import place_of, work_on
 
 __all__ = ["main"]
 
@@ -30,8 +30,8 @@ def main() -> None:
     limit_memory(hello.header["memory_mb"])
     send(answers, Frame({"status": "ready"}))
     while (frame := read_frame(sys.stdin.buffer.read)) is not None:
-        outcome = work_on(pipeline, task_of(frame.header))
-        send(answers, answer(outcome))
+        outcome = work_on(pipeline, read_task(frame.header))
+        send(answers, frame_outcome(outcome))
         if outcome.fault is not None and outcome.fault.kind == "memory":
             return
 
@@ -53,13 +53,6 @@ def limit_memory(megabytes: int | None) -> None:
     import resource  # not on every system
 
     resource.setrlimit(resource.RLIMIT_DATA, (megabytes << 20, megabytes << 20))
-
-
-def answer(outcome: Outcome) -> Frame:
-    """Return an outcome as a message."""
-    if outcome.fault is not None:
-        return Frame({"status": "fault", "kind": outcome.fault.kind, "reason": outcome.fault.reason})
-    return Frame({"status": "done"}, outcome.shard or b"")
 
 
 def send(answers: int, frame: Frame) -> None:
