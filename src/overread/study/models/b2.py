@@ -120,7 +120,7 @@ class B2(StudyModel):
             fewest = max(counts, default=0)
             if fewest < needed:
                 raise InvalidInputError(
-                    f"b2: no reader has {needed} marks near candidates in the {len(split.images)} images"
+                    f"no reader has {needed} marks near candidates in the {len(split.images)} images"
                     f" of a training set, the best has {fewest} (lower [b2] min_positives in study.toml, or take b2 out"
                     " of [models] wanted)"
                 )
