@@ -126,7 +126,9 @@ def tell_place(explained: Explanation, unit: Unit) -> str:
     row, n_candidates = explained.candidate, len(explained.all_candidates)
     probability = row["probability"]
     certainty = (
-        "" if probability != probability else f"A reader would mark it with probability {probability:.2f}. "
+        ""
+        if probability != probability
+        else f"Its probability is {probability:.2f}, on the scale of soft labels. "
     )
     return (
         f"{certainty}Rank {row['rank']} of {n_candidates} candidates of the image; x {row['x_mm']:.1f} {length}, "
