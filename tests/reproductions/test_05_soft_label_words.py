@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from overread.report import RunHead, StudyResults, cut_pictures, draw_figures, render_study, write_model_card
-from overread.truth import LabelOptions
 from overread.truth.labels import soft_labels
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
@@ -31,7 +30,7 @@ def test_a_label_of_one_reader_is_not_a_share_of_readers() -> None:
     """The review's figure: of five readers one marked, and the label is 0.05 or less, not 0.2."""
     truth = pd.DataFrame({"image_id": ["a"], "n_marks": [1], "n_readers": [1], "n_readings": [5]})
     readings = pd.DataFrame({"image_id": ["a"] * 5 + ["b"] * 3, "reader_id": [*"12345123"]})
-    (label,) = soft_labels(truth, readings, LabelOptions())["probability"]
+    (label,) = soft_labels(truth, readings)["probability"]
     assert label == pytest.approx(1 / 8 * 2 / 5 * 3 / 5)
 
 
