@@ -46,8 +46,9 @@ def test_soft_bags(tables):
     assert missed[["image_id", "truth_id"]].to_numpy().tolist() == [["i", "C"]]
 
 
-def test_a_candidate_on_two_goes_to_the_nearer_over_size(tables):
+def test_a_candidate_on_two_goes_to_the_nearer_over_size_where_both_are_as_probable(tables):
     candidates, features, truth, _ = tables
+    truth.loc[1, "probability"] = truth.loc[0, "probability"]
     # (i, 2) at x = 54 is in A (4 mm off, size 17.9) and in B (10 mm off, size 24)
     bags = make_bags(candidates, features, truth)
     assert bags.instance_ids[bags.offsets[0] : bags.offsets[1]].tolist() == [("i", "0"), ("i", "2")]
@@ -122,9 +123,10 @@ def test_against_the_definition_on_random_studies(labels, rule):
             distance = np.hypot(gt.x_mm - found.x_mm, gt.y_mm - found.y_mm)
             # circles: the rule reduces to a radius
             if distance <= max(rule.scale * gt.semi_major_mm, rule.min_semi_axis_mm):
-                near.append((distance / (2 * gt.semi_major_mm), number))
+                rank = -gt.probability if labels == "soft" else 0.0
+                near.append((rank, distance / (2 * gt.semi_major_mm), number))
         if near:
-            gt = truth.loc[min(near)[1]]
+            gt = truth.loc[min(near)[2]]
             members.setdefault((gt.image_id, gt.truth_id), []).append(float(row))
         else:
             lonely.append(float(row))

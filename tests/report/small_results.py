@@ -362,6 +362,7 @@ def small_results() -> StudyResults:
         examples=[example(chain)],
         paper_choice=PaperChoice(chain.paper_choice, [0.5, 1.0], 0.02, 0.05, "sparsest"),
         models=models,
+        skipped_models={},
         headline=Headline("test", [], None),
         reader_points=reader_points(statistics.readers),
         verdict=reach_verdict(

@@ -11,6 +11,7 @@ from overread.bags import Bags
 from overread.errors import InvalidInputError, ModelFileError, UsageError
 from overread.files.digests import digest_of_value
 from overread.images import GRID_MM, Radiograph, SpacingSource, read_image
+from overread.models import ReaderMixture
 from overread.study.detector import Detector, OperatingPoint
 from overread.study.score_map import ScoreMap
 from overread.study.seen_images import SeenImages
@@ -203,6 +204,25 @@ def test_the_verdict_is_carried_and_a_file_without_one_stays_as_it_is(trained, t
     assert old.to_bytes() == trained.detector.to_bytes()
 
 
+def test_averages_are_carried_and_a_file_without_them_explains_by_its_model(trained, tmp_path):
+    detector, radiograph = trained.detector, read_image(trained.dicom[1])
+    values = pd.concat(trained.instances.values())[list(detector.features)].to_numpy(np.float32)
+    means = tuple(values.mean(axis=0, dtype=np.float64).tolist())
+    again = Detector.read(dataclasses.replace(detector, means=means).write(tmp_path / "new.json"))
+    assert again.means == means
+    new, old = (one.explain(radiograph).contributions for one in (again, detector))
+    np.testing.assert_allclose(new["mean"].iloc[:-1], old["mean"].iloc[:-1], rtol=1e-5, atol=1e-6)
+
+
+def test_a_mixture_of_an_earlier_version_is_not_explained(trained):
+    mixture = ReaderMixture()
+    mixture.feature_names_in_ = np.array(trained.detector.features, dtype=object)
+    mixture.coef_, mixture.intercept_ = np.ones((1, len(trained.detector.features))), np.zeros(1)
+    old = dataclasses.replace(trained.detector, model=mixture)
+    with pytest.raises(InvalidInputError, match="run its study again"):
+        old.explain(read_image(trained.dicom[0]))
+
+
 def test_every_changed_byte_is_noticed(saved):
     content = saved.read_bytes()
     for place in np.random.default_rng(0).integers(0, len(content), 60):
@@ -224,8 +244,11 @@ def test_every_changed_byte_is_noticed(saved):
         (lambda payload: payload.update(candidate_version="1"), "candidates of version 1"),
         (lambda payload: payload.pop("limit"), "limit"),
         (lambda payload: payload.update(operating_points=[{"fp": 1}]), "wrong kind"),
-        (lambda payload: payload.update(operating_points=[{"fp_target": "1", "threshold": 0}]), "no number"),
-        (lambda payload: payload.update(grid_mm="0.7"), "no number"),
+        (
+            lambda payload: payload.update(operating_points=[{"fp_target": "1", "threshold": 0}]),
+            "not a number",
+        ),
+        (lambda payload: payload.update(grid_mm="0.7"), "not a number"),
         (lambda payload: payload.update(model={}), "model"),
         (lambda payload: payload.pop("score_map"), "score_map"),
         (lambda payload: payload.update(score_map={"method": "sigmoid"}), "score_map"),
@@ -237,6 +260,9 @@ def test_every_changed_byte_is_noticed(saved):
         (lambda payload: payload.update(seen={"salt": "0" * 64, "fingerprints": [1]}), "seen"),
         (lambda payload: payload.update(seen={"salt": "0" * 64, "fingerprints": 7}), "wrong kind"),
         (lambda payload: payload.update(seen="all"), "wrong kind"),
+        (lambda payload: payload.update(means=[0.0]), "1 means of"),
+        (lambda payload: payload.update(means=7), "wrong kind"),
+        (lambda payload: payload.update(means="many"), "not a number"),
     ],
 )
 def test_a_forged_file_is_refused_by_name(saved, change, told):

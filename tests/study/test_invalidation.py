@@ -132,7 +132,7 @@ def test_the_order_of_the_marks_stops_at_the_truth(light_numbers: Path) -> None:
             "folds = 2",
             "folds = 3",
             {
-                "check_b2",
+                "check_models",
                 "b2",
                 *(stage for name in MODELS for stage in try_on_folds(name, 3)),
                 *FOLLOWING,

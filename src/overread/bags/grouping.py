@@ -101,7 +101,8 @@ class Grouping:
         column = _label_column(labels)
         require_columns(self.truth, "truth", ["image_id", "truth_id", column])
         refuse_repeated(self.truth, "truth", ["image_id", "truth_id"])
-        truth_row = self._nearest_truth(golden=labels == "golden")
+        label = self.truth[column].to_numpy(dtype=np.float64)
+        truth_row = self._choose_truth(label, golden=labels == "golden")
         lonely = len(self.truth) + np.arange(len(truth_row))
         codes, _ = pd.factorize(np.where(truth_row < 0, lonely, truth_row))
         order = np.argsort(codes, kind="stable")
@@ -115,7 +116,7 @@ class Grouping:
             features.take(rows[order]),
             offsets,
             bag_ids=self._bag_ids(table, first) if with_ids else None,
-            labels=np.append(self.truth[column].to_numpy(dtype=np.float64), 0.0)[truth_row[first]],
+            labels=np.append(label, 0.0)[truth_row[first]],
             reader_weight=(
                 None if readings is None else weigh_readings(table["image_id"], readings, n_max, self.truth)
             ),
@@ -125,15 +126,17 @@ class Grouping:
             source_rows=order,
         )
 
-    def _nearest_truth(self, *, golden: bool) -> NDArray[np.int64]:
+    def _choose_truth(self, label: NDArray[np.float64], *, golden: bool) -> NDArray[np.int64]:
+        """Return the GT of each candidate: of those that it hits the one with the highest label, then the nearest."""
         candidate, truth = self.hit_candidate, self.hit_truth
         if golden:
-            counts = self.truth["golden"].to_numpy(dtype=bool)[truth]
+            counts = label[truth] > 0
             candidate, truth = candidate[counts], truth[counts]
-        nearest = np.full(len(self.image_ids), -1, dtype=np.int64)
-        rows, first = np.unique(candidate, return_index=True)
-        nearest[rows] = truth[first]
-        return nearest
+        order = np.lexsort((-label[truth], candidate))
+        rows, first = np.unique(candidate[order], return_index=True)
+        chosen = np.full(len(self.image_ids), -1, dtype=np.int64)
+        chosen[rows] = truth[order][first]
+        return chosen
 
     def _bag_table(self, first: NDArray[np.int64], truth_row: NDArray[np.int64]) -> pd.DataFrame:
         # Position -1, a negative bag, takes the entry appended at the end.
@@ -199,10 +202,10 @@ def make_bags(
 ) -> Bags:
     """Arrange the candidates that hit a GT into its bag, and each other one into a negative bag.
 
-    A candidate that hits two GTs goes to the nearer (distance of the centres over the GT's size). A GT that
-    no candidate hits, or whose candidates all went to nearer GTs, has no bag: :func:`truth_without_bag`
-    lists it for the denominator of a sensitivity. For several bags of one study, or of some of its images, use
-    :func:`group_candidates`.
+    A candidate that hits two GTs goes to the more probable; where both are as probable, to the nearer (distance of the
+    centres over the GT's size). A GT that no candidate hits, or whose candidates all went to other GTs, has no bag:
+    :func:`truth_without_bag` lists it for the denominator of a sensitivity. For several bags of one study, or of some
+    of its images, use :func:`group_candidates`.
 
     Parameters
     ----------

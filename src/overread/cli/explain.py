@@ -126,7 +126,9 @@ def tell_place(explained: Explanation, unit: Unit) -> str:
     row, n_candidates = explained.candidate, len(explained.all_candidates)
     probability = row["probability"]
     certainty = (
-        "" if probability != probability else f"A reader would mark it with probability {probability:.2f}. "
+        ""
+        if probability != probability
+        else f"Its probability is {probability:.2f}, on the scale of soft labels. "
     )
     return (
         f"{certainty}Rank {row['rank']} of {n_candidates} candidates of the image; x {row['x_mm']:.1f} {length}, "
@@ -154,7 +156,7 @@ def print_contributions(model: Detector, parts: pd.DataFrame, top: int, *, formu
     """Print the largest contributions in words, and what the others add together; they add up to the score."""
     from overread.features.plain_words import say_in_words
 
-    shown, constant, hidden = parts.iloc[:-1].head(top), parts.iloc[-1], parts.iloc[top:-1]
+    shown, average, hidden = parts.iloc[:-1].head(top), parts.iloc[-1], parts.iloc[top:-1]
     print_wrapped("")
     print_wrapped("What adds to its score, and what takes from it:")
     for name, value, mean, adds in shown.itertuples(index=False, name=None):
@@ -166,9 +168,7 @@ def print_contributions(model: Detector, parts: pd.DataFrame, top: int, *, formu
     if len(hidden):
         rest = float(hidden["contribution"].sum())
         print_wrapped(f"{len(hidden)} more features (all: --top {len(parts) - 1})", before=f"{rest:>+8.3f}")
-    told = {"mean candidate": "what an average candidate of training has"}
-    constant_name = told.get(constant["feature"], constant["feature"])
-    print_wrapped(constant_name, before=f"{constant['contribution']:>+8.3f}")
+    print_wrapped("what an average candidate of training has", before=f"{average['contribution']:>+8.3f}")
     print_wrapped("= the score", before=f"{parts['contribution'].sum():>8.3f}")
 
 

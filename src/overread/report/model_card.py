@@ -183,8 +183,10 @@ def _describe_calibration(results: StudyResults) -> Iterator[str]:
         return
     said = model.calibration
     yield escape_markdown(
-        f"Probabilities of {count(said.n_bags, 'place')} of {where_measured(results)} against how often a reader would "
-        f"mark the place, after the map {model.score_map!r}. A slope of 1 and an intercept of 0 are perfect."
+        f"Probabilities of {count(said.n_bags, 'place')} of {where_measured(results)} against soft labels, after the "
+        f"map {model.score_map!r}. A soft label is the share of the readers who marked the place, and for a place that "
+        "a single reader marked what [labels] sets instead, by default less than the share. A slope of 1 and an "
+        "intercept of 0 are perfect."
     )
     rows = [
         (name, *("–" if isnan(value) else f"{value:.2f}" for value in (one.estimate, one.lower, one.upper)))

@@ -393,6 +393,8 @@ class StudyResults:
         Of the evaluation.
     settings
         All settings that the results depend on.
+    models, skipped_models
+        Those that were fitted; and why others that were wanted could not be, by title.
     headline
         What kind of figures these are. Of a nested run all that is said to be of the test set is of all patients, each
         unseen, on the scale of `overread.froc.place_on_fp_scale`.
@@ -430,6 +432,7 @@ class StudyResults:
     examples: list[Example]
     paper_choice: PaperChoice | None
     models: list[ModelResult]
+    skipped_models: dict[str, str]
     headline: Headline
     reader_points: pd.DataFrame
     verdict: Verdict

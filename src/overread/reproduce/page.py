@@ -14,7 +14,7 @@ from overread.report.results import Counted, ModelResult
 from overread.reproduce.paper import PAPER_COUNTS, PAPER_LAMBDA, PAPER_MODELS, PaperSet
 from overread.study.cohort import Split
 from overread.study.models import MODELS
-from overread.study.models.soft import choose_by_paper, fit_path
+from overread.study.models.soft import carry_penalty, choose_by_paper, fit_path
 from overread.study.run_reader import Run
 from overread.study.settings import Settings
 from overread.words import markdown_table
@@ -66,9 +66,11 @@ def normalization_rows(run: Run) -> list[NormalizationRow]:
     merged = cohort.split("training", "validation")
     rows = []
     for name in settings.soft.normalizations:
-        path = fit_path(cohort.split("training"), settings, name)
+        training = cohort.split("training")
+        path = fit_path(training, settings, name)
         choice = choose_by_paper(cohort, settings, {name: path})
-        n_features = count_selected(merged, choice.lam, name, settings)
+        refitted = carry_penalty(choice.lam, name, [training], merged)
+        n_features = count_selected(merged, refitted, name, settings)
         at_end, end = int(path.n_features_[-1]), float(path.lambdas_[-1])
         for divide, d in ((False, 1), (True, path.n_features_in_)):
             in_reach = PAPER_LAMBDA / d >= end

@@ -25,7 +25,7 @@ from overread.models.prediction import ROWS_PER_BLOCK
 from overread.study.workers.cluster_client import share_client
 from overread.truth import HitRule
 
-__all__ = ["KEYS", "Cohort", "Features", "Split"]
+__all__ = ["KEYS", "Cohort", "Features", "NoFeatures", "Split"]
 
 KEYS = ["image_id", "candidate_id"]
 # Of features that are scored at once: 64 MB of float32. Chosen by eye.
@@ -99,6 +99,18 @@ class Features:
         return pd.DataFrame(self.store.take(self.rows, [place[name] for name in wanted]), columns=wanted)
 
 
+class NoFeatures:
+    """Stands for features where only labels and weights of bags are wanted."""
+
+    def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
+        """Return a row for each candidate."""
+        return np.zeros(len(image_ids), dtype=np.int64)
+
+    def take(self, rows: NDArray[np.int64]) -> InstanceMatrix:
+        """Return a column of zeros."""
+        return InstanceMatrix(np.zeros((len(rows), 1)), None)
+
+
 @dataclass(frozen=True, eq=False)
 class Split:
     """Some images of a study with everything that belongs to them.
@@ -158,6 +170,15 @@ class Split:
             images=self.images,
             with_ids=False,
         )
+
+    @cached_property
+    def weight(self) -> float:
+        """Sum of the weights of its bags with soft labels; their features are not read."""
+        bags = self.grouping.make_bags(
+            NoFeatures(), readings=self.readings, n_max=self.n_max, images=self.images, with_ids=False
+        )
+        assert bags.reader_weight is not None
+        return float(bags.reader_weight.sum())
 
     @cached_property
     def reader_bags(self) -> ReaderBags:

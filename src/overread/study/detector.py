@@ -11,7 +11,7 @@ The file is JSON with a checksum and no code; the same detector gives the same b
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -129,6 +129,8 @@ class Detector:
         before detectors carried it.
     seen
         Fingerprints of the images it was trained on; None where it does not say.
+    means
+        Average of each of `features` over the candidates it was trained on; None where it does not say.
 
     Raises
     ------
@@ -150,6 +152,7 @@ class Detector:
     field: FieldRecipe | None = None
     verdict: str = ""
     seen: SeenImages | None = None
+    means: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.finder not in (FINDERS if self.field is None else list_field_finders()):
@@ -177,6 +180,8 @@ class Detector:
             raise ModelFileError(
                 f"the model needs {len(unknown)} features that are not ours, such as {unknown[0]}"
             )
+        if self.means is not None and len(self.means) != len(self.features):
+            raise ModelFileError(f"there are {len(self.means)} means of {len(self.features)} features")
 
     def _known_features(self) -> set[str]:
         return {*CATALOGUE} if self.field is None else {*self.field.feature_names}
@@ -193,9 +198,10 @@ class Detector:
         numbers = [
             self.grid_mm,
             *(part for point in self.operating_points for part in asdict(point).values()),
+            *(self.means or ()),
         ]
         if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
-            raise ModelFileError("grid_mm or an operating point is no number that makes sense")
+            raise ModelFileError("grid_mm, an operating point or a mean is not a number that makes sense")
         if type(self.limit) is not int or not 1 <= self.limit <= LARGEST_LIMIT:
             raise ModelFileError(
                 f"limit is {str(self.limit)[:20]}: not a whole number from 1 to {LARGEST_LIMIT:,}"
@@ -310,7 +316,8 @@ class Detector:
     def explain(self, radiograph: Radiograph | FieldImage, candidate_id: str | None = None) -> Explanation:
         """Contribution of each feature to one candidate's score.
 
-        The score is sum_j w_j (x_j - mean_j) + score of the mean candidate; mean_j is that of training.
+        The score is sum_j w_j (x_j - mean_j) + score of the mean candidate; mean_j is that of training. The weights of
+        a mixture of readers are those of the whole mixture, which is a weighted sum of features as well.
 
         Parameters
         ----------
@@ -322,13 +329,14 @@ class Detector:
         Raises
         ------
         InvalidInputError
-            If the image has no candidates, or the model is no weighted sum of features.
+            If the image has no candidates, the model is not a weighted sum of features, or the detector does not know
+            their averages.
         UsageError
             If it has none of this id.
         """
         if not isinstance(self.model, LinearBagClassifier):
             raise InvalidInputError(
-                f"{self.name} is no weighted sum of features, so its scores have no parts to show"
+                f"{self.name} is not a weighted sum of features, so its scores have no parts to show"
                 " (train a study whose first model is soft, b1 or b2)"
             )
         table, values = self._measured(radiograph)
@@ -347,27 +355,31 @@ class Detector:
         ranked = scored.sort_values("score", ascending=False, kind="stable", ignore_index=True)
         return Explanation(scored.iloc[row], ranked, parts)
 
-    def _contributions(self, model: Any, x: NDArray[np.float64]) -> pd.DataFrame:
-        """List what each feature of a candidate adds, the largest first, then the constant."""
-        used = model.used_columns_
-        weights = model.coef_[0][used]
-        # A mixture of readers has no centre of its own: its constant is the score at zero.
-        has_centre = hasattr(model, "center_")
-        centre = model.center_[used] if has_centre else np.zeros(len(used))
+    def _contributions(self, model: LinearBagClassifier, x: NDArray[np.float64]) -> pd.DataFrame:
+        """List what each feature of a candidate adds to the score of the mean candidate, the largest first."""
+        weights, means = model.coef_[0][model.used_columns_], self._find_means()
         parts = pd.DataFrame(
-            {"feature": self.features, "value": x, "mean": centre, "contribution": weights * (x - centre)}
+            {"feature": self.features, "value": x, "mean": means, "contribution": weights * (x - means)}
         )
         parts = parts.iloc[np.argsort(-parts["contribution"].abs().to_numpy(), kind="stable")]
-        constant = float(weights @ centre + model.intercept_[0])
+        average = float(weights @ means + model.intercept_[0])
         rest = pd.DataFrame(
-            {
-                "feature": ["mean candidate" if has_centre else "constant"],
-                "value": np.nan,
-                "mean": np.nan,
-                "contribution": constant,
-            }
+            {"feature": ["mean candidate"], "value": np.nan, "mean": np.nan, "contribution": average}
         )
         return pd.concat([parts, rest], ignore_index=True)
+
+    def _find_means(self) -> NDArray[np.float64]:
+        """Find the averages of the features in training."""
+        if self.means is not None:
+            return np.array(self.means, dtype=np.float64)
+        # Of a file made before detectors carried them: Soft and B1 were standardized by these averages.
+        centre = getattr(self.model, "center_", None)
+        if centre is None:
+            raise InvalidInputError(
+                f"this {self.name} detector does not know the averages of its features in training, because an earlier "
+                "version made it: run its study again"
+            )
+        return np.asarray(centre, dtype=np.float64)[self.model.used_columns_]
 
     def _measured(
         self,
@@ -430,9 +442,10 @@ class Detector:
             "feature_version": self.feature_version,
             "repeats": self.repeats,
             "trained_on": self.trained_on,
-            # A file that was made without one is written back as it was.
+            # A file that was made without a verdict or means is written back as it was.
             **({"verdict": self.verdict} if self.verdict else {}),
             "seen": None if self.seen is None else asdict(self.seen),
+            **({} if self.means is None else {"means": list(self.means)}),
         }
         if self.field is not None:
             payload["field"] = to_json(self.field)
@@ -480,6 +493,7 @@ class Detector:
                 verdict=payload.get("verdict", ""),
                 # Written since detectors know their images; older ones do not say.
                 seen=None if payload.get("seen") is None else SeenImages.read(payload["seen"]),
+                means=tuple(payload["means"]) if "means" in payload else None,
             )
         except (KeyError, TypeError, FormatError) as error:
             raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
@@ -511,6 +525,7 @@ def make_detector(
     trained_on: str,
     verdict: str,
     seen: SeenImages,
+    means: Iterable[float],
 ) -> Detector:
     """Make the detector of a model, with its out-of-fold operating points.
 
@@ -526,8 +541,9 @@ def make_detector(
         Under which the points were locked: ``single_reader`` and ``repeats``.
     trained_on, verdict
         In words without names.
-    seen
-        Fingerprints of the images that the model was fitted to.
+    seen, means
+        Fingerprints of the images that the model was fitted to, and the averages of the features that it looks at over
+        their candidates.
     """
     wanted = (name, "out_of_fold", counting.single_reader)
     own = [
@@ -551,4 +567,5 @@ def make_detector(
         field=pipeline.recipe if isinstance(pipeline, FieldPipeline) else None,
         verdict=verdict,
         seen=seen,
+        means=tuple(means),
     )

@@ -73,6 +73,10 @@ class Forecast:
         self._learned: dict[str, float] = {}
         self._place = {name: place for place, name in enumerate(stages)}
 
+    def keep(self, stages: Sequence[str]) -> None:
+        """Leave out the stages that are not among these."""
+        self._place = {name: place for place, name in enumerate(stages)}
+
     def left(self, stage: str) -> float:
         """Return the seconds that a stage and those after it take."""
         return sum(

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from overread.study.pipeline import PipelineSpec
 from overread.study.resources import Demand, Supply, give_advice, reckon_demand, refuse_too_small_a_bound
 from overread.study.run_log import RunLog
 from overread.study.settings import Execution, Settings, leave_out_unused, read_settings
+from overread.study.stages.fits import SKIPPED_FILE
 from overread.study.stages.images import Workshop
 from overread.study.stages.nested import count_outer_folds
 from overread.study.stages.plan import PREPARATION, list_views, plan_stages
@@ -234,7 +236,8 @@ class Runner:
                 self._do(stage, workspace, stage.name)
             split = workspace.load("tables/split.parquet")
             n_outer_folds = count_outer_folds(split, settings.evaluation.outer_folds)
-            stages = plan_stages(inputs, settings, workshop, n_outer_folds=n_outer_folds)
+            plan = partial(plan_stages, inputs, settings, workshop, n_outer_folds=n_outer_folds)
+            stages = plan()
             names = [stage.name for stage in stages]
             stages = stages if last is None else stages[: names.index(last) + 1]
             self._forecast = self._make_forecast([stage.name for stage in stages])
@@ -246,6 +249,10 @@ class Runner:
                 title = f"{stage.name} (stage {number} of {len(stages)}, about {left} to the end)"
                 if self._do(self._announce(stage, left, workspace, fits), workspace, title):
                     self._forecast.learn(stage.name, self._log.seconds[stage.name])
+                if SKIPPED_FILE in stage.writes:
+                    # The list goes on as planned without the models that cannot be fitted.
+                    stages[number:] = plan(skipped=self._tell_skipped(workspace.load(SKIPPED_FILE)))[number:]
+                    self._forecast.keep([one.name for one in stages])
                 workspace.release(stages[number:])
         self._write_provenance()
         return RunReport(
@@ -255,6 +262,12 @@ class Runner:
             len(inputs.images),
             len(workspace.load("quarantined")),
         )
+
+    def _tell_skipped(self, skipped: dict[str, str]) -> dict[str, str]:
+        """Warn of the models that the run does without."""
+        for name, why in skipped.items():
+            self._say(f"warning: {name} is skipped: {why}")
+        return skipped
 
     def _pipeline_source(self) -> Source:
         """Return what a detector has to do to an image to get candidates and features like those it was trained on."""

@@ -1,8 +1,8 @@
 """From a model's score to a probability that can be read as one.
 
 A model is fitted to tell candidates apart, under a penalty and on patients it has seen; its own probabilities are
-therefore often too timid or too sure. The map is fitted to out-of-fold scores and soft labels of places: the
-probability that a reader would mark the place.
+therefore often too timid or too sure. The map is fitted to out-of-fold scores and soft labels of places,
+on whose scale the probabilities are.
 """
 
 from __future__ import annotations

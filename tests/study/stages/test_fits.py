@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -22,20 +24,23 @@ def test_the_last_fit_is_that_of_what_was_chosen(chain: Chain) -> None:
 
 
 def test_only_models_that_can_be_refused_are_checked(chain: Chain) -> None:
-    checks = [
-        name for name in chain.stages if name.removeprefix("check_") in MODELS and name.startswith("check_")
-    ]
-    assert (
-        checks == [f"check_{name}" for name, model in MODELS.items() if model.check_settings] == ["check_b2"]
+    assert [name for name, model in MODELS.items() if model.check_settings] == ["b2"]
+    assert chain.call("check_models") == {"skipped.json": {}}
+    assert check_stage([MODELS["soft"], MODELS["boosted"]]).reads == ()
+
+
+def test_a_mixture_without_readers_is_skipped(chain: Chain) -> None:
+    stage = check_stage([MODELS["soft"], MODELS["b2"]])
+    made = call_alone(stage, chain.values(stage), parse_settings({"b2": {"min_positives": 500}}))
+    assert list(made["skipped.json"]) == ["b2"]
+    assert re.match(
+        r"no reader has 500 .*\[b2\] min_positives.*\[models\] wanted", made["skipped.json"]["b2"]
     )
-    assert chain.call("check_b2") == {}
 
 
-def test_a_mixture_without_readers_is_refused(chain: Chain) -> None:
-    stage = check_stage(MODELS["b2"])
-    with pytest.raises(
-        InvalidInputError, match=r"no reader has 500 .*\[b2\] min_positives.*\[models\] wanted"
-    ):
+def test_without_any_model_the_run_is_refused(chain: Chain) -> None:
+    stage = check_stage([MODELS["b2"]])
+    with pytest.raises(InvalidInputError, match=r"^b2: no reader has 500 .*\[b2\] min_positives"):
         call_alone(stage, chain.values(stage), parse_settings({"b2": {"min_positives": 500}}))
 
 

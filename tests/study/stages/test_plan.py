@@ -36,7 +36,7 @@ def test_the_default_run(chain: Chain) -> None:
     assert DEFAULT_MODELS == ("soft", "b1", "b2")
     assert found == [
         "images", "candidates", "check_places",
-        "check_b2", "paper_choice",
+        "check_models", "paper_choice",
         "grid_soft", *(f"fold_{k}_soft" for k in range(1, 6)), "tuning_soft",
         "grid_b1", *(f"fold_{k}_b1" for k in range(1, 6)), "tuning_b1",
         "grid_b2", *(f"fold_{k}_b2" for k in range(1, 6)), "tuning_b2",
@@ -49,11 +49,25 @@ def test_the_default_run(chain: Chain) -> None:
 def test_one_model_has_its_stages_alone(chain: Chain) -> None:
     found = names(chain, parse_settings({"models": {"wanted": ["boosted"], "folds": 2}}))
     assert found == [
-        "images", "candidates", "check_places",
+        "images", "candidates", "check_places", "check_models",
         "grid_boosted", "fold_1_boosted", "fold_2_boosted", "tuning_boosted", "boosted",
         "calibration_boosted", "supported",
         "scores", "operating_points", "results", "pictures", "figures", "head", "model_card", "report",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("n_outer_folds", [0, 2])
+def test_a_model_that_is_skipped_has_no_stage_after_the_check(chain: Chain, n_outer_folds: int) -> None:
+    workshop = make_workshop(chain.folder)
+    plans = [
+        plan_stages(chain.inputs, Settings(), workshop, n_outer_folds=n_outer_folds, skipped=skipped)
+        for skipped in ((), ("b2",))
+    ]
+    whole, left = ([stage.name for stage in plan] for plan in plans)
+    assert left == [name for name in whole if not name.endswith("b2")]
+    later = left.index("check_models") + 1
+    assert whole[:later] == left[:later]
+    assert not any("b2" in name for stage in plans[1][later:] for name in (*stage.reads, *stage.writes))
 
 
 def test_without_a_test_set_every_outer_fold_of_a_model_is_a_stage(chain: Chain) -> None:

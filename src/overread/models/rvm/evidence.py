@@ -9,7 +9,9 @@ shrink, EM's step is the safer of the two and is taken in both.
 
 MacKay's steps are small where features can stand in for each other. So an alpha that moved the same way in the last
 round moves by a multiple of its step, the *pace*: doubled each time up to 16, and 1 again when the direction turns. A
-longer step never changes log alpha by more than 1. Fixed points and the test of convergence are those of plain steps.
+longer step never changes log alpha by more than 1, and closer to the bound than that steps are plain: a longer one
+would drop features for good whose fixed point lies just below the bound. Fixed points and the test of convergence are
+those of plain steps.
 
 A bag makes the likelihood bend the wrong way in places. There gamma_i <= 0: the posterior is wider than the prior, and
 Laplace's approximation has nothing to say about alpha_i. Followed all the same, alpha_i falls until the mode jumps
@@ -138,6 +140,8 @@ def maximize_evidence(
         n_kept.append(float(len(alpha)))
         growth = np.log(_update_alpha(alpha, posterior, update) / alpha)
         step = pace.lengthened(growth) if update == "mackay" else growth
+        # Within reach of a longer step from the bound steps are plain, so that only these drop a feature.
+        step = np.where((growth > 0) & (alpha * np.e > prune_bound), growth, step)
         new = np.maximum(alpha * np.exp(step), SMALLEST_ALPHA)
         stays = new <= prune_bound
         change = float(np.abs(growth[stays]).max(initial=0.0))

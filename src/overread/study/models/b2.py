@@ -7,14 +7,12 @@ from itertools import chain
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from overread.bags import Bags
-from overread.bags.instances import InstanceMatrix
 from overread.errors import InvalidInputError
 from overread.models import ReaderMixture
-from overread.study.cohort import Split
+from overread.study.cohort import NoFeatures, Split
 from overread.study.models.b1 import BaselineSettings, fit_bounds_together, rvm_grid
 from overread.study.models.plug import Fold, StudyModel, bound_memory
 
@@ -115,27 +113,15 @@ class B2(StudyModel):
         """
         needed = settings.b2.min_positives
         for split in chain([training], (fold.rest for fold in folds)):
-            labelled = split.reader_bags.with_features(_NoFeatures())
+            labelled = split.reader_bags.with_features(NoFeatures())
             counts = (_count_rarer(bags) for bags in labelled.values())
             fewest = max(counts, default=0)
             if fewest < needed:
                 raise InvalidInputError(
-                    f"b2: no reader has {needed} marks near candidates in the {len(split.images)} images"
+                    f"no reader has {needed} marks near candidates in the {len(split.images)} images"
                     f" of a training set, the best has {fewest} (lower [b2] min_positives in study.toml, or take b2 out"
                     " of [models] wanted)"
                 )
-
-
-class _NoFeatures:
-    """Stands for features where only the labels of bags are wanted."""
-
-    def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
-        """Return a row for each candidate."""
-        return np.zeros(len(image_ids), dtype=np.int64)
-
-    def take(self, rows: NDArray[np.int64]) -> InstanceMatrix:
-        """Return a column of zeros."""
-        return InstanceMatrix(np.zeros((len(rows), 1)), None)
 
 
 def _count_rarer(bags: Bags) -> int:

@@ -142,7 +142,7 @@ class StudyModel(ABC):
         return models
 
     def check(self, training: Split, folds: Iterable[Fold], settings: Any) -> None:
-        """Refuse a study that the model cannot be fitted to, before others take their time."""
+        """Refuse a study that the model cannot be fitted to, by `InvalidInputError`; the run then skips the model."""
         return
 
     def weigh_features(self, model: Any, features: Features) -> list[tuple[str, float, float]]:

@@ -19,7 +19,7 @@ from overread.study.cohort import Features, Split
 from overread.study.models.plug import Fold, StudyModel, Trial, score_linearly
 from overread.study.sections import FpTargets, Fraction, Section
 
-__all__ = ["Soft", "choose_by_paper", "fit_path", "make_path"]
+__all__ = ["Soft", "carry_penalty", "choose_by_paper", "fit_path", "make_path"]
 
 Normalization = Literal["none", "bags", "class"]
 PAPER_FILE = "tuning/paper.json"
@@ -92,7 +92,7 @@ class Soft(StudyModel):
         """Penalties of each normalization, from the largest that matters to a share of it; or the paper's choice."""
         soft = settings.soft
         if soft.rule == "paper":
-            return list_choice(choose_by_paper(split, settings))
+            return list_choice(choose_by_paper(split, settings), split)
         bags = self.take_bags(split)
         lambdas = {
             name: make_path(
@@ -107,7 +107,7 @@ class Soft(StudyModel):
     def take_grid(self, files: Mapping[str, Any], split: Split, settings: Any) -> list[dict[str, Any]]:
         """Take the paper's choice from the stage that made it for the report."""
         if settings.soft.rule == "paper":
-            return list_choice(from_json(LambdaChoice, files[PAPER_FILE], PAPER_FILE))
+            return list_choice(from_json(LambdaChoice, files[PAPER_FILE], PAPER_FILE), split)
         return self.grid(split, settings)
 
     def build(self, parameters: Mapping[str, Any], settings: Any) -> SoftMILLogisticRegression:
@@ -121,20 +121,34 @@ class Soft(StudyModel):
         )
 
     def try_settings(self, grid: Sequence[Mapping[str, Any]], fold: Fold, settings: Any) -> Trial:
-        """Fit one path a normalization, on the common penalties."""
+        """Fit one path a normalization, on the common penalties, which are those of the whole."""
         bags = self.take_bags(fold.rest)
+        whole = (fold.rest, fold.held_out)
         columns, counts = [], []
         for name, group in groupby(grid, key=lambda one: one["normalization"]):
-            path = make_path(fold.rest, settings, name, lambdas=[one["lam"] for one in group])
+            lambdas = [carry_penalty(one["lam"], name, whole, fold.rest) for one in group]
+            path = make_path(fold.rest, settings, name, lambdas=lambdas)
             path.fit(bags, bags.labels)
             columns.append(score_linearly(path.coefs_.T, path.intercepts_, fold.held_out.features))
             counts += path.n_features_.tolist()
         return Trial(np.column_stack(columns), counts)
 
 
-def list_choice(choice: LambdaChoice) -> list[dict[str, Any]]:
-    """Return a grid of the one setting that was chosen."""
-    return [{"lam": choice.lam, "normalization": choice.normalization}]
+def list_choice(choice: LambdaChoice, whole: Split) -> list[dict[str, Any]]:
+    """Return a grid of the one setting that was chosen on training, for the fit to the whole."""
+    name = choice.normalization
+    lam = carry_penalty(choice.lam, name, [whole.split("training")], whole)
+    return [{"lam": lam, "normalization": name}]
+
+
+def carry_penalty(lam: float, normalization: str | None, judged: Sequence[Split], fitted: Split) -> float:
+    """Return the penalty of a fit that means what it meant for the bags on which it was judged, of all these splits.
+
+    A loss that is a sum over the bags grows with them, and the penalty has to grow with it; normalized ones do not.
+    """
+    if normalization != "none":
+        return lam
+    return lam * fitted.weight / sum(one.weight for one in judged)
 
 
 def make_path(split: Split, settings: Any, normalization: Any, **grid: Any) -> SoftMILPath:

@@ -107,13 +107,12 @@ def supported_stage(wanted: Sequence[str]) -> Stage:
         ),
         writes=("supported.json",),
         settings=("models.wanted", "models.choice_fp_targets", "models.standard_errors", "seed"),
-        make=support_model,
+        make=partial(support_model, names=wanted),
     )
 
 
-def support_model(inputs: Inputs) -> Mapping[str, Any]:
+def support_model(inputs: Inputs, *, names: Sequence[str]) -> Mapping[str, Any]:
     """Choose by the out-of-fold scores of training + validation."""
-    names = inputs.settings.models.wanted
     choice = choose_model(
         inputs["cohort"].split("training", "validation").matching,
         [inputs[f"tables/out_of_fold_{name}.parquet"]["score"].to_numpy() for name in names],

@@ -25,6 +25,7 @@ from overread.study.stages.calibration import find_places
 from overread.study.stages.comparisons import compare_models, tabulate_performance
 from overread.study.stages.description import evaluate_subgroups
 from overread.study.stages.feature_examples import find_examples
+from overread.study.stages.fits import SKIPPED_FILE
 from overread.study.stages.gallery import sort_gallery
 from overread.study.stages.performance import evaluate_counting, plan_test_set, shown_point
 from overread.study.stages.reader_points import judge_readers
@@ -75,6 +76,7 @@ def results_stage(wanted: Sequence[str], *, is_nested: bool) -> Stage:
             *(f"{place}/{name}.json" for name in wanted for place in ("models", "tuning")),
             *(f"tuning/{name}_map.json" for name in wanted),
             "supported.json",
+            SKIPPED_FILE,
             *([f"tuning/nested_{DETECTOR}.json"] if is_nested else []),
             *(["tuning/paper.json"] if "soft" in wanted else []),
             "tables/image_facts.parquet",
@@ -124,6 +126,7 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
         if "soft" in matched
         else None,
         models=models,
+        skipped_models={MODELS[name].title: why for name, why in inputs[SKIPPED_FILE].items()},
         headline=headline,
         reader_points=reader_points,
         verdict=reach_verdict(

@@ -158,13 +158,12 @@ def nested_detector_stage(wanted: Sequence[str]) -> Stage:
         ),
         writes=("tables/nested_detector.parquet", "tuning/nested_detector.json"),
         settings=("models.wanted", *CHOICE_SETTINGS),
-        make=choose_in_each_fold,
+        make=partial(choose_in_each_fold, names=wanted),
     )
 
 
-def choose_in_each_fold(inputs: Inputs) -> Mapping[str, Any]:
+def choose_in_each_fold(inputs: Inputs, *, names: Sequence[str]) -> Mapping[str, Any]:
     """Take from each outer fold the scores of the model that is supported there."""
-    settings, names = inputs.settings, inputs.settings.models.wanted
     chosen, tables = [], []
     for k, fold in enumerate(inputs["outer_folds"]):
         inner = [of_fold(inputs[f"tables/nested_{name}_inner.parquet"], k) for name in names]
@@ -172,7 +171,7 @@ def choose_in_each_fold(inputs: Inputs) -> Mapping[str, Any]:
             fold.rest.matching,
             [table["score"].to_numpy() for table in inner],
             [inputs[f"tuning/{name}_nested.json"][k]["n_features"] for name in names],
-            settings,
+            inputs.settings,
         )
         chosen.append(names[choice.position])
         tables.append(of_fold(inputs[f"tables/nested_{chosen[-1]}.parquet"], k))

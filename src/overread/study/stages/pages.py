@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from overread.errors import OverreadError
@@ -111,9 +112,11 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
 
     def make(inputs: Inputs) -> Mapping[str, Any]:
         name = inputs["supported.json"]["model"]
+        model = inputs[f"models/{name}.json"]
+        trained = inputs["cohort"].split("training", "validation").features
         detector = make_detector(
             name,
-            inputs[f"models/{name}.json"],
+            model,
             from_json(ScoreMap, inputs[f"tuning/{name}_map.json"], f"tuning/{name}_map.json"),
             inputs["operating_points.json"],
             inputs["pipeline"],
@@ -121,6 +124,7 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
             TRAINED_ON["nested" if inputs["cohort"].is_nested else "test"],
             " ".join(sum_up(_results(inputs))),
             SeenImages.of(hashes_of(inputs["tables/image_facts.parquet"], inputs["cohort"])),
+            (float(column.mean(dtype=np.float64)) for column in trained.read_columns(model.used_columns_)),
         )
         return {"detector.json": detector.to_bytes()}
 

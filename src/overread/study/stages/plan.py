@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from overread.study.inputs import StudyInputs
 from overread.study.models import MODELS
 from overread.study.settings import Settings
@@ -34,9 +36,16 @@ NONE_QUARANTINED = View("quarantined", reads=(), make=lambda inputs: [], key=lis
 
 
 def plan_stages(
-    inputs: StudyInputs, settings: Settings, workshop: Workshop, *, n_outer_folds: int
+    inputs: StudyInputs,
+    settings: Settings,
+    workshop: Workshop,
+    *,
+    n_outer_folds: int,
+    skipped: Collection[str] = (),
 ) -> list[Stage]:
     """List the stages of a run after its `PREPARATION`.
+
+    Those up to the check of the models are the same whichever models are skipped.
 
     Parameters
     ----------
@@ -48,9 +57,11 @@ def plan_stages(
         For the work on images.
     n_outer_folds
         Of a study without a test set (`overread.study.stages.nested.count_outer_folds`); 0: it has one.
+    skipped
+        Models that are wanted and cannot be fitted, as the check of the models found.
     """
     is_nested = n_outer_folds > 0
-    wanted = settings.models.wanted
+    wanted = [name for name in settings.models.wanted if name not in skipped]
     models = [MODELS[name] for name in wanted]
     own_candidates = inputs.candidates is not None
     has_images = inputs.needs_images
@@ -58,7 +69,7 @@ def plan_stages(
         *([images_stage(workshop, own_candidates=own_candidates)] if has_images else []),
         gather_stage(own_features=not has_images),
         *([places_stage(own_candidates=own_candidates)] if has_images else []),
-        *(check_stage(model) for model in models if model.check_settings),
+        check_stage([MODELS[name] for name in settings.models.wanted]),
         *([PAPER_CHOICE] if "soft" in wanted else []),
         *(stage for model in models for stage in tuning_stages(model, settings.models.folds)),
         *(fit_stage(model) for model in models),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -115,13 +116,13 @@ def scores_stage(wanted: Sequence[str], *, is_nested: bool) -> Stage:
         ),
         writes=("tables/scores.parquet", "tables/objects.parquet"),
         settings=("models.wanted",),
-        make=score_candidates,
+        make=partial(score_candidates, wanted=wanted),
     )
 
 
-def score_candidates(inputs: Inputs) -> Mapping[str, Any]:
+def score_candidates(inputs: Inputs, *, wanted: Sequence[str]) -> Mapping[str, Any]:
     """Tabulate the scores, and for each GT its best candidate."""
-    cohort, wanted = inputs["cohort"], inputs.settings.models.wanted
+    cohort = inputs["cohort"]
     scores = cohort.candidates[KEYS].copy()
     for name in wanted:
         scores[name] = MODELS[name].score(inputs[f"models/{name}.json"], cohort.features)
@@ -169,9 +170,10 @@ def tabulate_objects(cohort: Cohort, scores: pd.DataFrame, models: Sequence[str]
 
 
 def match_scores(inputs: Inputs) -> dict[str, MatchedScores]:
-    """Match the scores of every model."""
+    """Match the scores of every model that was fitted."""
     cohort, scores = inputs["cohort"], inputs["tables/scores.parquet"]
-    return {name: MatchedScores.from_table(cohort, scores, name) for name in inputs.settings.models.wanted}
+    fitted = [name for name in inputs.settings.models.wanted if name in scores]
+    return {name: MatchedScores.from_table(cohort, scores, name) for name in fitted}
 
 
 def match_detector(inputs: Inputs) -> MatchedScores:

@@ -1,0 +1,43 @@
+"""Item 5, D10: a soft label that a discount has changed is not called how often a reader would mark the place."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from overread.report import RunHead, StudyResults, cut_pictures, draw_figures, render_study, write_model_card
+from overread.truth.labels import soft_labels
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
+
+from small_results import ramp, small_results
+
+FALSE = "how often a reader would mark"
+
+
+@pytest.fixture(scope="module")
+def results() -> StudyResults:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return small_results()
+
+
+def test_a_label_of_one_reader_is_not_a_share_of_readers() -> None:
+    """The review's figure: of five readers one marked, and the label is 0.05 or less, not 0.2."""
+    truth = pd.DataFrame({"image_id": ["a"], "n_marks": [1], "n_readers": [1], "n_readings": [5]})
+    readings = pd.DataFrame({"image_id": ["a"] * 5 + ["b"] * 3, "reader_id": [*"12345123"]})
+    (label,) = soft_labels(truth, readings)["probability"]
+    assert label == pytest.approx(1 / 8 * 2 / 5 * 3 / 5)
+
+
+def test_page_and_card_say_what_a_soft_label_is(results: StudyResults) -> None:
+    head = RunHead("study", "main", "0123456789ab", "2026-01-31")
+    pictures = cut_pictures(results, lambda _: ramp())
+    page = render_study(results, draw_figures(results, pictures), pictures, head)
+    for text in (page, write_model_card(results, head).replace("\\", "")):
+        assert FALSE not in " ".join(text.split())
+        assert "for a place that a single reader marked what [labels] sets instead" in " ".join(text.split())
