@@ -145,7 +145,7 @@ def score_candidates(inputs: Inputs) -> Mapping[str, Any]:
 def tabulate_objects(cohort: Cohort, scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
     """GTs with their split, and for each model the best candidate that is shown on each and its score.
 
-    ``reached`` says whether any candidate hits the GT. For a GT that none hits, candidate and score are missing.
+    ``reached`` says whether any candidate hits the GT. For a GT that no shown candidate hits, candidate and score are missing.
     """
     reached = np.unique(cohort.hits["truth_row"])
     split = cohort.images.set_index("image_id")["split"]
