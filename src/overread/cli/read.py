@@ -216,6 +216,8 @@ def prepare(room: Room, detector: Path | None, fp: float) -> None:
     with print_warnings(), ProgressBar():
         ready = room.prepare(detector, fp)
     complain(ready.bad_images)
+    if ready.marks is not None:
+        print_plain(ready.marks.tell(), style="yellow" if ready.marks.differs else None)
     for name, count in ready.added.items():
         if count:
             print_plain(f"{name}: {count} images on the worklist")

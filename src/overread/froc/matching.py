@@ -199,6 +199,15 @@ class Matching:
         np.logical_or.at(reached, inverse, self.gt_reached)
         return Sought(images, best, reached)
 
+    def count_shown(self, threshold: float) -> Ints:
+        """Count the candidates of each image that are shown at a threshold, whatever they hit."""
+        geometry = self.require_geometry()
+        assert self.candidate_scores is not None
+        shown = geometry.find_shown(self.counting, self.candidate_scores) & (
+            self.candidate_scores >= threshold
+        )
+        return np.bincount(geometry.candidate_images[shown], minlength=self.n_images)
+
     def with_scores(self, scores: ArrayLike) -> Self:
         """Return the same hits under another model's scores, one per candidate row."""
         geometry = self.require_geometry()
