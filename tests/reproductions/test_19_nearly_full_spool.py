@@ -15,10 +15,10 @@ from overread.detection.pipeline import Request
 from overread.node.ledger import Ledger
 from overread.node.service import Node
 from overread.node.settings import Destination, NodeSettings
-from overread.node.spool import BYTES_TO_WORK
 from stand_in_detector import StandInDetector, write_images
 
 OUT_OF_RESOURCES = 0xA700
+TO_WORK = 64 * 2**20
 
 
 def make_node(folder, archive):
@@ -30,18 +30,18 @@ def make_node(folder, archive):
 
 def test_images_are_refused_before_work_is_impossible(tmp_path, monkeypatch):
     images = write_images(tmp_path / "in", 5)
-    free = [BYTES_TO_WORK + 10**6]
+    free = [TO_WORK + 10**6]
     monkeypatch.setattr("overread.node.spool.free_bytes", lambda _: free[0], raising=False)
     with Archive() as archive:
         node, said = make_node(tmp_path / "spool", archive)
         with node:
             assert send(images[:2], node.port) == [0x0000] * 2
-            free[0] = BYTES_TO_WORK + 1000
+            free[0] = TO_WORK + 1000
             assert send(images[2:4], node.port) == [OUT_OF_RESOURCES] * 2
             # What is here already takes no space.
             assert send(images[:1], node.port) == [0x0000]
             wait_until(node.is_idle)
-            free[0] = BYTES_TO_WORK + 10**6
+            free[0] = TO_WORK + 10**6
             assert send(images[2:], node.port) == [0x0000] * 3
             wait_until(node.is_idle)
         assert len(archive.received) == 10
