@@ -38,8 +38,10 @@ def running_node(
 def main(arguments: Sequence[str]) -> int:
     import overread.cli.node
     from overread.cli import main as overread_main
-    from stand_in_detector import StandInDetector
+    from overread.detection.pipeline import DetectionPipeline
+    from stand_in_detector import StandInDetector, stand_in_spec
 
+    DetectionPipeline.spec = stand_in_spec
     overread.cli.node.open_detector = lambda _: StandInDetector()
     return overread_main(arguments)
 

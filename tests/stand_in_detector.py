@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from overread.detection.pipeline import DetectionPipeline, Request
 from overread.images import Radiograph, read_image, write_dicom
+from overread.study.pipeline import PipelineSpec
 
 
 class StandInDetector:
@@ -52,6 +54,16 @@ class StandInDetector:
 
     def shown(self, detections: pd.DataFrame, fp: float) -> np.ndarray:
         return np.asarray(detections["score"] >= 2 - 2 * fp)
+
+
+def load_pipeline() -> DetectionPipeline:
+    """Build the stand-in in a worker process."""
+    return DetectionPipeline(Request(StandInDetector(), 1.0, documents=True))
+
+
+def stand_in_spec(_pipeline: object) -> PipelineSpec:
+    """Tell a worker process to work with the stand-in, whose bytes are no detector."""
+    return PipelineSpec("stand_in_detector:load_pipeline", {})
 
 
 def write_images(folder: Path, count: int, *, side: int = 64, study: str = "") -> list[Path]:

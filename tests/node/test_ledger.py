@@ -78,9 +78,12 @@ def test_an_answer_that_was_sent_before_ends_the_way(ledger):
 
 def test_tries_and_refusals_are_counted(ledger):
     receive(ledger, "1")
-    assert [ledger.count_try("1") for _ in range(3)] == [1, 2, 3]
+    for _ in range(3):
+        ledger.begin_work("1")
+    assert ledger.find("1").tries == 1
+    assert [ledger.count_death("1") for _ in range(3)] == [1, 2, 3]
     ledger.wait_again("1")
-    assert ledger.count_try("1") == 1
+    assert ledger.find("1").tries == 0
     ledger.answer("1", [Path("a.dcm")], 0)
     answer = ledger.unsent(1)[0]
     assert [ledger.refuse(answer, "no") for _ in range(2)] == [1, 2]

@@ -61,24 +61,6 @@ def test_worked_on_again_it_gives_the_same_documents(spool, tmp_path):
     assert len(spool.ledger.unsent(10)) == 2
 
 
-def test_an_image_that_kills_is_given_up_after_three_tries(spool, tmp_path):
-    class Killed(BaseException):
-        pass
-
-    class Deadly(StandInDetector):
-        def detect(self, radiograph, n_threads=None):
-            raise Killed
-
-    uid = put(spool, write_images(tmp_path / "in", 1)[0])
-    worker, said = make_worker(spool, Deadly())
-    for _ in range(3):
-        with pytest.raises(Killed):
-            worker.work()
-    assert worker.work()
-    assert spool.ledger.find(uid).state == "failed"
-    assert "stopped 3 times" in said[0]
-
-
 def test_a_full_disk_fails_no_image(spool, tmp_path, monkeypatch):
     uid = put(spool, write_images(tmp_path / "in", 1)[0])
     worker, _ = make_worker(spool)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from overread.detection.batch import Batch, Found
     from overread.detection.documents import Documents
+    from overread.detection.mark_rate import MarkRate
     from overread.study.detector import Detector, OperatingPoint
 
 __all__ = ["detect"]
@@ -136,9 +137,17 @@ class Summary:
         self.trained_on, self.verdict = model.trained_on, model.verdict
         self.has_ranks = not model.score_map.is_probability
         self.n_images = self.n_shown = 0
+        self.locked_at = point.record()
         self.documents: list[Path] = []
         self.in_training: list[str] = []
         self.knows_training = model.seen is not None
+
+    @property
+    def marks(self) -> MarkRate:
+        """Marks here, beside those where the threshold was locked."""
+        from overread.detection.mark_rate import MarkRate
+
+        return MarkRate(self.locked_at, self.n_images, self.n_shown)
 
     @property
     def images_per_second(self) -> float | None:
@@ -279,6 +288,9 @@ def print_summary(summary: Summary, *, as_json: bool) -> None:
             "threshold": point.threshold,
             "images": summary.n_images,
             "detections": summary.n_shown,
+            "marks_per_image": summary.n_shown / summary.n_images,
+            "marks_per_image_where_locked": point.marks_per_image,
+            "p_value_of_marks_per_image": summary.marks.p_value,
             "images_in_training": summary.in_training if summary.knows_training else None,
             "table": str(summary.table),
             "documents": [str(path) for path in summary.documents],
@@ -293,6 +305,7 @@ def print_summary(summary: Summary, *, as_json: bool) -> None:
         f"{summary.n_shown} detections in {summary.n_images} images by {summary.model} at the threshold for "
         f"{point.fp_target:g} false positives per image (score {point.threshold:.3g}): {summary.table}"
     )
+    print_plain(summary.marks.tell(), style="yellow" if summary.marks.differs else None)
     print_plain(f"The detector was trained on {summary.trained_on}.")
     print_training(summary)
     if summary.has_ranks:

@@ -16,6 +16,7 @@ from overread.words import shell_word
 if TYPE_CHECKING:
     from socket import socket
 
+    from overread.detection.mark_rate import MarkRate
     from overread.reading.room import Room
 
 __all__ = ["open_to_readers", "read"]
@@ -225,10 +226,18 @@ def prepare_pictures(room: Room) -> None:
 def keep_detector(room: Room, detector: Path, fp: float) -> None:
     """Run a detector for a room that opens later, and say which images it cannot read."""
     from overread.progress import ProgressBar
+    from overread.reading.second_reading import rate_marks
 
     with print_warnings(), ProgressBar():
         bad = room.prepare_pictures() | room.keep_detector(detector, fp)
     complain(bad)
+    print_mark_rate(rate_marks(room.store))
+
+
+def print_mark_rate(rate: MarkRate | None) -> None:
+    """Say how many marks the detector makes here, beside how many it made where its threshold was locked."""
+    if rate is not None:
+        print_plain(rate.tell(), style="yellow" if rate.differs else None)
 
 
 def prepare(room: Room, detector: Path | None, fp: float) -> None:
@@ -238,6 +247,7 @@ def prepare(room: Room, detector: Path | None, fp: float) -> None:
     with print_warnings(), ProgressBar():
         ready = room.prepare(detector, fp)
     complain(ready.bad_images)
+    print_mark_rate(ready.marks)
     for name, count in ready.added.items():
         if count:
             print_plain(f"{name}: {count} images on the worklist")

@@ -23,7 +23,7 @@ from overread.study.workers.executors import ProcessExecutor, count_processors
 from overread.study.workers.isolation import WorkLimits
 from overread.study.workers.result import Fault, Outcome, work_on
 
-__all__ = ["Batch", "Found", "choose_workers"]
+__all__ = ["PASSING", "Batch", "Found", "choose_workers", "found_of", "make_task"]
 
 MARK_TYPES = {
     "image_id": "str",

@@ -1,7 +1,8 @@
 """Compiled loops of the resampling: one pass over sorted events, stopped at the largest FP target; one over bags.
 
 Conventions: false positives are sorted by falling score. A target's rank is the number of false positives
-with a score >= its own, so a threshold just above false positive k finds exactly the targets of rank <= k.
+with a score >= its own, so a threshold just above false positive k finds exactly the targets of rank <= k; what
+no threshold finds has rank ``NEVER``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from overread.kernel import kernel
 
 __all__ = [
+    "NEVER",
     "count_draws",
     "mark_strongest",
     "permuted_differences",
@@ -89,7 +91,7 @@ def sensitivity_replicates(
                     break
                 n_shown = next_shown
                 k += 1
-            while item < n_items and item_ranks[item] <= k and item_reached[item]:
+            while item < n_items and item_ranks[item] <= k:
                 found[item_is_image[item]] += weight[item_patients[item]]
                 item += 1
             # False positives that tie with the excluded one fall with it.

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from overread.errors import InvalidInputError
-from overread.froc._kernels import count_draws, sensitivity_replicates
+from overread.froc._kernels import NEVER, count_draws, sensitivity_replicates
 from overread.froc.curve import (
     MEASURES,
     check_targets,
@@ -195,9 +195,10 @@ class SortedEvents:
         """Sort the items and the ``n_best`` false positives of a matching by falling score."""
         best = best_false_positives(matching, n_best)
         fp_scores = matching.fp_scores[best]
-        images, image_scores = matching.image_scores()
-        scores = np.concatenate([matching.gt_scores, image_scores])
-        ranks = len(best) - np.searchsorted(fp_scores[::-1], scores, side="left")
+        items = (matching.targets(), matching.positive_images())
+        scores = np.concatenate([item.scores for item in items])
+        findable = np.concatenate([item.findable for item in items])
+        ranks = np.where(findable, len(best) - np.searchsorted(fp_scores[::-1], scores, side="left"), NEVER)
         order = np.argsort(-scores, kind="stable")
         patients = matching.patients.astype(np.int32)
         return cls(
@@ -206,9 +207,9 @@ class SortedEvents:
             fp_scores=fp_scores,
             fp_patients=patients[matching.fp_images[best]],
             item_ranks=ranks[order],
-            item_patients=patients[np.concatenate([matching.gt_images, images])[order]],
+            item_patients=patients[np.concatenate([item.images for item in items])[order]],
             item_is_image=(order >= matching.n_gts).astype(np.uint8),
-            item_reached=(scores[order] > -np.inf).astype(np.uint8),
+            item_reached=np.concatenate([item.reached for item in items])[order].astype(np.uint8),
             images_of_patient=np.bincount(patients, minlength=matching.n_patients).astype(np.int32),
         )
 
@@ -268,22 +269,13 @@ def replicate_sensitivities(
 
 def _patient_table(matching: Matching, thresholds: Floats) -> Floats:
     """Per patient: FPs, GTs and images found at each threshold, then the five totals."""
-    images, image_scores = matching.image_scores()
-    groups = (
-        (matching.patients[matching.fp_images], matching.fp_scores),
-        (matching.patients[matching.gt_images], matching.gt_scores),
-        (matching.patients[images], image_scores),
-    )
-    size = matching.n_patients
-    columns = [
-        np.bincount(patients[(scores >= threshold) & (scores > -np.inf)], minlength=size)
-        for patients, scores in groups
-        for threshold in thresholds
-    ]
-    for reached_only in (False, True):
-        for patients, scores in groups[1:]:
-            columns.append(np.bincount(patients[(scores > -np.inf) | (not reached_only)], minlength=size))
-    columns.append(np.bincount(matching.patients, minlength=size))
+    items = (matching.targets(), matching.positive_images())
+    counted = [matching.fp_images[matching.fp_scores >= threshold] for threshold in thresholds]
+    counted += [item.images[item.found_at(threshold)] for item in items for threshold in thresholds]
+    counted += [item.images for item in items]
+    counted += [item.images[item.reached] for item in items]
+    counted.append(np.arange(matching.n_images))
+    columns = [np.bincount(matching.patients[images], minlength=matching.n_patients) for images in counted]
     return np.stack(columns, axis=1).astype(np.float64)
 
 

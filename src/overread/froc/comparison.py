@@ -228,7 +228,7 @@ class PairedPlaces:
         models = np.repeat(np.array([0, 1], dtype=np.uint8), [len(model.fps) for model in pair])
         order = np.argsort(places, kind="stable")
         patients = first.patients.astype(np.int32)
-        images, _ = first.image_scores()
+        images = first.positive_images().images
         return cls(
             n_images=first.n_images,
             n_positive_images=len(images),
@@ -276,17 +276,14 @@ class FrocPlaces:
         """Place the targets and the ``n_best`` false positives of a matching."""
         best = best_false_positives(matching, n_best)
         ascending = matching.fp_scores[best][::-1]
-        _, image_scores = matching.image_scores()
 
         def place(scores: Floats) -> Floats:
             above = len(ascending) - np.searchsorted(ascending, scores, side="right")
             at_or_above = len(ascending) - np.searchsorted(ascending, scores, side="left")
-            places = np.where(at_or_above > above, at_or_above, above + 0.5)
-            return np.where(scores > -np.inf, places, np.inf)
+            return np.where(at_or_above > above, at_or_above, above + 0.5)
 
-        return cls(
-            place(ascending[::-1]),
-            matching.fp_images[best],
-            place(matching.gt_scores),
-            place(image_scores),
+        gts, images = (
+            np.where(item.findable, place(item.scores), np.inf)
+            for item in (matching.targets(), matching.positive_images())
         )
+        return cls(place(ascending[::-1]), matching.fp_images[best], gts, images)

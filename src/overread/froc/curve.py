@@ -47,8 +47,7 @@ class FrocCurve:
     gt_sensitivity, image_sensitivity
         Targets found over all targets; images with a found target over images with a target.
     gt_sensitivity_reached, image_sensitivity_reached
-        The same found counts over the targets (images) that at least one candidate reaches, whatever its
-        score.
+        The same found counts over the targets (images) that are reached (:class:`~overread.froc.matching.Sought`).
     n_images, n_gts, n_gts_reached, n_positive_images, n_positive_images_reached
         The denominators.
     """
@@ -77,7 +76,8 @@ def froc_curve(matching: Matching) -> FrocCurve:
     For the other treatment of single-reader GTs:
     ``froc_curve(matching.with_counting(single_reader="fp"))``.
     """
-    scores = np.concatenate([matching.fp_scores, matching.gt_scores[matching.gt_reached]])
+    targets = matching.targets()
+    scores = np.concatenate([matching.fp_scores, targets.scores[targets.findable]])
     thresholds = np.concatenate([[np.inf], np.unique(scores)[::-1]])
     return curve_at(matching, thresholds)
 
@@ -92,12 +92,11 @@ def performance_at(matching: Matching, thresholds: ArrayLike) -> pd.DataFrame:
 
 def curve_at(matching: Matching, thresholds: Floats) -> FrocCurve:
     """Count events at or above each threshold."""
-    _, image_scores = matching.image_scores()
-    n_gts, n_reached = matching.n_gts, int(matching.gt_reached.sum())
-    n_positive, n_positive_reached = len(image_scores), int((image_scores > -np.inf).sum())
-    # A missed target is not found even at threshold minus infinity.
-    found_gts = count_at(matching.gt_scores[matching.gt_reached], thresholds)
-    found_images = count_at(image_scores[image_scores > -np.inf], thresholds)
+    gts, images = matching.targets(), matching.positive_images()
+    n_gts, n_reached = len(gts.scores), int(gts.reached.sum())
+    n_positive, n_positive_reached = len(images.scores), int(images.reached.sum())
+    found_gts = count_at(gts.scores[gts.findable], thresholds)
+    found_images = count_at(images.scores[images.findable], thresholds)
     return FrocCurve(
         thresholds=thresholds,
         fp_per_image=count_at(matching.fp_scores, thresholds) / matching.n_images,

@@ -159,6 +159,8 @@ class LockedEvaluation:
 def lock_operating_point(source: Matching, *, fp_target: float, model: str = "score") -> LockedOperatingPoint:
     """Fix the threshold of one FP target on training data; then :meth:`~LockedOperatingPoint.write` it."""
     point = operating_points(source, fp_targets=[fp_target]).iloc[0]
+    if not (len(source.fp_scores) or source.targets().findable.any()):
+        raise InvalidInputError("there is no score to lock: no candidate is a hit or a false positive")
     if not np.isfinite(point["threshold"]):
         raise InvalidInputError(f"no threshold has at most {fp_target} FP per image: the best score has more")
     members = source.hash_members()

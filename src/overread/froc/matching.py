@@ -33,7 +33,7 @@ from overread.froc.suppression import find_strongest
 from overread.one_line import print_as_one_line
 from overread.truth import candidate_hits
 
-__all__ = ["Geometry", "HashedMembers", "Matching", "match"]
+__all__ = ["Geometry", "HashedMembers", "Matching", "Sought", "match"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -89,6 +89,38 @@ class Geometry:
         return counted
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Sought:
+    """Things to find, targets or images with a target; the one place that says what *reached* and *found* mean.
+
+    A target is reached when any candidate hits it, an image when one of its targets is reached. Neither scores nor the
+    suppression of repeats have a say in that. A target is found at a threshold when a candidate hits it that is
+    shown and has at least that score, an image when one of its targets is found.
+
+    Attributes
+    ----------
+    images
+        Image code of each.
+    scores
+        Best score of the shown candidates that hit it; minus infinity where none does.
+    reached
+        Whether any candidate hits it, shown or not.
+    """
+
+    images: Ints
+    scores: Floats
+    reached: Bools
+
+    @property
+    def findable(self) -> Bools:
+        """Whether some threshold finds it; what no shown candidate hits is not found even at minus infinity."""
+        return self.scores > -np.inf
+
+    def found_at(self, threshold: float) -> Bools:
+        """Whether this threshold finds it."""
+        return self.findable & (self.scores >= threshold)
+
+
 @dataclass(frozen=True, slots=True)
 class HashedMembers:
     """Hashes of the ids of images and of patients; not secret, as ids can be guessed, but no ids to read."""
@@ -115,8 +147,8 @@ class Matching:
     fp_scores, fp_images
         Score and image code of each false positive.
     gt_scores, gt_images, gt_reached
-        Best score of each target (minus infinity when no candidate hits it), its image code, and whether any
-        candidate hits it.
+        The fields of :class:`Sought` for each target: best score of the shown candidates that hit it (minus
+        infinity where none does), its image code, and whether any candidate hits it, shown or not.
     strata
         The truth table's rows of the targets, in the same order: lesion size, number of readers, any column.
     counting
@@ -154,12 +186,27 @@ class Matching:
         """Number of targets, the denominator of GT sensitivity."""
         return len(self.gt_scores)
 
-    def image_scores(self) -> tuple[Ints, Floats]:
-        """Images with a target, and the best score on any target of each."""
+    def targets(self) -> Sought:
+        """Return the targets as things to find."""
+        return Sought(self.gt_images, self.gt_scores, self.gt_reached)
+
+    def positive_images(self) -> Sought:
+        """Return the images with a target as things to find, in the order of their codes."""
         images, inverse = np.unique(self.gt_images, return_inverse=True)
         best = np.full(len(images), -np.inf)
         np.maximum.at(best, inverse, self.gt_scores)
-        return images, best
+        reached = np.zeros(len(images), dtype=np.bool_)
+        np.logical_or.at(reached, inverse, self.gt_reached)
+        return Sought(images, best, reached)
+
+    def count_shown(self, threshold: float) -> Ints:
+        """Count the candidates of each image that are shown at a threshold, whatever they hit."""
+        geometry = self.require_geometry()
+        assert self.candidate_scores is not None
+        shown = geometry.find_shown(self.counting, self.candidate_scores) & (
+            self.candidate_scores >= threshold
+        )
+        return np.bincount(geometry.candidate_images[shown], minlength=self.n_images)
 
     def with_scores(self, scores: ArrayLike) -> Self:
         """Return the same hits under another model's scores, one per candidate row."""

@@ -55,7 +55,7 @@ FROM images GROUP BY study_uid ORDER BY min(received), study_uid
 
 @dataclass(frozen=True)
 class ImageEntry:
-    """What is known of an image."""
+    """What is known of an image; ``tries``: 1 once it was begun, 1 more for each process that died of it alone."""
 
     sop_uid: str
     study_uid: str
@@ -115,8 +115,8 @@ class Ledger(Database):
         return found[0] if found else None
 
     def next_received(self) -> ImageEntry | None:
-        """Image that waits longest for the detector."""
-        found = self._images("state = 'received' ORDER BY received, sop_uid LIMIT 1", ())
+        """Image that waits longest for the detector; one during which a process died comes after all others."""
+        found = self._images("state = 'received' ORDER BY tries, received, sop_uid LIMIT 1", ())
         return found[0] if found else None
 
     def _images(self, condition: str, values: Sequence[str]) -> list[ImageEntry]:
@@ -138,12 +138,17 @@ class Ledger(Database):
                 (sop_uid, study_uid, sha256, sender, now, now),
             )
 
-    def count_try(self, sop_uid: str) -> int:
-        """Note, before the work, that an image is worked on; return how often it was, this time included."""
+    def begin_work(self, sop_uid: str) -> None:
+        """Note, before the work, that an image is worked on: where it still waits later, the work did not end."""
+        with self.transaction() as database:
+            database.execute("UPDATE images SET tries = max(tries, 1) WHERE sop_uid = ?", (sop_uid,))
+
+    def count_death(self, sop_uid: str) -> int:
+        """Note that a process that worked on nothing but this image died; return how often one did."""
         with self.transaction() as database:
             database.execute("UPDATE images SET tries = tries + 1 WHERE sop_uid = ?", (sop_uid,))
             row = database.execute("SELECT tries FROM images WHERE sop_uid = ?", (sop_uid,)).fetchone()
-        return int(row[0])
+        return int(row[0]) - 1
 
     def wait_again(self, sop_uid: str) -> None:
         """Put an image back to where it waits for the detector, as if it had not been tried."""

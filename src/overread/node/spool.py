@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import threading
 import warnings
 from contextlib import suppress
@@ -34,6 +35,9 @@ LONGEST_UID = 64
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 PART_FILES = ".overread-*.part"
 PREAMBLE = b"\0" * 128 + b"DICM"
+# What images may not take of the device, as work on them needs it: SQLite's log grows to 4 MB before it is written
+# back, an image's two documents have some 20 kB. The rest, chosen by eye, is for others who write on the device.
+BYTES_TO_WORK = 64 * 2**20
 # Where a file says how long the rest of its meta information is: behind the tag, type and length of (0002,0000).
 META_LENGTH = slice(140, 144)
 
@@ -104,7 +108,7 @@ class Spool:
         FormatError
             If the data set is none, or of another instance, or names no study.
         StorageError
-            If the device refuses; nothing is kept then.
+            If the device refuses, or has too little space left to work on images; nothing is kept then.
         """
         # One at a time, which bounds the memory of copies.
         with self._storing:
@@ -115,6 +119,7 @@ class Spool:
                 return StoreResult.CONFLICT
             if known is not None and known.state != "failed":
                 return StoreResult.KNOWN
+            self._refuse_the_last_bytes(len(dataset))
             write_parts_atomically(
                 self.image_path(sop_uid),
                 (PREAMBLE, meta, dataset),
@@ -123,6 +128,14 @@ class Spool:
             )
             self.ledger.receive(sop_uid, study_uid, sha256, sender)
         return StoreResult.STORED
+
+    def _refuse_the_last_bytes(self, size: int) -> None:
+        """Refuse an image that would leave too little space to work on those that were acknowledged."""
+        free = free_bytes(self.folder)
+        if free < size + BYTES_TO_WORK:
+            raise StorageError(
+                f"{self.folder}: {free >> 20} MB are free; an image is taken while it leaves {BYTES_TO_WORK >> 20} MB"
+            )
 
     def recover(self, *, keep_done: bool) -> None:
         """Clear up after a kill: half-written files go, and so do files of images that are done, unless kept.
@@ -163,6 +176,16 @@ class Spool:
                 self._document(name).unlink()
         with suppress(FormatError, OSError):
             self.image_path(sop_uid).unlink()
+
+
+def free_bytes(folder: Path) -> int:
+    """Bytes that may still be written on the device of a folder."""
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError as error:
+        raise StorageError(
+            f"{folder}: cannot be asked for its free space: {error.strerror or error}"
+        ) from error
 
 
 def check_uid(uid: str) -> str:

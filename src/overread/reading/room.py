@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import pandas as pd
 
+from overread.detection.mark_rate import MarkRate
 from overread.errors import StorageError, UsageError
 from overread.files.atomic import no_folder
 from overread.reading.adjudication import Adjudication, complete_images, complete_readings
@@ -18,7 +19,7 @@ from overread.reading.agreement import describe_agreement
 from overread.reading.items import Items
 from overread.reading.people import LONGEST_NAME, list_people
 from overread.reading.pixels import ImageFile, Pictures, list_images, read_images
-from overread.reading.second_reading import keep_detections, shown_detections
+from overread.reading.second_reading import keep_detections, rate_marks, shown_detections
 from overread.reading.store import ROOM_FILE, Store
 from overread.reading.study_settings import study_name
 from overread.reading.tables import export_tables
@@ -31,10 +32,11 @@ __all__ = ["Readiness", "Room", "open_room"]
 
 @dataclass(frozen=True)
 class Readiness:
-    """What preparing a room gave: images left out with the reason, and new presentations by reader."""
+    """What preparing a room gave: images left out with the reason, new presentations by reader, a detector's marks."""
 
     bad_images: dict[str, str]
     added: dict[str, int]
+    marks: MarkRate | None
 
 
 class Room:
@@ -200,7 +202,7 @@ class Room:
         trained = [image for image in self.training_images if f"training {image}" not in bad]
         added = fill_worklists(self.store, usable, trained, readers, self.plan)
         self.store.checkpoint()
-        return Readiness(bad, added)
+        return Readiness(bad, added, rate_marks(self.store))
 
     def refuse_undetected(self, bad: dict[str, str]) -> None:
         """Refuse images that are new since the detector was run: its silence would look like a finding."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from overread.detection.mark_rate import MarkRate
 from overread.errors import DataWarning, OverreadError, TableError, UsageError
 from overread.files.digests import digest_of_file
 from overread.marks.pixels import rescale_ellipses
@@ -21,7 +22,7 @@ from overread.tables.table_files import read_table
 if TYPE_CHECKING:
     from overread.detection.pipeline import Request
 
-__all__ = ["keep_detections", "shown_detections", "trained_on"]
+__all__ = ["keep_detections", "rate_marks", "shown_detections", "trained_on"]
 
 TABLE_ENDINGS = (".csv", ".parquet")
 
@@ -52,6 +53,8 @@ def keep_detections(
     ------
     UsageError
         If the room has the marks of another detector.
+    TableError
+        If a table has detections of images that the room has not.
     """
     place = detector / "detector.json" if detector.is_dir() else detector
     if not place.is_file():
@@ -61,7 +64,6 @@ def keep_detections(
     name = [digest_of_file(place), fp]
     if store.setting("detector") not in (None, name):
         raise UsageError(f"{place}: the room has another detector, or another --fp; one room keeps to one")
-    store.set_setting("detector", name)
     done = {row["image_id"] for row in store.rows("SELECT image_id FROM detected")}
     sizes = {
         row["image_id"]: (row["mm_x"], row["mm_y"])
@@ -69,7 +71,9 @@ def keep_detections(
     }
     todo = {image: files[image] for image in files if image in sizes and image not in done}
     if place.suffix in TABLE_ENDINGS:
-        tables = read_detections(place)
+        tables = read_detections(place, files)
+        store.set_setting("detector", name)
+        store.set_setting("without_row", len(set(files) - set(tables)))
         for image in todo:
             insert_detections(store, image, tables.get(image), sizes[image])
         return {}
@@ -77,7 +81,11 @@ def keep_detections(
     from overread.detection.pipeline import Request
     from overread.study.detector import Detector
 
-    return detect_all(store, Request(Detector.read(place), fp), todo, sizes)
+    request = Request(Detector.read(place), fp)
+    point = request.detector.operating_point(fp)
+    store.set_setting("detector", name)
+    store.set_setting("locked_at", point.record())
+    return detect_all(store, request, todo, sizes)
 
 
 def detect_all(
@@ -86,7 +94,6 @@ def detect_all(
     """Run a detector on images, and keep what it shows of each."""
     from overread.detection.pipeline import detect_image
 
-    request.detector.operating_point(request.fp)
     bad: dict[str, str] = {}
     trained = trained_on(store)
     for image in count_steps("images through the detector", list(files)):
@@ -114,15 +121,30 @@ def trained_on(store: Store) -> set[str]:
     return set(store.setting("trained_on") or ())
 
 
-def read_detections(path: Path) -> dict[str, pd.DataFrame]:
-    """Shown detections by image of a table."""
+def rate_marks(store: Store) -> MarkRate | None:
+    """Count the marks that the room's detector makes here; None where it has none."""
+    if store.setting("detector") is None:
+        return None
+    n_images, n_marks = (len(store.rows(f"SELECT 1 FROM {table}")) for table in ("detected", "detections"))
+    without_row = store.setting("without_row") or 0
+    return MarkRate(store.setting("locked_at") or {}, n_images, n_marks, without_row)
+
+
+def read_detections(path: Path, images: Collection[str]) -> dict[str, pd.DataFrame]:
+    """Shown detections of each image that a table names; it may name no others than these."""
     table = read_table(path, "candidates")
     for name in ("radius_mm", "score"):
         if name not in table:
             raise TableError(f"{path}: has no column {name} (overread detect writes it)")
-    if "shown" in table:
-        table = table[table["shown"]]
-    return {str(image): rows for image, rows in table.groupby("image_id")}
+    named = set(table["image_id"].astype(str))
+    foreign = sorted(named - set(images))
+    if foreign:
+        raise TableError(
+            f"{path}: has detections of {len(foreign)} images that the study has not, such as {foreign[0]!r}; the "
+            f"study has {next(iter(images), 'no image')!r}, ... (use the image_id of images.csv)"
+        )
+    shown = table["shown"] if "shown" in table else pd.Series(data=True, index=table.index)
+    return {str(image): rows[shown[rows.index]] for image, rows in table.groupby("image_id")}
 
 
 def insert_detections(

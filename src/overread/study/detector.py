@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -68,10 +68,26 @@ SMALLEST_GRID_MM, LARGEST_GRID_MM = 0.1, 5.0
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """A threshold on the score, locked at this many false positives per image of training + validation."""
+    """A threshold on the score, locked at this many false positives per image of training + validation.
+
+    Attributes
+    ----------
+    fp_target, threshold
+        False positives per image, and the score from which on candidates are shown.
+    n_images, marks_per_image, marks_variance
+        Images it was locked on, and mean and variance of the marks that it shows per image of them, hits and false
+        positives alike, by scores out of fold; None in files that were made before detectors knew.
+    """
 
     fp_target: float
     threshold: float
+    n_images: int | None = None
+    marks_per_image: float | None = None
+    marks_variance: float | None = None
+
+    def record(self) -> dict[str, float]:
+        """Fields that are known; a file that was made without some is written back as it was."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,11 +213,16 @@ class Detector:
         """Refuse limits, grids and operating points that no run of ours gives."""
         numbers = [
             self.grid_mm,
-            *(part for point in self.operating_points for part in asdict(point).values()),
+            *(part for point in self.operating_points for part in point.record().values()),
             *(self.means or ()),
         ]
         if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
             raise ModelFileError("grid_mm, an operating point or a mean is not a number that makes sense")
+        for point in self.operating_points:
+            known = (point.n_images, point.marks_per_image, point.marks_variance)
+            sound = [number is not None and number >= 0 for number in known]
+            if known != (None, None, None) and not (all(sound) and known[0]):
+                raise ModelFileError("the marks per image of an operating point make no sense")
         if type(self.limit) is not int or not 1 <= self.limit <= LARGEST_LIMIT:
             raise ModelFileError(
                 f"limit is {str(self.limit)[:20]}: not a whole number from 1 to {LARGEST_LIMIT:,}"
@@ -434,7 +455,7 @@ class Detector:
             "name": self.name,
             "model": to_document(self.model),
             "score_map": to_json(self.score_map),
-            "operating_points": [asdict(point) for point in self.operating_points],
+            "operating_points": [point.record() for point in self.operating_points],
             "finder": self.finder,
             "candidate_version": self.candidate_version,
             "limit": self.limit,
@@ -547,7 +568,7 @@ def make_detector(
     """
     wanted = (name, "out_of_fold", counting.single_reader)
     own = [
-        OperatingPoint(point["fp_target"], point["threshold"])
+        OperatingPoint(*(point.get(field.name) for field in fields(OperatingPoint)))
         for point in points
         if (point["model"], point["source"], point["single_reader"]) == wanted
         and point["threshold"] is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,10 +90,15 @@ def test_a_threshold_is_the_lowest_score_within_the_target(chain: Chain, name: s
                 for score in scores[counted]
                 if (scores[is_false] >= score).sum() / len(images) <= target
             ]
-            (told,) = points.query(
+            (point,) = points.query(
                 "model == @name and source == @source and single_reader == @treatment and fp_target == @target"
-            )["threshold"]
-            assert told == min(allowed)
+            ).to_dict("records")
+            assert point["threshold"] == min(allowed)
+            is_shown = inside & (scores >= point["threshold"])
+            marks = [(is_shown & (cohort.candidates["image_id"] == image)).sum() for image in images]
+            assert point["n_images"] == len(images)
+            assert point["marks_per_image"] == pytest.approx(statistics.mean(map(float, marks)))
+            assert point["marks_variance"] == pytest.approx(statistics.variance(map(float, marks)))
 
 
 def test_the_test_set_has_no_say_in_the_thresholds(chain: Chain) -> None:

@@ -237,7 +237,7 @@ def pilot_sensitivity(
     lower, upper = (float(end[0]) for end in result.interval_of(measure, level))
     # The interval is Wilson's for n* lesions, so n* is what gives its width.
     worth = independent_lesions(min(max(estimate, 0.0), 1.0), (upper - lower) / 2, level)
-    n_items = matching.n_gts if measure == "gt_sensitivity" else len(matching.image_scores()[0])
+    n_items = matching.n_gts if measure == "gt_sensitivity" else len(matching.positive_images().images)
     return SensitivityPilot(
         measure=measure,
         estimate=estimate,

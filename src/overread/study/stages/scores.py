@@ -146,7 +146,8 @@ def score_candidates(inputs: Inputs, *, wanted: Sequence[str]) -> Mapping[str, A
 def tabulate_objects(cohort: Cohort, scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
     """GTs with their split, and for each model the best candidate that is shown on each and its score.
 
-    ``reached`` says whether any candidate hits the GT. For a GT that none hits, candidate and score are missing.
+    ``reached`` says whether any candidate hits the GT. For a GT that no shown candidate hits, candidate and score are
+    missing.
     """
     reached = np.unique(cohort.hits["truth_row"])
     split = cohort.images.set_index("image_id")["split"]
@@ -195,6 +196,10 @@ def lock_thresholds(inputs: Inputs) -> Mapping[str, Any]:
         points.insert(0, "model", name)
         points.insert(1, "source", source)
         points.insert(2, "single_reader", treatment)
+        marks = np.stack([matching.count_shown(threshold) for threshold in points["threshold"]])
+        points["n_images"] = matching.n_images
+        points["marks_per_image"] = marks.mean(axis=1)
+        points["marks_variance"] = marks.var(axis=1, ddof=1)
         rows.append(points.assign(data_sha256=matching.fingerprint()))
     table = pd.concat(rows, ignore_index=True)
     return {"operating_points.json": [to_json(row) for row in table.to_dict("records")]}
