@@ -42,8 +42,8 @@ def init(
 
     Writes images.csv and a commented study.toml. Where an import has made images.csv already, its ids stay and the
     files are found by them. Nothing that names a patient is written unless you ask for it. Files that cannot be
-    read are left out and listed in found_files.csv; identical pixels under two ids, one patient under two ids, lateral,
-    AP and other views, and text in the picture are named with a command that cures them.
+    read are left out and listed in found_files.csv; copies of one picture, one patient under two ids, lateral, AP and
+    other views, and text in the picture are named with a command that cures them.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def init(
         Regular expression whose first group in a file's name is the patient, for files without a header.
     drop
         Leave images out, with their marks and readings: ids or file names with commas between them, or kinds:
-        duplicate, lateral, ap, non-chest, not-frontal, text, unread (nobody read it), missing (no file).
+        duplicate, copy, lateral, ap, non-chest, not-frontal, text, unread (nobody read it), missing (no file).
     same_patient
         A=B: the images A and B (or two patient ids) are of one patient. Repeat it for several.
     region
