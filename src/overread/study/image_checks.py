@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from overread.errors import InvalidInputError
+from overread.marks.formats.building import Spacings
 from overread.marks.mark_set import StudyScan, find_path
 from overread.study.image_findings import Finding, FoundImage, find_findings, look_at_files, shows_chests
 from overread.study.inputs import code_patients
@@ -42,7 +43,7 @@ def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
         return []
     file = str(find_path(folder, "images"))
     files = [folder / path for path in images["path"] if path and (folder / path).is_file()]
-    found, unreadable = look_at_files(files, folder, find_common_spacing(images))
+    found, unreadable = look_at_files(files, folder, Spacings(find_common_spacing(images)))
     by_path = {image.path: image for image in found}
     rows = {Path(path).as_posix(): row for row, path in enumerate(images["path"])}
     problems = [

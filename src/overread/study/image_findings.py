@@ -29,6 +29,7 @@ from overread.images.lettering import MOST_LETTERS, count_letters
 from overread.images.sketch import sketch
 from overread.images.source import SourceImage
 from overread.images.spacing import choose_spacing
+from overread.marks.formats.building import Spacings
 from overread.progress import count_steps
 from overread.study.near_copies import compare_sketches
 from overread.tables.cell_types import quote_cell
@@ -46,7 +47,7 @@ KINDS = {
     "not-frontal": "no two lungs side by side in the picture: a lateral view, or no chest?",
     "text": "text burned into the picture, which may name the patient",
 }
-GIVE_SPACING = "give --mm-per-px (px: lengths are pixels, for pictures that are no chests)"
+GIVE_SPACING = "give --mm-per-px (px: lengths are pixels, for pictures that are no chests), or --images TABLE"
 DIRECTORY = "a DICOMDIR, the index of a medium, and no image"
 # An identity that more patients than this share is the filler of an anonymizer.
 MOST_NAMESAKES = 3
@@ -102,7 +103,7 @@ class Finding:
 def look_at_files(
     files: Sequence[Path],
     folder: Path,
-    mm_per_px: tuple[float, float] | None,
+    spacings: Spacings,
 ) -> tuple[list[FoundImage], dict[str, str]]:
     """Read every file once: what can be used, and why the others cannot."""
     found, unreadable = [], {}
@@ -112,7 +113,7 @@ def look_at_files(
             if is_directory(path):
                 unreadable[relative] = DIRECTORY
             else:
-                found.append(look_at(path, relative, mm_per_px))
+                found.append(look_at(path, relative, spacings.find(relative)))
         except ImageError as error:
             unreadable[relative] = str(error).removeprefix(f"{path}: ")
     return found, unreadable
