@@ -21,7 +21,13 @@ def folder(tmp_path: Path) -> Path:
     random = np.random.default_rng(0)
     for name in SPACING:
         cv2.imwrite(str(tmp_path / name), random.integers(0, 255, (60, 80), dtype=np.uint8))
-    write_dicom(tmp_path / "own.dcm", random.integers(0, 4000, (60, 80)).astype(np.uint16), 0.3, image_id="7")
+    write_dicom(
+        tmp_path / "own.dcm",
+        random.integers(0, 4000, (60, 80)).astype(np.uint16),
+        0.3,
+        image_id="7",
+        patient_id="P",
+    )
     (tmp_path / "broken.png").write_bytes(b"nothing")
     return tmp_path
 
