@@ -25,7 +25,7 @@ from overread.images.sketch import decode_sketch, sketch
 from overread.study.near_copies import LEAST_LIKENESS, compare_sketches
 
 TABLES = ("images", "normals", "findings", "other_findings", "boxed")
-N_COPIED = 200
+N_COPIED = 50
 N_LARGE = 100_000
 
 

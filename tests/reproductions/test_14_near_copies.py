@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
@@ -10,13 +9,8 @@ import cv2
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
-from scipy.stats import pearsonr
 
 from overread.cli import main
-from overread.images.sketch import decode_sketch, sketch
-from overread.study.near_copies import compare_rows, compare_sketches
-from overread.tables.column_table import open_columns
 from study_stand_in import LIGHT, make_study
 
 N_IMAGES = 6
@@ -102,55 +96,3 @@ def test_duplicated_rows_of_features_are_refused(twins: Path, capsys: pytest.Cap
     main(["check", str(twins), "--json"])
     said = [one["message"] for one in json.loads(capsys.readouterr().out)["problems"]]
     assert sum("the same features of candidates as image 'i" in one for one in said) == 20
-
-
-def test_rows_that_agree_are_those_of_a_plain_search(twins: Path) -> None:
-    features = pd.read_csv(twins / "features.csv")
-    matrix = features.drop(columns=["image_id", "candidate_id"]).to_numpy().reshape(40, 3, 30)
-    equal = [
-        (features["image_id"][3 * one], features["image_id"][3 * other])
-        for other in range(40)
-        for one in range(other)
-        if np.abs(matrix[one] - matrix[other]).max() < 1e-4
-    ]
-    owners = {image: f"p{image}" for image in features["image_id"]}
-    table = open_columns(twins / "features.csv", "features")
-    assert compare_rows(table, owners) == equal
-    assert compare_rows(table, {image: owner.replace("z", "") for image, owner in owners.items()}) == []
-
-
-def test_a_table_of_few_values_is_not_compared(tmp_path: Path) -> None:
-    random = np.random.default_rng(0)
-    table = pd.DataFrame(random.integers(0, 3, (200, 4)), columns=list("abcd")).astype(float)
-    table.insert(0, "image_id", [f"i{row}" for row in range(200)])
-    table.insert(1, "candidate_id", "c")
-    table.to_csv(tmp_path / "features.csv", index=False)
-    owners = {image: image for image in table["image_id"]}
-    assert compare_rows(open_columns(tmp_path / "features.csv", "features"), owners) is None
-
-
-def test_changed_copies_are_found_and_others_are_not() -> None:
-    """Noise of many scales stands for pictures; the likeness is Pearson's correlation of centred waves."""
-    random = np.random.default_rng(0)
-    pictures = [
-        sum(cv2.resize(random.normal(size=(side, side)), (200, 240)) for side in (4, 12, 40))
-        for _ in range(12)
-    ]
-    pictures = [np.clip(100 + 30 * one, 0, 255).astype(np.float32) for one in pictures]
-    buffer = io.BytesIO()
-    Image.fromarray(pictures[0].astype(np.uint8)).save(buffer, "JPEG", quality=40)
-    copies = [
-        np.asarray(Image.open(buffer), np.float32),
-        cv2.resize(pictures[1], None, fx=0.6, fy=0.6, interpolation=cv2.INTER_AREA),
-        pictures[2] + random.normal(0, 5, pictures[2].shape).astype(np.float32),
-        255 * (pictures[3] / 255) ** 0.8,
-        pictures[4][2:-2, 2:-2],
-    ]
-    sketches = [sketch(np.asarray(one, np.float32)) for one in [*pictures, *copies]]
-    expected = [(number, len(pictures) + number) for number in range(len(copies))]
-    assert compare_sketches(sketches, range(len(sketches))) == expected
-    assert compare_sketches(sketches, [number % len(pictures) for number in range(len(sketches))]) == []
-    waves = np.stack([decode_sketch(one) for one in sketches])
-    centred = waves - waves.mean(axis=0)
-    assert min(pearsonr(centred[one], centred[other])[0] for one, other in expected) > 0.9
-    assert compare_sketches([sketch(np.ones((70, 70), np.float32))] * 3, range(3)) == []

@@ -356,7 +356,7 @@ def add_rows(
     new["image_id"] = new["image_id"].where(~taken, new["path"])
     joined = pd.concat([images, new], ignore_index=True)
     texts = [name for name in joined if not pd.api.types.is_numeric_dtype(joined[name])]
-    return joined.assign(**{name: joined[name].fillna("").astype("str") for name in texts})
+    return joined.assign(**{str(name): joined[name].fillna("").astype("str") for name in texts})
 
 
 def with_files(
