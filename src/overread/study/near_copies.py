@@ -16,7 +16,7 @@ from overread.words import shell_word
 
 __all__ = ["compare_rows", "compare_sketches", "refuse_copies"]
 
-# Correlation of two sketches that makes one a copy of the other. Two patients of NIH reach 0.63, two of 250 phantoms
+# Correlation of two sketches that makes one a copy of the other. Two patients of NIH reach 0.67, two of 250 phantoms
 # 0.76; copies stay above 0.9 but for larger crops (benchmarks.near_copies).
 LEAST_LIKENESS = 0.88
 # Two images alone have no third that tells what all images of the study have in common.
