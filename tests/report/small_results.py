@@ -254,6 +254,7 @@ def summary(chain: Chain) -> StudySummary:
         splits=[split_summary(name) for name in ("training", "validation", "test")],
         quarantined=[Quarantined("i7", "unreadable", "cut short & broken")],
         found=FoundFiles(160, {"no pixels & no hope": 7, "no spacing": 3}, 1, 1),
+        compared={"picture": 150},
         description=Description(
             {"pixel size, mm": Spread(0.14, 0.2, 0.7)}, {"manufacturer": {"A & B": 100, "not stated": 50}}
         ),

@@ -40,3 +40,15 @@ def test_without_a_penalty_or_weights_nothing_is_said_of_them(results):
     told = {row[0]: row[2] for row in list_claim(trees)}
     assert {told[number] for number in (24, 31)} == {BY_THE_AUTHORS}
     assert told[25] == "settings in settings.json"
+
+
+def test_copies_are_claimed_to_be_refused_only_where_they_were_compared(results):
+    def tell(what):
+        study = replace(results.study, compared={what: 150})
+        return {row[0]: row[2] for row in list_claim(replace(results, study=study))}[21]
+
+    assert "identical pixels in two parts are refused, and pictures that look the same" in tell("picture")
+    assert "copies that differ in a pixel were not looked for" in tell("pixels")
+    assert "no pixels were read" in tell("rows")
+    assert "identical pixels" not in tell("rows")
+    assert "were not looked for" in tell("")

@@ -8,6 +8,7 @@ import numpy as np
 
 from overread.images import write_dicom, write_png16
 from overread.images.dicom_facts import DicomFacts
+from overread.marks.formats.building import Spacings
 from overread.study.image_findings import DIRECTORY, FoundImage, find_findings, look_at_files
 
 
@@ -60,7 +61,7 @@ def test_files_are_looked_at_once_and_an_index_is_no_damage(tmp_path):
     index = b"\0" * 128 + b"DICM" + b"\x02\x00\x02\x00UI\x14\x00" + b"1.2.840.10008.1.3.10"
     (tmp_path / "DICOMDIR").write_bytes(index)
     files = [tmp_path / name for name in ("a.dcm", "b.png", "DICOMDIR")]
-    found, unreadable = look_at_files(files, tmp_path, (0.5, 0.5))
+    found, unreadable = look_at_files(files, tmp_path, Spacings((0.5, 0.5)))
     assert unreadable == {"DICOMDIR": DIRECTORY}
     assert found[0].fingerprint == found[1].fingerprint
     assert [one.path for one in found] == ["a.dcm", "b.png"]

@@ -46,15 +46,15 @@ def check(
     derive_readings
         Without a readings table, take each reader to have read just what he marked.
     skip_files
-        Do not open the image files. Without it, identical pixels, views, one patient under two ids and text in
-        pictures are looked for as overread init does, and sizes that the table lacks are read.
+        Do not open the image files, nor a table of features. Without it, copies, views, one patient under two ids and
+        text in pictures are looked for as overread init does, and sizes that the table lacks are read.
     json
         Print all problems for machines.
     """
     from overread.marks.image_files import check_image_files
     from overread.marks.mark_set import find_path, scan_folder
     from overread.progress import ProgressBar
-    from overread.study.image_checks import check_pictures
+    from overread.study.image_checks import check_feature_rows, check_pictures
     from overread.study.unit_checks import check_units, read_settings_if_sound
 
     scan = scan_folder(study, derive_readings=derive_readings)
@@ -63,6 +63,7 @@ def check(
         problems += check_image_files(scan.images, study, file=str(find_path(study, "images")))
         with nullcontext() if json else ProgressBar():
             problems += check_pictures(scan, study)
+        problems += check_feature_rows(scan, study)
     problems += check_units(scan, study, read_settings_if_sound(study))
     problems.sort(key=lambda problem: (problem.file, problem.row or 0))
     counts: Counter[str] = Counter(problem.severity for problem in problems)

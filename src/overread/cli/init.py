@@ -29,6 +29,7 @@ def init(
     folder: Path,
     *,
     mm_per_px: str | None = None,
+    images: Path | None = None,
     ids: Literal["name", "hash"] | None = None,
     patients: Literal["hashed", "raw", "none"] = "hashed",
     patient_pattern: str | None = None,
@@ -40,10 +41,11 @@ def init(
 ) -> None:
     """Make a study out of a folder of DICOM, PNG, TIFF or JPEG files.
 
-    Writes images.csv and a commented study.toml. Where an import has made images.csv already, its ids stay and the
-    files are found by them. Nothing that names a patient is written unless you ask for it. Files that cannot be
-    read are left out and listed in found_files.csv; identical pixels under two ids, one patient under two ids, lateral,
-    AP and other views, and text in the picture are named with a command that cures them.
+    Writes images.csv and a commented study.toml. Where images.csv is there already, its rows stay and the files are
+    found by their ids; files that could not be used before are looked at again. Nothing that names a patient is
+    written unless you ask for it. Files that cannot be used are left out and listed in found_files.csv; copies of one
+    picture, one patient under two ids, lateral, AP and other views, and text in the picture are named with a command
+    that cures them.
 
     Parameters
     ----------
@@ -52,6 +54,9 @@ def init(
     mm_per_px
         Size of a pixel in mm, X or X,Y, for files that do not state it; px: lengths are pixels, for pictures that are
         no chests.
+    images
+        Table of the files (a column file, path or image_id) with mm_per_px_x and mm_per_px_y, for files that do not
+        state it.
     ids
         name: an image's id is its file's name. hash: a salted hash, for files that are named after patients. Without
         it: the name, unless it holds the patient's name or id.
@@ -61,7 +66,7 @@ def init(
         Regular expression whose first group in a file's name is the patient, for files without a header.
     drop
         Leave images out, with their marks and readings: ids or file names with commas between them, or kinds:
-        duplicate, lateral, ap, non-chest, not-frontal, text, unread (nobody read it), missing (no file).
+        duplicate, copy, lateral, ap, non-chest, not-frontal, text, unread (nobody read it), missing (no file).
     same_patient
         A=B: the images A and B (or two patient ids) are of one patient. Repeat it for several.
     region
@@ -89,6 +94,7 @@ def init(
             overwrite=overwrite,
             in_pixels=mm_per_px == "px",
             region=region,
+            images_table=images,
         )
     if json:
         print_record(made)
@@ -116,6 +122,7 @@ def print_record(made: MadeStudy) -> None:
         "findings": [asdict(finding) for finding in made.findings],
         "dropped": made.dropped,
         "dropped_marks": made.n_dropped_marks,
+        "stay_out": made.stay_out,
     }
     print_json(json_text.dumps(record))
 
@@ -123,10 +130,14 @@ def print_record(made: MadeStudy) -> None:
 def print_made(made: MadeStudy, folder: Path) -> None:
     """Say what was made, what was left out, and what comes next."""
     print_line(f"{made.n_images} images, {made.n_patients} patients known")
-    for name, reason in list(made.unreadable.items())[:MOST_NAMED]:
+    out = {
+        **made.unreadable,
+        **{name: f"{reason} (left out before)" for name, reason in made.stay_out.items()},
+    }
+    for name, reason in list(out.items())[:MOST_NAMED]:
         print_line(f"left out: {name}: {reason}")
-    if len(made.unreadable) > MOST_NAMED:
-        print_line(f"... and {len(made.unreadable) - MOST_NAMED} more")
+    if len(out) > MOST_NAMED:
+        print_line(f"... and {len(out) - MOST_NAMED} more (found_files.csv lists all)")
     if made.unlisted:
         print_line(
             f"left out: {len(made.unlisted)} image files that images.csv does not list: {made.unlisted[0]}, ..."

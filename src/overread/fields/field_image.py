@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from overread.errors import InvalidInputError
 from overread.fields.regions import RegionKind, find_region
 from overread.fields.smoothing import smooth_inside
-from overread.images import fingerprint_channels, read_channels
+from overread.images import fingerprint_channels, read_channels, sketch_channels
 from overread.images.resampling import Resampler
 from overread.images.spacing import given_spacing
 from overread.one_line import print_as_one_line
@@ -56,6 +56,8 @@ class FieldImage:
         Rows and columns in the file, or None.
     pixel_hash
         `fingerprint_channels` of the file that was read, or None.
+    sketch
+        `sketch_channels` of that file, or None.
     """
 
     planes: dict[str, Map]
@@ -64,6 +66,7 @@ class FieldImage:
     source_mm_per_px: tuple[float, float] | None = None
     source_shape: tuple[int, int] | None = None
     pixel_hash: str | None = None
+    sketch: str | None = None
 
     @property
     def pixels(self) -> Map:
@@ -162,6 +165,7 @@ def read_field(
         (spacing.x, spacing.y),
         (channels.shape[0], channels.shape[1]),
         fingerprint_channels(channels),
+        sketch_channels(channels),
     )
 
 

@@ -15,8 +15,9 @@ from overread.errors import ImageError
 from overread.images.limits import check_shape
 from overread.images.pictures import check_layout
 from overread.images.reading import file_content, name_errors, picture_kind, read_source
+from overread.images.sketch import sketch
 
-__all__ = ["fingerprint_channels", "read_channels", "read_colour"]
+__all__ = ["fingerprint_channels", "read_channels", "read_colour", "sketch_channels"]
 
 
 def read_channels(path: str | Path) -> NDArray[np.float32]:
@@ -68,3 +69,8 @@ def fingerprint_channels(channels: NDArray[np.float32]) -> str:
     digest = hashlib.sha256(f"{rows}x{columns}x{count}:".encode())
     digest.update(np.ascontiguousarray(channels, dtype="<f4").tobytes())
     return digest.hexdigest()
+
+
+def sketch_channels(channels: NDArray[np.float32]) -> str:
+    """Sketch of a picture's brightness, as `overread.images.sketch.sketch` makes it."""
+    return sketch(channels.mean(axis=2, dtype=np.float32))

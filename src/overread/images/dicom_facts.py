@@ -1,6 +1,6 @@
 """What a DICOM file says of itself beside its pixels: whose it is, which view, which part of the body.
 
-Names, birth dates and UIDs are for comparing files with each other; nothing here writes them.
+Names, birth dates and UIDs of studies are for comparing files with each other; nothing here writes them.
 """
 
 from __future__ import annotations
@@ -64,12 +64,16 @@ class DicomFacts:
 
     @property
     def description(self) -> dict[str, str]:
-        """What describes the image without naming a patient, by column of the images table; what the file states."""
+        """What describes the image without naming a patient, by column of the images table; what the file states.
+
+        The SOP instance UID is that by which structured reports and presentation states know the image.
+        """
         texts = {
             "sex": self.sex,
             "view": self.view_position,
             "manufacturer": self.manufacturer,
             "kvp": self.kvp,
+            "sop_instance_uid": self.instance,
         }
         stated = {name: join_lines(text)[:LONGEST].strip() for name, text in texts.items()}
         return {name: text for name, text in stated.items() if text}

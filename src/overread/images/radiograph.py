@@ -50,6 +50,8 @@ class Radiograph:
         Rows and columns in the file.
     pixel_hash
         `pixel_fingerprint` of the file that was read; None for a radiograph that was not read from one.
+    sketch
+        `overread.images.sketch.sketch` of that file, or None.
     """
 
     pixels: NDArray[np.float32]
@@ -59,6 +61,7 @@ class Radiograph:
     source_mm_per_px: tuple[float, float]
     source_shape: tuple[int, int]
     pixel_hash: str | None = None
+    sketch: str | None = None
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -20,6 +20,7 @@ from overread.images.limits import MAX_BYTES
 from overread.images.pictures import read_picture
 from overread.images.radiograph import GRID_MM, Radiograph
 from overread.images.resampling import Resampler
+from overread.images.sketch import sketch
 from overread.images.source import SourceImage
 from overread.images.spacing import choose_spacing
 
@@ -67,7 +68,7 @@ def read_image(
 
     def work() -> Radiograph:
         made = radiograph(source, choose_spacing(source.spacing, mm_per_px), grid_mm=grid_mm)
-        return replace(made, pixel_hash=pixel_fingerprint(source))
+        return replace(made, pixel_hash=pixel_fingerprint(source), sketch=sketch(source.measured()))
 
     return name_errors(path, work)
 

@@ -15,14 +15,33 @@ from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
 from overread.tables.table_files import scan_file
 
-__all__ = ["FOUND", "FOUND_FILE", "list_found_files", "read_found", "read_left_out"]
+__all__ = ["FOUND", "FOUND_FILE", "list_found_files", "read_dropped", "read_found", "read_left_out"]
 
 FOUND_FILE = "found_files.csv"
+DROPPED = "drop"
+# Version 0.2.0 wrote the step init for what the user left out, too; these are its reasons.
+OLD_DROPS = (
+    "the same pixels as",
+    "one patient under",
+    "a lateral view by",
+    "an AP view by",
+    "no chest radiograph by",
+    "no two lungs side by side",
+    "text burned into",
+    "nobody read it",
+    "taken out by hand",
+    "no readable image file",
+    "the images table that was there does not list it",
+)
 FOUND = Schema(
     "found files",
     (
         Column("path", "id", meaning="A file that was found, relative to the study's folder."),
-        Column("step", "text", meaning="Where it was left out; empty for one that is in the study."),
+        Column(
+            "step",
+            "text",
+            meaning="init: it could not be used; drop: you left it out; empty for one that is in the study.",
+        ),
         Column("reason", "text", meaning="Why."),
     ),
     key=("path",),
@@ -44,15 +63,22 @@ def read_left_out(folder: Path) -> dict[str, str]:
     return {path: reason for path, reason in (read_found(folder) or {}).items() if reason}
 
 
-def list_found_files(taken: Iterable[str], left_out: Mapping[str, str], step: str = "init") -> pd.DataFrame:
-    """List the files that are in the images table, and those that are not with step and reason."""
-    reasons = dict.fromkeys(taken, "") | dict(left_out)
-    paths = sorted(reasons)
-    return pd.DataFrame(
-        {
-            "path": paths,
-            "step": [step if reasons[path] else "" for path in paths],
-            "reason": [reasons[path] for path in paths],
-        },
-        dtype="str",
-    )
+def read_dropped(folder: Path) -> dict[str, str]:
+    """Reason by path of the images that the user left out."""
+    path = folder / FOUND_FILE
+    if not path.is_file():
+        return {}
+    table = scan_file(path, FOUND).frame
+    dropped = table[(table["step"] == DROPPED) | table["reason"].str.startswith(OLD_DROPS)]
+    return dict(zip(dropped["path"], dropped["reason"], strict=True))
+
+
+def list_found_files(
+    taken: Iterable[str], left_out: Mapping[str, str], dropped: Mapping[str, str] | None = None
+) -> pd.DataFrame:
+    """List the files that are in the images table, those that could not be used, and those that the user left out."""
+    reasons = dict.fromkeys(taken, ("", ""))
+    reasons |= {path: ("init", reason) for path, reason in left_out.items()}
+    reasons |= {path: (DROPPED, reason) for path, reason in (dropped or {}).items()}
+    rows = [(path, *reasons[path]) for path in sorted(reasons)]
+    return pd.DataFrame(rows, columns=["path", "step", "reason"], dtype="str")

@@ -14,9 +14,14 @@ from overread.marks.file_names import ImageNames, ids_of_files
 from overread.marks.left_out import FOUND_FILE, read_left_out
 from overread.marks.mark_set import MarkSet
 from overread.tables.cell_types import quote_cell
-from overread.tables.table_files import read_table
+from overread.tables.problems import raise_for_errors
+from overread.tables.schemas import SCHEMAS, Column, Schema
+from overread.tables.table_files import read_table, scan_file
 
-__all__ = ["StudyImages", "rename_images", "with_ids_of_files"]
+__all__ = ["StudyImages", "read_image_list", "rename_images", "with_ids_of_files"]
+
+# An images table whose rows may go by their files.
+LISTED = Schema("images", (Column("file", "id", required=False), *SCHEMAS["images"].columns[1:]), key=())
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class StudyImages:
     @classmethod
     def read(cls, path: Path) -> StudyImages:
         """Read an images table and, beside it, the table of what was left out."""
-        return cls(read_table(path, "images"), str(path), read_left_out(path.parent))
+        return cls(read_image_list(path), str(path), read_left_out(path.parent))
 
     @property
     def names(self) -> ImageNames:
@@ -86,6 +91,33 @@ class StudyImages:
         told += [f"{quote_cell(image)} (not in {self.place})" for image in strange if image not in known]
         more = f" and {len(told) - 5} more" if len(told) > 5 else ""
         return f"left out {n_marks} marks of {len(strange)} images outside the study: {', '.join(told[:5])}{more}"
+
+
+def read_image_list(path: Path) -> pd.DataFrame:
+    """Read a user's table of images, which names them by image_id, or by their files in a column path or file.
+
+    Raises
+    ------
+    TableError
+        If no column names the images, or two rows name one.
+    """
+    scan = scan_file(path, LISTED)
+    table = scan.frame
+    if "image_id" in table:
+        return read_table(path, "images")
+    raise_for_errors(scan.problems)
+    column = next((name for name in ("path", "file") if name in table), None)
+    if column is None:
+        raise TableError(f"{path}, row 1: no column names the images (call it image_id, path or file)")
+    names = table[column].tolist()
+    wrong = (table[column].duplicated() | (table[column] == "")).to_numpy()
+    if wrong.any():
+        row = int(wrong.argmax())
+        reason = f"{quote_cell(names[row])} is there twice" if names[row] else "is empty"
+        raise TableError(f"{path}, row {row + 2}, column {column}: {reason} (give each image one row)")
+    listed = table.drop(columns=column)
+    listed.insert(0, "image_id", pd.Series(ids_of_files(names), index=table.index, dtype="str"))
+    return listed.assign(path=table[column].astype("str"))
 
 
 def rename_images(found: MarkSet, ids: dict[str, str]) -> MarkSet:

@@ -68,10 +68,27 @@ def _fill_data(results: StudyResults) -> dict[int, str]:
         19: f"{study.n_images} images, {study.n_golden} golden objects; no sample size was computed in advance",
         20: f"{_tell_folds(results)}by patient, balanced by golden objects with the seed above"
         + ("" if is_nested(results) else ", unless the images table gives the parts"),
-        21: f"patient; identical pixels in two {'patients' if is_nested(results) else 'parts'} are refused",
+        21: _tell_disjoint(results),
         33: tell_flow(results),
         34: f"patients: {patients}",
     }
+
+
+def _tell_disjoint(results: StudyResults) -> str:
+    """Say what no two parts have in common, and by what copies were looked for."""
+    compared, parts = results.study.compared, "patients" if is_nested(results) else "parts"
+    if "rows" in compared:
+        return f"patient; no pixels were read; images with the same features in two {parts} are refused"
+    if "" in compared:
+        return (
+            "patient; copies under another patient were not looked for: no pixels were read, and the features take too"
+            " few values"
+        )
+    said = f"patient; identical pixels in two {parts} are refused"
+    if "picture" not in compared:
+        return f"{said}; copies that differ in a pixel were not looked for"
+    plain = f" ({compared['pixels']} images compared by pixels alone)" if "pixels" in compared else ""
+    return f"{said}, and pictures that look the same{plain}; copies that were cropped or turned are not recognized"
 
 
 def _fill_models(results: StudyResults) -> dict[int, str]:

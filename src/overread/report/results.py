@@ -86,7 +86,9 @@ class StudySummary:
 
     ``is_simulated`` says that `overread.simulate` made it; ``own_candidates`` and ``own_features`` that it brought
     tables of its own. ``found`` is None where `overread init` did not make the study. ``decisions`` counts what a chair
-    decided on objects (lesion, not, unsure, open); it is empty where the study uses no adjudication.
+    decided on objects (lesion, not, unsure, open); it is empty where the study uses no adjudication. ``compared``
+    counts the images by what copies in two parts were looked for: "picture" (and pixels), "pixels" alone, "rows" of
+    features, or "" where nothing could be compared.
     """
 
     n_images: int
@@ -107,6 +109,7 @@ class StudySummary:
     splits: list[SplitSummary]
     quarantined: list[Quarantined]
     found: FoundFiles | None
+    compared: dict[str, int]
     description: Description
 
 

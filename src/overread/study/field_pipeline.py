@@ -125,6 +125,7 @@ class FieldPipeline:
         width, height = field.size_mm
         facts = {
             "pixel_hash": field.pixel_hash,
+            "sketch": field.sketch,
             "width_mm": float(width),
             "height_mm": float(height),
             "source_mm_per_px": list(field.source_mm_per_px or ()),

@@ -8,14 +8,19 @@ from pathlib import Path
 
 import pandas as pd
 
+from overread.errors import InvalidInputError
+from overread.marks.formats.building import Spacings
 from overread.marks.mark_set import StudyScan, find_path
 from overread.study.image_findings import Finding, FoundImage, find_findings, look_at_files, shows_chests
+from overread.study.inputs import code_patients
+from overread.study.near_copies import compare_rows
 from overread.study.unit_checks import read_settings_if_sound
+from overread.tables.column_table import open_columns
 from overread.tables.problems import Problem, Severity
 from overread.tables.validation import check_marks
 from overread.words import shell_word
 
-__all__ = ["check_pictures", "find_common_spacing"]
+__all__ = ["check_feature_rows", "check_pictures", "find_common_spacing"]
 
 
 def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
@@ -38,7 +43,7 @@ def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
         return []
     file = str(find_path(folder, "images"))
     files = [folder / path for path in images["path"] if path and (folder / path).is_file()]
-    found, unreadable = look_at_files(files, folder, find_common_spacing(images))
+    found, unreadable = look_at_files(files, folder, Spacings(find_common_spacing(images)))
     by_path = {image.path: image for image in found}
     rows = {Path(path).as_posix(): row for row, path in enumerate(images["path"])}
     problems = [
@@ -76,6 +81,34 @@ def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
     return problems
 
 
+def check_feature_rows(scan: StudyScan, folder: Path) -> list[Problem]:
+    """Find images of two patients whose candidates have the same features, in a study that brings its own.
+
+    A table that cannot be read is left to `run`, which says why.
+    """
+    own = read_settings_if_sound(folder).inputs.features
+    if own is None or scan.images is None or "image_id" not in scan.images:
+        return []
+    images = scan.images
+    patients = code_patients(images)
+    splits = images["split"] if "split" in images else pd.Series("", index=images.index)
+    try:
+        table = open_columns(folder / own, "features")
+        pairs = compare_rows(table, dict(zip(images["image_id"], patients, strict=True)))
+    except InvalidInputError:
+        return []
+    rows = {image_id: row for row, image_id in enumerate(images["image_id"])}
+    problems = []
+    for one, other in pairs or ():
+        leaks = splits.iloc[rows[one]] != splits.iloc[rows[other]]
+        message = f"image {other!r}: the same features of candidates as image {one!r} of another patient"
+        cure = Finding("copy", other, one).cure(folder)
+        severity: Severity = "leakage" if leaks else "warning"
+        place = str(find_path(folder, "images"))
+        problems.append(Problem(place, rows[other] + 2, "image_id", message, cure, severity))
+    return problems
+
+
 def find_common_spacing(images: pd.DataFrame) -> tuple[float, float] | None:
     """Return the size of a pixel that all images have by the table, as `init` was told it; None where there is none."""
     if not {"mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
@@ -93,7 +126,7 @@ def findings_as_problems(
     rows = {image: row for row, image in enumerate(images["image_id"])}
     for finding in findings:
         own, other = splits.get(finding.image_id, ""), splits.get(finding.other, "")
-        leaks = finding.kind in ("duplicate", "patient") and own != other
+        leaks = finding.kind in ("duplicate", "copy", "patient") and own != other
         also = f", and in another split ({other} and {own})" if leaks else ""
         severity: Severity = "leakage" if leaks else "warning"
         message = f"image {finding.image_id!r}: {finding}{also}"

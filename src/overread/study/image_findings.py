@@ -15,14 +15,23 @@ from overread.anatomy.frontal import looks_frontal
 from overread.anatomy.lungs import find_lungs
 from overread.anatomy.structures import Quality
 from overread.errors import ImageError, InvalidInputError
-from overread.images import fingerprint_channels, pixel_fingerprint, read_channels, read_source
+from overread.images import (
+    fingerprint_channels,
+    pixel_fingerprint,
+    read_channels,
+    read_source,
+    sketch_channels,
+)
 from overread.images.dicom_facts import DicomFacts, facts_of, is_directory
 from overread.images.display import rendered
 from overread.images.gridding import radiograph
 from overread.images.lettering import MOST_LETTERS, count_letters
+from overread.images.sketch import sketch
 from overread.images.source import SourceImage
 from overread.images.spacing import choose_spacing
+from overread.marks.formats.building import Spacings
 from overread.progress import count_steps
+from overread.study.near_copies import compare_sketches
 from overread.tables.cell_types import quote_cell
 from overread.words import shell_word
 
@@ -30,6 +39,7 @@ __all__ = ["KINDS", "Finding", "FoundImage", "find_findings", "look_at", "look_a
 
 KINDS = {
     "duplicate": "the same pixels as an image before it",
+    "copy": "nearly the same picture as an image of another patient",
     "patient": "one patient under two ids",
     "lateral": "a lateral view by its DICOM tags",
     "ap": "an AP view by its DICOM tags",
@@ -37,7 +47,7 @@ KINDS = {
     "not-frontal": "no two lungs side by side in the picture: a lateral view, or no chest?",
     "text": "text burned into the picture, which may name the patient",
 }
-GIVE_SPACING = "give --mm-per-px (px: lengths are pixels, for pictures that are no chests)"
+GIVE_SPACING = "give --mm-per-px (px: lengths are pixels, for pictures that are no chests), or --images TABLE"
 DIRECTORY = "a DICOMDIR, the index of a medium, and no image"
 # An identity that more patients than this share is the filler of an anonymizer.
 MOST_NAMESAKES = 3
@@ -61,6 +71,7 @@ class FoundImage:
     letters: int = 0
     problem: str = ""
     has_lungs: bool | None = None
+    sketch: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,13 +93,17 @@ class Finding:
         if self.kind == "patient":
             return f"{start} --same-patient {shell_word(f'{self.other}={self.image_id}')}"
         sign = "=" if self.image_id.startswith("-") else " "
-        return f"{start} --drop{sign}{shell_word(self.image_id)}, or all such: --drop {self.kind}"
+        drop = f"--drop{sign}{shell_word(self.image_id)}"
+        if self.kind == "copy":
+            joined = shell_word(f"{self.other}={self.image_id}")
+            return f"{start} --same-patient {joined}, or leave it out: {drop}"
+        return f"{start} {drop}, or all such: --drop {self.kind}"
 
 
 def look_at_files(
     files: Sequence[Path],
     folder: Path,
-    mm_per_px: tuple[float, float] | None,
+    spacings: Spacings,
 ) -> tuple[list[FoundImage], dict[str, str]]:
     """Read every file once: what can be used, and why the others cannot."""
     found, unreadable = [], {}
@@ -98,7 +113,7 @@ def look_at_files(
             if is_directory(path):
                 unreadable[relative] = DIRECTORY
             else:
-                found.append(look_at(path, relative, mm_per_px))
+                found.append(look_at(path, relative, spacings.find(relative)))
         except ImageError as error:
             unreadable[relative] = str(error).removeprefix(f"{path}: ")
     return found, unreadable
@@ -131,6 +146,7 @@ def look_at(path: Path, relative: str, mm_per_px: tuple[float, float] | None) ->
         letters=MOST_LETTERS + 1 if facts.burned_in == "YES" else count_letters_in(source),
         problem="" if spacing else f"{source.spacing.problem}; {GIVE_SPACING}",
         has_lungs=has_lungs,
+        sketch=sketch(source.measured()),
     )
 
 
@@ -154,6 +170,7 @@ def look_at_colour(path: Path, relative: str, mm_per_px: tuple[float, float] | N
         letters=count_letters((channels.mean(axis=2) * 255).astype("uint8")),
         problem="" if mm_per_px else f"a picture in colour states no size of a pixel; {GIVE_SPACING}",
         has_lungs=False,
+        sketch=sketch_channels(channels),
     )
 
 
@@ -187,7 +204,7 @@ def find_findings(images: Sequence[tuple[str, str, FoundImage]], *, is_chest: bo
     """
     order = {image_id: place for place, (image_id, _, _) in enumerate(images)}
     views = [one for one in strange_views(images) if is_chest or one.kind == "text"]
-    found = [*duplicates(images), *patients_with_two_ids(images), *views]
+    found = [*duplicates(images), *near_copies(images), *patients_with_two_ids(images), *views]
     return sorted(found, key=lambda finding: order[finding.image_id])
 
 
@@ -198,6 +215,16 @@ def duplicates(images: Sequence[tuple[str, str, FoundImage]]) -> Iterator[Findin
         other, owner = first.setdefault(found.fingerprint, (image_id, patient))
         if other != image_id:
             yield Finding("duplicate", image_id, other, "under another patient" if owner != patient else "")
+
+
+def near_copies(images: Sequence[tuple[str, str, FoundImage]]) -> Iterator[Finding]:
+    """Images that show what one of another patient does, in pixels that are not the same."""
+    owners = [f"patient {patient}" if patient else f"image {image_id}" for image_id, patient, _ in images]
+    named: set[int] = set()
+    for one, other in compare_sketches([found.sketch for _, _, found in images], owners):
+        if other not in named and images[one][2].fingerprint != images[other][2].fingerprint:
+            named.add(other)
+            yield Finding("copy", images[other][0], images[one][0])
 
 
 def patients_with_two_ids(images: Sequence[tuple[str, str, FoundImage]]) -> Iterator[Finding]:

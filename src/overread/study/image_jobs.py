@@ -14,6 +14,7 @@ from overread import __version__
 from overread.errors import OverreadError
 from overread.files.digests import FileDigests, digest_of_bytes, digest_of_value
 from overread.images.limits import MAX_BYTES
+from overread.images.sketch import SKETCH_VERSION
 from overread.progress import begin_work
 from overread.study.pipeline import ImageTask, Pipeline, Versions
 from overread.study.store.manifest import Entry, Manifest, shard_file
@@ -100,7 +101,8 @@ def make_jobs(
         candidates_key = digest_of_value(
             {"image": content, "mm_per_px": known, "candidates": source, **shape}
         )
-        features_key = digest_of_value({"candidates": candidates_key, "version": pipeline.feature_version})
+        version = [pipeline.feature_version, SKETCH_VERSION]
+        features_key = digest_of_value({"candidates": candidates_key, "version": version})
         jobs.append(ImageJob(task, candidates_key, features_key, content, versions=Versions.of(pipeline)))
     return jobs
 

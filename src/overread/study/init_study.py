@@ -26,8 +26,10 @@ from overread.files.capped import read_capped
 from overread.images.files import image_files
 from overread.images.spacing import AGREEMENT
 from overread.marks.file_names import ImageNames, ids_of_files
-from overread.marks.left_out import FOUND_FILE, list_found_files, read_left_out
+from overread.marks.formats.building import Spacings
+from overread.marks.left_out import FOUND_FILE, list_found_files, read_dropped, read_left_out
 from overread.marks.mark_set import find_table, refuse_unfinished
+from overread.marks.study_images import read_image_list
 from overread.study.image_cures import choose_dropped, drop_rows, find_unread, merge_patients
 from overread.study.image_findings import Finding, FoundImage, find_findings, look_at_files, shows_chests
 from overread.study.import_hint import suggest_import
@@ -68,7 +70,7 @@ class MadeStudy:
     n_images, n_patients
         Rows of the images table; patients known.
     unreadable
-        Files that look like images and cannot be read, with the reason.
+        Files that look like images and cannot be used, with the reason.
     written
         Files that were written.
     unlisted
@@ -81,6 +83,8 @@ class MadeStudy:
         Reason by id of the images that were left out on request.
     n_dropped_marks
         Marks of those images.
+    stay_out
+        Reason by path of the files that were left out on request before, and still are.
     """
 
     n_images: int
@@ -92,6 +96,7 @@ class MadeStudy:
     findings: list[Finding] = field(default_factory=list)
     dropped: dict[str, str] = field(default_factory=dict)
     n_dropped_marks: int = 0
+    stay_out: dict[str, str] = field(default_factory=dict)
 
 
 def make_study(
@@ -106,11 +111,12 @@ def make_study(
     overwrite: bool = False,
     in_pixels: bool = False,
     region: Literal["chest", "field_of_view", "masks", "all"] | None = None,
+    images_table: Path | None = None,
 ) -> MadeStudy:
     """Write ``images.csv`` and a commented ``study.toml`` for a folder of images.
 
     Where there is an images table already (say from ``overread import``), its ids and spacings are kept and the files
-    are found by the ids.
+    are found by the ids. Files that could not be used before are looked at again, and come in where they can be.
 
     Parameters
     ----------
@@ -139,6 +145,9 @@ def make_study(
         so, too.
     region
         What the images are; None: chests, unless most show no pair of lungs.
+    images_table
+        Table of files (or image ids) with mm_per_px_x and mm_per_px_y, for files that do not state it; it goes before
+        ``mm_per_px``.
     """
     if not folder.is_dir():
         raise UsageError(no_folder(folder))
@@ -152,7 +161,10 @@ def make_study(
             f"{folder}: no DICOM, PNG, TIFF or JPEG files in it or in its folders{tell_other_files(folder)}"
         )
     given = (mm_per_px, mm_per_px) if isinstance(mm_per_px, float | int) else mm_per_px
-    found, unreadable = look_at_files(files, folder, given)
+    spacings = Spacings.of(given, None if images_table is None else read_image_list(images_table))
+    found, unreadable = look_at_files(files, folder, spacings)
+    if images_table is not None:
+        check_listed(found, spacings, images_table)
     told = [] if known is None else images_in_pixels(read_table(known, "images"))
     is_chest = shows_chests(found) if region is None else region == "chest"
     is_chest = is_chest and not in_pixels and not told
@@ -171,12 +183,20 @@ def make_study(
     if fresh and known is not None and known != target:
         raise UsageError(f"{known}: is there already; take it away first")
     missing: dict[str, str] = {}
+    taken_out: dict[str, str] = {}
+    unsaid = ("sex",) if patients == "none" else ()
     if known is None or fresh:
-        images = new_table(found, ids, salt)
+        images = with_description(new_table(found, ids, salt), found, unsaid)
     else:
         images, missing = with_files(read_table(known, "images"), found, known, drop=drop)
+        images = with_description(images, found, unsaid)
+        taken_out = read_dropped(folder)
+        waiting = {*read_left_out(folder)} - {*taken_out, *images["path"]}
+        images = add_rows(images, [image for image in found if image.path in waiting], ids, salt, unsaid)
+        unreadable |= {
+            image.path: image.problem for image in found if image.path in waiting and image.mm_per_px is None
+        }
     images = merge_patients(with_patients(images, found, patients, pattern, salt), same_patient)
-    images = with_description(images, found, without=("sex",) if patients == "none" else ())
     findings = findings_of(images, found, is_chest=is_chest)
     dropped = choose_dropped(drop, images, findings, find_unread(folder, images)) | missing
     paths = dict(zip(images["image_id"], images["path"], strict=True))
@@ -184,14 +204,12 @@ def make_study(
     if images.empty:
         raise UsageError("--drop: no image would be left")
     listed = set(images["path"])
-    earlier = (
-        {} if fresh else {path: why for path, why in read_left_out(folder).items() if path not in listed}
-    )
-    on_request = {paths.get(image, image): reason for image, reason in dropped.items()}
-    left_out = earlier | unreadable | on_request
-    unlisted = sorted({image.path for image in found} - listed - set(left_out))
+    stay_out = {path: why for path, why in taken_out.items() if path not in listed}
+    on_request = stay_out | {paths.get(image, image): reason for image, reason in dropped.items()}
+    unreadable = {path: why for path, why in unreadable.items() if path not in on_request}
+    unlisted = sorted({image.path for image in found} - listed - {*unreadable, *on_request})
     moved, n_dropped_marks = drop_rows(folder, list(dropped)) if dropped else ({}, 0)
-    known_files = list_found_files(listed, left_out | dict.fromkeys(unlisted, UNLISTED))
+    known_files = list_found_files(listed, unreadable | dict.fromkeys(unlisted, UNLISTED), on_request)
     new = {
         **{name: (content,) for name, content in moved.items()},
         FOUND_FILE: (table_bytes(known_files, folder / FOUND_FILE),),
@@ -221,6 +239,7 @@ def make_study(
         left,
         dropped,
         n_dropped_marks,
+        stay_out,
     )
 
 
@@ -305,6 +324,41 @@ def with_sizes(
     )
 
 
+def check_listed(found: Sequence[FoundImage], spacings: Spacings, place: Path) -> None:
+    """Refuse a table of spacings that lists no file, or contradicts what a file states."""
+    listed = [(image, row) for image in found if (row := spacings.row(image.path))]
+    if not listed:
+        raise TableError(f"{place}: lists none of the {len(found)} image files that can be read")
+    for image, row in listed:
+        for name, own in zip(SPACING, image.mm_per_px or (), strict=False):
+            told = row.get(name, np.nan)
+            if abs(told - own) > AGREEMENT * own:
+                raise TableError(
+                    f"{place}, column {name}: {told:g} for {image.path}, which states {own:g} (correct the one that is"
+                    " wrong, or take the row out)"
+                )
+
+
+def add_rows(
+    images: pd.DataFrame, found: Sequence[FoundImage], ids: str | None, salt: str, unsaid: Sequence[str]
+) -> pd.DataFrame:
+    """Add rows of files that can be used now, by the kind of ids that the table has; its own rows stay as they are."""
+    usable = [image for image in found if image.mm_per_px is not None]
+    if not usable:
+        return images
+    if ids is None and any(
+        image_id == hashed(path, salt)
+        for image_id, path in zip(images["image_id"], images["path"], strict=True)
+    ):
+        ids = "hash"
+    new = with_description(new_table(usable, ids, salt), usable, unsaid)
+    taken = new["image_id"].isin(images["image_id"])
+    new["image_id"] = new["image_id"].where(~taken, new["path"])
+    joined = pd.concat([images, new], ignore_index=True)
+    texts = [name for name in joined if not pd.api.types.is_numeric_dtype(joined[name])]
+    return joined.assign(**{str(name): joined[name].fillna("").astype("str") for name in texts})
+
+
 def with_files(
     images: pd.DataFrame, found: Sequence[FoundImage], place: Path, *, drop: Sequence[str]
 ) -> tuple[pd.DataFrame, dict[str, str]]:
@@ -355,7 +409,7 @@ def kept_spacing(images: pd.DataFrame, found: Sequence[FoundImage], place: Path)
     for row, column in np.argwhere(np.abs(measured - own) > AGREEMENT * own):
         raise TableError(
             f"{place}, row {row + 2}, column {SPACING[column]}: {own[row, column]:g} in the table, but"
-            f" {measured[row, column]:g} by {found[row].path} or --mm-per-px (correct the one that is wrong)"
+            f" {measured[row, column]:g} by {found[row].path}, --mm-per-px or --images (correct the one that is wrong)"
         )
     return spacing
 
@@ -385,7 +439,7 @@ def with_patients(
 def with_description(
     images: pd.DataFrame, found: Sequence[FoundImage], without: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Add what headers state of sex, view, manufacturer and tube voltage, unless the table has such a column."""
+    """Add what headers state (`DicomFacts.description`), unless the table has such a column."""
     by_path = {image.path: image.facts.description for image in found}
     names = sorted(
         {name for image in found for name in image.facts.description} - {*images.columns, *without}

@@ -82,7 +82,7 @@ class ImageWork:
     features
         candidate_id and one float32 column a feature, in the same order of rows.
     facts
-        Plain values about the image: ``pixel_hash`` (of the pixels on the grid), ``width_mm``, ``height_mm``, ...
+        Plain values about the image: ``pixel_hash`` and ``sketch``, by which copies are found, ``width_mm``, ...
     """
 
     candidates: pd.DataFrame
@@ -232,6 +232,7 @@ class OwnPipeline:
         width, height = radiograph.size_mm
         facts = {
             "pixel_hash": radiograph.pixel_hash,
+            "sketch": radiograph.sketch,
             "width_mm": float(width),
             "height_mm": float(height),
             "spacing_source": str(radiograph.spacing_source),

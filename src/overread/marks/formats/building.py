@@ -79,6 +79,25 @@ class Spacings:
         """Images of the table, to be found by whatever they are called."""
         return ImageNames({image: str(row.get("path", "")) for image, row in self.listed.items()})
 
+    @cached_property
+    def instances(self) -> dict[str, str]:
+        """Image id by SOP instance UID, of the images whose UID the table tells.
+
+        Raises
+        ------
+        FormatError
+            If two images have one UID: marks on it may belong to either.
+        """
+        found: dict[str, str] = {}
+        for image_id, row in self.listed.items():
+            uid = str(row.get("sop_instance_uid", ""))
+            if uid and (owner := found.setdefault(uid, image_id)) != image_id:
+                raise FormatError(
+                    f"the images table, column sop_instance_uid: {quote_cell(owner)} and {quote_cell(image_id)} have"
+                    f" {uid} (empty the cell of the one that is a copy)"
+                )
+        return found
+
     def listed_name(self, image_id: str) -> str | None:
         """Id in the table that an image goes by."""
         return self.names.find(image_id)

@@ -153,7 +153,7 @@ def children(item: Dataset, code: str) -> Iterator[Dataset]:
 def read_document(builder: MarkSetBuilder, document: Dataset, reader: str | None) -> None:
     """Note the document's images, their reading by its observer, and its marks."""
     who = reader or observer(document, builder.source)
-    names = {str(row.get("sop_instance_uid", "")): image for image, row in builder.spacings.listed.items()}
+    names = builder.spacings.instances
     patient = str(document.get("PatientID", "") or "")
     for item in walk(document):
         if item.get("ValueType", "") == "IMAGE":

@@ -58,7 +58,7 @@ def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
 def read_state(builder: MarkSetBuilder, state: Dataset) -> None:
     """Note the state's images, their reading by its creator, and its marks."""
     reader = reader_of(state, builder.source)
-    names = {str(row.get("sop_instance_uid", "")): image for image, row in builder.spacings.listed.items()}
+    names = builder.spacings.instances
     patient = str(state.get("PatientID", "") or "")
     for series in items(state, "ReferencedSeriesSequence"):
         for image in items(series, "ReferencedImageSequence"):

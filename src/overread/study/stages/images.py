@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from overread.study.chest_check import refuse_other_than_chests
 from overread.study.cohort import KEYS
 from overread.study.field_pipeline import find_masks
 from overread.study.image_jobs import ImageSample, make_jobs, work_on_images
+from overread.study.near_copies import compare_rows, compare_sketches, refuse_copies
 from overread.study.pipeline import PipelineSpec
 from overread.study.stages.stage import Inputs, Stage, View
 from overread.study.store.manifest import Manifest, shard_file
@@ -147,8 +149,21 @@ def candidates_by_image(candidates: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def refuse_shared_pixels(images: pd.DataFrame, hash_of_image: Mapping[str, str | None]) -> None:
     """Refuse the same pixels, or bytes, in two splits; in two patients where every patient is a test patient once."""
+    refuse_leakage(with_parts(images).assign(pixel_hash=images["image_id"].map(hash_of_image)))
+
+
+def with_parts(images: pd.DataFrame) -> pd.DataFrame:
+    """Give each image the part whose copies no other may have: its split, or its patient where there is no test set."""
     parts = images["split"] if (images["split"] == "test").any() else "patient " + images["patient_id"]
-    refuse_leakage(images.assign(split=parts, pixel_hash=images["image_id"].map(hash_of_image)))
+    return images.assign(split=parts)
+
+
+def refuse_similar_pictures(images: pd.DataFrame, sketches: Mapping[str, str | None], folder: Path) -> None:
+    """Refuse copies that differ in some pixels, where `refuse_shared_pixels` refuses those that do not."""
+    own = with_parts(images[images["image_id"].isin(list(sketches))])
+    ids = own["image_id"].tolist()
+    pairs = compare_sketches([sketches[image_id] for image_id in ids], own["split"].tolist())
+    refuse_copies([(ids[one], ids[other]) for one, other in pairs], own, folder)
 
 
 def shards_view(folder: RunFolder) -> View:
@@ -223,9 +238,10 @@ QUARANTINED = View("quarantined", reads=("manifest.json",), make=list_quarantine
 def gather_stage(*, own_features: bool) -> Stage:
     """Return the stage that puts candidates, features and facts of all images together."""
     if own_features:
-        reads = ("tables/split.parquet", "input/candidates", "input/features")
-        return Stage("candidates", reads=reads, writes=TABLES, make=take_own_tables)
-    return Stage("candidates", reads=("shards", "tables/split.parquet"), writes=TABLES, make=gather_shards)
+        tables = ("tables/split.parquet", "input/candidates", "input/features", "input/folder")
+        return Stage("candidates", reads=tables, writes=TABLES, make=take_own_tables)
+    reads = ("shards", "tables/split.parquet", "input/folder")
+    return Stage("candidates", reads=reads, writes=TABLES, make=gather_shards)
 
 
 def gather_shards(inputs: Inputs) -> Mapping[str, Any]:
@@ -243,13 +259,16 @@ def gather_shards(inputs: Inputs) -> Mapping[str, Any]:
         if len(tables) == TABLES_AT_ONCE:
             joined, tables = [*joined, pd.concat(tables, ignore_index=True)], []
     hashes = {fact["image_id"]: fact["pixel_hash"] for fact in facts}
-    refuse_shared_pixels(inputs["tables/split.parquet"], hashes)
-    candidates = pd.concat([*joined, *tables], ignore_index=True)
     split = inputs["tables/split.parquet"]
+    refuse_shared_pixels(split, hashes)
+    sketches = {fact["image_id"]: fact.pop("sketch", None) for fact in facts}
+    refuse_similar_pictures(split, sketches, inputs["input/folder"])
+    compared = ["picture" if sketches[fact["image_id"]] else "pixels" for fact in facts]
+    candidates = pd.concat([*joined, *tables], ignore_index=True)
     return {
         "tables/images.parquet": split[split["image_id"].isin(hashes)].reset_index(drop=True),
         "tables/candidates.parquet": candidates,
-        "tables/image_facts.parquet": pd.DataFrame(facts),
+        "tables/image_facts.parquet": pd.DataFrame(facts).assign(compared=compared),
         "features.npy": partial(
             fill_columns,
             blocks=join_rows((shard.features for _, shard in inputs["shards"]), CELLS_AT_ONCE // len(names)),
@@ -283,13 +302,18 @@ def take_own_tables(inputs: Inputs) -> Mapping[str, Any]:
     ------
     TableError
         If a candidate has no row of features.
+    LeakageError
+        If the candidates of two images in different parts have the same features.
     """
     candidates, features = inputs["input/candidates"], inputs["input/features"]
     rows = find_rows(features.keys, candidates)
+    images = with_parts(inputs["tables/split.parquet"])
+    copies = compare_rows(features, dict(zip(images["image_id"], images["split"], strict=True)))
+    refuse_copies(copies or (), images, inputs["input/folder"], "the same features of candidates")
     return {
         "tables/images.parquet": inputs["tables/split.parquet"],
         "tables/candidates.parquet": candidates,
-        "tables/image_facts.parquet": inputs["tables/split.parquet"][["image_id"]],
+        "tables/image_facts.parquet": images[["image_id"]].assign(compared="" if copies is None else "rows"),
         "features.npy": encode_columns(
             (column[rows] for column in features.columns()), len(rows), len(features.names), features.dtype
         ),

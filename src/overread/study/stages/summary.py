@@ -61,12 +61,18 @@ def summarize_study(inputs: Inputs) -> StudySummary:
         ],
         quarantined=[Quarantined(**one) for one in inputs["quarantined"]],
         found=inputs["input/found_files"],
+        compared=count_compared(inputs["tables/image_facts.parquet"]),
         description=describe_images(
             inputs["tables/image_facts.parquet"],
             inputs["input/description"],
             UNIT_WORDS[settings.units.unit],
         ),
     )
+
+
+def count_compared(facts: pd.DataFrame) -> dict[str, int]:
+    """Count the images by what they were compared by when copies were looked for."""
+    return {str(what): int(number) for what, number in facts["compared"].value_counts().sort_index().items()}
 
 
 def count_decisions(adjudication: pd.DataFrame | None) -> dict[str, int]:

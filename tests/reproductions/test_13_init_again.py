@@ -1,0 +1,112 @@
+"""`init` given again takes what it left out before, takes a table of spacings, and says what stays out and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.cli import main
+from overread.images import write_dicom
+
+SPACING = {"a.png": (0.4, 0.5), "b.png": (0.6, 0.7)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Write one file that states the size of a pixel, two that do not, and one that is broken."""
+    random = np.random.default_rng(0)
+    for name in SPACING:
+        cv2.imwrite(str(tmp_path / name), random.integers(0, 255, (60, 80), dtype=np.uint8))
+    write_dicom(
+        tmp_path / "own.dcm",
+        random.integers(0, 4000, (60, 80)).astype(np.uint16),
+        0.3,
+        image_id="7",
+        patient_id="P",
+    )
+    (tmp_path / "broken.png").write_bytes(b"nothing")
+    return tmp_path
+
+
+def init(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    assert main(["init", str(folder), "--region", "chest", *options]) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def read_spacings(folder: Path) -> dict[str, tuple[float, float]]:
+    table = pd.read_csv(folder / "images.csv", dtype={"image_id": str})
+    return {row["path"]: (row["mm_per_px_x"], row["mm_per_px_y"]) for row in table.to_dict(orient="records")}
+
+
+def test_the_advice_of_the_first_time_works_the_second(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = init(folder, capsys)
+    assert "1 images" in said
+    assert "left out: a.png" in said
+    assert "give --mm-per-px" in said
+    by_hand = pd.read_csv(folder / "images.csv", dtype=str).assign(patient_id="Ann", site="north")
+    by_hand.to_csv(folder / "images.csv", index=False)
+    said = init(folder, capsys, "--mm-per-px", "0.8")
+    assert "3 images" in said
+    assert "left out: broken.png" in said
+    assert "left out: a.png" not in said
+    assert read_spacings(folder) == {"own.dcm": (0.3, 0.3), "a.png": (0.8, 0.8), "b.png": (0.8, 0.8)}
+    table = pd.read_csv(folder / "images.csv", dtype=str, keep_default_na=False).set_index("path")
+    assert (table.loc["own.dcm", "patient_id"], table.loc["own.dcm", "site"]) == ("Ann", "north")
+    assert table.loc["a.png", "site"] == ""
+    assert pd.read_csv(folder / "found_files.csv", dtype=str)["reason"].notna().sum() == 1
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("column", ["file", "path", "image_id"])
+def test_a_table_of_spacings(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], column: str, again: bool
+) -> None:
+    table = pd.DataFrame(
+        [(name, *pair) for name, pair in SPACING.items()], columns=[column, "mm_per_px_x", "mm_per_px_y"]
+    )
+    table.to_csv(tmp_path / "spacings.csv", index=False)
+    if again:
+        init(folder, capsys)
+    assert "3 images" in init(folder, capsys, "--images", str(tmp_path / "spacings.csv"))
+    assert read_spacings(folder) == {"own.dcm": (0.3, 0.3), **SPACING}
+
+
+def test_what_stays_out_is_said_each_time(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    init(folder, capsys, "--mm-per-px", "0.8", "--drop", "a")
+    for options in ((), ("--mm-per-px", "0.8")):
+        said = init(folder, capsys, *options)
+        assert "2 images" in said
+        assert "left out: a.png: taken out by hand" in said
+        assert "left out: broken.png" in said
+
+
+def test_a_row_that_was_taken_out_by_hand_stays_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    init(folder, capsys, "--mm-per-px", "0.8")
+    table = pd.read_csv(folder / "images.csv", dtype=str)
+    table[table["path"] != "a.png"].to_csv(folder / "images.csv", index=False)
+    for _ in range(2):
+        said = init(folder, capsys, "--mm-per-px", "0.8")
+        assert "2 images" in said
+        assert "a.png" in said
+
+
+def test_a_table_that_cannot_be_used(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cases = {
+        "x,mm_per_px_x,mm_per_px_y\na.png,1,1\n": "row 1: no column names the images",
+        "file,mm_per_px_x,mm_per_px_y\na.png,1,1\na.png,2,2\n": "row 3, column file: 'a.png' is there twice",
+        "file,mm_per_px_x,mm_per_px_y\na.png,1,wide\n": "row 2, column mm_per_px_y",
+        "file,mm_per_px_x,mm_per_px_y\nz.png,1,1\n": "lists none of the 3 image files",
+        "file,mm_per_px_x,mm_per_px_y\nown.dcm,1,1\n": "1 for own.dcm, which states 0.3",
+    }
+    table = folder / "spacings.csv"
+    for content, expected in cases.items():
+        table.write_text(content)
+        assert main(["init", str(folder), "--region", "chest", "--images", str(table)]) == 4
+        assert expected in " ".join(capsys.readouterr().err.split())
+        assert not (folder / "images.csv").exists()

@@ -1,0 +1,98 @@
+"""Copies that differ in a bit, or of which only features are there, are refused under another patient."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pandas as pd
+import pytest
+
+from overread.cli import main
+from study_stand_in import LIGHT, make_study
+
+N_IMAGES = 6
+
+
+@pytest.fixture
+def flipped(tmp_path: Path) -> Path:
+    """Write a study in which each image comes again under another patient, with one bit flipped."""
+    folder = make_study(tmp_path / "study", n_images=N_IMAGES, settings=LIGHT + '[region]\nkind = "all"\n')
+    for kind in ("images", "readings", "marks"):
+        table = pd.read_csv(folder / f"{kind}.csv", dtype=str)
+        again = table.assign(image_id="Z " + table["image_id"])
+        if kind == "images":
+            again["patient_id"] = "Z " + table["patient_id"]
+            again["path"] = table["path"].str.replace("images/", "images/Z", regex=False)
+            for path, copy in zip(table["path"], again["path"], strict=True):
+                pixels = cv2.imread(str(folder / path), cv2.IMREAD_GRAYSCALE)
+                pixels[0, 0] ^= 1
+                cv2.imwrite(str(folder / copy), pixels)
+        pd.concat([table, again]).to_csv(folder / f"{kind}.csv", index=False)
+    return folder
+
+
+def test_a_flipped_bit_in_each_copy_is_refused(flipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(flipped)]) == 7
+    said = " ".join(capsys.readouterr().err.split())
+    assert "nearly the same picture in two parts: image 'case 000'" in said
+    assert "--same-patient 'case 000=Z case 000'" in said
+
+
+def test_check_names_every_copy_and_its_cure_works(flipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def list_copies() -> list[str]:
+        main(["check", str(flipped), "--json"])
+        found = json.loads(capsys.readouterr().out)["problems"]
+        return [one["message"] for one in found if "nearly the same picture" in one["message"]]
+
+    assert [one.split("'")[1] for one in list_copies()] == [
+        f"Z case {number:03d}" for number in range(N_IMAGES)
+    ]
+    joined = [f"--same-patient=case {number:03d}=Z case {number:03d}" for number in range(N_IMAGES)]
+    assert main(["init", str(flipped), *joined]) == 0
+    assert "nearly the same picture" not in capsys.readouterr().out
+    assert list_copies() == []
+
+
+@pytest.fixture(params=[0.0, 1e-6])
+def twins(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Write own tables of noise, no pixels: every image twice, under two patients, its features to some digits."""
+    random = np.random.default_rng(0)
+    names = [f"i{number:02d}" for number in range(20)]
+    values = random.normal(size=(len(names), 3, 30))
+    images, marks, candidates, features = [], [], [], []
+    for copy in ("", "z"):
+        for image, rows in zip(names, values, strict=True):
+            image_id = copy + image
+            images.append({"image_id": image_id, "patient_id": f"p{image_id}"})
+            for reader in ("A", "B"):
+                mark = {
+                    "x_mm": 20.0,
+                    "y_mm": 20.0,
+                    "semi_major_mm": 5.0,
+                    "semi_minor_mm": 5.0,
+                    "angle_deg": 0.0,
+                }
+                marks.append({"image_id": image_id, "reader_id": reader, "mark_id": f"m{reader}", **mark})
+            for number, row in enumerate(rows):
+                key = {"image_id": image_id, "candidate_id": f"c{number}"}
+                candidates.append({**key, "x_mm": 20.0 + 30 * number, "y_mm": 20.0, "radius_mm": 5.0})
+                noisy = row + request.param * random.normal(size=len(row))
+                features.append({**key, **{f"f{column}": value for column, value in enumerate(noisy)}})
+    tables = {"images": images, "marks": marks, "candidates": candidates, "features": features}
+    for name, rows in tables.items():
+        pd.DataFrame(rows).to_csv(tmp_path / f"{name}.csv", index=False)
+    pd.DataFrame(marks)[["image_id", "reader_id"]].to_csv(tmp_path / "readings.csv", index=False)
+    inputs = '[inputs]\ncandidates = "candidates.csv"\nfeatures = "features.csv"\n'
+    (tmp_path / "study.toml").write_text(LIGHT + inputs)
+    return tmp_path
+
+
+def test_duplicated_rows_of_features_are_refused(twins: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(twins)]) == 7
+    assert "the same features of candidates in two parts" in " ".join(capsys.readouterr().err.split())
+    main(["check", str(twins), "--json"])
+    said = [one["message"] for one in json.loads(capsys.readouterr().out)["problems"]]
+    assert sum("the same features of candidates as image 'i" in one for one in said) == 20
