@@ -68,7 +68,7 @@ def test_a_folder_that_is_not_there(run, tmp_path, capsys):
 
 def test_a_long_list_is_cut_for_people_only(run, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(check_module, "SHOWN_PER_FILE", 2)
-    write(tmp_path, marks="".join(f"i,R1,{number},1,2,0,4,0\n" for number in range(5)))
+    write(tmp_path, marks="".join(f"i,R1,{number},{number},2,0,4,0\n" for number in range(5)))
     assert run(["check", str(tmp_path), "--skip-files"]) == 4
     assert "3 more in this file" in capsys.readouterr().out
 

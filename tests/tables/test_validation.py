@@ -189,11 +189,10 @@ def test_missing_columns_are_named():
         validate_images(pd.DataFrame({"path": ["i"]}))
 
 
-def test_one_error_names_the_first_few_and_counts_the_others():
+def test_one_error_names_the_first_and_counts_the_others():
     many = pd.concat([marks(mark_id=[f"{k}a", f"{k}b"], semi_major_mm=[0.0, 0.0]) for k in range(10)])
-    with pytest.raises(TableError, match="and 15 more") as caught:
+    with pytest.raises(TableError, match="and 19 more like it"):
         validate_marks(many.reset_index(drop=True))
-    assert str(caught.value).count("\n") == 5
 
 
 def test_spacings_that_no_radiograph_has_are_warned_of():

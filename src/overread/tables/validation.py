@@ -24,6 +24,7 @@ __all__ = [
     "check_readings",
     "check_study",
     "images_in_pixels",
+    "look_like_radians",
     "outside_the_image",
     "validate_images",
     "validate_marks",
@@ -218,6 +219,8 @@ def check_marks(
         return problems
     problems += duplicated_rows(marks, schema_of("marks"), file)
     problems += bad_shapes(marks, file)
+    problems += copied_marks(marks, file)
+    problems += angles_like_radians(marks, file)
     if in_mm:
         problems += odd_lengths(marks, images, file)
     if readings is not None and {"image_id", "reader_id"} <= set(readings.columns):
@@ -225,7 +228,49 @@ def check_marks(
     if images is not None and "image_id" in images:
         problems += unknown_images(marks, absent(marks["image_id"], images["image_id"]), file)
         problems += outside_the_image(marks, images, file)
+        problems += in_the_first_pixel(marks, images, file)
     return problems
+
+
+def copied_marks(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Find marks that repeat another of the same reader: same image, place, size and label."""
+    keys = ["image_id", "reader_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
+    keys += ["label"] if "label" in marks else []
+    for row in np.flatnonzero(marks.duplicated(keys).to_numpy()):
+        message = f"reader {quote_cell(marks['reader_id'].iloc[row])} has this mark twice"
+        yield Problem(file, int(row) + 2, "mark_id", message, "keep one of the two rows", "warning")
+
+
+def angles_like_radians(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Tell of angles that turn something, are all within 2 pi, and are not whole numbers."""
+    angles = marks["angle_deg"].to_numpy(float)
+    turned = (angles != 0) & (marks["semi_major_mm"] != marks["semi_minor_mm"]).to_numpy()
+    if look_like_radians(angles[turned]):
+        row = int(np.flatnonzero(turned)[0])
+        message = f"all {int(turned.sum())} angles are within 2 pi, such as {angles[row]:g}: radians?"
+        yield Problem(file, row + 2, "angle_deg", message, "give degrees", "warning")
+
+
+def look_like_radians(angles: NDArray[np.float64]) -> bool:
+    """Whether there are angles, all of them within 2 pi, and not all whole numbers."""
+    return bool(len(angles) and (np.abs(angles) <= 2 * np.pi).all() and (angles % 1 != 0).any())
+
+
+def in_the_first_pixel(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Refuse marks of which all lie within the first pixel of their image: fractions, taken for pixels."""
+    if marks.empty or not {"mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
+        return
+    listed = images.drop_duplicates("image_id").set_index("image_id")
+    x, y = (marks["image_id"].map(listed[name]).to_numpy(float) for name in ("mm_per_px_x", "mm_per_px_y"))
+    sizes = ((marks["x_mm"], x), (marks["y_mm"], y), (marks["semi_major_mm"], np.maximum(x, y)))
+    if all(((length >= 0) & (length < pixel)).all() for length, pixel in sizes):
+        yield Problem(
+            file,
+            None,
+            None,
+            f"all {len(marks):,} marks lie within the first pixel of their image",
+            "fractions of the image, taken for pixels? Multiply them by its width and height",
+        )
 
 
 def bad_shapes(marks: pd.DataFrame, file: str) -> Iterator[Problem]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -12,8 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.marks.ellipse import ELLIPSE_COLUMNS
+from overread.tables.problems import raise_or_warn
 from overread.tables.schemas import schema_of
-from overread.tables.validation import validate_study
+from overread.tables.validation import check_study
 from overread.truth.grouping import components, density_clusters, fusion, stars
 from overread.truth.labels import soft_labels
 from overread.truth.mark_arrays import MarkArrays
@@ -65,8 +65,7 @@ def merge_marks(
     TableError
         For tables that cannot be used; the message names rows and columns.
     """
-    for problem in validate_study(marks, readings, in_mm=in_mm):
-        warnings.warn(str(problem), stacklevel=2)
+    raise_or_warn(check_study(marks, readings, in_mm=in_mm))
     truth = soft_labels(merge_objects(marks, readings, options or MergeOptions()), readings, options=labels)
     return truth[[column.name for column in schema_of("truth").columns if column.name in truth]]
 

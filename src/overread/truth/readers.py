@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,8 @@ from scipy.sparse import csr_array, triu
 
 from overread.marks.ellipse import ELLIPSE_COLUMNS, normalized_ellipses
 from overread.one_line import print_as_one_line
-from overread.tables.validation import validate_study
+from overread.tables.problems import raise_or_warn
+from overread.tables.validation import check_study
 from overread.truth.merging import merge_objects
 from overread.truth.nesting import nested_pairs
 from overread.truth.options import MergeOptions
@@ -76,8 +76,7 @@ def reader_statistics(
     """
     options = options or MergeOptions()
     if truth is None:
-        for problem in validate_study(marks, readings, in_mm=in_mm):
-            warnings.warn(str(problem), stacklevel=2)
+        raise_or_warn(check_study(marks, readings, in_mm=in_mm))
         truth = merge_objects(marks, readings, options)
     else:
         # Labels may be counted by marks; a reader is judged by readers.
