@@ -265,4 +265,4 @@ def test_a_reader_who_is_spelled_in_two_ways_is_told():
     )
     (problem,) = check_readings(readings)
     assert problem.severity == "warning"
-    assert "count as 2 readers" in problem.message
+    assert "look alike, and count as 2 readers" in problem.message

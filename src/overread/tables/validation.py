@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from overread.tables.cell_types import quote_cell
 from overread.tables.problems import Problem, Severity, raise_for_errors
 from overread.tables.schemas import schema_of
+from overread.tables.spelling import likeness_of, same_name, visible_text
 from overread.tables.table_files import duplicated_rows
 
 __all__ = [
@@ -43,6 +44,10 @@ LARGEST_AXIS_MM = 500.0
 LARGEST_PLACE_MM = 10_000.0
 # As in images/spacing.py, which this stage does not import.
 SMALLEST_MM, LARGEST_MM = 0.01, 10.0
+ONE_READER = (
+    "one reader: write the name in one way (overread import --reader-names OLD=NEW); two: give them names that differ "
+    "in more than their spelling"
+)
 UNITS = "check the units: percent exported as pixels, or pixels as mm?"
 
 
@@ -83,11 +88,12 @@ def check_study(
     *,
     files: tuple[str, str, str] = ("marks", "readings", "images"),
     in_mm: bool = True,
+    spelling: bool = True,
 ) -> list[Problem]:
-    """All problems of the three tables, alone and against each other."""
+    """All problems of the three tables, alone and against each other; see `check_readings` for spelling."""
     return [
         *(check_images(images, file=files[2]) if images is not None else []),
-        *check_readings(readings, images, file=files[1]),
+        *check_readings(readings, images, file=files[1], spelling=spelling),
         *check_marks(marks, readings, images, file=files[0], in_mm=in_mm),
     ]
 
@@ -98,6 +104,10 @@ def check_images(images: pd.DataFrame, *, file: str = "images") -> list[Problem]
     if problems:
         return problems
     problems += duplicated_rows(images, schema_of("images"), file)
+    problems += [
+        Problem(file, None, "image_id", f"{one!a} and {other!a} show the same name", "keep one")
+        for one, other in coded_twice(images["image_id"])
+    ]
     for name in ("mm_per_px_x", "mm_per_px_y"):
         problems += not_positive(
             images, name, file, "give mm per pixel, such as 0.143, or leave the cell empty"
@@ -159,14 +169,22 @@ def patients_in_two_splits(images: pd.DataFrame, file: str) -> Iterator[Problem]
 
 
 def check_readings(
-    readings: pd.DataFrame, images: pd.DataFrame | None = None, *, file: str = "readings"
+    readings: pd.DataFrame,
+    images: pd.DataFrame | None = None,
+    *,
+    file: str = "readings",
+    spelling: bool = True,
 ) -> list[Problem]:
-    """Problems of a readings table: readings listed twice, of unknown images; images that nobody read."""
+    """Problems of a readings table: readings listed twice, of unknown images; images that nobody read.
+
+    Readers who are one in two spellings are looked for with ``spelling``; who may still rename them asks later.
+    """
     problems = [*missing_columns(readings, "readings", file)]
     if problems:
         return problems
     problems += duplicated_rows(readings, schema_of("readings"), file)
-    problems += readers_spelled_twice(readings["reader_id"], file)
+    if spelling:
+        problems += spelled_twice(readings["reader_id"], file, "readers", ONE_READER)
     if images is None or "image_id" not in images:
         return problems
     problems += unknown_images(readings, absent(readings["image_id"], images["image_id"]), file)
@@ -184,21 +202,28 @@ def check_readings(
     return problems
 
 
-def readers_spelled_twice(readers: pd.Series[str], file: str) -> list[Problem]:
-    """Find readers whose names differ only in capitals or spaces: one reader, perhaps, who would count twice."""
-    names = pd.Series(sorted(readers.dropna().unique()), dtype="str")
-    return [
-        Problem(
-            file,
-            None,
-            "reader_id",
-            f"{' and '.join(quote_cell(name) for name in same)} count as {len(same)} readers",
-            "if they are one, write the name in one way (overread import --reader-names)",
-            "warning",
+def coded_twice(ids: pd.Series[str]) -> Iterator[tuple[str, str]]:
+    """Find ids that people see as one: accents composed or not, characters that show nothing."""
+    first: dict[str, str] = {}
+    for name in dict.fromkeys(ids):
+        if isinstance(name, str) and (other := first.setdefault(visible_text(name), name)) != name:
+            yield other, name
+
+
+def spelled_twice(ids: pd.Series[str], file: str, what: str, remedy: str) -> Iterator[Problem]:
+    """Find names that are one in two spellings (an error, for the user to settle), or that only look like one."""
+    alike: dict[str, list[str]] = {}
+    for name in sorted({name for name in ids if isinstance(name, str)}):
+        alike.setdefault(likeness_of(name), []).append(name)
+    for names in alike.values():
+        if len(names) < 2:
+            continue
+        is_one = len({same_name(name) for name in names}) < len(names)
+        shown = " and ".join(map(quote_cell if "".join(names).isascii() else ascii, names))
+        message = (
+            f"{shown} {'are one name, and' if is_one else 'look alike, and'} count as {len(names)} {what}"
         )
-        for _, same in names.groupby(names.str.casefold().str.split().str.join(" "))
-        if len(same) > 1
-    ]
+        yield Problem(file, None, str(ids.name), message, remedy, "error" if is_one else "warning")
 
 
 def check_marks(
