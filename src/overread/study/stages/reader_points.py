@@ -17,6 +17,7 @@ from overread.froc import froc_curve, match, performance_at, sensitivity_at
 from overread.study.cohort import KEYS, Split
 from overread.truth import MergeOptions
 from overread.truth.merging import merge_objects
+from overread.truth.readers import FEWEST_READINGS
 
 __all__ = ["judge_readers"]
 
@@ -43,8 +44,9 @@ def judge_readers(
     Returns
     -------
     DataFrame
-        reader_id; n_images that he read, and n_gts that two of the others marked in them; his sensitivity to these and
-        his false positives per image; detector_sensitivity: of the detector to these, with no more false positives.
+        reader_id; n_images that they read and two others too, and n_gts that two of the others marked in them; their
+        sensitivity to these and their false positives per image; detector_sensitivity: of the detector to these, with
+        no more false positives.
         Readers for whom the others made no golden object are left out.
     """
     rows = [judge_reader(reader, unseen, scores, options) for reader in readers]
@@ -52,8 +54,9 @@ def judge_readers(
 
 
 def judge_reader(reader: str, unseen: Split, scores: Floats, options: MergeOptions) -> tuple[Any, ...] | None:
-    """Return the row of one reader; None where two others never agree in his images."""
-    read = unseen.readings.loc[unseen.readings["reader_id"] == reader, "image_id"]
+    """Return the row of one reader; None where two others never agree in their images."""
+    enough = unseen.readings.groupby("image_id")["reader_id"].transform("size") >= FEWEST_READINGS
+    read = unseen.readings.loc[enough & (unseen.readings["reader_id"] == reader), "image_id"]
     images, marks, readings, candidates = (
         table[table["image_id"].isin(read)]
         for table in (unseen.images, unseen.marks, unseen.readings, unseen.candidates)
