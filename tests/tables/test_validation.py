@@ -266,3 +266,26 @@ def test_a_reader_who_is_spelled_in_two_ways_is_told():
     (problem,) = check_readings(readings)
     assert problem.severity == "warning"
     assert "look alike, and count as 2 readers" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("angles", "told"),
+    [
+        ([0.3, 1.5708, 3.1], True),
+        ([0.3, 1.5708, 30.0], False),
+        ([1.0, 2.0, 3.0], False),
+        ([1.57, 1.57, 0.0], False),
+    ],
+)
+def test_angles_of_a_table_that_look_like_radians_are_warned_of(angles, told):
+    drawn = pd.concat([one_mark(8.0).assign(mark_id=str(k), x_mm=9.0 * k) for k in range(3)])
+    problems = check_marks(drawn.assign(angle_deg=angles).reset_index(drop=True))
+    assert [problem.severity for problem in problems] == ["warning"] * told
+
+
+def test_a_mark_that_one_reader_has_twice_is_warned_of():
+    drawn = pd.concat([one_mark(8.0).assign(mark_id=name) for name in "mn"], ignore_index=True)
+    (problem,) = check_marks(drawn)
+    assert (problem.row, problem.severity) == (3, "warning")
+    assert check_marks(drawn.assign(reader_id=["r", "s"])) == []
+    assert check_marks(drawn.assign(label=["x", "y"])) == []
