@@ -6,11 +6,12 @@
 A STUDY is a folder with marks and readings; --field draws N field phantoms, with readers of two habits, seed 0. Each
 reader in turn is left out; the marks of the others are merged, once with ``nested = "no"`` and once with ``"votes"``
 (the objects are the same, their readers are not), and for each object in an image that the left-out reader read it is
-asked whether its centre lies in one of that reader's marks. That question knows nothing of the rule. Told are: the
-share of objects that the reader marked too, by the number of the others' readers; the area under the ROC curve of the
-number of readers; the mean log loss of the soft label as it is, and of the best that a label by number of readers can
-have; and the depression k_d that would give an object of one reader the observed share. Intervals: 95 %, images drawn
-again. Writes Markdown to standard output.
+asked whether its centre lies in one of that reader's marks. A vote is the same containment, so this judge favours
+votes: a copy of a lesion, or a ring, gets the votes of what lies in it and is confirmed by the same test; see
+docs/explanation/merging.md. Told are: the share of objects that the reader marked too, by the number of the others'
+readers; the area under the ROC curve of the number of readers; the mean log loss of the soft label as it is, and of the
+best that a label by number of readers can have; and the depression k_d that would give an object of one reader the
+observed share. Intervals: 95 %, images drawn again. Writes Markdown to standard output.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from overread.simulate.field import FieldLaw, FieldRecipe
 from overread.truth import LabelOptions, MergeOptions, merge_marks
 from overread.truth.hits import pairs_within_reach
 from overread.truth.labels import reading_range
-from overread.truth.nesting import INSIDE, count_touched
+from overread.truth.nesting import INSIDE, nested_pairs
 from overread.words import markdown_table
 
 N_BOOTSTRAP = 1000
@@ -108,6 +109,28 @@ def cover_centres(truth: pd.DataFrame, marks: pd.DataFrame) -> np.ndarray:
     covered = np.zeros(len(truth), dtype=bool)
     covered[first[INSIDE.hits(points[first], ellipses[second])]] = True
     return covered
+
+
+def count_touched(truth: pd.DataFrame, marks: pd.DataFrame) -> tuple[int, int]:
+    """Count the objects of one reader that touch another reader's mark as nested marks do, and all of one reader."""
+    single = truth[truth["n_readers"] == 1]
+    keys = ["image_id", *(["label"] if "label" in truth else [])]
+    codes = pd.concat([single[keys], marks[keys]]).fillna("").groupby(keys).ngroup().to_numpy(np.int64)
+    ellipses = (
+        normalized_ellipses(table[list(ELLIPSE_COLUMNS)].to_numpy(np.float64)) for table in (single, marks)
+    )
+    objects, touching = nested_pairs(
+        codes[: len(single)], next(ellipses), codes[len(single) :], next(ellipses)
+    )
+    reader_of = dict(
+        zip(zip(marks["image_id"], marks["mark_id"], strict=True), marks["reader_id"], strict=True)
+    )
+    drawn = np.array(
+        [reader_of[image, ids[0]] for image, ids in zip(single["image_id"], single["mark_ids"], strict=True)],
+        dtype=object,
+    )
+    others = marks["reader_id"].to_numpy(object)[touching] != drawn[objects]
+    return len(np.unique(objects[others])), len(single)
 
 
 def judge(table: pd.DataFrame, weight: np.ndarray) -> dict[str, float]:

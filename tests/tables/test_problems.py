@@ -31,20 +31,27 @@ def test_an_error_outweighs_leakage_and_leakage_a_warning():
     assert raise_for_errors([]) == []
 
 
-def test_the_first_few_are_named_and_the_others_counted():
-    many = [replace(ERROR, row=row) for row in range(2, 2 + SHOWN + 3)]
+def test_problems_of_one_kind_are_one_line_with_their_number():
+    many = [replace(ERROR, row=row, column=f"c{row % 2}") for row in range(2, 1203)]
+    with pytest.raises(TableError) as raised:
+        raise_for_errors(many)
+    assert str(raised.value).splitlines() == [
+        "f.csv, row 2, column c0: is bad, and 600 more like it (mend it)",
+        "f.csv, row 3, column c1: is bad, and 599 more like it (mend it)",
+    ]
+
+
+def test_the_first_few_kinds_are_named_and_the_others_counted():
+    many = [replace(ERROR, column=f"c{number}") for number in range(SHOWN + 3)]
     with pytest.raises(TableError) as raised:
         raise_for_errors(many)
     lines = str(raised.value).splitlines()
     assert lines[:SHOWN] == [str(problem) for problem in many[:SHOWN]]
-    assert lines[SHOWN:] == ["... and 3 more; `overread check` lists them all"]
-    with pytest.raises(TableError) as raised:
-        raise_or_warn(many, stored=False)
-    assert str(raised.value).splitlines()[SHOWN:] == ["... and 3 more"]
+    assert lines[SHOWN:] == ["... and 3 more kinds of problem"]
 
 
-def test_warnings_are_given_as_one():
-    with pytest.warns(UserWarning, match="f.csv, row 2, column x_mm: is bad") as caught:
+def test_warnings_are_given_once_per_kind():
+    with pytest.warns(UserWarning, match="f.csv, row 2, column x_mm: is bad, and 1 more like it") as caught:
         raise_or_warn([WARNING, WARNING])
     assert len(caught) == 1
     raise_or_warn([])

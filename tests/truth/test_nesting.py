@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from overread.tables.table_files import read_table, write_table
 from overread.truth import MergeOptions, merge_marks, reader_statistics
-from overread.truth.nesting import count_touched
 
 COLUMNS = ["image_id", "reader_id", "mark_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
 VOTES = MergeOptions(nested="votes")
@@ -52,11 +51,6 @@ def test_without_votes_nothing_changes_but_readers():
     same = ["image_id", "truth_id", *COLUMNS[3:], "n_marks", "n_readings", "mark_ids"]
     pd.testing.assert_frame_equal(plain[same], nested[same])
     assert "nested_mark_ids" not in plain
-
-
-def test_share_of_touched_objects_is_counted():
-    """The ring and the lesion of B alone touch another reader's mark; the far one does not."""
-    assert count_touched(merge_marks(*RING_AND_LESIONS), RING_AND_LESIONS[0]) == (2, 3)
 
 
 def test_another_label_does_not_vote():

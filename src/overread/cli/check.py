@@ -37,6 +37,7 @@ def check(
 ) -> int:
     """List every problem of a study's marks, readings and images tables at once.
 
+    Errors are listed row by row, warnings kind by kind with their number; --json has every row.
     Exit code 4 if there are errors, 7 if the only errors are patients or pixels in two splits, else 0.
 
     Parameters
@@ -80,10 +81,15 @@ def check(
 
 
 def show(problems: Sequence[Problem], counts: Counter[str], rows: dict[str, int]) -> None:
-    """Print the problems, a table for each file, and a line that sums them up."""
+    """Print the errors row by row and the warnings kind by kind, a table for each file, and a line with their sum."""
+    from overread.tables.problems import one_per_kind
+
     console = make_console()
     for file, group in groupby(problems, key=lambda problem: problem.file):
-        show_file(console, file, list(group))
+        found = list(group)
+        errors = [problem for problem in found if problem.severity != "warning"]
+        remarks = one_per_kind(problem for problem in found if problem.severity == "warning")
+        show_file(console, file, [*errors, *remarks])
     total = ", ".join(f"{number:,} {kind}" for kind, number in rows.items())
     bad = counts["error"] + counts["leakage"]
     verdict = f"{plural(bad, 'error')}, {plural(counts['warning'], 'warning')}" if problems else "no problems"

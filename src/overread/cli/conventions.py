@@ -88,9 +88,9 @@ def fold_cells(table: Table) -> Table:
 
 @contextmanager
 def print_warnings() -> Iterator[None]:
-    """Print the warnings of the work inside on standard error, one line each."""
+    """Print the warnings of the work inside on standard error, one line each, and none twice."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
-    for warning in caught:
-        print_text(f"overread: warning: {warning.message}", stderr=True)
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        print_text(f"overread: warning: {message}", stderr=True)

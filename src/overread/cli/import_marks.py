@@ -22,6 +22,7 @@ from overread.marks import FORMATS, MarkSet, combine, detect_format, read_marks,
 from overread.marks.importing import Option, keep_labels
 from overread.marks.study_images import StudyImages, with_ids_of_files
 from overread.screen import make_console, print_json, print_line
+from overread.tables.spelling import likeness_of, visible_text
 from overread.words import shell_word
 
 if TYPE_CHECKING:
@@ -111,6 +112,8 @@ def import_marks(
         Options of the formats, as `overread.marks.FORMATS` lists them.
     """
     from overread.cli.conventions import print_warnings
+    from overread.tables.problems import raise_or_warn
+    from overread.tables.validation import check_readings
 
     study, stays = find_study(out, images)
     given = {**of_format, "mm_per_px": parse_spacing(mm_per_px), "scale": parse_scale(scale)}
@@ -127,6 +130,7 @@ def import_marks(
         if label:
             found = select_labels(found, label)
         found = rule.apply(found, study)
+        raise_or_warn(check_readings(found.readings))
     written = []
     if not dry_run:
         ending = "parquet" if parquet else "csv"
@@ -221,17 +225,17 @@ class Reading:
 
 def split_names(text: str) -> list[str]:
     """Names between commas, each once."""
-    names = [name.strip() for name in text.split(",")]
+    names = [visible_text(name).strip() for name in text.split(",")]
     if not all(names) or len(set(names)) < len(names):
         raise UsageError(f"--readers {text!r}: write different names with commas between them")
     return names
 
 
 def rename_readers(found: MarkSet, text: str | None) -> MarkSet:
-    """Give readers other names; two that would become one are refused."""
+    """Give readers other names; two that would become one are refused, unless they are one in two spellings."""
     if text is None:
         return found
-    pairs = [part.partition("=") for part in text.split(",")]
+    pairs = [visible_text(part).partition("=") for part in text.split(",")]
     names = {old.strip(): new.strip() for old, _, new in pairs}
     present = list(dict.fromkeys(found.readings["reader_id"]))
     if not all(names.values()):
@@ -239,8 +243,10 @@ def rename_readers(found: MarkSet, text: str | None) -> MarkSet:
     absent = [name for name in names if name not in present]
     if absent:
         raise UsageError(f"--reader-names: there is no reader {absent[0]!r}; there are {', '.join(present)}")
-    after = [names.get(name, name) for name in present]
-    if len(set(after)) < len(after):
+    spellings: dict[str, set[str]] = {}
+    for name in present:
+        spellings.setdefault(names.get(name, name), set()).add(likeness_of(name))
+    if any(len(alike) > 1 for alike in spellings.values()):
         raise UsageError(f"--reader-names {text!r}: two readers would become one")
     marks, readings = (
         table.assign(reader_id=[names.get(name, name) for name in table["reader_id"]]).astype(
@@ -248,7 +254,9 @@ def rename_readers(found: MarkSet, text: str | None) -> MarkSet:
         )
         for table in (found.marks, found.readings)
     )
-    return MarkSet(marks, readings, found.images)
+    return MarkSet(
+        marks, readings.drop_duplicates(["image_id", "reader_id"], ignore_index=True), found.images
+    )
 
 
 def say_what_is_unread(found: MarkSet, study: StudyImages, out: Path) -> None:

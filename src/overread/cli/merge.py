@@ -81,7 +81,6 @@ def merge(
     from overread.tables.table_files import write_table
     from overread.truth.adjudication import apply_adjudication, read_adjudication
     from overread.truth.merging import merge_marks
-    from overread.truth.nesting import tell_touched
 
     if figure is not None:
         figure_kind(figure)
@@ -104,10 +103,6 @@ def merge(
     if figure is not None:
         with print_warnings():
             save_figure(draw_images(tables, truth, study, image, pixels, mm_per_px, unit=found.unit), figure)
-    touched = tell_touched(truth, tables.marks)
-    if touched is not None:
-        with print_warnings():
-            warnings.warn(touched, DataWarning, stacklevel=2)
     report = summary(tables, truth)
     if json:
         print_record(report, truth)

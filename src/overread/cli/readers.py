@@ -46,7 +46,8 @@ def readers(
     """Show how the readers read: sensitivity, false positives, agreement.
 
     Sensitivity and false positives stand twice: against the golden objects of all readers, as the paper has
-    them, and (loo) against those that the other readers make without the one who is judged.
+    them, and (loo) against those that the other readers make without the one who is judged, in images with three
+    readings or more.
 
     Parameters
     ----------
@@ -92,22 +93,33 @@ def readers(
 
 
 def print_record(statistics: ReaderStatistics) -> None:
-    """Print the three tables as one JSON object; a rate of nothing is null."""
+    """Print the tables, and how many images loo_ leaves out, as one JSON object; a rate of nothing is null."""
     from overread.files.strict_json import json_text
 
-    print_json(json_text({name: table.to_dict("records") for name, table in vars(statistics).items()}))
+    tables = {name: table.to_dict("records") for name, table in vars(statistics).items()}
+    print_json(json_text({**tables, "images_not_in_loo": statistics.n_left_out}))
 
 
 def print_tables(statistics: ReaderStatistics) -> None:
-    """Print the three tables for people."""
+    """Print the tables for people; no leave-one-out where no reader has two others."""
     console = make_console()
     console.print(rich_table(statistics.readings_per_image, "Readings per image"))
-    common = ["reader_id", "n_readings", "n_marks"]
     left_out = [name for name in statistics.readers.columns if name.startswith("loo_")]
     by_all = statistics.readers.drop(columns=left_out)
-    by_others = statistics.readers[common + left_out].rename(columns=lambda name: name.removeprefix("loo_"))
+    by_others = statistics.readers.loc[statistics.readers["loo_n_readings"] > 0, ["reader_id", *left_out]]
     console.print(rich_table(by_all, "Against the golden objects of all readers (as the paper)"))
-    console.print(rich_table(by_others, "Against the golden objects of the other readers (leave-one-out)"))
+    few, n_images = statistics.n_left_out, int(statistics.readings_per_image["n_images"].sum())
+    if by_others.empty:
+        console.print(
+            "No leave-one-out table: golden is what two other readers marked, and no image has three readings.\n"
+        )
+    else:
+        title = "Against the golden objects of the other readers (leave-one-out)"
+        console.print(rich_table(by_others.rename(columns=lambda name: name.removeprefix("loo_")), title))
+        if few:
+            console.print(
+                f"Left out of that table: {few:,} of {n_images:,} images, which have fewer than three readings.\n"
+            )
     console.print(rich_table(statistics.pairs, "Two readers on the images that both read"))
 
 

@@ -3,8 +3,9 @@
 The id of an image is the name of its file without the ending, or its path in the folder where two files share that
 name. What other programs call an image (`CXR_001.dcm`, `scans/CXR_001.dcm`, `/data/upload/7/0a1b2c3d-CXR_001.png`,
 `/data/local-files/?d=scans/CXR_001.png`) is found by the longest end of the path that it shares with an image, with
-the ending first, then without it, then without regard to capital letters. Folders may differ only where the image's
-id has none, and so is the only one of its name. Where two images fit equally well, it is an error that names both.
+the ending first, then without it, then without regard to capital letters and to how accents are coded. Folders may
+differ only where the image's id has none, and so is the only one of its name. Where two images fit equally well, it is
+an error that names both.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from urllib.parse import unquote
 
 from overread.errors import TableError
 from overread.tables.cell_types import quote_cell
+from overread.tables.spelling import visible_text
 
 __all__ = ["DICOM_ENDINGS", "IMAGE_ENDINGS", "ImageNames", "ids_of_files", "names_of", "without_ending"]
 
@@ -81,7 +83,7 @@ class ImageNames:
         self._known = set(self.ids)
         # By name: the images that have it, and whether it is all that tells the image from others.
         self._tiers: list[tuple[Callable[[str], str], dict[str, dict[str, bool]]]] = [
-            (how, {}) for how in (str, stem_of, lambda name: stem_of(name).casefold())
+            (how, {}) for how in (str, stem_of, lambda name: visible_text(stem_of(name)).casefold())
         ]
         for image_id, path in paths.items():
             unique = "/" not in image_id.replace("\\", "/")

@@ -27,6 +27,7 @@ from overread.marks.mark_set import MarkSet, find_table
 from overread.marks.study_images import StudyImages
 from overread.tables.problems import raise_or_warn
 from overread.tables.sheet_cells import SHEET_ENDINGS, read_sheet
+from overread.tables.spelling import visible_text
 from overread.tables.validation import check_study
 
 __all__ = ["FORMATS", "Format", "Option", "detect_format", "keep_labels", "read_marks", "write_marks"]
@@ -273,14 +274,14 @@ def read_marks(
     if scale is not None and not FORMATS[name].in_pixels:
         raise UsageError(f"{file}: read as {name}, whose lengths are not pixels (leave --scale out)")
     check_options(name, accepted, options)
-    found: MarkSet = read(file, **options)
+    found: MarkSet = with_visible_readers(read(file, **options))
     if study is not None:
         found = study.adopt(found, drop_unknown=drop_unknown)
     if labels is not None:
         found = MarkSet(keep_labels(found.marks, labels), found.readings, found.images)
     if scale is None and FORMATS[name].in_pixels and options.get("unit", "px") == "px":
         refuse_other_scale(found, file)
-    raise_or_warn(check_study(found.marks, found.readings, found.images), stored=False)
+    raise_or_warn(check_study(found.marks, found.readings, found.images), spelling=False)
     return found
 
 
@@ -304,6 +305,17 @@ def refuse_other_scale(found: MarkSet, file: Path) -> None:
             f"reach (were they drawn on larger copies? --scale {likely} brings all of them inside, --scale 1 says that "
             "they are in pixels of these images; or check the units: percent exported as pixels, or pixels as mm?)"
         )
+
+
+def with_visible_readers(found: MarkSet) -> MarkSet:
+    """Give each reader one name, whichever way its accents are coded and whatever it holds that does not show."""
+    marks, readings = (
+        table.assign(reader_id=table["reader_id"].map(visible_text).astype("str"))
+        for table in (found.marks, found.readings)
+    )
+    return MarkSet(
+        marks, readings.drop_duplicates(["image_id", "reader_id"], ignore_index=True), found.images
+    )
 
 
 def write_marks(

@@ -16,6 +16,7 @@ from overread.marks.formats.sheet_columns import guess_columns
 from overread.marks.mark_set import MarkSet
 from overread.tables.cell_types import quote_cell
 from overread.tables.sheet_cells import read_sheet
+from overread.tables.spelling import visible_text
 
 __all__ = ["WHO_READ", "cross_readings", "read_readings", "replace_readings"]
 
@@ -74,7 +75,7 @@ def read_readings(path: Path, names: ImageNames) -> pd.DataFrame:
         if image_id is None or not reader:
             what = f"no image {quote_cell(image)} in {names.place}" if image_id is None else "no reader"
             raise TableError(f"{path}, row {row}: {what}")
-        pairs[image_id, reader] = None
+        pairs[image_id, visible_text(reader)] = None
     return pd.DataFrame(list(pairs), columns=["image_id", "reader_id"], dtype="str")
 
 

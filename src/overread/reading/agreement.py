@@ -89,33 +89,18 @@ def describe_agreement(readings: MarkSet, *, seed: int = 0) -> dict[str, Any] | 
         float(krippendorff_alpha(marked)[0]), krippendorff_alpha(marked, draws.astype(float))
     )
     statistics = reader_statistics(readings.marks, readings.readings)
-    judged = read_by_three(readings)
     told: dict[str, Any] = to_json(
         {
             "n_images": len(marked),
             "level": LEVEL,
             "alpha": alpha,
             "pairs": [pair_of(row, marked, readers, draws) for row in statistics.pairs.to_dict("records")],
-            "readers": []
-            if judged.readings.empty
-            else [
-                against_others(row)
-                for row in reader_statistics(judged.marks, judged.readings).readers.to_dict("records")
+            "readers": [
+                against_others(row) for row in statistics.readers.to_dict("records") if row["loo_n_readings"]
             ],
         }
     )
     return told
-
-
-def read_by_three(readings: MarkSet) -> MarkSet:
-    """Images on which every reader has two others: with one alone, each mark would be a false one."""
-    counts = readings.readings["image_id"].value_counts()
-    wanted = set(counts.index[counts >= 3])
-    marks, rows, images = (
-        table[table["image_id"].isin(wanted)].reset_index(drop=True)
-        for table in (readings.marks, readings.readings, readings.images)
-    )
-    return MarkSet(marks, rows, images)
 
 
 def marked_images(readings: MarkSet) -> tuple[Floats, list[str]]:
@@ -155,7 +140,7 @@ def against_others(row: Any) -> dict[str, Any]:
     lower, upper = proportion_interval(row["loo_n_found"], row["loo_n_golden"])
     return {
         "name": row["reader_id"],
-        "n_images": int(row["n_readings"]),
+        "n_images": int(row["loo_n_readings"]),
         "n_objects": int(row["loo_n_golden"]),
         "sensitivity": {"estimate": row["loo_sensitivity"], "lower": float(lower), "upper": float(upper)},
         "fp_per_image": row["loo_fp_per_image"],

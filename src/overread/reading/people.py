@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from overread.errors import UsageError
 from overread.reading.store import Act, Store, digest_text, log_act, timestamp
+from overread.tables.spelling import likeness_of
 
 __all__ = [
     "LONGEST_NAME",
@@ -48,14 +49,14 @@ def add_person(store: Store, name: str, role: str) -> str:
     Raises
     ------
     UsageError
-        If the name cannot be one, is taken, or differs from another only in capitals and spaces.
+        If the name cannot be one, is taken, or is another's in another spelling.
     """
     check_name(name)
     secret = secrets.token_urlsafe(SECRET_BYTES)
     with store.transaction() as database:
         known = database.execute("SELECT person, role, secret, revoked FROM people").fetchall()
         for row in known:
-            if row["person"] != name and fold(row["person"]) == fold(name):
+            if row["person"] != name and likeness_of(row["person"]) == likeness_of(name):
                 raise UsageError(f"{name!r}: there is {row['person']!r} already; spell them alike")
             if row["person"] == name and row["role"] != role:
                 raise UsageError(f"{name!r}: is a {row['role']} already; give the {role} another name")
@@ -77,11 +78,6 @@ def check_name(name: str) -> None:
         raise UsageError(
             f"{name!r}: a name has 1 to {LONGEST_NAME} printable characters and no spaces around"
         )
-
-
-def fold(name: str) -> str:
-    """Return what two spellings of one name share."""
-    return "".join(name.casefold().split())
 
 
 def revoke(store: Store, name: str) -> None:

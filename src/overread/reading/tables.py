@@ -167,7 +167,7 @@ def export_tables(store: Store, folder: Path, extra: Mapping[str, pd.DataFrame] 
     if unaided.readings.empty:
         raise UsageError(f"{folder}: nobody has finished a reading yet, so there is nothing to write")
     refuse_strange_tables(store, folder)
-    raise_for_errors(check_study(unaided.marks, unaided.readings, unaided.images))
+    raise_for_errors(check_study(unaided.marks, unaided.readings, unaided.images, spelling=False))
     tables: dict[str, pd.DataFrame] = {"marks.csv": unaided.marks, "readings.csv": unaided.readings}
     for arm, place in (("aided", AIDED), ("repeats", REPEATS)):
         found = read_arm(store, "aided" if arm == "aided" else "repeats")

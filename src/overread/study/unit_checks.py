@@ -24,8 +24,6 @@ from overread.study.units import (
 )
 from overread.tables.problems import Problem
 from overread.truth import MergeOptions
-from overread.truth.merging import merge_objects
-from overread.truth.nesting import tell_touched
 from overread.truth.size_fit import tell_misfit
 
 __all__ = ["check_units", "measure_marks", "merge_options", "read_settings_if_sound"]
@@ -43,9 +41,9 @@ def read_settings_if_sound(folder: Path) -> Settings:
 
 
 def check_units(scan: StudyScan, folder: Path, settings: Settings) -> Iterator[Problem]:
-    """Tell, group by group, where marks and reference sizes do not fit together, and of readers of different scales.
+    """Tell, group by group, where marks and reference sizes do not fit together.
 
-    Only where marks and readings are sound enough to be merged.
+    Only where marks and readings are sound.
     """
     place = str(folder / "study.toml")
     if scan.marks is None or scan.readings is None or scan.marks.empty:
@@ -64,7 +62,6 @@ def check_units(scan: StudyScan, folder: Path, settings: Settings) -> Iterator[P
         told = [
             (place, tell_hits(marks, sizes, own, word)),
             ("marks", tell_misfit(marks, options, word)),
-            ("marks", tell_scales(marks, scan.readings, options)),
         ]
         named = f"group {group}: " if group else ""
         for file, words in told:
@@ -94,15 +91,6 @@ def merge_options(settings: Settings, sizes: ReferenceSizes) -> MergeOptions:
     if "full_size_mm" in settings.merging.model_fields_set:
         return options
     return replace(options, full_size_mm=sizes.full_size)
-
-
-def tell_scales(marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions) -> tuple[str, str] | None:
-    """Say that readers see at different scales, and the cure; None where they do not."""
-    touched = tell_touched(merge_objects(marks, readings, options), marks)
-    if touched is None:
-        return None
-    message, _, remedy = touched.partition("; ")
-    return message, remedy
 
 
 def tell_hits(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from overread.errors import LeakageError, TableError
 
-__all__ = ["Problem", "Severity", "raise_for_errors", "raise_or_warn"]
+__all__ = ["Problem", "Severity", "one_per_kind", "raise_for_errors", "raise_or_warn"]
 
 Severity = Literal["error", "warning", "leakage"]
 
@@ -57,15 +57,8 @@ class Problem:
         return asdict(self)
 
 
-def raise_for_errors(problems: Iterable[Problem], *, stored: bool = True) -> list[Problem]:
-    """Raise one error that names the first few, or return the warnings.
-
-    Parameters
-    ----------
-    problems : iterable of Problem
-        What was found.
-    stored : bool
-        Whether the tables are files, so that ``overread check`` can list the others.
+def raise_for_errors(problems: Iterable[Problem]) -> list[Problem]:
+    """Raise one error that names the first few kinds, or return the warnings.
 
     Raises
     ------
@@ -78,23 +71,35 @@ def raise_for_errors(problems: Iterable[Problem], *, stored: bool = True) -> lis
     errors = [problem for problem in found if problem.severity == "error"]
     leaks = [problem for problem in found if problem.severity == "leakage"]
     if errors:
-        raise TableError(summary(errors, stored=stored))
+        raise TableError(summary(errors))
     if leaks:
-        raise LeakageError(summary(leaks, stored=stored))
+        raise LeakageError(summary(leaks))
     return found
 
 
-def raise_or_warn(problems: Iterable[Problem], *, stored: bool = True) -> None:
-    """Raise as `raise_for_errors` does; where there are only warnings, give one that names the first few."""
-    remarks = raise_for_errors(problems, stored=stored)
-    if remarks:
-        warnings.warn(summary(remarks), stacklevel=3)
+def raise_or_warn(problems: Iterable[Problem]) -> None:
+    """Raise as `raise_for_errors` does; where there are only warnings, give one of each kind."""
+    for remark in one_per_kind(raise_for_errors(problems)):
+        warnings.warn(str(remark), stacklevel=3)
 
 
-def summary(problems: Sequence[Problem], *, stored: bool = True) -> str:
-    """Text of the first few problems and the number of the others."""
-    lines = [str(problem) for problem in problems[:SHOWN]]
-    if len(problems) > SHOWN:
-        where = "; `overread check` lists them all" if stored else ""
-        lines.append(f"... and {len(problems) - SHOWN} more{where}")
+def one_per_kind(problems: Iterable[Problem]) -> list[Problem]:
+    """Join problems of one file, column and remedy: the first of them, with the number of rows."""
+    kinds: dict[tuple[str, str | None, str, Severity], list[Problem]] = {}
+    for problem in problems:
+        kinds.setdefault((problem.file, problem.column, problem.remedy, problem.severity), []).append(problem)
+    return [
+        replace(same[0], message=f"{same[0].message}, and {len(same) - 1:,} more like it")
+        if len(same) > 1
+        else same[0]
+        for same in kinds.values()
+    ]
+
+
+def summary(problems: Sequence[Problem]) -> str:
+    """Text of the first few kinds of problems, and the number of the others."""
+    kinds = one_per_kind(problems)
+    lines = [str(problem) for problem in kinds[:SHOWN]]
+    if len(kinds) > SHOWN:
+        lines.append(f"... and {len(kinds) - SHOWN} more kinds of problem")
     return "\n".join(lines)

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from defusedxml.ElementTree import iterparse
 
 from overread.errors import TableError
 from overread.files.regular import open_regular
@@ -29,6 +32,10 @@ LARGEST_BYTES = 1 << 29
 MOST_ROWS, MOST_CELLS = 1_048_576, 5_000_000
 # The strings that the cells of a workbook share are read whole, at 12 s and 150 MB for a million short ones (measured).
 STRINGS, MOST_STRING_BYTES = "sharedstrings.xml", 1 << 26
+# Stands for a cell whose formula has no stored value; no cell of a workbook can hold the first character.
+NO_VALUE = "\0formula"
+# Programs that write formulas without computing them ask for it so; what they store as values (0, or nothing) is none.
+NOT_COMPUTED = re.compile(rb"""fullCalcOnLoad\s*=\s*["'](?:1|true)["']""")
 
 
 @dataclass(frozen=True)
@@ -45,17 +52,28 @@ class Sheet:
         Row of each record as a spreadsheet counts; the file's first row is 1.
     notes : tuple of str
         What was found out about the file, in words.
+    source : str
+        The file, for messages.
     """
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numbers: tuple[int, ...]
     notes: tuple[str, ...] = ()
+    source: str = "the table"
 
     def column(self, name: str) -> list[str]:
-        """Cells of one column."""
+        """Cells of one column; a formula whose value the file does not hold is a `TableError`."""
         place = self.header.index(name)
-        return [row[place] for row in self.rows]
+        cells = [row[place] for row in self.rows]
+        if NO_VALUE in cells:
+            row, n = self.numbers[cells.index(NO_VALUE)], cells.count(NO_VALUE)
+            raise TableError(
+                f"{self.source}, row {row}, column {name}: the formula has no stored value"
+                f"{f' ({n} such cells in this column)' if n > 1 else ''} (open the file in a spreadsheet program and "
+                "save it, or write the numbers themselves)"
+            )
+        return cells
 
 
 def read_sheet(path: Path, sheet: str | None = None) -> Sheet:
@@ -95,6 +113,11 @@ def table_of(rows: Iterable[Sequence[str]], notes: Sequence[str], path: Path) ->
     (first, header), records = kept[0], kept[1:]
     while header and not header[-1]:
         header.pop()
+    if NO_VALUE in header:
+        raise TableError(
+            f"{path}, row {first}: the name of column {header.index(NO_VALUE) + 1} is a formula without a stored value "
+            "(write the name itself)"
+        )
     repeated = sorted({name for name in header if name and header.count(name) > 1})
     if repeated:
         raise TableError(f"{path}, row {first}: the column {repeated[0]!r} is there twice (rename one)")
@@ -107,6 +130,7 @@ def table_of(rows: Iterable[Sequence[str]], notes: Sequence[str], path: Path) ->
         tuple(tuple(record[:width] + [""] * (width - len(record))) for _, record in records),
         tuple(number for number, _ in records),
         tuple(notes),
+        str(path),
     )
 
 
@@ -190,12 +214,14 @@ def excel_rows(path: Path, sheet: str | None) -> tuple[list[list[str]], list[str
     """Rows of a workbook's sheet, and a note on which."""
     import openpyxl
 
-    check_archive(path)
+    computed = check_archive(path)
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:
             tables = {
-                one.title: bounded_rows(one, path) for one in book.worksheets if one.sheet_state == "visible"
+                one.title: with_formulas(bounded_rows(one, path), one, path, computed=computed)
+                for one in book.worksheets
+                if one.sheet_state == "visible"
             }
         finally:
             book.close()
@@ -234,18 +260,66 @@ def bounded_rows(sheet: Any, path: Path) -> list[list[str]]:
     return rows
 
 
-def check_archive(path: Path) -> None:
-    """Refuse what is no workbook, or unpacks to more than any table."""
+def with_formulas(rows: list[list[str]], sheet: Any, path: Path, *, computed: bool) -> list[list[str]]:
+    """Put `NO_VALUE` where a formula has no stored value, and refuse a row or a cell that is there twice.
+
+    openpyxl gives nothing for such a formula, and drops rows that do not come after the one before.
+    """
+    place = f"{path}, sheet {sheet.title!r}"
+    row = column = 0
+    with sheet._get_source() as source:  # openpyxl has no public way to the XML of a sheet
+        for event, element in iterparse(source, events=("start", "end"), forbid_dtd=True):
+            tag = element.tag.rpartition("}")[2]
+            if event == "start" and tag == "row":
+                number, column = int(element.get("r") or row + 1), 0
+                if number <= row:
+                    raise TableError(
+                        f"{place}: row {number} comes after row {row} (save it again, or as CSV)"
+                    )
+                row = number
+            elif event == "start" and tag == "c":
+                number = column_number(element.get("r")) or column + 1
+                if number <= column:
+                    raise TableError(f"{place}: cell {element.get('r')} is there twice or out of order")
+                column = number
+            elif event == "end" and tag == "c":
+                parts = {child.tag.rpartition("}")[2]: child.text or "" for child in element}
+                # A formula that gives an empty text is of the type str, and has been computed.
+                known = parts.get("v") or ("v" in parts and element.get("t") == "str")
+                if "f" in parts and not (computed and known):
+                    cells = rows[row - 1]
+                    cells += [""] * (column - len(cells))
+                    cells[column - 1] = NO_VALUE
+            elif event == "end" and tag == "row":
+                element.clear()
+    return rows
+
+
+def column_number(coordinate: str | None) -> int:
+    """Count the column of a coordinate such as AB12 from 1; 0 where there is none."""
+    number = 0
+    for letter in (coordinate or "").rstrip("0123456789").upper():
+        number = 26 * number + ord(letter) - ord("A") + 1
+    return number
+
+
+def check_archive(path: Path) -> bool:
+    """Refuse what is no workbook, or unpacks to more than any table; tell whether its formulas have been computed."""
     try:
         with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             entries = archive.infolist()
-    except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+            if sum(entry.file_size for entry in entries) > LARGEST_BYTES:
+                raise TableError(f"{path}: unpacks to more than {LARGEST_BYTES >> 20} MB")
+            books = [entry for entry in entries if entry.filename.lower().endswith("/workbook.xml")]
+            computed = not any(NOT_COMPUTED.search(archive.read(entry)) for entry in books)
+    except TableError:
+        raise
+    except Exception as error:  # whatever a damaged archive makes zipfile and zlib raise
         raise TableError(f"{path}: cannot be read as .xlsx: {error}") from error
-    if sum(entry.file_size for entry in entries) > LARGEST_BYTES:
-        raise TableError(f"{path}: unpacks to more than {LARGEST_BYTES >> 20} MB")
     strings = [entry.file_size for entry in entries if entry.filename.lower().endswith(STRINGS)]
     if sum(strings) > MOST_STRING_BYTES:
         raise TableError(f"{path}: more than {MOST_STRING_BYTES >> 20} MB of text in cells (save it as CSV)")
+    return computed
 
 
 def cell_text(value: Any) -> str:

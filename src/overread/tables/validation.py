@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from overread.tables.cell_types import quote_cell
 from overread.tables.problems import Problem, Severity, raise_for_errors
 from overread.tables.schemas import schema_of
+from overread.tables.spelling import likeness_of, same_name, visible_text
 from overread.tables.table_files import duplicated_rows
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "check_readings",
     "check_study",
     "images_in_pixels",
+    "look_like_radians",
     "outside_the_image",
     "validate_images",
     "validate_marks",
@@ -42,6 +44,10 @@ LARGEST_AXIS_MM = 500.0
 LARGEST_PLACE_MM = 10_000.0
 # As in images/spacing.py, which this stage does not import.
 SMALLEST_MM, LARGEST_MM = 0.01, 10.0
+ONE_READER = (
+    "one reader: write the name in one way (overread import --reader-names OLD=NEW); two: give them names that differ "
+    "in more than their spelling"
+)
 UNITS = "check the units: percent exported as pixels, or pixels as mm?"
 
 
@@ -82,11 +88,12 @@ def check_study(
     *,
     files: tuple[str, str, str] = ("marks", "readings", "images"),
     in_mm: bool = True,
+    spelling: bool = True,
 ) -> list[Problem]:
-    """All problems of the three tables, alone and against each other."""
+    """All problems of the three tables, alone and against each other; see `check_readings` for spelling."""
     return [
         *(check_images(images, file=files[2]) if images is not None else []),
-        *check_readings(readings, images, file=files[1]),
+        *check_readings(readings, images, file=files[1], spelling=spelling),
         *check_marks(marks, readings, images, file=files[0], in_mm=in_mm),
     ]
 
@@ -97,6 +104,10 @@ def check_images(images: pd.DataFrame, *, file: str = "images") -> list[Problem]
     if problems:
         return problems
     problems += duplicated_rows(images, schema_of("images"), file)
+    problems += [
+        Problem(file, None, "image_id", f"{one!a} and {other!a} show the same name", "keep one")
+        for one, other in coded_twice(images["image_id"])
+    ]
     for name in ("mm_per_px_x", "mm_per_px_y"):
         problems += not_positive(
             images, name, file, "give mm per pixel, such as 0.143, or leave the cell empty"
@@ -158,14 +169,22 @@ def patients_in_two_splits(images: pd.DataFrame, file: str) -> Iterator[Problem]
 
 
 def check_readings(
-    readings: pd.DataFrame, images: pd.DataFrame | None = None, *, file: str = "readings"
+    readings: pd.DataFrame,
+    images: pd.DataFrame | None = None,
+    *,
+    file: str = "readings",
+    spelling: bool = True,
 ) -> list[Problem]:
-    """Problems of a readings table: readings listed twice, of unknown images; images that nobody read."""
+    """Problems of a readings table: readings listed twice, of unknown images; images that nobody read.
+
+    Readers who are one in two spellings are looked for with ``spelling``; who may still rename them asks later.
+    """
     problems = [*missing_columns(readings, "readings", file)]
     if problems:
         return problems
     problems += duplicated_rows(readings, schema_of("readings"), file)
-    problems += readers_spelled_twice(readings["reader_id"], file)
+    if spelling:
+        problems += spelled_twice(readings["reader_id"], file, "readers", ONE_READER)
     if images is None or "image_id" not in images:
         return problems
     problems += unknown_images(readings, absent(readings["image_id"], images["image_id"]), file)
@@ -183,21 +202,28 @@ def check_readings(
     return problems
 
 
-def readers_spelled_twice(readers: pd.Series[str], file: str) -> list[Problem]:
-    """Find readers whose names differ only in capitals or spaces: one reader, perhaps, who would count twice."""
-    names = pd.Series(sorted(readers.dropna().unique()), dtype="str")
-    return [
-        Problem(
-            file,
-            None,
-            "reader_id",
-            f"{' and '.join(quote_cell(name) for name in same)} count as {len(same)} readers",
-            "if they are one, write the name in one way (overread import --reader-names)",
-            "warning",
+def coded_twice(ids: pd.Series[str]) -> Iterator[tuple[str, str]]:
+    """Find ids that people see as one: accents composed or not, characters that show nothing."""
+    first: dict[str, str] = {}
+    for name in dict.fromkeys(ids):
+        if isinstance(name, str) and (other := first.setdefault(visible_text(name), name)) != name:
+            yield other, name
+
+
+def spelled_twice(ids: pd.Series[str], file: str, what: str, remedy: str) -> Iterator[Problem]:
+    """Find names that are one in two spellings (an error, for the user to settle), or that only look like one."""
+    alike: dict[str, list[str]] = {}
+    for name in sorted({name for name in ids if isinstance(name, str)}):
+        alike.setdefault(likeness_of(name), []).append(name)
+    for names in alike.values():
+        if len(names) < 2:
+            continue
+        is_one = len({same_name(name) for name in names}) < len(names)
+        shown = " and ".join(map(quote_cell if "".join(names).isascii() else ascii, names))
+        message = (
+            f"{shown} {'are one name, and' if is_one else 'look alike, and'} count as {len(names)} {what}"
         )
-        for _, same in names.groupby(names.str.casefold().str.split().str.join(" "))
-        if len(same) > 1
-    ]
+        yield Problem(file, None, str(ids.name), message, remedy, "error" if is_one else "warning")
 
 
 def check_marks(
@@ -218,6 +244,8 @@ def check_marks(
         return problems
     problems += duplicated_rows(marks, schema_of("marks"), file)
     problems += bad_shapes(marks, file)
+    problems += copied_marks(marks, file)
+    problems += angles_like_radians(marks, file)
     if in_mm:
         problems += odd_lengths(marks, images, file)
     if readings is not None and {"image_id", "reader_id"} <= set(readings.columns):
@@ -225,7 +253,50 @@ def check_marks(
     if images is not None and "image_id" in images:
         problems += unknown_images(marks, absent(marks["image_id"], images["image_id"]), file)
         problems += outside_the_image(marks, images, file)
+        problems += in_the_first_pixel(marks, images, file)
     return problems
+
+
+def copied_marks(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Find marks that repeat another of the same reader: same image, place, size and label."""
+    keys = ["image_id", "reader_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
+    keys += ["label"] if "label" in marks else []
+    for row in np.flatnonzero(marks.duplicated(keys).to_numpy()):
+        message = f"reader {quote_cell(marks['reader_id'].iloc[row])} has this mark twice"
+        yield Problem(file, int(row) + 2, "mark_id", message, "keep one of the two rows", "warning")
+
+
+def angles_like_radians(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Tell of angles that turn something, are all within 2 pi, and are not whole numbers."""
+    angles = marks["angle_deg"].to_numpy(float)
+    turned = (angles != 0) & (marks["semi_major_mm"] != marks["semi_minor_mm"]).to_numpy()
+    # Angles drawn at random are three times within 2 pi in one table of 20,000.
+    if len(np.unique(angles[turned])) >= 3 and look_like_radians(angles[turned]):
+        row = int(np.flatnonzero(turned)[0])
+        message = f"all {int(turned.sum())} angles are within 2 pi, such as {angles[row]:g}: radians?"
+        yield Problem(file, row + 2, "angle_deg", message, "give degrees", "warning")
+
+
+def look_like_radians(angles: NDArray[np.float64]) -> bool:
+    """Whether there are angles, all of them within 2 pi, and not all whole numbers."""
+    return bool(len(angles) and (np.abs(angles) <= 2 * np.pi).all() and (angles % 1 != 0).any())
+
+
+def in_the_first_pixel(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Refuse marks of which all lie within the first pixel of their image: fractions, taken for pixels."""
+    if marks.empty or not {"mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
+        return
+    listed = images.drop_duplicates("image_id").set_index("image_id")
+    x, y = (marks["image_id"].map(listed[name]).to_numpy(float) for name in ("mm_per_px_x", "mm_per_px_y"))
+    sizes = ((marks["x_mm"], x), (marks["y_mm"], y), (marks["semi_major_mm"], np.maximum(x, y)))
+    if all(((length >= 0) & (length < pixel)).all() for length, pixel in sizes):
+        yield Problem(
+            file,
+            None,
+            None,
+            f"all {len(marks):,} marks lie within the first pixel of their image",
+            "fractions of the image, taken for pixels? Multiply them by its width and height",
+        )
 
 
 def bad_shapes(marks: pd.DataFrame, file: str) -> Iterator[Problem]:

@@ -27,20 +27,38 @@ def near_pairs(
 ) -> tuple[IntArray, IntArray]:
     """Pairs (row, other row) of one group whose distance is at most the sum of their reaches.
 
-    Rows of both tables are sorted by group; group g has the rows starts[g] to starts[g + 1].
+    Rows of both tables are sorted by group; group g has the rows starts[g] to starts[g + 1]. Within a group the other
+    rows are visited by rising x, from the first to the last that a row can reach: not all of them.
     """
+    n_groups = len(starts) - 1
+    order, along = np.empty(len(other_points), np.int64), np.empty(len(other_points))
+    widest = np.zeros(n_groups)
+    for group in range(n_groups):
+        low, high = other_starts[group], other_starts[group + 1]
+        order[low:high] = low + np.argsort(other_points[low:high, 0])
+        for place in range(low, high):
+            along[place] = other_points[order[place], 0]
+            widest[group] = max(widest[group], other_reach[place])
     rows, others = np.empty(0, np.int64), np.empty(0, np.int64)
     for fill in (False, True):
         found = 0
-        for group in range(len(starts) - 1):
+        for group in range(n_groups):
+            low, high = other_starts[group], other_starts[group + 1]
             for i in range(starts[group], starts[group + 1]):
-                for j in range(other_starts[group], other_starts[group + 1]):
-                    dx, dy = other_points[j, 0] - points[i, 0], other_points[j, 1] - points[i, 1]
+                x, far, first = points[i, 0], reach[i] + widest[group], found
+                far += 1e-9 * (abs(x) + far)  # rounding must not lose a pair that touches
+                for place in range(low + np.searchsorted(along[low:high], x - far), high):
+                    if along[place] > x + far:
+                        break
+                    j = order[place]
+                    dx, dy = other_points[j, 0] - x, other_points[j, 1] - points[i, 1]
                     limit = reach[i] + other_reach[j]
                     if dx * dx + dy * dy <= limit * limit:
                         if fill:
                             rows[found], others[found] = i, j
                         found += 1
+                if fill:
+                    others[first:found].sort()
         if not fill:
             rows, others = np.empty(found, np.int64), np.empty(found, np.int64)
     return rows, others

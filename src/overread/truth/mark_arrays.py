@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ class MarkArrays:
 
     Attributes
     ----------
-    image_ids, labels
+    image_ids, reader_ids, labels
         Names behind the codes, sorted.
     image, label, reader
         Codes of each mark; `label` is 0 throughout where labels are ignored.
@@ -35,6 +35,7 @@ class MarkArrays:
     """
 
     image_ids: NDArray[np.object_]
+    reader_ids: NDArray[np.object_]
     labels: NDArray[np.object_] | None
     image: NDArray[np.int64]
     label: NDArray[np.int64]
@@ -49,7 +50,7 @@ class MarkArrays:
         """Sort a validated table of marks and code its ids."""
         ellipses = normalized_ellipses(marks[list(ELLIPSE_COLUMNS)].to_numpy(dtype=np.float64))
         image, image_ids = codes(marks["image_id"])
-        reader, _ = codes(marks["reader_id"])
+        reader, reader_ids = codes(marks["reader_id"])
         mark, mark_ids = codes(marks["mark_id"])
         label, labels = np.zeros(len(marks), dtype=np.int64), None
         if options.labels == "separate" and "label" in marks:
@@ -60,6 +61,7 @@ class MarkArrays:
         order = np.lexsort((mark, reader, *ellipses.T[::-1], label, image))
         return cls(
             image_ids=image_ids,
+            reader_ids=reader_ids,
             labels=labels,
             image=image[order],
             label=label[order],
@@ -72,6 +74,11 @@ class MarkArrays:
 
     def __len__(self) -> int:
         return len(self.image)
+
+    def take(self, rows: NDArray[np.int64]) -> MarkArrays:
+        """Return some of the marks, with the same codes."""
+        columns = ("image", "label", "reader", "group", "ellipses", "mark_ids", "confidence")
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
 
 def codes(ids: pd.Series[str]) -> tuple[NDArray[np.int64], NDArray[np.object_]]:

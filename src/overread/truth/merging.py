@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -12,16 +11,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread.marks.ellipse import ELLIPSE_COLUMNS
+from overread.tables.problems import raise_or_warn
 from overread.tables.schemas import schema_of
-from overread.tables.validation import validate_study
+from overread.tables.validation import check_study
 from overread.truth.grouping import components, density_clusters, fusion, stars
 from overread.truth.labels import soft_labels
 from overread.truth.mark_arrays import MarkArrays
 from overread.truth.nesting import find_votes
 from overread.truth.options import LabelOptions, MergeOptions
-from overread.truth.pairs import hitting_pairs, mark_sizes, overlapping_pairs
+from overread.truth.pairs import Pairs, hitting_pairs, mark_sizes, overlapping_pairs
 
-__all__ = ["merge_marks", "merge_objects"]
+__all__ = ["codes_of_groups", "count_readers", "find_pairs", "group_marks", "merge_marks", "merge_objects"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -65,8 +65,7 @@ def merge_marks(
     TableError
         For tables that cannot be used; the message names rows and columns.
     """
-    for problem in validate_study(marks, readings, in_mm=in_mm):
-        warnings.warn(str(problem), stacklevel=2)
+    raise_or_warn(check_study(marks, readings, in_mm=in_mm))
     truth = soft_labels(merge_objects(marks, readings, options or MergeOptions()), readings, options=labels)
     return truth[[column.name for column in schema_of("truth").columns if column.name in truth]]
 
@@ -74,40 +73,48 @@ def merge_marks(
 def merge_objects(marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions) -> pd.DataFrame:
     """Merge validated marks into objects without probability and weight; golden means two readers."""
     arrays = MarkArrays.from_table(marks, options)
-    groups, ellipses = group_marks(arrays, options)
+    groups, ellipses = group_marks(arrays, options, find_pairs(arrays, options))
     return truth_table(arrays, groups, ellipses, readings, options)
 
 
-def group_marks(marks: MarkArrays, options: MergeOptions) -> tuple[IntArray, FloatArray]:
-    """Group of each mark, and each group's representative ellipse."""
-    readers = None if options.same_reader_hits else marks.reader
+def find_pairs(marks: MarkArrays, options: MergeOptions) -> Pairs | None:
+    """Find the pairs of marks that groups are made of, whoever drew them; None for "fusion", which asks for none."""
     if options.method == "fusion":
-        return fusion(marks.group, marks.ellipses, marks.reader, marks.confidence, options)
+        return None
     if options.method == "dbscan":
-        pairs = overlapping_pairs(marks.group, marks.ellipses)
-        if readers is not None:
-            pairs = pairs.where(readers[pairs.first] != readers[pairs.second])
+        return overlapping_pairs(marks.group, marks.ellipses)
+    return hitting_pairs(marks.group, marks.ellipses, options)
+
+
+def group_marks(marks: MarkArrays, options: MergeOptions, found: Pairs | None) -> tuple[IntArray, FloatArray]:
+    """Group of each mark, and each group's representative ellipse; `found` is what `find_pairs` finds."""
+    if found is None:
+        return fusion(marks.group, marks.ellipses, marks.reader, marks.confidence, options)
+    pairs = found
+    if not options.same_reader_hits:
+        pairs = pairs.where(marks.reader[pairs.first] != marks.reader[pairs.second])
+    if options.method == "dbscan":
         groups = density_clusters(pairs, len(marks), options)
     else:
-        pairs = hitting_pairs(marks.group, marks.ellipses, options, readers=readers)
         if options.method == "star":
             groups = stars(pairs, mark_sizes(marks.ellipses, options))
         else:
             groups = components(pairs, len(marks))
         if options.merge_coinciding:
-            groups = merge_coinciding_groups(marks, groups, options)
+            groups = merge_coinciding_groups(marks, groups, found, options)
     return groups, marks.ellipses[representatives(marks, groups, options)]
 
 
-def merge_coinciding_groups(marks: MarkArrays, groups: IntArray, options: MergeOptions) -> IntArray:
+def merge_coinciding_groups(
+    marks: MarkArrays, groups: IntArray, found: Pairs, options: MergeOptions
+) -> IntArray:
     """Merge groups with representatives that hit each other, whoever drew them, until none do."""
     while True:
         chosen = representatives(marks, groups, options)
-        ellipses = marks.ellipses[chosen]
-        pairs = hitting_pairs(marks.group[chosen], ellipses, options)
+        pairs = found.among(chosen, len(marks))
         if not len(pairs):
             return groups
-        groups = stars(pairs, mark_sizes(ellipses, options))[groups]
+        groups = stars(pairs, mark_sizes(marks.ellipses[chosen], options))[groups]
 
 
 def representatives(marks: MarkArrays, groups: IntArray, options: MergeOptions) -> IntArray:
@@ -139,12 +146,7 @@ def truth_table(
     ids = marks.mark_ids[order].tolist()
     members = [tuple(sorted(ids[start : start + n])) for start, n in zip(starts, n_marks, strict=True)]
     n_readings = readings.groupby("image_id", sort=False).size()
-    objects, voting = np.empty(0, np.int64), np.empty(0, np.int64)
-    if options.nested == "votes":
-        objects, voting = find_votes(marks, groups, marks.group[order[starts]], ellipses)
-    n_readers = n_different(
-        np.concatenate([groups, objects]), np.concatenate([marks.reader, marks.reader[voting]])
-    )
+    n_readers, objects, voting = count_readers(marks, groups, ellipses, options)
     table = pd.DataFrame(
         {
             "image_id": pd.Series(image_ids, dtype="str"),
@@ -166,6 +168,26 @@ def truth_table(
     rows = table.assign(image_id=marks.image[order[starts]], n_readers=-table["n_readers"], n_marks=-n_marks)
     rows = rows.sort_values(["image_id", "n_readers", "n_marks", "truth_id"])
     return table.loc[rows.index].reset_index(drop=True)
+
+
+def count_readers(
+    marks: MarkArrays, groups: IntArray, ellipses: FloatArray, options: MergeOptions
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Count the readers of each group; with them, object and mark of each vote across scales."""
+    objects, voting = np.empty(0, np.int64), np.empty(0, np.int64)
+    if options.nested == "votes":
+        objects, voting = find_votes(marks, groups, codes_of_groups(marks, groups), ellipses)
+    n_readers = n_different(
+        np.concatenate([groups, objects]), np.concatenate([marks.reader, marks.reader[voting]])
+    )
+    return n_readers, objects, voting
+
+
+def codes_of_groups(marks: MarkArrays, groups: IntArray) -> IntArray:
+    """Code of image and label of each group."""
+    codes = np.empty(int(groups.max(initial=-1)) + 1, np.int64)
+    codes[groups] = marks.group
+    return codes
 
 
 def n_different(groups: IntArray, codes: IntArray) -> IntArray:

@@ -43,6 +43,13 @@ class Pairs:
         """Return the pairs at which `keep` is true."""
         return Pairs(self.first[keep], self.second[keep], self.share[keep], self.iou[keep])
 
+    def among(self, rows: IntArray, n: int) -> Pairs:
+        """Return the pairs of which both are among `rows` of a table of n, numbered by their place there."""
+        place = np.full(n, -1, np.int64)
+        place[rows] = np.arange(len(rows))
+        first, second = place[self.first], place[self.second]
+        return Pairs(first, second, self.share, self.iou).where((first >= 0) & (second >= 0))
+
 
 def mark_sizes(ellipses: FloatArray, options: MergeOptions) -> FloatArray:
     """Size D of each mark in mm."""

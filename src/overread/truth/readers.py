@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,17 +9,22 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, triu
 
-from overread.marks.ellipse import ELLIPSE_COLUMNS, normalized_ellipses
+from overread.marks.ellipse import normalized_ellipses
 from overread.one_line import print_as_one_line
-from overread.tables.validation import validate_study
-from overread.truth.merging import merge_objects
+from overread.tables.problems import raise_or_warn
+from overread.tables.validation import check_study
+from overread.truth.mark_arrays import MarkArrays
+from overread.truth.merging import codes_of_groups, count_readers, find_pairs, group_marks, merge_objects
 from overread.truth.nesting import nested_pairs
 from overread.truth.options import MergeOptions
-from overread.truth.pairs import hitting_pairs
+from overread.truth.pairs import Pairs, hitting_pairs
 
 IntArray = NDArray[np.int64]
 
-__all__ = ["ReaderStatistics", "cohen_kappa", "reader_statistics"]
+__all__ = ["FEWEST_READINGS", "ReaderStatistics", "cohen_kappa", "reader_statistics"]
+
+FEWEST_READINGS = 3
+"""Readings of an image from which a reader can be judged by the others: golden is what two of them marked."""
 
 
 @print_as_one_line()
@@ -35,7 +39,8 @@ class ReaderStatistics:
     readers
         One row per reader: reader_id, n_readings, n_marks; then against the golden GTs of all readers (Figure
         2b) n_golden, n_found, sensitivity, n_false, fp_per_image; and the same against the golden GTs that
-        the other readers make without this one, with the prefix ``loo_``.
+        the other readers make without this one, with the prefix ``loo_``, in the loo_n_readings images of this
+        reader that have at least three readings: two others, or nothing is golden.
     pairs
         One row per two readers with images in common: reader_a, reader_b, n_images, n_a, n_b, n_both (GTs
         marked by the one, the other, both), positive_agreement = 2 n_both / (n_a + n_b), and image_kappa:
@@ -45,6 +50,12 @@ class ReaderStatistics:
     readings_per_image: pd.DataFrame
     readers: pd.DataFrame
     pairs: pd.DataFrame
+
+    @property
+    def n_left_out(self) -> int:
+        """Number of images with too few readings for the columns ``loo_``."""
+        few = self.readings_per_image["n_readings"] < FEWEST_READINGS
+        return int(self.readings_per_image.loc[few, "n_images"].sum())
 
 
 def reader_statistics(
@@ -76,8 +87,7 @@ def reader_statistics(
     """
     options = options or MergeOptions()
     if truth is None:
-        for problem in validate_study(marks, readings, in_mm=in_mm):
-            warnings.warn(str(problem), stacklevel=2)
+        raise_or_warn(check_study(marks, readings, in_mm=in_mm))
         truth = merge_objects(marks, readings, options)
     else:
         # Labels may be counted by marks; a reader is judged by readers.
@@ -87,7 +97,7 @@ def reader_statistics(
     for name, table in (("n_readings", readings), ("n_marks", marks)):
         counts[name] = table["reader_id"].value_counts().reindex(counts["reader_id"], fill_value=0).to_numpy()
     found = against_all(counts["reader_id"], readings, truth, members)
-    left_out = [against_others(reader, marks, readings, options) for reader in counts["reader_id"]]
+    left_out = against_others(counts["reader_id"], marks, readings, options)
     per_image = readings.groupby("image_id").size().value_counts().sort_index()
     return ReaderStatistics(
         readings_per_image=pd.DataFrame(
@@ -97,7 +107,8 @@ def reader_statistics(
             [
                 counts,
                 add_rates(found, counts["n_readings"], prefix=""),
-                add_rates(pd.DataFrame(left_out, columns=list(COUNTS)), counts["n_readings"], prefix="loo_"),
+                left_out[["n_readings"]].add_prefix("loo_"),
+                add_rates(left_out, left_out["n_readings"], prefix="loo_"),
             ],
             axis=1,
         ),
@@ -109,17 +120,15 @@ COUNTS = ("n_golden", "n_found", "n_false")
 
 
 def add_rates(counts: pd.DataFrame, n_readings: pd.Series[int], *, prefix: str) -> pd.DataFrame:
-    """Add sensitivity and false positives per image to counts; NaN where there is nothing to find."""
+    """Add sensitivity and false positives per image to counts; NaN where there is nothing to find, or no image."""
     golden = counts["n_golden"].to_numpy(dtype=np.float64)
     rates = pd.DataFrame(
         {
             "n_golden": counts["n_golden"],
             "n_found": counts["n_found"],
-            "sensitivity": np.divide(
-                counts["n_found"], golden, out=np.full(len(counts), np.nan), where=golden > 0
-            ),
+            "sensitivity": ratio(counts["n_found"].to_numpy(np.float64), golden),
             "n_false": counts["n_false"],
-            "fp_per_image": counts["n_false"].to_numpy() / n_readings.to_numpy(),
+            "fp_per_image": ratio(counts["n_false"].to_numpy(np.float64), np.asarray(n_readings, np.float64)),
         }
     )
     return rates.add_prefix(prefix)
@@ -162,26 +171,48 @@ def against_all(
 
 
 def against_others(
-    reader: str, marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions
+    readers: pd.Series[str], marks: pd.DataFrame, readings: pd.DataFrame, options: MergeOptions
+) -> pd.DataFrame:
+    """Count, in images with enough readings, golden GTs of the others, those that a reader hits, and marks on none.
+
+    Which marks hit each other does not depend on who is left out, so that is found once.
+    """
+    enough = readings.groupby("image_id")["reader_id"].transform("size") >= FEWEST_READINGS
+    judged = readings[enough]
+    arrays = MarkArrays.from_table(marks[marks["image_id"].isin(judged["image_id"])], options)
+    pairs = find_pairs(arrays, options)
+    image = pd.Index(arrays.image_ids).get_indexer(pd.Index(judged["image_id"]))
+    code_of = {name: code for code, name in enumerate(arrays.reader_ids)}
+    rows = []
+    for reader in readers:
+        own_images = np.zeros(len(arrays.image_ids) + 1, dtype=bool)
+        here = (judged["reader_id"] == reader).to_numpy()
+        own_images[image[here]] = True  # the last place is that of images without marks
+        is_own = arrays.reader == code_of.get(reader, -1)
+        others = np.flatnonzero(~is_own & own_images[arrays.image])
+        found = None if pairs is None else pairs.among(others, len(arrays))
+        rows.append(
+            (
+                int(here.sum()),
+                *judge(arrays.take(np.flatnonzero(is_own)), arrays.take(others), found, options),
+            )
+        )
+    return pd.DataFrame(rows, columns=["n_readings", *COUNTS])
+
+
+def judge(
+    own: MarkArrays, others: MarkArrays, pairs: Pairs | None, options: MergeOptions
 ) -> tuple[int, int, int]:
-    """Count golden GTs of the other readers, those that this reader hits, and marks that hit none."""
-    images = readings.loc[readings["reader_id"] == reader, "image_id"]
-    own = marks[marks["reader_id"] == reader]
-    others = marks[(marks["reader_id"] != reader) & marks["image_id"].isin(images)]
-    truth = merge_objects(others, readings, options)
-    golden = truth[truth["golden"]]
-    keys = ["image_id", *(["label"] if "label" in golden else [])]
-    both = pd.concat([own[keys], golden[keys]]).fillna("")
-    codes: IntArray = np.asarray(both.groupby(keys).ngroup(), dtype=np.int64)
-    ellipses = normalized_ellipses(own[list(ELLIPSE_COLUMNS)].to_numpy(dtype=np.float64))
-    others_ellipses = golden[list(ELLIPSE_COLUMNS)].to_numpy(dtype=np.float64)
-    places = codes[: len(own)], codes[len(own) :]
-    pairs = hitting_pairs(places[0], ellipses, options, other_groups=places[1], others=others_ellipses)
-    first, second = pairs.first, pairs.second
+    """Count golden GTs of the other readers, those that one reader's marks hit, and marks that hit none."""
+    groups, ellipses = group_marks(others, options, pairs)
+    golden = count_readers(others, groups, ellipses, options)[0] >= 2
+    codes, ellipses = codes_of_groups(others, groups)[golden], normalized_ellipses(ellipses[golden])
+    hits = hitting_pairs(own.group, own.ellipses, options, other_groups=codes, others=ellipses)
+    first, second = hits.first, hits.second
     if options.nested == "votes":
-        held, holding = nested_pairs(places[0], ellipses, places[1], others_ellipses)
+        held, holding = nested_pairs(own.group, own.ellipses, codes, ellipses)
         first, second = np.concatenate([first, held]), np.concatenate([second, holding])
-    return len(golden), len(np.unique(second)), len(own) - len(np.unique(first))
+    return int(golden.sum()), len(np.unique(second)), len(own) - len(np.unique(first))
 
 
 def agreement(marks: pd.DataFrame, readings: pd.DataFrame, members: pd.DataFrame) -> pd.DataFrame:

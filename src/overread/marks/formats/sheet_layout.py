@@ -9,23 +9,40 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from overread.errors import FormatError, UsageError
 from overread.marks.formats.building import Spacings
-from overread.marks.formats.sheet_columns import NUMBERS, guess_columns, parse_columns
+from overread.marks.formats.sheet_columns import guess_columns, parse_columns
 from overread.tables.cell_types import parse_number, quote_cell
 from overread.tables.sheet_cells import Sheet, read_sheet
+from overread.tables.validation import look_like_radians
 
 __all__ = ["Layout", "Question", "SheetOptions", "understand_sheet"]
 
-COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
-# 1,234 may be a thousand and something; 0,5 and 12,25 cannot.
-PROVEN_COMMA = re.compile(r"[+-]?(0,[0-9]+|[0-9]+,([0-9]{1,2}|[0-9]{4,}))")
-POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+")
-LENGTHS = tuple(role for role in NUMBERS if role not in ("angle", "image_width", "image_height"))
+SIGNS = {"comma": (",", "."), "point": (".", ",")}
+"""What stands before decimals, and between thousands, by the answer to --decimal."""
+# 1,234 may be a thousand and something, and so may 1.234; 0,5 and 12,25 cannot.
+PLAIN = {
+    name: re.compile(rf"[+-]?[0-9]*[{sign}]?[0-9]*([eE][+-]?[0-9]+)?") for name, (sign, _) in SIGNS.items()
+}
+GROUPED = {
+    name: re.compile(rf"[+-]?[1-9][0-9]{{0,2}}([{mark}][0-9]{{3}})+([{sign}][0-9]*)?")
+    for name, (sign, mark) in SIGNS.items()
+}
+# A size that two columns state may differ by this share, and by a pixel of rounding. By eye: a radius that is taken
+# for a diameter is off by half.
+SAME_SIZE = 0.1
+SIZES_TWICE: tuple[tuple[str, tuple[str, ...], Callable[..., float]], ...] = (
+    ("diameter", ("radius",), lambda radius: 2 * radius),
+    ("width", ("x_min", "x_max"), lambda left, right: right - left),
+    ("height", ("y_min", "y_max"), lambda top, bottom: bottom - top),
+)
 CHOICES = {
     "xy": ("corner", "centre"),
     "unit": ("px", "mm", "fraction", "percent"),
@@ -165,8 +182,9 @@ def understand_sheet(path: Path, options: SheetOptions, spacings: Spacings, *, h
     check_roles(layout, path, has_reader=has_reader)
     layout = settle_decimal(layout, path)
     if not any(question.option == "decimal" for question in layout.questions):
-        layout = replace(layout, numbers=read_numbers(layout, path))
+        layout = replace(layout, numbers=read_numbers(layout, path, number_roles(layout)))
         layout = settle_unit(layout, guess.units, spacings, path)
+        refuse_contradictions(layout, guess.units, path)
         layout = settle_angle(layout, guess.units, path)
     return settle_place(layout)
 
@@ -219,30 +237,41 @@ def number_roles(layout: Layout) -> list[str]:
 
 
 def settle_decimal(layout: Layout, path: Path) -> Layout:
-    """Find out whether a comma or a point stands before decimals."""
+    """Find out whether a comma or a point stands before decimals; marks between thousands are never taken unasked."""
     if layout.options.decimal is not None:
         return layout
-    commas: list[str] = []
-    points: list[str] = []
-    for role in number_roles(layout):
-        cells = layout.sheet.column(layout.columns[role])
-        commas += [cell for cell in cells if COMMA.fullmatch(cell)]
-        points += [cell for cell in cells if POINT.fullmatch(cell)]
-    if commas and points:
+    columns = [layout.sheet.column(layout.columns[role]) for role in number_roles(layout)]
+    cells = [cell for column in columns for cell in column if "," in cell or "." in cell]
+    plain = [name for name in SIGNS if all(PLAIN[name].fullmatch(cell) for cell in cells)]
+    read = [
+        name
+        for name in SIGNS
+        if all(PLAIN[name].fullmatch(cell) or GROUPED[name].fullmatch(cell) for cell in cells)
+    ]
+    if not cells or plain == read == ["point"]:
+        return answer(layout, decimal="point")
+    if plain == read == ["comma"]:
+        return answer(layout, decimal="comma")
+    if read:
+        cell = next(cell for cell in cells if any(GROUPED[name].fullmatch(cell) for name in read))
+        return ask(
+            layout, "decimal", f"is {cell!r} {' or '.join(plain_number(cell, name) for name in read)}?"
+        )
+    commas, points = (
+        [cell for cell in cells if not PLAIN[name].fullmatch(cell)] for name in ("point", "comma")
+    )
+    if commas and points and PLAIN["comma"].fullmatch(commas[0]) and PLAIN["point"].fullmatch(points[0]):
         raise FormatError(
             f"{path}: numbers with commas and with points, such as {commas[0]!r} and {points[0]!r} "
             "(make them alike)"
         )
-    if commas and not any(PROVEN_COMMA.fullmatch(cell) for cell in commas):
-        text = f"is {commas[0]!r} {commas[0].replace(',', '.')} or {commas[0].replace(',', '')}?"
-        return ask(layout, "decimal", text)
-    return answer(layout, decimal="comma" if commas else "point")
+    return answer(layout, decimal="point")  # some cell is no number: reading it says which
 
 
-def read_numbers(layout: Layout, path: Path) -> dict[str, list[float]]:
+def read_numbers(layout: Layout, path: Path, roles: Sequence[str]) -> dict[str, list[float]]:
     """Numbers by role; NaN where a cell is empty."""
     numbers: dict[str, list[float]] = {}
-    for role in number_roles(layout):
+    for role in roles:
         name = layout.columns[role]
         values = []
         for row, cell in zip(layout.sheet.numbers, layout.sheet.column(name), strict=True):
@@ -257,15 +286,45 @@ def read_numbers(layout: Layout, path: Path) -> dict[str, list[float]]:
 
 
 def plain_number(cell: str, decimal: str | None) -> str:
-    """Cell with a point before decimals and without thousands marks."""
-    return cell.replace(",", ".") if decimal == "comma" else cell.replace(",", "")
+    """Cell with a point before decimals and without marks between thousands; others stay, and are not numbers."""
+    sign, mark = SIGNS[decimal or "point"]
+    bare = cell.replace(mark, "") if GROUPED[decimal or "point"].fullmatch(cell) else cell
+    return bare if mark in bare else bare.replace(sign, ".")
+
+
+def refuse_contradictions(layout: Layout, stated: dict[str, str], path: Path) -> None:
+    """Refuse two columns that state one size and differ, such as a radius beside another diameter."""
+    for role, parts, size_of in SIZES_TWICE:
+        roles = (role, *parts)
+        units = {stated.get(name) for name in roles}
+        if not set(roles) <= layout.columns.keys() or not set(roles) & set(layout.shape) or len(units) > 1:
+            continue
+        numbers = read_numbers(layout, path, roles)
+        rounding = 1.0 if layout.options.unit == "px" else 0.0
+        differ = []
+        for row, size, *values in zip(layout.sheet.numbers, *numbers.values(), strict=True):
+            other = size_of(*values)
+            if abs(size - other) > SAME_SIZE * max(abs(size), abs(other)) + rounding:
+                differ.append(row)
+        if differ:
+            names = " and ".join(repr(layout.columns[name]) for name in roles)
+            raise FormatError(
+                f"{path}, row {differ[0]}: the columns {names} contradict each other"
+                f"{f' ({len(differ)} rows)' if len(differ) > 1 else ''} (take out the one that is wrong)"
+            )
 
 
 def settle_unit(layout: Layout, stated: dict[str, str], spacings: Spacings, path: Path) -> Layout:
     """Find out the unit of positions and sizes."""
-    if layout.options.unit is not None:
-        return layout
     names = {role: stated[role] for role in layout.shape if role in stated}
+    if layout.options.unit is not None:
+        other = [role for role, unit in names.items() if unit != layout.options.unit]
+        if other:
+            raise FormatError(
+                f"{path}: --unit {layout.options.unit}, and the column {layout.columns[other[0]]!r} states "
+                f"{names[other[0]]} (leave --unit out, or rename the column if its name is wrong)"
+            )
+        return layout
     if len(set(names.values())) > 1 or (names and len(names) < len(layout.shape)):
         listed = ", ".join(f"{layout.columns[role]!r}" for role in layout.shape)
         raise FormatError(
@@ -304,6 +363,11 @@ def settle_angle(layout: Layout, stated: dict[str, str], path: Path) -> Layout:
     if stated.get("angle") == "rad":
         raise FormatError(f"{path}: the column {layout.columns['angle']!r} is in radians (write degrees)")
     turned = [value for value in layout.numbers["angle"] if value == value and value % 180 != 0]
+    if look_like_radians(np.array(turned)) and len(layout.shape) == 4:
+        raise FormatError(
+            f"{path}: the angles in {layout.columns['angle']!r} look like radians: all are within 2 pi, such as "
+            f"{turned[0]:g} (write degrees; if they are degrees, round them)"
+        )
     if layout.options.angle is None and turned and len(layout.shape) == 4:
         return ask(layout, "angle", "which way do angles turn on screen?")
     return layout

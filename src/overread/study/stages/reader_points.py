@@ -20,6 +20,7 @@ from overread.froc.intervals import standard_interval
 from overread.study.cohort import KEYS, Split
 from overread.truth import MergeOptions
 from overread.truth.merging import merge_objects
+from overread.truth.readers import FEWEST_READINGS
 
 __all__ = ["judge_readers"]
 
@@ -58,8 +59,8 @@ def judge_readers(
     Returns
     -------
     DataFrame
-        reader_id; n_images that the reader read, and n_gts that two of the others marked in them; the reader's
-        sensitivity to these and false positives per image; detector_sensitivity: of the detector to these, with no more
+        reader_id; n_images that the reader and two others read, and n_gts that two of the others marked in them; the
+        reader's sensitivity to these and false positives per image; detector_sensitivity: of the detector to these, with no more
         false positives; difference, detector minus reader, with its interval, lower and upper (NaN where fewer than two
         patients have an object). Readers for whom the others made no golden object are left out.
     """
@@ -75,7 +76,8 @@ def _match_both(
     reader: str, unseen: Split, scores: Floats, options: MergeOptions
 ) -> tuple[Matching, Matching] | None:
     """Match a reader's marks and the detector's with what the others marked; None where no two others agree."""
-    read = unseen.readings.loc[unseen.readings["reader_id"] == reader, "image_id"]
+    enough = unseen.readings.groupby("image_id")["reader_id"].transform("size") >= FEWEST_READINGS
+    read = unseen.readings.loc[enough & (unseen.readings["reader_id"] == reader), "image_id"]
     images, marks, readings, candidates = (
         table[table["image_id"].isin(read)]
         for table in (unseen.images, unseen.marks, unseen.readings, unseen.candidates)
