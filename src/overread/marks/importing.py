@@ -281,7 +281,7 @@ def read_marks(
         found = MarkSet(keep_labels(found.marks, labels), found.readings, found.images)
     if scale is None and FORMATS[name].in_pixels and options.get("unit", "px") == "px":
         refuse_other_scale(found, file)
-    raise_or_warn(check_study(found.marks, found.readings, found.images), spelling=False)
+    raise_or_warn(check_study(found.marks, found.readings, found.images, spelling=False))
     return found
 
 

@@ -568,7 +568,7 @@ def make_detector(
     """
     wanted = (name, "out_of_fold", counting.single_reader)
     own = [
-        OperatingPoint(*(point.get(field.name) for field in fields(OperatingPoint)))
+        OperatingPoint(**{field.name: point.get(field.name) for field in fields(OperatingPoint)})
         for point in points
         if (point["model"], point["source"], point["single_reader"]) == wanted
         and point["threshold"] is not None
