@@ -208,7 +208,10 @@ class TestOwnTables:
         return {
             "input/candidates": keys.assign(x_mm=1.0, y_mm=1.0, radius_mm=1.0, response=0.0),
             "input/features": open_columns(tmp_path / "own.parquet", "features"),
-            "tables/split.parquet": pd.DataFrame({"image_id": ["a", "b"]}, dtype="str"),
+            "tables/split.parquet": pd.DataFrame(
+                {"image_id": ["a", "b"], "patient_id": ["P1", "P2"], "split": "training"}, dtype="str"
+            ),
+            "input/folder": tmp_path,
             "frame": features,
         }
 
