@@ -8,5 +8,5 @@ Nothing heavy is imported here; import the stage you need.
 
 __all__ = ["__version__"]
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 """Version of the package: the one place that has it."""
