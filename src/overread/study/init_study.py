@@ -26,7 +26,7 @@ from overread.files.capped import read_capped
 from overread.images.files import image_files
 from overread.images.spacing import AGREEMENT
 from overread.marks.file_names import ImageNames, ids_of_files
-from overread.marks.formats.building import Spacings
+from overread.marks.formats.building import Spacings, scale_of_copy
 from overread.marks.left_out import FOUND_FILE, list_found_files, read_dropped, read_left_out
 from overread.marks.mark_set import find_table, refuse_unfinished
 from overread.marks.study_images import read_image_list
@@ -196,6 +196,8 @@ def make_study(
         unreadable |= {
             image.path: image.problem for image in found if image.path in waiting and image.mm_per_px is None
         }
+    if known is not None and find_table(folder, "marks") is not None:
+        refuse_other_sizes(read_table(known, "images"), images, known)
     images = merge_patients(with_patients(images, found, patients, pattern, salt), same_patient)
     findings = findings_of(images, found, is_chest=is_chest)
     dropped = choose_dropped(drop, images, findings, find_unread(folder, images)) | missing
@@ -322,6 +324,24 @@ def with_sizes(
         width_px=[float(image.shape[1]) for image in found],
         height_px=[float(image.shape[0]) for image in found],
     )
+
+
+def refuse_other_sizes(stated: pd.DataFrame, actual: pd.DataFrame, place: Path) -> None:
+    """Refuse a table whose images have other sizes than their files: its marks were drawn on other pictures."""
+    files = {row["image_id"]: row for row in actual.to_dict("records")}
+    for number, row in enumerate(stated.to_dict("records"), start=2):
+        file = files.get(row["image_id"], {})
+        (width, height), own = ((one.get("width_px"), one.get("height_px")) for one in (row, file))
+        if not width or not height or pd.isna([width, height]).any() or not file or (width, height) == own:
+            continue
+        is_copy = scale_of_copy((width, height), own) is not None
+        drawn_on = "a copy at another scale" if is_copy else "another picture"
+        remedy = "which scales them" if is_copy else "in pixels of these images"
+        raise TableError(
+            f"{place}, row {number}, column width_px: {width:g} x {height:g} px in the table, but {own[0]:g} x"
+            f" {own[1]:g} by {file['path']}: the marks were drawn on {drawn_on} and would lie elsewhere (take the tables"
+            f" of images, marks and readings out of {place.parent}, run overread init, and import again, {remedy})"
+        )
 
 
 def check_listed(found: Sequence[FoundImage], spacings: Spacings, place: Path) -> None:
