@@ -44,6 +44,7 @@ __all__ = ["MadeStudy", "Patients", "make_study"]
 Patients = Literal["hashed", "raw", "none"]
 
 SPACING = ("mm_per_px_x", "mm_per_px_y")
+SIZE = ("width_px", "height_px")
 SALT_FILE = ".patient_salt"
 UNLISTED = "the images table that was there does not list it"
 SALT, LARGEST_SALT, PRIVATE = re.compile(rb"[0-9a-f]{64}"), 64, 0o600
@@ -328,19 +329,18 @@ def with_sizes(
 
 def refuse_other_sizes(stated: pd.DataFrame, actual: pd.DataFrame, place: Path) -> None:
     """Refuse a table whose images have other sizes than their files: its marks were drawn on other pictures."""
-    files = {row["image_id"]: row for row in actual.to_dict("records")}
-    for number, row in enumerate(stated.to_dict("records"), start=2):
-        file = files.get(row["image_id"], {})
-        (width, height), own = ((one.get("width_px"), one.get("height_px")) for one in (row, file))
-        if not width or not height or pd.isna([width, height]).any() or not file or (width, height) == own:
+    files = actual.set_index("image_id").reindex(stated["image_id"])
+    sizes = [one.reindex(columns=list(SIZE)).to_numpy(np.float64) for one in (stated, files)]
+    for row, (width, height, across, down) in enumerate(np.hstack(sizes).tolist()):
+        if np.isnan([width, height, across, down]).any() or (width, height) == (across, down):
             continue
-        is_copy = scale_of_copy((width, height), own) is not None
+        is_copy = scale_of_copy((width, height), (across, down)) is not None
         drawn_on = "a copy at another scale" if is_copy else "another picture"
         remedy = "which scales them" if is_copy else "in pixels of these images"
         raise TableError(
-            f"{place}, row {number}, column width_px: {width:g} x {height:g} px in the table, but {own[0]:g} x"
-            f" {own[1]:g} by {file['path']}: the marks were drawn on {drawn_on} and would lie elsewhere (take the tables"
-            f" of images, marks and readings out of {place.parent}, run overread init, and import again, {remedy})"
+            f"{place}, row {row + 2}, column width_px: {width:g} x {height:g} px in the table, but {across:g} x {down:g}"
+            f" by {files['path'].iloc[row]}: the marks were drawn on {drawn_on} and would lie elsewhere (take the tables of images, marks"
+            f" and readings out of {place.parent}, run overread init, and import again, {remedy})"
         )
 
 
