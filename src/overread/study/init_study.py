@@ -197,8 +197,6 @@ def make_study(
         unreadable |= {
             image.path: image.problem for image in found if image.path in waiting and image.mm_per_px is None
         }
-    if known is not None and find_table(folder, "marks") is not None:
-        refuse_other_sizes(read_table(known, "images"), images, known)
     images = merge_patients(with_patients(images, found, patients, pattern, salt), same_patient)
     findings = findings_of(images, found, is_chest=is_chest)
     dropped = choose_dropped(drop, images, findings, find_unread(folder, images)) | missing
@@ -206,6 +204,8 @@ def make_study(
     images = images[~images["image_id"].isin(list(dropped))].reset_index(drop=True)
     if images.empty:
         raise UsageError("--drop: no image would be left")
+    if known is not None and find_table(folder, "marks") is not None:
+        refuse_other_sizes(read_table(known, "images"), images, known)
     listed = set(images["path"])
     stay_out = {path: why for path, why in taken_out.items() if path not in listed}
     on_request = stay_out | {paths.get(image, image): reason for image, reason in dropped.items()}
@@ -338,9 +338,10 @@ def refuse_other_sizes(stated: pd.DataFrame, actual: pd.DataFrame, place: Path) 
         drawn_on = "a copy at another scale" if is_copy else "another picture"
         remedy = "which scales them" if is_copy else "in pixels of these images"
         raise TableError(
-            f"{place}, row {row + 2}, column width_px: {width:g} x {height:g} px in the table, but {across:g} x {down:g}"
-            f" by {files['path'].iloc[row]}: the marks were drawn on {drawn_on} and would lie elsewhere (take the tables of images, marks"
-            f" and readings out of {place.parent}, run overread init, and import again, {remedy})"
+            f"{place}, row {row + 2}, column width_px: {width:g} x {height:g} px in the table, but {across:g} x"
+            f" {down:g} by {files['path'].iloc[row]}: the marks were drawn on {drawn_on} and would lie elsewhere (take"
+            f" the tables of images, marks and readings out of {place.parent}, run overread init, and import again,"
+            f" {remedy})"
         )
 
 
