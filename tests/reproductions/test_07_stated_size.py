@@ -10,7 +10,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from overread.cli import main
 from overread.marks import read_folder
@@ -235,3 +237,57 @@ def test_boxes_of_fractions_are_not_taken_for_pixels(study, capsys):
     assert import_into(study, *arguments) == 4
     assert "are they fractions of its width and height?" in capsys.readouterr().err
     assert not (study / "marks.csv").exists()
+
+
+@pytest.fixture
+def folder_of_pngs(tmp_path) -> Path:
+    folder = tmp_path / "pngs"
+    folder.mkdir()
+    random = np.random.default_rng(7)
+    for number in (1, 2):
+        pixels = random.integers(0, 256, (SIZE[1], SIZE[0]), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"case{number}.png")
+    return folder
+
+
+@pytest.mark.parametrize(("write", "overwrite"), [(label_studio, False), (cvat, True), (sheet, False)])
+def test_init_after_the_import_refuses_the_marks_of_a_scaled_copy(folder_of_pngs, capsys, write, overwrite):
+    arguments = [*write(folder_of_pngs.parent, (250, 305)), "--mm-per-px", str(MM)]
+    assert import_into(folder_of_pngs, *arguments) == 0
+    before = {path.name: path.read_bytes() for path in folder_of_pngs.glob("*.csv")}
+    init = ["init", str(folder_of_pngs), "--mm-per-px", str(MM), "--ids", "name", "--region", "all"]
+    capsys.readouterr()
+    assert main([*init, *(["--overwrite"] if overwrite else [])]) == 4
+    said = capsys.readouterr().err
+    assert "images.csv, row 2, column width_px: 250 x 305 px in the table, but 500 x 610 by case1.png" in said
+    assert "on a copy at another scale" in said
+    assert {path.name: path.read_bytes() for path in folder_of_pngs.glob("*.csv")} == before
+    # The remedy that it names.
+    for name in before:
+        (folder_of_pngs / name).unlink()
+    assert main(init) == 0
+    assert import_into(folder_of_pngs, *arguments) == 0
+    marks = read_folder(folder_of_pngs).marks[["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm"]].to_numpy()
+    assert marks[0] == pytest.approx(EXPECTED, rel=1e-6)
+
+
+def test_init_after_the_import_refuses_another_picture_and_takes_the_images_own(folder_of_pngs, capsys):
+    init = ["init", str(folder_of_pngs), "--mm-per-px", str(MM), "--ids", "name", "--region", "all"]
+    arguments = ["--mm-per-px", str(MM)]
+    assert import_into(folder_of_pngs, *cvat(folder_of_pngs.parent, (610, 500)), *arguments) == 0
+    assert main(init) == 4
+    assert "on another picture" in capsys.readouterr().err
+    for path in folder_of_pngs.glob("*.csv"):
+        path.unlink()
+    assert import_into(folder_of_pngs, *cvat(folder_of_pngs.parent, SIZE), *arguments) == 0
+    assert main(init) == 0
+
+
+def test_init_after_an_import_with_a_scale_takes_the_size_of_the_image(folder_of_pngs):
+    arguments = [*cvat(folder_of_pngs.parent, (250, 305)), "--mm-per-px", str(MM), "--scale", "2"]
+    assert import_into(folder_of_pngs, *arguments) == 0
+    assert main(["init", str(folder_of_pngs), "--ids", "name", "--region", "all"]) == 0
+    found = read_folder(folder_of_pngs)
+    assert found.images[["width_px", "height_px"]].to_numpy().tolist() == [[500, 610]]
+    mark = found.marks[["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm"]].to_numpy()
+    assert mark[0] == pytest.approx(EXPECTED, rel=1e-6)

@@ -8,7 +8,7 @@ import math
 import shlex
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -209,7 +209,7 @@ class ReadingRule:
                 )
             readings = cross_readings(found, images["image_id"].tolist(), self.readers)
         told = replace_readings(found, readings, str(self.table or "the readings"))
-        return MarkSet(told.marks, told.readings, images)
+        return replace(told, images=images)
 
 
 @dataclass(frozen=True)
@@ -254,9 +254,9 @@ def rename_readers(found: MarkSet, text: str | None) -> MarkSet:
         )
         for table in (found.marks, found.readings)
     )
-    return MarkSet(
-        marks, readings.drop_duplicates(["image_id", "reader_id"], ignore_index=True), found.images
-    )
+    left_out = frozenset((image, names.get(name, name)) for image, name in found.left_out)
+    readings = readings.drop_duplicates(["image_id", "reader_id"], ignore_index=True)
+    return MarkSet(marks, readings, found.images, left_out)
 
 
 def say_what_is_unread(found: MarkSet, study: StudyImages, out: Path) -> None:
@@ -376,7 +376,7 @@ def select_labels(found: MarkSet, labels: list[str]) -> MarkSet:
     if len(others):
         listed = ", ".join(f"{label!r} {count}" for label, count in others.items())
         print_line(f"overread: left out {others.sum()} marks with other labels: {listed}", stderr=True)
-    return MarkSet(kept, found.readings, found.images)
+    return replace(found, marks=kept)
 
 
 def report(found: MarkSet, written: list[Path], *, json: bool) -> None:

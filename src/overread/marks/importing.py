@@ -7,7 +7,7 @@ import inspect
 import io
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -278,7 +278,7 @@ def read_marks(
     if study is not None:
         found = study.adopt(found, drop_unknown=drop_unknown)
     if labels is not None:
-        found = MarkSet(keep_labels(found.marks, labels), found.readings, found.images)
+        found = replace(found, marks=keep_labels(found.marks, labels))
     if scale is None and FORMATS[name].in_pixels and options.get("unit", "px") == "px":
         refuse_other_scale(found, file)
     raise_or_warn(check_study(found.marks, found.readings, found.images, spelling=False))
@@ -313,9 +313,9 @@ def with_visible_readers(found: MarkSet) -> MarkSet:
         table.assign(reader_id=table["reader_id"].map(visible_text).astype("str"))
         for table in (found.marks, found.readings)
     )
-    return MarkSet(
-        marks, readings.drop_duplicates(["image_id", "reader_id"], ignore_index=True), found.images
-    )
+    left_out = frozenset((image, visible_text(reader)) for image, reader in found.left_out)
+    readings = readings.drop_duplicates(["image_id", "reader_id"], ignore_index=True)
+    return MarkSet(marks, readings, found.images, left_out)
 
 
 def write_marks(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from overread.errors import TableError
@@ -43,7 +44,7 @@ NO_READINGS = (
 )
 
 
-@print_as_one_line()
+@print_as_one_line("marks", "readings", "images")
 @dataclass(frozen=True)
 class MarkSet:
     """Marks, the readings they come from, and the images that were read.
@@ -52,11 +53,31 @@ class MarkSet:
     ----------
     marks, readings, images : pandas.DataFrame
         Tables of DESIGN's columns; see `overread.tables.schemas`.
+    left_out : frozenset
+        Image and reader of readings that an import left out. Without a mark they are not among ``readings``, whatever
+        is given: what was drawn and cannot be read is not a reading that found nothing. Images of which no reading is
+        left go with them.
     """
 
     marks: pd.DataFrame
     readings: pd.DataFrame
     images: pd.DataFrame
+    left_out: frozenset[tuple[str, str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.left_out:
+            out = self.left_out - {*_pairs(self.marks)}
+            kept = np.array([pair not in out for pair in _pairs(self.readings)], bool)
+            readings = self.readings[kept].reset_index(drop=True)
+            unread = {image for image, _ in out} - {*readings["image_id"]}
+            images = self.images[~self.images["image_id"].isin(unread)].reset_index(drop=True)
+            for name, value in (("left_out", out), ("readings", readings), ("images", images)):
+                object.__setattr__(self, name, value)
+
+
+def _pairs(table: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Image and reader, row by row."""
+    return zip(table["image_id"], table["reader_id"], strict=True)
 
 
 @dataclass(frozen=True)
@@ -276,7 +297,8 @@ def combine(mark_sets: Sequence[MarkSet]) -> MarkSet:
     images = fill_from_same_image(images).drop_duplicates(ignore_index=True)
     if "label" in marks:
         marks["label"] = marks["label"].fillna("")
-    joined = MarkSet(marks, readings, images)
+    left_out = frozenset().union(*(mark_set.left_out for mark_set in mark_sets))
+    joined = MarkSet(marks, readings, images, left_out)
     raise_for_errors(check_study(joined.marks, joined.readings, joined.images, spelling=False))
     return joined
 

@@ -5,12 +5,14 @@ A reader who read an image and marked nothing stands in no row of a list of mark
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
-from overread.errors import TableError, UsageError
+from overread.errors import DataWarning, TableError, UsageError
 from overread.marks.file_names import ImageNames
 from overread.marks.formats.sheet_columns import guess_columns
 from overread.marks.mark_set import MarkSet
@@ -80,11 +82,26 @@ def read_readings(path: Path, names: ImageNames) -> pd.DataFrame:
 
 
 def replace_readings(found: MarkSet, readings: pd.DataFrame, source: str) -> MarkSet:
-    """Give a mark set other readings; a mark by somebody who did not read its image is refused."""
+    """Give a mark set other readings; a mark by somebody who did not read its image is refused.
+
+    Warns
+    -----
+    DataWarning
+        With the number of these readings that stay out, since the import left them out.
+    """
     known = set(zip(readings["image_id"], readings["reader_id"], strict=True))
     for image, reader in zip(found.marks["image_id"], found.marks["reader_id"], strict=True):
         if (image, reader) not in known:
             raise TableError(
                 f"{source}: reader {quote_cell(reader)} marked image {quote_cell(image)} but has no reading of it"
             )
-    return MarkSet(found.marks, readings, found.images)
+    told = replace(found, readings=readings)
+    if n_out := len(readings) - len(told.readings):
+        image, reader = min(found.left_out & known)
+        warnings.warn(
+            f"{n_out} readings stay out, such as that of image {quote_cell(image)} by reader {quote_cell(reader)}: "
+            "the import left out all that they hold, which is not the same as nothing found",
+            DataWarning,
+            stacklevel=2,
+        )
+    return told

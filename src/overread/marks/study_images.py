@@ -68,7 +68,7 @@ class StudyImages:
         DataWarning
             With the number of marks and images that were left out.
         """
-        ids = self.names.find_all(found.images["image_id"])
+        ids = self.names.find_all([*found.images["image_id"], *sorted(image for image, _ in found.left_out)])
         path_of = dict(zip(ids_of_files(list(self.left_out)), self.left_out, strict=True))
         gone = ImageNames(path_of, FOUND_FILE)
         strange = [image for image in found.images["image_id"] if image not in ids]
@@ -127,11 +127,13 @@ def rename_images(found: MarkSet, ids: dict[str, str]) -> MarkSet:
         kept = table[table["image_id"].isin(list(ids))].reset_index(drop=True)
         return kept.assign(image_id=kept["image_id"].map(ids).astype("str"))
 
-    return MarkSet(renamed(found.marks), renamed(found.readings), renamed(found.images))
+    left_out = frozenset((ids[image], reader) for image, reader in found.left_out if image in ids)
+    return MarkSet(renamed(found.marks), renamed(found.readings), renamed(found.images), left_out)
 
 
 def with_ids_of_files(found: Sequence[MarkSet]) -> list[MarkSet]:
     """Give the images of several files the ids that `overread init` would give their image files."""
-    names = list(dict.fromkeys(image for part in found for image in part.images["image_id"]))
+    read = [image for part in found for image in part.images["image_id"]]
+    names = list(dict.fromkeys([*read, *sorted(image for part in found for image, _ in part.left_out)]))
     ids = dict(zip(names, ids_of_files(names), strict=True))
     return [rename_images(part, ids) for part in found]

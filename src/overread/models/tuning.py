@@ -7,7 +7,8 @@ while it chose the soft model's lambda on validation. Here the rule is the same 
 - "in_sample", the paper's way with B1: fit every setting on training + validation, and score it there.
 
 Among the settings within a tolerance of the best score, the one with the fewest features is taken, and fitted to
-training + validation.
+training + validation. Without a normalization the loss is a sum over the bags, so that the penalty grows with the bags
+of that last fit.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class Tuning(Generic[Model]):
     Attributes
     ----------
     model
-        The chosen setting, fitted to training + validation; unfitted where that set was not given.
+        The chosen setting, fitted to training + validation; unfitted where that set was not given. With the
+        normalization "none" and a penalty judged on training, its ``lam`` has grown with the weight of the bags.
     position
         Its place among the settings.
     rule
@@ -75,7 +77,7 @@ def tune(
         Unfitted models; each is cloned before it is fitted.
     training, validation, merged
         The two sets and their union: `Bags` that carry labels, or whatever `fit` and `score` take. Without the
-        union nothing is fitted to it.
+        union nothing is fitted to it. Settings with the normalization "none" need `Bags`.
     rule
         Where a setting is judged.
     tolerance
@@ -93,6 +95,10 @@ def tune(
         raise InvalidInputError("there is no setting to choose from")
     if rule == "in_sample" and merged is None:
         raise InvalidInputError('the rule "in_sample" needs the merged set')
+    if rule == "validation" and merged is not None and any(map(_is_sum, settings)):
+        growth = _weigh(merged) / _weigh(training)
+    else:
+        growth = 1.0
     fit, score = fit or _fit_bags, score or _soft_kl
     fitted_on, judged_on = (training, validation) if rule == "validation" else (merged, merged)
     rows = []
@@ -112,6 +118,8 @@ def tune(
     table["chosen"] = np.arange(len(table)) == position
     chosen = clone(settings[position])
     if merged is not None:
+        if _is_sum(chosen):
+            chosen.set_params(lam=chosen.lam * growth)
         fit(chosen, merged)
     return Tuning(chosen, position, rule, pd.concat([_differences(settings), table], axis=1))
 
@@ -119,6 +127,21 @@ def tune(
 def count_features(model: Any) -> int:
     """Features that a fitted model reads: the union over readers for a mixture."""
     return int(model.n_features_) if hasattr(model, "n_features_") else int(np.count_nonzero(model.coef_))
+
+
+def _is_sum(model: Any) -> bool:
+    """Whether a model's penalty stands beside a loss that grows with the bags; without a number it follows them."""
+    return getattr(model, "normalization", None) == "none" and model.lam is not None
+
+
+def _weigh(part: Any) -> float:
+    """Sum of the weights of the bags of a set."""
+    if not isinstance(part, Bags):
+        raise InvalidInputError(
+            f'normalization="none": the penalty grows with the bags, and a set of type {type(part).__name__} does not '
+            'tell their weights (give Bags, or the normalization "bags" or "class")'
+        )
+    return float(len(part) if part.reader_weight is None else np.sum(part.reader_weight))
 
 
 def _fit_bags(model: Any, bags: Bags) -> None:

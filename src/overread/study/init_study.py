@@ -26,7 +26,7 @@ from overread.files.capped import read_capped
 from overread.images.files import image_files
 from overread.images.spacing import AGREEMENT
 from overread.marks.file_names import ImageNames, ids_of_files
-from overread.marks.formats.building import Spacings
+from overread.marks.formats.building import Spacings, scale_of_copy
 from overread.marks.left_out import FOUND_FILE, list_found_files, read_dropped, read_left_out
 from overread.marks.mark_set import find_table, refuse_unfinished
 from overread.marks.study_images import read_image_list
@@ -44,6 +44,7 @@ __all__ = ["MadeStudy", "Patients", "make_study"]
 Patients = Literal["hashed", "raw", "none"]
 
 SPACING = ("mm_per_px_x", "mm_per_px_y")
+SIZE = ("width_px", "height_px")
 SALT_FILE = ".patient_salt"
 UNLISTED = "the images table that was there does not list it"
 SALT, LARGEST_SALT, PRIVATE = re.compile(rb"[0-9a-f]{64}"), 64, 0o600
@@ -203,6 +204,8 @@ def make_study(
     images = images[~images["image_id"].isin(list(dropped))].reset_index(drop=True)
     if images.empty:
         raise UsageError("--drop: no image would be left")
+    if known is not None and find_table(folder, "marks") is not None:
+        refuse_other_sizes(read_table(known, "images"), images, known)
     listed = set(images["path"])
     stay_out = {path: why for path, why in taken_out.items() if path not in listed}
     on_request = stay_out | {paths.get(image, image): reason for image, reason in dropped.items()}
@@ -322,6 +325,24 @@ def with_sizes(
         width_px=[float(image.shape[1]) for image in found],
         height_px=[float(image.shape[0]) for image in found],
     )
+
+
+def refuse_other_sizes(stated: pd.DataFrame, actual: pd.DataFrame, place: Path) -> None:
+    """Refuse a table whose images have other sizes than their files: its marks were drawn on other pictures."""
+    files = actual.set_index("image_id").reindex(stated["image_id"])
+    sizes = [one.reindex(columns=list(SIZE)).to_numpy(np.float64) for one in (stated, files)]
+    for row, (width, height, across, down) in enumerate(np.hstack(sizes).tolist()):
+        if np.isnan([width, height, across, down]).any() or (width, height) == (across, down):
+            continue
+        is_copy = scale_of_copy((width, height), (across, down)) is not None
+        drawn_on = "a copy at another scale" if is_copy else "another picture"
+        remedy = "which scales them" if is_copy else "in pixels of these images"
+        raise TableError(
+            f"{place}, row {row + 2}, column width_px: {width:g} x {height:g} px in the table, but {across:g} x"
+            f" {down:g} by {files['path'].iloc[row]}: the marks were drawn on {drawn_on} and would lie elsewhere (take"
+            f" the tables of images, marks and readings out of {place.parent}, run overread init, and import again,"
+            f" {remedy})"
+        )
 
 
 def check_listed(found: Sequence[FoundImage], spacings: Spacings, place: Path) -> None:

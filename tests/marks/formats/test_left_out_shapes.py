@@ -8,14 +8,15 @@ import warnings
 import pytest
 
 from overread.errors import DataWarning
+from overread.marks.formats.building import MarkSetBuilder
 from overread.marks.formats.left_out_shapes import ShapeCounter
 
 
 def test_counts_and_options():
-    counter = ShapeCounter("f.xml")
+    counter = ShapeCounter(MarkSetBuilder("f.xml"))
     for kind in ("box", "box", "polygon", "mask"):
         counter.leave_out(kind)
-    counter.leave_out_reading()
+    counter.leave_out_reading("i", "A")
     counter.note("tasks without annotations")
     words = (
         r"f.xml: left out: 2 boxes \(count with --boxes\), 1 polygon \(become ellipses with --polygons ellipse\), "
@@ -29,7 +30,7 @@ def test_counts_and_options():
     ("value", "number"), [("80", 80.0), ("0.8", 0.8), (4, 4.0), ("", math.nan), (None, math.nan)]
 )
 def test_confidence_is_the_attribute_of_that_name_as_it_stands(value, number):
-    counter = ShapeCounter("f.xml")
+    counter = ShapeCounter(MarkSetBuilder("f.xml"))
     found = counter.confidence({"kind": "5", " Confidence": value})
     assert found == pytest.approx(number, nan_ok=True)
     assert not counter.notes
@@ -37,7 +38,7 @@ def test_confidence_is_the_attribute_of_that_name_as_it_stands(value, number):
 
 @pytest.mark.parametrize("value", ["high", "nan", "80 %", True, [1, 2], {"1": True}])
 def test_a_confidence_that_is_not_a_number_is_counted(value):
-    counter = ShapeCounter("f.xml")
+    counter = ShapeCounter(MarkSetBuilder("f.xml"))
     assert math.isnan(counter.confidence({"certainty": value}))
     assert list(counter.notes.values()) == [1]
 
@@ -45,4 +46,4 @@ def test_a_confidence_that_is_not_a_number_is_counted(value):
 def test_nothing_left_out_says_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ShapeCounter("f.xml").warn()
+        ShapeCounter(MarkSetBuilder("f.xml")).warn()

@@ -164,6 +164,7 @@ class MarkSetBuilder:
     spacings: Spacings = field(default_factory=Spacings)
     images: dict[str, dict[str, Any]] = field(default_factory=dict)
     readings: dict[tuple[str, str], None] = field(default_factory=dict)
+    left_out: set[tuple[str, str]] = field(default_factory=set)
     marks: list[dict[str, Any]] = field(default_factory=list)
     by_image: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -313,7 +314,8 @@ class MarkSetBuilder:
                 "of its width and height? (write pixels; in a spreadsheet, say --unit fraction)"
             )
         self.say_what_was_scaled(in_px)
-        return MarkSet(self.marks_table(), self.readings_table(), self.images_table())
+        tables = self.marks_table(), self.readings_table(), self.images_table()
+        return MarkSet(*tables, frozenset(self.left_out))
 
     def say_what_was_scaled(self, marks: list[dict[str, Any]]) -> None:
         """Warn once of marks that were drawn on copies at another scale."""
@@ -360,7 +362,13 @@ class MarkSetBuilder:
     def images_table(self) -> pd.DataFrame:
         """Images, with what the user's own images table tells of them."""
         self.spacings.names.find_all(self.images)
-        rows = [{**row, **nonempty_cells(self.spacings.row(name))} for name, row in self.images.items()]
+        # By a scale of the user's, the size that the file states is that of a copy.
+        unknown = (
+            {"width_px": math.nan, "height_px": math.nan} if self.spacings.scale not in (None, 1) else {}
+        )
+        rows = [
+            {**row, **unknown, **nonempty_cells(self.spacings.row(name))} for name, row in self.images.items()
+        ]
         names = [column.name for column in SCHEMAS["images"].columns]
         names += [name for row in rows for name in row if name not in names]
         columns = {name: [row.get(name, "") for row in rows] for name in dict.fromkeys(names)}

@@ -59,7 +59,7 @@ def read(
     if any(local_name(child) == "track" for child in root):
         raise FormatError(f"{path}: holds tracks (CVAT for video); export it as CVAT for images 1.1")
     builder = MarkSetBuilder(str(path), spacings or Spacings())
-    counter = ShapeCounter(str(path))
+    counter = ShapeCounter(builder)
     taken = {"ellipse", *(["box"] if boxes else []), *(["polygon"] if polygons else [])}
     for image in root:
         if local_name(image) == "image":
@@ -83,7 +83,7 @@ def read_image(
         if local_name(shape) not in taken:
             counter.leave_out(local_name(shape))
     if shapes and not any(local_name(shape) in taken for _, shape in shapes):
-        counter.leave_out_reading()
+        counter.leave_out_reading(name, reader)
         return
     builder.add_image(name, path=name, width=width, height=height)
     builder.add_reading(name, reader)

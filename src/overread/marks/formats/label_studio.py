@@ -116,7 +116,7 @@ def read(
         Whether no image was rotated in the editor, which JSON-MIN does not tell.
     """
     builder = MarkSetBuilder(str(path), spacings or Spacings())
-    left_out = ShapeCounter(str(path))
+    left_out = ShapeCounter(builder)
     for task in read_node(path).items():
         if "annotations" in task:
             read_task(builder, task, image_key, left_out, boxes=boxes)
@@ -138,10 +138,14 @@ def read_task(
     annotations = list(task["annotations"].items())
     if not annotations:
         left_out.note(NOBODY)
+    cancelled: set[tuple[str, str]] = set()
     for annotation in annotations:
-        cancelled = annotation.get("was_cancelled")
-        if cancelled is not None and cancelled.value is True:
+        skipped = annotation.get("was_cancelled")
+        if skipped is not None and skipped.value is True:
             left_out.note(CANCELLED)
+            drawn_by, result = annotation.get("completed_by"), annotation.get("result")
+            if drawn_by is not None and result is not None and result.value:
+                cancelled.add((image_id, reader_of(drawn_by)))
             continue
         reader = reader_of(annotation["completed_by"])
         drawn = gather(
@@ -154,11 +158,13 @@ def read_task(
             for number, region in enumerate(annotation["result"].items())
             if "value" in region
         )
-        if (regions := taken_regions(drawn, left_out, boxes=boxes)) is not None:
-            note_repeat(builder, image_id, reader, left_out)
-            add_reading(
-                builder, image_id, image_path, reader, regions, annotation["id"].identifier(), left_out
-            )
+        regions = taken_regions(drawn, left_out, boxes=boxes)
+        if regions is None:
+            left_out.leave_out_reading(image_id, reader)
+            continue
+        note_repeat(builder, image_id, reader, left_out)
+        add_reading(builder, image_id, image_path, reader, regions, annotation["id"].identifier(), left_out)
+    builder.left_out |= cancelled - {*builder.readings}
 
 
 def taken_regions(drawn: list[Drawn], left_out: ShapeCounter, *, boxes: bool) -> list[Drawn] | None:
@@ -167,10 +173,7 @@ def taken_regions(drawn: list[Drawn], left_out: ShapeCounter, *, boxes: bool) ->
     for value in others:
         left_out.leave_out(shape_name(value))
     regions = [one for one in drawn if is_region(one.value, boxes=boxes)]
-    if others and not regions:
-        left_out.leave_out_reading()
-        return None
-    return regions
+    return None if others and not regions else regions
 
 
 def shape_name(value: JsonNode) -> str:
@@ -213,7 +216,9 @@ def read_minimal_task(
         ):
             left_out.note(UNTIED)
     regions = taken_regions(gather(members), left_out, boxes=boxes)
+    image_id, reader = task[image_key].identifier(), reader_of(task["annotator"])
     if regions is None:
+        left_out.leave_out_reading(image_id, reader)
         return
     if regions and not not_rotated:
         raise FormatError(
@@ -221,7 +226,6 @@ def read_minimal_task(
             "elsewhere (export as JSON, or say --not-rotated if none was)"
         )
     annotation_id = task["annotation_id"].identifier()
-    image_id, reader = task[image_key].identifier(), reader_of(task["annotator"])
     note_repeat(builder, image_id, reader, left_out)
     add_reading(builder, image_id, image_path, reader, regions, annotation_id, left_out)
 

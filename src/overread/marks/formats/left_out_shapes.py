@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from overread.errors import DataWarning
+from overread.marks.formats.building import MarkSetBuilder
 from overread.tables.cell_types import parse_number
 
 __all__ = ["ShapeCounter", "is_confidence"]
@@ -21,10 +22,11 @@ TAKEN_BY = {"box": "count with --boxes", "polygon": "become ellipses with --poly
 class ShapeCounter:
     """Counts what one file's import leaves out.
 
-    An image on which a reader drew only shapes that are left out is no reading without marks: it is left out too.
+    An image on which a reader drew only shapes that are left out is not a reading without marks: it is left out too,
+    and the builder keeps it out.
     """
 
-    source: str
+    builder: MarkSetBuilder
     shapes: Counter[str] = field(default_factory=Counter)
     only_such: int = 0
     notes: Counter[str] = field(default_factory=Counter)
@@ -33,9 +35,10 @@ class ShapeCounter:
         """Count a shape."""
         self.shapes[kind] += 1
 
-    def leave_out_reading(self) -> None:
+    def leave_out_reading(self, image_id: str, reader: str) -> None:
         """Count a reading that held nothing but such shapes."""
         self.only_such += 1
+        self.builder.left_out.add((image_id, reader))
 
     def note(self, text: str) -> None:
         """Count something else that is to be said."""
@@ -66,7 +69,7 @@ class ShapeCounter:
             told.append(f"{self.only_such} readings that hold nothing else")
         told += [f"{count} {text}" for text, count in self.notes.items()]
         if told:
-            warnings.warn(f"{self.source}: left out: {', '.join(told)}", DataWarning, stacklevel=3)
+            warnings.warn(f"{self.builder.source}: left out: {', '.join(told)}", DataWarning, stacklevel=3)
 
 
 def is_confidence(name: str) -> bool:

@@ -59,7 +59,7 @@ def read(
     root = read_node(path)
     entries = root.get(METADATA) or root
     builder = MarkSetBuilder(str(path), spacings or Spacings())
-    counter = ShapeCounter(str(path))
+    counter = ShapeCounter(builder)
     for key in entries.mapping():
         read_image(builder, entries[key], reader, counter, boxes=boxes, polygons=polygons == "ellipse")
     counter.warn()
@@ -91,7 +91,7 @@ def read_image(
             kind = region["shape_attributes"]["name"].text()
             counter.leave_out(NAMES.get(kind, kind))
     if shapes and not any(shape for _, shape in shapes):
-        counter.leave_out_reading()
+        counter.leave_out_reading(name, reader)
         return
     builder.add_image(name, path=name)
     builder.add_reading(name, reader)
