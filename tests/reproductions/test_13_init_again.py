@@ -62,6 +62,14 @@ def test_the_advice_of_the_first_time_works_the_second(
     assert pd.read_csv(folder / "found_files.csv", dtype=str)["reason"].notna().sum() == 1
 
 
+def test_files_that_came_later_are_taken(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    init(folder, capsys)
+    pixels = np.random.default_rng(1).integers(0, 4000, (60, 80)).astype(np.uint16)
+    write_dicom(folder / "later.dcm", pixels, 0.2, image_id="8", patient_id="Q")
+    assert "2 images" in init(folder, capsys)
+    assert read_spacings(folder) == {"own.dcm": (0.3, 0.3), "later.dcm": (0.2, 0.2)}
+
+
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("column", ["file", "path", "image_id"])
 def test_a_table_of_spacings(

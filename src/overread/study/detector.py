@@ -568,7 +568,7 @@ def make_detector(
     """
     wanted = (name, "out_of_fold", counting.single_reader)
     own = [
-        OperatingPoint(**{field.name: point.get(field.name) for field in fields(OperatingPoint)})
+        _read_point(point)
         for point in points
         if (point["model"], point["source"], point["single_reader"]) == wanted
         and point["threshold"] is not None
@@ -590,3 +590,8 @@ def make_detector(
         seen=seen,
         means=tuple(means),
     )
+
+
+def _read_point(point: Mapping[str, Any]) -> OperatingPoint:
+    known: dict[str, Any] = {field.name: point.get(field.name) for field in fields(OperatingPoint)}
+    return OperatingPoint(**known)

@@ -27,7 +27,7 @@ from overread.images.files import image_files
 from overread.images.spacing import AGREEMENT
 from overread.marks.file_names import ImageNames, ids_of_files
 from overread.marks.formats.building import Spacings, scale_of_copy
-from overread.marks.left_out import FOUND_FILE, list_found_files, read_dropped, read_left_out
+from overread.marks.left_out import FOUND_FILE, list_found_files, read_dropped, read_found, read_left_out
 from overread.marks.mark_set import find_table, refuse_unfinished
 from overread.marks.study_images import read_image_list
 from overread.study.image_cures import choose_dropped, drop_rows, find_unread, merge_patients
@@ -193,6 +193,8 @@ def make_study(
         images = with_description(images, found, unsaid)
         taken_out = read_dropped(folder)
         waiting = {*read_left_out(folder)} - {*taken_out, *images["path"]}
+        if (known_before := read_found(folder)) is not None:
+            waiting |= {image.path for image in found} - {*known_before, *images["path"]}
         images = add_rows(images, [image for image in found if image.path in waiting], ids, salt, unsaid)
         unreadable |= {
             image.path: image.problem for image in found if image.path in waiting and image.mm_per_px is None
