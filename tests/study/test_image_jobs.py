@@ -27,9 +27,9 @@ class Scripted:
 
     n_at_once = 1
 
-    def __init__(self, **faults: list[Fault]) -> None:
+    def __init__(self, options: dict[str, str] | None = None, **faults: list[Fault]) -> None:
         self.faults, self.worked = faults, []
-        self.pipeline = spec().build()
+        self.pipeline = spec(**(options or {})).build()
 
     def work(self, tasks: Any, *, alone: bool = False) -> Any:
         for task in tasks:
@@ -147,7 +147,7 @@ class TestWork:
     ) -> None:
         work_on_images(folder, jobs_of(chain, folder), Scripted())
         for options, known in (({"feature_version": "f2"}, True), ({"candidate_version": "c2"}, False)):
-            executor = Scripted()
+            executor = Scripted(options)
             work_on_images(folder, jobs_of(chain, folder, **options), executor)
             assert [has for _, _, has in executor.worked] == [known] * 3
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from overread import __version__
 from overread.errors import MissingExtraError, StorageError
 from overread.models.columns.waiting import answer_within
 
-__all__ = ["TIMEOUT_SECONDS", "ask_workers", "close_shared_clients", "connect_cluster", "share_client"]
+__all__ = [
+    "TIMEOUT_SECONDS",
+    "ask_workers",
+    "close_shared_clients",
+    "connect_cluster",
+    "make_work",
+    "share_client",
+]
 
 # A scheduler that answers at all answers within a second; chosen by eye for slow networks.
 TIMEOUT_SECONDS = 30
@@ -118,3 +126,24 @@ def _silence_dask() -> None:
     for name in list(logging.root.manager.loggerDict):
         if name.split(".")[0] in ("distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def make_work(
+    spec: dict[str, Any], limits: dict[str, Any], tasks: list[dict[str, Any]]
+) -> Callable[[], tuple[str, Any]]:
+    """Make the function that works on a batch; it gives the worker's address, and outcomes or why there are none.
+
+    It goes to the worker by value, with plain values: one without the package says so instead of dying of it.
+    """
+
+    def work() -> tuple[str, Any]:
+        from distributed import get_worker
+
+        address = get_worker().address
+        try:
+            from overread.study.workers.dask_cluster import work_in_isolation
+        except ImportError as error:
+            return address, f"{type(error).__name__}: {error}"
+        return address, work_in_isolation(spec, limits, tasks)
+
+    return work

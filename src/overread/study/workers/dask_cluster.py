@@ -20,7 +20,7 @@ from overread.files.records import from_json, to_json
 from overread.models.columns.spread import RETRIES
 from overread.models.columns.waiting import answer_within, has_workers, wait_with_workers
 from overread.study.pipeline import ImageTask, PipelineSpec, Versions
-from overread.study.workers.cluster_client import TIMEOUT_SECONDS, ask_workers, connect_cluster
+from overread.study.workers.cluster_client import TIMEOUT_SECONDS, ask_workers, connect_cluster, make_work
 from overread.study.workers.isolation import IsolatedWorker, WorkLimits
 from overread.study.workers.messages import read_task
 from overread.study.workers.result import Outcome, refuse_other_versions
@@ -145,27 +145,6 @@ class DaskExecutor:
 
 def _note(ended: queue.SimpleQueue[int], place: int, _: object) -> None:
     ended.put(place)
-
-
-def make_work(
-    spec: dict[str, Any], limits: dict[str, Any], tasks: list[dict[str, Any]]
-) -> Callable[[], tuple[str, Any]]:
-    """Make the function that works on a batch; it gives the worker's address, and outcomes or why there are none.
-
-    It goes to the worker by value, with plain values: one without the package says so instead of dying of it.
-    """
-
-    def work() -> tuple[str, Any]:
-        from distributed import get_worker
-
-        address = get_worker().address
-        try:
-            from overread.study.workers.dask_cluster import work_in_isolation
-        except ImportError as error:
-            return address, f"{type(error).__name__}: {error}"
-        return address, work_in_isolation(spec, limits, tasks)
-
-    return work
 
 
 def work_in_isolation(
