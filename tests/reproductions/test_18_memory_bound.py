@@ -20,7 +20,7 @@ from overread.errors import InvalidInputError
 from overread.models import SoftMILPath
 from overread.models.columns import room
 from overread.models.solver.curvature import Curvature
-from overread.study.resources import reckon_demand, round_up
+from overread.study.resources import RESERVE_MB, reckon_demand, round_up
 
 
 def write_study(folder: Path, n_images: int, n_candidates: int, n_features: int) -> Path:
@@ -43,7 +43,8 @@ def write_study(folder: Path, n_images: int, n_candidates: int, n_features: int)
 def test_a_study_is_told_what_its_fits_will_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The review's study: 100,000 candidates x 3750 features, two thirds of them in the largest fit."""
     demand = reckon_demand(100_000, 3750, n_shards=0, fitted=0.667)
-    held = reckon_demand(100_000, 0, n_shards=0, fitted=0.667).memory
+    held = reckon_demand(100_000, 0, n_shards=0, fitted=0.667).memory + RESERVE_MB
+    assert held > 568, "what the run held when its last fit began, with memory_mb = 900"
     monkeypatch.setattr(room, "_taken_bytes", lambda: int(1e6 * held))
     with pytest.raises(InvalidInputError, match="the least is") as refused:
         room.room_for_columns(700, 66_700, 3750)

@@ -9,13 +9,20 @@ from overread.models.columns.room import fits_in_memory, room_for_columns
 
 
 def test_more_memory_is_more_room_by_as_much():
-    less, more = (room_for_columns(memory_mb, 100_000, 50).columns for memory_mb in (2000, 3000))
-    assert more - less == pytest.approx(1e9, abs=5e7)
-    assert 0 < less < 2e9
+    less, more = (room_for_columns(memory_mb, 100_000, 10_000) for memory_mb in (2000, 3000))
+    assert more.columns - less.columns == pytest.approx(1e9, abs=5e7)
+    assert 0 < less.columns < 2e9
+    assert more.sample == less.sample
+
+
+def test_what_all_columns_do_not_take_is_for_the_sampled_rows():
+    less, more = (room_for_columns(memory_mb, 100_000, 50) for memory_mb in (2000, 3000))
+    assert more.columns == less.columns == 100_000 * 50 * 4
+    assert more.sample - less.sample == pytest.approx(1e9, abs=5e7)
 
 
 def test_rows_leave_less_room():
-    many, few = (room_for_columns(4000, n_rows, 1150).columns for n_rows in (2_000_000, 200_000))
+    many, few = (room_for_columns(4000, n_rows, 10_000).columns for n_rows in (2_000_000, 200_000))
     assert many < few
 
 

@@ -25,16 +25,14 @@ class Columns(ABC):
         Their numbers.
     n_read
         Columns that were read from where they are kept, each time counted; 0 for what is in memory.
+    sample_bytes
+        Memory that the sampled rows of the curvature may take.
     """
 
     n_features: int
     n_rows: int
     n_read: int = 0
-
-    @property
-    def sample_bytes(self) -> float:
-        """Memory that the sampled rows of the curvature may take now."""
-        return np.inf
+    sample_bytes: float = np.inf
 
     @abstractmethod
     def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:

@@ -26,9 +26,9 @@ COPIES = 2
 # What a fit takes beside all that is counted: columns on their way from the file, code that is loaded, small objects.
 # Not measured: chosen by eye.
 GROWTH_BYTES = 32e6
-# Arrays from this size on go back to the system as soon as they are freed: where glibc's limit begins (mallopt(3)),
-# before it grows with the arrays that it sees.
-MMAP_THRESHOLD, MMAP_BYTES = -3, 128 * 1024
+# Arrays from this size on, such as the sampled rows, go back to the system as soon as they are freed (mallopt(3)); a
+# column of up to a million rows does not: with glibc's own 128 kB, reading columns takes twice the processor time.
+MMAP_THRESHOLD, MMAP_BYTES = -3, 4_000_000
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Room:
     columns
         For columns that are held.
     sample
-        For the sampled rows of the curvature.
+        For the sampled rows of the curvature, which also have what all columns together do not take.
     """
 
     columns: int
@@ -69,7 +69,9 @@ def room_for_columns(memory_mb: float | None, n_rows: int, n_columns: int, items
         raise InvalidInputError(
             f"memory_mb={allowed / 1e6:.0f} is too little for {n_rows} rows: the least is {least / 1e6:.0f}"
         )
-    return Room(int(allowed - taken - _other_bytes(n_rows, n_columns)), _sample_bytes(n_rows, n_columns))
+    left = int(allowed - taken - _other_bytes(n_rows, n_columns))
+    columns = min(left, n_rows * n_columns * itemsize)
+    return Room(columns, _sample_bytes(n_rows, n_columns) + left - columns)
 
 
 def find_least_bytes(n_rows: int, n_columns: int, itemsize: int = 4) -> float:

@@ -116,12 +116,7 @@ class SpreadColumns(Columns):
         self._n_bytes = len(threads) * n_bytes // self._n_parts
         self._rows = SharedRows.write(source, order, weight, self)
         self._parts: list[Part] = []
-        self._sample_bytes = sample_bytes
-
-    @property
-    def sample_bytes(self) -> float:
-        """Memory that the sampled rows of the curvature may take."""
-        return self._sample_bytes
+        self.sample_bytes = sample_bytes
 
     def describe(self, *, center: bool, standardize: bool) -> ColumnNumbers:
         """Let the cluster read every column once, for the numbers by which it is standardized."""

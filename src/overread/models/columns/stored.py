@@ -43,7 +43,7 @@ class StoredColumns(Columns):
     n_bytes
         Memory for columns that are held.
     sample_bytes
-        Memory for the sampled rows of the curvature, which also have what no column takes yet.
+        Memory for the sampled rows of the curvature.
 
     Attributes
     ----------
@@ -71,13 +71,7 @@ class StoredColumns(Columns):
         self._owner = np.full(self.capacity, -1, dtype=np.int64)
         self._wanted_at = np.zeros(self.capacity, dtype=np.int64)
         self._clock = 0
-        self._sample_bytes, self._n_bytes = sample_bytes, n_bytes
-
-    @property
-    def sample_bytes(self) -> float:
-        """Memory that the sampled rows of the curvature may take now."""
-        taken = int(np.count_nonzero(self._owner >= 0)) * self._held.Xt[:1].nbytes
-        return self._sample_bytes + max(0, self._n_bytes - taken)
+        self.sample_bytes = sample_bytes
 
     def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:
         """Return X[:, columns]' residual; with hold the columns are read into memory first, as far as they fit."""
