@@ -6,6 +6,7 @@ import importlib
 import inspect
 import io
 import json
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,7 +19,7 @@ import pandas as pd
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
-from overread.errors import FormatError, TableError, UsageError
+from overread.errors import DataWarning, FormatError, TableError, UsageError
 from overread.files.regular import open_regular
 from overread.marks.formats.building import Spacings
 from overread.marks.formats.vindr import COLUMNS as VINDR_COLUMNS
@@ -220,7 +221,8 @@ def read_marks(
         Factor from the file's pixels to those of the images, where the marks were drawn on copies of another size and
         the file does not state that size; 1 says that its pixels are the images' own.
     labels : sequence of str
-        Keep only marks with these labels. Readings stay.
+        Keep only marks with these labels. Readings stay, but for those that keep no mark and hold shapes that are not
+        read.
     study : StudyImages
         Images of the study that the marks belong to, in place of ``images``: the marks take their ids, and what the
         study left out is left out.
@@ -278,7 +280,7 @@ def read_marks(
     if study is not None:
         found = study.adopt(found, drop_unknown=drop_unknown)
     if labels is not None:
-        found = replace(found, marks=keep_labels(found.marks, labels))
+        found = keep_labels(found, labels)
     if scale is None and FORMATS[name].in_pixels and options.get("unit", "px") == "px":
         refuse_other_scale(found, file)
     raise_or_warn(check_study(found.marks, found.readings, found.images, spelling=False))
@@ -368,15 +370,30 @@ def check_options(name: str, accepted: Any, options: dict[str, Any]) -> None:
         raise UsageError(f"format {name} needs {', '.join(needed)}")
 
 
-def keep_labels(marks: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
-    """Keep the marks of the labels; a label that no mark has is refused, since it is most likely misspelt."""
+def keep_labels(found: MarkSet, labels: Sequence[str]) -> MarkSet:
+    """Keep the marks of the labels; a label that no mark has is refused, since it is most likely misspelt.
+
+    Warns
+    -----
+    DataWarning
+        With the number of readings that keep no mark and hold shapes that are not read.
+    """
+    marks = found.marks
     present = set(marks["label"]) if "label" in marks else set()
     unknown = [label for label in labels if label not in present]
     if unknown:
         raise UsageError(
             f"no mark has the label {unknown[0]!r}; there are {', '.join(sorted(present)) or 'none'}"
         )
-    return marks[marks["label"].isin(list(labels))].reset_index(drop=True)
+    kept = replace(found, marks=marks[marks["label"].isin(list(labels))].reset_index(drop=True))
+    if n_out := len(found.readings) - len(kept.readings):
+        warnings.warn(
+            f"left out {n_out} readings that hold shapes that are not read and no mark with the labels "
+            f"{', '.join(labels)}",
+            DataWarning,
+            stacklevel=2,
+        )
+    return kept
 
 
 def detect_format(path: Path) -> str:
