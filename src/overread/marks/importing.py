@@ -281,16 +281,29 @@ def read_marks(
         found = study.adopt(found, drop_unknown=drop_unknown)
     if labels is not None:
         found = keep_labels(found, labels)
-    if scale is None and FORMATS[name].in_pixels and options.get("unit", "px") == "px":
-        refuse_other_scale(found, file)
+    if scale is None and FORMATS[name].in_pixels:
+        other = describe_other_scale(found)
+        if other and takes_scale(read, file, options):
+            raise TableError(f"{file}: {other}")
     raise_or_warn(check_study(found.marks, found.readings, found.images, spelling=False))
     return found
 
 
-def refuse_other_scale(found: MarkSet, file: Path) -> None:
-    """Refuse marks that lie beyond their images as those of larger copies do, and name the likely scale.
+def takes_scale(read: Callable[..., MarkSet], file: Path, options: dict[str, Any]) -> bool:
+    """Whether a file that can be read leaves its scale open: its lengths are pixels, and of copies it states none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            read(file, **{**options, "spacings": replace(options["spacings"], scale=1.0)})
+    except FormatError:
+        return False
+    return True
 
-    One or two of many may be slips of a hand, of which `check_study` warns.
+
+def describe_other_scale(found: MarkSet) -> str:
+    """Say that marks lie beyond their images as those of larger copies do, with the likely scale; else nothing.
+
+    One or two of many may be slips of a hand, which `check_study` names.
     """
     listed = found.images.drop_duplicates("image_id").set_index("image_id")
     reach = np.zeros(len(found.marks))
@@ -300,13 +313,15 @@ def refuse_other_scale(found: MarkSet, file: Path) -> None:
             reach = np.fmax(reach, found.marks[centre].to_numpy(float) / extent)
     beyond, far = int((reach > 1).sum()), float(reach.max(initial=0.0))
     likely = next((one for one in LIKELY_SCALES if one * far <= 1), None)
-    slips = beyond < FEWEST_BEYOND or beyond < SHARE_BEYOND * len(reach)
-    if likely is not None and (far >= 2 or not slips):
-        raise TableError(
-            f"{file}: {beyond} of {len(reach)} marks lie beyond their images, up to {far:.3g} times as far as these "
-            f"reach (were they drawn on larger copies? --scale {likely} brings all of them inside, --scale 1 says that "
-            "they are in pixels of these images; or check the units: percent exported as pixels, or pixels as mm?)"
-        )
+    if likely is None or beyond < FEWEST_BEYOND or beyond < SHARE_BEYOND * len(reach):
+        return ""
+    # Beyond a whole image, check_study refuses them whatever the scale.
+    own = ", --scale 1 says that they are in pixels of these images" if far < 2 else ""
+    return (
+        f"{beyond} of {len(reach)} marks lie beyond their images, up to {far:.3g} times as far as these reach (were "
+        f"they drawn on larger copies? --scale {likely} brings all of them inside{own}; or check the units: percent "
+        "exported as pixels, or pixels as mm?)"
+    )
 
 
 def with_visible_readers(found: MarkSet) -> MarkSet:

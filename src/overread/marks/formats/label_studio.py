@@ -7,9 +7,10 @@ clockwise on screen, in square pixels of the screen: percent are turned into pix
 rotated. ``completed_by`` is the reader. An annotation without regions is a reading without marks; a cancelled
 one or a draft is not a reading. Regions of an image that was rotated in the editor are refused; JSON-MIN does not tell
 the rotation, so that its regions are refused unless the user says that none was rotated. A rectangle becomes its
-inscribed ellipse only where it is asked for; what is left out is counted, and an annotation of nothing else is no reading.
-What further controls say of a region stands in results of their own, with the region's id and shape: they are one mark.
-A number or rating whose control is named ``confidence`` or ``certainty`` is its confidence, on the scale that it has.
+inscribed ellipse only where it is asked for; what is left out is counted, and an annotation of nothing else is no
+reading. What further controls say of a region stands in results of their own, with the region's id and shape: they are
+one mark. A number or rating whose control is named ``confidence`` or ``certainty`` is its confidence, on the scale that
+it has.
 """
 
 from __future__ import annotations
