@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -219,6 +220,39 @@ def test_scale_works_for_every_format_in_pixels_and_is_refused_where_lengths_are
         assert "leave --scale out" in capsys.readouterr().err
     for text in ("0", "-1", "1/0", "half", "nan"):
         assert import_into(study, *cvat(study.parent, SIZE), "--scale", text) == 2
+
+
+def test_marks_in_mm_beyond_their_images_are_not_taken_for_those_of_a_copy(study, capsys):
+    """The refusal named --scale 1, which is refused for lengths in mm."""
+    path = study.parent / "mm.csv"
+    across = [100, 120, 450, 500, 525]
+    path.write_text("image,reader,x_mm,y_mm,diameter_mm\n" + "".join(f"case1,A,{x},100,10\n" for x in across))
+    assert import_into(study, str(path), "--yes") == 0
+    said = capsys.readouterr().err
+    assert "--scale" not in said
+    assert "column x_mm: 450 is outside its image" in said
+    assert pd.read_csv(study / "marks.csv")["x_mm"].tolist() == across
+
+
+def test_marks_of_a_stated_copy_beyond_their_images_are_not_refused_with_a_scale(study, capsys):
+    arguments = cvat(study.parent, (250, 305))
+    path = study.parent / "cvat.xml"
+    slips = "".join(f'<ellipse label="n" cx="{x}" cy="90" rx="9" ry="9"/>' for x in (360, 365, 370))
+    path.write_text(path.read_text().replace("</image>", f"{slips}</image>"))
+    assert import_into(study, *arguments) == 0
+    assert "--scale" not in capsys.readouterr().err
+    assert pd.read_csv(study / "marks.csv")["x_mm"].max() == pytest.approx(2 * 370 * MM)
+
+
+def test_one_stray_mark_is_named_and_is_not_a_scale(study, capsys):
+    """The refusal named --scale 1, and with that the mark was refused all the same."""
+    arguments = write_points(study.parent / "m.csv", 1, count=10)
+    path = study.parent / "m.csv"
+    path.write_text(path.read_text() + "case1,A,1125,90,20\n")
+    assert import_into(study, *arguments) == 4
+    said = capsys.readouterr().err
+    assert "row 12, column x_mm: 787.5 is outside its image by a whole image" in said
+    assert "--scale" not in said
 
 
 def test_a_point_keeps_its_radius_in_mm_on_a_copy(study):

@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import openpyxl
+import pandas as pd
 import pytest
 
 from overread.cli import main
@@ -257,11 +258,40 @@ def test_boxes_in_fractions_are_not_pixels(take, tmp_path):
 def test_angles_that_look_like_radians_are_refused(take, tmp_path):
     header = "image,reader,cx,cy,width,height,angle"
     told = (*TOLD, "--angle", "counterclockwise")
-    code, said = take(csv(tmp_path / "m.csv", header, "case00001,A,100,200,20,10,1.5708"), *told)
+    three = [f"case0000{k},A,100,200,20,10,{angle}" for k, angle in ((1, 1.5708), (2, 0.3), (3, 3.1))]
+    code, said = take(csv(tmp_path / "m.csv", header, *three), *told)
     assert code == 4
     assert "look like radians" in said
     rows = ("case00001,A,100,200,20,10,1.5708", "case00001,A,200,200,20,10,35")
     assert take(csv(tmp_path / "m.csv", header, *rows), *told)[0] == 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_few_small_angles_are_degrees_and_more_can_be_stated(take, tmp_path, n):
+    """One ellipse of 3.5 degrees was refused, and the advice was to round it."""
+    angles = [3.5, 2.25, 0.5][:n]
+    rows = [f"case0000{k},A,100,200,20,10,{angle}" for k, angle in enumerate(angles, start=1)]
+    header = "image,reader,cx,cy,width,height," + ("angle" if n < 3 else "angle_deg")
+    assert take(csv(tmp_path / "m.csv", header, *rows), *TOLD, "--angle", "clockwise")[0] == 0
+    marks = pd.read_csv(tmp_path / "study" / "marks.csv")
+    assert marks["angle_deg"].tolist() == pytest.approx(angles)
+
+
+def test_one_column_is_not_read_with_points_and_with_commas(take, tmp_path):
+    """37.5 was read as 37.5 and 1.125 as 1125, under --decimal comma."""
+    rows = ["image;reader;x;y;diameter", "case00001;A;37.5;200;20", "case00002;A;1.125;200;20"]
+    code, said = take(csv(tmp_path / "m.csv", *rows), *TOLD, "--decimal", "comma")
+    assert code == 4
+    assert "row 2, column x: '37.5' is not a number with a decimal comma" in said
+
+
+@pytest.mark.parametrize("told", [(), ("--decimal", "comma"), ("--decimal", "point")])
+@pytest.mark.parametrize("diameter", [20.125, "20"])
+def test_typed_numbers_of_a_workbook_are_not_asked_about(take, tmp_path, told, diameter):
+    path = sheet(tmp_path / "m.xlsx", HEADER, ["case00001", "A", 37.125, 120.375, diameter])
+    assert take(path, *TOLD, *told)[0] == 0
+    mark = read_folder(tmp_path / "study").marks[["x_mm", "y_mm", "semi_major_mm"]].to_numpy()[0]
+    assert mark == pytest.approx([37.125 * 0.7, 120.375 * 0.7, float(diameter) / 2 * 0.7])
 
 
 def test_forty_large_marks_are_one_line_in_every_command(take, tmp_path, capsys, monkeypatch):

@@ -184,3 +184,111 @@ def test_what_was_drawn_and_cancelled_is_not_nothing_found(study):
     path.write_text(json.dumps(tasks))
     assert main(["import", str(path), "--all-read-all", "--out", str(study)]) == 0
     assert readings_of(study) == EXPECTED - {("case1", "A")}
+
+
+def cvat_of_two_labels(folder: Path) -> list[str]:
+    path = folder / "two.xml"
+    path.write_text(
+        "<annotations>"
+        '<image id="0" name="case1.png" width="500" height="610">'
+        '<ellipse label="Fracture" cx="100" cy="100" rx="9" ry="9"/>'
+        '<mask label="Nodule" left="90" top="90" width="20" height="20" rle="0, 400"/></image>'
+        '<image id="1" name="case2.png" width="500" height="610">'
+        '<ellipse label="Fracture" cx="100" cy="100" rx="9" ry="9"/></image>'
+        '<image id="2" name="case3.png" width="500" height="610">'
+        '<ellipse label="Nodule" cx="100" cy="100" rx="9" ry="9"/>'
+        '<mask label="Nodule" left="90" top="90" width="20" height="20" rle="0, 400"/></image>'
+        "</annotations>"
+    )
+    return ["--reader", f"A={path}"]
+
+
+def via_of_two_labels(folder: Path) -> list[str]:
+    ellipse = {"name": "ellipse", "cx": 100, "cy": 100, "rx": 9, "ry": 9}
+    line = {"name": "polyline", "all_points_x": [90, 110], "all_points_y": [90, 110]}
+    drawn = {
+        "case1": [(ellipse, "Fracture"), (line, "Nodule")],
+        "case2": [(ellipse, "Fracture")],
+        "case3": [(ellipse, "Nodule"), (line, "Nodule")],
+    }
+    entries = {
+        image: {
+            "filename": f"{image}.png",
+            "regions": [
+                {"shape_attributes": shape, "region_attributes": {"label": label}} for shape, label in regions
+            ],
+        }
+        for image, regions in drawn.items()
+    }
+    (folder / "two.json").write_text(json.dumps(entries))
+    return ["--reader", f"A={folder / 'two.json'}", "--format", "via"]
+
+
+def label_studio_of_two_labels(folder: Path) -> list[str]:
+    drawn = {
+        "case1": [("ellipse", "Fracture"), ("other", "Nodule")],
+        "case2": [("ellipse", "Fracture")],
+        "case3": [("ellipse", "Nodule"), ("other", "Nodule")],
+    }
+    tasks = []
+    for number, (image, regions) in enumerate(drawn.items()):
+        made = annotation(number, "A", [shape for shape, _ in regions])
+        for result, (_, label) in zip(made["result"], regions, strict=True):
+            result["value"] = {**result["value"], "labels": [label]}
+        tasks.append({"id": number, "data": {"image": f"{image}.png"}, "annotations": [made]})
+    (folder / "two.json").write_text(json.dumps(tasks))
+    return [str(folder / "two.json")]
+
+
+@pytest.mark.parametrize("rule", [[], ["--all-read-all"]])
+@pytest.mark.parametrize("write", [cvat_of_two_labels, via_of_two_labels, label_studio_of_two_labels])
+def test_a_reading_that_keeps_only_shapes_that_are_not_read_stays_out(tmp_path, capsys, write, rule):
+    study = tmp_path / "out"
+    arguments = [*write(tmp_path), "--mm-per-px", "0.7", "--label", "Nodule", *rule]
+    assert main(["import", *arguments, "--out", str(study)]) == 0
+    assert readings_of(study) == {("case2", "A"), ("case3", "A")}
+    assert read_folder(study).marks["image_id"].tolist() == ["case3"]
+    assert "left out 1 readings that hold shapes that are not read" in capsys.readouterr().err
+
+
+def test_the_public_function_keeps_it_out_too(tmp_path):
+    path = cvat_of_two_labels(tmp_path)[1].partition("=")[2]
+    with (
+        pytest.warns(UserWarning, match="2 masks"),
+        pytest.warns(UserWarning, match="left out 1 readings"),
+    ):
+        found = read_marks(path, reader="A", mm_per_px=0.7, labels=["Nodule"])
+    assert found.readings["image_id"].tolist() == ["case2.png", "case3.png"]
+
+
+def test_a_task_that_was_skipped_is_not_nothing_found(study):
+    label_studio(study.parent)
+    path = study.parent / "tasks.json"
+    tasks = json.loads(path.read_text())
+    tasks[2]["annotations"][0]["was_cancelled"] = True
+    path.write_text(json.dumps(tasks))
+    assert main(["import", str(path), "--all-read-all", "--out", str(study)]) == 0
+    assert readings_of(study) == EXPECTED - {("case3", "A")}
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        {"id": 5, "user": "a@x.org", "created_username": " a@x.org, A", "result": []},
+        {"id": 5, "user": "A", "result": [{"value": VALUES["ellipse"]}]},
+        {"id": 5, "user": "a@x.org", "result": []},
+        5,
+    ],
+)
+def test_a_draft_that_was_not_submitted_is_not_nothing_found(study, capsys, draft):
+    label_studio(study.parent)
+    path = study.parent / "tasks.json"
+    tasks = json.loads(path.read_text())
+    del tasks[2]["annotations"][0]
+    tasks[2]["drafts"] = [draft]
+    # A draft beside a submitted annotation of its member says nothing.
+    tasks[0]["drafts"] = [draft]
+    path.write_text(json.dumps(tasks))
+    assert main(["import", str(path), "--all-read-all", "--out", str(study)]) == 0
+    assert readings_of(study) == EXPECTED - {("case3", "A")}
+    assert "2 drafts" in capsys.readouterr().err

@@ -200,6 +200,19 @@ def test_coordinates_in_space_are_refused(tmp_path, capsys):
     assert "SCOORD3D" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("value_type", ["SCOORD", "SCOORD3D"])
+@pytest.mark.parametrize("found", ["nothing", "an ellipse"])
+def test_a_shape_outside_the_groups_is_an_error_and_no_negative_reading(tmp_path, capsys, value_type, found):
+    inside = group(*([] if found == "nothing" else [measure("ELLIPSE", drawn_ellipse(120, 200, 20, 10, 0))]))
+    if found == "nothing":
+        inside.ContentSequence[2].ConceptCodeSequence = code("260415000", "SCT", "Not detected")
+    assert import_report(write_report(tmp_path / "sr.dcm", inside)) == 0
+    elsewhere = content("CONTAINER", "CONTAINS", code("121070", "DCM", "Findings"))
+    elsewhere.ContentSequence = Sequence([measure("CIRCLE", [100, 200, 106, 208], value_type=value_type)])
+    assert import_report(write_report(tmp_path / "sr.dcm", inside, elsewhere), "--overwrite") == 4
+    assert "a shape outside the measurement groups" in capsys.readouterr().err
+
+
 def test_a_report_without_groups_is_refused(tmp_path, capsys):
     assert import_report(write_report(tmp_path / "sr.dcm")) == 4
     assert "no measurement group" in capsys.readouterr().err

@@ -104,6 +104,34 @@ def test_a_row_that_was_taken_out_by_hand_stays_out(folder: Path, capsys: pytest
         assert "a.png" in said
 
 
+def test_nobody_is_said_to_have_dropped_what_the_table_does_not_list(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = "image_id,path,mm_per_px_x,mm_per_px_y\na,a.png,0.8,0.8\nb,b.png,0.8,0.8\n"
+    (folder / "images.csv").write_text(table)
+    for _ in range(3):
+        said = init(folder, capsys)
+        assert "2 images" in said
+        assert "left out: 1 image files that images.csv does not list: own.dcm" in said
+        assert "own.dcm: the images table" not in said
+        found = pd.read_csv(folder / "found_files.csv", dtype=str).set_index("path")
+        assert found["step"].dropna().to_dict() == {"broken.png": "init", "own.dcm": "table"}
+
+
+def test_what_0_2_wrote_of_a_file_that_the_table_does_not_list_is_not_a_drop(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init(folder, capsys, "--mm-per-px", "0.8")
+    table = pd.read_csv(folder / "images.csv", dtype=str)
+    table[table["path"] != "a.png"].to_csv(folder / "images.csv", index=False)
+    init(folder, capsys)
+    found = (folder / "found_files.csv").read_text()
+    assert "a.png,table," in found
+    (folder / "found_files.csv").write_text(found.replace("a.png,table,", "a.png,init,"))
+    assert "2 images" in init(folder, capsys)
+    assert (folder / "found_files.csv").read_text() == found
+
+
 def test_a_table_that_cannot_be_used(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cases = {
         "x,mm_per_px_x,mm_per_px_y\na.png,1,1\n": "row 1: no column names the images",

@@ -371,12 +371,12 @@ def options_for(source: Source, format_: str, options: dict[str, Any], reading: 
 
 def select_labels(found: MarkSet, labels: list[str]) -> MarkSet:
     """Keep the marks of some labels."""
-    kept = keep_labels(found.marks, labels)
+    kept = keep_labels(found, labels)
     others = found.marks.loc[~found.marks["label"].isin(labels), "label"].value_counts()
     if len(others):
         listed = ", ".join(f"{label!r} {count}" for label, count in others.items())
         print_line(f"overread: left out {others.sum()} marks with other labels: {listed}", stderr=True)
-    return replace(found, marks=kept)
+    return kept
 
 
 def report(found: MarkSet, written: list[Path], *, json: bool) -> None:

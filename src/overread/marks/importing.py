@@ -6,6 +6,7 @@ import importlib
 import inspect
 import io
 import json
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,7 +19,7 @@ import pandas as pd
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
-from overread.errors import FormatError, TableError, UsageError
+from overread.errors import DataWarning, FormatError, TableError, UsageError
 from overread.files.regular import open_regular
 from overread.marks.formats.building import Spacings
 from overread.marks.formats.vindr import COLUMNS as VINDR_COLUMNS
@@ -220,7 +221,8 @@ def read_marks(
         Factor from the file's pixels to those of the images, where the marks were drawn on copies of another size and
         the file does not state that size; 1 says that its pixels are the images' own.
     labels : sequence of str
-        Keep only marks with these labels. Readings stay.
+        Keep only marks with these labels. Readings stay, but for those that keep no mark and hold shapes that are not
+        read.
     study : StudyImages
         Images of the study that the marks belong to, in place of ``images``: the marks take their ids, and what the
         study left out is left out.
@@ -278,17 +280,30 @@ def read_marks(
     if study is not None:
         found = study.adopt(found, drop_unknown=drop_unknown)
     if labels is not None:
-        found = replace(found, marks=keep_labels(found.marks, labels))
-    if scale is None and FORMATS[name].in_pixels and options.get("unit", "px") == "px":
-        refuse_other_scale(found, file)
+        found = keep_labels(found, labels)
+    if scale is None and FORMATS[name].in_pixels:
+        other = describe_other_scale(found)
+        if other and takes_scale(read, file, options):
+            raise TableError(f"{file}: {other}")
     raise_or_warn(check_study(found.marks, found.readings, found.images, spelling=False))
     return found
 
 
-def refuse_other_scale(found: MarkSet, file: Path) -> None:
-    """Refuse marks that lie beyond their images as those of larger copies do, and name the likely scale.
+def takes_scale(read: Callable[..., MarkSet], file: Path, options: dict[str, Any]) -> bool:
+    """Whether a file that can be read leaves its scale open: its lengths are pixels, and of copies it states none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            read(file, **{**options, "spacings": replace(options["spacings"], scale=1.0)})
+    except FormatError:
+        return False
+    return True
 
-    One or two of many may be slips of a hand, of which `check_study` warns.
+
+def describe_other_scale(found: MarkSet) -> str:
+    """Say that marks lie beyond their images as those of larger copies do, with the likely scale; else nothing.
+
+    One or two of many may be slips of a hand, which `check_study` names.
     """
     listed = found.images.drop_duplicates("image_id").set_index("image_id")
     reach = np.zeros(len(found.marks))
@@ -298,13 +313,15 @@ def refuse_other_scale(found: MarkSet, file: Path) -> None:
             reach = np.fmax(reach, found.marks[centre].to_numpy(float) / extent)
     beyond, far = int((reach > 1).sum()), float(reach.max(initial=0.0))
     likely = next((one for one in LIKELY_SCALES if one * far <= 1), None)
-    slips = beyond < FEWEST_BEYOND or beyond < SHARE_BEYOND * len(reach)
-    if likely is not None and (far >= 2 or not slips):
-        raise TableError(
-            f"{file}: {beyond} of {len(reach)} marks lie beyond their images, up to {far:.3g} times as far as these "
-            f"reach (were they drawn on larger copies? --scale {likely} brings all of them inside, --scale 1 says that "
-            "they are in pixels of these images; or check the units: percent exported as pixels, or pixels as mm?)"
-        )
+    if likely is None or beyond < FEWEST_BEYOND or beyond < SHARE_BEYOND * len(reach):
+        return ""
+    # Beyond a whole image, check_study refuses them whatever the scale.
+    own = ", --scale 1 says that they are in pixels of these images" if far < 2 else ""
+    return (
+        f"{beyond} of {len(reach)} marks lie beyond their images, up to {far:.3g} times as far as these reach (were "
+        f"they drawn on larger copies? --scale {likely} brings all of them inside{own}; or check the units: percent "
+        "exported as pixels, or pixels as mm?)"
+    )
 
 
 def with_visible_readers(found: MarkSet) -> MarkSet:
@@ -368,15 +385,30 @@ def check_options(name: str, accepted: Any, options: dict[str, Any]) -> None:
         raise UsageError(f"format {name} needs {', '.join(needed)}")
 
 
-def keep_labels(marks: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
-    """Keep the marks of the labels; a label that no mark has is refused, since it is most likely misspelt."""
+def keep_labels(found: MarkSet, labels: Sequence[str]) -> MarkSet:
+    """Keep the marks of the labels; a label that no mark has is refused, since it is most likely misspelt.
+
+    Warns
+    -----
+    DataWarning
+        With the number of readings that keep no mark and hold shapes that are not read.
+    """
+    marks = found.marks
     present = set(marks["label"]) if "label" in marks else set()
     unknown = [label for label in labels if label not in present]
     if unknown:
         raise UsageError(
             f"no mark has the label {unknown[0]!r}; there are {', '.join(sorted(present)) or 'none'}"
         )
-    return marks[marks["label"].isin(list(labels))].reset_index(drop=True)
+    kept = replace(found, marks=marks[marks["label"].isin(list(labels))].reset_index(drop=True))
+    if n_out := len(found.readings) - len(kept.readings):
+        warnings.warn(
+            f"left out {n_out} readings that hold shapes that are not read and no mark with the labels "
+            f"{', '.join(labels)}",
+            DataWarning,
+            stacklevel=2,
+        )
+    return kept
 
 
 def detect_format(path: Path) -> str:

@@ -15,10 +15,20 @@ from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
 from overread.tables.table_files import scan_file
 
-__all__ = ["FOUND", "FOUND_FILE", "list_found_files", "read_dropped", "read_found", "read_left_out"]
+__all__ = [
+    "FOUND",
+    "FOUND_FILE",
+    "UNLISTED",
+    "list_found_files",
+    "read_dropped",
+    "read_found",
+    "read_left_out",
+]
 
 FOUND_FILE = "found_files.csv"
 DROPPED = "drop"
+UNLISTED = "the images table that was there does not list it"
+"""Reason of a file that is not in the study since the images table has no row for it."""
 # Version 0.2.0 wrote the step init for what the user left out, too; these are its reasons.
 OLD_DROPS = (
     "the same pixels as",
@@ -31,7 +41,6 @@ OLD_DROPS = (
     "nobody read it",
     "taken out by hand",
     "no readable image file",
-    "the images table that was there does not list it",
 )
 FOUND = Schema(
     "found files",
@@ -40,7 +49,8 @@ FOUND = Schema(
         Column(
             "step",
             "text",
-            meaning="init: it could not be used; drop: you left it out; empty for one that is in the study.",
+            meaning="init: it could not be used; table: the images table does not list it; drop: you left it out; "
+            "empty for one that is in the study.",
         ),
         Column("reason", "text", meaning="Why."),
     ),
@@ -78,7 +88,9 @@ def list_found_files(
 ) -> pd.DataFrame:
     """List the files that are in the images table, those that could not be used, and those that the user left out."""
     reasons = dict.fromkeys(taken, ("", ""))
-    reasons |= {path: ("init", reason) for path, reason in left_out.items()}
+    reasons |= {
+        path: ("table" if reason == UNLISTED else "init", reason) for path, reason in left_out.items()
+    }
     reasons |= {path: (DROPPED, reason) for path, reason in (dropped or {}).items()}
     rows = [(path, *reasons[path]) for path in sorted(reasons)]
     return pd.DataFrame(rows, columns=["path", "step", "reason"], dtype="str")

@@ -54,9 +54,9 @@ class MarkSet:
     marks, readings, images : pandas.DataFrame
         Tables of DESIGN's columns; see `overread.tables.schemas`.
     left_out : frozenset
-        Image and reader of readings that an import left out. Without a mark they are not among ``readings``, whatever
-        is given: what was drawn and cannot be read is not a reading that found nothing. Images of which no reading is
-        left go with them.
+        Image and reader of readings of which an import left something out. Without a mark they are not among
+        ``readings``, whatever is given: what was drawn and cannot be read is not a reading that found nothing. Images
+        of which no reading is left go with them.
     """
 
     marks: pd.DataFrame
@@ -71,7 +71,8 @@ class MarkSet:
             readings = self.readings[kept].reset_index(drop=True)
             unread = {image for image, _ in out} - {*readings["image_id"]}
             images = self.images[~self.images["image_id"].isin(unread)].reset_index(drop=True)
-            for name, value in (("left_out", out), ("readings", readings), ("images", images)):
+            # All of left_out stays: a reading may lose its marks later, by their labels.
+            for name, value in (("readings", readings), ("images", images)):
                 object.__setattr__(self, name, value)
 
 

@@ -97,10 +97,12 @@ def replace_readings(found: MarkSet, readings: pd.DataFrame, source: str) -> Mar
             )
     told = replace(found, readings=readings)
     if n_out := len(readings) - len(told.readings):
-        image, reader = min(found.left_out & known)
+        image, reader = min(
+            known.difference(zip(told.readings["image_id"], told.readings["reader_id"], strict=True))
+        )
         warnings.warn(
             f"{n_out} readings stay out, such as that of image {quote_cell(image)} by reader {quote_cell(reader)}: "
-            "the import left out all that they hold, which is not the same as nothing found",
+            "what the import left out of them may be a finding, and is not the same as nothing found",
             DataWarning,
             stacklevel=2,
         )

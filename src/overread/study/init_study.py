@@ -27,7 +27,14 @@ from overread.images.files import image_files
 from overread.images.spacing import AGREEMENT
 from overread.marks.file_names import ImageNames, ids_of_files
 from overread.marks.formats.building import Spacings, scale_of_copy
-from overread.marks.left_out import FOUND_FILE, list_found_files, read_dropped, read_found, read_left_out
+from overread.marks.left_out import (
+    FOUND_FILE,
+    UNLISTED,
+    list_found_files,
+    read_dropped,
+    read_found,
+    read_left_out,
+)
 from overread.marks.mark_set import find_table, refuse_unfinished
 from overread.marks.study_images import read_image_list
 from overread.study.image_cures import choose_dropped, drop_rows, find_unread, merge_patients
@@ -46,7 +53,6 @@ Patients = Literal["hashed", "raw", "none"]
 SPACING = ("mm_per_px_x", "mm_per_px_y")
 SIZE = ("width_px", "height_px")
 SALT_FILE = ".patient_salt"
-UNLISTED = "the images table that was there does not list it"
 SALT, LARGEST_SALT, PRIVATE = re.compile(rb"[0-9a-f]{64}"), 64, 0o600
 NO_SALT = (
     "is not the secret that init wrote, 64 hexadecimal digits: with another one, every patient gets another id (put the"
@@ -192,7 +198,8 @@ def make_study(
         images, missing = with_files(read_table(known, "images"), found, known, drop=drop)
         images = with_description(images, found, unsaid)
         taken_out = read_dropped(folder)
-        waiting = {*read_left_out(folder)} - {*taken_out, *images["path"]}
+        waiting = {path for path, why in read_left_out(folder).items() if why != UNLISTED}
+        waiting -= {*taken_out, *images["path"]}
         if (known_before := read_found(folder)) is not None:
             waiting |= {image.path for image in found} - {*known_before, *images["path"]}
         images = add_rows(images, [image for image in found if image.path in waiting], ids, salt, unsaid)

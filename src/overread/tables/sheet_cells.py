@@ -38,6 +38,12 @@ NO_VALUE = "\0formula"
 NOT_COMPUTED = re.compile(rb"""fullCalcOnLoad\s*=\s*["'](?:1|true)["']""")
 
 
+class NumberText(str):
+    """Text of a cell that a workbook stores as a number: a point in it stands before decimals."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Sheet:
     """A table as text.
@@ -104,7 +110,7 @@ def read_sheet(path: Path, sheet: str | None = None) -> Sheet:
 def table_of(rows: Iterable[Sequence[str]], notes: Sequence[str], path: Path) -> Sheet:
     """Table of rows: the first that is not empty is the header; empty rows and columns at the end are dropped."""
     kept = [
-        (number, [cell.strip() for cell in row])
+        (number, [cell if isinstance(cell, NumberText) else cell.strip() for cell in row])
         for number, row in enumerate(rows, start=1)
         if any(cell.strip() for cell in row)
     ]
@@ -328,4 +334,4 @@ def cell_text(value: Any) -> str:
         return ""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value)
+    return NumberText(value) if isinstance(value, float) else str(value)

@@ -15,8 +15,8 @@ from overread.marks.formats.left_out_shapes import ShapeCounter
 def test_counts_and_options():
     counter = ShapeCounter(MarkSetBuilder("f.xml"))
     for kind in ("box", "box", "polygon", "mask"):
-        counter.leave_out(kind)
-    counter.leave_out_reading("i", "A")
+        counter.leave_out(kind, "i", "A")
+    counter.only_such += 1
     counter.note("tasks without annotations")
     words = (
         r"f.xml: left out: 2 boxes \(count with --boxes\), 1 polygon \(become ellipses with --polygons ellipse\), "
@@ -24,6 +24,7 @@ def test_counts_and_options():
     )
     with pytest.warns(DataWarning, match=words):
         counter.warn()
+    assert counter.builder.left_out == {("i", "A")}
 
 
 @pytest.mark.parametrize(

@@ -81,9 +81,9 @@ def read_image(
     shapes = [(number, shape) for number, shape in enumerate(image) if local_name(shape) != "tag"]
     for _, shape in shapes:
         if local_name(shape) not in taken:
-            counter.leave_out(local_name(shape))
+            counter.leave_out(local_name(shape), name, reader)
     if shapes and not any(local_name(shape) in taken for _, shape in shapes):
-        counter.leave_out_reading(name, reader)
+        counter.only_such += 1
         return
     builder.add_image(name, path=name, width=width, height=height)
     builder.add_reading(name, reader)

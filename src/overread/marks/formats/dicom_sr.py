@@ -5,7 +5,8 @@ Positions are (column, row) in pixels; the top-left corner of the first pixel is
 minor axis), CIRCLE or closed POLYLINE at any depth below a measurement group are marks: those of the group's image
 region, and those that a measurement is inferred from, as OHIF and Cornerstone write them. Lines and points beside such
 a shape measure it. A group without such a shape is refused, unless it says that nothing was found, and so is a document
-without groups: neither is a reading without marks. The observer of the document is the reader: the login name where
+without groups or with shapes outside them: none of these is a reading without marks.
+The observer of the document is the reader: the login name where
 it is there, since it is plain text, else the name. The images of the image library, those that a group names as its
 source and those under a shape are readings, also where they have no mark. The image id is the SOP instance UID, unless
 an images table gives each id its ``sop_instance_uid``.
@@ -165,6 +166,11 @@ def read_document(builder: MarkSetBuilder, document: Dataset, reader: str | None
         raise FormatError(
             f"{builder.source}: no measurement group, so that it does not tell whether anything was found"
         )
+    if any(item.get("ValueType", "") in ("SCOORD", "SCOORD3D") for item in walk_group(document)):
+        raise FormatError(
+            f"{builder.source}: holds a shape outside the measurement groups, which cannot be read as a mark (put it "
+            "into a measurement group)"
+        )
     identifiers = Counter(text_of(group, TRACKING) for group in groups)
     for number, group in enumerate(groups, start=1):
         place = f"measurement group {number}"
@@ -241,7 +247,7 @@ def shapes_of(group: Dataset, names: dict[str, str], where: str) -> list[tuple[s
 
 
 def walk_group(item: Dataset) -> Iterator[Dataset]:
-    """Content items below a group, but those of groups inside it."""
+    """Content items below a group, or a document, but those of groups inside it."""
     for child in item.get("ContentSequence", None) or ():
         if concept(child) != GROUP:
             yield child

@@ -5,11 +5,12 @@ centre (so the editor draws it, though its documentation says "top left corner")
 edges, so pixel (0, 0) covers [0, 1] x [0, 1] px as in our own convention. ``rotation`` is in degrees,
 clockwise on screen, in square pixels of the screen: percent are turned into pixels before anything is
 rotated. ``completed_by`` is the reader. An annotation without regions is a reading without marks; a cancelled
-one is no reading. Regions of an image that was rotated in the editor are refused; JSON-MIN does not tell the
-rotation, so that its regions are refused unless the user says that none was rotated. A rectangle becomes its inscribed
-ellipse only where it is asked for; what is left out is counted, and an annotation of nothing else is no reading.
-What further controls say of a region stands in results of their own, with the region's id and shape: they are one mark.
-A number or rating whose control is named ``confidence`` or ``certainty`` is its confidence, on the scale that it has.
+one or a draft is not a reading. Regions of an image that was rotated in the editor are refused; JSON-MIN does not tell
+the rotation, so that its regions are refused unless the user says that none was rotated. A rectangle becomes its
+inscribed ellipse only where it is asked for; what is left out is counted, and an annotation of nothing else is no
+reading. What further controls say of a region stands in results of their own, with the region's id and shape: they are
+one mark. A number or rating whose control is named ``confidence`` or ``certainty`` is its confidence, on the scale that
+it has.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ __all__ = ["labelling_config", "read", "write"]
 
 NOBODY = "tasks without annotations"
 CANCELLED = "cancelled annotations"
+DRAFTS = "drafts"
 UNTIED = "confidences that JSON-MIN does not tie to a region (export as JSON)"
 REPEATED = "further annotations of a member on the same image (kept, as one reading with the marks of all)"
 
@@ -117,13 +119,15 @@ def read(
     """
     builder = MarkSetBuilder(str(path), spacings or Spacings())
     left_out = ShapeCounter(builder)
-    for task in read_node(path).items():
+    tasks = list(read_node(path).items())
+    for task in tasks:
         if "annotations" in task:
             read_task(builder, task, image_key, left_out, boxes=boxes)
         elif "annotation_id" in task:
             read_minimal_task(builder, task, image_key, left_out, boxes=boxes, not_rotated=not_rotated)
         else:
             raise FormatError(f"{task.place}: neither a task with annotations nor a JSON-MIN record")
+    leave_out_drafts(builder, tasks, image_key, left_out)
     left_out.warn()
     return builder.build()
 
@@ -143,8 +147,8 @@ def read_task(
         skipped = annotation.get("was_cancelled")
         if skipped is not None and skipped.value is True:
             left_out.note(CANCELLED)
-            drawn_by, result = annotation.get("completed_by"), annotation.get("result")
-            if drawn_by is not None and result is not None and result.value:
+            drawn_by = annotation.get("completed_by")
+            if drawn_by is not None:
                 cancelled.add((image_id, reader_of(drawn_by)))
             continue
         reader = reader_of(annotation["completed_by"])
@@ -158,22 +162,48 @@ def read_task(
             for number, region in enumerate(annotation["result"].items())
             if "value" in region
         )
-        regions = taken_regions(drawn, left_out, boxes=boxes)
+        regions = taken_regions(drawn, left_out, image_id, reader, boxes=boxes)
         if regions is None:
-            left_out.leave_out_reading(image_id, reader)
             continue
         note_repeat(builder, image_id, reader, left_out)
         add_reading(builder, image_id, image_path, reader, regions, annotation["id"].identifier(), left_out)
     builder.left_out |= cancelled - {*builder.readings}
 
 
-def taken_regions(drawn: list[Drawn], left_out: ShapeCounter, *, boxes: bool) -> list[Drawn] | None:
+def leave_out_drafts(
+    builder: MarkSetBuilder, tasks: Iterable[JsonNode], image_key: str, left_out: ShapeCounter
+) -> None:
+    """Keep out readings that were begun and not submitted; a draft that does not tell its member may be anyone's."""
+    readers = {reader for _, reader in builder.readings}
+    for task in tasks:
+        drafts = task.get("drafts")
+        for draft in [] if drafts is None else drafts.items():
+            left_out.note(DRAFTS)
+            names = members_of(draft)
+            begun = {
+                (task["data"][image_key].identifier(), name) for name in names & readers or names | readers
+            }
+            builder.left_out |= begun - {*builder.readings}
+
+
+def members_of(draft: JsonNode) -> set[str]:
+    """Names that the member who made a draft may go by; ``created_username`` ends in the member's number."""
+    told = draft.value if isinstance(draft.value, dict) else {}
+    return {str(told.get("user", "")), str(told.get("created_username", "")).rpartition(", ")[2]} - {""}
+
+
+def taken_regions(
+    drawn: list[Drawn], left_out: ShapeCounter, image_id: str, reader: str, *, boxes: bool
+) -> list[Drawn] | None:
     """Regions that count; None where there are only shapes that do not."""
     others = [one.value for one in drawn if is_other_shape(one.value, boxes=boxes)]
     for value in others:
-        left_out.leave_out(shape_name(value))
+        left_out.leave_out(shape_name(value), image_id, reader)
     regions = [one for one in drawn if is_region(one.value, boxes=boxes)]
-    return None if others and not regions else regions
+    if others and not regions:
+        left_out.only_such += 1
+        return None
+    return regions
 
 
 def shape_name(value: JsonNode) -> str:
@@ -215,10 +245,9 @@ def read_minimal_task(
             isinstance(value, list) and all(isinstance(one, dict) for one in value)
         ):
             left_out.note(UNTIED)
-    regions = taken_regions(gather(members), left_out, boxes=boxes)
     image_id, reader = task[image_key].identifier(), reader_of(task["annotator"])
+    regions = taken_regions(gather(members), left_out, image_id, reader, boxes=boxes)
     if regions is None:
-        left_out.leave_out_reading(image_id, reader)
         return
     if regions and not not_rotated:
         raise FormatError(

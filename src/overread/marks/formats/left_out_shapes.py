@@ -22,8 +22,8 @@ TAKEN_BY = {"box": "count with --boxes", "polygon": "become ellipses with --poly
 class ShapeCounter:
     """Counts what one file's import leaves out.
 
-    An image on which a reader drew only shapes that are left out is not a reading without marks: it is left out too,
-    and the builder keeps it out.
+    An image on which a reader drew a shape that is left out is not a reading without marks: without marks it is left
+    out too, and the builder keeps it out.
     """
 
     builder: MarkSetBuilder
@@ -31,13 +31,9 @@ class ShapeCounter:
     only_such: int = 0
     notes: Counter[str] = field(default_factory=Counter)
 
-    def leave_out(self, kind: str) -> None:
-        """Count a shape."""
+    def leave_out(self, kind: str, image_id: str, reader: str) -> None:
+        """Count a shape of a reading."""
         self.shapes[kind] += 1
-
-    def leave_out_reading(self, image_id: str, reader: str) -> None:
-        """Count a reading that held nothing but such shapes."""
-        self.only_such += 1
         self.builder.left_out.add((image_id, reader))
 
     def note(self, text: str) -> None:

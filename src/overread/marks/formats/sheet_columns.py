@@ -70,9 +70,9 @@ UNITS = {
     "percent": "percent",
     "pct": "percent",
     "fraction": "fraction",
-    "deg": "",
-    "degrees": "",
-    "grad": "",
+    "deg": "deg",
+    "degrees": "deg",
+    "grad": "deg",
     "rad": "rad",
     "radians": "rad",
 }
@@ -119,6 +119,7 @@ def guess_columns(header: Sequence[str], given: dict[str, str] | None = None) ->
         else:
             columns[role] = name
     units = {role: unit for role, name in columns.items() if (unit := split_unit(name)[1])}
+    units = {role: unit for role, unit in units.items() if role == "angle" or unit not in ("deg", "rad")}
     return GuessedColumns(columns, units, tuple(doubts))
 
 

@@ -20,7 +20,7 @@ from overread.errors import FormatError, UsageError
 from overread.marks.formats.building import Spacings
 from overread.marks.formats.sheet_columns import guess_columns, parse_columns
 from overread.tables.cell_types import parse_number, quote_cell
-from overread.tables.sheet_cells import Sheet, read_sheet
+from overread.tables.sheet_cells import NumberText, Sheet, read_sheet
 from overread.tables.validation import look_like_radians
 
 __all__ = ["Layout", "Question", "SheetOptions", "understand_sheet"]
@@ -241,7 +241,12 @@ def settle_decimal(layout: Layout, path: Path) -> Layout:
     if layout.options.decimal is not None:
         return layout
     columns = [layout.sheet.column(layout.columns[role]) for role in number_roles(layout)]
-    cells = [cell for column in columns for cell in column if "," in cell or "." in cell]
+    cells = [
+        cell
+        for column in columns
+        for cell in column
+        if ("," in cell or "." in cell) and not isinstance(cell, NumberText)
+    ]
     plain = [name for name in SIGNS if all(PLAIN[name].fullmatch(cell) for cell in cells)]
     read = [
         name
@@ -278,18 +283,23 @@ def read_numbers(layout: Layout, path: Path, roles: Sequence[str]) -> dict[str, 
             try:
                 values.append(parse_number(plain_number(cell, layout.options.decimal)))
             except ValueError:
+                comma = " with a decimal comma" if layout.options.decimal == "comma" else ""
                 raise FormatError(
-                    f"{path}, row {row}, column {name}: {quote_cell(cell)} is not a number"
+                    f"{path}, row {row}, column {name}: {quote_cell(cell)} is not a number{comma}"
                 ) from None
         numbers[role] = values
     return numbers
 
 
 def plain_number(cell: str, decimal: str | None) -> str:
-    """Cell with a point before decimals and without marks between thousands; others stay, and are not numbers."""
+    """Cell with a point before decimals and without marks between thousands; a mark elsewhere is a `ValueError`."""
+    if isinstance(cell, NumberText):
+        return cell
     sign, mark = SIGNS[decimal or "point"]
     bare = cell.replace(mark, "") if GROUPED[decimal or "point"].fullmatch(cell) else cell
-    return bare if mark in bare else bare.replace(sign, ".")
+    if mark in bare:
+        raise ValueError(cell)
+    return bare.replace(sign, ".")
 
 
 def refuse_contradictions(layout: Layout, stated: dict[str, str], path: Path) -> None:
@@ -363,10 +373,12 @@ def settle_angle(layout: Layout, stated: dict[str, str], path: Path) -> Layout:
     if stated.get("angle") == "rad":
         raise FormatError(f"{path}: the column {layout.columns['angle']!r} is in radians (write degrees)")
     turned = [value for value in layout.numbers["angle"] if value == value and value % 180 != 0]
-    if look_like_radians(np.array(turned)) and len(layout.shape) == 4:
+    # As check_marks, which has the odds: one or two angles prove nothing.
+    radians = len(set(turned)) >= 3 and look_like_radians(np.array(turned))
+    if radians and stated.get("angle") != "deg" and len(layout.shape) == 4:
         raise FormatError(
             f"{path}: the angles in {layout.columns['angle']!r} look like radians: all are within 2 pi, such as "
-            f"{turned[0]:g} (write degrees; if they are degrees, round them)"
+            f"{turned[0]:g} (write degrees; if they are degrees, name the column angle_deg)"
         )
     if layout.options.angle is None and turned and len(layout.shape) == 4:
         return ask(layout, "angle", "which way do angles turn on screen?")

@@ -89,9 +89,9 @@ def read_image(
     for region, shape in shapes:
         if shape is None:
             kind = region["shape_attributes"]["name"].text()
-            counter.leave_out(NAMES.get(kind, kind))
+            counter.leave_out(NAMES.get(kind, kind), name, reader)
     if shapes and not any(shape for _, shape in shapes):
-        counter.leave_out_reading(name, reader)
+        counter.only_such += 1
         return
     builder.add_image(name, path=name)
     builder.add_reading(name, reader)
