@@ -274,4 +274,9 @@ def open_room(folder: Path) -> Room:
         raise StorageError(
             f"{place.parent}: cannot be kept from others: {error.strerror or error}"
         ) from error
-    return Room(folder, store)
+    try:
+        return Room(folder, store)
+    except BaseException:
+        # Left open, the file would look like one whose last acts are lost.
+        store.close()
+        raise
