@@ -73,7 +73,7 @@ class MarkRate:
                 f"; its table has no row for {self.n_without_row} of them, where it counts as showing nothing"
             )
         if not self.point:
-            return f"{words}; what its threshold was locked for is not known."
+            return f"{words}. How many it made where its threshold was locked is not known: nothing is compared."
         words += f"; its threshold is locked for {self.point['fp_target']:g} false positives per image"
         if self.p_value is None:
             return f"{words}. How many marks that was, true and false, its file does not say: nothing is compared."

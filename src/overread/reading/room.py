@@ -14,6 +14,7 @@ import pandas as pd
 from overread.detection.mark_rate import MarkRate
 from overread.errors import StorageError, UsageError
 from overread.files.atomic import no_folder
+from overread.marks.left_out import ids_of_dropped
 from overread.reading.adjudication import Adjudication, complete_images, complete_readings
 from overread.reading.agreement import describe_agreement
 from overread.reading.items import Items
@@ -170,7 +171,7 @@ class Room:
 
     def keep_detector(self, detector: Path, fp: float) -> dict[str, str]:
         """Compute a detector's marks and plan a reading with them; return the reason by image that has none."""
-        bad = keep_detections(self.store, detector, fp, self.images)
+        bad = keep_detections(self.store, detector, fp, self.images, ids_of_dropped(self.folder))
         if self.plan.design == "unaided":
             self.change_plan(design="independent" if self.has_worklists else "sequential")
         return bad
