@@ -16,7 +16,15 @@ from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
 from overread.tables.table_files import scan_file
 
-__all__ = ["FOUND", "FOUND_FILE", "ids_of_dropped", "list_found_files", "read_dropped", "read_found", "read_left_out"]
+__all__ = [
+    "FOUND",
+    "FOUND_FILE",
+    "ids_of_dropped",
+    "list_found_files",
+    "read_dropped",
+    "read_found",
+    "read_left_out",
+]
 
 FOUND_FILE = "found_files.csv"
 DROPPED = "drop"
