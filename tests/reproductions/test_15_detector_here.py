@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -52,6 +54,34 @@ def test_one_foreign_image_is_enough(read, tmp_path):
     table = write_detections(tmp_path / "d.csv", [(name, 20, 30) for name in [*SIX, "case6"]])
     code, said = read(study, "--detector", str(table))
     assert (code, "such as 'case6'" in said) == (4, True)
+
+
+def test_a_table_of_before_an_image_was_dropped_is_taken(read, tmp_path):
+    study = make_study(tmp_path / "study", 6)
+    table = write_detections(tmp_path / "d.csv", [(name, 20, 30) for name in SIX])
+    assert main(["init", str(study), "--drop", "case5"]) in (None, 0)
+    code, said = read(study, "--detector", str(table))
+    assert code in (None, 0)
+    assert "d.csv: has detections of images that were left out of the study (1); they are not used" in said
+    assert "1.00 marks per image here (5 in 5 images)." in said
+    strange = write_detections(tmp_path / "e.csv", [(name, 20, 30) for name in [*SIX, "case6"]])
+    other = make_study(tmp_path / "other", 6)
+    main(["init", str(other), "--drop", "case5"])
+    code, said = read(other, "--detector", str(strange))
+    assert (code, "1 images that the study has not, such as 'case6'" in said) == (4, True)
+
+
+def test_a_room_of_version_0_2_is_not_said_to_know_no_threshold(read, trained, study, tmp_path):
+    """It keeps the number that the threshold is locked for, and not the marks."""
+    assert read(study, "--detector", str(trained.detector.write(tmp_path / "detector.json")))[0] in (None, 0)
+    with closing(sqlite3.connect(study / "reading" / "room.sqlite")) as database:
+        database.execute("DELETE FROM settings WHERE name = 'locked_at'")
+        database.execute("DROP TRIGGER log_is_not_shortened")
+        database.execute("DELETE FROM log WHERE what = 'setting' AND body LIKE '%locked_at%'")
+        database.commit()
+    said = read(study)[1]
+    assert "How many it made where its threshold was locked is not known: nothing is compared." in said
+    assert "locked for" not in said
 
 
 def test_images_without_a_row_are_counted(read, tmp_path):

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import overread
 from dask_processes import start_scheduler, start_worker
 from field_study import LIGHT, write_field_study
+from overread.bags import StoredInstances
 from overread.cli import main
+from overread.errors import StorageError
+from overread.models import SoftMILPath
 from overread.study.store.manifest import Manifest
 from overread.study.store.run_folder import RunFolder
+from overread.study.workers import cluster_client
+from overread.study.workers.cluster_client import close_shared_clients, connect_cluster, share_client
 from overread.study.workers.dask_cluster import DaskExecutor
 
 pytest.importorskip("distributed")
@@ -72,3 +80,51 @@ def test_a_worker_that_joins_later_is_known_by_its_results(
     assert code == 5
     assert f"{cluster[1]} has other code than this run: overread 0.1.0" in said
     assert "features 'generic old" in said
+
+
+def test_fits_refuse_the_worker_each_time(cluster: tuple[str, str]) -> None:
+    """The connection was kept before its workers were asked: the second fit took it without a question."""
+    for _ in range(2):
+        with pytest.raises(StorageError, match=r"has overread 0\.1\.0"):
+            share_client(cluster[0])
+    close_shared_clients()
+
+
+def test_a_fit_knows_a_worker_that_joins_later_by_its_answers(
+    cluster: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_client, "ask_workers", lambda *_: None)
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "X.npy", np.asfortranarray(rng.normal(size=(40, 3))))
+    stored = StoredInstances(tmp_path / "X.npy", client=share_client(cluster[0]))
+    with pytest.raises(StorageError, match=r"a Dask worker has overread 0\.1\.0, this run"):
+        SoftMILPath(n_lambdas=2).fit(stored, rng.random(40).round(), bags=np.arange(40))
+    close_shared_clients()
+
+
+def test_dask_is_silent_for_a_run_only(cluster: tuple[str, str]) -> None:
+    logger = logging.getLogger("distributed.client")
+    before = logger.level
+    connect_cluster(cluster[0]).close()
+    assert logger.level > logging.CRITICAL
+    close_shared_clients()
+    assert logger.level == before < logging.CRITICAL
+
+
+def test_a_connection_that_comes_too_late_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_connect, closed = threading.Event(), threading.Event()
+
+    class LateClient:
+        def __init__(self, *_: object, **__: object) -> None:
+            may_connect.wait(10)
+
+        def close(self) -> None:
+            closed.set()
+
+    monkeypatch.setattr("distributed.Client", LateClient)
+    monkeypatch.setattr(cluster_client, "TIMEOUT_SECONDS", -0.9)
+    with pytest.raises(StorageError, match="no Dask scheduler answers there"):
+        connect_cluster("tcp://127.0.0.1:9")
+    may_connect.set()
+    assert closed.wait(10)
+    close_shared_clients()

@@ -15,7 +15,7 @@ from overread.cli import main
 from overread.errors import DataWarning, FormatError
 from overread.reading.store import Store
 from overread.reading.tables import read_arm
-from reading_room import OpenRoom, make_study, write_detections
+from reading_room import OpenRoom, make_study, new_id, write_detections
 
 ROOM = "reading/room.sqlite"
 
@@ -209,3 +209,37 @@ def test_a_log_that_cannot_be_read_is_damage(study):
     change(study, "DROP TRIGGER log_is_not_changed", "UPDATE log SET body = '{' WHERE what = 'mark'")
     with pytest.raises(FormatError, match="a row cannot be read"):
         Store(study / ROOM)
+
+
+def test_a_detection_cannot_take_the_id_of_another_mark(tmp_path, capsys):
+    """Two accepted under one id, then deleted, left a room that did not open; a drawn mark would be replaced."""
+    detector = write_detections(tmp_path / "d.csv", [("case0", 20, 30), ("case0", 60, 30)])
+    room = OpenRoom(make_study(tmp_path / "study", 1), detector=detector, design="sequential")
+    anna = room.visit("Anna")
+    item = anna.items()[0]
+    drawn = anna.draw(item, 40, 20)
+    anna.act("POST", f"/api/items/{item}/lock")
+    decisions = f"/api/items/{item}/decisions"
+    anna.act("POST", f"{decisions}/D1", decision="accept", mark="the-same-id")
+    for taken in ("the-same-id", drawn):
+        answer = anna.ask("POST", f"{decisions}/D2", {"op": new_id(), "decision": "accept", "mark": taken})
+        assert (answer.status_code, "another mark with this id" in answer.text) == (422, True)
+    # The same detection may keep its id.
+    anna.act("POST", f"{decisions}/D1", decision="accept", mark="the-same-id", confidence=30)
+    anna.act("DELETE", f"/api/items/{item}/marks/the-same-id")
+    assert [mark["id"] for mark in anna.get(f"/api/items/{item}")["marks"]] == [drawn]
+    room.room.store.close()
+    assert run(capsys, "read", tmp_path / "study", "--owner-link")[::2] == (0, "")
+
+
+def test_a_room_that_does_not_open_is_closed(study, tmp_path, capsys):
+    """Its training images moved away: the next time the room said that acts may be lost, and none were."""
+    trained = make_study(tmp_path / "trained", 1)
+    store = Store(study / ROOM)
+    store.set_setting("training", "../trained")
+    store.close()
+    trained.rename(tmp_path / "moved")
+    assert run(capsys, "read", study, "--export")[0] == 4
+    shutil.copytree(study, tmp_path / "copy", ignore=shutil.ignore_patterns("*-wal", "*-shm"))
+    (tmp_path / "moved").rename(trained)
+    assert run(capsys, "read", tmp_path / "copy", "--export")[::2] == (0, "")

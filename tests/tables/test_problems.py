@@ -47,7 +47,7 @@ def test_the_first_few_kinds_are_named_and_the_others_counted():
         raise_for_errors(many)
     lines = str(raised.value).splitlines()
     assert lines[:SHOWN] == [str(problem) for problem in many[:SHOWN]]
-    assert lines[SHOWN:] == ["... and 3 more kinds of problem"]
+    assert lines[SHOWN:] == ["... and 3 more kinds of problem (`overread check` lists all of a study)"]
 
 
 def test_warnings_are_given_once_per_kind():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from overread.marks.file_names import ids_of_files
 from overread.tables.problems import raise_for_errors
 from overread.tables.schemas import Column, Schema
 from overread.tables.table_files import scan_file
@@ -19,6 +20,7 @@ __all__ = [
     "FOUND",
     "FOUND_FILE",
     "UNLISTED",
+    "ids_of_dropped",
     "list_found_files",
     "read_dropped",
     "read_found",
@@ -81,6 +83,13 @@ def read_dropped(folder: Path) -> dict[str, str]:
     table = scan_file(path, FOUND).frame
     dropped = table[(table["step"] == DROPPED) | table["reason"].str.startswith(OLD_DROPS)]
     return dict(zip(dropped["path"], dropped["reason"], strict=True))
+
+
+def ids_of_dropped(folder: Path) -> set[str]:
+    """Ids that the images that the user left out had by the names of their files."""
+    dropped = read_dropped(folder)
+    paths = list(read_found(folder) or {})
+    return {name for path, name in zip(paths, ids_of_files(paths), strict=True) if path in dropped}
 
 
 def list_found_files(

@@ -264,6 +264,10 @@ class Items:
             )
             if decision == "accept":
                 refuse_too_many(database, act.item, "aided")
+                if database.execute(
+                    "SELECT 1 FROM marks WHERE item = ? AND phase = 'aided' AND mark = ?", (act.item, mark_id)
+                ).fetchone():
+                    raise RefusalError("there is another mark with this id")
                 insert_mark(database, act.item, "aided", mark_id, accepted_mark(found, act.body))
                 database.execute("UPDATE items SET aided_clear = 0 WHERE item = ?", (act.item,))
             database.execute(

@@ -14,6 +14,7 @@ import pandas as pd
 from overread.detection.mark_rate import MarkRate
 from overread.errors import StorageError, UsageError
 from overread.files.atomic import no_folder
+from overread.marks.left_out import ids_of_dropped
 from overread.reading.adjudication import Adjudication, complete_images, complete_readings
 from overread.reading.agreement import describe_agreement
 from overread.reading.items import Items
@@ -170,7 +171,7 @@ class Room:
 
     def keep_detector(self, detector: Path, fp: float) -> dict[str, str]:
         """Compute a detector's marks and plan a reading with them; return the reason by image that has none."""
-        bad = keep_detections(self.store, detector, fp, self.images)
+        bad = keep_detections(self.store, detector, fp, self.images, ids_of_dropped(self.folder))
         if self.plan.design == "unaided":
             self.change_plan(design="independent" if self.has_worklists else "sequential")
         return bad
@@ -274,4 +275,9 @@ def open_room(folder: Path) -> Room:
         raise StorageError(
             f"{place.parent}: cannot be kept from others: {error.strerror or error}"
         ) from error
-    return Room(folder, store)
+    try:
+        return Room(folder, store)
+    except BaseException:
+        # Left open, the file would look like one whose last acts are lost.
+        store.close()
+        raise

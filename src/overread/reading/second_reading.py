@@ -28,7 +28,11 @@ TABLE_ENDINGS = (".csv", ".parquet")
 
 
 def keep_detections(
-    store: Store, detector: Path, fp: float, files: Mapping[str, ImageFile]
+    store: Store,
+    detector: Path,
+    fp: float,
+    files: Mapping[str, ImageFile],
+    dropped: Collection[str] = (),
 ) -> dict[str, str]:
     """Compute and keep the marks of a detector for each image that has none yet.
 
@@ -43,6 +47,8 @@ def keep_detections(
         Operating point of a ``detector.json``: false positives per image.
     files
         Image files by id.
+    dropped
+        Ids of images that were left out of the study; what a table says of them is not used.
 
     Returns
     -------
@@ -71,7 +77,7 @@ def keep_detections(
     }
     todo = {image: files[image] for image in files if image in sizes and image not in done}
     if place.suffix in TABLE_ENDINGS:
-        tables = read_detections(place, files)
+        tables = read_detections(place, files, dropped)
         store.set_setting("detector", name)
         store.set_setting("without_row", len(set(files) - set(tables)))
         for image in todo:
@@ -130,19 +136,29 @@ def rate_marks(store: Store) -> MarkRate | None:
     return MarkRate(store.setting("locked_at") or {}, n_images, n_marks, without_row)
 
 
-def read_detections(path: Path, images: Collection[str]) -> dict[str, pd.DataFrame]:
-    """Shown detections of each image that a table names; it may name no others than these."""
+def read_detections(
+    path: Path, images: Collection[str], dropped: Collection[str] = ()
+) -> dict[str, pd.DataFrame]:
+    """Shown detections of each image that a table names; it may name no others than these and those left out."""
     table = read_table(path, "candidates")
     for name in ("radius_mm", "score"):
         if name not in table:
             raise TableError(f"{path}: has no column {name} (overread detect writes it)")
     named = set(table["image_id"].astype(str))
-    foreign = sorted(named - set(images))
+    foreign = sorted(named - {*images, *dropped})
     if foreign:
         raise TableError(
             f"{path}: has detections of {len(foreign)} images that the study has not, such as {foreign[0]!r}; the "
             f"study has {next(iter(images), 'no image')!r}, ... (use the image_id of images.csv)"
         )
+    unused = named - set(images)
+    if unused:
+        warnings.warn(
+            f"{path}: has detections of images that were left out of the study ({len(unused)}); they are not used",
+            DataWarning,
+            stacklevel=2,
+        )
+    table = table[table["image_id"].astype(str).isin(list(images))]
     shown = table["shown"] if "shown" in table else pd.Series(data=True, index=table.index)
     return {str(image): rows[shown[rows.index]] for image, rows in table.groupby("image_id")}
 

@@ -101,5 +101,7 @@ def summary(problems: Sequence[Problem]) -> str:
     kinds = one_per_kind(problems)
     lines = [str(problem) for problem in kinds[:SHOWN]]
     if len(kinds) > SHOWN:
-        lines.append(f"... and {len(kinds) - SHOWN} more kinds of problem")
+        lines.append(
+            f"... and {len(kinds) - SHOWN} more kinds of problem (`overread check` lists all of a study)"
+        )
     return "\n".join(lines)

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from overread import __version__
 from overread.bags import StoredInstances
 from overread.errors import InvalidInputError, MissingExtraError, OverreadError, StorageError
 from overread.models.columns.columns import Columns
@@ -175,18 +176,26 @@ class SpreadColumns(Columns):
         Raises
         ------
         StorageError
-            If the cluster gave up: its workers died one after the other, or its scheduler is gone.
+            If the cluster gave up: its workers died one after the other, or its scheduler is gone; or if a worker,
+            which may have joined just now, has another version of the package.
         """
         try:
             answers: dict[int, Any] = {}
             for _ in range(RETRIES):
                 places = [place for place in range(len(given)) if place not in answers]
                 futures = [
-                    self._client.submit(work, *given[place], pure=False, retries=RETRIES) for place in places
+                    self._client.submit(with_version, work, *given[place], pure=False, retries=RETRIES)
+                    for place in places
                 ]
                 answers |= collect_answers(self._client, dict(zip(places, futures, strict=True)))
                 if len(answers) == len(given):
-                    return [answers[place] for place in range(len(given))]
+                    for version, _ in answers.values():
+                        if version != __version__:
+                            raise StorageError(
+                                f"a Dask worker has overread {version}, this run {__version__}: install "
+                                f"overread=={__version__} there, or stop that worker, and run again"
+                            )
+                    return [answers[place][1] for place in range(len(given))]
             raise StorageError(
                 f"the Dask cluster lost the same task {RETRIES} times: its workers die too soon"
             )
@@ -198,6 +207,11 @@ class SpreadColumns(Columns):
                 f"the Dask cluster gave up in the middle of a fit ({type(error).__name__}: {said}): its workers need"
                 f" Overread, enough memory, and {self._path.parent} at the same place; see to them, and run again"
             ) from error
+
+
+def with_version(work: Callable[..., Any], *given: Any) -> tuple[str, Any]:
+    """Do some work on a worker, and say by which version of the package."""
+    return __version__, work(*given)
 
 
 def collect_answers(client: Any, futures: dict[int, Any]) -> dict[int, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,8 @@ TIMEOUT_SECONDS = 30
 # A worker imports the package for its answer; chosen by eye.
 ANSWER_SECONDS = 120
 _SHARED: dict[str, Any] = {}
+# Of Dask's loggers, before they were silenced.
+_LEVELS: dict[str, int] = {}
 
 
 def connect_cluster(scheduler: str) -> Any:
@@ -41,10 +44,19 @@ def connect_cluster(scheduler: str) -> Any:
     except ImportError as error:
         raise MissingExtraError("the executor dask needs: pip install overread[dask]") from error
     _silence_dask()
+    given_up = threading.Event()
+
+    def connect() -> Any:
+        client = Client(scheduler, timeout=TIMEOUT_SECONDS)
+        if given_up.is_set():
+            client.close()
+        return client
+
     try:
         # Dask's own limit does not hold where something listens and says nothing.
-        return answer_within(TIMEOUT_SECONDS + 1, lambda: Client(scheduler, timeout=TIMEOUT_SECONDS))
+        return answer_within(TIMEOUT_SECONDS + 1, connect)
     except (OSError, ValueError) as error:
+        given_up.set()
         raise StorageError(
             f"{scheduler}: no Dask scheduler answers there: start one, or correct the address (--scheduler)"
         ) from error
@@ -59,15 +71,23 @@ def share_client(scheduler: str) -> Any:
         If a worker there has another version of the package.
     """
     if scheduler not in _SHARED or _SHARED[scheduler].status != "running":
-        _SHARED[scheduler] = connect_cluster(scheduler)
-        ask_workers(_SHARED[scheduler], None)
+        client = connect_cluster(scheduler)
+        try:
+            ask_workers(client, None)
+        except StorageError:
+            client.close()
+            raise
+        _SHARED[scheduler] = client
     return _SHARED[scheduler]
 
 
 def close_shared_clients() -> None:
-    """Leave the clusters that fits used."""
+    """Leave the clusters that fits used, and let Dask speak again."""
     while _SHARED:
         _SHARED.popitem()[1].close()
+    while _LEVELS:
+        name, level = _LEVELS.popitem()
+        logging.getLogger(name).setLevel(level)
 
 
 def ask_workers(client: Any, pipeline: dict[str, Any] | None) -> dict[str, dict[str, str]]:
@@ -122,10 +142,12 @@ REMEDY = f"install overread=={__version__} there, or stop that worker, and run a
 
 
 def _silence_dask() -> None:
-    """Keep Dask's own account of lost connections, with its tracebacks, off the screen: what matters is raised."""
+    """Keep Dask's own account of lost connections off the screen while a run lasts: what matters is raised."""
     for name in list(logging.root.manager.loggerDict):
         if name.split(".")[0] in ("distributed", "tornado"):
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+            logger = logging.getLogger(name)
+            _LEVELS.setdefault(name, logger.level)
+            logger.setLevel(logging.CRITICAL + 1)
 
 
 def make_work(
