@@ -11,6 +11,10 @@ import pandas as pd
 import pytest
 
 from overread.cli import main
+from overread.errors import LeakageError
+from overread.images.sketch import sketch
+from overread.study.near_copies import compare_rows, compare_sketches, refuse_copies
+from overread.tables.column_table import ColumnTable, open_columns
 from study_stand_in import LIGHT, make_study
 
 N_IMAGES = 6
@@ -56,6 +60,30 @@ def test_check_names_every_copy_and_its_cure_works(flipped: Path, capsys: pytest
     assert list_copies() == []
 
 
+def test_a_false_copy_can_be_answered(flipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The answer stays in images.csv, and holds for the pair alone."""
+    pairs = [f"--different=case {number:03d}=Z case {number:03d}" for number in range(N_IMAGES)]
+    for answers in (pairs[:2], pairs[2:5]):
+        assert main(["init", str(flipped), *answers]) == 0
+    assert main(["run", str(flipped)]) == 7
+    said = " ".join(capsys.readouterr().err.split())
+    assert "nearly the same picture in two parts: image 'case 005'" in said
+    assert "more such pairs" not in said
+    assert "--different" in said
+    assert main(["init", str(flipped), pairs[5]]) == 0
+    assert "nearly the same picture" not in capsys.readouterr().out
+    main(["check", str(flipped), "--json"])
+    assert "nearly the same picture" not in capsys.readouterr().out
+    assert main(["init", str(flipped), "--different=case 000=nobody"]) == 2
+
+
+def test_a_refusal_does_not_say_that_its_command_cures_all(tmp_path: Path) -> None:
+    ids = [f"i{number}" for number in range(24)]
+    images = pd.DataFrame({"image_id": ids, "split": ["training", "test"] * 12})
+    with pytest.raises(LeakageError, match="look at the first 10 of 12 pairs"):
+        refuse_copies(zip(ids[::2], ids[1::2], strict=True), images, tmp_path)
+
+
 @pytest.fixture(params=[0.0, 1e-6])
 def twins(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """Write own tables of noise, no pixels: every image twice, under two patients, its features to some digits."""
@@ -96,3 +124,50 @@ def test_duplicated_rows_of_features_are_refused(twins: Path, capsys: pytest.Cap
     main(["check", str(twins), "--json"])
     said = [one["message"] for one in json.loads(capsys.readouterr().out)["problems"]]
     assert sum("the same features of candidates as image 'i" in one for one in said) == 20
+
+
+def write_features(folder: Path, values: np.ndarray) -> ColumnTable:
+    """Write features of (image, candidate, column) and open them."""
+    n_images, n_candidates, n_columns = values.shape
+    table = pd.DataFrame(values.reshape(-1, n_columns), columns=[f"f{column}" for column in range(n_columns)])
+    table.insert(0, "image_id", np.repeat([f"i{number:03d}" for number in range(n_images)], n_candidates))
+    table.insert(1, "candidate_id", np.tile(np.arange(n_candidates).astype(str), n_images))
+    table.to_csv(folder / "features.csv", index=False)
+    return open_columns(folder / "features.csv", "features")
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-6])
+@pytest.mark.parametrize("n_copies", [3, 6, 10])
+def test_copies_of_features_under_many_patients_are_found(
+    tmp_path: Path, n_copies: int, noise: float
+) -> None:
+    random = np.random.default_rng(0)
+    values = random.normal(size=(30, 4, 12))
+    values[20 : 20 + n_copies] = values[3]
+    features = write_features(tmp_path, values + noise * random.normal(size=values.shape))
+    pairs = compare_rows(features, {f"i{number:03d}": str(number) for number in range(30)})
+    assert pairs == [("i003", f"i{20 + number:03d}") for number in range(n_copies)]
+
+
+@pytest.mark.parametrize("digits", [1, 12])
+@pytest.mark.parametrize(("n_images", "n_candidates"), [(100, 1), (200, 2), (50, 20)])
+def test_sizes_of_lesions_that_agree_by_chance_are_not_copies(
+    tmp_path: Path, n_images: int, n_candidates: int, digits: int
+) -> None:
+    """Four columns that all follow from one diameter, to some digits."""
+    diameter = np.random.default_rng(0).uniform(4, 30, (n_images, n_candidates)).round(digits)
+    values = np.stack([diameter, np.pi * diameter**2 / 4, np.pi * diameter, diameter / 2], axis=2)
+    owners = {f"i{number:03d}": str(number) for number in range(n_images)}
+    assert not compare_rows(write_features(tmp_path, values), owners)
+
+
+@pytest.mark.parametrize("n_copies", [3, 5, 20])
+def test_one_picture_under_all_patients_is_found(n_copies: int) -> None:
+    random = np.random.default_rng(0)
+    picture = sum(cv2.resize(random.normal(size=(side, side)), (200, 240)) for side in (4, 12, 40))
+    sketches = [
+        sketch((100 + 30 * picture + random.normal(0, 3, picture.shape)).astype(np.float32))
+        for _ in range(n_copies)
+    ]
+    pairs = compare_sketches(sketches, range(n_copies))
+    assert pairs == [(one, other) for other in range(n_copies) for one in range(other)]

@@ -35,6 +35,7 @@ def init(
     patient_pattern: str | None = None,
     drop: str | None = None,
     same_patient: Annotated[list[str] | None, Parameter(negative=())] = None,
+    different: Annotated[list[str] | None, Parameter(negative=())] = None,
     region: Literal["chest", "field_of_view", "masks", "all"] | None = None,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
@@ -69,6 +70,8 @@ def init(
         duplicate, copy, lateral, ap, non-chest, not-frontal, text, unread (nobody read it), missing (no file).
     same_patient
         A=B: the images A and B (or two patient ids) are of one patient. Repeat it for several.
+    different
+        A=B: the images A and B look the same but are of different patients. Repeat it for several; images.csv keeps it.
     region
         What the images are: chests, or other pictures whose objects lie in a bright field, where masks leave them, or
         anywhere. Without it: chests, unless most show no pair of lungs.
@@ -90,7 +93,8 @@ def init(
             patients=patients,
             patient_pattern=patient_pattern,
             drop=[name.strip() for name in drop.split(",")] if drop else [],
-            same_patient=[parse_pair(text) for text in same_patient or []],
+            same_patient=[parse_pair("--same-patient", text) for text in same_patient or []],
+            different=[parse_pair("--different", text) for text in different or []],
             overwrite=overwrite,
             in_pixels=mm_per_px == "px",
             region=region,
@@ -102,11 +106,11 @@ def init(
         print_made(made, folder)
 
 
-def parse_pair(text: str) -> tuple[str, str]:
+def parse_pair(option: str, text: str) -> tuple[str, str]:
     """Two names of A=B."""
     first, _, second = text.partition("=")
     if not first or not second:
-        raise UsageError(f"--same-patient {text!r}: write A=B")
+        raise UsageError(f"{option} {text!r}: write A=B")
     return first, second
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "ROUNDING",
     "StandardInterval",
     "check_draws",
+    "paired_interval",
     "percentile_interval",
     "proportion_interval",
     "rate_interval",
@@ -120,6 +121,37 @@ def standard_interval(estimate: Floats, replicates: Floats, n_units: int, level:
     distance = np.divide(np.abs(estimate), error, out=np.zeros_like(error), where=error != 0)
     lower, upper = (np.clip(estimate + side * z * error, -1.0, 1.0) for side in (-1, 1))
     return StandardInterval(lower, upper, np.asarray(2 * ndtr(-distance)))
+
+
+def paired_interval(
+    differences: NDArray[np.floating], replicates: Floats, n_units: int, level: float
+) -> tuple[float, float]:
+    """Interval of the mean of paired differences of -1, 0 and 1, also where none or few of them differ from 0.
+
+    Bonett and Price's interval (2012, J. Educ. Behav. Stat. 37:479): two objects are added, one that only the first
+    found and one that only the second found, so that it never has zero width. As in :func:`score_interval`, the
+    bootstrap says how many independent objects n* the data are worth: at least one per patient with a target
+    (``n_units``), at most one per object. With d the mean, q the share that differs, and e the bootstrap's error:
+
+    ::
+
+        m +- z max(e, sqrt(((q n* + 2) / (n* + 2) - m^2) / (n* + 2))),  m = d n* / (n* + 2).
+
+    Replicates of fewer than two such patients say nothing: NaN.
+    """
+    z = float(ndtri(0.5 + _check_level(level) / 2))
+    defined = replicates[~np.isnan(replicates)]
+    if n_units < 2 or len(defined) < 2:
+        return float("nan"), float("nan")
+    mean, share = float(np.mean(differences)), float(np.mean(np.abs(differences)))
+    variance, spread = float(defined.var(ddof=1)), share - mean**2
+    worth = float(n_units)
+    if variance > ROUNDING**2 and spread > ROUNDING:
+        worth = float(np.clip(spread / variance, n_units, len(differences)))
+    middle = mean * worth / (worth + 2)
+    smoothed = ((share * worth + 2) / (worth + 2) - middle**2) / (worth + 2)
+    half = z * math.sqrt(max(variance, smoothed))
+    return max(middle - half, -1.0), min(middle + half, 1.0)
 
 
 def proportion_interval(found: ArrayLike, total: ArrayLike, level: float = LEVEL) -> tuple[Floats, Floats]:

@@ -81,8 +81,8 @@ def _tell_disjoint(results: StudyResults) -> str:
         return f"patient; no pixels were read; images with the same features in two {parts} are refused"
     if "" in compared:
         return (
-            "patient; copies under another patient were not looked for: no pixels were read, and the features take too"
-            " few values"
+            "patient; copies under another patient were not looked for: no pixels were read, and the features are too"
+            " few, or take too few values"
         )
     said = f"patient; identical pixels in two {parts} are refused"
     if "picture" not in compared:

@@ -13,7 +13,7 @@ from overread.marks.formats.building import Spacings
 from overread.marks.mark_set import StudyScan, find_path
 from overread.study.image_findings import Finding, FoundImage, find_findings, look_at_files, shows_chests
 from overread.study.inputs import code_patients
-from overread.study.near_copies import compare_rows
+from overread.study.near_copies import compare_rows, find_different
 from overread.study.unit_checks import read_settings_if_sound
 from overread.tables.column_table import open_columns
 from overread.tables.problems import Problem, Severity
@@ -64,7 +64,9 @@ def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
         if path in by_path
     ]
     is_chest = settings.region.is_chest
-    problems += findings_as_problems(find_findings(listed, is_chest=is_chest), images, folder, file)
+    problems += findings_as_problems(
+        find_findings(listed, is_chest=is_chest, different=find_different(images)), images, folder, file
+    )
     if is_chest and not shows_chests(found):
         problems.append(
             Problem(
@@ -99,7 +101,10 @@ def check_feature_rows(scan: StudyScan, folder: Path) -> list[Problem]:
         return []
     rows = {image_id: row for row, image_id in enumerate(images["image_id"])}
     problems = []
+    different = find_different(images)
     for one, other in pairs or ():
+        if (one, other) in different:
+            continue
         leaks = splits.iloc[rows[one]] != splits.iloc[rows[other]]
         message = f"image {other!r}: the same features of candidates as image {one!r} of another patient"
         cure = Finding("copy", other, one).cure(folder)

@@ -13,7 +13,7 @@ from overread.marks.mark_set import find_table
 from overread.study.image_findings import KINDS, Finding
 from overread.tables.table_files import read_table, table_bytes
 
-__all__ = ["choose_dropped", "drop_rows", "find_unread", "merge_patients"]
+__all__ = ["choose_dropped", "drop_rows", "find_unread", "merge_patients", "note_different"]
 
 # Two ids of one patient are joined, not dropped.
 DROPPED_KINDS = (*(kind for kind in KINDS if kind != "patient"), "unread", "missing")
@@ -115,3 +115,19 @@ def merge_patients(images: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd
             joined |= (patients == patient) & (patient != "")
         patients[joined] = kept
     return images.assign(patient_id=patients)
+
+
+def note_different(images: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """Note with the second image of each pair that the first is of another patient, though they look alike."""
+    if not pairs:
+        return images
+    names = ImageNames(dict(zip(images["image_id"], images["path"], strict=True)))
+    noted = images["different_from"].copy() if "different_from" in images else pd.Series("", images.index)
+    for pair in pairs:
+        one, other = (names.find(name) for name in pair)
+        if one is None or other is None or one == other:
+            raise UsageError(f"--different {pair[0]}={pair[1]}: name two images")
+        row = images["image_id"] == other
+        told = [text for text in noted[row].iloc[0].split(";") if text]
+        noted[row] = ";".join(dict.fromkeys([*told, one]))
+    return images.assign(different_from=noted)

@@ -7,7 +7,7 @@ Each finding names an image and can be cured by one command: ``overread init STU
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,7 +96,10 @@ class Finding:
         drop = f"--drop{sign}{shell_word(self.image_id)}"
         if self.kind == "copy":
             joined = shell_word(f"{self.other}={self.image_id}")
-            return f"{start} --same-patient {joined}, or leave it out: {drop}"
+            return (
+                f"{start} --same-patient {joined}, or leave it out: {drop}, or say that it is of another patient: "
+                f"--different {joined}"
+            )
         return f"{start} {drop}, or all such: --drop {self.kind}"
 
 
@@ -197,14 +200,20 @@ def shows_chests(found: Sequence[FoundImage]) -> bool:
     return 2 * judged.count(False) <= len(judged)
 
 
-def find_findings(images: Sequence[tuple[str, str, FoundImage]], *, is_chest: bool = True) -> list[Finding]:
+def find_findings(
+    images: Sequence[tuple[str, str, FoundImage]],
+    *,
+    is_chest: bool = True,
+    different: Container[tuple[str, str]] = (),
+) -> list[Finding]:
     """All findings of images, given as (image id, patient id, what was found), in the order of the images.
 
-    Views are those of a chest: of other pictures only text is told.
+    Views are those of a chest: of other pictures only text is told. Pairs of images that are ``different`` are not
+    copies.
     """
     order = {image_id: place for place, (image_id, _, _) in enumerate(images)}
     views = [one for one in strange_views(images) if is_chest or one.kind == "text"]
-    found = [*duplicates(images), *near_copies(images), *patients_with_two_ids(images), *views]
+    found = [*duplicates(images), *near_copies(images, different), *patients_with_two_ids(images), *views]
     return sorted(found, key=lambda finding: order[finding.image_id])
 
 
@@ -217,12 +226,15 @@ def duplicates(images: Sequence[tuple[str, str, FoundImage]]) -> Iterator[Findin
             yield Finding("duplicate", image_id, other, "under another patient" if owner != patient else "")
 
 
-def near_copies(images: Sequence[tuple[str, str, FoundImage]]) -> Iterator[Finding]:
+def near_copies(
+    images: Sequence[tuple[str, str, FoundImage]], different: Container[tuple[str, str]] = ()
+) -> Iterator[Finding]:
     """Images that show what one of another patient does, in pixels that are not the same."""
     owners = [f"patient {patient}" if patient else f"image {image_id}" for image_id, patient, _ in images]
     named: set[int] = set()
     for one, other in compare_sketches([found.sketch for _, _, found in images], owners):
-        if other not in named and images[one][2].fingerprint != images[other][2].fingerprint:
+        said = (images[one][0], images[other][0]) in different
+        if not said and other not in named and images[one][2].fingerprint != images[other][2].fingerprint:
             named.add(other)
             yield Finding("copy", images[other][0], images[one][0])
 

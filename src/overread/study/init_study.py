@@ -37,9 +37,10 @@ from overread.marks.left_out import (
 )
 from overread.marks.mark_set import find_table, refuse_unfinished
 from overread.marks.study_images import read_image_list
-from overread.study.image_cures import choose_dropped, drop_rows, find_unread, merge_patients
+from overread.study.image_cures import choose_dropped, drop_rows, find_unread, merge_patients, note_different
 from overread.study.image_findings import Finding, FoundImage, find_findings, look_at_files, shows_chests
 from overread.study.import_hint import suggest_import
+from overread.study.near_copies import find_different
 from overread.study.propose import propose_settings
 from overread.study.template import settings_template
 from overread.tables.table_files import read_table, table_bytes
@@ -115,6 +116,7 @@ def make_study(
     patient_pattern: str | None = None,
     drop: Sequence[str] = (),
     same_patient: Sequence[tuple[str, str]] = (),
+    different: Sequence[tuple[str, str]] = (),
     overwrite: bool = False,
     in_pixels: bool = False,
     region: Literal["chest", "field_of_view", "masks", "all"] | None = None,
@@ -145,6 +147,8 @@ def make_study(
         in left_out_marks.csv and left_out_readings.csv.
     same_patient
         Pairs of images (or patient ids) that are of one patient.
+    different
+        Pairs of images that look the same but are of different patients.
     overwrite
         Whether an images table and settings that are there may be replaced.
     in_pixels
@@ -207,6 +211,7 @@ def make_study(
             image.path: image.problem for image in found if image.path in waiting and image.mm_per_px is None
         }
     images = merge_patients(with_patients(images, found, patients, pattern, salt), same_patient)
+    images = note_different(images, different)
     findings = findings_of(images, found, is_chest=is_chest)
     dropped = choose_dropped(drop, images, findings, find_unread(folder, images)) | missing
     paths = dict(zip(images["image_id"], images["path"], strict=True))
@@ -260,7 +265,7 @@ def findings_of(images: pd.DataFrame, found: Sequence[FoundImage], *, is_chest: 
     by_path = {image.path: image for image in found}
     columns = zip(images["image_id"], images["patient_id"], images["path"], strict=True)
     listed = [(image_id, patient, by_path[path]) for image_id, patient, path in columns]
-    return find_findings(listed, is_chest=is_chest)
+    return find_findings(listed, is_chest=is_chest, different=find_different(images))
 
 
 def compiled(pattern: str | None) -> re.Pattern[str] | None:

@@ -108,6 +108,12 @@ SCHEMAS: dict[str, Schema] = {
                     required=False,
                     meaning="training, validation or test, instead of a drawn division.",
                 ),
+                Column(
+                    "different_from",
+                    "text",
+                    required=False,
+                    meaning="Images, with ; between them, that look like it but are of other patients.",
+                ),
             ),
             key=("image_id",),
         ),

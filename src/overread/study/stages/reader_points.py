@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from overread.froc import Matching, bootstrap, froc_curve, match, sensitivity_at
 from overread.froc.bootstraps import SortedEvents, needed_fps, patient_counts, replicate_sensitivities
 from overread.froc.defaults import LEVEL, N_BOOTSTRAP
-from overread.froc.intervals import standard_interval
+from overread.froc.intervals import paired_interval
 from overread.study.cohort import KEYS, Split
 from overread.truth import MergeOptions
 from overread.truth.merging import merge_objects
@@ -109,20 +109,21 @@ def _compare(
     """
     drawn = bootstrap(person, thresholds=[1.0], n_bootstrap=n_bootstrap, seed=seed)
     own, fp = (float(drawn.points[name].iloc[0]) for name in ("gt_sensitivity", "fp_per_image"))
-    beside = float(sensitivity_at(froc_curve(detector), [fp])["gt_sensitivity"].iloc[0])
+    at = sensitivity_at(froc_curve(detector), [fp]).iloc[0]
+    beside = float(at["gt_sensitivity"])
     events = SortedEvents.of(detector, needed_fps(detector, np.array([fp])))
     counts = (row[None] for block in patient_counts(detector.n_patients, n_bootstrap, seed) for row in block)
     found = [
         replicate_sensitivities(events, row, target)["gt_sensitivity"][0]
         for row, target in zip(counts, drawn.replicates["fp_per_image"], strict=True)
     ]
-    interval = standard_interval(
-        np.array([beside - own]),
-        np.array(found) - drawn.replicates["gt_sensitivity"],
+    shown, marked = detector.targets().found_at(at["threshold"]), person.targets().found_at(1.0)
+    ends = paired_interval(
+        shown.astype(np.float64) - marked,
+        np.concatenate(found) - drawn.replicates["gt_sensitivity"][:, 0],
         drawn.n_units["gt_sensitivity"],
         level,
     )
-    ends = (float(interval.lower[0]), float(interval.upper[0]))
     return (person.n_images, person.n_gts, own, fp, beside, beside - own, *ends)
 
 

@@ -87,6 +87,8 @@ def divide_images(inputs: Inputs) -> Mapping[str, Any]:
     """
     given, settings = inputs["input/images"], inputs.settings
     images = pd.DataFrame({"image_id": given["image_id"], "patient_id": code_patients(given)})
+    if "different_from" in given:
+        images["different_from"] = given["different_from"]
     headline, has_own = settings.evaluation.headline, "split" in given and (given["split"] != "").any()
     if has_own and headline != "nested":
         images["split"] = given["split"]
