@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from overread.errors import LeakageError, TableError
-from overread.tables.problems import SHOWN, Problem, raise_for_errors, raise_or_warn
+from overread.tables.problems import SHOWN, Problem, one_per_kind, raise_for_errors, raise_or_warn
 
 ERROR = Problem("f.csv", 2, "x_mm", "is bad", "mend it")
 WARNING = replace(ERROR, severity="warning")
@@ -59,3 +59,17 @@ def test_warnings_are_given_once_per_kind():
 
 def test_a_problem_goes_into_json_as_it_is():
     assert Problem(**json.loads(json.dumps(ERROR.as_dict()))) == ERROR
+
+
+def test_other_reasons_with_the_same_remedy_are_not_called_alike():
+    found = [
+        Problem("images", row, "path", message, "drop it", "warning")
+        for row, message in enumerate(
+            ["the file is empty", "no DICOM", "'a.png' has 3 bytes", "'b.png' has 17 bytes"]
+        )
+    ]
+    assert [problem.message for problem in one_per_kind(found)] == [
+        "the file is empty",
+        "no DICOM",
+        "'a.png' has 3 bytes, and 1 more like it",
+    ]

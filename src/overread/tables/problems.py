@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,6 +14,8 @@ __all__ = ["Problem", "Severity", "one_per_kind", "raise_for_errors", "raise_or_
 
 Severity = Literal["error", "warning", "leakage"]
 
+# What differs between problems of one kind: quoted names, and numbers.
+VALUE = re.compile(r"'[^']*'|[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
 SHOWN = 5
 
 
@@ -84,10 +87,12 @@ def raise_or_warn(problems: Iterable[Problem]) -> None:
 
 
 def one_per_kind(problems: Iterable[Problem]) -> list[Problem]:
-    """Join problems of one file, column and remedy: the first of them, with the number of rows."""
-    kinds: dict[tuple[str, str | None, str, Severity], list[Problem]] = {}
+    """Join problems that differ only in row, number and quoted name: the first of them, with the number of rows."""
+    kinds: dict[tuple[str | None, ...], list[Problem]] = {}
     for problem in problems:
-        kinds.setdefault((problem.file, problem.column, problem.remedy, problem.severity), []).append(problem)
+        kind = VALUE.sub("", problem.message)
+        key = (problem.file, problem.column, kind, problem.remedy, problem.severity)
+        kinds.setdefault(key, []).append(problem)
     return [
         replace(same[0], message=f"{same[0].message}, and {len(same) - 1:,} more like it")
         if len(same) > 1
