@@ -12,8 +12,7 @@ import pytest
 
 from overread.cli import main
 from overread.errors import LeakageError
-from overread.images.sketch import sketch
-from overread.study.near_copies import compare_rows, compare_sketches, refuse_copies
+from overread.study.near_copies import compare_rows, refuse_copies
 from overread.tables.column_table import ColumnTable, open_columns
 from study_stand_in import LIGHT, make_study
 
@@ -159,15 +158,3 @@ def test_sizes_of_lesions_that_agree_by_chance_are_not_copies(
     values = np.stack([diameter, np.pi * diameter**2 / 4, np.pi * diameter, diameter / 2], axis=2)
     owners = {f"i{number:03d}": str(number) for number in range(n_images)}
     assert not compare_rows(write_features(tmp_path, values), owners)
-
-
-@pytest.mark.parametrize("n_copies", [3, 5, 20])
-def test_one_picture_under_all_patients_is_found(n_copies: int) -> None:
-    random = np.random.default_rng(0)
-    picture = sum(cv2.resize(random.normal(size=(side, side)), (200, 240)) for side in (4, 12, 40))
-    sketches = [
-        sketch((100 + 30 * picture + random.normal(0, 3, picture.shape)).astype(np.float32))
-        for _ in range(n_copies)
-    ]
-    pairs = compare_sketches(sketches, range(n_copies))
-    assert pairs == [(one, other) for other in range(n_copies) for one in range(other)]

@@ -21,7 +21,7 @@ from defusedxml.ElementTree import iterparse
 from overread.errors import TableError
 from overread.files.regular import open_regular
 
-__all__ = ["SHEET_ENDINGS", "Sheet", "read_sheet"]
+__all__ = ["SHEET_ENDINGS", "NumberText", "Sheet", "read_sheet"]
 
 SHEET_ENDINGS = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
 EXCEL_ENDINGS = (".xlsx", ".xlsm")
