@@ -1,4 +1,4 @@
-"""Everything that three fixed studies give, kept as it is, and two such keepings compared.
+"""Everything that five fixed studies give, kept as it is, and two such keepings compared.
 
 ``python -m benchmarks.study_outputs make OUT`` runs the studies and copies what they give to ``OUT/NAME-frozen``;
 ``python -m benchmarks.study_outputs compare BEFORE AFTER`` says what differs, and ends with exit code 1 if anything
@@ -8,6 +8,10 @@ of the package's inside.
 - ``demo``: the study of ``overread demo``.
 - ``own_tables``: a study that brings its own candidates and features.
 - ``quarantine``: a simulated study, three of whose images are damaged after ``overread init``.
+- ``picture``: simulated colour pictures, measured in pixels.
+- ``masks``: the same pictures, searched only inside mask files.
+
+After each study that has images its detector is applied to a few of them by ``overread detect``.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from PIL import Image
 
 COMMAND = "import sys; from overread.cli import main; sys.exit(main())"
 # The law of the demo, so that few images have enough golden objects.
@@ -76,6 +81,19 @@ limit = 20
 only = ["shape.*", "blob*", "convergence*", "profile*", "template*", "first_order_*.original"]
 
 """ + LIGHT.format(b2="min_positives = 4\n")
+PICTURE = """\
+seed = 4
+
+[units]
+unit = "px"
+
+[region]
+kind = "{kind}"
+{images}
+[candidates]
+limit = 15
+
+""" + LIGHT.replace("{b2}", "min_positives = 4\n")
 KEPT = (
     "tables/*.parquet",
     "models/*.json",
@@ -149,9 +167,26 @@ def make(out: Path, only: Iterable[str]) -> None:
                 target = frozen / path.relative_to(run)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
+        apply_detector(study, frozen, terminal)
         (frozen / "exit_code.txt").write_text(f"{code}\n")
         (frozen / "terminal.txt").write_text("\n".join(terminal.said))
         print(f"{name}: exit code {code}, {time.monotonic() - started:.1f} s, {frozen}", flush=True)
+
+
+def apply_detector(study: Path, frozen: Path, terminal: Terminal) -> None:
+    """Detect on the first three images of a study that has images, and keep the tables."""
+    files = sorted((study / "images").glob("*"))[:3]
+    if not files:
+        return
+    few, found = study / "few", study / "found"
+    few.mkdir()
+    for path in files:
+        shutil.copyfile(path, few / path.name)
+    masks = ["--masks", str(study / "masks")] if (study / "masks").exists() else []
+    detector = study / "runs" / "main" / "detector.json"
+    terminal.overread("detect", str(detector), str(few), "-o", str(found), *masks)
+    for path in sorted(found.glob("*.csv")):
+        shutil.copyfile(path, frozen / path.name)
 
 
 @dataclass
@@ -213,10 +248,38 @@ def quarantine(study: Path, terminal: Terminal) -> int:
     return terminal.overread("run", str(study))
 
 
+def picture(study: Path, terminal: Terminal) -> int:
+    """Run a study of colour pictures."""
+    return run_pictures(study, terminal, PICTURE.format(kind="field_of_view", images=""))
+
+
+def masks(study: Path, terminal: Terminal) -> int:
+    """Run the same study with the upper half of each picture masked out."""
+    return run_pictures(study, terminal, PICTURE.format(kind="masks", images='\n[images]\nmasks = "masks"\n'))
+
+
+def run_pictures(study: Path, terminal: Terminal, settings: str) -> int:
+    """Simulate pictures, write settings and masks, and run."""
+    terminal.overread("simulate", str(study), "--kind", "field", "--n-images", "40", "--seed", "4")
+    (study / "study.toml").write_text(settings)
+    (study / "masks").mkdir()
+    for path in sorted((study / "images").glob("*.png")):
+        size = Image.open(path).size
+        mask = np.zeros(size[::-1], dtype=np.uint8)
+        mask[size[1] // 3 :] = 255
+        Image.fromarray(mask).save(study / "masks" / path.name)
+    if "masks = " not in settings:
+        shutil.rmtree(study / "masks")
+    terminal.overread("check", str(study))
+    return terminal.overread("run", str(study))
+
+
 STUDIES: dict[str, Callable[[Path, Terminal], int]] = {
     "demo": demo,
     "own_tables": own_tables,
     "quarantine": quarantine,
+    "picture": picture,
+    "masks": masks,
 }
 
 
