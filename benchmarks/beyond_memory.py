@@ -38,9 +38,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from overread._text import markdown_table
 from overread.bags import StoredInstances
-from overread.files.column_file import ColumnFile, write_columns
-from overread.words import markdown_table
+from overread.files import ColumnFile, write_columns
 
 N_FEATURES, N_LAMBDAS = 1150, 30
 N_CAUSES, NOISE = 60, 0.6

@@ -22,16 +22,14 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.freeze_nih import LAW
-from overread.candidates import DEFAULT_FINDER, FINDERS, find_candidates
+from overread.domains import DEFAULT_FINDER, FINDERS, find_candidates
 from overread.images import from_array
-from overread.simulate import phantom
-from overread.simulate.backgrounds import phantom_background
-from overread.simulate.benchmarks.frozen import frozen_cohort
-from overread.simulate.benchmarks.nih import nih_background, nih_files
-from overread.simulate.cases import Background, draw_case, pixels_with_nodules
-from overread.simulate.nodules import Nodule
-from overread.simulate.readers import draw_readings
-from overread.simulate.tables import mark_rows, nodule_rows, nodules_by_image
+from overread.simulate import Nodule, frozen_cohort, phantom
+from overread.simulate._backgrounds import phantom_background
+from overread.simulate._cases import Background, draw_case, pixels_with_nodules
+from overread.simulate._frozen import nih_background, nih_files
+from overread.simulate._readers import draw_readings
+from overread.simulate._tables import mark_rows, nodule_rows, nodules_by_image
 from overread.truth import HIT, STRICT_HIT, HitRule, candidate_hits, merge_marks
 
 SEED = 7_000

@@ -11,9 +11,7 @@ from statistics import median
 import cv2
 
 from benchmarks.rows import Row
-from overread.anatomy import find_anatomy
-from overread.anatomy.lungs import find_lungs
-from overread.candidates import FINDERS, find_candidates
+from overread.domains import FINDERS, find_anatomy, find_candidates, find_lungs
 from overread.images import Radiograph, from_array
 from overread.simulate import phantom
 

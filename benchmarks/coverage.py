@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
-from overread.froc import Matching, bootstrap, compare, estimate_figures, proportion_interval
+from overread.froc import Matching, bootstrap, compare_models, estimate_figures, proportion_interval
 
 Floats = NDArray[np.float64]
 
@@ -209,7 +209,7 @@ def size_of_tests(scenario: Scenario, n_datasets: int, n_replicates: int = 300) 
 
     def rejected(number: int) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
         first, second = scenario.draw(number)
-        result = compare(
+        result = compare_models(
             first,
             second,
             fp_targets=FP_TARGETS,

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.rows import Row, compare
 from overread.bags import make_bags
-from overread.models import DawidSkene, RaykarCrowd
-from overread.models.crowd.votes import votes_on_bags
+from overread.models import DawidSkene, RaykarCrowd, votes_on_bags
 from overread.simulate import candidate_cohort
 from overread.truth import candidate_hits, merge_marks
 

@@ -61,8 +61,7 @@ def main() -> None:
 
 def list_scenes(folder: Path | None, mm_per_px: float, n_images: int) -> Iterator[tuple[str, Any]]:
     """Yield phantoms and images with their anatomy and candidates."""
-    from overread.anatomy import find_anatomy
-    from overread.candidates import find_candidates
+    from overread.domains import find_anatomy, find_candidates
     from overread.images import from_array, read_image
     from overread.simulate import phantom
 
@@ -82,19 +81,19 @@ def measure(scenes: Path, out: Path) -> None:
     """Extract the features of all scenes with the tree on the path; write times, tables and memory."""
     import cv2
 
-    from overread.features import extract
+    from overread.features import extract_features
 
     cv2.setNumThreads(1)
     loaded = pickle.loads(scenes.read_bytes())
     times, tables = {}, {}
     image, candidates, anatomy = next(iter(loaded.values()))
-    extract(image, candidates[:4], anatomy, n_threads=1)
+    extract_features(image, candidates[:4], anatomy, n_threads=1)
     for name, (image, candidates, anatomy) in loaded.items():
         start = time.process_time()
-        tables[name] = extract(image, candidates, anatomy, n_threads=1).drop(columns="candidate_id")
+        tables[name] = extract_features(image, candidates, anatomy, n_threads=1).drop(columns="candidate_id")
         times[name] = 1e3 * (time.process_time() - start) / len(candidates)
     tracemalloc.start()
-    extract(image, candidates, anatomy, n_threads=1)
+    extract_features(image, candidates, anatomy, n_threads=1)
     peak = tracemalloc.get_traced_memory()[1] / 1e6
     out.write_bytes(pickle.dumps((times, tables, peak)))
 

@@ -13,8 +13,7 @@ import pandas as pd
 from scipy import ndimage
 
 from benchmarks.rows import Row, compare
-from overread.anatomy import Anatomy
-from overread.features import CATALOGUE, extract
+from overread.features import CATALOGUE, Anatomy, extract_features
 from overread.images import Radiograph, from_array
 
 MM = 0.7
@@ -27,11 +26,11 @@ def run(*, quick: bool) -> Iterator[Row]:
     repeats = 3 if quick else 7
     image, anatomy = chest(SHAPE)
     candidates = places(N_CANDIDATES, SHAPE)
-    extract(image, candidates[:4], anatomy, n_threads=1)
+    extract_features(image, candidates[:4], anatomy, n_threads=1)
 
     def measured(names: list[str], table: pd.DataFrame = candidates) -> float:
         """Time per candidate in ms, the image's maps and the outlines included."""
-        seconds = timed(lambda: extract(image, table, anatomy, features=names, n_threads=1), repeats)
+        seconds = timed(lambda: extract_features(image, table, anatomy, features=names, n_threads=1), repeats)
         return 1e3 * seconds / len(table)
 
     everything = list(CATALOGUE)
@@ -70,7 +69,7 @@ def row(which: str, milliseconds: float, note: str, what: str = f"{N_CANDIDATES}
 
 def memory(image: Radiograph, anatomy: Anatomy, candidates: pd.DataFrame, names: list[str]) -> Row:
     tracemalloc.start()
-    extract(image, candidates, anatomy, features=names, n_threads=1)
+    extract_features(image, candidates, anatomy, features=names, n_threads=1)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return compare(

@@ -14,12 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from overread.fields import BlobFinder, extract_generic, read_field
-from overread.fields.blob_finder import radii_from_marks
-from overread.files.column_file import ColumnFile, encode_columns
+from overread.domains import BlobFinder, extract_generic, radii_from_marks, read_picture
+from overread.files import ColumnFile, encode_columns
 from overread.froc import Counting
-from overread.marks.mark_set import read_folder
-from overread.study.cohort import KEYS, Features, Split
+from overread.marks import read_folder
+from overread.study import KEYS, Features, Split
 from overread.truth import EllipseHit, MergeOptions, candidate_hits, merge_marks
 
 __all__ = ["GROUPS", "Group", "Source", "make_split", "read_group", "relabel"]
@@ -67,7 +66,7 @@ class Source:
 def measure(task: tuple[Path, Path, str, tuple[float, float], int]) -> None:
     """Candidates and features of one image, as one Parquet file."""
     source, shard, polarity, radii, limit = task
-    field = read_field(source, mm_per_px=MM_PER_PX, weights=GREEN)
+    field = read_picture(source, mm_per_px=MM_PER_PX, weights=GREEN)
     found = BlobFinder(polarity, *radii)(field, limit=limit)  # type: ignore[arg-type]
     table = pd.concat([found, extract_generic(field, found).drop(columns="candidate_id")], axis=1)
     part = shard.with_suffix(".part")

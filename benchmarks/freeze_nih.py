@@ -21,16 +21,21 @@ import pandas as pd
 import scipy
 
 from overread import __version__
-from overread.anatomy.lungs import find_lungs
+from overread.domains import find_lungs
 from overread.images import from_array
-from overread.simulate.backgrounds import BackgroundFile
-from overread.simulate.benchmarks.difficulty import curvature_spots, measure_difficulty
-from overread.simulate.benchmarks.frozen import manifest_row
-from overread.simulate.benchmarks.nih import NIH_GRID_MM, nih_background
-from overread.simulate.cases import CaseLaw, draw_case, pixels_with_nodules
-from overread.simulate.nodules import NoduleLaw
-from overread.simulate.readers import ReaderModel, draw_readings, panel
-from overread.simulate.tables import distractor_rows, mark_rows, nodule_rows
+from overread.simulate import (
+    CaseDistribution,
+    NoduleDistribution,
+    ReaderModel,
+    curvature_spots,
+    measure_difficulty,
+    reader_panel,
+)
+from overread.simulate._backgrounds import BackgroundFile
+from overread.simulate._cases import draw_case, pixels_with_nodules
+from overread.simulate._frozen import NIH_GRID_MM, manifest_row, nih_background
+from overread.simulate._readers import draw_readings
+from overread.simulate._tables import distractor_rows, mark_rows, nodule_rows
 from overread.truth import merge_marks, reader_statistics
 
 SEED = 240
@@ -39,9 +44,9 @@ INSERTIONS = 3
 # noise 4 mm inside their border, that was too hard for the reference filter: on the 240 backgrounds once, response
 # 14 %, recall 89 %. These numbers give the difficulty that was asked for (about.json). Marks are drawn at the outline,
 # not larger, which lowers chance; noise and distractors keep 4 mm from the border of the lung.
-LAW = CaseLaw(
-    nodules=NoduleLaw(conspicuity=(1.15, 3.4)),
-    readers=ReaderModel(panel(8), conspicuity_half=1.9),
+LAW = CaseDistribution(
+    nodules=NoduleDistribution(conspicuity=(1.15, 3.4)),
+    readers=ReaderModel(reader_panel(8), conspicuity_half=1.9),
 )
 
 

@@ -18,8 +18,7 @@ import numpy as np
 from scipy.special import expit
 
 from benchmarks.rows import Row, compare
-from overread.froc import Matching, froc_curve, sensitivity_at
-from overread.froc import compare as compare_models
+from overread.froc import Matching, compare_models, froc_curve, sensitivity_at
 
 PEERS = Path(__file__).parents[1] / ".venv-peers" / "bin" / "python"
 TIME_LIMIT = 120

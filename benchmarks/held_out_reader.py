@@ -25,15 +25,12 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from overread.marks.ellipse import ELLIPSE_COLUMNS, normalized_ellipses
-from overread.marks.importing import read_marks
-from overread.marks.mark_set import read_folder
-from overread.simulate.field import FieldLaw, FieldRecipe
-from overread.truth import LabelOptions, MergeOptions, merge_marks
-from overread.truth.hits import pairs_within_reach
-from overread.truth.labels import reading_range
-from overread.truth.nesting import INSIDE, nested_pairs
-from overread.words import markdown_table
+from overread._text import markdown_table
+from overread.marks import ELLIPSE_COLUMNS, normalized_ellipses, read_folder, read_marks
+from overread.simulate import PictureDistribution, PictureRecipe
+from overread.truth import LabelOptions, MergeOptions, merge_marks, reading_range
+from overread.truth._hits import pairs_within_reach
+from overread.truth._merging import INSIDE, nested_pairs
 
 N_BOOTSTRAP = 1000
 CLIP = 1e-3
@@ -59,7 +56,7 @@ def load_lidc(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def draw_fields(n_images: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Draw marks and readings of field phantoms; a pixel is the unit of length."""
-    recipe = FieldRecipe(n_images, FieldLaw(), seed=0)
+    recipe = PictureRecipe(n_images, PictureDistribution(), seed=0)
     made = [recipe.make(number) for number in range(n_images)]
     marks = pd.DataFrame([row for one in made for row in one.marks])
     readings = pd.DataFrame([row for one in made for row in one.readings])

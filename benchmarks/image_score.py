@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from benchmarks.right_model import divide_study
 from benchmarks.whole_chain import N_FOLDS, markdown, measured
-from overread.models.persistence import load
+from overread.models import load_model
 
 N_BOOTSTRAP = 2000
 LIMIT = 60
@@ -155,7 +155,7 @@ def main() -> None:
     print(markdown(compare_groups(score_by_response(images, found))), flush=True)
     fold_of = find_folds(given.study)
     for kind in ("without", "with"):
-        models = [load(given.models / f"{kind}-{fold}.json") for fold in range(N_FOLDS)]
+        models = [load_model(given.models / f"{kind}-{fold}.json") for fold in range(N_FOLDS)]
         print(f"{kind} learned features\n")
         print(markdown(compare_groups(score_images(images, models, fold_of, found))), flush=True)
 

@@ -8,9 +8,9 @@ Nobody drew where the real nodules are, so the best candidate of each image labe
 stands for them; many of these are no nodules. Beside it the best candidates of images without finding, which are none.
 Both are told from candidates on inserted nodules by a logistic regression on other patients. An area under the ROC
 curve of 0.5 means that they cannot be told apart. Inserted are the images of RUN (nih-240x3), and cohorts on the same
-backgrounds, read as the real images are, which WORK gets: by the law of nih-240x3, by `VariedLaw`, and by that with
-images blurred and noisy. Of an inserted image the best candidate on a golden object is taken, or, as of a real
-one, the best of all.
+backgrounds, read as the real images are, which WORK gets: by the law of nih-240x3, by `VariedDistribution`, and by
+that with images blurred and noisy. Of an inserted image the best candidate on a golden object is taken, or, as of a
+real one, the best of all.
 FOLDER gets a picture of candidates of each kind. It shows radiographs of others: not for the repository.
 Writes Markdown.
 """
@@ -33,12 +33,12 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.freeze_nih import LAW
 from benchmarks.image_score import LIMIT, area, read_images
 from benchmarks.whole_chain import N_FOLDS, markdown, measured
+from overread._plots import empty_figure, save_figure
 from overread.features import CATALOGUE
 from overread.images import read_image
-from overread.models.persistence import load
-from overread.plots import empty_figure, save_figure
-from overread.simulate import CaseLaw, VariedLaw, cohort
-from overread.study.run_reader import Run
+from overread.models import load_model
+from overread.simulate import CaseDistribution, VariedDistribution, cohort
+from overread.study import Run
 from overread.truth import candidate_hits, merge_marks
 
 # Inverse strength of the penalty. Chosen by eye: hundreds of features, about sixty real images.
@@ -47,9 +47,9 @@ FOLDS = 5
 SEED = 18
 LAWS = {
     "plain law": LAW,
-    "varied law": CaseLaw(nodules=VariedLaw()),
-    "varied, images blurred and noisy": CaseLaw(
-        nodules=VariedLaw(image_blur_mm=(0.0, 0.4), image_noise=(0.0, 0.5))
+    "varied law": CaseDistribution(nodules=VariedDistribution()),
+    "varied, images blurred and noisy": CaseDistribution(
+        nodules=VariedDistribution(image_blur_mm=(0.0, 0.4), image_noise=(0.0, 0.5))
     ),
 }
 KINDS = ("specific", "texture", "learned")
@@ -58,7 +58,7 @@ PICTURES = 10
 HALF_MM = 25.0
 
 
-def make_study(nih: Path, folder: Path, law: CaseLaw, every: int, workers: int) -> Path:
+def make_study(nih: Path, folder: Path, law: CaseDistribution, every: int, workers: int) -> Path:
     """Insert nodules once into every n-th background without finding; what is there already is kept."""
     table = pd.read_csv(nih / "images.csv", dtype=str)
     clean = table[table["finding_labels"] == "No Finding"].iloc[::every]
@@ -208,7 +208,7 @@ def main() -> None:
     parser.add_argument("--pictures", type=Path, help="folder; not for the repository")
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
-    models = [load(given.models / f"with-{fold}.json") for fold in range(N_FOLDS)]
+    models = [load_model(given.models / f"with-{fold}.json") for fold in range(N_FOLDS)]
     real = read_real(given.nih, given.shards, models)
     samples = {"nih-240x3": read_run(Run(given.run.resolve()))}
     for name, law in LAWS.items():

@@ -18,17 +18,16 @@ from numpy.typing import NDArray
 
 from benchmarks.freeze_nih import LAW
 from benchmarks.reader_share import expected_share
-from overread.anatomy import Anatomy, find_anatomy
-from overread.candidates import find_candidates
-from overread.features.context import ImageMaps
-from overread.features.learned.bands import cut_squares
-from overread.files.atomic import write_atomically
+from overread.domains import find_anatomy, find_candidates
+from overread.features import Anatomy, ImageMaps
+from overread.features._learned import cut_squares
+from overread.files import write_atomically
 from overread.images import from_array
-from overread.simulate.backgrounds import BackgroundFile
-from overread.simulate.benchmarks.nih import NIH_GRID_MM, nih_background
-from overread.simulate.cases import Background, pixels_with_nodules
-from overread.simulate.insertion import with_conspicuity
-from overread.simulate.nodules import NoduleLaw, draw_nodules
+from overread.simulate import NoduleDistribution
+from overread.simulate._backgrounds import BackgroundFile
+from overread.simulate._cases import Background, pixels_with_nodules, with_conspicuity
+from overread.simulate._frozen import NIH_GRID_MM, nih_background
+from overread.simulate._nodules import draw_nodules
 
 __all__ = ["LOOKS", "Examples", "make_examples", "read_examples"]
 
@@ -43,7 +42,7 @@ LOOKS = 3
 OFF_CENTRE = 0.1
 # Every fourth round has nodules of a wider law, larger and less regular than the benchmark's. Chosen by eye.
 WIDE_EVERY = 4
-WIDE = NoduleLaw(
+WIDE = NoduleDistribution(
     diameter_mm=(5.0, 45.0),
     exponent=(0.4, 2.0),
     axis_ratio=(0.5, 1.0),
@@ -107,7 +106,7 @@ def look_at_others(
 
 
 def insert_round(
-    background: Background, anatomy: Anatomy, law: NoduleLaw, random: np.random.Generator
+    background: Background, anatomy: Anatomy, law: NoduleDistribution, random: np.random.Generator
 ) -> Examples:
     """Insert nodules at once and look at each."""
     drawn = draw_nodules(

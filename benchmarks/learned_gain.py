@@ -22,20 +22,13 @@ from numpy.typing import NDArray
 
 from benchmarks.right_model import divide_study
 from benchmarks.whole_chain import CONTRASTS, PAPER_COUNTING, SIZES, TARGETS, markdown, row, with_contrast
-from overread.features.context import ImageMaps
-from overread.features.learned.bands import cut_squares
-from overread.features.learned.network import LearnedNetwork
-from overread.files.column_file import write_columns
-from overread.froc import Matching, compare, lesion_sizes_mm, match, sensitivity_by
+from overread.features import ImageMaps
+from overread.features._learned import LearnedNetwork, cut_squares
+from overread.files import write_columns
+from overread.froc import Matching, compare_models, lesion_sizes_mm, match_detections, sensitivity_by
 from overread.images import read_image
-from overread.models.persistence import save
-from overread.models.tuning import count_features
-from overread.study.cohort import Cohort, Features
-from overread.study.models.plug import Fold
-from overread.study.models.soft import Soft
-from overread.study.run_reader import Run
-from overread.study.stages.cohort import make_folds
-from overread.study.stages.tuning import choose_from_trials, score_held_out
+from overread.models import count_features, save_model
+from overread.study import Cohort, Features, Fold, Run, Soft, choose_from_trials, make_folds, score_held_out
 from overread.truth import merge_marks
 
 LEARNED = "learned."
@@ -82,7 +75,7 @@ def fit_fold(cohort: Cohort, settings: Any, place: Path) -> tuple[pd.DataFrame, 
     choice, _ = choose_from_trials(rest, trials, settings)
     fitted = model.build(grid[choice.position], settings)
     model.fit(fitted, rest)
-    save(fitted, place)
+    save_model(fitted, place)
     return test.candidates.assign(score=model.score(fitted, test.features)), count_features(fitted)
 
 
@@ -150,12 +143,12 @@ def main() -> None:
 def judge(table: pd.DataFrame, study: Path) -> Matching:
     """Match scored candidates of all images."""
     images = pd.read_csv(study / "images.csv", dtype=str)[["image_id", "patient_id"]]
-    return match(table, read_truth(study), images, scores="score", counting=PAPER_COUNTING)
+    return match_detections(table, read_truth(study), images, scores="score", counting=PAPER_COUNTING)
 
 
 def write_gain(matchings: dict[str, Matching]) -> None:
     """Write the difference of two models, and the strata of each."""
-    gain = compare(*matchings.values(), fp_targets=TARGETS).table()
+    gain = compare_models(*matchings.values(), fp_targets=TARGETS).table()
     print(markdown(gain[gain["measure"] == "gt_sensitivity"].round(3).to_dict("records")))
     for by, bins in (("size", SIZES), ("contrast", CONTRASTS)):
         for name, matching in matchings.items():

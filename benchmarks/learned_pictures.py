@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.train_learned import read_network
-from overread.features.learned.bands import RESOLUTIONS_MM, SIDE
-from overread.plots import empty_figure, save_figure
+from overread._plots import empty_figure, save_figure
+from overread.features._learned import RESOLUTIONS_MM, SIDE
 
 SEED = 5
 STEPS = 200

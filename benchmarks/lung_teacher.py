@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from overread.anatomy.lung_pixels import COARSE_MM, blur_mm
-from overread.anatomy.structures import Map
+from overread.domains.chest._lungs import COARSE_MM, blur_mm
+from overread.features import Map
 
 AREA_MM2 = (7_000.0, 36_000.0)
 HEIGHT_MM = (140.0, 330.0)

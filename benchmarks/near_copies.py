@@ -21,8 +21,8 @@ import pandas as pd
 from PIL import Image
 
 from benchmarks.rows import Row, write
-from overread.images.sketch import decode_sketch, sketch
-from overread.study.near_copies import LEAST_LIKENESS, compare_sketches
+from overread.images import decode_sketch, sketch
+from overread.study._near_copies import LEAST_LIKENESS, compare_sketches
 
 TABLES = ("images", "normals", "findings", "other_findings", "boxed")
 N_COPIED = 50

@@ -19,17 +19,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from overread._text import markdown_table
 from overread.froc import Counting, Matching, bootstrap, performance_at
 from overread.simulate import candidate_cohort
-from overread.study.cohort import KEYS, Cohort, Features, Split
-from overread.study.models import MODELS
-from overread.study.models.plug import Fold
-from overread.study.settings import Settings, parse_settings
-from overread.study.stages.cohort import make_folds
+from overread.study import KEYS, MODELS, Cohort, Features, Fold, Settings, Split, make_folds, parse_settings
 from overread.study.stages.nested import do_outer_fold
 from overread.study.stages.scores import name_scale
 from overread.truth import candidate_hits, merge_marks
-from overread.words import markdown_table
 
 FP_TARGET = 1.0
 SCALE = name_scale("out_of_fold", "ignore")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from overread.simulate.backgrounds import BackgroundFile
+from overread.simulate._backgrounds import BackgroundFile
 
 __all__ = ["list_normals"]
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.ndimage import map_coordinates
 
-from overread.simulate.cases import Background
-from overread.simulate.insertion import insert_nodules, ring_noise, with_conspicuity
-from overread.simulate.nodules import Nodule, window_around
+from overread.simulate import Nodule
+from overread.simulate._cases import Background, insert_nodules, ring_noise, with_conspicuity
+from overread.simulate._nodules import window_around
 
 __all__ = ["View", "answer", "look_for", "move_nodule"]
 

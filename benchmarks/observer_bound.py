@@ -37,16 +37,22 @@ from benchmarks.whole_chain import (
     row,
     with_contrast,
 )
-from overread.anatomy import find_anatomy
-from overread.froc import Matching, compare, froc_curve, lesion_sizes_mm, match, sensitivity_by
+from overread._plots import empty_figure, save_figure
+from overread.domains import find_anatomy
+from overread.froc import (
+    Matching,
+    compare_models,
+    froc_curve,
+    lesion_sizes_mm,
+    match_detections,
+    sensitivity_by,
+)
 from overread.images import from_array
-from overread.plots import empty_figure, save_figure
-from overread.simulate.backgrounds import BackgroundFile
-from overread.simulate.benchmarks.frozen import frozen_cohort
-from overread.simulate.benchmarks.nih import NIH_GRID_MM, nih_background, nih_files
-from overread.simulate.cases import Background, pixels_with_nodules
-from overread.simulate.nodules import Nodule
-from overread.simulate.tables import nodules_by_image
+from overread.simulate import Nodule, frozen_cohort
+from overread.simulate._backgrounds import BackgroundFile
+from overread.simulate._cases import Background, pixels_with_nodules
+from overread.simulate._frozen import NIH_GRID_MM, nih_background, nih_files
+from overread.simulate._tables import nodules_by_image
 from overread.truth import merge_marks, reader_statistics
 
 SEED = 3
@@ -174,7 +180,7 @@ def judge(places: pd.DataFrame, truth: pd.DataFrame, images: pd.DataFrame, score
     """Match places with scores against the golden objects."""
     ids = [f"{number:05d}" for number in range(len(places))]
     numbered = places.assign(candidate_id=ids).reset_index(drop=True)
-    return match(numbered, truth, images, scores=np.asarray(scores), counting=PAPER_COUNTING)
+    return match_detections(numbered, truth, images, scores=np.asarray(scores), counting=PAPER_COUNTING)
 
 
 def compare_strata(title: str, matchings: Mapping[str, Matching], by: str, bins: Any) -> list[dict[str, Any]]:
@@ -263,7 +269,7 @@ def report(matchings: Mapping[str, Matching], readers: pd.DataFrame, output: Pat
     """Write the tables and the figure."""
     print(markdown([row(name, matching, []) for name, matching in matchings.items()]))
     if OBSERVER in matchings:
-        gain = compare(matchings[DETECTOR], matchings[OBSERVER], fp_targets=TARGETS).table()
+        gain = compare_models(matchings[DETECTOR], matchings[OBSERVER], fp_targets=TARGETS).table()
         print(f"{OBSERVER} minus {DETECTOR}:\n")
         print(markdown(gain[gain["measure"] == "gt_sensitivity"].round(3).to_dict("records")))
     strata = (

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.coverage import SCENARIOS, Scenario
-from overread.froc import Matching, compare, pilot_difference, pilot_sensitivity
-from overread.words import markdown_table
+from overread._text import markdown_table
+from overread.froc import Matching, compare_models, pilot_difference, pilot_sensitivity
 
 HALF_WIDTH = 0.05
 FP_TARGET = 1.0
@@ -119,7 +119,7 @@ def plan_and_compare(
     for number in range(n_studies):
         drawn = replace(scenario, seed=scenario.seed + 400, n_patients=size.patients).draw(number)
         one, two = make_weaker(drawn, shift)
-        result = compare(
+        result = compare_models(
             one, two, fp_targets=[FP_TARGET], n_bootstrap=n_bootstrap, n_permutations=1, seed=number
         )
         interval = result.interval_of("gt_sensitivity")

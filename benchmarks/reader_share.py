@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from benchmarks.freeze_nih import LAW
-from overread.simulate.nodules import Nodule
+from overread.simulate import Nodule
 
 __all__ = ["expected_share"]
 

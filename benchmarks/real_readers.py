@@ -30,16 +30,20 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from benchmarks.field_cohort import COUNTING, GROUPS, Source, make_split, read_group, relabel
-from overread.froc import bootstrap, match
-from overread.marks.mark_set import read_folder
-from overread.study.cohort import KEYS, Split
-from overread.study.models import MODELS
-from overread.study.models.plug import Fold
-from overread.study.settings import parse_settings
-from overread.study.stages.cohort import make_folds
-from overread.study.stages.tuning import choose_from_trials, score_held_out
+from overread._text import markdown_table
+from overread.froc import bootstrap, match_detections
+from overread.marks import read_folder
+from overread.study import (
+    KEYS,
+    MODELS,
+    Fold,
+    Split,
+    choose_from_trials,
+    make_folds,
+    parse_settings,
+    score_held_out,
+)
 from overread.truth import MergeOptions, candidate_hits, merge_marks
-from overread.words import markdown_table
 
 TARGETS = (0.5, 1.0, 2.0, 4.0, 8.0)
 GROWTH_TARGETS = (1.0, 2.0, 4.0)
@@ -103,7 +107,7 @@ def match_scored(source: Source, truth: pd.DataFrame, scores: Scores, parts: Par
     """Match the candidates of scored images with a truth."""
     images = parts.scored(source.images)
     inside = source.candidates["image_id"].isin(images["image_id"]).to_numpy()
-    return match(
+    return match_detections(
         source.candidates[inside].reset_index(drop=True),
         truth[truth["image_id"].isin(images["image_id"])].reset_index(drop=True),
         images,
@@ -165,7 +169,9 @@ def judge_readers(source: Source, parts: Parts) -> Iterator[str]:
             [*KEYS, "x_mm", "y_mm", "radius_mm"]
         ]
         person = bootstrap(
-            match(drawn.reset_index(drop=True), truth, images, scores=np.ones(len(drawn)), counting=COUNTING),
+            match_detections(
+                drawn.reset_index(drop=True), truth, images, scores=np.ones(len(drawn)), counting=COUNTING
+            ),
             thresholds=[0.5],
             n_bootstrap=N_BOOTSTRAP,
         )

@@ -17,16 +17,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from overread.anatomy import find_anatomy
 from overread.bags import Bags, make_bags
-from overread.candidates import find_candidates
-from overread.features import extract
+from overread.domains import find_anatomy, find_candidates
+from overread.features import extract_features
 from overread.images import from_array
-from overread.simulate.benchmarks.frozen import frozen_cohort
-from overread.simulate.benchmarks.nih import nih_background, nih_files
-from overread.simulate.cases import Background, pixels_with_nodules
-from overread.simulate.nodules import Nodule
-from overread.simulate.tables import nodules_by_image
+from overread.simulate import Nodule, frozen_cohort
+from overread.simulate._cases import Background, pixels_with_nodules
+from overread.simulate._frozen import nih_background, nih_files
+from overread.simulate._tables import nodules_by_image
 from overread.truth import merge_marks
 
 COHORT = "nih-240x3"
@@ -85,7 +83,7 @@ def measure(background: Background, nodules: list[Nodule]) -> pd.DataFrame:
     radiograph = from_array(pixels.astype(np.float32), background.mm_per_px)
     regions = find_anatomy(radiograph)
     found = find_candidates(radiograph, anatomy=regions, limit=CANDIDATES_AN_IMAGE)
-    values = extract(radiograph, found, regions, n_threads=1)
+    values = extract_features(radiograph, found, regions, n_threads=1)
     return pd.concat([found, values.drop(columns="candidate_id")], axis=1)
 
 

@@ -30,22 +30,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from overread.bags.splitting import split_by_patient
+from overread._text import markdown_table
+from overread.bags import split_by_patient
 from overread.errors import InvalidInputError
-from overread.files.strict_json import read_json
-from overread.froc import Matching
-from overread.froc.bootstraps import (
-    SortedEvents,
-    estimates_at,
-    needed_fps,
-    patient_counts,
-    replicate_sensitivities,
-    stack_blocks,
-)
-from overread.study import Run, open_run
-from overread.study.models.plug import score_linearly
-from overread.study.models.soft import make_path
-from overread.words import markdown_table
+from overread.files import read_json
+from overread.froc import Matching, SortedEvents, needed_fps, patient_counts, replicate_sensitivities
+from overread.froc._bootstrap import estimates_at, stack_blocks
+from overread.study import Run, make_path, open_run
+from overread.study.models.base import score_linearly
 
 TARGETS = np.array([0.5, 1.0, 2.0])
 N_FOLDS = 3

@@ -13,10 +13,10 @@ import numpy as np
 
 from benchmarks.rows import Row
 from overread.images import write_dicom, write_png16
-from overread.simulate.backgrounds import phantom_background
-from overread.simulate.cases import draw_case, pixels_with_nodules
-from overread.simulate.phantom import phantom
-from overread.simulate.reader_fit import PAPER_LAW, simulate_counts
+from overread.simulate import phantom
+from overread.simulate._backgrounds import phantom_background
+from overread.simulate._cases import draw_case, pixels_with_nodules
+from overread.simulate._reader_fit import PAPER_LAW, simulate_counts
 
 READERS = ["R1", "R3", "R5", "R8"]
 # a child process, because the peak of a process never falls

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from benchmarks.rows import Row, compare
 from benchmarks.worker import forget_peak, status
-from overread.anatomy.structures import Anatomy
-from overread.features import CATALOGUE, FAMILIES
-from overread.features.context import Context, ImageMaps
-from overread.features.ibsi import FEATURE_NAMES, texture_matrix
-from overread.images.radiograph import GRID_MM, Radiograph, SpacingSource
+from overread.features import CATALOGUE, FEATURE_NAMES, Anatomy, Context, ImageMaps, texture_matrix
+from overread.features.families import FAMILIES
+from overread.images import GRID_MM, Radiograph, SpacingSource
 
 ROOT = Path(__file__).parents[1]
 PEER_PYTHON = ROOT / ".venv-peers" / "bin" / "python"

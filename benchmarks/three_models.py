@@ -25,13 +25,20 @@ from overread.froc import (
     Counting,
     Matching,
     bootstrap,
-    compare,
+    compare_models,
     froc_curve,
-    match,
+    match_detections,
     sensitivity_at,
 )
-from overread.models import RVMMIL, ReaderMixture, SoftMILLogisticRegression, SoftMILPath, Tuning, tune
-from overread.models.tuning import count_features
+from overread.models import (
+    RVMMIL,
+    ReaderMixture,
+    SoftMILLogisticRegression,
+    SoftMILPath,
+    Tuning,
+    count_features,
+    tune,
+)
 from overread.simulate import CandidateCohort, candidate_cohort
 from overread.truth import merge_marks
 
@@ -76,7 +83,7 @@ def make_part(cohort: CandidateCohort, truth: pd.DataFrame, image_ids: set[str])
         golden=make_bags(candidates, features, gts, labels="golden", images=images),
         readers=reader_bags(candidates, features, marks, readings, images=images),
         candidates=Bags.singletons(rows),
-        matching=match(
+        matching=match_detections(
             candidates, gts, images, scores=np.zeros(len(candidates)), counting=Counting(single_reader="fp")
         ),
     )
@@ -157,7 +164,8 @@ def print_differences(cohorts: list[dict[str, Matching]]) -> None:
     print("|---|---:|---|---:|---:|---:|")
     for name in MODELS[1:]:
         tables = [
-            compare(matchings[name], matchings["Soft"], n_permutations=1).table() for matchings in cohorts
+            compare_models(matchings[name], matchings["Soft"], n_permutations=1).table()
+            for matchings in cohorts
         ]
         rows = pd.concat([table[table["measure"] == "gt_sensitivity"] for table in tables])
         for fp, group in rows.groupby("fp_target"):

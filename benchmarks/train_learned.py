@@ -25,10 +25,9 @@ from numpy.typing import NDArray
 
 from benchmarks.learned_examples import LOOKS, Examples, make_examples, read_examples
 from benchmarks.normals import list_normals
-from overread.features.learned.bands import SIDE
-from overread.features.learned.network import LearnedNetwork
-from overread.files.atomic import write_atomically
-from overread.simulate.backgrounds import BackgroundFile
+from overread.features._learned import SIDE, LearnedNetwork
+from overread.files import write_atomically
+from overread.simulate._backgrounds import BackgroundFile
 
 SEED = 11
 HELD_OUT_EVERY = 8

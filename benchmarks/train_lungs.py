@@ -21,12 +21,21 @@ from numpy.typing import NDArray
 
 from benchmarks.lung_teacher import alike, teach
 from benchmarks.networks import fitted_network
-from overread.anatomy.lung_model import PARAMETERS, LungModel, mirror, predict_probability
-from overread.anatomy.lung_pixels import blur_mm, coarsen, describe_appearance, describe_context
-from overread.anatomy.lungs import SMOOTHING_MM, choose_lung
-from overread.anatomy.network import Network
-from overread.anatomy.structures import Map, Quality
-from overread.files.atomic import write_atomically
+from overread.domains.chest._lungs import (
+    PARAMETERS,
+    SMOOTHING_MM,
+    LungModel,
+    Network,
+    blur_mm,
+    choose_lung,
+    coarsen,
+    describe_appearance,
+    describe_context,
+    mirror,
+    predict_probability,
+)
+from overread.features import Map, Quality
+from overread.files import write_atomically
 from overread.images import Radiograph, read_image
 
 Masks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
@@ -35,7 +44,7 @@ HIDDEN_UNITS = 24
 PIXELS_PER_LUNG = 500
 EPOCHS = 12
 SEED = 0
-SHIPPED = Path(__file__).parents[1] / "src" / "overread" / "anatomy" / PARAMETERS
+SHIPPED = Path(__file__).parents[1] / "src" / "overread" / "domains" / "chest" / PARAMETERS
 
 
 def main() -> None:

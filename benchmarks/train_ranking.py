@@ -26,18 +26,23 @@ from numpy.typing import NDArray
 from benchmarks.freeze_nih import LAW
 from benchmarks.networks import fitted_network
 from benchmarks.normals import list_normals
-from overread.anatomy.lungs import find_lungs
-from overread.anatomy.network import Network
-from overread.candidates.curvature_finder import PLACES_PER_SCALE
-from overread.candidates.ranking import PARAMETERS, Ranking, make_ranking_inputs
-from overread.candidates.ranking_features import RESPONSES, Places, find_places
-from overread.candidates.search_region import search_region
-from overread.files.atomic import write_atomically
+from overread.domains import find_lungs, search_region
+from overread.domains.chest._finders import PLACES_PER_SCALE
+from overread.domains.chest._lungs import Network
+from overread.domains.chest._ranking import (
+    PARAMETERS,
+    RESPONSES,
+    Places,
+    Ranking,
+    find_places,
+    make_ranking_inputs,
+)
+from overread.files import write_atomically
 from overread.images import from_array
-from overread.simulate.backgrounds import BackgroundFile
-from overread.simulate.benchmarks.nih import NIH_GRID_MM, nih_background
-from overread.simulate.cases import Case, draw_case, pixels_with_nodules
-from overread.simulate.readers import draw_readings
+from overread.simulate._backgrounds import BackgroundFile
+from overread.simulate._cases import Case, draw_case, pixels_with_nodules
+from overread.simulate._frozen import NIH_GRID_MM, nih_background
+from overread.simulate._readers import draw_readings
 
 STRENGTH = [RESPONSES.index(name) for name in ("curvature_over_image", "curvature_over_neighbourhood")]
 SEED = 41
@@ -52,7 +57,7 @@ NETWORKS = 6
 PENALTY = 3.0
 EPOCHS = 12
 LARGEST_INPUT = 5.0
-SHIPPED = Path(__file__).parents[1] / "src" / "overread" / "candidates" / PARAMETERS
+SHIPPED = Path(__file__).parents[1] / "src" / "overread" / "domains" / "chest" / PARAMETERS
 
 
 @dataclass(frozen=True, eq=False)

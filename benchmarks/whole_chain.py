@@ -23,15 +23,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from overread.bags import Bags, make_bags
-from overread.bags.splitting import split_by_patient
+from overread.bags import Bags, make_bags, split_by_patient
 from overread.froc import (
     Counting,
     bootstrap,
     chance_level,
-    compare,
+    compare_models,
     lesion_sizes_mm,
-    match,
+    match_detections,
     sensitivity_by,
 )
 from overread.models import SoftMILLogisticRegression, SoftMILPath
@@ -72,23 +71,22 @@ class Cohort:
 
     def matching(self, scores: Any) -> Any:
         """Candidates under some scores, against the golden objects."""
-        return match(
+        return match_detections(
             self.candidates, self.truth, self.images, scores=np.asarray(scores), counting=PAPER_COUNTING
         )
 
 
 def work_on(task: tuple[Path, tuple[float, float], Path, int]) -> None:
     """Candidates and features of one image, as one Parquet file."""
-    from overread.anatomy import find_anatomy
-    from overread.candidates import find_candidates
-    from overread.features import extract
+    from overread.domains import find_anatomy, find_candidates
+    from overread.features import extract_features
     from overread.images import read_image
 
     source, mm_per_px, shard, limit = task
     radiograph = read_image(source, mm_per_px=mm_per_px)
     regions = find_anatomy(radiograph)
     found = find_candidates(radiograph, anatomy=regions, limit=limit)
-    values = extract(radiograph, found, regions, n_threads=1)
+    values = extract_features(radiograph, found, regions, n_threads=1)
     table = pd.concat([found, values.drop(columns="candidate_id")], axis=1)
     part = shard.with_suffix(".part")
     table.to_parquet(part)
@@ -202,7 +200,7 @@ def recall_rows(cohort: Cohort) -> list[dict[str, Any]]:
         line: dict[str, Any] = {"recall": rule_name}
         for n in (20, 60, 100):
             few = cohort.candidates[rank < n]
-            matching = match(
+            matching = match_detections(
                 few, cohort.truth, cohort.images, scores=np.zeros(len(few)), counting=Counting(rule=rule)
             )
             line[f"at {n}"] = f"{100 * matching.gt_reached.mean():.1f}"
@@ -264,7 +262,7 @@ def main() -> None:
     for by, bins in ((lesion_sizes_mm(matchings["soft"]), SIZES), ("contrast", CONTRASTS)):
         strata = sensitivity_by(matchings["soft"], by, fp_target=1.0, bins=bins)
         print(markdown(strata[shown].round(3).to_dict("records")))
-    paired = compare(matchings["hard"], matchings["soft"], fp_targets=TARGETS).table()
+    paired = compare_models(matchings["hard"], matchings["soft"], fp_targets=TARGETS).table()
     print("Soft minus hard:\n")
     print(
         markdown(

@@ -13,7 +13,7 @@ import pytest
 from pydicom.dataset import Dataset, FileMetaDataset
 from pydicom.uid import ExplicitVRLittleEndian
 
-from overread.marks.mark_set import MarkSet
+from overread.marks import MarkSet
 
 COLUMNS = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
 DX = "1.2.840.10008.5.1.4.1.1.1.1"

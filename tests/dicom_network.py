@@ -13,7 +13,7 @@ from pydicom.uid import ExplicitVRLittleEndian
 from pynetdicom import AE, evt
 from pynetdicom.sop_class import Verification
 
-from overread.node.receiver import quiet_network_log
+from overread.apps.node._receiver import quiet_network_log
 
 SR, PR = "1.2.840.10008.5.1.4.1.1.88.33", "1.2.840.10008.5.1.4.1.1.11.1"
 DX = "1.2.840.10008.5.1.4.1.1.1.1"

@@ -36,13 +36,13 @@ def running_node(
 
 
 def main(arguments: Sequence[str]) -> int:
-    import overread.cli.node
+    import overread.apps.node.command
     from overread.cli import main as overread_main
-    from overread.detection.pipeline import DetectionPipeline
+    from overread.study import DetectionPipeline
     from stand_in_detector import StandInDetector, stand_in_spec
 
     DetectionPipeline.spec = stand_in_spec
-    overread.cli.node.open_detector = lambda _: StandInDetector()
+    overread.apps.node.command.open_detector = lambda _: StandInDetector()
     return overread_main(arguments)
 
 

@@ -8,19 +8,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from overread.anatomy import find_anatomy
 from overread.bags import Bags
-from overread.candidates import find_candidates
-from overread.candidates.curvature_finder import CurvatureFinder
-from overread.features import CATALOGUE, FEATURE_VERSION, extract
+from overread.domains import find_anatomy, find_candidates
+from overread.domains.chest._finders import CurvatureFinder
+from overread.features import CATALOGUE, FEATURE_VERSION, extract_features
 from overread.images import GRID_MM, read_image, write_dicom, write_png16
 from overread.models import SoftMILLogisticRegression
-from overread.simulate import CaseLaw
-from overread.simulate.backgrounds import phantom_background
-from overread.simulate.cases import draw_case, pixels_with_nodules
-from overread.simulate.phantom import phantom
-from overread.study.detector import Detector, OperatingPoint
-from overread.study.score_map import ScoreMap
+from overread.simulate import CaseDistribution, phantom
+from overread.simulate._backgrounds import phantom_background
+from overread.simulate._cases import draw_case, pixels_with_nodules
+from overread.study import Detector, OperatingPoint
+from overread.study._calibration import ScoreCalibration
 
 FAMILIES = ("profile", "blob", "lung")
 LIMIT = 12
@@ -42,7 +40,7 @@ def train(folder: Path) -> Trained:
     names = [name for name, feature in CATALOGUE.items() if feature.family in FAMILIES]
     for number in range(3):
         background = phantom_background(phantom(seed=number, mm_per_px=GRID_MM))
-        case = draw_case(background, [], CaseLaw(), np.random.default_rng(number), n_nodules=2)
+        case = draw_case(background, [], CaseDistribution(), np.random.default_rng(number), n_nodules=2)
         pixels = pixels_with_nodules(background, case.nodules)
         png.append(write_png16(folder / f"case{number}.png", pixels))
         dicom.append(
@@ -53,7 +51,7 @@ def train(folder: Path) -> Trained:
         radiograph = read_image(dicom[-1])
         regions = find_anatomy(radiograph)
         candidates = find_candidates(radiograph, anatomy=regions, limit=LIMIT)
-        features = extract(radiograph, candidates, regions, features=names)
+        features = extract_features(radiograph, candidates, regions, features=names)
         tables[dicom[-1]] = candidates.merge(features, on="candidate_id", validate="one_to_one")
     everything = pd.concat(tables.values(), ignore_index=True)
     response = everything["response"].rank(pct=True).to_numpy()
@@ -64,7 +62,7 @@ def train(folder: Path) -> Trained:
     detector = Detector(
         name="Soft",
         model=model,
-        score_map=ScoreMap("sigmoid", 1.5, -0.25, [], [], {}),
+        score_map=ScoreCalibration("sigmoid", 1.5, -0.25, [], [], {}),
         operating_points=points,
         finder=CurvatureFinder.name,
         candidate_version=CurvatureFinder.version,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.fields import FieldImage
+from overread.domains import PictureImage
 
 MM_PER_PX = 0.1
 BLOBS = [(60, 60, 4), (160, 60, 7), (60, 160, 10), (160, 160, 5)]
@@ -19,4 +19,4 @@ def make_field(sign=1.0, line=True, seed=0, shape=(220, 260)):
         main += sign * 0.1 * (np.hypot(x - column, y - row) <= radius)
     if line:
         main += sign * 0.1 * (np.abs(x - 220) <= 4)
-    return FieldImage({"main": main.astype(np.float32)}, np.ones(shape, dtype=bool), MM_PER_PX)
+    return PictureImage({"main": main.astype(np.float32)}, np.ones(shape, dtype=bool), MM_PER_PX)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overread.progress import ProgressBar
+from overread._terminal import ProgressBar
 
 
 class NotedProgress(ProgressBar):

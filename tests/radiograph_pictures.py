@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.anatomy import Anatomy, Quality
-from overread.images import Radiograph
-from overread.images.radiograph import SpacingSource
+from overread.features import Anatomy, Quality
+from overread.images import Radiograph, SpacingSource
 
 MM = 0.7
 SHAPE = (320, 280)

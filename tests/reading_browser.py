@@ -15,12 +15,11 @@ import pandas as pd
 import uvicorn
 from PIL import Image
 
+from overread.apps.room._app import Address, bind, make_app, make_link
+from overread.apps.room._people import add_person
+from overread.apps.room._room import Room, open_room
+from overread.apps.room._store import Act
 from overread.images import write_png16
-from overread.reading.app import Address, make_app, make_link
-from overread.reading.people import add_person
-from overread.reading.room import Room, open_room
-from overread.reading.server import bind
-from overread.reading.store import Act
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver

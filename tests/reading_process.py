@@ -132,12 +132,10 @@ class Saver(threading.Thread):
 
 
 def main(folder: str, port: str, head_seconds: str = "", proxy: str = "none") -> None:
-    from overread.reading import connections
-    from overread.reading.app import Address
-    from overread.reading.doorkeeper import Limits
-    from overread.reading.rate_limits import RateLimit
-    from overread.reading.room import open_room
-    from overread.reading.server import bind, serve
+    from overread.apps.room import _connections as connections
+    from overread.apps.room._app import Address, bind, serve
+    from overread.apps.room._gate import Limits, RateLimit
+    from overread.apps.room._room import open_room
 
     room = open_room(Path(folder))
     listening = bind("127.0.0.1", int(port))

@@ -16,12 +16,11 @@ from urllib.parse import unquote
 import numpy as np
 import pandas as pd
 
+from overread.apps.room._app import Address, make_app
+from overread.apps.room._gate import Limits, RateLimit
+from overread.apps.room._people import add_person
+from overread.apps.room._room import Room, open_room
 from overread.images import write_png16
-from overread.reading.app import Address, make_app
-from overread.reading.doorkeeper import Limits
-from overread.reading.people import add_person
-from overread.reading.rate_limits import RateLimit
-from overread.reading.room import Room, open_room
 from overread.tables import write_table
 
 URL = "http://127.0.0.1:8765"

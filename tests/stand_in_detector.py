@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from overread.detection.pipeline import DetectionPipeline, Request
 from overread.images import Radiograph, read_image, write_dicom
-from overread.study.pipeline import PipelineSpec
+from overread.study import DetectionPipeline, PipelineSpec, Request
 
 
 class StandInDetector:

@@ -12,16 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.study import run
-from overread.study.inputs import StudyInputs, read_inputs
-from overread.study.pipeline import ImageTask
-from overread.study.settings import Settings, read_settings
+from overread.study import ImageTask, Inputs, Settings, Stage, read_settings
+from overread.study import _run as run
+from overread.study._inputs import StudyInputs, read_inputs
+from overread.study._store import RunFolder
+from overread.study.executors._executors import SerialExecutor
 from overread.study.stages.images import Workshop
 from overread.study.stages.nested import count_outer_folds
 from overread.study.stages.plan import PREPARATION, list_views, plan_stages
-from overread.study.stages.stage import Inputs, Stage, View, Workspace, select_settings
-from overread.study.store.run_folder import RunFolder
-from overread.study.workers.executors import SerialExecutor
+from overread.study.stages.stage import View, Workspace, select_settings
 from study_stand_in import FAST, MM_PER_PX, spec
 
 PAGE = ("detector", "pictures", "figures", "head", "model_card", "report")
@@ -97,7 +96,7 @@ def plan_after_split(
 def run_chain(study: Path, name: str = "chain") -> Chain:
     """Do every stage from truth to results."""
     chain = open_chain(study, name)
-    run.write_settings(chain.folder, chain.settings)
+    run._write_settings(chain.folder, chain.settings)
     for stage in chain.stages.values():
         if chain.workspace.run(stage):
             chain.done.append(stage.name)

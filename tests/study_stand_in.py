@@ -17,7 +17,7 @@ import pandas as pd
 
 from overread.errors import FormatError
 from overread.images import read_source
-from overread.study.pipeline import ImageTask, ImageWork, PipelineSpec
+from overread.study import ImageTask, ImageWork, PipelineSpec
 from overread.tables import write_table
 
 MM_PER_PX = 2.0

@@ -77,7 +77,7 @@ def places(path: str) -> list[Path]:
 
 
 def test_the_example_of_one_part_in_python_runs(tmp_path, monkeypatch):
-    from overread.models import load
+    from overread.models import load_model
 
     page = (ROOT / "docs" / "how-to" / "use_one_part.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
@@ -85,4 +85,4 @@ def test_the_example_of_one_part_in_python_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec("\n".join(blocks), given)
     assert len(given["scores"]) == len(given["candidates"])
-    assert load(tmp_path / "model.json").coef_.any()
+    assert load_model(tmp_path / "model.json").coef_.any()

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from overread.kernel import exact_kernel, kernel
+from overread._kernel import exact_kernel, kernel
 
 
 @kernel
@@ -38,7 +38,7 @@ def test_an_exact_kernel_does_not_reassociate():
 SMALL_CHAIN = """
 import sys
 import numpy as np
-from overread.features.context.channels import CUT, SIDE, approximate, smooth
+from overread.features.context._channels import CUT, SIDE, approximate, smooth
 from overread.features.families.gabor import GABOR_TAPS, filter_rows, gabor_magnitudes
 from overread.marks import overlap_areas
 
@@ -60,8 +60,8 @@ sys.stdout.buffer.write(b"".join(np.ascontiguousarray(a).tobytes() for a in (*le
 WHOLE_CHAIN = """
 import sys
 import numpy as np
-from overread.anatomy import find_anatomy
-from overread.candidates import find_candidates
+from overread.domains.chest import find_anatomy
+from overread.domains.chest import find_candidates
 from overread.features import extract
 from overread.froc import Matching, bootstrap
 from overread.images import from_array

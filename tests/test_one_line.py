@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import overread
-from overread.froc import match
-from overread.one_line import LONGEST_LINE, brief, facts_as_html, print_as_one_line
+from overread._text import LONGEST_LINE, brief, facts_as_html, short_repr
+from overread.froc import match_detections
 
 ARRAYS_AND_TABLES = re.compile(
     r"\b(NDArray|ArrayLike|DataFrame|Floats|Ints|Bools|FloatArray|IndexArray|Mask|Map)\b"
@@ -37,7 +37,7 @@ values = st.one_of(
 )
 
 
-@print_as_one_line()
+@short_repr()
 @dataclass
 class Anything:
     first: Any
@@ -45,7 +45,7 @@ class Anything:
     third: Any
 
 
-@print_as_one_line("total", "numbers")
+@short_repr("total", "numbers")
 @dataclass(frozen=True, slots=True)
 class Chosen:
     numbers: Any
@@ -149,6 +149,6 @@ def test_a_matching_of_many_images_is_one_line() -> None:
     candidates = images.assign(
         candidate_id="c", score=np.linspace(0, 1, n), x_mm=10.0, y_mm=10.0, radius_mm=5.0
     )
-    line = repr(match(candidates, truth, images, scores=candidates["score"].to_numpy()))
+    line = repr(match_detections(candidates, truth, images, scores=candidates["score"].to_numpy()))
     assert len(line) <= LONGEST_LINE
     assert line.startswith(f"Matching(n_images={n}, n_patients={n}, n_gts={n}, fp_scores=<0>")

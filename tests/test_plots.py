@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from overread._plots import empty_figure, figure_kind, save_figure
 from overread.errors import UsageError
-from overread.plots import empty_figure, figure_kind, save_figure
 
 
 def test_a_figure_has_the_size_asked_for():

@@ -8,7 +8,7 @@ import re
 import pytest
 from rich.console import Console
 
-from overread.progress import ProgressBar, SilentProgress, begin_work, count_steps, say
+from overread._terminal import ProgressBar, SilentProgress, begin_work, count_steps, say
 
 
 class Clock:

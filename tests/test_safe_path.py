@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from overread.safe_path import OWN_FOLDER, safe_environment, start_children_safely
+from overread._child_process import OWN_FOLDER, safe_environment, start_children_safely
 
 
 def test_a_child_imports_nothing_from_the_current_folder(trap: Path) -> None:
-    code = "import overread.study.workers.worker"
+    code = "import overread.study.executors._worker"
     subprocess.run([sys.executable, "-c", code], env=safe_environment(), check=True)
     assert not (trap / "PWNED").exists()
 

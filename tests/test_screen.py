@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from overread.screen import make_console, print_json, print_line, print_text
+from overread._terminal import make_console, print_json, print_line, print_text
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J a\x9b31m\u202eb\r\x08\u2066c\x00\ud800\x7f"
 # What rich itself writes to set a colour.

@@ -10,7 +10,7 @@ from shutil import which
 import pytest
 from markdown_it import MarkdownIt
 
-from overread.words import (
+from overread._text import (
     difference_with_limits,
     duration,
     escape_markdown,

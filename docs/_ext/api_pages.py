@@ -1,13 +1,9 @@
-"""The reference of Python names: one page a room, made of what its packages export and of their docstrings."""
+"""The reference of Python names: what `overread`, `overread.plugins` and `overread.errors` export."""
 
 from __future__ import annotations
 
 import ast
 import inspect
-import pkgutil
-import re
-import sys
-import tomllib
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -18,117 +14,65 @@ from markdown_text import first_paragraph, table
 
 import overread
 
-__all__ = ["EXTENSION_MODULES", "api_page", "exported_names", "room_names", "rooms_table", "shown_as"]
+__all__ = ["PUBLIC_MODULES", "api_page", "exported_names", "public_table"]
 
-ROOT = Path(__file__).resolve().parents[2]
-
-# Modules inside of rooms that who extends Overread imports from, as the pages under docs/how-to say. All other public
-# names are those of packages.
-EXTENSION_MODULES = (
-    "overread.candidates.finder",
-    "overread.candidates.pyramid",
-    "overread.candidates.search_region",
-    "overread.candidates.table",
-    "overread.errors",
-    "overread.features.context.rays",
-    "overread.features.family",
-    "overread.fields.plots",
-    "overread.files.column_file",
-    "overread.froc.merit.obuchowski_rockette",
-    "overread.froc.plots",
-    "overread.marks.formats.building",
-    "overread.marks.mark_set",
-    "overread.models.crowd.votes",
-    "overread.models.penalties.penalty",
-    "overread.models.penalties.registry",
-    "overread.models.plots",
-    "overread.plots",
-    "overread.progress",
-    "overread.study.detector",
-    "overread.study.models.plug",
-    "overread.study.sections",
-    "overread.study.stages.stage",
-    "overread.tables.cell_types",
-    "overread.tables.csv_cells",
-    "overread.truth.hit_rules",
-    "overread.truth.plots",
-)
+PUBLIC_MODULES = ("overread", "overread.plugins", "overread.errors")
+"""Modules whose names are public; all others may change without notice."""
 
 
 @cache
 def exported_names() -> dict[str, tuple[str, ...]]:
-    """Names that each public module exports, packages before the modules inside of them."""
-    packages = [one.name for one in pkgutil.walk_packages(overread.__path__, "overread.") if one.ispkg]
-    modules = sorted(["overread", *packages, *EXTENSION_MODULES], key=lambda name: (name.count("."), name))
-    exported = {name: tuple(getattr(import_module(name), "__all__", ())) for name in modules}
-    return {name: names for name, names in exported.items() if names}
+    """Names that each public module exports."""
+    return {name: tuple(import_module(name).__all__) for name in PUBLIC_MODULES}
 
 
-def shown_as(module: str, name: str) -> str:
-    """Full name under which a public name is described: that of the outermost module that exports the same object."""
-    given = getattr(import_module(module), name)
-    same = [
-        other
-        for other, names in exported_names().items()
-        if name in names and getattr(import_module(other), name) is given
-    ]
-    home = room_of(getattr(given, "__module__", None) or module)
-    return f"{min(same, key=lambda other: (room_of(other) != home, other.count('.')))}.{name}"
-
-
-def room_of(module: str) -> str:
-    """Room of a module: the second part of its name."""
-    return ".".join(module.split(".")[:2])
-
-
-def room_names() -> list[str]:
-    """Rooms that export anything, in the order in which data flow through them."""
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    layers = told["tool"]["importlinter"]["contracts"][0]["layers"]
-    order = [f"overread.{name}" for layer in reversed(layers) for name in re.findall(r"\w+", layer)]
-    return [name for name in order if any(room_of(module) == name for module in exported_names())]
-
-
-def rooms_table() -> str:
-    """Every room with a link to its page and what it is."""
-    rows = []
-    for room in room_names():
-        short = room.rpartition(".")[2]
-        page = "../errors.md" if short == "errors" else f"{short}.md"
-        rows.append((f"[`{room}`]({page})", first_paragraph(import_module(room).__doc__)))
-    return table(("room", "what it holds"), rows)
-
-
-def api_page(room: str) -> str:
-    """All public names of a room: its own, then those of the packages and modules inside of it."""
-    modules = [module for module in exported_names() if room_of(module) == room]
-    parts = [describe_module(room)] if room not in modules else []
-    for module in modules:
-        if module != room:
-            parts.append(f"## {module}")
-        parts.append(describe_module(module))
+def public_table() -> str:
+    """Return every public name of `overread` with what it is, grouped by the part of the package it comes from."""
+    parts = []
+    for package, names in by_package().items():
+        rows = [
+            (f"{{py:obj}}`{name} <overread.{name}>`", first_paragraph(words_on(overread, name)))
+            for name in names
+        ]
+        parts += [f"## {package}", table(("name", "what it is"), rows)]
     return "\n\n".join(parts)
 
 
-def describe_module(name: str) -> str:
-    """Docstring of a module, a table of what it exports, and every name that no module before it has shown."""
+def by_package() -> dict[str, list[str]]:
+    """Names of `overread` by the package that defines them, in the order in which data flow."""
+    stub = ast.parse(Path(str(overread.__file__)).with_suffix(".pyi").read_text(encoding="utf-8"))
+    homes: dict[str, list[str]] = {}
+    for node in stub.body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            homes.setdefault(node.module.split(".")[0], []).extend(alias.name for alias in node.names)
+    return {name: sorted(homes[name]) for name in ORDER if name in homes}
+
+
+ORDER = (
+    "files",
+    "tables",
+    "marks",
+    "truth",
+    "images",
+    "domains",
+    "features",
+    "bags",
+    "models",
+    "froc",
+    "simulate",
+    "report",
+    "study",
+    "apps",
+)
+
+
+def api_page(name: str) -> str:
+    """All names of a public module, each with its docstring."""
     module = import_module(name)
-    exported = exported_names().get(name, ())
-    rows = [
-        (f"{{py:obj}}`{one} <{shown_as(name, one)}>`", first_paragraph(words_on(module, one)))
-        for one in exported
-    ]
-    own = [one for one in exported if shown_as(name, one) == f"{name}.{one}"]
-    # A package and a function of the same name, such as simulate.phantom: the index has the function.
-    hidden = (
-        ["   :no-index:"]
-        if name in {shown_as(one, each) for one, all_ in exported_names().items() for each in all_}
-        else []
-    )
-    lines = ["```{eval-rst}", f".. automodule:: {name}", "   :no-members:", *hidden, "```"]
-    lines += ["", table(("name", "what it is"), rows)] if rows else []
-    lines += ["", "```{eval-rst}", *(line for one in own for line in describe_name(module, one)), "```"]
-    return "\n".join(lines)
+    lines = ["```{eval-rst}", f".. automodule:: {name}", "   :no-members:", "```"]
+    lines += ["", "```{eval-rst}"]
+    lines += [line for one in exported_names()[name] for line in describe_name(module, one)]
+    return "\n".join([*lines, "```"])
 
 
 def describe_name(module: ModuleType, name: str) -> list[str]:
@@ -176,14 +120,18 @@ def words_on(module: ModuleType, name: str) -> str:
 
 
 def homes(module: ModuleType, name: str) -> list[Path]:
-    """List the sources of the modules of a room that know the very same constant, the module's own first."""
-    given = getattr(module, name)
-    found = [
-        Path(str(other.__file__))
-        for full, other in sorted(sys.modules.items())
-        if room_of(full) == room_of(module.__name__) and vars(other).get(name) is given
-    ]
-    return [Path(str(module.__file__)), *found]
+    """List the sources that know a constant: the module's own, and that which its stub or import names."""
+    own = Path(str(module.__file__))
+    sources = [own, own.with_suffix(".pyi")]
+    found = [own]
+    for source in sources:
+        if not source.is_file():
+            continue
+        for node in ast.parse(source.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and any(alias.name == name for alias in node.names):
+                target = f"overread.{node.module}" if node.level else str(node.module)
+                found += homes(import_module(target), name)
+    return found
 
 
 @cache

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from markdown_text import code, plain, table
 
-from overread.features import CATALOGUE
-from overread.fields import GENERIC_FEATURES
+from overread import CATALOGUE
+from overread.domains import GENERIC_FEATURES
 
 __all__ = ["catalogue_page", "generic_catalogue"]
 

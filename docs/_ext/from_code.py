@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from api_pages import api_page, rooms_table
+from api_pages import api_page, public_table
 from catalogue_page import catalogue_page, generic_catalogue
 from command_pages import command_page, commands_table
 from gallery import list_gallery
@@ -41,8 +41,8 @@ MAKERS: dict[str, Callable[..., str]] = {
     "gallery": list_gallery,
     "generic": generic_catalogue,
     "more": more_pages,
+    "public": public_table,
     "results": results_page,
-    "rooms": rooms_table,
     "settings": settings_page,
     "tables": tables_page,
 }

@@ -11,10 +11,11 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 from markdown_text import code, first_paragraph, plain
 from pydantic.fields import FieldInfo
 
-from overread.scenario.design import Design
-from overread.study.sections import Section, describe_keys
-from overread.study.settings import Settings
-from overread.study.template import section_names
+from overread._sections import describe_keys
+from overread.apps.scenario._design import Design
+from overread.plugins import Section
+from overread.study import Settings
+from overread.study._settings import section_names
 
 __all__ = ["design_page", "key_names", "settings_page"]
 

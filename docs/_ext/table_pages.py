@@ -9,13 +9,13 @@ import pandas as pd
 from markdown_text import code, first_paragraph, plain, table
 from type_hints import types_in
 
-from overread.detection.pipeline import ROW_TYPES
-from overread.froc.foreign.detections import POSITIONS
-from overread.marks.left_out import FOUND
+from overread._sections import describe_keys
+from overread.froc._detections import POSITIONS
+from overread.marks._mark_set import FOUND
 from overread.report import StudyResults
-from overread.study.sections import describe_keys
-from overread.tables.schemas import SCHEMAS, Schema
-from overread.truth.adjudication import ADJUDICATION
+from overread.study._detect import ROW_TYPES
+from overread.tables import SCHEMAS, Schema
+from overread.truth._labels import ADJUDICATION
 
 __all__ = ["results_page", "schemas_on_page", "tables_page"]
 

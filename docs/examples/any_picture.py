@@ -13,15 +13,14 @@ way: a region, blobs that may be objects, features of them.
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from overread.fields import BlobFinder, extract_generic, read_field
-from overread.fields.plots import field_figure
-from overread.plots import save_figure
-from overread.simulate import field_cohort
+from overread import BlobFinder, extract_generic, picture_cohort, picture_figure
+from overread.domains import read_picture
+from overread.plugins import save_figure
 
 with TemporaryDirectory() as folder:
-    study = field_cohort(Path(folder) / "study", n_images=1, seed=2)
+    study = picture_cohort(Path(folder) / "study", n_images=1, seed=2)
     (file,) = (study / "images").iterdir()
-    field = read_field(file, mm_per_px=1.0, region="field_of_view")
+    field = read_picture(file, mm_per_px=1.0, region="field_of_view")
 print(field.shape, f"{field.region.mean():.0%} of the picture is field of view")
 
 # %%
@@ -32,4 +31,4 @@ features = extract_generic(field, candidates)
 print(features.shape[1], "columns of features; the first candidates:")
 print(candidates.head(3).round(1).to_string())
 
-save_figure(field_figure(field, candidates, unit="px"), "any_picture.png")
+save_figure(picture_figure(field, candidates, unit="px"), "any_picture.png")

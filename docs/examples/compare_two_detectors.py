@@ -11,18 +11,24 @@ p-value comes from swapping them in random patients.
 
 import numpy as np
 
-from overread.froc import afroc_curve, case_ratings, compare_figures, match, verdict
-from overread.froc.plots import plot_afroc
-from overread.plots import save_figure
-from overread.simulate import candidate_cohort
-from overread.truth import merge_marks
+from overread import (
+    afroc_curve,
+    candidate_cohort,
+    case_ratings,
+    compare_figures,
+    match_detections,
+    merge_marks,
+    plot_afroc,
+)
+from overread.froc import verdict
+from overread.plugins import save_figure
 
 cohort = candidate_cohort(100, n_features=4, n_informative=4, seed=3)
 truth = merge_marks(cohort.marks, cohort.readings)
 clear = cohort.features.drop(columns=["image_id", "candidate_id"]).sum(axis=1)
 noisy = clear + 4 * np.random.default_rng(3).normal(size=len(clear))
 first, second = (
-    match(cohort.candidates.assign(score=score), truth, cohort.images) for score in (clear, noisy)
+    match_detections(cohort.candidates.assign(score=score), truth, cohort.images) for score in (clear, noisy)
 )
 
 # %%

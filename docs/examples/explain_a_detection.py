@@ -12,11 +12,8 @@ trained here on eighteen phantoms: enough to show the way, not to find much.
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from overread.images import read_image
-from overread.plots import empty_figure, save_figure
-from overread.simulate import CaseLaw, NoduleLaw, cohort
-from overread.study import run_study
-from overread.study.detector import Detector
+from overread import CaseDistribution, Detector, NoduleDistribution, cohort, read_image, run_study
+from overread.plugins import empty_figure, save_figure
 
 SETTINGS = """
 seed = 0
@@ -34,7 +31,9 @@ executor = "serial"
 
 with TemporaryDirectory() as folder:
     study = Path(folder) / "study"
-    law = CaseLaw(nodules=NoduleLaw(counts=(0.2, 0.2, 0.3, 0.3), conspicuity=(1.2, 4.0)), distractors=0.6)
+    law = CaseDistribution(
+        nodules=NoduleDistribution(counts=(0.2, 0.2, 0.3, 0.3), conspicuity=(1.2, 4.0)), distractors=0.6
+    )
     cohort(study, n_images=18, law=law, seed=0)
     (study / "study.toml").write_text(SETTINGS)
     run = run_study(study)

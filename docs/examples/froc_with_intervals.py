@@ -9,16 +9,22 @@ for the intervals.
 # %%
 # Detections with a score, and the truth; here the sum of some simulated features is the detector.
 
-from overread.froc import bootstrap, estimate_figures, froc_curve, match, sensitivity_at
-from overread.froc.plots import plot_froc
-from overread.plots import save_figure
-from overread.simulate import candidate_cohort
-from overread.truth import merge_marks
+from overread import (
+    bootstrap,
+    candidate_cohort,
+    estimate_figures,
+    froc_curve,
+    match_detections,
+    merge_marks,
+    plot_froc,
+    sensitivity_at,
+)
+from overread.plugins import save_figure
 
 cohort = candidate_cohort(150, n_features=4, n_informative=4, seed=2)
 truth = merge_marks(cohort.marks, cohort.readings)
 score = cohort.features.drop(columns=["image_id", "candidate_id"]).sum(axis=1)
-matching = match(cohort.candidates.assign(score=score), truth, cohort.images)
+matching = match_detections(cohort.candidates.assign(score=score), truth, cohort.images)
 
 # %%
 # The curve at three operating points, and the same with intervals.

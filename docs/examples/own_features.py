@@ -12,11 +12,15 @@ the features mean.
 import numpy as np
 import pandas as pd
 
-from overread.bags import make_bags, score_table
-from overread.models import SoftMILLogisticRegression
-from overread.plots import empty_figure, save_figure
-from overread.simulate import candidate_cohort
-from overread.truth import candidate_hits, merge_marks
+from overread import (
+    SoftMILLogisticRegression,
+    candidate_cohort,
+    candidate_hits,
+    make_bags,
+    merge_marks,
+    score_table,
+)
+from overread.plugins import empty_figure, save_figure
 
 cohort = candidate_cohort(120, n_features=2, n_informative=1, seed=6)
 truth = merge_marks(cohort.marks, cohort.readings)

@@ -11,12 +11,16 @@ enters; held-out patients say where to stop.
 
 import numpy as np
 
-from overread.bags import SoftStratifiedGroupKFold, make_bags, mean_soft_kl
-from overread.models import SoftMILPath
-from overread.models.plots import plot_path
-from overread.plots import empty_figure, save_figure
-from overread.simulate import candidate_cohort
-from overread.truth import merge_marks
+from overread import (
+    SoftMILPath,
+    SoftStratifiedGroupKFold,
+    candidate_cohort,
+    make_bags,
+    mean_soft_kl,
+    merge_marks,
+    plot_path,
+)
+from overread.plugins import empty_figure, save_figure
 
 cohort = candidate_cohort(120, n_features=40, n_informative=8, seed=1)
 truth = merge_marks(cohort.marks, cohort.readings)

@@ -10,10 +10,8 @@ readers who marked it: its soft label.
 # A simulated cohort of tables: who read which image, and what was marked. Your own ``marks.csv`` and ``readings.csv``
 # have the same columns (``overread.marks.read_folder`` reads them).
 
-from overread.plots import save_figure
-from overread.simulate import candidate_cohort
-from overread.truth import merge_marks
-from overread.truth.plots import marks_figure
+from overread import candidate_cohort, marks_figure, merge_marks
+from overread.plugins import save_figure
 
 cohort = candidate_cohort(40, n_readers=5, n_features=2, n_informative=2, seed=4)
 print(cohort.marks.head(3).round(1).to_string())

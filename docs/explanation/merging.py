@@ -12,10 +12,10 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
 
-from overread.marks.ellipse import ELLIPSE_COLUMNS
-from overread.plots import empty_figure, save_figure
-from overread.simulate.field import FieldLaw, FieldRecipe
-from overread.truth import MergeOptions, merge_marks
+from overread import MergeOptions, merge_marks
+from overread.marks import ELLIPSE_COLUMNS
+from overread.plugins import empty_figure, save_figure
+from overread.simulate import PictureDistribution, PictureRecipe
 
 FIGURE = Path(__file__).parents[1] / "figures" / "merging_nested.png"
 COLOURS = {"A": "#0072B2", "B": "#D55E00", "C": "#009E73", "D": "#CC79A7"}
@@ -41,7 +41,7 @@ def scheme() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def field() -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray]:
     """Draw marks, readings and pixels of one field phantom."""
-    made = FieldRecipe(FIELD + 1, FieldLaw(), 0).make(FIELD)
+    made = PictureRecipe(FIELD + 1, PictureDistribution(), 0).make(FIELD)
     return pd.DataFrame(made.marks), pd.DataFrame(made.readings), made.pixels
 
 

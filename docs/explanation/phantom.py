@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.plots import empty_figure, save_figure
-from overread.simulate import Phantom, phantom
-from overread.simulate.phantom.statistics import (
+from overread import phantom
+from overread.plugins import empty_figure, save_figure
+from overread.simulate import Phantom
+from overread.simulate.chest._statistics import (
     dark_fields,
     edge_strengths,
     grey_histogram,

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from matplotlib.patches import Ellipse
 
-from overread.plots import empty_figure, save_figure
-from overread.simulate.backgrounds import phantom_background
-from overread.simulate.cases import draw_case, pixels_with_nodules
-from overread.simulate.field import FieldLaw, FieldRecipe
-from overread.simulate.phantom import phantom
-from overread.simulate.reader_fit import PAPER_COUNTS, PAPER_LAW, simulate_counts
+from overread import phantom
+from overread.plugins import empty_figure, save_figure
+from overread.simulate import PictureDistribution, PictureRecipe
+from overread.simulate._backgrounds import phantom_background
+from overread.simulate._cases import draw_case, pixels_with_nodules
+from overread.simulate._reader_fit import PAPER_COUNTS, PAPER_LAW, simulate_counts
 
 FIGURES = Path(__file__).parents[1] / "figures"
 CROP_MM = 60.0
@@ -77,7 +77,7 @@ def fields_figure():
     """Four field phantoms, the last with the marks of its readers."""
     figure = empty_figure(10.0, 2.2)
     axes = figure.subplots(1, 4)
-    recipe = FieldRecipe(4, FieldLaw(), 3)
+    recipe = PictureRecipe(4, PictureDistribution(), 3)
     colours = {"R1": BLUE, "R2": ORANGE, "R3": GREEN, "R4": "#CC79A7"}
     for axis, number in zip(axes, (0, 2, 3, 0), strict=True):
         made = recipe.make(number)

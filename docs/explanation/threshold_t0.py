@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from overread.marks import read_marks
-from overread.truth import MergeOptions, merge_marks
+from overread import MergeOptions, merge_marks, read_marks
 
 FIGURE = Path(__file__).parents[1] / "figures" / "threshold_t0.svg"
 VALUES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.63, 0.7, 0.8, 0.9)

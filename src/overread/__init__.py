@@ -1,12 +1,11 @@
 """From the marks of many radiologists to soft labels, a compact detector and an honest account of it.
 
-The sub-packages are the stages, in the order in which data flows through them: ``marks``, ``truth``, ``images``,
-``candidates``, ``features``, ``bags``, ``models``, ``froc``, ``simulate``, ``report``, ``study``, ``detection``,
-``node``, ``cli``.
-Nothing heavy is imported here; import the stage you need.
+Every public name is an attribute of this package and is imported when it is first used. `overread.plugins` holds what
+extensions build on, `overread.errors` the exceptions; all other modules are private.
 """
 
-__all__ = ["__version__"]
+import lazy_loader
 
 __version__ = "0.3.0.dev0"
-"""Version of the package: the one place that has it."""
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.anatomy import Quality
-from overread.anatomy.clavicles import find_best_course, find_clavicles
-from overread.anatomy.lungs import LungFields
-from overread.anatomy.ribs import find_ridges
+from overread.domains.chest._bones import find_best_course, find_clavicles, find_ridges
+from overread.domains.chest._lungs import LungFields
+from overread.features import Quality
 from radiograph_pictures import MM, SHAPE, radiograph, ramp, rod
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
-from overread.anatomy.filters import blur, magnitude
+from overread.images import blur, magnitude
 
 
 @pytest.mark.parametrize("sigma_px", [1.0, 2.5])

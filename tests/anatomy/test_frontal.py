@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.anatomy.frontal import LEAST_SYMMETRY, looks_frontal, measure_symmetry
-from overread.anatomy.lungs import LungFields, find_lungs
-from overread.anatomy.structures import Quality
+from overread.domains import find_lungs, looks_frontal
+from overread.domains.chest._lungs import LungFields
+from overread.domains.chest.domain import LEAST_SYMMETRY, measure_symmetry
+from overread.features import Quality
 from overread.images import from_array
 
 

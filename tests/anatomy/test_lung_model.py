@@ -2,9 +2,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.anatomy.lung_model import LungModel, load_lung_model, mirror, predict_probability
-from overread.anatomy.lung_pixels import describe_appearance, describe_context
-from overread.anatomy.network import Network
+from overread.domains.chest._lungs import (
+    LungModel,
+    Network,
+    describe_appearance,
+    describe_context,
+    load_lung_model,
+    mirror,
+    predict_probability,
+)
 
 IMAGE = np.random.default_rng(0).random((40, 36)).astype(np.float32)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.ndimage import center_of_mass
 from scipy.stats import rankdata
 
-from overread.anatomy.lung_pixels import (
+from overread.domains.chest._lungs import (
     COARSE_MM,
     LIMITS,
     POSITION_MM,

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.anatomy import Quality
-from overread.anatomy.lung_pixels import COARSE_MM
-from overread.anatomy.lungs import choose_lung, enlarge_mask, find_lungs, reflect_lung
+from overread.domains import find_lungs
+from overread.domains.chest._lungs import COARSE_MM, choose_lung, enlarge_mask, reflect_lung
+from overread.features import Quality
 from radiograph_pictures import MM, radiograph
 
 BOTH_FOUND = 0.95

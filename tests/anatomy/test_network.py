@@ -6,7 +6,7 @@ from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
-from overread.anatomy.network import Network
+from overread.domains.chest._lungs import Network
 
 
 def drawn(n_inputs, n_hidden, seed=0):

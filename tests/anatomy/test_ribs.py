@@ -3,8 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.anatomy import Quality
-from overread.anatomy.ribs import RIB_GRID_MM, RIB_SIGMA_MM, enlarge_directions, find_ribs, find_ridges
+from overread.domains.chest._bones import (
+    RIB_GRID_MM,
+    RIB_SIGMA_MM,
+    enlarge_directions,
+    find_ribs,
+    find_ridges,
+)
+from overread.features import Quality
 from radiograph_pictures import MM, SHAPE, all_lung, radiograph, ramp, rod
 
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.anatomy import Quality, find_anatomy
+from overread.domains import find_anatomy
+from overread.features import Quality
 from radiograph_pictures import SHAPE, radiograph
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from skimage.morphology import convex_hull_image
 
-from overread.anatomy import Quality
-from overread.anatomy.lungs import LungFields
-from overread.anatomy.thorax import find_mediastinum, find_thorax, judge_mediastinum
+from overread.domains.chest._anatomy import find_mediastinum, find_thorax, judge_mediastinum
+from overread.domains.chest._lungs import LungFields
+from overread.features import Quality
 
 SHAPE = (100, 120)
 MM = 1.0

@@ -159,7 +159,7 @@ def test_bags_of_some_images_need_no_second_search(labels, seed, monkeypatch):
         table[table["image_id"].isin(chosen)] for table in (study.candidates, study.features, study.truth)
     ]
     expected = make_bags(*inside, labels=labels, readings=readings)
-    monkeypatch.setattr("overread.bags.grouping.candidate_hits", None)
+    monkeypatch.setattr("overread.bags._grouping.candidate_hits", None)
     found = grouping.of_images(chosen).make_bags(features, labels=labels, readings=readings, n_max=1)
     assert found == expected
     np.testing.assert_array_equal(found.source_rows, expected.source_rows)
@@ -181,7 +181,7 @@ def test_hits_that_were_found_before_are_taken(monkeypatch):
     tables = study.candidates, study.truth
     hits = candidate_hits(*tables, STRICT_HIT).sample(frac=1, random_state=0)
     expected = make_bags(study.candidates, study.features, study.truth, rule=STRICT_HIT)
-    monkeypatch.setattr("overread.bags.grouping.candidate_hits", None)
+    monkeypatch.setattr("overread.bags._grouping.candidate_hits", None)
     assert group_candidates(*tables, hits=hits).make_bags(read_features(study.features)) == expected
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.bags.ids import object_array, read_ids
+from overread.bags._validation import object_array, read_ids
 from overread.errors import InputTypeError, InvalidInputError
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.bags.image_facts import find_patients, weigh_readings
+from overread.bags import find_patients, weigh_readings
 from overread.errors import InvalidInputError, TableError
 
 IMAGES = pd.Series(["j", "i", "i"])

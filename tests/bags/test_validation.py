@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.bags.validation import (
+from overread.bags._validation import (
     key_of_bags,
     offsets_of_sizes,
     positions_of,

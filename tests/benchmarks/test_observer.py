@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from benchmarks.observer import POINTS, REMOVE_TREND, View, answer, look_for, move_nodule
 
-from overread.simulate.cases import Background, pixels_with_nodules
-from overread.simulate.nodules import Nodule
+from overread.simulate import Nodule
+from overread.simulate._cases import Background, pixels_with_nodules
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.candidates.curvature import measure_scales
-from overread.candidates.pyramid import SCALES_MM, build_pyramid
+from overread.domains._scale_space import SCALES_MM, build_pyramid
+from overread.domains.chest._search import measure_scales
 
 MM = 0.7
 SIDE = 256

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overread.candidates import find_candidates
-from overread.candidates.curvature_finder import SAME_MM, CurvatureFinder, keep_apart
+from overread.domains import find_candidates
+from overread.domains.chest._finders import SAME_MM, CurvatureFinder, _keep_distance
 from radiograph_pictures import MM, SHAPE, all_lung, disc, radiograph, ramp, rod
 
 
@@ -89,7 +89,7 @@ places = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=25
 @given(places, st.sampled_from([0.5, 1.0, 4.0, 5.0]))
 def test_rows_are_kept_apart_from_those_before_them(rows, distance_mm):
     x_mm, y_mm = np.array(rows, dtype=float).reshape(-1, 2).T
-    kept = keep_apart(x_mm, y_mm, distance_mm)
+    kept = _keep_distance(x_mm, y_mm, distance_mm)
     assert kept.tolist() == sorted(set(kept.tolist()))
     away = {
         (one, other): np.hypot(x_mm[one] - x_mm[other], y_mm[one] - y_mm[other])

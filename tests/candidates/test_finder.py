@@ -10,9 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.anatomy import find_anatomy
-from overread.candidates import DEFAULT_FINDER, DEFAULT_LIMIT, FINDERS, find_candidates, load_finder
-from overread.candidates.table import candidate_table
+from overread.domains import (
+    DEFAULT_FINDER,
+    DEFAULT_LIMIT,
+    FINDERS,
+    candidate_table,
+    find_anatomy,
+    find_candidates,
+    load_finder,
+)
 from overread.errors import UsageError
 from radiograph_pictures import MM, SHAPE, all_lung, disc, radiograph, ramp
 
@@ -66,7 +72,7 @@ def test_no_limit_below_one():
 
 def test_names_and_limits_are_known_without_loading_a_finder():
     heavy = "cv2", "numba", "pandas", "scipy"
-    code = f"import sys, overread.candidates; assert not set({heavy!r}) & set(sys.modules)"
+    code = f"import sys, overread.domains.chest; assert not set({heavy!r}) & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -10,7 +10,7 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
-from overread.candidates import FINDERS, find_candidates, load_finder
+from overread.domains import FINDERS, find_candidates, load_finder
 from radiograph_pictures import all_lung, disc, radiograph, ramp
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add_a_candidate_finder.md"
@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add_a_candidate_finder.m
 @pytest.fixture(scope="module")
 def page():
     """The names that the page's blocks define."""
-    module = ModuleType("overread.candidates.tophat_finder")
+    module = ModuleType("overread.domains.chest.tophat_finder")
     text = PAGE.read_text(encoding="utf-8")
     blocks = list(re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
     assert len(blocks) == 3

@@ -5,8 +5,8 @@ import pytest
 from scipy import ndimage
 from skimage.feature import blob_log
 
-from overread.candidates import find_candidates
-from overread.candidates.log_finder import BLOB_SCALES_MM, keep_apart, measure_log
+from overread.domains import find_candidates
+from overread.domains.chest._finders import BLOB_SCALES_MM, keep_apart, measure_log
 from radiograph_pictures import MM, SHAPE, all_lung, radiograph, rod
 
 PLACES_MM = {(50.0, 60.0): 2.1, (130.0, 70.0): 3.0, (60.0, 150.0): 4.2, (140.0, 160.0): 6.0}

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 from skimage import draw
 
-from overread.anatomy import Anatomy
-from overread.candidates._outlines import best_closed_path, fill_polygon
-from overread.candidates.outlines import patch_side, segment
+from overread.features import Anatomy
+from overread.features._outlines import best_closed_path, fill_polygon, patch_side, segment
 from overread.images import Radiograph, SpacingSource
 
 MM = 0.7

@@ -6,7 +6,8 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Circle
 
-from overread.candidates.plots import overlay_figure, tint_ribs
+from overread.domains import overlay_figure
+from overread.domains._plots import tint_ribs
 from radiograph_pictures import MM, SHAPE, all_lung, radiograph, ramp
 
 FOUND = pd.DataFrame(

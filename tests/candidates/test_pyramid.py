@@ -5,7 +5,8 @@ import pytest
 from skimage.feature import peak_local_max
 from skimage.transform import downscale_local_mean
 
-from overread.candidates.pyramid import SCALES_MM, build_pyramid, choose_level, find_peaks
+from overread.domains import find_peaks
+from overread.domains._scale_space import SCALES_MM, build_pyramid, choose_level
 
 IMAGE = np.random.default_rng(0).random((96, 64)).astype(np.float32)
 EVERYWHERE = np.ones(IMAGE.shape, dtype=bool)

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from overread.candidates.radii import measure_radii
+from overread.domains._scale_space import measure_radii
 
 MM = 0.7
 

@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.candidates.ranking import load_ranking, make_ranking_inputs
-from overread.candidates.ranking_features import RESPONSES, find_places
-from overread.candidates.surroundings import N_SURROUNDINGS
+from overread.domains.chest._ranking import (
+    N_SURROUNDINGS,
+    RESPONSES,
+    find_places,
+    load_ranking,
+    make_ranking_inputs,
+)
 from radiograph_pictures import MM, disc, ramp
 
 SIDE = 192

@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.candidates.pyramid import SCALES_MM
-from overread.candidates.ranking_features import RESPONSES, correlate_template, find_places, measure_harmonics
-from overread.candidates.surroundings import N_SURROUNDINGS
+from overread.domains._scale_space import SCALES_MM
+from overread.domains.chest._ranking import (
+    N_SURROUNDINGS,
+    RESPONSES,
+    correlate_template,
+    find_places,
+    measure_harmonics,
+)
 
 MM = 0.7
 SIDE = 256

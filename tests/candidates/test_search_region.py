@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from overread.anatomy import Quality
-from overread.candidates.search_region import fill_padding, lies_on_image, search_region
+from overread.domains import fill_padding, lies_on_image, search_region
+from overread.features import Quality
 from radiograph_pictures import MM, SHAPE, all_lung, radiograph, ramp
 
 LUNG_MM = (25, 40, 85, 180)

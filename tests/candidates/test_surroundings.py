@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.candidates.curvature import measure_scales
-from overread.candidates.pyramid import build_pyramid
-from overread.candidates.surroundings import N_SURROUNDINGS, describe_surroundings
+from overread.domains._scale_space import build_pyramid
+from overread.domains.chest._ranking import N_SURROUNDINGS, describe_surroundings
+from overread.domains.chest._search import measure_scales
 
 SIDE = 96
 MM = 0.7

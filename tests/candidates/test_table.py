@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from overread.candidates.table import candidate_table
-from overread.tables.table_files import read_table, write_table
+from overread.domains import candidate_table
+from overread.tables import read_table, write_table
 
 
 def test_candidates_are_numbered_and_rounded():

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.candidates import DEFAULT_LIMIT
+from overread.domains import DEFAULT_LIMIT
 from overread.images import write_png16
-from overread.tables.table_files import read_table
+from overread.tables import read_table
 
 
 @pytest.fixture

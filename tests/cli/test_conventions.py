@@ -4,14 +4,8 @@ import warnings
 
 import pytest
 
+from overread._commands import check_seed, open_detector, print_plain, print_warnings, refuse_to_overwrite
 from overread.cli import main
-from overread.cli.conventions import (
-    check_seed,
-    open_detector,
-    print_plain,
-    print_warnings,
-    refuse_to_overwrite,
-)
 from overread.errors import DataWarning, UsageError
 
 

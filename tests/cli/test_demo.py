@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from overread.cli import main
-from overread.report import read_results
-from overread.report.answer import sum_up
-from overread.study.detector import Detector
+from overread.report import read_results, sum_up
+from overread.study import Detector
 
 N_IMAGES = "30"
 PHONE, DESK = 390, 1200

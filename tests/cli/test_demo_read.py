@@ -4,9 +4,9 @@ import re
 
 import pandas as pd
 
+from overread.apps.room import _app as server
+from overread.apps.room._room import open_room
 from overread.cli import main
-from overread.reading import server
-from overread.reading.room import open_room
 from overread.tables import write_table
 
 

@@ -14,11 +14,11 @@ from PIL import Image
 from pydicom import dcmread
 
 from dicom_marks import complaints
-from overread.cli.detect import name_pictures
+from overread.cli.detect import _name_pictures
 from overread.images import read_image
 from overread.marks import read_marks
-from overread.study.detector import Detector
-from overread.study.seen_images import SeenImages
+from overread.study import Detector
+from overread.study._calibration import TrainingFingerprints
 from overread.tables import read_table
 
 
@@ -264,7 +264,7 @@ def test_a_folder_without_images(run, model, tmp_path, capsys):
 
 def test_pictures_have_names_of_their_own():
     paths = [Path("p/a.png"), Path("q/a.png"), Path("r/a-1.png"), Path("r/b.dcm")]
-    named = name_pictures(paths, Path("out"))
+    named = _name_pictures(paths, Path("out"))
     assert list(named) == paths
     assert [path.name for path in named.values()] == [
         f"{name}.overlay.png" for name in ("a-2", "a-3", "a-1", "b")
@@ -348,7 +348,7 @@ def test_anonymous_detections_hold_nothing_of_the_patient(run, trained, model, t
 
 def test_images_that_it_was_trained_on_are_named(run, trained, tmp_path, capsys):
     """The PNG of a DICOM file shows the same."""
-    seen = SeenImages.of([str(read_image(trained.dicom[0]).pixel_hash)])
+    seen = TrainingFingerprints.of([str(read_image(trained.dicom[0]).pixel_hash)])
     model = str(replace(trained.detector, seen=seen).write(tmp_path / "detector.json"))
     images = [str(trained.png[0]), str(trained.png[1])]
     arguments = ["detect", model, *images, "--mm-per-px", "0.7", "-o", str(tmp_path / "out")]

@@ -6,11 +6,10 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from overread.cli.explain import find_shown, tell_shown
-from overread.features import CATALOGUE
-from overread.features.plain_words import say_in_words
+from overread.cli.explain import _find_shown, _tell_shown
+from overread.features import CATALOGUE, say_in_words
 from overread.images import read_image
-from overread.study.detector import Explanation, OperatingPoint
+from overread.study import Explanation, OperatingPoint
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +73,9 @@ def test_a_repeat_names_the_stronger_one_that_it_lies_on(trained):
     point = OperatingPoint(1.0, 0.5)
     model = replace(trained.detector, operating_points=(point,))
     explained = Explanation(found.iloc[2], found, pd.DataFrame())
-    shown = find_shown(model, explained, point)
+    shown = _find_shown(model, explained, point)
     assert shown["candidate_id"].tolist() == ["0001", "0003"]
-    assert tell_shown(explained, point, shown) == (
+    assert _tell_shown(explained, point, shown) == (
         "Candidate 0002 is not shown, though its score 1.000 reaches the threshold 0.500 for 1 false positive per "
         "image: it lies on a stronger one, 0001."
     )

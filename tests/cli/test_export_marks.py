@@ -12,8 +12,7 @@ import pytest
 
 from dicom_marks import complaints, make_image, make_mark_set
 from overread.images import write_dicom
-from overread.marks import read_folder, read_marks
-from overread.marks.mark_set import write_folder
+from overread.marks import read_folder, read_marks, write_folder
 
 TABLES = {
     "marks": "image_id,reader_id,mark_id,x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg,label\n"

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from overread.cli.froc_inputs import CountingOptions, make_counting
+from overread.cli._froc_inputs import CountingOptions, make_counting
 from overread.errors import InvalidInputError, UsageError
 from overread.froc import Counting
 from overread.truth import STRICT_HIT, DistanceHit, EllipseHit, hit_rule_parameters

@@ -6,7 +6,7 @@ from math import inf, nan
 
 import pytest
 
-from overread.cli.froc_output import print_comparison, print_froc, print_locked
+from overread.cli.froc import print_comparison, print_froc, print_locked
 
 SUMMARY = {
     "n_images": 10,

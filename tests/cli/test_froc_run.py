@@ -10,9 +10,18 @@ import pandas as pd
 import pytest
 
 from overread.cli import main
-from overread.froc import Counting, bootstrap, chance_level, estimate_figures, match
-from overread.froc.defaults import CHANCE_SHIFTS, FP_TARGETS, LEVEL, N_BOOTSTRAP
-from overread.tables.table_files import parquet_bytes
+from overread.froc import (
+    CHANCE_SHIFTS,
+    FP_TARGETS,
+    LEVEL,
+    N_BOOTSTRAP,
+    Counting,
+    bootstrap,
+    chance_level,
+    estimate_figures,
+    match_detections,
+)
+from overread.tables import parquet_bytes
 from overread.truth import merge_marks
 
 SPLITS = ("training", "validation", "test")
@@ -98,7 +107,7 @@ def part_of(run, *splits):
 def test_default_settings_give_the_numbers_of_the_report(run, capsys, splits):
     part = part_of(run, *splits)
     tables = part["candidates"], part["truth"], part["images"]
-    matching = match(*tables, scores=part["scores"]["soft"], counting=Counting())
+    matching = match_detections(*tables, scores=part["scores"]["soft"], counting=Counting())
     report = report_of(run, capsys, *(word for split in splits for word in ("--split", split)))
     assert (report["n_images"], report["n_gts"]) == (matching.n_images, matching.n_gts)
     assert report["n_single_reader_gts"] > 0

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from overread.apps.node._spool import Ledger
 from overread.images import write_dicom, write_png16
-from overread.node.ledger import Ledger
 from overread.tables import write_table
 
 HOSTILE = [

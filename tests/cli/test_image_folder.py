@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from overread.cli.image_folder import ImageFile, find_image, list_images, parse_spacing
+from overread._commands import ImageFile, find_image, list_images, parse_spacing
 from overread.errors import TableError, UsageError
 
 

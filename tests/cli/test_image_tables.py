@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.cli.image_tables import ImageTableOptions, write_image_table
+from overread._commands import ImageTableOptions, write_image_table
 from overread.errors import InvalidInputError, UsageError
 from overread.images import write_png16
 

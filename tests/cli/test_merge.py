@@ -12,7 +12,7 @@ import pytest
 
 from overread.cli import main as run
 from overread.images import write_dicom, write_png16
-from overread.tables.table_files import read_table, write_table
+from overread.tables import read_table, write_table
 from overread.truth import MergeOptions, merge_marks
 
 COLUMNS = ["image_id", "reader_id", "mark_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]

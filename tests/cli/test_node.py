@@ -15,9 +15,9 @@ from pydicom import dcmread
 
 from dicom_network import PR, SR, Archive, connect, wait_until
 from node_process import running_node
+from overread.apps.node._spool import Ledger
 from overread.errors import LockedError
-from overread.files.lock import folder_lock
-from overread.node.ledger import Ledger
+from overread.files import folder_lock
 from stand_in_detector import write_images
 
 

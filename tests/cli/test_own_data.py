@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from benchmarks.own_data import commands, make_files, walk
 
-from overread.marks import read_folder
-from overread.marks.left_out import read_left_out
+from overread.marks import read_folder, read_left_out
 from overread.tables import read_table
 
 MM = 0.7

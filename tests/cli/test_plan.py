@@ -15,15 +15,14 @@ import pytest
 from benchmarks.coverage import SCENARIOS
 
 import overread.study
+from overread.apps.planning._reader_sizes import pilot_readers, read_reader_study
 from overread.froc import (
     Matching,
     gts_for_half_width,
     gts_needed,
     operating_points,
     pilot_difference,
-    pilot_readers,
     pilot_sensitivity,
-    read_reader_study,
     reader_study,
 )
 from overread.study.stages.scores import MatchedScores

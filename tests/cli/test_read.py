@@ -5,9 +5,9 @@ import re
 import pandas as pd
 import pytest
 
+from overread.apps.room._room import open_room
 from overread.cli import main
-from overread.marks.mark_set import read_folder
-from overread.reading.room import open_room
+from overread.marks import read_folder
 from overread.tables import write_table
 from reading_process import Client
 from reading_room import make_study, write_detections

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.candidates import DEFAULT_LIMIT
+from overread.domains import DEFAULT_LIMIT
 from overread.images import write_png16
 
 

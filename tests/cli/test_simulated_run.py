@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 import overread.study
-from overread.cli.simulated_run import run_simulated
-from overread.simulate.field.recipe import FIELD_LAYOUT
-from overread.simulate.folder_tables import CHEST_LAYOUT
+from overread._commands import run_simulated
+from overread.simulate import CHEST_LAYOUT, FIELD_LAYOUT
 
 
 @pytest.mark.parametrize(

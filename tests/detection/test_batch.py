@@ -8,12 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from overread.detection import batch as batches
-from overread.detection.batch import Batch, choose_workers
-from overread.detection.pipeline import DetectionPipeline, Request
 from overread.errors import LockedError, StorageError
-from overread.files.lock import folder_lock
-from overread.study.workers.result import Fault, Outcome, work_on
+from overread.files import folder_lock
+from overread.study import Batch, DetectionPipeline, Request, choose_workers
+from overread.study import _detect as batches
+from overread.study.executors._outcome import Fault, Outcome, work_on
 from stand_in_detector import StandInDetector, write_images
 
 

@@ -10,11 +10,17 @@ import pytest
 from pydicom import dcmread
 
 from dicom_marks import complaints
-from overread.detection.documents import Documents, ImageReport, refuse_other_than_dicom, write_documents
-from overread.detection.pipeline import Request, detect_image
 from overread.errors import UsageError
 from overread.images import read_image
 from overread.marks import read_marks
+from overread.study import (
+    Documents,
+    ImageReport,
+    Request,
+    detect_image,
+    refuse_other_than_dicom,
+    write_documents,
+)
 from stand_in_detector import StandInDetector, write_images
 
 SR, PR = "1.2.840.10008.5.1.4.1.1.88.33", "1.2.840.10008.5.1.4.1.1.11.1"

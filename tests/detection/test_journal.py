@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from overread.detection.journal import DetectionJournal
+from overread.files import DetectionJournal
 
 
 def test_records_come_back_under_the_same_head_only(tmp_path):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom
 
-from overread.detection.mark_rate import MarkRate
-from overread.study.detector import OperatingPoint
+from overread.study import MarkRate, OperatingPoint
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from overread.detection.pipeline import DetectionPipeline, Request, detect_image, read_work
 from overread.errors import ImageError
 from overread.images import read_image
-from overread.study.pipeline import ImageTask, PipelineSpec
-from overread.study.seen_images import SeenImages
+from overread.study import DetectionPipeline, ImageTask, PipelineSpec, Request, detect_image, read_work
+from overread.study._calibration import TrainingFingerprints
 from stand_in_detector import StandInDetector, write_images
 
 
@@ -30,7 +29,7 @@ def test_one_image(tmp_path):
 
 
 def test_what_plain_values_build_gives_the_same_bytes(trained):
-    seen = SeenImages.of([str(read_image(trained.dicom[0]).pixel_hash)])
+    seen = TrainingFingerprints.of([str(read_image(trained.dicom[0]).pixel_hash)])
     request = Request(replace(trained.detector, seen=seen), 2.0, all_candidates=True, documents=True)
     here = DetectionPipeline(request)
     told = json.loads(json.dumps(here.spec().plain()))

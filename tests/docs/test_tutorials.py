@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from tutorial_page import follow, list_steps, missing_lines
 
+from overread.apps.room._app import Address, make_app
+from overread.apps.room._room import open_room
 from overread.froc import read_detections
 from overread.marks import read_folder
-from overread.reading.app import Address, make_app
-from overread.reading.room import open_room
 from overread.study import open_run
 from reading_room import URL, Visitor, open_limits
 

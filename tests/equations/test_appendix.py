@@ -13,8 +13,7 @@ from mpmath import mpf
 from overread.bags import Bags
 from overread.models import SoftMILObjective
 from overread.models.loss import _kernels
-from overread.models.loss.bag_loss import BagLoss
-from overread.models.loss.pooling import find_pooling
+from overread.models.loss._bag_loss import BagLoss, find_pooling
 
 STEP = 1e-5
 

@@ -9,7 +9,7 @@ from mpmath import mpf
 
 from overread.bags import Bags, mean_soft_kl
 from overread.models import SoftMILLogisticRegression, SoftMILObjective
-from overread.models.loss.pooling import pool
+from overread.models.loss._bag_loss import pool
 
 POOLINGS = ("noisy_or", "noisy_or_mean", "log_sum_exp", "mean")
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overread.anatomy.structures import Anatomy
-from overread.features.context import Context, ImageMaps
-from overread.images.radiograph import Radiograph, SpacingSource
+from overread.features import Anatomy, Context, ImageMaps
+from overread.images import Radiograph, SpacingSource
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import ndimage
 
-from overread.anatomy import Anatomy
+from overread.features import Anatomy
 from overread.images import Radiograph, SpacingSource
 
 MM = 0.7

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 from feature_scenes import ROWS, SIDE, X_MM, Y_MM, Scene, X, Y, disc, line, noise, polar, star
 
-from overread.features import CATALOGUE, extract
+from overread.features import CATALOGUE, extract_features
 
 SPECIFIC = [feature.name for feature in CATALOGUE.kind("specific")]
 SCALES = {"s16": 1.6, "s25": 2.5, "s40": 4.0, "s63": 6.3, "s100": 10.0}
@@ -106,7 +106,9 @@ SCENES = {
 @functools.cache
 def features_of(scene):
     found = SCENES[scene]
-    return extract(found.radiograph, found.candidates, found.anatomy, features=SPECIFIC, n_threads=1).iloc[0]
+    return extract_features(
+        found.radiograph, found.candidates, found.anatomy, features=SPECIFIC, n_threads=1
+    ).iloc[0]
 
 
 def without_response(more, less, names):

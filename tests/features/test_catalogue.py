@@ -7,7 +7,8 @@ import keyword
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.features import CATALOGUE, FAMILIES, Catalogue
+from overread.features import CATALOGUE, Catalogue
+from overread.features.families import FAMILIES
 
 
 def test_holds_at_least_what_the_paper_has():

@@ -10,7 +10,8 @@ import pytest
 from feature_scenes import SIDE, X_MM, anatomy, candidates, disc, line, no_anatomy, noise, radiograph
 
 from overread.errors import InvalidInputError, TableError
-from overread.features import CATALOGUE, FAMILIES, Catalogue, extract
+from overread.features import CATALOGUE, Catalogue, extract_features
+from overread.features.families import FAMILIES
 
 SPECIFIC = [feature.name for feature in CATALOGUE.kind("specific")]
 MM = 0.7
@@ -42,11 +43,11 @@ def ribbed():
 
 
 TABLE = scattered(12)
-FOUND = extract(radiograph(PIXELS), TABLE, ribbed(), features=SPECIFIC, n_threads=1)
+FOUND = extract_features(radiograph(PIXELS), TABLE, ribbed(), features=SPECIFIC, n_threads=1)
 
 
 def changed(image, places, structures):
-    return extract(image, places, structures, features=SPECIFIC, n_threads=1)
+    return extract_features(image, places, structures, features=SPECIFIC, n_threads=1)
 
 
 def assert_same(found, expected=FOUND, *, but=()):
@@ -133,7 +134,7 @@ def test_other_grid_measures_the_same_lengths():
     from scipy import ndimage
 
     fine = ndimage.zoom(PIXELS, 2, order=1, grid_mode=True, mode="nearest")
-    found = extract(
+    found = extract_features(
         radiograph(fine, mm=MM / 2), TABLE, anatomy((2 * SIDE, 2 * SIDE)), features=SPECIFIC, n_threads=1
     )
     for name in (
@@ -150,18 +151,18 @@ def test_other_grid_measures_the_same_lengths():
 
 def test_threads_do_not_change_a_bit():
     places = scattered(120, seed=2)
-    one = extract(radiograph(PIXELS), places, ribbed(), features=SPECIFIC, n_threads=1)
+    one = extract_features(radiograph(PIXELS), places, ribbed(), features=SPECIFIC, n_threads=1)
     for n_threads in (2, 5, None):
         pd.testing.assert_frame_equal(
             one,
-            extract(radiograph(PIXELS), places, ribbed(), features=SPECIFIC, n_threads=n_threads),
+            extract_features(radiograph(PIXELS), places, ribbed(), features=SPECIFIC, n_threads=n_threads),
             check_exact=True,
         )
 
 
 def test_subset_equals_full_in_the_order_asked_for():
     wanted = ["vessel.count", "shape.area", "profile.drop_2", "lung.side", "blob.log.s16"]
-    found = extract(radiograph(PIXELS), TABLE, ribbed(), features=wanted)
+    found = extract_features(radiograph(PIXELS), TABLE, ribbed(), features=wanted)
     assert list(found) == ["candidate_id", *wanted]
     pd.testing.assert_frame_equal(found, FOUND[["candidate_id", *wanted]], check_exact=True)
 
@@ -179,12 +180,14 @@ def test_subset_computes_only_its_families():
         )
         for family in FAMILIES
     )
-    extract(radiograph(PIXELS), TABLE[:2], ribbed(), features=["lung.side", "lung.depth"], catalogue=spies)
+    extract_features(
+        radiograph(PIXELS), TABLE[:2], ribbed(), features=["lung.side", "lung.depth"], catalogue=spies
+    )
     assert called == ["lung"]
 
 
 def test_one_candidate_as_among_many():
-    alone = extract(radiograph(PIXELS), TABLE[4:5], ribbed(), features=SPECIFIC)
+    alone = extract_features(radiograph(PIXELS), TABLE[4:5], ribbed(), features=SPECIFIC)
     np.testing.assert_allclose(
         alone[SPECIFIC].to_numpy(), FOUND[SPECIFIC].to_numpy()[4:5], rtol=1e-4, atol=1e-5
     )
@@ -192,19 +195,19 @@ def test_one_candidate_as_among_many():
 
 def test_columns_are_float32_and_ids_are_kept():
     places = TABLE[:3].assign(candidate_id=["007", "NA", "1.10"])
-    found = extract(radiograph(PIXELS), places, ribbed(), features=SPECIFIC)
+    found = extract_features(radiograph(PIXELS), places, ribbed(), features=SPECIFIC)
     assert found["candidate_id"].tolist() == ["007", "NA", "1.10"]
     assert {str(dtype) for dtype in found.dtypes[1:]} == {"float32"}
 
 
 def test_no_candidates():
-    found = extract(radiograph(PIXELS), TABLE[:0], ribbed())
+    found = extract_features(radiograph(PIXELS), TABLE[:0], ribbed())
     assert found.shape == (0, 1 + len(CATALOGUE))
 
 
 def test_all_with_nothing_but_places():
     """Anatomy and outlines are found; candidates of a detector that gives only places and radii."""
-    found = extract(radiograph(PIXELS), TABLE[:3])
+    found = extract_features(radiograph(PIXELS), TABLE[:3])
     assert list(found) == ["candidate_id", *CATALOGUE]
     assert found["candidate_id"].tolist() == ["0", "1", "2"]
     assert np.isfinite(found[list(CATALOGUE)].to_numpy()).all()
@@ -234,7 +237,9 @@ AT_THE_BORDER = candidates(
 @pytest.mark.parametrize("name", list(hostile_images()))
 @pytest.mark.parametrize("structures", [anatomy(), no_anatomy()], ids=["lungs", "no lungs"])
 def test_hostile_images_give_finite_features(name, structures):
-    found = extract(hostile_images()[name], AT_THE_BORDER, structures, features=SPECIFIC, n_threads=1)
+    found = extract_features(
+        hostile_images()[name], AT_THE_BORDER, structures, features=SPECIFIC, n_threads=1
+    )
     assert np.isfinite(found[SPECIFIC].to_numpy()).all()
 
 
@@ -242,7 +247,7 @@ def test_hostile_images_give_finite_features(name, structures):
 def test_tiny_images_give_finite_features(shape):
     pixels = np.random.default_rng(0).random(shape)
     places = candidates((0.2, 0.2, 3.0), (shape[1] * MM, shape[0] * MM, 20.0))
-    found = extract(radiograph(pixels), places, no_anatomy(shape), features=SPECIFIC, n_threads=1)
+    found = extract_features(radiograph(pixels), places, no_anatomy(shape), features=SPECIFIC, n_threads=1)
     assert np.isfinite(found[SPECIFIC].to_numpy()).all()
 
 
@@ -269,19 +274,19 @@ def test_bad_candidates_are_refused_by_name(change, message):
     for column, value in change.items():
         places.loc[places.index[1], column] = value
     with pytest.raises(TableError, match=message):
-        extract(radiograph(PIXELS), places, anatomy(), features=SPECIFIC)
+        extract_features(radiograph(PIXELS), places, anatomy(), features=SPECIFIC)
 
 
 def test_missing_column_is_named():
     with pytest.raises(TableError, match="radius_mm"):
-        extract(radiograph(PIXELS), TABLE[["x_mm", "y_mm"]], anatomy())
+        extract_features(radiograph(PIXELS), TABLE[["x_mm", "y_mm"]], anatomy())
 
 
 def test_unknown_feature_names_the_nearest():
     with pytest.raises(InvalidInputError, match=r"shape\.area"):
-        extract(radiograph(PIXELS), TABLE, anatomy(), features=["shape.aera"])
+        extract_features(radiograph(PIXELS), TABLE, anatomy(), features=["shape.aera"])
 
 
 def test_no_threads_is_refused():
     with pytest.raises(InvalidInputError, match="n_threads"):
-        extract(radiograph(PIXELS), TABLE, anatomy(), features=["lung.side"], n_threads=0)
+        extract_features(radiograph(PIXELS), TABLE, anatomy(), features=["lung.side"], n_threads=0)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from overread.features.family import EPSILON, describe_features, ratio, stack_columns, to_columns
+from overread.features import EPSILON, describe_features, stack_columns
+from overread.features._family import ratio, to_columns
 
 FEATURES = describe_features(
     "ring",

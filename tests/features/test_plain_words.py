@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from overread.features import CATALOGUE
-from overread.features.plain_words import say_in_words
+from overread.features import CATALOGUE, say_in_words
 
 
 def test_every_feature_has_words_of_its_own() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.features import FAMILIES
+from overread.features.families import FAMILIES
 
 TEXTURE_FAMILIES = [family for family in FAMILIES if family.features[0].kind == "texture"]
 FEATURES = [feature for family in TEXTURE_FAMILIES for feature in family.features]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from overread.domains import BlobFinder, radii_from_marks
+from overread.domains.picture._finder import APART_SHARE, measure_curvatures
 from overread.errors import InvalidInputError
-from overread.fields import BlobFinder
-from overread.fields.blob_finder import APART_SHARE, measure_curvatures, radii_from_marks
 from planted_field import BLOBS, MM_PER_PX, make_field
 
 SOUGHT = {"smallest_mm": 0.3, "largest_mm": 1.2}

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.fields import FieldImage, extract_generic
-from overread.fields.context_features import respond_to_lines
+from overread.domains import PictureImage, extract_generic
+from overread.domains.picture._context_features import _respond_to_lines
 
 SHAPE = (240, 500)
 DISC, LINE = (120.0, 120.0), (350.0, 120.0)
@@ -29,7 +29,7 @@ def table():
         "red_green": planes["red"] - planes["green"],
         "yellow_blue": (planes["red"] + planes["green"]) / 2 - planes["blue"],
     }
-    field = FieldImage(planes, np.ones(SHAPE, dtype=bool), 1.0)
+    field = PictureImage(planes, np.ones(SHAPE, dtype=bool), 1.0)
     rows = [("disc", *DISC, RADIUS, 2.0), ("line", *LINE, RADIUS, 1.0)]
     candidates = pd.DataFrame(rows, columns=["candidate_id", "x_mm", "y_mm", "radius_mm", "response"])
     candidates[["x_mm", "y_mm"]] += 0.5
@@ -69,7 +69,7 @@ def test_the_best_direction_is_that_of_the_line():
     for number, angle in ((0, 0.0), (3, np.pi / 4), (6, np.pi / 2)):
         away = np.abs((y - 100) * np.cos(angle) - (x - 100) * np.sin(angle))
         plane = (away < 2).astype(np.float32)
-        answers = [response[100, 100] for response in respond_to_lines(plane, 2.0)]
+        answers = [response[100, 100] for response in _respond_to_lines(plane, 2.0)]
         assert int(np.argmax(answers)) == number
 
 

@@ -7,10 +7,10 @@ from importlib.metadata import EntryPoint
 import numpy as np
 import pytest
 
-from overread.candidates.table import candidate_table
+from overread.domains import BlobFinder, candidate_table, list_field_finders
+from overread.domains.picture import _finder as finders
+from overread.domains.picture._finder import load_field_finder
 from overread.errors import UsageError
-from overread.fields import BlobFinder, finders
-from overread.fields.finders import list_field_finders, load_field_finder
 from planted_field import make_field
 
 SOUGHT = {"polarity": "bright", "smallest_mm": 0.4, "largest_mm": 1.0}

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.fields import GENERIC_FEATURES, FieldImage, extract_generic
-from overread.fields.generic_features import generic_names
+from overread.domains import GENERIC_FEATURES, PictureImage, extract_generic
+from overread.domains.picture._features import generic_names
 from planted_field import BLOBS, MM_PER_PX, make_field
 
 
@@ -54,7 +54,7 @@ def test_a_dark_disc_mirrors_a_bright_one(candidates):
 
 def test_turned_by_a_quarter_nothing_changes_but_the_place(candidates):
     field = make_field(shape=(220, 220), line=False)
-    turned = FieldImage(
+    turned = PictureImage(
         {name: np.ascontiguousarray(np.rot90(plane)) for name, plane in field.planes.items()},
         np.rot90(field.region).copy(),
         field.mm_per_px,
@@ -69,7 +69,7 @@ def test_turned_by_a_quarter_nothing_changes_but_the_place(candidates):
 def test_exposure_changes_nothing(candidates):
     """No feature sees a linear change of the exposure."""
     field = make_field()
-    exposed = FieldImage(
+    exposed = PictureImage(
         {"main": field.planes["main"] * np.float32(0.5) + np.float32(0.2)}, field.region, MM_PER_PX
     )
     before, after = extract_generic(field, candidates), extract_generic(exposed, candidates)
@@ -85,7 +85,7 @@ def test_colour_adds_its_planes(candidates):
     grey = make_field().planes["main"]
     planes = dict.fromkeys(("main", "red", "green", "blue"), grey)
     planes |= {"red_green": grey * 0, "yellow_blue": grey * 0}
-    table = extract_generic(FieldImage(planes, np.ones(grey.shape, dtype=bool), MM_PER_PX), candidates)
+    table = extract_generic(PictureImage(planes, np.ones(grey.shape, dtype=bool), MM_PER_PX), candidates)
     assert list(table.columns[1:]) == generic_names(colour=True)
     assert (table["red_green.contrast"] == 0).all()
 

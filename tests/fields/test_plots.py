@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from overread.fields import BlobFinder
-from overread.fields.plots import field_figure
+from overread.domains import BlobFinder, picture_figure
 from planted_field import BLOBS, make_field
 
 
 def test_every_candidate_is_a_circle_in_the_unit_of_the_axes():
     field = make_field()
     found = BlobFinder("bright", 0.3, 1.0)(field, limit=len(BLOBS))
-    (axes,) = field_figure(field, found, unit="px", title="one").axes
+    (axes,) = picture_figure(field, found, unit="px", title="one").axes
     assert [patch.radius for patch in axes.patches] == found["radius_mm"].tolist()
     assert axes.get_xlabel() == "x [px]"
     assert axes.get_xlim() == (0, field.size_mm[0])

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from overread.domains import BlobFinder, FieldRecipe, extract_generic, find_mask, find_spacing, read_picture
 from overread.errors import ImageError, InvalidInputError
-from overread.fields import BlobFinder, FieldRecipe, extract_generic, read_field
-from overread.fields.recipe import find_mask, find_spacing
-from overread.files.records import from_json, to_json
+from overread.files import from_json, to_json
 from overread.images import write_dicom
 
 RECIPE = FieldRecipe(
@@ -41,7 +40,7 @@ def picture(tmp_path):
 def test_it_does_what_its_parts_do(picture):
     field = RECIPE.read(picture)
     found, features = RECIPE.measure(field, ["shape.area", "main.contrast"], limit=3)
-    same = read_field(picture, mm_per_px=1.0, region="all", weights=(0, 1, 0))
+    same = read_picture(picture, mm_per_px=1.0, region="all", weights=(0, 1, 0))
     expected = BlobFinder("bright", 3.0, 6.0)(same, limit=3)
     assert found.equals(expected)
     assert features.equals(extract_generic(same, expected)[["candidate_id", "shape.area", "main.contrast"]])

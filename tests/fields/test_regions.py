@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from overread.domains.picture._image import find_region
 from overread.errors import ImageError, InvalidInputError
-from overread.fields.regions import find_region
 
 
 def make_disc(rows=200, columns=300, radius=80, level=0.5):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
-from overread.fields.smoothing import smooth, smooth_inside
+from overread.domains.picture._image import smooth, smooth_inside
 
 
 @pytest.fixture(scope="module")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.fields.field_image import FieldImage
-from overread.fields.surroundings import RHO, Surroundings, mean_between, spread_between
+from overread.domains import PictureImage
+from overread.domains.picture._context_features import RHO, Surroundings, mean_between, spread_between
 
 
 @pytest.fixture
 def around() -> Surroundings:
     plane = np.tile(np.arange(200, dtype=np.float32), (150, 1))
-    field = FieldImage({"main": plane}, np.ones(plane.shape, dtype=bool), 1.0)
+    field = PictureImage({"main": plane}, np.ones(plane.shape, dtype=bool), 1.0)
     places = np.array([100.0, 60.0]), np.array([70.0, 80.0])
     return Surroundings(field, *places, np.array([5.0, 10.0]), np.array([1.0, 2.0]))
 

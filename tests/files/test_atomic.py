@@ -11,13 +11,8 @@ from pathlib import Path
 import pytest
 
 from overread.errors import StorageError
-from overread.files.atomic import (
-    MARKER,
-    unfinished_files,
-    write_atomically,
-    write_parts_atomically,
-    write_together,
-)
+from overread.files import unfinished_files, write_atomically, write_parts_atomically, write_together
+from overread.files._atomic import MARKER
 
 
 def test_a_file_gets_its_bytes_and_usual_permissions(tmp_path):

@@ -9,7 +9,8 @@ import tracemalloc
 
 import pytest
 
-from overread.files.capped import CHUNK, read_capped
+from overread.files import read_capped
+from overread.files._regular import CHUNK
 
 
 def refuse(size: int) -> Exception:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from overread.errors import FormatError, InvalidInputError
-from overread.files.column_file import ColumnFile, encode_columns, write_columns
+from overread.files import ColumnFile, encode_columns, write_columns
 
 
 def write(path, matrix):

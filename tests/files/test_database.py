@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from overread.errors import FormatError, StorageError
-from overread.files.database import Database
+from overread.files import Database
 
 TABLES = "CREATE TABLE names (name TEXT PRIMARY KEY)\n\nCREATE TABLE notes (note TEXT)"
 

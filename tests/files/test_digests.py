@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 
 from overread.errors import StorageError
-from overread.files.digests import FileDigests, digest_of_bytes, digest_of_file, digest_of_value
+from overread.files import FileDigests, digest_of_bytes, digest_of_file, digest_of_value
 
 EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
@@ -81,7 +81,7 @@ def test_a_digest_that_was_changed_is_not_believed(tmp_path):
     image, memory = tmp_path / "image", tmp_path / "memory"
     image.write_bytes(b"pixels")
     os.utime(image, ns=(0, 0))
-    with patch("overread.files.digests.YOUNG_NS", -1):
+    with patch("overread.files._digests.YOUNG_NS", -1):
         digests = FileDigests(memory)
         right = digests.of("a", image)
     digests.save()

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from overread.errors import StorageError
-from overread.files.journal import Journal
+from overread.files import Journal
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from overread.errors import LockedError, StorageError
-from overread.files import lock
-from overread.files.lock import folder_lock, run_lock
+from overread.files import _journal as lock
+from overread.files import folder_lock, run_lock
 
 
 def test_who_comes_second_is_told_who_was_first(tmp_path):
@@ -61,5 +61,5 @@ def test_a_system_without_locks_is_told_at_use(tmp_path, monkeypatch):
 
 def test_the_package_is_imported_where_there_are_neither_locks_nor_limits():
     hide = "import sys; sys.modules['fcntl'] = sys.modules['resource'] = None; "
-    modules = "overread.files.lock, overread.simulate.study_folder, overread.study.workers.worker"
+    modules = "overread.files._journal, overread.simulate._cohort, overread.study.executors._worker"
     subprocess.run([sys.executable, "-c", f"{hide}import {modules}"], check=True)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from overread.errors import FormatError
-from overread.files.records import from_json, to_json
-from overread.report.results import StudyResults
+from overread.files import from_json, to_json
+from overread.report import StudyResults
 
 
 def through_text(record):

@@ -10,18 +10,22 @@ import pytest
 
 from overread.cli import main
 from overread.errors import ImageError, InvalidInputError, OverreadError, StorageError, TableError
-from overread.files.capped import read_capped
-from overread.files.digests import FileDigests, digest_of_file
-from overread.files.journal import Journal
-from overread.files.regular import kind_of_file, open_regular, read_regular, real_path
-from overread.files.strict_json import read_json
+from overread.files import (
+    FileDigests,
+    Journal,
+    digest_of_file,
+    open_regular,
+    read_capped,
+    read_json,
+    read_regular,
+    real_path,
+)
+from overread.files._regular import kind_of_file
 from overread.images import read_image
-from overread.images.files import is_dicom
-from overread.study.detector import Detector
-from overread.study.run_log import RunLog
-from overread.study.settings import read_settings
-from overread.tables import read_table
-from overread.tables.column_table import open_columns
+from overread.images._dicom_facts import is_dicom
+from overread.study import Detector, read_settings
+from overread.study._run import RunLog
+from overread.tables import open_columns, read_table
 
 # Each would hang for ever on a pipe that nobody writes to, if it opened it.
 READERS = {

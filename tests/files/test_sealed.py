@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overread.files.sealed import Seal
-from overread.files.strict_json import read_json
-from overread.froc.locked import SEAL as LOCK_SEAL
-from overread.froc.locked import LockedOperatingPoint
-from overread.models.persistence import SEAL as MODEL_SEAL
-from overread.models.persistence import load
-from overread.study.detector import SEAL as DETECTOR_SEAL
+from overread.files import Seal, read_json
+from overread.froc import LockedOperatingPoint
+from overread.froc._locked import SEAL as LOCK_SEAL
+from overread.models import load_model
+from overread.models._saving import SEAL as MODEL_SEAL
+from overread.study._detector import SEAL as DETECTOR_SEAL
 
 # Written by Overread 0.1.0 before there was one seal for all three.
 WRITTEN = Path(__file__).parent / "sealed"
@@ -49,7 +48,7 @@ def test_a_detector_of_another_schema_is_noticed():
 
 
 def test_a_model_and_a_locked_point_written_before_still_load():
-    assert load(WRITTEN / "model.json").coef_.shape == (1, 3)
+    assert load_model(WRITTEN / "model.json").coef_.shape == (1, 3)
     assert LockedOperatingPoint.read(WRITTEN / "operating_point.json").threshold == 0.1
 
 

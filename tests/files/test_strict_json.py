@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from overread.errors import FormatError, ModelFileError
-from overread.files import strict_json
-from overread.files.strict_json import json_text, parse_json, read_json
+from overread.files import _json as strict_json
+from overread.files import json_text, parse_json, read_json
 
 
 @pytest.mark.parametrize(

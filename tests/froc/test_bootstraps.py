@@ -8,12 +8,14 @@ from overread.errors import InvalidInputError
 from overread.froc import (
     MEASURES,
     Matching,
+    SortedEvents,
     bootstrap,
     froc_curve,
+    patient_counts,
     performance_at,
+    replicate_sensitivities,
     sensitivity_at,
 )
-from overread.froc.bootstraps import SortedEvents, patient_counts, replicate_sensitivities
 
 TARGETS = np.array([0.5, 3.0, 1.0])
 
@@ -104,14 +106,14 @@ def test_estimates_need_few_false_positives(make_matching, monkeypatch):
     for n_scores in (5, 10**6):
         m = make_matching(3, n_scores=n_scores, fps_per_image=12)
         expected = sensitivity_at(froc_curve(m), TARGETS)
-        monkeypatch.setattr("overread.froc.bootstraps.needed_fps", lambda m, t: int(t.max() * m.n_images) + 1)
+        monkeypatch.setattr("overread.froc._bootstrap.needed_fps", lambda m, t: int(t.max() * m.n_images) + 1)
         assert bootstrap(m, fp_targets=TARGETS, n_bootstrap=1).points.equals(expected)
 
 
 def test_same_seed_same_answer_whatever_the_block(make_matching, monkeypatch):
     m = make_matching(1)
     once = bootstrap(m, n_bootstrap=50, seed=3).intervals()
-    monkeypatch.setattr("overread.froc.bootstraps.CHUNK_DRAWS", 200)
+    monkeypatch.setattr("overread.froc._bootstrap.CHUNK_DRAWS", 200)
     assert once.equals(bootstrap(m, n_bootstrap=50, seed=3).intervals())
     assert not once.equals(bootstrap(m, n_bootstrap=50, seed=4).intervals())
 

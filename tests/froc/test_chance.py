@@ -3,14 +3,14 @@ import pandas as pd
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.froc import chance_level, match, operating_points
+from overread.froc import chance_level, match_detections, operating_points
 
 
 def test_exact_level_against_the_definition(definition, make_tables):
     """Mean over every other image j of "some candidate of j would hit the GT", and at the thresholds."""
     candidates, truth, images = make_tables(5, 6, 40, 10, 1000)
     result = chance_level(candidates, truth, images, n_shifts=None)
-    points = operating_points(match(candidates, truth, images))
+    points = operating_points(match_detections(candidates, truth, images))
     assert result.exact
     assert result.n_shifts == 5
     golden = [g for g in truth.itertuples() if g.golden]

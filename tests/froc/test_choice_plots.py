@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overread._plots import empty_figure
 from overread.froc import SettingChoice
-from overread.plots import empty_figure
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overread.errors import InvalidInputError
-from overread.froc import Matching, bootstrap, compare, froc_curve, match, sensitivity_at
-from overread.froc.comparison import FrocPlaces, PairedPlaces
+from overread.froc import Matching, bootstrap, compare_models, froc_curve, match_detections, sensitivity_at
+from overread.froc._comparison import FrocPlaces, PairedPlaces
 
 TARGETS = np.array([1.0, 0.25, 2.0])
 
@@ -56,7 +56,7 @@ def test_permutations_are_curves_of_the_swapped_data(make_matching, seed, n_scor
     first = make_matching(seed, n_patients=10, n_scores=n_scores)
     second = other_model(first, seed + 1)
     n_permutations = 6
-    result = compare(
+    result = compare_models(
         first, second, fp_targets=TARGETS, n_bootstrap=2, n_permutations=n_permutations, seed=seed
     )
     swaps = np.random.default_rng(seed).integers(0, 2, (n_permutations, first.n_patients), dtype=np.uint8)
@@ -85,10 +85,10 @@ def test_places_keep_every_decision(make_matching):
 def test_few_placed_false_positives_fall_back_on_all(make_matching, monkeypatch):
     first = make_matching(8, fps_per_image=15)
     second = other_model(first, 9)
-    everything = compare(first, second, fp_targets=TARGETS, n_bootstrap=2, n_permutations=30)
-    monkeypatch.setattr("overread.froc.comparison.needed_fps", lambda matching, targets: 40)
+    everything = compare_models(first, second, fp_targets=TARGETS, n_bootstrap=2, n_permutations=30)
+    monkeypatch.setattr("overread.froc._comparison.needed_fps", lambda matching, targets: 40)
     assert PairedPlaces.of(first, second, 40).shortened
-    few = compare(first, second, fp_targets=TARGETS, n_bootstrap=2, n_permutations=30)
+    few = compare_models(first, second, fp_targets=TARGETS, n_bootstrap=2, n_permutations=30)
     np.testing.assert_array_equal(few.permuted["gt_sensitivity"], everything.permuted["gt_sensitivity"])
     np.testing.assert_array_equal(few.differences["gt_sensitivity"], everything.differences["gt_sensitivity"])
 
@@ -96,7 +96,7 @@ def test_few_placed_false_positives_fall_back_on_all(make_matching, monkeypatch)
 def test_differences_are_differences_of_bootstraps(make_matching):
     first = make_matching(4)
     second = other_model(first, 5)
-    result = compare(first, second, fp_targets=TARGETS, n_bootstrap=40, seed=6)
+    result = compare_models(first, second, fp_targets=TARGETS, n_bootstrap=40, seed=6)
     one, two = (bootstrap(model, fp_targets=TARGETS, n_bootstrap=40, seed=6) for model in (first, second))
     for name, values in result.differences.items():
         np.testing.assert_array_equal(values, two.replicates[name] - one.replicates[name])
@@ -104,7 +104,7 @@ def test_differences_are_differences_of_bootstraps(make_matching):
 
 def test_a_model_does_not_differ_from_itself(make_matching):
     m = make_matching(6)
-    table = compare(m, m, n_bootstrap=20, n_permutations=20).table()
+    table = compare_models(m, m, n_bootstrap=20, n_permutations=20).table()
     assert table[["difference", "lower", "upper"]].eq(0).all(axis=None)
     assert table["p_bootstrap"].eq(1).all()
     assert table["p_permutation"].dropna().eq(1).all()
@@ -114,25 +114,27 @@ def test_a_far_better_model_is_told_apart(make_matching):
     m = make_matching(6, n_patients=60)
     better = replace(m, gt_scores=np.where(m.gt_reached, 1e9, -np.inf))
     worse = replace(m, gt_scores=np.where(m.gt_reached, -1e9, -np.inf))
-    table = compare(worse, better, fp_targets=[0.5]).table().set_index("measure")
+    table = compare_models(worse, better, fp_targets=[0.5]).table().set_index("measure")
     row = table.loc["gt_sensitivity"]
     assert row["lower"] > 0.5
     assert row["p_bootstrap"] < 1e-6
     assert row["p_permutation"] == pytest.approx(1 / 1001)
-    assert compare(better, worse, fp_targets=[0.5]).table()["difference"].iloc[0] == -row["difference"]
+    assert compare_models(better, worse, fp_targets=[0.5]).table()["difference"].iloc[0] == -row["difference"]
 
 
 def test_the_scale_of_scores_does_not_matter(make_matching):
     first = make_matching(10)
     second = other_model(first, 11)
     logits = replace(second, fp_scores=second.fp_scores * 1e-3 - 7, gt_scores=second.gt_scores * 1e-3 - 7)
-    tables = [compare(first, model, n_bootstrap=30, n_permutations=30).table() for model in (second, logits)]
+    tables = [
+        compare_models(first, model, n_bootstrap=30, n_permutations=30).table() for model in (second, logits)
+    ]
     assert tables[0].equals(tables[1])
 
 
 def test_no_targets_is_undefined():
     nothing = Matching.from_events(n_images=4, fp_scores=[1.0], fp_images=[0], gt_scores=[], gt_images=[])
-    table = compare(nothing, nothing, n_bootstrap=5, n_permutations=5).table()
+    table = compare_models(nothing, nothing, n_bootstrap=5, n_permutations=5).table()
     assert table[["difference", "p_bootstrap", "p_permutation"]].isna().all(axis=None)
 
 
@@ -140,7 +142,7 @@ def test_two_lesions_have_no_interval_of_the_difference():
     """One model finds both, the other none: every replicate is -1, and the permutation test says little."""
     events = {"n_images": 6, "fp_scores": [0.5], "fp_images": [5], "gt_images": [0, 1]}
     first, second = (Matching.from_events(gt_scores=scores, **events) for scores in ([1, 1], [-np.inf] * 2))
-    row = compare(first, second, n_bootstrap=200, n_permutations=200).table().iloc[0]
+    row = compare_models(first, second, n_bootstrap=200, n_permutations=200).table().iloc[0]
     assert row["difference"] == -1
     assert row[["lower", "upper", "p_bootstrap"]].isna().all()
     assert 0.3 < row["p_permutation"] < 0.7
@@ -152,19 +154,21 @@ def test_two_lesions_have_no_interval_of_the_difference():
 @pytest.mark.parametrize("golden", [True, False])
 def test_other_gts_on_the_same_images_are_refused(make_tables, column, value, golden):
     candidates, truth, images = make_tables(1, 6, 40, 8, 100)
-    first = match(candidates, truth, images)
-    assert compare(first, match(candidates, truth.copy(), images), n_bootstrap=1, n_permutations=1)
+    first = match_detections(candidates, truth, images)
+    assert compare_models(
+        first, match_detections(candidates, truth.copy(), images), n_bootstrap=1, n_permutations=1
+    )
     changed = truth.copy()
     changed.loc[truth.index[truth["golden"] == golden][0], column] = value
     with pytest.raises(InvalidInputError, match="same images, patients and GTs"):
-        compare(first, match(candidates, changed, images))
+        compare_models(first, match_detections(candidates, changed, images))
 
 
 def test_refusals(make_matching):
     m = make_matching(1)
     with pytest.raises(InvalidInputError, match="same images"):
-        compare(m, make_matching(2))
+        compare_models(m, make_matching(2))
     with pytest.raises(InvalidInputError, match="n_permutations"):
-        compare(m, m, n_permutations=0, n_bootstrap=1)
+        compare_models(m, m, n_permutations=0, n_bootstrap=1)
     with pytest.raises(InvalidInputError, match="rules or options"):
-        compare(m, replace(m, counting=replace(m.counting, extra_hits="fp")))
+        compare_models(m, replace(m, counting=replace(m.counting, extra_hits="fp")))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.froc import Counting, Matching, match
-from overread.froc.defaults import SINGLE_READER
+from overread.froc import SINGLE_READER, Counting, Matching, match_detections
 from overread.truth import HIT, STRICT_HIT, DistanceHit, EllipseHit, OverlapHit
 
 
@@ -59,8 +58,8 @@ def test_records_are_those_of_files_written_before_rules_were_classes(rule, chan
 def test_another_rule_needs_another_match(make_tables):
     tables = make_tables(1, 6, 40, 8, 100)
     with pytest.raises(InvalidInputError, match="other hits"):
-        match(*tables).with_counting(rule=STRICT_HIT)
+        match_detections(*tables).with_counting(rule=STRICT_HIT)
     with pytest.raises(InvalidInputError, match="needs a rule"):
-        match(*tables, counting=Counting(rule=None))
+        match_detections(*tables, counting=Counting(rule=None))
     events = Matching.from_events(n_images=1, fp_scores=[], fp_images=[], gt_scores=[], gt_images=[])
     assert events.counting.rule_record() is None

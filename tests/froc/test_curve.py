@@ -10,7 +10,7 @@ from overread.froc import (
     Counting,
     Matching,
     froc_curve,
-    match,
+    match_detections,
     performance_at,
     sensitivity_at,
 )
@@ -44,7 +44,7 @@ def events(fps, gts, n_images=2):
 def test_against_the_definition(definition, make_tables, problem, single_reader, extra_hits):
     candidates, truth, images = make_tables(*problem)
     options = {"single_reader": single_reader, "extra_hits": extra_hits}
-    curve = froc_curve(match(candidates, truth, images, counting=Counting(**options)))
+    curve = froc_curve(match_detections(candidates, truth, images, counting=Counting(**options)))
     for k, threshold in enumerate(curve.thresholds):
         expected = definition.at_threshold(candidates, truth, images, threshold, **options)
         assert curve.fp_per_image[k] * curve.n_images == pytest.approx(expected["fps"])

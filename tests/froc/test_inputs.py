@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from overread.errors import InvalidInputError, TableError
-from overread.froc.inputs import (
+from overread.froc._matching import (
     candidate_scores,
     check_codes,
     check_image_ids,

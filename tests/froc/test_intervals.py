@@ -4,8 +4,8 @@ from scipy.stats import binomtest, chi2, norm
 from scipy.stats import t as student_t
 
 from overread.errors import InvalidInputError
-from overread.froc import percentile_interval, proportion_interval, rate_interval, score_interval
-from overread.froc.intervals import check_draws, standard_interval
+from overread.froc import check_draws, percentile_interval, proportion_interval, rate_interval, score_interval
+from overread.froc._bootstrap import standard_interval
 
 
 @pytest.mark.parametrize(("found", "total"), [(46, 104), (0, 10), (10, 10), (1, 3), (500, 501)])

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.froc import LambdaRule, PathModels, ScoredSplit, choose_lambda, match
+from overread.froc import LambdaRule, PathModels, ScoredSplit, choose_lambda, match_detections
 
 LAMBDAS = [0.02, 0.04, 0.06, 0.08, 0.16]
 FEATURES = [300, 120, 67, 40, 5]
@@ -33,7 +33,7 @@ def matching(n_images, prefix):
             "n_readers": 2,
         }
     )
-    return match(candidates, truth, pd.DataFrame({"image_id": ids}))
+    return match_detections(candidates, truth, pd.DataFrame({"image_id": ids}))
 
 
 def scores(n_images, sensitivities):
@@ -143,7 +143,7 @@ def test_refusals():
     with pytest.raises(InvalidInputError, match="normalizations"):
         choose([0.7] * 5, [0.7] * 5, normalizations=["bags"])
     train = matching(4, "t")
-    empty = match(
+    empty = match_detections(
         pd.DataFrame({"image_id": ["x"], "x_mm": [1.0], "y_mm": [1.0], "score": [1.0]}),
         train.geometry.truth.iloc[:0],
         pd.DataFrame({"image_id": ["x"]}),

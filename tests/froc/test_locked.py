@@ -10,7 +10,7 @@ from overread.froc import (
     LockedOperatingPoint,
     Matching,
     lock_operating_point,
-    match,
+    match_detections,
     operating_points,
 )
 
@@ -66,12 +66,12 @@ def test_a_test_that_shares_an_image_or_a_patient_is_refused(make_tables):
         kept = [table[table["image_id"].isin(chosen["image_id"])] for table in (candidates, truth)]
         return kept[0], kept[1], chosen
 
-    lock = lock_operating_point(match(*part(0, 15)), fp_target=1.0)
+    lock = lock_operating_point(match_detections(*part(0, 15)), fp_target=1.0)
     with pytest.raises(LeakageError, match="shares 5 of its 20 images"):
-        lock.evaluate(match(*part(10, 30)))
+        lock.evaluate(match_detections(*part(10, 30)))
     with pytest.raises(LeakageError, match="shares 1 of its 8 patients"):
-        lock.evaluate(match(*part(15, 30)))
-    apart = lock.evaluate(match(*part(16, 30)), n_bootstrap=20)
+        lock.evaluate(match_detections(*part(15, 30)))
+    apart = lock.evaluate(match_detections(*part(16, 30)), n_bootstrap=20)
     assert len(apart.intervals)
     assert "p0" not in str(lock.patient_hashes)
 
@@ -103,11 +103,11 @@ def test_hashes_of_another_type_are_refused(lock, tmp_path):
 
 def test_another_rule_or_option_is_refused(make_tables, make_matching, lock):
     tables = make_tables(1, 6, 40, 8, 100)
-    strict = lock_operating_point(match(*tables), fp_target=1.0)
+    strict = lock_operating_point(match_detections(*tables), fp_target=1.0)
     with pytest.raises(InvalidInputError, match="locked for"):
-        strict.evaluate(match(*tables, counting=Counting(single_reader="fp")))
+        strict.evaluate(match_detections(*tables, counting=Counting(single_reader="fp")))
     with pytest.raises(InvalidInputError, match="locked for"):
-        lock.evaluate(match(*tables))
+        lock.evaluate(match_detections(*tables))
 
 
 def test_no_threshold_to_lock():

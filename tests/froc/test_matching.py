@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from overread.errors import InvalidInputError, TableError
-from overread.froc import Counting, Matching, froc_curve, match
+from overread.froc import Counting, Matching, froc_curve, match_detections
 from overread.truth import STRICT_HIT, DistanceHit
 
 IMAGES = pd.DataFrame({"image_id": ["a", "b", "empty"], "patient_id": ["p", "p", "q"]})
@@ -28,7 +28,7 @@ TRUTH = table_of_truth(("a", "g", 20, 20, 2), ("a", "s", 60, 20, 1), ("b", "m", 
 
 
 def test_by_hand_default():
-    m = match(CANDIDATES, TRUTH, IMAGES)
+    m = match_detections(CANDIDATES, TRUTH, IMAGES)
     assert m.fp_scores.tolist() == [0.5]
     assert m.gt_scores.tolist() == [0.9, -np.inf]
     assert m.gt_reached.tolist() == [True, False]
@@ -48,7 +48,7 @@ def test_by_hand_default():
     ],
 )
 def test_by_hand_options(options, fps, gts):
-    m = match(CANDIDATES, TRUTH, IMAGES, counting=Counting(**options))
+    m = match_detections(CANDIDATES, TRUTH, IMAGES, counting=Counting(**options))
     assert sorted(m.fp_scores) == fps
     assert m.gt_scores.tolist() == gts
 
@@ -56,14 +56,14 @@ def test_by_hand_options(options, fps, gts):
 def test_one_candidate_on_several_gts():
     truth = table_of_truth(("a", "near", 20, 20, 2), ("a", "far", 25, 20, 2), ("a", "single", 17, 20, 1))
     candidates = table_of_candidates(("a", "1", 21, 20, 0.9))
-    assert match(candidates, truth, IMAGES).gt_scores.tolist() == [0.9, 0.9]
-    nearest = match(candidates, truth, IMAGES, counting=Counting(shared_candidates="nearest"))
+    assert match_detections(candidates, truth, IMAGES).gt_scores.tolist() == [0.9, 0.9]
+    nearest = match_detections(candidates, truth, IMAGES, counting=Counting(shared_candidates="nearest"))
     assert nearest.gt_scores.tolist() == [0.9, -np.inf]
     # Nearest to a single-reader GT it finds no golden one, and is a false positive or nothing.
     candidates = table_of_candidates(("a", "1", 18, 20, 0.9))
-    assert match(candidates, truth, IMAGES).gt_scores.tolist() == [0.9, -np.inf]
+    assert match_detections(candidates, truth, IMAGES).gt_scores.tolist() == [0.9, -np.inf]
     paper = Counting(shared_candidates="nearest", single_reader="fp")
-    literal = match(candidates, truth, IMAGES, counting=paper)
+    literal = match_detections(candidates, truth, IMAGES, counting=paper)
     assert (literal.gt_scores.tolist(), literal.fp_scores.tolist()) == ([-np.inf, -np.inf], [0.9])
     assert not len(literal.with_counting(single_reader="ignore").fp_scores)
 
@@ -74,7 +74,7 @@ def test_extra_hit_is_best_elsewhere():
     candidates = table_of_candidates(
         ("a", "1", 19, 20, 0.9), ("a", "2", 24, 20, 0.5), ("a", "3", 30, 20, 0.2)
     )
-    m = match(candidates, truth, IMAGES, counting=Counting(extra_hits="fp"))
+    m = match_detections(candidates, truth, IMAGES, counting=Counting(extra_hits="fp"))
     assert m.gt_scores.tolist() == [0.9, 0.5]
     assert m.fp_scores.tolist() == [0.2]
 
@@ -82,14 +82,14 @@ def test_extra_hit_is_best_elsewhere():
 def test_far_box_is_no_hit():
     """coco-froc counts a box 500 px from the only GT of its image as a hit; it is a false positive."""
     candidates = table_of_candidates(("a", "1", 520, 20, 0.9))
-    m = match(candidates, TRUTH, IMAGES)
+    m = match_detections(candidates, TRUTH, IMAGES)
     assert (m.gt_scores.tolist(), m.fp_scores.tolist()) == ([-np.inf, -np.inf], [0.9])
 
 
 def test_other_scores_share_the_geometry():
-    m = match(CANDIDATES, TRUTH, IMAGES)
+    m = match_detections(CANDIDATES, TRUTH, IMAGES)
     other = m.with_scores([0.1, 0.8, 0.3, 0.2])
-    fresh = match(CANDIDATES, TRUTH, IMAGES, scores=[0.1, 0.8, 0.3, 0.2])
+    fresh = match_detections(CANDIDATES, TRUTH, IMAGES, scores=[0.1, 0.8, 0.3, 0.2])
     assert other.geometry is m.geometry
     assert other.fingerprint() == fresh.fingerprint() != m.fingerprint()
     assert other.with_counting(single_reader="hit").gt_scores.tolist() == [0.8, 0.3, -np.inf]
@@ -99,21 +99,21 @@ def test_scores_table_joins_by_id():
     scores = pd.DataFrame(
         {"image_id": ["b", "a", "a", "a"], "candidate_id": list("4321"), "soft": [5, 7, 4, 9]}
     )
-    m = match(CANDIDATES, TRUTH, IMAGES, scores=scores)
+    m = match_detections(CANDIDATES, TRUTH, IMAGES, scores=scores)
     assert sorted(m.fp_scores) == [5]
     assert m.gt_scores.tolist() == [9, -np.inf]
     with pytest.raises(TableError, match="no row for candidates row 0"):
-        match(CANDIDATES, TRUTH, IMAGES, scores=scores.iloc[:3])
+        match_detections(CANDIDATES, TRUTH, IMAGES, scores=scores.iloc[:3])
     with pytest.raises(TableError, match="2 model columns"):
-        match(CANDIDATES, TRUTH, IMAGES, scores=scores.assign(b1=0.0))
+        match_detections(CANDIDATES, TRUTH, IMAGES, scores=scores.assign(b1=0.0))
     with pytest.raises(TableError, match="twice"):
-        match(CANDIDATES, TRUTH, IMAGES, scores=pd.concat([scores, scores]))
+        match_detections(CANDIDATES, TRUTH, IMAGES, scores=pd.concat([scores, scores]))
 
 
 def test_order_of_rows_does_not_matter(make_tables):
     candidates, truth, images = make_tables(3, 5, 60, 12, 5)
-    m = match(candidates, truth, images, counting=Counting(extra_hits="fp"))
-    shuffled = match(
+    m = match_detections(candidates, truth, images, counting=Counting(extra_hits="fp"))
+    shuffled = match_detections(
         candidates.sample(frac=1, random_state=1),
         truth.sample(frac=1, random_state=2),
         images,
@@ -123,10 +123,10 @@ def test_order_of_rows_does_not_matter(make_tables):
 
 
 def test_golden_without_column():
-    assert match(CANDIDATES, TRUTH.drop(columns="golden"), IMAGES).n_gts == 2
-    assert match(CANDIDATES, TRUTH.drop(columns=["golden", "n_readers"]), IMAGES).n_gts == 3
+    assert match_detections(CANDIDATES, TRUTH.drop(columns="golden"), IMAGES).n_gts == 2
+    assert match_detections(CANDIDATES, TRUTH.drop(columns=["golden", "n_readers"]), IMAGES).n_gts == 3
     with pytest.raises(TableError, match="golden"):
-        match(CANDIDATES, TRUTH.assign(golden=0.5), IMAGES)
+        match_detections(CANDIDATES, TRUTH.assign(golden=0.5), IMAGES)
 
 
 @pytest.mark.parametrize("bad", [np.nan, "two", None, np.inf])
@@ -134,37 +134,39 @@ def test_readers_that_are_no_number_are_refused(bad):
     truth = TRUTH.drop(columns="golden").astype({"n_readers": object})
     truth.loc[truth.index[1], "n_readers"] = bad
     with pytest.raises(TableError, match="row 1, column n_readers"):
-        match(CANDIDATES, truth, IMAGES)
-    assert match(CANDIDATES, truth.assign(n_readers=["1", "2", "3"][: len(truth)]), IMAGES).n_gts == 2
+        match_detections(CANDIDATES, truth, IMAGES)
+    assert (
+        match_detections(CANDIDATES, truth.assign(n_readers=["1", "2", "3"][: len(truth)]), IMAGES).n_gts == 2
+    )
 
 
 def test_patients_default_to_images():
-    assert match(CANDIDATES, TRUTH, IMAGES.drop(columns="patient_id")).n_patients == 3
+    assert match_detections(CANDIDATES, TRUTH, IMAGES.drop(columns="patient_id")).n_patients == 3
     with pytest.raises(TableError, match="row 1, column patient_id"):
-        match(CANDIDATES, TRUTH, IMAGES.assign(patient_id=["p", None, "q"]))
+        match_detections(CANDIDATES, TRUTH, IMAGES.assign(patient_id=["p", None, "q"]))
 
 
 @pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
 def test_score_that_is_no_number(score):
     with pytest.raises(TableError, match="row 2"):
-        match(CANDIDATES.assign(score=[0.1, 0.2, score, 0.3]), TRUTH, IMAGES)
+        match_detections(CANDIDATES.assign(score=[0.1, 0.2, score, 0.3]), TRUTH, IMAGES)
 
 
 def test_refusals():
     with pytest.raises(TableError, match="no rows"):
-        match(CANDIDATES, TRUTH, IMAGES.iloc[:0])
+        match_detections(CANDIDATES, TRUTH, IMAGES.iloc[:0])
     with pytest.raises(TableError, match="not in the images"):
-        match(CANDIDATES, TRUTH, IMAGES.iloc[:1])
+        match_detections(CANDIDATES, TRUTH, IMAGES.iloc[:1])
     with pytest.raises(TableError, match="not unique"):
-        match(CANDIDATES, TRUTH, pd.concat([IMAGES, IMAGES]))
+        match_detections(CANDIDATES, TRUTH, pd.concat([IMAGES, IMAGES]))
     with pytest.raises(TableError, match="no column 'score'"):
-        match(CANDIDATES.drop(columns="score"), TRUTH, IMAGES)
+        match_detections(CANDIDATES.drop(columns="score"), TRUTH, IMAGES)
     with pytest.raises(TableError, match="not numbers"):
-        match(CANDIDATES.assign(score="high"), TRUTH, IMAGES)
+        match_detections(CANDIDATES.assign(score="high"), TRUTH, IMAGES)
     with pytest.raises(TableError, match="shape"):
-        match(CANDIDATES, TRUTH, IMAGES, scores=[1.0])
+        match_detections(CANDIDATES, TRUTH, IMAGES, scores=[1.0])
     with pytest.raises(InvalidInputError, match="single_reader='no'"):
-        match(CANDIDATES, TRUTH, IMAGES, counting=Counting(single_reader="no"))
+        match_detections(CANDIDATES, TRUTH, IMAGES, counting=Counting(single_reader="no"))
     with pytest.raises(InvalidInputError, match="extra_hits"):
         Counting(extra_hits="tp")
 

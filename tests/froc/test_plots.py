@@ -9,26 +9,31 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
+from overread._plots import save_figure
 from overread.errors import StorageError, UsageError
-from overread.froc.curve import froc_curve as curve_of
-from overread.froc.curve import performance_at, sensitivity_at
-from overread.froc.defaults import FP_TARGETS
-from overread.froc.lambda_choice import LambdaRule, PathModels, ScoredSplit, choose_lambda
-from overread.froc.matching import Matching, match
-from overread.froc.merit.comparison import case_ratings
-from overread.froc.merit.figures_of_merit import afroc_curve
-from overread.froc.merit.obuchowski_rockette import obuchowski_rockette
-from overread.froc.plots import (
-    plot_afroc,
+from overread.froc import (
+    FP_TARGETS,
+    LambdaRule,
+    Matching,
+    PathModels,
+    ScoredSplit,
+    SettingChoice,
+    afroc_curve,
+    calibration,
+    case_ratings,
+    choose_lambda,
+    match_detections,
+    obuchowski_rockette,
+    performance_at,
     plot_calibration,
     plot_froc,
     plot_lambda_choice,
     plot_reader_study,
     plot_setting_choices,
+    sensitivity_at,
 )
-from overread.froc.reliability import calibration
-from overread.froc.setting_choice import SettingChoice
-from overread.plots import save_figure
+from overread.froc import froc_curve as curve_of
+from overread.froc._plots import plot_afroc
 
 RED, BLACK, BLUE = "#d55e00", "#000000", "#0072b2"
 
@@ -62,7 +67,12 @@ def chosen_lambda():
         candidates = pd.DataFrame(rows, columns=["image_id", "x_mm", "y_mm"])
         scores = rng.normal(size=(len(rows), 3))
         scores[:30] += 2
-        sets.append((match(candidates, truth, pd.DataFrame({"image_id": ids}), scores=scores[:, 0]), scores))
+        sets.append(
+            (
+                match_detections(candidates, truth, pd.DataFrame({"image_id": ids}), scores=scores[:, 0]),
+                scores,
+            )
+        )
     return choose_lambda(
         PathModels(lams, [30, 20, 10]),
         ScoredSplit(*sets[0]),

@@ -3,7 +3,15 @@
 import pandas as pd
 import pytest
 
-from overread.froc import Counting, bootstrap, chance_level, compare, froc_curve, match, sensitivity_by
+from overread.froc import (
+    Counting,
+    bootstrap,
+    chance_level,
+    compare_models,
+    froc_curve,
+    match_detections,
+    sensitivity_by,
+)
 from overread.truth import merge_marks
 
 
@@ -21,7 +29,7 @@ def lidc(lidc_marks):
 
 @pytest.fixture(scope="module")
 def malignancy(lidc):
-    return match(*lidc, scores="malignancy", counting=Counting(single_reader="fp"))
+    return match_detections(*lidc, scores="malignancy", counting=Counting(single_reader="fp"))
 
 
 def test_counts_are_those_of_the_definition(lidc, definition):
@@ -32,7 +40,9 @@ def test_counts_are_those_of_the_definition(lidc, definition):
     )
     truth = truth[truth["image_id"].isin(some["image_id"])]
     for single_reader in ("fp", "ignore", "hit"):
-        curve = froc_curve(match(candidates, truth, some, counting=Counting(single_reader=single_reader)))
+        curve = froc_curve(
+            match_detections(candidates, truth, some, counting=Counting(single_reader=single_reader))
+        )
         for k, threshold in enumerate(curve.thresholds):
             expected = definition.at_threshold(
                 candidates, truth, some, threshold, single_reader=single_reader
@@ -59,7 +69,9 @@ def test_not_by_chance(lidc):
 def test_malignancy_against_subtlety(lidc, malignancy):
     candidates, _, _ = lidc
     subtlety = malignancy.with_scores(candidates["subtlety"])
-    table = compare(malignancy, subtlety, fp_targets=[0.05, 0.2], n_bootstrap=200, n_permutations=200).table()
+    table = compare_models(
+        malignancy, subtlety, fp_targets=[0.05, 0.2], n_bootstrap=200, n_permutations=200
+    ).table()
     assert ((table["lower"] <= table["difference"]) & (table["difference"] <= table["upper"])).all()
     assert table["p_bootstrap"].between(0, 1).all()
 

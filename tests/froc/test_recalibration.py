@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import brentq, minimize
 from scipy.special import expit
 
+from overread.froc._calibration import clip_logit, offset_in_the_large, recalibrate
 from overread.froc._kernels import sum_cross_entropy
-from overread.froc.recalibration import clip_logit, offset_in_the_large, recalibrate
 
 
 def draw(n=300, seed=2):

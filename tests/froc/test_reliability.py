@@ -10,8 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
 
 from overread.errors import InvalidInputError
-from overread.froc.bootstraps import patient_counts
-from overread.froc.reliability import calibration, reliability_curve
+from overread.froc import calibration, patient_counts, reliability_curve
 
 
 def hard(n=400, seed=1, slope=1.0, intercept=0.0):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.froc.score_columns import read_score_columns
+from overread.froc._choice import read_score_columns
 
 MATRIX = np.arange(12.0).reshape(4, 3)
 

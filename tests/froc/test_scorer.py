@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 
 from overread.bags import Bags, PerInstance, make_bags
 from overread.errors import InvalidInputError
-from overread.froc import Counting, FrocScorer, froc_curve, match, matching_of_bags, sensitivity_at
+from overread.froc import Counting, FrocScorer, froc_curve, match_detections, matching_of_bags, sensitivity_at
 from overread.models import SoftMILLogisticRegression
 
 
@@ -33,7 +33,7 @@ def test_agrees_with_match(tables, single_reader):
     candidates, truth, images, features = tables
     bags = make_bags(candidates, features, truth)
     with_candidates = images[images["image_id"].isin(candidates["image_id"])]
-    full = match(
+    full = match_detections(
         candidates,
         truth,
         with_candidates,

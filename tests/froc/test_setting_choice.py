@@ -10,9 +10,7 @@ import pandas as pd
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.froc import choose_setting, match
-from overread.froc.bootstraps import patient_counts
-from overread.froc.defaults import CHOICE_FP_TARGETS
+from overread.froc import CHOICE_FP_TARGETS, choose_setting, match_detections, patient_counts
 
 # How far the scores of lesions stand out: it grows with the setting, then falls.
 SEPARATIONS = np.array([0.0, 0.8, 1.6, 2.4, 2.5, 2.2, 1.2])
@@ -42,7 +40,7 @@ def planted(n_patients, seed=0, separations=SEPARATIONS, noise_of_setting=0.4):
     shared = rng.normal(size=len(candidates))
     own = noise_of_setting * rng.normal(size=(len(candidates), len(separations)))
     scores = shared[:, None] + own + is_lesion[:, None] * separations
-    return match(candidates, truth, images, scores=np.zeros(len(candidates))), scores
+    return match_detections(candidates, truth, images, scores=np.zeros(len(candidates))), scores
 
 
 def by_hand(matching, scores, definition, fp_targets=CHOICE_FP_TARGETS):
@@ -205,7 +203,7 @@ def test_one_setting_is_chosen():
 
 def test_nothing_to_find_is_refused():
     matching, _ = planted(5)
-    nothing = match(
+    nothing = match_detections(
         pd.DataFrame(
             {"image_id": ["a"], "candidate_id": ["c"], "x_mm": [1.0], "y_mm": [1.0], "score": [0.0]}
         ),

@@ -7,7 +7,7 @@ from overread.froc import (
     Matching,
     bootstrap,
     lesion_sizes_mm,
-    match,
+    match_detections,
     only_targets,
     performance_by,
     sensitivity_by,
@@ -50,7 +50,7 @@ def test_columns_values_and_missing_ones():
 
 
 def test_strata_add_up_to_the_whole(make_tables):
-    m = match(*make_tables(4, 6, 60, 20, 1000))
+    m = match_detections(*make_tables(4, 6, 60, 20, 1000))
     table = sensitivity_by(m, "n_readers", fp_target=1.0, n_bootstrap=20)
     whole = sensitivity_by(m, np.zeros(m.n_gts), fp_target=1.0, n_bootstrap=20)
     found = (table["gt_sensitivity"] * table["n_gts"]).sum()

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.froc.curve import froc_curve, performance_at, sensitivity_at
-from overread.froc.defaults import FP_TARGETS
-from overread.froc.matching import Matching
-from overread.froc.table import (
-    ModelPerformance,
-    PerformanceRows,
+from overread.froc import (
+    FP_TARGETS,
+    Matching,
     PerformanceTable,
-    Sensitivities,
+    froc_curve,
+    performance_at,
     performance_table,
+    sensitivity_at,
 )
+from overread.froc._tables import ModelPerformance, PerformanceRows, Sensitivities
 
 
 def simulated(seed, n_images=60):

@@ -8,8 +8,8 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.froc.table import ModelPerformance, PerformanceRows, PerformanceTable, Sensitivities
-from overread.froc.table_formats import format_table
+from overread.froc import PerformanceTable, format_table
+from overread.froc._tables import ModelPerformance, PerformanceRows, Sensitivities
 
 # Stainvas, Manevitch, Leichter: Table 1, the Soft model and B2.
 SOFT_TRAINING = [

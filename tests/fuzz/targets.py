@@ -21,32 +21,24 @@ import numpy as np
 import openpyxl
 import pandas as pd
 
+from overread.apps.node._spool import Ledger
 from overread.bags import Bags
-from overread.candidates.curvature_finder import CurvatureFinder
-from overread.cli.merge import read_array
+from overread.cli.merge import _read_array
+from overread.domains.chest._finders import CurvatureFinder
 from overread.features import CATALOGUE, FEATURE_VERSION
-from overread.files.sealed import Seal
-from overread.froc import Matching, lock_operating_point, locked
-from overread.froc.foreign.detections import read_detections
-from overread.froc.locked import LockedOperatingPoint
-from overread.marks import read_marks
-from overread.marks.mark_set import MarkSet
-from overread.models import SoftMILLogisticRegression, persistence
-from overread.models.persistence import load, model_bytes
-from overread.node.ledger import Ledger
-from overread.simulate.folder_tables import entry_line, read_entry
-from overread.study import detector
-from overread.study.detector import Detector, OperatingPoint
-from overread.study.pipeline import ImageWork
-from overread.study.score_map import ScoreMap
-from overread.study.settings import read_settings
-from overread.study.store.manifest import Manifest
-from overread.study.store.run_folder import RunFolder, read_record
-from overread.study.store.shard import decode_shard, encode_shard
-from overread.study.template import settings_template
-from overread.tables import read_table
-from overread.tables.column_table import open_columns
-from overread.tables.table_files import parquet_bytes, table_bytes
+from overread.files import Seal
+from overread.froc import LockedOperatingPoint, Matching, lock_operating_point, read_detections
+from overread.froc import _locked as locked
+from overread.marks import MarkSet, read_marks
+from overread.models import SoftMILLogisticRegression, load_model, model_bytes
+from overread.models import _saving as persistence
+from overread.simulate._tables import entry_line, read_entry
+from overread.study import Detector, ImageWork, OperatingPoint, read_settings
+from overread.study import _detector as detector
+from overread.study._calibration import ScoreCalibration
+from overread.study._settings import settings_template
+from overread.study._store import Manifest, RunFolder, _read_record, decode_shard, encode_shard
+from overread.tables import open_columns, parquet_bytes, read_table, table_bytes
 
 
 @dataclass(frozen=True)
@@ -147,7 +139,7 @@ def detector_seeds() -> list[bytes]:
     made = Detector(
         name="Soft",
         model=SoftMILLogisticRegression(lam=1e-4).fit(bags, labels),
-        score_map=ScoreMap("sigmoid", 1.5, -0.25, [], [], {}),
+        score_map=ScoreCalibration("sigmoid", 1.5, -0.25, [], [], {}),
         operating_points=(OperatingPoint(0.5, 1.0), OperatingPoint(1.0, 0.5)),
         finder=CurvatureFinder.name,
         candidate_version=CurvatureFinder.version,
@@ -378,7 +370,7 @@ TARGETS: dict[str, Target] = {
         "xml", lambda: [VOC.encode()], lambda path: read_marks(path, "voc", mm_per_px=0.5, reader="R")
     ),
     "journal of a node": Target("sqlite", ledger_seeds, read_ledger),
-    "array": Target("npy", array_seeds, read_array),
+    "array": Target("npy", array_seeds, _read_array),
     "any marks": Target("json", encoded(LABEL_STUDIO), lambda path: read_marks(path, mm_per_px=0.5)),
     "detections": Target(
         "json",
@@ -387,11 +379,11 @@ TARGETS: dict[str, Target] = {
     ),
     "detector": Target("json", detector_seeds, Detector.read),
     "forged detector": Target("json", detector_seeds, Detector.read, detector.SEAL),
-    "model": Target("json", lambda: [model_bytes(fitted())], load),
-    "forged model": Target("json", lambda: [model_bytes(fitted())], load, persistence.SEAL),
+    "model": Target("json", lambda: [model_bytes(fitted())], load_model),
+    "forged model": Target("json", lambda: [model_bytes(fitted())], load_model, persistence.SEAL),
     "locked": Target("json", lock_seeds, LockedOperatingPoint.read),
     "forged lock": Target("json", lock_seeds, LockedOperatingPoint.read, locked.SEAL),
-    "stage record": Target("json", encoded({"key": "k", "files": {"a.json": "0" * 64}}), read_record),
+    "stage record": Target("json", encoded({"key": "k", "files": {"a.json": "0" * 64}}), _read_record),
     "manifest": Target("json", encoded({"images": [ENTRY]}, ENTRY), read_manifest),
     "shard": Target("parquet", shard_seeds, lambda path: decode_shard(path.read_bytes())),
     "simulated image": Target(

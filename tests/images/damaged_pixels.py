@@ -12,7 +12,8 @@ from PIL import Image
 from pydicom import dcmread, uid
 
 from overread.errors import ImageError
-from overread.images.reading import decoded, name_errors
+from overread.images import name_errors
+from overread.images._reading import _decoded
 
 
 def scene(side: int = 72) -> np.ndarray:
@@ -106,4 +107,4 @@ def count_outcomes(content: bytes, n_files: int, first: int = 0) -> Counter[str]
 
 def read_bytes(content: bytes) -> np.ndarray:
     """Stored pixels of a file's bytes, or an `ImageError`."""
-    return name_errors("image", lambda: decoded(content)).stored
+    return name_errors("image", lambda: _decoded(content)).stored

@@ -16,8 +16,8 @@ from pydicom import dcmread, uid
 from pydicom.encaps import generate_frames
 
 from overread.errors import ImageError
-from overread.images.jpeg_data import check_jpeg_data
-from overread.images.jpeg_ls_data import decode_jpeg_ls, usual_thresholds
+from overread.images._jpeg import check_jpeg_data
+from overread.images._jpeg_ls_data import _usual_thresholds, decode_jpeg_ls
 
 # Largest share of damaged copies that may be read with other pixels, by kind: about a third more than was counted in
 # 2,000 each (docs/reference/images.md). A flipped bit after which the count of data still comes out right is left.
@@ -173,8 +173,8 @@ def test_near_lossless_gives_the_pixels_of_another_decoder(name: str) -> None:
 
 def test_thresholds_are_those_of_the_standard() -> None:
     # T.87, table C.3: 8 bits without loss.
-    assert usual_thresholds(255, 0) == (3, 7, 21)
-    assert usual_thresholds(4095, 0) == (18, 67, 276)
+    assert _usual_thresholds(255, 0) == (3, 7, 21)
+    assert _usual_thresholds(4095, 0) == (18, 67, 276)
 
 
 @pytest.mark.parametrize("compression", [None, "tiff_lzw", "tiff_adobe_deflate", "packbits"])

@@ -6,8 +6,7 @@ import numpy as np
 import pydicom
 import pytest
 
-from overread.images import write_dicom
-from overread.images.dicom_facts import DicomFacts, facts_of, is_directory
+from overread.images import DicomFacts, facts_of, is_directory, write_dicom
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from overread.images.files import image_files
+from overread.images import image_files
 
 
 def test_images_are_found_by_ending_or_content_in_all_folders(tmp_path):

@@ -15,7 +15,8 @@ from pydicom import uid
 from pydicom.encaps import generate_frames
 
 from overread.errors import ImageError, InvalidInputError
-from overread.images import dicom_codestreams, read_image
+from overread.images import _codestreams as dicom_codestreams
+from overread.images import read_image
 
 # ru_maxrss keeps the peak of the process before exec, which is pytest's own.
 PEAK = """
@@ -206,7 +207,7 @@ def test_a_given_spacing_that_must_not_be_believed(tmp_path, given):
 
 
 def test_a_panic_of_a_decoder_is_an_image_error(tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr(dicom_codestreams, "check_run_lengths", lambda *_: None)
+    monkeypatch.setattr(dicom_codestreams, "_check_run_lengths", lambda *_: None)
     # A literal run of 4 bytes of which one is there: pylibjpeg-rle reads past its end.
     stream = struct.pack("<16L", 2, 64, 66, *[0] * 13) + b"\x03\x27\xc3"
     path = save(compressed(np.zeros((6, 8), np.uint16), stream, uid.RLELossless), tmp_path / "a.dcm")
@@ -231,7 +232,7 @@ def test_an_interrupt_is_not_swallowed(tmp_path, monkeypatch):
     def interrupted(content):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("overread.images.reading.decoded", interrupted)
+    monkeypatch.setattr("overread.images._reading._decoded", interrupted)
     with pytest.raises(KeyboardInterrupt):
         read_image(path)
 

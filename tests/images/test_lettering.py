@@ -5,7 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from overread.images.lettering import MOST_LETTERS, count_letters
+from overread.images import MOST_LETTERS, count_letters
 
 
 def picture(*texts):

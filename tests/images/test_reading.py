@@ -11,7 +11,8 @@ from dicom_files import radiograph_dataset, save
 from PIL import Image
 
 from overread.errors import ImageError
-from overread.images import SpacingSource, from_array, read_image, reading
+from overread.images import SpacingSource, from_array, read_image
+from overread.images import _reading as reading
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +63,8 @@ def test_a_radiograph_carries_the_hash_of_the_stored_numbers_and_is_decoded_once
     path = write(tmp_path / name, pixels)
     if name == "a.jpg":
         pixels = np.asarray(Image.open(path))
-    decode, decoded = reading.decoded, []
-    monkeypatch.setattr(reading, "decoded", lambda content: decoded.append(name) or decode(content))
+    decode, decoded = reading._decoded, []
+    monkeypatch.setattr(reading, "_decoded", lambda content: decoded.append(name) or decode(content))
     found = read_image(path, mm_per_px=0.2).pixel_hash
     assert found == hashlib.sha256(b"300x84:" + pixels.astype("<f4").tobytes()).hexdigest()
     assert decoded == [name]

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overread.errors import ImageError
-from overread.images import from_array
-from overread.images.resampling import Resampler, axis_weights
+from overread.images import Resampler, from_array
+from overread.images._grid import axis_weights
 
 SPACINGS = [(0.143, 0.143), (0.684, 0.835), (0.2, 0.5), (1.3, 0.9), (0.7, 0.7), (0.6999, 0.7001)]
 

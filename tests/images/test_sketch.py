@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 import pytest
 
-from overread.images import sketch_channels
-from overread.images.sketch import _average, decode_sketch, sketch
+from overread.images import decode_sketch, sketch, sketch_channels
+from overread.images._sketch import _average
 
 
 @pytest.fixture

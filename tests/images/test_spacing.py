@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pydicom.valuerep import format_number_as_ds
 
 from overread.errors import ImageError, InvalidInputError
-from overread.images import SpacingSource
-from overread.images.spacing import FileSpacing, Spacing, choose_spacing, file_spacing, given_spacing
+from overread.images import SpacingSource, choose_spacing, given_spacing
+from overread.images._spacing import FileSpacing, Spacing, file_spacing
 
 SIZES = st.floats(0.05, 1.0)
 

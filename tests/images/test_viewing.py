@@ -5,9 +5,9 @@ import pytest
 from PIL import Image
 
 from overread.errors import ImageError
-from overread.images import display_image, read_for_viewing, write_dicom, write_png16
-from overread.images.source import LookupTable, Rescale, SourceImage, VoiFunction, Window
-from overread.images.viewing import grey_for_viewing
+from overread.images import SourceImage, display_image, read_for_viewing, write_dicom, write_png16
+from overread.images._colour import _grey_for_viewing
+from overread.images._source import LookupTable, Rescale, VoiFunction, Window
 
 
 def shown(viewed):
@@ -63,11 +63,11 @@ def test_sides_are_those_of_the_patients_orientation(tmp_path):
     ],
 )
 def test_modality_window_and_inversion_come_out_as_in_the_renderer(modality, voi, inverted):
-    from overread.images.display import rendered
+    from overread.images import rendered
 
     stored = np.random.default_rng(3).integers(0, 256, (16, 16))
     source = SourceImage(stored, (0.0, 255.0), modality=modality, inverted=inverted, voi=voi)
-    np.testing.assert_allclose(shown(grey_for_viewing(source)), rendered(source), atol=2e-3)
+    np.testing.assert_allclose(shown(_grey_for_viewing(source)), rendered(source), atol=2e-3)
 
 
 def test_signed_values_begin_at_zero_and_padding_is_dark():
@@ -76,7 +76,7 @@ def test_signed_values_begin_at_zero_and_padding_is_dark():
     source = SourceImage(
         stored, (-32768.0, 32767.0), valid=valid, voi=Window(0.0, 1000.0, VoiFunction.LINEAR_EXACT)
     )
-    viewed = grey_for_viewing(source)
+    viewed = _grey_for_viewing(source)
     assert viewed.pixels.min() == 0
     assert viewed.pixels[1, 1] == 0
     assert shown(viewed)[0, 1] == pytest.approx(0.5)
@@ -84,4 +84,4 @@ def test_signed_values_begin_at_zero_and_padding_is_dark():
 
 def test_more_than_16_bits_are_refused():
     with pytest.raises(ImageError, match="more than 16 bits"):
-        grey_for_viewing(SourceImage(np.array([[0, 1 << 20]]), (0.0, float(1 << 20))))
+        _grey_for_viewing(SourceImage(np.array([[0, 1 << 20]]), (0.0, float(1 << 20))))

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from overread.errors import FormatError, UsageError
-from overread.marks import FORMATS, importing, read_marks
+from overread.marks import FORMATS, read_marks
+from overread.marks import _importing as importing
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add_an_import_format.md"
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overread.errors import InvalidInputError
-from overread.marks import Ellipse, overlap_area, overlap_areas
-from overread.marks.ellipse import normalized_ellipses
+from overread.marks import Ellipse, normalized_ellipses, overlap_area, overlap_areas
 
 KINDS = (
     "generic",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from overread.errors import TableError
-from overread.marks.file_names import ImageNames, ids_of_files, names_of, without_ending
+from overread.marks import ImageNames, ids_of_files, without_ending
+from overread.marks._file_names import names_of
 
 
 @pytest.mark.parametrize(

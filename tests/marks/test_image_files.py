@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from overread.marks.image_files import check_image_files
+from overread.marks import check_image_files
 
 
 def test_missing_files(tmp_path):

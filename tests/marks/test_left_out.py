@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overread.marks.left_out import FOUND_FILE, list_found_files, read_found, read_left_out
+from overread.marks import FOUND_FILE, list_found_files, read_found, read_left_out
 from overread.tables import write_table
 
 

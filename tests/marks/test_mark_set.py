@@ -8,15 +8,8 @@ import pandas as pd
 import pytest
 
 from overread.errors import TableError
-from overread.files.digests import digest_of_bytes
-from overread.marks.mark_set import (
-    MarkSet,
-    combine,
-    read_folder,
-    read_hashed_folder,
-    scan_folder,
-    write_folder,
-)
+from overread.files import digest_of_bytes
+from overread.marks import MarkSet, combine, read_folder, read_hashed_folder, scan_folder, write_folder
 
 MARKS = "image_id,reader_id,mark_id,x_mm,y_mm,semi_major_mm,semi_minor_mm,angle_deg\n"
 

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from overread.marks.pixels import ellipses_of_matrices, rescale_ellipses
+from overread.marks import rescale_ellipses
+from overread.marks._ellipse import ellipses_of_matrices
 
 lengths = st.floats(0.1, 100)
 angles = st.floats(-720, 720)

@@ -5,10 +5,15 @@ from __future__ import annotations
 import pytest
 
 from overread.errors import TableError, UsageError
-from overread.marks import MarkSet
-from overread.marks.file_names import ImageNames
-from overread.marks.formats.building import MarkSetBuilder, Spacings
-from overread.marks.readings import cross_readings, read_readings, replace_readings
+from overread.marks import (
+    ImageNames,
+    MarkSet,
+    MarkSetBuilder,
+    Spacings,
+    cross_readings,
+    read_readings,
+    replace_readings,
+)
 
 NAMES = ImageNames({"a": "a.dcm", "b": "b.dcm"})
 

@@ -6,9 +6,14 @@ import pandas as pd
 import pytest
 
 from overread.errors import DataWarning, TableError
-from overread.marks.formats.building import MarkSetBuilder, Spacings
-from overread.marks.left_out import FOUND_FILE, list_found_files
-from overread.marks.study_images import StudyImages, with_ids_of_files
+from overread.marks import (
+    FOUND_FILE,
+    MarkSetBuilder,
+    Spacings,
+    StudyImages,
+    list_found_files,
+    with_ids_of_files,
+)
 from overread.tables import write_table
 
 

@@ -13,8 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
-from overread.models import BoostedBags
-from overread.models.persistence import load, model_bytes, save
+from overread.models import BoostedBags, load_model, model_bytes, save_model
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -181,8 +180,8 @@ def test_it_comes_back_bit_by_bit(table, tmp_path, with_names):
     X, y = table
     X = pd.DataFrame(X, columns=list("abcdef")) if with_names else X
     model = BoostedBags(**OPTIONS, random_state=0).fit(X, y)
-    save(model, tmp_path / "m.json")
-    again = load(tmp_path / "m.json")
+    save_model(model, tmp_path / "m.json")
+    again = load_model(tmp_path / "m.json")
     assert np.array_equal(again.decision_instance_function(X), model.decision_instance_function(X))
     assert again.get_params() == model.get_params()
     assert model_bytes(again) == model_bytes(model) == (tmp_path / "m.json").read_bytes()

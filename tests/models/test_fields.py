@@ -10,7 +10,7 @@ import pytest
 
 from overread.errors import InvalidInputError, ModelFileError
 from overread.models import L1, ElasticNet
-from overread.models.fields import (
+from overread.models._saving import (
     Flag,
     Float,
     FloatArray,

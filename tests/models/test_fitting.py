@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from overread.models import SoftMILLogisticRegression
-from overread.models.fitting import fit_one_lambda, single_threaded_blas
-from overread.models.preparation import Effort, prepare_for
+from overread.models import SoftMILLogisticRegression, single_threaded_blas
+from overread.models._problem import Effort, fit_one_lambda, prepare_for
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 from overread.bags import Bags
 from overread.models import SoftMILLogisticRegression
-from overread.models.preparation import prepare
+from overread.models._problem import prepare
 
 WITHIN = 1e-3
 N_INIT = 12

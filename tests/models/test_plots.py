@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
+from overread._plots import empty_figure
 from overread.errors import InvalidInputError
 from overread.models import SoftMILPath, reader_importance_figure
-from overread.plots import empty_figure
 
 
 @pytest.fixture

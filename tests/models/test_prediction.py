@@ -9,8 +9,7 @@ from scipy.special import expit, log_expit, logsumexp
 
 from overread.bags import Bags, mean_soft_kl
 from overread.errors import InvalidInputError
-from overread.models import SoftMILLogisticRegression
-from overread.models.prediction import ROWS_PER_BLOCK, linear_scores
+from overread.models import ROWS_PER_BLOCK, SoftMILLogisticRegression, linear_scores
 
 
 @pytest.fixture(scope="module")

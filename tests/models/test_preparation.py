@@ -7,7 +7,7 @@ import pytest
 
 from overread.errors import InvalidInputError
 from overread.models import ElasticNet, SoftMILLogisticRegression, SoftMILObjective
-from overread.models.preparation import check_number, prepare_for, seed_of
+from overread.models._problem import check_number, prepare_for, seed_of
 
 
 @pytest.mark.parametrize("normalization", ["none", "bags", "class"])

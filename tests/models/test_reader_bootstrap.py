@@ -6,7 +6,7 @@ import numpy as np
 
 from overread.bags import Bags
 from overread.models import RVMMIL
-from overread.models.reader_bootstrap import bootstrap_weights
+from overread.models._mixture import bootstrap_weights
 
 
 def make(seed, n_bags=120, per_group=3):

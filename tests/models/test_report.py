@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from overread.errors import DataWarning
 from overread.models import FitReport, SoftMILLogisticRegression
-from overread.models.fields import Place, Record
-from overread.models.fitting import warn_about
+from overread.models._problem import warn_about
+from overread.models._saving import Place, Record
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.models.scaling import make_design
+from overread.models._problem import make_design
 
 
 def design(X, weight=None, order=None, *, center=True, standardize=True):

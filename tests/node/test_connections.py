@@ -11,10 +11,10 @@ import pytest
 from pydicom import dcmread
 
 from dicom_network import connect, send, wait_until
-from overread.node import connections
-from overread.node.receiver import Receiver, quiet_network_log
-from overread.node.settings import Destination, NodeSettings
-from overread.node.spool import Spool
+from overread.apps.node import _receiver as connections
+from overread.apps.node._receiver import Receiver, quiet_network_log
+from overread.apps.node._settings import Destination, NodeSettings
+from overread.apps.node._spool import Spool
 from stand_in_detector import write_images
 
 # pynetdicom's client leaves the socket of a connection that we broke to the garbage collector.
@@ -81,7 +81,7 @@ def test_nor_do_those_of_many_addresses(start, silent, tmp_path):
 @pytest.mark.parametrize("words", [b"", b"\x01", b"\x01\0\0\0\x01\0" + b"x" * 20])
 def test_who_does_not_go_on_is_shown_out(start, silent, monkeypatch, words):
     monkeypatch.setattr(connections, "SECONDS_TO_ASK", 0.2)
-    monkeypatch.setattr("overread.node.receiver.SECONDS_TO_ASK", 0.2)
+    monkeypatch.setattr("overread.apps.node._receiver.SECONDS_TO_ASK", 0.2)
     port, said = start()
     raw = silent(port, words=words)
     while raw.recv(100):
@@ -92,7 +92,7 @@ def test_who_does_not_go_on_is_shown_out(start, silent, monkeypatch, words):
 
 def test_a_place_is_free_as_soon_as_its_peer_has_gone(start, silent, monkeypatch):
     monkeypatch.setattr(connections, "SECONDS_TO_ASK", 3600)
-    monkeypatch.setattr("overread.node.receiver.SECONDS_TO_ASK", 3600)
+    monkeypatch.setattr("overread.apps.node._receiver.SECONDS_TO_ASK", 3600)
     port, _ = start()
     for _ in range(5):
         silent(port).close()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from overread.apps.node._spool import Ledger, _empty_journal
 from overread.errors import FormatError, StorageError
-from overread.node.ledger import Ledger, empty_journal
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_files_that_are_no_journal(tmp_path):
         Ledger(tmp_path / "text")
     with pytest.raises(StorageError, match="nowhere"):
         Ledger(tmp_path / "nowhere" / "node.sqlite")
-    (tmp_path / "later").write_bytes(empty_journal())
+    (tmp_path / "later").write_bytes(_empty_journal())
     with closing(sqlite3.connect(tmp_path / "later")) as database:
         database.execute("PRAGMA user_version = 99")
         database.commit()

@@ -14,9 +14,8 @@ import pytest
 from pydicom import dcmread
 
 from dicom_marks import complaints
-from overread.marks import read_marks
+from overread.marks import MarkSet, read_marks
 from overread.marks.formats import dicom_sr_writer
-from overread.marks.mark_set import MarkSet
 
 TESTS = Path(__file__).parents[1]
 COLUMNS = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg", "confidence"]

@@ -10,10 +10,10 @@ import pytest
 from pydicom import dcmread
 
 from dicom_network import DX, connect, send, wait_until
+from overread.apps.node._receiver import Receiver, quiet_network_log
+from overread.apps.node._settings import Destination, NodeSettings
+from overread.apps.node._spool import Spool
 from overread.errors import StorageError
-from overread.node.receiver import Receiver, quiet_network_log
-from overread.node.settings import Destination, NodeSettings
-from overread.node.spool import Spool
 from stand_in_detector import write_images
 
 # pynetdicom leaves the socket of a connection that the peer broke to the garbage collector.
@@ -108,7 +108,7 @@ def test_a_full_disk_is_said_to_the_sender(start, tmp_path, monkeypatch):
     def refuse(*_args, **_options):
         raise StorageError("no space")
 
-    monkeypatch.setattr("overread.node.spool.write_parts_atomically", refuse)
+    monkeypatch.setattr("overread.apps.node._spool.write_parts_atomically", refuse)
     port, _, told, said = start()
     assert send(write_images(tmp_path / "in", 1), port) == [0xA700]
     assert not told

@@ -8,11 +8,11 @@ import pytest
 from pydicom import dcmread
 
 from dicom_network import PR, Archive
-from overread.detection.pipeline import Request
-from overread.node.sender import Sender
-from overread.node.settings import Destination, NodeSettings
-from overread.node.spool import Spool
-from overread.node.worker import Worker
+from overread.apps.node._sender import Sender
+from overread.apps.node._service import Worker
+from overread.apps.node._settings import Destination, NodeSettings
+from overread.apps.node._spool import Spool
+from overread.study import Request
 from stand_in_detector import StandInDetector, write_images
 
 

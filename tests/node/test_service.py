@@ -9,13 +9,13 @@ import pytest
 from pydicom import dcmread
 
 from dicom_network import PR, SR, Archive, connect, send, wait_until
-from overread.detection.pipeline import Request
+from overread.apps.node._service import Node
+from overread.apps.node._settings import Destination, NodeSettings
+from overread.apps.node._spool import Ledger
 from overread.errors import StorageError
+from overread.marks import Spacings
 from overread.marks.formats import dicom_sr
-from overread.marks.formats.building import Spacings
-from overread.node.ledger import Ledger
-from overread.node.service import Node
-from overread.node.settings import Destination, NodeSettings
+from overread.study import Request
 from stand_in_detector import StandInDetector, write_images
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from overread.apps.node._settings import Destination, NodeSettings
 from overread.errors import UsageError
-from overread.node.settings import Destination, NodeSettings
 
 HERE = Destination("PACS", "127.0.0.1", 4242)
 

@@ -12,8 +12,8 @@ import pytest
 from pydicom import dcmread
 from pynetdicom.dsutils import encode, encode_file_meta
 
+from overread.apps.node._spool import Spool, StoreResult
 from overread.errors import FormatError, StorageError
-from overread.node.spool import Spool, StoreResult
 from stand_in_detector import write_images
 
 
@@ -92,7 +92,7 @@ def test_a_device_that_refuses_keeps_nothing(spool, tmp_path, monkeypatch):
     def refuse(*_args, **_options):
         raise StorageError("no space")
 
-    monkeypatch.setattr("overread.node.spool.write_parts_atomically", refuse)
+    monkeypatch.setattr("overread.apps.node._spool.write_parts_atomically", refuse)
     meta, dataset, uid = message(write_images(tmp_path / "in", 1)[0])
     with pytest.raises(StorageError):
         spool.store(meta, dataset, uid, "A")

@@ -8,10 +8,10 @@ import pytest
 from pydicom import dcmread
 
 from dicom_marks import complaints
-from overread.detection.pipeline import Request
+from overread.apps.node._service import Worker
+from overread.apps.node._spool import Spool
 from overread.errors import StorageError
-from overread.node.spool import Spool
-from overread.node.worker import Worker
+from overread.study import Request
 from stand_in_detector import StandInDetector, write_images
 
 
@@ -69,7 +69,7 @@ def test_a_full_disk_fails_no_image(spool, tmp_path, monkeypatch):
         def refuse(*_args, **_options):
             raise StorageError("no space")
 
-        patch.setattr("overread.node.worker.write_documents", refuse)
+        patch.setattr("overread.apps.node._service.write_documents", refuse)
         for _ in range(5):
             with pytest.raises(StorageError):
                 worker.work()

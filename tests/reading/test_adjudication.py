@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from overread.reading.adjudication import complete_images, complete_readings
-from overread.reading.people import add_person
+from overread.apps.room._adjudication import complete_images, complete_readings
+from overread.apps.room._people import add_person
 from overread.tables import read_table
-from overread.truth import merge_marks
-from overread.truth.adjudication import apply_adjudication, read_adjudication
+from overread.truth import apply_adjudication, merge_marks, read_adjudication
 from reading_room import MM
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overread.marks.mark_set import MarkSet
-from overread.reading.agreement import describe_agreement, krippendorff_alpha, repeat_agreement
+from overread.apps.room._agreement import describe_agreement, krippendorff_alpha, repeat_agreement
+from overread.marks import MarkSet
 
 
 def by_definition(marked):

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from overread.apps.room._app import Address, _room_id, make_link
 from overread.errors import UsageError
-from overread.reading.app import Address, make_link, room_id
 from reading_room import Visitor
 
 
@@ -41,7 +41,7 @@ def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(open_one):
     cookie = answer.headers["set-cookie"]
     for part in ("HttpOnly", "SameSite=strict", "Secure", "Path=/reading"):
         assert part in cookie
-    assert room_id(room.room.store) in cookie
+    assert _room_id(room.room.store) in cookie
     assert room.secrets["Anna"] not in cookie
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.marks.ellipse import Ellipse
-from overread.marks.pixels import rescale_ellipses
+from overread.marks import Ellipse, rescale_ellipses
 from overread.tables import read_table
 from reading_browser import DOTS, HEIGHT, WIDTH, ServedRoom, View, Visitor, leave, write_study
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overread import reading
+from overread.apps import room as reading
 from reading_browser import PHONE, ServedRoom, Visitor, leave, write_study
 
 IMAGES = {"one": (0.2, 0.2), "two": (0.2, 0.2)}

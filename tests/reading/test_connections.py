@@ -4,8 +4,8 @@ import asyncio
 
 import uvicorn
 
-from overread.reading import connections
-from overread.reading.connections import BoundedConnection
+from overread.apps.room import _connections as connections
+from overread.apps.room._connections import BoundedConnection
 
 
 async def answer(scope, receive, send):

@@ -5,9 +5,8 @@ import json
 
 import pytest
 
-from overread.reading import doorkeeper
-from overread.reading.doorkeeper import Limits
-from overread.reading.rate_limits import RateLimit
+from overread.apps.room import _gate as doorkeeper
+from overread.apps.room._gate import Limits, RateLimit
 from reading_room import Visitor, new_id, open_limits
 
 

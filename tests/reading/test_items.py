@@ -111,7 +111,7 @@ def test_the_worklist_tells_how_far_each_image_is_and_goes_on_there(anna):
 
 
 def test_an_image_cannot_have_marks_without_end(anna, monkeypatch):
-    monkeypatch.setattr("overread.reading.items.LARGEST_MARKS", 3)
+    monkeypatch.setattr("overread.apps.room._items.LARGEST_MARKS", 3)
     item = anna.items()[0]
     marks = [anna.draw(item, 10 + i, 10) for i in range(3)]
     body = {"op": new_id(), "x": 5, "y": 5, "rx": 3, "ry": 3, "angle": 0}

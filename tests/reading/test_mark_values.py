@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from overread.reading.mark_values import check_id, check_mark, read_flag, read_ms, read_text, read_whole
-from overread.reading.store import RefusalError
+from overread.apps.room._store import RefusalError
+from overread.apps.room._values import check_id, check_mark, read_flag, read_ms, read_text, read_whole
 
 GOOD = {"x": 10.0, "y": 20, "rx": 5.0, "ry": 4.0, "angle": 30.0, "confidence": 50, "label": "nodule"}
 

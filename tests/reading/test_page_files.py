@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from overread import reading
-from overread.reading.page_files import PageFiles
+from overread.apps import room as reading
+from overread.apps.room._app import PageFiles
 from reading_room import Visitor
 
 PAGE = Path(reading.__file__).with_name("page")

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from overread.apps.room import _people as people
+from overread.apps.room._people import add_person, end_session, enter, find_session, list_people, revoke
+from overread.apps.room._store import Store
 from overread.errors import UsageError
-from overread.reading import people
-from overread.reading.people import add_person, end_session, enter, find_session, list_people, revoke
-from overread.reading.store import Store
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from overread.apps.room import _pixels as pixels
+from overread.apps.room._pixels import ImageFile, Pictures, list_images, read_images
+from overread.apps.room._store import RefusalError, Store
 from overread.errors import TableError
 from overread.images import read_for_viewing, write_dicom
-from overread.reading import pixels
-from overread.reading.pixels import ImageFile, Pictures, list_images, read_images
-from overread.reading.store import RefusalError, Store
 from overread.tables import write_table
 from reading_room import HEIGHT, MM, WIDTH, make_study
 

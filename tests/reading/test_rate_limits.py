@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from overread.reading import rate_limits
-from overread.reading.rate_limits import RateLimit, TooOftenError
+from overread.apps.room import _gate as rate_limits
+from overread.apps.room._gate import RateLimit, TooOftenError
 
 
 class Clock:

@@ -4,11 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overread.apps.reader_study._analysis import (
+    Reference,
+    _crossed_cases,
+    _rate,
+    compare_arms,
+    find_reference,
+)
+from overread.apps.room._tables import read_arm
 from overread.errors import UsageError
 from overread.froc import CaseRatings, figure_of_merit
-from overread.marks.ellipse import ELLIPSE_COLUMNS
-from overread.reading.reader_study import Reference, compare_arms, crossed_cases, find_reference, rate
-from overread.reading.tables import read_arm
+from overread.marks import ELLIPSE_COLUMNS
 from overread.tables import write_table
 from reading_room import MM, OpenRoom, make_study, write_detections
 
@@ -113,18 +119,18 @@ def test_decisions_are_counted_right_and_wrong(both_ways):
 def test_only_images_that_all_read_both_ways_count(tmp_path):
     folder = make_study(tmp_path / "study", 4)
     room = read_with_detector(folder, [("case0", 20, 30)], {"Anna": {"case0"}})
-    from overread.reading.people import add_person
+    from overread.apps.room._people import add_person
 
     room.secrets["Ben"] = add_person(room.room.store, "Ben", "reader")
     room.room.prepare()
     arms = {arm: read_arm(room.room.store, arm) for arm in ("unaided", "aided")}
-    assert crossed_cases(arms)[0] == ["Anna"]
+    assert _crossed_cases(arms)[0] == ["Anna"]
     ben = room.visit("Ben")
     item = room.item_of("Ben", "case1")
     ben.pass_over(item)
     ben.act("POST", f"/api/items/{item}/finish")
     arms = {arm: read_arm(room.room.store, arm) for arm in ("unaided", "aided")}
-    assert crossed_cases(arms) == (["Anna", "Ben"], ["case1"])
+    assert _crossed_cases(arms) == (["Anna", "Ben"], ["case1"])
     room.room.store.close()
 
 
@@ -156,7 +162,7 @@ def test_ratings_are_the_highest_of_each_object_and_of_the_false_ones():
         }
     )
     known = pd.DataFrame([("a", 10.0, 10.0, 5.0, 5.0, 0.0)], columns=["image_id", *ELLIPSE_COLUMNS])
-    found = rate(marks, "R", ["a", "b", "c"], known)
+    found = _rate(marks, "R", ["a", "b", "c"], known)
     assert found.lesion_rating.tolist() == [70.0]
     assert found.highest_fp.tolist() == [-np.inf, 100.0, -np.inf]
 

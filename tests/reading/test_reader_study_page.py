@@ -7,11 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.froc import reader_study
-from overread.froc.merit import CaseRatings
-from overread.marks.ellipse import ELLIPSE_COLUMNS
-from overread.reading.reader_study import ArmRow, Comparison, DecisionRow, Reference, turn_round
-from overread.reading.reader_study_page import render_reader_study, tell_result
+from overread.apps.reader_study._analysis import (
+    ArmRow,
+    Comparison,
+    DecisionRow,
+    Reference,
+    render_reader_study,
+    tell_result,
+    turn_round,
+)
+from overread.froc import CaseRatings, reader_study
+from overread.marks import ELLIPSE_COLUMNS
 
 
 def ratings(gain, seed):

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from overread.apps.room._people import add_person, revoke
+from overread.apps.room._room import open_room
 from overread.errors import TableError, UsageError
-from overread.reading.people import add_person, revoke
-from overread.reading.room import open_room
 from reading_room import OpenRoom, make_study, write_detections
 
 

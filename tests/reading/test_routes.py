@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overread.reading.routes import ENDPOINTS
+from overread.apps.room._routes import ENDPOINTS
 from reading_room import HEIGHT, WIDTH, OpenRoom, Visitor, make_study, new_id, write_detections
 
 READER_PATHS = [(method, path) for method, path, _, roles in ENDPOINTS if "reader" in roles]

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from overread.apps.room._pixels import ImageFile
+from overread.apps.room._second_reading import keep_detections, shown_detections
+from overread.apps.room._store import Store
 from overread.errors import ModelFileError, TableError, UsageError
 from overread.images import GRID_MM, read_image
-from overread.reading.pixels import ImageFile
-from overread.reading.second_reading import keep_detections, shown_detections
-from overread.reading.store import Store
 from overread.tables import read_table, write_table
 from reading_room import MM, OpenRoom, make_study, write_detections
 

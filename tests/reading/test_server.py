@@ -16,10 +16,9 @@ from contextlib import closing, suppress
 
 import pytest
 
+from overread.apps.room._app import Address, bind, check_reachable, serve
+from overread.apps.room._store import Store
 from overread.errors import LockedError, StorageError, UsageError
-from overread.reading.app import Address
-from overread.reading.server import bind, check_reachable, serve
-from overread.reading.store import Store
 from reading_process import Saver, end, running_room, start_room
 from reading_room import OpenRoom, make_study
 
@@ -130,7 +129,7 @@ def test_memory_of_images_is_given_back():
 # In a process of its own, where nothing else comes and goes. The fifth number of mallinfo2 counts bytes in own blocks.
 BLOCKS = """
 import ctypes
-from overread.reading.server import give_back_memory
+from overread.apps.room._app import give_back_memory
 ask = ctypes.CDLL(None).mallinfo2
 ask.restype = type("Info", (ctypes.Structure,), {"_fields_": [(f"n{i}", ctypes.c_size_t) for i in range(10)]})
 BEFORE

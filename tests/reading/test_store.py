@@ -4,8 +4,8 @@ import sqlite3
 
 import pytest
 
+from overread.apps.room._store import Act, RefusalError, Store
 from overread.errors import FormatError
-from overread.reading.store import Act, RefusalError, Store
 
 
 @pytest.fixture

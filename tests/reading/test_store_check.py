@@ -3,11 +3,11 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from overread.apps.room._room import open_room
+from overread.apps.room._store import Store
+from overread.apps.room._store_check import find_damage
+from overread.apps.room._tables import take_in_marks
 from overread.errors import FormatError
-from overread.reading.room import open_room
-from overread.reading.store import Store
-from overread.reading.store_check import find_damage
-from overread.reading.tables import take_in_marks
 from overread.tables import write_table
 from reading_room import make_study
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.marks.mark_set import MarkSet
-from overread.reading.study_settings import merge_as_study, study_name
+from overread.apps.room._adjudication import merge_as_study, study_name
+from overread.marks import MarkSet
 from overread.truth import MergeOptions, merge_marks
 
 MM = 0.25

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from overread.apps.room._tables import export_tables, list_sittings, mm_rows, read_arm, take_in_marks
 from overread.errors import TableError, UsageError
-from overread.marks.ellipse import ELLIPSE_COLUMNS, Ellipse
-from overread.marks.mark_set import read_folder, write_folder
-from overread.reading.tables import export_tables, list_sittings, mm_rows, read_arm, take_in_marks
+from overread.marks import ELLIPSE_COLUMNS, Ellipse, read_folder, write_folder
 from overread.tables import read_table, write_table
 from reading_room import MM, OpenRoom, make_study, write_detections
 
@@ -134,7 +133,7 @@ def test_an_empty_list_of_marks_is_written_and_read(open_one):
 
 @pytest.fixture
 def with_earlier_marks(tmp_path):
-    from overread.marks.mark_set import MarkSet
+    from overread.marks import MarkSet
 
     folder = make_study(tmp_path / "study", 3)
     marks = pd.DataFrame(
@@ -181,7 +180,7 @@ def test_earlier_marks_of_somebody_who_reads_here_are_refused(with_earlier_marks
 
 
 def test_an_imported_reader_who_gets_a_link_reads_the_rest(with_earlier_marks):
-    from overread.reading.people import add_person
+    from overread.apps.room._people import add_person
 
     write_table(
         read_table(with_earlier_marks / "readings.csv", "readings").iloc[:2],

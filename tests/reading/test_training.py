@@ -3,11 +3,11 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from overread.apps.room._app import Address, make_app
+from overread.apps.room._people import add_person
+from overread.apps.room._room import open_room
+from overread.apps.room._worklists import TrainingSet
 from overread.errors import TableError
-from overread.reading.app import Address, make_app
-from overread.reading.people import add_person
-from overread.reading.room import open_room
-from overread.reading.training import TrainingSet
 from overread.tables import write_table
 from reading_room import MM, Visitor, make_study, open_limits
 
@@ -63,7 +63,7 @@ def test_training_comes_first_and_answers_after_the_lock_only(training, tmp_path
 
 
 def test_training_is_not_part_of_the_tables(training, tmp_path):
-    from overread.reading.tables import read_arm
+    from overread.apps.room._tables import read_arm
 
     room = open_room(make_study(tmp_path / "study", 2, seed=1)).with_training(training)
     secret = add_person(room.store, "Anna", "reader")

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overread.errors import UsageError
-from overread.reading.worklists import (
+from overread.apps.room._worklists import (
     Plan,
-    append_items,
+    _append_items,
     assign_images,
     order_presentations,
     parse_assignment,
 )
+from overread.errors import UsageError
 
 READERS = [f"R{number}" for number in range(8)]
 
@@ -136,7 +136,7 @@ def test_images_that_come_later_are_read_before_the_second_session(open_one, tmp
 
     detector = write_detections(tmp_path / "d.csv", [("case0", 10, 10)])
     room = open_one(3, detector=detector, design="independent")
-    append_items(room.room.store, "Anna", [("case9", 0, "reading", "unaided")])
+    _append_items(room.room.store, "Anna", [("case9", 0, "reading", "unaided")])
     rows = room.visit("Anna").get("/api/worklist")
     assert [row["kind"] for row in rows] == ["reading"] * 4 + ["second"] * 3
     assert room.image_of(rows[3]["item"]) == "case9"

@@ -21,27 +21,27 @@ from overread.froc import (
     chance_level,
     choose_lambda,
     choose_setting,
-    compare,
     compare_figures,
+    compare_models,
     estimate_figures,
     froc_curve,
     lesion_sizes_mm,
-    match,
+    match_detections,
     operating_points,
     performance_by,
     performance_table,
     sensitivity_by,
 )
-from overread.images import Radiograph
-from overread.images.radiograph import SpacingSource
+from overread.images import Radiograph, SpacingSource
 from overread.models import SoftMILLogisticRegression, SoftMILPath
-from overread.report.description import Description, FoundFiles, Spread, Subgroup
-from overread.report.results import (
+from overread.report import (
     SCHEMA,
     Comparison,
     Counted,
+    Description,
     Example,
     FeatureWeight,
+    FoundFiles,
     Gallery,
     Headline,
     ModelResult,
@@ -49,12 +49,14 @@ from overread.report.results import (
     Quarantined,
     SetResult,
     SplitSummary,
+    Spread,
     StudyResults,
     StudySummary,
+    Subgroup,
     Table1,
 )
 from overread.simulate import CandidateCohort, candidate_cohort
-from overread.study.stages.verdict import reach_verdict
+from overread.study.stages.performance import reach_verdict
 from overread.truth import merge_marks, reader_statistics
 
 MERGED = "training + validation"
@@ -96,7 +98,7 @@ def run_chain(n_images: int) -> Chain:
         tables = [
             table[table["image_id"].isin(inside)] for table in (cohort.candidates, truth, cohort.images)
         ]
-        return match(*tables, scores=score_table(parts[part], soft=scores))
+        return match_detections(*tables, scores=score_table(parts[part], soft=scores))
 
     path = SoftMILPath(n_lambdas=25, min_ratio=0.02).fit(parts["training"], parts["training"].labels)
     columns = {part: path.decision_instance_function(parts[part]) for part in ("training", "validation")}
@@ -218,7 +220,7 @@ def comparison(first: str, second: str, tests: dict[str, Matching], treatment: s
         first,
         second,
         treatment,
-        compare(*pair, fp_targets=FP_TARGETS, **options).table(LEVEL),
+        compare_models(*pair, fp_targets=FP_TARGETS, **options).table(LEVEL),
         compare_figures(*pair, level=LEVEL, **options),
     )
 

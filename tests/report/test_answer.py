@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from overread.report.answer import give_answer, sum_up
-from overread.report.results import Headline
+from overread.report import Headline, sum_up
+from overread.report._words import give_answer
 
 BEGINNINGS = {
     "among readers": ("good", "Usable as a second reader: "),

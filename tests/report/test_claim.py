@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from overread.report.claim import BY_THE_AUTHORS, CLAIM_ITEMS, list_claim
-from overread.report.flow import tell_exclusions, tell_flow
+from overread.report._cards import BY_THE_AUTHORS, CLAIM_ITEMS, list_claim
+from overread.report._words import tell_exclusions, tell_flow
 
 
 def test_every_item_has_a_row_and_what_the_run_does_not_know_is_left_to_the_authors(results):

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from markupsafe import escape
 from parsed_page import parse_page
 
-from overread.report.csv_links import link_csv, read_cells_of_table
+from overread.report._render import link_csv, read_cells_of_table
 
 
 def saved_rows(link: str) -> list[list[str]]:

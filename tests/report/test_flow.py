@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from overread.report.description import FoundFiles
-from overread.report.flow import MOST_REASONS, lay_out_flow, tell_exclusions, tell_flow
-from overread.report.results import Quarantined
+from overread.report import FoundFiles, Quarantined
+from overread.report._words import MOST_REASONS, lay_out_flow, tell_exclusions, tell_flow
 
 
 def with_study(results, **changes):

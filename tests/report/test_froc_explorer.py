@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.report.froc_explorer import BOTTOM, LEFT, NAME_GAP, RIGHT, TOP, lay_out_explorer
-from overread.report.results import Headline
+from overread.report import Headline
+from overread.report._figures import BOTTOM, LEFT, NAME_GAP, RIGHT, TOP, lay_out_explorer
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from parsed_page import parse_page
 
-from overread.report.answer import give_answer
-from overread.report.group_page import GroupPart, render_groups
+from overread.report import GroupPart, render_groups
+from overread.report._words import give_answer
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from overread.report.lengths import find_crop_side, is_chest, name_in_unit, name_object, name_unit
+from overread.report import name_in_unit
+from overread.report._words import find_crop_side, is_chest, name_object, name_unit
 
 
 def in_pixels(results, **hits):

@@ -10,10 +10,9 @@ import pytest
 from markdown_it import MarkdownIt
 from parsed_page import parse_page
 
-from overread.report.answer import give_answer
-from overread.report.description import Subgroup
-from overread.report.model_card import link_model_card, write_model_card
-from overread.report.words import FEW_IN_GROUP, list_limits, tell_use
+from overread.report import Subgroup, write_model_card
+from overread.report._cards import link_model_card
+from overread.report._words import FEW_IN_GROUP, give_answer, list_limits, tell_use
 
 SECTIONS = [
     "Model", "Intended use", "Data", "Readers", "Performance", "Calibration", "Caveats and what next",

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from PIL import Image
 from small_results import ramp
 
-from overread.images import Radiograph
-from overread.images.radiograph import SpacingSource
+from overread.images import Radiograph, SpacingSource
 from overread.report import cut_pictures
-from overread.report.pictures import cut_crop
+from overread.report._pictures import cut_crop
 
 
 def spot(row, column, shape=(120, 100), mm_per_px=0.5):

@@ -16,12 +16,19 @@ import pandas as pd
 import pytest
 from parsed_page import parse_page
 
-from overread.files.records import from_json, to_json
-from overread.report import Pictures, RunHead, StudyResults, draw_figures, render_study
-from overread.report.answer import give_answer
-from overread.report.description import Description, Spread, Subgroup
-from overread.report.results import Quarantined
-from overread.report.words import tell_method
+from overread.files import from_json, to_json
+from overread.report import (
+    Description,
+    Pictures,
+    Quarantined,
+    RunHead,
+    Spread,
+    StudyResults,
+    Subgroup,
+    draw_figures,
+    render_study,
+)
+from overread.report._words import give_answer, tell_method
 
 PHONE, DESK = 390, 1400
 EVIL = "</script><script>alert(1)</script><img src=x onerror=\"alert('2')\">"

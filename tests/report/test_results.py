@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from overread.errors import FormatError
-from overread.files.records import to_json
+from overread.files import to_json
 from overread.report import read_results
 
 

@@ -5,12 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from overread.report.claim import list_claim
-from overread.report.results import Headline
-from overread.report.words import (
+from overread.report import Headline, is_nested
+from overread.report._cards import list_claim
+from overread.report._words import (
     find_comparisons,
     find_mixture,
-    is_nested,
     list_cards,
     list_facts,
     list_limits,

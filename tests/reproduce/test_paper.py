@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from overread.reproduce.paper import PAPER_MODELS
+from overread.apps.reproduction._page import PAPER_MODELS
 
 # The paper does not give its denominators; every percentage of Table 1 is a count out of these.
 DENOMINATORS = {"training": (203, 140), "test": (104, 77)}

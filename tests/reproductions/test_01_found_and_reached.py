@@ -13,10 +13,10 @@ import pytest
 from overread.cli import main
 from overread.froc import (
     bootstrap,
-    compare,
+    compare_models,
     froc_curve,
     lock_operating_point,
-    match,
+    match_detections,
     operating_points,
     performance_at,
     sensitivity_at,
@@ -181,7 +181,7 @@ def check_case(seed, n_bootstrap):
     """Compare curve, points, locks and every replicate of both bootstraps with the recount, under every convention."""
     tables = draw_case(seed)
     rows = [table.to_dict("records") for table in tables]
-    matching = match(*tables)
+    matching = match_detections(*tables)
     for options in CONVENTIONS:
         check_convention(matching.with_counting(**options), Recount(*rows, **options), n_bootstrap)
 
@@ -301,7 +301,7 @@ def test_no_event_at_all_is_the_reason_for_no_lock(example, files, tmp_path, cap
 
 def test_reached_images_do_not_depend_on_scores(example):
     candidates, truth, images = example
-    weak = match(candidates, truth, images)
+    weak = match_detections(candidates, truth, images)
     strong = weak.with_scores([0.9, 0.8, 0.5])
     for matching in (weak, strong, weak.with_counting(repeats="count")):
         curve = froc_curve(matching)
@@ -310,7 +310,7 @@ def test_reached_images_do_not_depend_on_scores(example):
 
 def test_estimate_and_replicates_agree_when_nothing_is_resampled(example):
     """One patient has all images, so that every replicate is the data themselves."""
-    matching = match(*example[:2], example[2].assign(patient_id="p"))
+    matching = match_detections(*example[:2], example[2].assign(patient_id="p"))
     for where in ({"fp_targets": TARGETS}, {"thresholds": [-np.inf, 0.5]}):
         result = bootstrap(matching, n_bootstrap=3, **where)
         for name in MEASURES:
@@ -318,12 +318,12 @@ def test_estimate_and_replicates_agree_when_nothing_is_resampled(example):
 
 
 def test_carried_thresholds_and_comparisons_count_alike(example):
-    matching = match(*example)
+    matching = match_detections(*example)
     other = matching.with_scores([0.9, 0.8, 0.5])
     carried = operating_points(matching, other, fp_targets=[3.0])
     assert carried["threshold"].tolist() == [0.8, 0.8]
     assert carried["gt_sensitivity"].tolist() == [0.5, 1.0]
-    compared = compare(matching, other, fp_targets=[3.0], n_bootstrap=20, n_permutations=20)
+    compared = compare_models(matching, other, fp_targets=[3.0], n_bootstrap=20, n_permutations=20)
     assert compared.difference("gt_sensitivity").tolist() == [0.5]
     # Swapping the models in image b turns the difference round; it is never anything else.
     assert set(compared.permuted["gt_sensitivity"].ravel()) == {-0.5, 0.5}

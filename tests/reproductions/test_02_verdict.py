@@ -10,14 +10,11 @@ import pandas as pd
 import pytest
 
 from overread.froc import ChanceLevel, Counting
-from overread.report.answer import give_answer, sum_up
-from overread.report.results import Counted, SetResult
-from overread.report.words import tell_use
-from overread.study.cohort import Split
-from overread.study.stages.reader_points import judge_readers
-from overread.study.stages.verdict import reach_verdict
-from overread.truth import MergeOptions
-from overread.truth.hit_rules import HIT
+from overread.report import Counted, SetResult, sum_up
+from overread.report._words import give_answer, tell_use
+from overread.study import Split
+from overread.study.stages.performance import judge_readers, reach_verdict
+from overread.truth import HIT, MergeOptions
 
 N_IMAGES = 80
 # Lesions of each image.

@@ -11,7 +11,7 @@ import pytest
 
 from field_study import LIGHT, write_field_study
 from overread.cli import main
-from overread.study.run_reader import open_run
+from overread.study import open_run
 from study_chain import PAGE, leave_out
 
 SETTINGS = (

@@ -7,12 +7,10 @@ import pytest
 
 from overread.bags import make_bags
 from overread.errors import InvalidInputError
-from overread.files.records import to_json
+from overread.files import to_json
 from overread.models import SoftMILLogisticRegression, tune
 from overread.simulate import candidate_cohort
-from overread.study.models import MODELS
-from overread.study.models.soft import choose_by_paper
-from overread.study.settings import parse_settings
+from overread.study import MODELS, choose_by_paper, parse_settings
 from overread.truth import merge_marks
 from study_chain import Chain, open_chain
 from study_stand_in import LIGHT, make_study

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from overread.report import RunHead, StudyResults, cut_pictures, draw_figures, render_study, write_model_card
-from overread.truth.labels import soft_labels
+from overread.truth import soft_labels
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 

@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from overread.apps.reader_study._analysis import compare_arms, find_reference
+from overread.apps.room._room import open_room
 from overread.cli import main
-from overread.froc import CaseRatings, reader_study
-from overread.froc.merit import obuchowski_rockette
-from overread.froc.merit.obuchowski_rockette import ModalityMean
-from overread.froc.plots import plot_reader_study
-from overread.reading.reader_study import compare_arms, find_reference
-from overread.reading.room import open_room
+from overread.froc import CaseRatings, obuchowski_rockette, plot_reader_study, reader_study
+from overread.froc.merit._multi_reader import ModalityMean
 from reading_room import OpenRoom, make_study, write_detections
 
 # What each reader marks without the detector, in case0 to case7; lesions are in case0 to case3.

@@ -14,9 +14,7 @@ import pytest
 
 from overread.cli import main
 from overread.errors import FormatError
-from overread.marks import read_folder
-from overread.marks.formats.building import Spacings
-from overread.marks.formats.sheet_layout import SheetOptions, understand_sheet
+from overread.marks import SheetOptions, Spacings, read_folder, understand_sheet
 
 IMAGES = "image_id,mm_per_px_x,mm_per_px_y,width_px,height_px\n" + "".join(
     f"case0000{k},0.7,0.7,500,610\n" for k in (1, 2, 3)

@@ -133,10 +133,11 @@ def test_every_format_goes_through_the_one_place(monkeypatch, tmp_path):
         | {"semi_major_mm": [5.0], "semi_minor_mm": [5.0], "angle_deg": [0.0]}
     )
     readings = pd.DataFrame({"image_id": ["a", "a"], "reader_id": [COMPOSED, DECOMPOSED]})
-    from overread.marks import MarkSet, importing
+    from overread.marks import MarkSet
+    from overread.marks import _importing as importing
 
     made = MarkSet(marks, readings, pd.DataFrame({"image_id": ["a"]}))
-    monkeypatch.setattr(importing, "function_of", lambda name, what: lambda path: made)
+    monkeypatch.setattr(importing, "_function_of", lambda name, what: lambda path: made)
     for name in FORMATS:
         found = read_marks(tmp_path, "coco" if name == "plain" else name)
         assert found.readings["reader_id"].tolist() == found.marks["reader_id"].tolist() == [COMPOSED]

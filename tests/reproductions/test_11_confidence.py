@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 
 from overread.cli import main
-from overread.marks import MarkSet, read_folder, write_folder
-from overread.marks.formats.label_studio import labelling_config
+from overread.marks import MarkSet, labelling_config, read_folder, write_folder
 
 SCALES = {
     "fractions": [0.05, 1 / 3, math.nan, 1.0, 0.7, 0.0],

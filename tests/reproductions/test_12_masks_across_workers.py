@@ -13,18 +13,15 @@ from PIL import Image
 
 from field_study import LIGHT, SHAPE, write_field_study
 from overread.cli import main
-from overread.files.records import to_json
-from overread.files.strict_json import read_json
+from overread.files import read_json, to_json
 from overread.images import GRID_MM, write_png16
-from overread.simulate.backgrounds import phantom_background
-from overread.simulate.cases import pixels_with_nodules
-from overread.simulate.phantom import phantom
-from overread.study.image_jobs import ImageJob
-from overread.study.pipeline import ImageTask
-from overread.study.run import find_study_candidates
-from overread.study.store.manifest import Manifest
-from overread.study.store.run_folder import RunFolder
-from overread.study.workers.result import Outcome, work_on
+from overread.simulate import phantom
+from overread.simulate._backgrounds import phantom_background
+from overread.simulate._cases import pixels_with_nodules
+from overread.study import ImageTask, find_study_candidates
+from overread.study._image_jobs import ImageJob
+from overread.study._store import Manifest, RunFolder
+from overread.study.executors._outcome import Outcome, work_on
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
@@ -95,7 +92,7 @@ def test_every_executor_gives_the_same_shards(kind: str, tmp_path: Path, address
 
 def test_no_field_of_a_task_is_lost_on_the_way() -> None:
     """Each field differs from its default, whatever fields there will be."""
-    from overread.study.workers.messages import read_task
+    from overread.study.executors._outcome import read_task
 
     known = pd.DataFrame({"candidate_id": ["1"], "x_mm": [0.5]})
     task = ImageTask("a", "b.png", (0.1, 0.2), known, "0" * 64, "mask.png")
@@ -117,7 +114,7 @@ def test_images_that_were_given_up_for_a_lost_mask_are_tried_again(
         return work_on(pipeline, replace(task, mask=None))
 
     with monkeypatch.context() as broken:
-        broken.setattr("overread.study.workers.executors.work_on", lose_mask)
+        broken.setattr("overread.study.executors._executors.work_on", lose_mask)
         broken.setattr(ImageJob, "fault_key", property(lambda job: job.features_key), raising=False)
         assert main(["run", str(study)]) == 4
     folder = RunFolder(study / "runs" / "main")

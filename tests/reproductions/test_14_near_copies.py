@@ -12,8 +12,8 @@ import pytest
 
 from overread.cli import main
 from overread.errors import LeakageError
-from overread.study.near_copies import compare_rows, refuse_copies
-from overread.tables.column_table import ColumnTable, open_columns
+from overread.study._near_copies import compare_rows, refuse_copies
+from overread.tables import ColumnTable, open_columns
 from study_stand_in import LIGHT, make_study
 
 N_IMAGES = 6

@@ -13,7 +13,7 @@ import pytest
 
 from overread.cli import main
 from overread.errors import ModelFileError
-from overread.study.detector import Detector
+from overread.study import Detector
 from overread.tables import write_table
 from reading_room import make_study, write_detections
 
@@ -23,7 +23,7 @@ SIX = [f"case{number}" for number in range(6)]
 @pytest.fixture
 def read(tmp_path, monkeypatch, capsys):
     """Open the room of a study by the command, with nobody who comes; return exit code and all that is said."""
-    monkeypatch.setattr("overread.reading.server.serve", lambda *_, **__: None)
+    monkeypatch.setattr("overread.apps.room._app.serve", lambda *_, **__: None)
 
     def open_room(study, *words):
         main(["read", str(study), "--add-reader", "A"])

@@ -18,11 +18,9 @@ from overread.bags import StoredInstances
 from overread.cli import main
 from overread.errors import StorageError
 from overread.models import SoftMILPath
-from overread.study.store.manifest import Manifest
-from overread.study.store.run_folder import RunFolder
-from overread.study.workers import cluster_client
-from overread.study.workers.cluster_client import close_shared_clients, connect_cluster, share_client
-from overread.study.workers.dask_cluster import DaskExecutor
+from overread.study._store import Manifest, RunFolder
+from overread.study.executors import _dask as cluster_client
+from overread.study.executors._dask import DaskExecutor, close_shared_clients, connect_cluster, share_client
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings(

@@ -12,12 +12,11 @@ import pytest
 from dask_processes import start_scheduler, start_worker
 from overread.cli import main
 from overread.errors import StorageError
-from overread.study import run_study
-from overread.study.store.manifest import Manifest
-from overread.study.store.run_folder import RunFolder
-from overread.study.workers import cluster_client, dask_cluster
-from overread.study.workers.dask_cluster import DaskExecutor
-from overread.study.workers.isolation import WorkLimits
+from overread.study import WorkLimits, run_study
+from overread.study._store import Manifest, RunFolder
+from overread.study.executors import _dask as cluster_client
+from overread.study.executors import _dask as dask_cluster
+from overread.study.executors._dask import DaskExecutor
 from study_chain import tasks
 from study_stand_in import make_study, spec
 
@@ -42,7 +41,7 @@ def scheduler() -> Iterator[str]:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    from overread.models.columns import waiting
+    from overread.models.columns import _cluster as waiting
 
     monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.5)
     monkeypatch.setattr(waiting, "MOST_EMPTY_LOOKS", 4)
@@ -149,6 +148,6 @@ def test_no_image_is_given_up_because_workers_die(
 
 def work(study: Path, name: str, execution: dict[str, Any]) -> None:
     """Do the stages up to the candidates."""
-    from overread.study.run import find_study_candidates
+    from overread.study import find_study_candidates
 
     find_study_candidates(study, name=name, pipeline=spec(), execution=execution)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from dicom_network import Archive, send, wait_until
-from overread.detection.pipeline import Request
-from overread.node.ledger import Ledger
-from overread.node.service import Node
-from overread.node.settings import Destination, NodeSettings
+from overread.apps.node._service import Node
+from overread.apps.node._settings import Destination, NodeSettings
+from overread.apps.node._spool import Ledger
+from overread.study import Request
 from stand_in_detector import StandInDetector, write_images
 
 OUT_OF_RESOURCES = 0xA700
@@ -31,7 +31,7 @@ def make_node(folder, archive):
 def test_images_are_refused_before_work_is_impossible(tmp_path, monkeypatch):
     images = write_images(tmp_path / "in", 5)
     free = [TO_WORK + 10**6]
-    monkeypatch.setattr("overread.node.spool.free_bytes", lambda _: free[0], raising=False)
+    monkeypatch.setattr("overread.apps.node._spool._free_bytes", lambda _: free[0], raising=False)
     with Archive() as archive:
         node, said = make_node(tmp_path / "spool", archive)
         with node:
@@ -59,7 +59,7 @@ def test_a_small_device_does_not_fill_up(tmp_path, monkeypatch):
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(small)], check=False).returncode:
         small.rmdir()
         pytest.skip("no file system can be mounted here")
-    monkeypatch.setattr("overread.node.spool.BYTES_TO_WORK", 5 * 2**20, raising=False)
+    monkeypatch.setattr("overread.apps.node._spool.BYTES_TO_WORK", 5 * 2**20, raising=False)
     try:
         images = write_images(tmp_path / "in", 40, side=500)
         with Archive() as archive:

@@ -9,10 +9,10 @@ import stat
 import numpy as np
 import pytest
 
+from overread.apps.room._room import open_room
 from overread.cli import main
 from overread.errors import ImageError
 from overread.images import write_png16
-from overread.reading.room import open_room
 from reading_room import HEIGHT, WIDTH, OpenRoom, make_study, write_detections
 
 

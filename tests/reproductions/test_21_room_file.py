@@ -11,10 +11,10 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from overread.apps.room._store import Store
+from overread.apps.room._tables import read_arm
 from overread.cli import main
 from overread.errors import DataWarning, FormatError
-from overread.reading.store import Store
-from overread.reading.tables import read_arm
 from reading_room import OpenRoom, make_study, new_id, write_detections
 
 ROOM = "reading/room.sqlite"

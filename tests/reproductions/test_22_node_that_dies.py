@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from pydicom import dcmread
 
-from overread.detection.pipeline import DetectionPipeline, Request
-from overread.node.spool import Spool
-from overread.node.worker import Worker
-from overread.study.workers.isolation import IsolatedWorker
-from overread.study.workers.result import Fault, Outcome, work_on
+from overread.apps.node._service import Worker
+from overread.apps.node._spool import Spool
+from overread.study import DetectionPipeline, IsolatedWorker, Request
+from overread.study.executors._outcome import Fault, Outcome, work_on
 from stand_in_detector import StandInDetector, load_pipeline, stand_in_spec, write_images
 
 WORK = IsolatedWorker.work

@@ -11,9 +11,8 @@ import pytest
 
 from field_study import LIGHT, write_field_study
 from overread.cli import main
-from overread.report import render_study
-from overread.report.results import read_results
-from overread.study.run_reader import open_run
+from overread.report import read_results, render_study
+from overread.study import open_run
 
 REASON = "no reader has 500 marks near candidates"
 SETTINGS = (

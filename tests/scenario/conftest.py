@@ -11,8 +11,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from small_scenario import small_design
 
-from overread.scenario.material import prepare_material
-from overread.scenario.run import run_scenario
+from overread.apps.scenario._material import prepare_material
+from overread.apps.scenario.command import run_scenario
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from overread.scenario.design import Design
+from overread.apps.scenario._design import Design
 
 
 def small_design(**changes: dict[str, Any] | Any) -> Design:

@@ -8,8 +8,8 @@ from test_per_reader import fall
 from test_per_reader import make_points as per_reader_points
 from test_results import DESIGN, make_point, make_points
 
-from overread.scenario.answer import give_answers, list_warnings
-from overread.scenario.results import sum_up_points
+from overread.apps.scenario._page import give_answers, list_warnings
+from overread.apps.scenario._results import sum_up_points
 
 
 def answers_of(rule):

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from small_scenario import small_design
 
+from overread.apps.scenario._contenders import CONTENDERS, HARD_RULES, estimate_skills, find_labels
+from overread.apps.scenario._design import Condition
+from overread.apps.scenario._draw import draw_seed, make_training_set
+from overread.apps.scenario._points import _tune_and_fit
 from overread.errors import InvalidInputError
-from overread.models import DawidSkene
-from overread.models.crowd.votes import votes_on_bags
-from overread.scenario.contenders import CONTENDERS, HARD_RULES, estimate_skills, find_labels
-from overread.scenario.design import Condition
-from overread.scenario.measure import tune_and_fit
-from overread.scenario.sets import draw_seed, make_training_set
+from overread.models import DawidSkene, votes_on_bags
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +71,7 @@ def test_votes_of_single_readings_tell_dawid_and_skene_nothing(single):
 
 @pytest.mark.parametrize("name", ["golden", "raykar_crowd"])
 def test_every_contender_is_tuned_and_fitted_by_the_rule_of_a_study(split, name):
-    fitted = tune_and_fit(CONTENDERS[name], split, small_design().settings(), 0)
+    fitted = _tune_and_fit(CONTENDERS[name], split, small_design().settings(), 0)
     assert fitted.coef_.shape == (1, 6)
     assert np.isfinite(fitted.coef_).all()
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from small_scenario import small_design
 
+from overread.apps.scenario._design import Condition, demo_design, read_design
 from overread.errors import InvalidInputError
-from overread.scenario.design import Condition, demo_design, read_design
 
 
 def write(folder, text):

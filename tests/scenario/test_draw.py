@@ -7,16 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from overread.errors import InvalidInputError
-from overread.scenario.design import Condition
-from overread.scenario.draw import (
+from overread.apps.scenario._design import Condition
+from overread.apps.scenario._draw import (
     assign_readers,
     draw_marks,
     order_images,
     order_real_readings,
     select_readings,
 )
-from overread.simulate.readers import ReaderModel, panel
+from overread.errors import InvalidInputError
+from overread.simulate import ReaderModel, reader_panel
 
 IDS = [f"i{number:03d}" for number in range(30)]
 
@@ -26,7 +26,7 @@ def draw(n_images, n_slots, pool=6, seed=3, **model):
     objects = pd.DataFrame(
         {"image_id": IDS, "object_id": "N1", "x_mm": 50.0, "y_mm": 60.0, "diameter_mm": 10.0, "level": 0.3}
     )
-    readers = ReaderModel(panel(pool), **{"false_marks": 0.5, "image_variance": 0.2, **model})
+    readers = ReaderModel(reader_panel(pool), **{"false_marks": 0.5, "image_variance": 0.2, **model})
     chosen = order_images(IDS, seed)[:n_images]
     return draw_marks(chosen, assign_readers(n_images, n_slots, pool, seed), objects, places, readers, seed)
 
@@ -83,7 +83,7 @@ def test_a_limit_of_images_changes_names_of_readers_and_nothing_else():
 def test_readers_mark_as_often_as_their_level_says():
     marks = [draw(30, 6, seed=seed, false_marks=0.0).marks for seed in range(12)]
     found = sum(one.groupby(["image_id", "reader_id"]).ngroups for one in marks) / (12 * 30 * 6)
-    expected = np.mean([ndtr(0.3 + one.skill - one.threshold) for one in panel(6)])
+    expected = np.mean([ndtr(0.3 + one.skill - one.threshold) for one in reader_panel(6)])
     assert abs(found - expected) < 4 * np.sqrt(expected * (1 - expected) / (12 * 30 * 6))
 
 
@@ -91,7 +91,7 @@ def test_readers_who_mark_nothing_are_told_of():
     objects = pd.DataFrame(columns=["image_id", "object_id", "x_mm", "y_mm", "diameter_mm", "level"])
     with pytest.raises(InvalidInputError, match="marked nothing at all"):
         draw_marks(
-            IDS[:2], np.zeros((2, 1), int), objects, objects, ReaderModel(panel(1), false_marks=0.0), 0
+            IDS[:2], np.zeros((2, 1), int), objects, objects, ReaderModel(reader_panel(1), false_marks=0.0), 0
         )
 
 

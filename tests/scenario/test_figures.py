@@ -4,14 +4,14 @@ from xml.etree import ElementTree
 
 from test_per_reader import DESIGN, fall, make_points
 
-from overread.scenario.figures import (
-    draw_equal_performance,
-    draw_growth,
-    draw_per_reader,
-    draw_rules,
+from overread.apps.scenario._figures import (
+    _draw_equal_performance,
+    _draw_growth,
+    _draw_per_reader,
+    _draw_rules,
     draw_scenario,
 )
-from overread.scenario.results import sum_up_points
+from overread.apps.scenario._results import sum_up_points
 
 
 def test_every_figure_is_a_whole_drawing(done):
@@ -22,7 +22,7 @@ def test_every_figure_is_a_whole_drawing(done):
 
 
 def test_the_growth_has_a_line_for_each_number_of_readings_and_each_model(done):
-    left, right = draw_growth(done.results, "soft").axes
+    left, right = _draw_growth(done.results, "soft").axes
     assert [text.get_text() for text in left.get_legend().get_texts()] == [
         "1 reading",
         "2 readings",
@@ -32,7 +32,7 @@ def test_the_growth_has_a_line_for_each_number_of_readings_and_each_model(done):
 
 
 def test_the_rules_have_a_panel_each_and_a_row_a_condition(done):
-    panels = draw_rules(done.results.comparisons).axes
+    panels = _draw_rules(done.results.comparisons).axes
     assert len(panels) == 2
     assert [label.get_text() for label in panels[0].get_yticklabels()] == [
         "40 x 2",
@@ -46,14 +46,14 @@ def test_lines_of_equal_performance_mark_the_best_of_each_budget(done):
     results = done.results
     own = results.sensitivity.query("model == 'soft' and judge == 'known' and fp_per_image == 'mean'")
     surface = own.pivot(index="readings", columns="images", values="estimate")
-    axes = draw_equal_performance(surface, results.budgets).axes[0]
+    axes = _draw_equal_performance(surface, results.budgets).axes[0]
     best = axes.collections[-1].get_offsets()
     wanted = results.budgets[results.budgets["is_best"]][["images", "readings"]]
     assert {tuple(point) for point in best.tolist()} == {tuple(map(float, row)) for row in wanted.to_numpy()}
 
 
 def test_few_images_of_a_reader_are_drawn_against_soft():
-    left, right = draw_per_reader(sum_up_points(make_points(fall), DESIGN, None)).axes
+    left, right = _draw_per_reader(sum_up_points(make_points(fall), DESIGN, None)).axes
     assert [text.get_text() for text in left.get_legend().get_texts()] == ["Soft", "Dawid-Skene labels"]
     assert [label.get_text() for label in right.get_xticklabels()] == ["10", "20", "all"]
     line = next(one for one in right.lines if len(one.get_xdata()) == 3)

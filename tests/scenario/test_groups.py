@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from test_results import make_point
 
-from overread.scenario.design import Condition
-from overread.scenario.groups import (
+from overread.apps.scenario._design import Condition
+from overread.apps.scenario._points import Point
+from overread.apps.scenario._results import (
     choose_pool,
     estimate_difference,
     estimate_mean_difference,
@@ -14,7 +15,6 @@ from overread.scenario.groups import (
     stack_conditions,
     stack_found,
 )
-from overread.scenario.points import Point
 
 
 def test_points_without_figures_are_left_out():

@@ -7,13 +7,12 @@ import pandas as pd
 import pytest
 from small_scenario import small_design
 
+from overread.apps.scenario import _material as material_module
+from overread.apps.scenario._design import Condition
+from overread.apps.scenario._draw import draw_seed, make_training_set
+from overread.apps.scenario._material import make_readers, prepare_material
 from overread.errors import InvalidInputError
-from overread.scenario import material as material_module
-from overread.scenario.design import Condition
-from overread.scenario.material import make_readers, prepare_material
-from overread.scenario.sets import draw_seed, make_training_set
-from overread.study.run import find_study_candidates
-from overread.study.run_reader import Run
+from overread.study import Run, find_study_candidates
 from study_stand_in import FEATURES, LIGHT, make_study, spec
 
 

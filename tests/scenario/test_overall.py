@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from test_results import make_point, make_points
 
-from overread.scenario.groups import group_points
-from overread.scenario.overall import compare_overall, measure_doubling
+from overread.apps.scenario._results import compare_overall, group_points, measure_doubling
 
 
 def test_a_planted_plane_is_found():

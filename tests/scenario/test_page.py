@@ -4,7 +4,7 @@ import re
 
 import pandas as pd
 
-from overread.scenario.page import list_design, list_growth, list_missing, render_scenario
+from overread.apps.scenario._page import _list_design, _list_growth, _list_missing, _render_scenario
 
 
 def test_the_page_is_whole_and_fetches_nothing(done):
@@ -27,14 +27,14 @@ def test_every_table_is_a_csv_file(done):
 
 
 def test_names_in_a_design_are_escaped(done, design, monkeypatch):
-    monkeypatch.setattr("overread.scenario.page.draw_scenario", lambda *_: {})
-    page = render_scenario(done.results, design.model_copy(update={"name": "<script>x"}), "<b>words")
+    monkeypatch.setattr("overread.apps.scenario._page.draw_scenario", lambda *_: {})
+    page = _render_scenario(done.results, design.model_copy(update={"name": "<script>x"}), "<b>words")
     assert "<script>x" not in page
     assert "<b>words" not in page
 
 
 def test_growth_has_a_row_a_model_and_condition(done, design):
-    rows = list_growth(done.results, design)
+    rows = _list_growth(done.results, design)
     assert len(rows) == 3 * len(design.conditions)
     assert all(len(row) == 4 + 3 + 1 for row in rows)
 
@@ -49,10 +49,10 @@ def test_the_same_reason_is_told_once():
         "reason": "too few",
     }
     missing = pd.DataFrame([{**row, "seed": 0}, {**row, "seed": 1}])
-    assert list_missing(missing) == [("B2", "40", "2", "all", "2", "too few")]
+    assert _list_missing(missing) == [("B2", "40", "2", "all", "2", "too few")]
 
 
 def test_the_design_is_told(design):
-    told = dict(list_design(design, "tables"))
+    told = dict(_list_design(design, "tables"))
     assert told["Images"] == "tables"
     assert told["Training images"] == "40, 80"

@@ -5,9 +5,8 @@ import pytest
 from small_scenario import small_design
 from test_results import make_point
 
-from overread.scenario.design import Condition
-from overread.scenario.groups import group_points
-from overread.scenario.per_reader import compare_per_reader
+from overread.apps.scenario._design import Condition
+from overread.apps.scenario._results import compare_per_reader, group_points
 
 DESIGN = small_design(
     source={"cohort": 280},

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from small_scenario import small_design
 
+from overread.apps.scenario import _points as points_module
+from overread.apps.scenario._points import claim_folder, list_points, run_points
 from overread.errors import InvalidInputError, LockedError
-from overread.files.lock import folder_lock
-from overread.scenario import points as points_module
-from overread.scenario.points import claim_folder, list_points, run_points
+from overread.files import folder_lock
 
 
 def test_every_point_is_a_file(design, folder, done):

@@ -7,11 +7,10 @@ import pandas as pd
 import pytest
 from small_scenario import small_design
 
+from overread.apps.scenario._design import Condition
+from overread.apps.scenario._points import Found, Measures, Point, Prediction, list_points
+from overread.apps.scenario._results import MEAN, sum_up_points
 from overread.errors import InvalidInputError
-from overread.scenario.design import Condition
-from overread.scenario.measure import Found, Measures, Prediction
-from overread.scenario.points import Point, list_points
-from overread.scenario.results import MEAN, sum_up_points
 
 PREDICTION = Prediction(deviance=0.5, deviance_of_mean=1.0, spearman=0.7, slope=0.9)
 

@@ -7,13 +7,13 @@ import pytest
 from scipy.stats import binom
 from small_scenario import small_design
 
+from overread.apps.scenario import _contenders as contenders
+from overread.apps.scenario._material import prepare_material
+from overread.apps.scenario._points import claim_folder, run_points
+from overread.apps.scenario._results import sum_up_points
+from overread.apps.scenario.command import run_scenario
 from overread.errors import InvalidInputError
-from overread.scenario import contenders
-from overread.scenario.material import prepare_material
-from overread.scenario.points import claim_folder, run_points
-from overread.scenario.results import sum_up_points
-from overread.scenario.run import run_scenario
-from overread.study.cohort import Split
+from overread.study import Split
 
 
 def test_a_scenario_ends_with_a_page_and_sentences(done, folder):
@@ -25,8 +25,8 @@ def test_a_scenario_ends_with_a_page_and_sentences(done, folder):
 def test_the_page_can_be_written_again_without_fitting(done, design, folder, tmp_path, monkeypatch):
     copytree(folder, tmp_path / "copy")
     (tmp_path / "copy" / "scenario.html").unlink()
-    monkeypatch.setattr("overread.scenario.run.run_points", lambda *_: pytest.fail("fitted"))
-    monkeypatch.setattr("overread.scenario.page.draw_scenario", lambda *_: {})
+    monkeypatch.setattr("overread.apps.scenario.command.run_points", lambda *_: pytest.fail("fitted"))
+    monkeypatch.setattr("overread.apps.scenario._page.draw_scenario", lambda *_: {})
     again = run_scenario(design, tmp_path / "copy", fit=False)
     assert again.answers == done.answers
     assert again.page.is_file()

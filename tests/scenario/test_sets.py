@@ -7,10 +7,10 @@ import pytest
 from scipy.special import ndtr
 from small_scenario import small_design
 
-from overread.scenario.contenders import CONTENDERS
-from overread.scenario.design import Condition
-from overread.scenario.material import prepare_material
-from overread.scenario.sets import draw_seed, make_test_set, make_training_set, tabulate_skills
+from overread.apps.scenario._contenders import CONTENDERS
+from overread.apps.scenario._design import Condition
+from overread.apps.scenario._draw import draw_seed, make_test_set, make_training_set, tabulate_skills
+from overread.apps.scenario._material import prepare_material
 from overread.truth import candidate_hits
 
 
@@ -76,7 +76,7 @@ def mark_probabilities(material, design, split):
 
 
 def readers_of(design):
-    from overread.scenario.material import make_readers
+    from overread.apps.scenario._material import make_readers
 
     return make_readers(design, design.readers.pool).readers
 

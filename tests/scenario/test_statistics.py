@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from overread.scenario.statistics import adjust_by_holm, estimate_mean
+from overread.apps.scenario._results import adjust_by_holm, estimate_mean
 
 
 def test_without_draws_of_patients_it_is_student_s_interval():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.simulate.cases import Background
+from overread.simulate._cases import Background
 
 MM = 0.7
 

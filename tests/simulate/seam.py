@@ -9,7 +9,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold, cross_val_predict
 
-from overread.simulate.nodules import Nodule, Window, contrast_field, relative_radius, window_around
+from overread.simulate import Nodule
+from overread.simulate._nodules import Window, contrast_field, relative_radius, window_around
 
 
 def seam_features(pixels, nodule: Nodule, mm_per_px: float) -> list[float]:

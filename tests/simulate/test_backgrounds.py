@@ -8,7 +8,7 @@ import pytest
 from overread.errors import InvalidInputError, TableError
 from overread.images import write_png16
 from overread.simulate import phantom
-from overread.simulate.backgrounds import (
+from overread.simulate._backgrounds import (
     BackgroundFile,
     background_files,
     file_background,

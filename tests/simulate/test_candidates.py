@@ -5,7 +5,7 @@ import pytest
 
 from overread.errors import InvalidInputError
 from overread.simulate import candidate_cohort
-from overread.tables.validation import validate_study
+from overread.tables import validate_study
 from overread.truth import merge_marks, reader_statistics
 
 

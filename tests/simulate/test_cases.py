@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from overread.simulate.cases import Background, CaseLaw, draw_case, keep_inside, pixels_with_nodules
-from overread.simulate.nodules import NoduleLaw
-from overread.simulate.readers import DrawnMark
+from overread.simulate import CaseDistribution, NoduleDistribution
+from overread.simulate._cases import Background, _keep_inside, draw_case, pixels_with_nodules
+from overread.simulate._readers import DrawnMark
 
 MM = 0.7
 
 
 def test_a_case_is_the_same_for_the_same_stream(background):
     cases = [
-        draw_case(background, ["R1", "R5"], CaseLaw(), np.random.default_rng(4), n_nodules=2)
+        draw_case(background, ["R1", "R5"], CaseDistribution(), np.random.default_rng(4), n_nodules=2)
         for _ in range(2)
     ]
     assert cases[0].nodules == cases[1].nodules
@@ -23,7 +23,9 @@ def test_a_case_is_the_same_for_the_same_stream(background):
 def test_marks_name_what_was_meant(background):
     names = set()
     for seed in range(30):
-        case = draw_case(background, ["R1", "R5", "R8"], CaseLaw(), np.random.default_rng(seed), n_nodules=2)
+        case = draw_case(
+            background, ["R1", "R5", "R8"], CaseDistribution(), np.random.default_rng(seed), n_nodules=2
+        )
         names |= {mark.object_id[:1] for mark in case.marks}
     assert names == {"N", "D", ""}
 
@@ -31,18 +33,18 @@ def test_marks_name_what_was_meant(background):
 def test_marks_have_their_centre_in_the_image():
     """What lies at the border is marked at it, though the hand errs outwards."""
     corner = DrawnMark("R1", "D1", 350.353, -0.2, 11.5, 8.9, 89.9)
-    kept = keep_inside(corner, (400, 500), 0.7)
+    kept = _keep_inside(corner, (400, 500), 0.7)
     assert (kept.x_mm, kept.y_mm) == (350.0, 0.0)
     assert replace(kept, x_mm=corner.x_mm, y_mm=corner.y_mm) == corner
     inside = replace(corner, x_mm=349.9, y_mm=279.9)
-    assert keep_inside(inside, (400, 500), 0.7) == inside
+    assert _keep_inside(inside, (400, 500), 0.7) == inside
 
 
 def test_nodules_stay_in_the_lung_or_the_heart(background):
     heart = np.zeros(background.lungs.shape, dtype=bool)
     heart[150:200, :29] = True
     hidden = Background(background.pixels, MM, background.lungs, 0.0, 255.0, heart=heart)
-    law = CaseLaw(nodules=NoduleLaw(behind_heart=0.5))
+    law = CaseDistribution(nodules=NoduleDistribution(behind_heart=0.5))
     inside = []
     for seed in range(20):
         for nodule in draw_case(hidden, ["R1"], law, np.random.default_rng(seed), n_nodules=2).nodules:

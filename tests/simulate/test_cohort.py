@@ -9,10 +9,9 @@ import pytest
 
 from overread.errors import InvalidInputError, UsageError
 from overread.images import read_image, read_source
-from overread.simulate import benchmark, cohort, field_cohort
-from overread.simulate.field.recipe import FieldLaw
-from overread.simulate.reader_fit import PAPER_LAW
-from overread.simulate.recipes import ANATOMY_BITS, PhantomRecipe
+from overread.simulate import PictureDistribution, benchmark, cohort, picture_cohort
+from overread.simulate._reader_fit import PAPER_LAW
+from overread.simulate._recipes import ANATOMY_BITS, PhantomRecipe
 
 GRID = 1.4
 
@@ -52,7 +51,7 @@ def test_orders_without_meaning_are_refused(tmp_path):
     with pytest.raises(UsageError, match="either it, or n_readers"):
         cohort(tmp_path / "s", n_images=1, n_readers=3, law=PAPER_LAW)
     with pytest.raises(UsageError, match="either it, or n_readers"):
-        field_cohort(tmp_path / "s", n_images=1, n_readers=3, law=FieldLaw())
+        picture_cohort(tmp_path / "s", n_images=1, n_readers=3, law=PictureDistribution())
     with pytest.raises(UsageError, match="nih-240x3"):
         benchmark("best-ever", tmp_path / "s")
     with pytest.raises(UsageError, match="spacings"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.simulate.distractors import APART_MM, SCALES_MM, strongest_blobs
+from overread.simulate._cases import APART_MM, SCALES_MM, strongest_blobs
 
 MM = 0.7
 

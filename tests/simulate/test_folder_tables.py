@@ -5,9 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from overread.files.journal import Journal
-from overread.simulate.folder_tables import CHEST_LAYOUT, FolderLayout, entry_line, read_entry, write_tables
-from overread.tables.csv_cells import read_cells
+from overread.files import Journal
+from overread.simulate import CHEST_LAYOUT
+from overread.simulate._tables import FolderLayout, entry_line, read_entry, write_tables
+from overread.tables import read_cells
 
 ELLIPSE = {"x_mm": 0.1 + 0.2, "y_mm": 1e-9, "semi_major_mm": 3.0, "semi_minor_mm": 2.0, "angle_deg": 0.0}
 

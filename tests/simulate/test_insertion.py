@@ -7,23 +7,17 @@ import pytest
 from scipy.ndimage import gaussian_filter
 from tests.simulate.seam import seam_auc, seam_features
 
-from overread.simulate.backgrounds import BackgroundFile
-from overread.simulate.benchmarks.nih import nih_background
-from overread.simulate.insertion import (
+from overread.simulate import Nodule, NoduleDistribution
+from overread.simulate._backgrounds import BackgroundFile
+from overread.simulate._cases import (
     image_blur_mm,
     insert_nodules,
     mean_contrast,
     ring_noise,
     with_conspicuity,
 )
-from overread.simulate.nodules import (
-    Nodule,
-    NoduleLaw,
-    draw_nodules,
-    nodule_mask,
-    relative_radius,
-    window_around,
-)
+from overread.simulate._frozen import nih_background
+from overread.simulate._nodules import draw_nodules, nodule_mask, relative_radius, window_around
 
 MM = 0.7
 N = 256
@@ -45,7 +39,7 @@ LUNGS[40:-40, 40:-40] = True
 
 def nodules(seed: int, n: int = 1, **law) -> list[Nodule]:
     random = np.random.default_rng(seed)
-    return draw_nodules(n, LUNGS, MM, law=NoduleLaw(**law), blur_mm=0.6, random=random)
+    return draw_nodules(n, LUNGS, MM, law=NoduleDistribution(**law), blur_mm=0.6, random=random)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -127,7 +121,7 @@ def seam_problem(backgrounds, insert, n_each):
     for group, (pixels, lungs) in enumerate(backgrounds):
         random = np.random.default_rng([7, group])
         blur = image_blur_mm(pixels, MM)
-        drawn = draw_nodules(n_each, lungs, MM, law=NoduleLaw(), blur_mm=blur, random=random)
+        drawn = draw_nodules(n_each, lungs, MM, law=NoduleDistribution(), blur_mm=blur, random=random)
         for i, nodule in enumerate(drawn):
             nodule = with_conspicuity(nodule, pixels, lungs, MM, white=255.0)
             inserted = (i + group) % 2 == 0

@@ -8,14 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overread.errors import InvalidInputError
-from overread.simulate.nodules import (
-    Nodule,
-    NoduleLaw,
+from overread.simulate import Nodule, NoduleDistribution
+from overread.simulate._nodules import (
+    _scale_and_centroid,
+    _texture_waves,
     contrast_field,
     draw_nodules,
     nodule_mask,
-    scale_and_centroid,
-    texture_waves,
     window_around,
 )
 
@@ -25,7 +24,7 @@ LUNGS = np.ones(SHAPE, dtype=bool)
 
 
 def one(seed: int, diameter: float | None = None) -> Nodule:
-    law = NoduleLaw() if diameter is None else NoduleLaw(diameter_mm=(diameter, diameter))
+    law = NoduleDistribution() if diameter is None else NoduleDistribution(diameter_mm=(diameter, diameter))
     lungs = np.zeros(SHAPE, dtype=bool)
     lungs[60:80, 60:90] = True
     return draw_nodules(1, lungs, MM, law=law, blur_mm=0.6, random=np.random.default_rng(seed))[0]
@@ -80,19 +79,19 @@ def test_spicules_reach_beyond_the_outline_and_leave_the_mask_alone():
 def test_texture_has_unit_variance():
     nodule = Nodule(50, 50, 30.0, texture_seed=5)
     x, y = window_around(200, 200, 200, (800, 800), 0.5).mm(0.5)
-    waves = texture_waves(nodule, x, y)
+    waves = _texture_waves(nodule, x, y)
     assert waves.std() == pytest.approx(1.0, rel=0.1)
     assert abs(waves.mean()) < 0.1
 
 
 def test_centroid_of_an_ellipse_is_its_centre():
-    scale, x, y = scale_and_centroid(Nodule(0, 0, 10.0, axis_ratio=0.6, angle_deg=30))
+    scale, x, y = _scale_and_centroid(Nodule(0, 0, 10.0, axis_ratio=0.6, angle_deg=30))
     assert (x, y) == pytest.approx((0, 0), abs=1e-9)
     assert scale == pytest.approx(5 / math.sqrt(0.6))
 
 
 def test_nodules_follow_the_law():
-    law = NoduleLaw()
+    law = NoduleDistribution()
     drawn = [
         n
         for seed in range(300)
@@ -107,7 +106,7 @@ def test_nodules_follow_the_law():
 
 
 def test_nodules_of_an_image_never_touch():
-    law = NoduleLaw(diameter_mm=(10, 14))
+    law = NoduleDistribution(diameter_mm=(10, 14))
     drawn = draw_nodules(4, LUNGS, MM, law=law, blur_mm=0.5, random=np.random.default_rng(0))
     for i, first in enumerate(drawn):
         for second in drawn[:i]:
@@ -117,7 +116,10 @@ def test_nodules_of_an_image_never_touch():
 
 def test_no_lung_no_nodule():
     empty = np.zeros(SHAPE, dtype=bool)
-    assert draw_nodules(3, empty, MM, law=NoduleLaw(), blur_mm=0.5, random=np.random.default_rng(0)) == []
+    assert (
+        draw_nodules(3, empty, MM, law=NoduleDistribution(), blur_mm=0.5, random=np.random.default_rng(0))
+        == []
+    )
 
 
 @pytest.mark.parametrize(

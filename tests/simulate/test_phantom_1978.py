@@ -3,10 +3,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from overread.simulate.benchmarks import compare_image, frozen_cohort
-from overread.simulate.cohort import benchmark_recipe
-from overread.simulate.reader_fit import PAPER_COUNTS
-from overread.simulate.tables import nodules_by_image
+from overread.simulate import compare_image, frozen_cohort
+from overread.simulate._cohort import _benchmark_recipe
+from overread.simulate._reader_fit import PAPER_COUNTS
+from overread.simulate._tables import nodules_by_image
 from overread.truth import merge_marks
 
 NAME = "phantom-1978"
@@ -39,7 +39,7 @@ def test_its_tables_speak_of_its_images(cohort):
 
 
 def test_images_are_those_of_the_manifest(cohort):
-    recipe = benchmark_recipe(NAME, None, None)
+    recipe = _benchmark_recipe(NAME, None, None)
     assert recipe.n_images == PAPER_COUNTS.n_images
     with_nodules = set(nodules_by_image(cohort.nodules))
     first = next(i for i, name in enumerate(cohort.images["image_id"]) if name in with_nodules)

@@ -3,17 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.simulate.backgrounds import phantom_background
-from overread.simulate.nodules import NoduleLaw
-from overread.simulate.phantom import phantom
-from overread.simulate.reader_fit import (
+from overread.simulate import NoduleDistribution, law_for_readers, phantom
+from overread.simulate._backgrounds import phantom_background
+from overread.simulate._reader_fit import (
     PAPER_COUNTS,
     PAPER_LAW,
     Counts,
-    distractor_mm,
+    _distractor_mm,
+    _mean_counts,
     fit_law,
-    law_for_readers,
-    mean_counts,
     nodule_counts,
     simulate_counts,
 )
@@ -29,7 +27,7 @@ def test_the_papers_counts_on_seeds_it_was_not_fitted_on(seed):
 
 @pytest.mark.slow
 def test_the_papers_counts_in_the_mean_of_unseen_seeds():
-    counts = mean_counts(PAPER_LAW, PAPER_COUNTS.n_images, range(300, 312))
+    counts = _mean_counts(PAPER_LAW, PAPER_COUNTS.n_images, range(300, 312))
     assert counts.marks == pytest.approx(PAPER_COUNTS.marks, rel=0.05)
     assert counts.marked_images == pytest.approx(PAPER_COUNTS.marked_images, rel=0.05)
     assert counts.golden == pytest.approx(PAPER_COUNTS.golden, rel=0.05)
@@ -38,7 +36,7 @@ def test_the_papers_counts_in_the_mean_of_unseen_seeds():
 def test_the_fit_has_the_distractors_of_phantoms():
     """Their sizes are measured constants of the fit; those of a few phantoms must agree."""
     found = [blob.diameter_mm for seed in range(6) for blob in phantom_background(phantom(seed=seed)).blobs]
-    drawn = [distractor_mm(np.random.default_rng(seed)) for seed in range(2000)]
+    drawn = [_distractor_mm(np.random.default_rng(seed)) for seed in range(2000)]
     assert np.mean(found) == pytest.approx(np.mean(drawn), rel=0.1)
     split_from = PAPER_LAW.readers.split_from_mm
     assert np.mean(np.array(found) >= split_from) == pytest.approx(
@@ -58,7 +56,7 @@ def test_a_fit_moves_towards_its_counts():
 
 
 def test_the_number_of_nodules_follows_its_shares_exactly():
-    law = NoduleLaw(counts=(0.25, 0.375, 0.25, 0.125))
+    law = NoduleDistribution(counts=(0.25, 0.375, 0.25, 0.125))
     counts = nodule_counts(720, law, 3)
     assert np.bincount(counts).tolist() == [180, 270, 180, 90]
     assert not np.array_equal(counts, nodule_counts(720, law, 4))

@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import norm
 
 from overread.errors import InvalidInputError
-from overread.simulate.readers import Reader, ReaderModel, SeenObject, draw_readings, marks_of_image, panel
+from overread.simulate import Reader, ReaderModel, SeenObject, marks_of_image, reader_panel
+from overread.simulate._readers import draw_readings
 
 
 def nowhere(random: np.random.Generator) -> tuple[float, float]:
@@ -17,7 +18,9 @@ def model(*readers: Reader, **settings) -> ReaderModel:
 
 
 def test_readings_follow_their_shares_and_never_repeat():
-    readings = draw_readings([f"i{i}" for i in range(3000)], ReaderModel(panel(8)), np.random.default_rng(0))
+    readings = draw_readings(
+        [f"i{i}" for i in range(3000)], ReaderModel(reader_panel(8)), np.random.default_rng(0)
+    )
     counts = readings.groupby("image_id").size()
     assert (counts == 4).mean() == pytest.approx(0.47, abs=0.03)
     assert (counts == 6).mean() == pytest.approx(0.06, abs=0.02)
@@ -26,7 +29,7 @@ def test_readings_follow_their_shares_and_never_repeat():
 
 
 def test_few_readers_read_everything():
-    readings = draw_readings(["a", "b"], ReaderModel(panel(2)), np.random.default_rng(0))
+    readings = draw_readings(["a", "b"], ReaderModel(reader_panel(2)), np.random.default_rng(0))
     assert len(readings) == 4
 
 
@@ -39,7 +42,7 @@ def test_a_reader_marks_with_the_probability_of_the_formula(skill, threshold):
 
 
 def test_the_level_of_a_nodule_is_the_formula():
-    readers, random = ReaderModel(panel(8)), np.random.default_rng(2)
+    readers, random = ReaderModel(reader_panel(8)), np.random.default_rng(2)
     levels = [readers.nodule_level(2.2, 20.0, random) for _ in range(4000)]
     expected = 2.08 * np.log(2.2 / 1.5) + 0.5 * np.log(20 / 14)
     assert np.mean(levels) == pytest.approx(expected, abs=0.03)
@@ -85,7 +88,7 @@ def test_hands_shake_as_much_as_they_should():
 
 
 def test_panels_spread_over_their_ranges():
-    readers = panel(8, skills=(-1, 1), thresholds=(0, 0.7))
+    readers = reader_panel(8, skills=(-1, 1), thresholds=(0, 0.7))
     assert [reader.skill for reader in readers] == sorted(reader.skill for reader in readers)
     assert sorted(reader.threshold for reader in readers) == pytest.approx(np.linspace(0, 0.7, 8))
     assert len({reader.reader_id for reader in readers}) == 8
@@ -93,6 +96,6 @@ def test_panels_spread_over_their_ranges():
 
 def test_senseless_panels_are_refused():
     with pytest.raises(InvalidInputError):
-        panel(0)
+        reader_panel(0)
     with pytest.raises(InvalidInputError):
         ReaderModel(())

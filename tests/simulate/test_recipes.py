@@ -9,10 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from overread.simulate import frozen_cohort
-from overread.simulate.benchmarks import compare_image
-from overread.simulate.reader_fit import PAPER_LAW, law_for_readers
-from overread.simulate.recipes import ANATOMY_BITS, FrozenPhantomRecipe, PhantomRecipe
+from overread.simulate import compare_image, frozen_cohort, law_for_readers
+from overread.simulate._reader_fit import PAPER_LAW
+from overread.simulate._recipes import ANATOMY_BITS, FrozenPhantomRecipe, PhantomRecipe
 
 GRID = 2.8
 

@@ -14,14 +14,13 @@ import pytest
 from pydicom import dcmread
 
 from overread.errors import InvalidInputError, LockedError
-from overread.files.lock import folder_lock
+from overread.files import folder_lock
 from overread.images import read_source, write_png16
-from overread.simulate.backgrounds import background_files
-from overread.simulate.cases import CaseLaw
-from overread.simulate.recipes import FileRecipe
-from overread.simulate.study_folder import write_study
-from overread.tables.table_files import read_table
-from overread.tables.validation import validate_study
+from overread.simulate import CaseDistribution
+from overread.simulate._backgrounds import background_files
+from overread.simulate._cohort import write_study
+from overread.simulate._recipes import FileRecipe
+from overread.tables import read_table, validate_study
 from overread.truth import merge_marks
 from progress_record import NotedProgress
 
@@ -45,7 +44,11 @@ def backgrounds(tmp_path_factory) -> Path:
 
 def recipe(backgrounds: Path, n_images: int = 6, seed: int = 5) -> FileRecipe:
     return FileRecipe(
-        tuple(background_files(backgrounds, backgrounds / "table.csv")), n_images, CaseLaw(), seed, 1.4
+        tuple(background_files(backgrounds, backgrounds / "table.csv")),
+        n_images,
+        CaseDistribution(),
+        seed,
+        1.4,
     )
 
 
@@ -180,7 +183,7 @@ KILLED = """
 import sys
 from tests.simulate.test_study_folder import recipe
 from pathlib import Path
-from overread.simulate.study_folder import write_study
+from overread.simulate._cohort import write_study
 write_study(recipe(Path(sys.argv[1])), sys.argv[2], format="png")
 """
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.ndimage import binary_erosion, gaussian_filter
 
-from overread.simulate.cases import CaseLaw, draw_case
-from overread.simulate.nodules import NoduleLaw, draw_nodules
-from overread.simulate.varied import KINDS, VariedLaw, draw_by_law, vary_pixels
+from overread.simulate import CaseDistribution, NoduleDistribution, VariedDistribution
+from overread.simulate._cases import draw_case
+from overread.simulate._nodules import KINDS, draw_by_law, draw_nodules, vary_pixels
 
 MM = 0.7
 SHAPE = (300, 320)
@@ -20,7 +20,7 @@ HEART[150:280, 141:200] = True
 
 def draw(kind: str, n: int = 40, *, heart: np.ndarray | None = HEART):
     """Nodules of one kind, each alone in the lung."""
-    law = VariedLaw(kinds=tuple(k for k in KINDS if k.name == kind))
+    law = VariedDistribution(kinds=tuple(k for k in KINDS if k.name == kind))
     random = np.random.default_rng(3)
     return [
         nodule
@@ -34,7 +34,7 @@ def is_in(mask: np.ndarray, nodule) -> bool:
 
 
 def test_the_plain_law_draws_what_it_always_drew():
-    args = {"law": NoduleLaw(behind_heart=0.3), "blur_mm": 0.5, "heart": HEART}
+    args = {"law": NoduleDistribution(behind_heart=0.3), "blur_mm": 0.5, "heart": HEART}
     one = draw_nodules(5, LUNGS, MM, random=np.random.default_rng(0), **args)
     assert draw_by_law(5, LUNGS, MM, random=np.random.default_rng(0), **args) == one
 
@@ -60,7 +60,7 @@ def test_pleural_nodules_lie_at_the_border_and_retrocardiac_ones_behind_the_hear
 
 
 def test_the_border_of_the_image_is_no_pleura():
-    law = VariedLaw(kinds=tuple(kind for kind in KINDS if kind.name == "pleural"))
+    law = VariedDistribution(kinds=tuple(kind for kind in KINDS if kind.name == "pleural"))
     everywhere = np.ones(SHAPE, dtype=bool)
     assert draw_by_law(3, everywhere, MM, law=law, blur_mm=0.5, random=np.random.default_rng(0)) == []
 
@@ -75,7 +75,7 @@ def test_sub_solid_nodules_have_no_edge_and_spiculated_ones_rays():
 
 
 def test_kinds_come_as_often_as_their_shares():
-    law = VariedLaw()
+    law = VariedDistribution()
     random = np.random.default_rng(1)
     drawn = [
         nodule
@@ -89,7 +89,11 @@ def test_kinds_come_as_often_as_their_shares():
 def test_a_case_by_the_varied_law_is_the_same_for_the_same_stream(background):
     cases = [
         draw_case(
-            background, ["R1", "R5"], CaseLaw(nodules=VariedLaw()), np.random.default_rng(4), n_nodules=3
+            background,
+            ["R1", "R5"],
+            CaseDistribution(nodules=VariedDistribution()),
+            np.random.default_rng(4),
+            n_nodules=3,
         )
         for _ in range(2)
     ]
@@ -99,7 +103,7 @@ def test_a_case_by_the_varied_law_is_the_same_for_the_same_stream(background):
 
 def test_noise_and_blur_are_those_asked_for(background):
     pixels, lungs = background.pixels, background.lungs
-    still = VariedLaw()
+    still = VariedDistribution()
 
     def vary(**ranges):
         law = replace(still, **ranges)

@@ -10,11 +10,10 @@ import pytest
 
 from overread.bags import StoredInstances
 from overread.errors import InvalidInputError
-from overread.files.strict_json import read_json
-from overread.study import cohort, run_study
-from overread.study.cohort import Cohort
-from overread.study.models import MODELS
-from overread.study.models.plug import bound_memory
+from overread.files import read_json
+from overread.study import MODELS, Cohort, run_study
+from overread.study import _cohort as cohort
+from overread.study.models.base import bound_memory
 from study_chain import PAGE, Chain, leave_out
 from study_stand_in import spec
 from study_trees import copied

@@ -8,9 +8,8 @@ from PIL import Image
 
 from field_study import draw_picture, write_field_study
 from overread.errors import InvalidInputError
-from overread.study import run_study
-from overread.study.chest_check import N_LOOKED_AT, refuse_other_than_chests, shows_chest
-from overread.study.pipeline import ImageTask
+from overread.study import ImageTask, run_study
+from overread.study._chest_check import N_LOOKED_AT, _shows_chest, refuse_other_than_chests
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +35,13 @@ def phantom_task(trained):
 
 
 def test_a_fundus_is_no_chest_in_colour_or_grey(pictures):
-    assert shows_chest(pictures["colour"]) is False
-    assert shows_chest(pictures["grey"]) is False
-    assert shows_chest(pictures["broken"]) is None
+    assert _shows_chest(pictures["colour"]) is False
+    assert _shows_chest(pictures["grey"]) is False
+    assert _shows_chest(pictures["broken"]) is None
 
 
 def test_a_phantom_of_a_chest_is_one(phantom_task):
-    assert shows_chest(phantom_task) is True
+    assert _shows_chest(phantom_task) is True
 
 
 def test_most_of_the_images_decide(pictures, phantom_task):
@@ -55,7 +54,9 @@ def test_most_of_the_images_decide(pictures, phantom_task):
 
 def test_a_large_study_is_sampled(pictures, monkeypatch):
     looked_at = []
-    monkeypatch.setattr("overread.study.chest_check.shows_chest", lambda task: looked_at.append(task) or True)
+    monkeypatch.setattr(
+        "overread.study._chest_check._shows_chest", lambda task: looked_at.append(task) or True
+    )
     refuse_other_than_chests([pictures["grey"]] * 500)
     assert len(looked_at) == N_LOOKED_AT
 

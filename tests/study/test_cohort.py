@@ -8,8 +8,8 @@ import pytest
 
 from overread.bags import reader_bags
 from overread.errors import InvalidInputError
-from overread.froc import match
-from overread.study.cohort import KEYS, Cohort
+from overread.froc import match_detections
+from overread.study import KEYS, Cohort
 from overread.truth import candidate_hits
 from study_chain import Chain
 
@@ -87,7 +87,7 @@ def test_labels_are_soft_or_hard(cohort: Cohort) -> None:
 def test_matching_is_that_of_the_tables_alone(cohort: Cohort) -> None:
     split = cohort.split("test")
     scores = np.random.default_rng(0).normal(size=len(split.candidates))
-    alone = match(
+    alone = match_detections(
         split.candidates,
         split.truth,
         split.images,

@@ -9,12 +9,11 @@ import pytest
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError, ModelFileError, UsageError
-from overread.files.digests import digest_of_value
+from overread.files import digest_of_value
 from overread.images import GRID_MM, Radiograph, SpacingSource, read_image
 from overread.models import ReaderMixture
-from overread.study.detector import Detector, OperatingPoint
-from overread.study.score_map import ScoreMap
-from overread.study.seen_images import SeenImages
+from overread.study import Detector, OperatingPoint
+from overread.study._calibration import ScoreCalibration, TrainingFingerprints
 
 
 @pytest.fixture
@@ -45,13 +44,13 @@ def test_scores_are_those_of_the_model_and_in_falling_order(trained):
 
 
 def test_without_a_map_the_probability_is_the_model_s_own(trained):
-    plain = dataclasses.replace(trained.detector, score_map=ScoreMap("none", 1.0, 0.0, [], [], {}))
+    plain = dataclasses.replace(trained.detector, score_map=ScoreCalibration("none", 1.0, 0.0, [], [], {}))
     found = plain.detect(read_image(trained.dicom[0]))
     np.testing.assert_allclose(found["probability"], 1 / (1 + np.exp(-found["score"])))
 
 
 def test_with_too_little_to_calibrate_there_are_ranks_and_no_probability(trained):
-    plain = dataclasses.replace(trained.detector, score_map=ScoreMap("rank", 1.0, 0.0, [], [], {}))
+    plain = dataclasses.replace(trained.detector, score_map=ScoreCalibration("rank", 1.0, 0.0, [], [], {}))
     found = plain.detect(read_image(trained.dicom[0]))
     assert found["probability"].isna().all()
     assert found["rank"].tolist() == list(range(1, len(found) + 1))
@@ -103,7 +102,7 @@ def test_a_saved_detector_is_the_same_and_has_the_same_bytes(trained, saved):
 
 
 def test_images_that_it_was_trained_on_are_known_in_any_format(trained, tmp_path):
-    seen = SeenImages.of([str(read_image(trained.dicom[0]).pixel_hash)])
+    seen = TrainingFingerprints.of([str(read_image(trained.dicom[0]).pixel_hash)])
     detector = dataclasses.replace(trained.detector, seen=seen)
     again = Detector.read(detector.write(tmp_path / "detector.json"))
     assert again.to_bytes() == detector.to_bytes()

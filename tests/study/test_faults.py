@@ -22,11 +22,10 @@ import pytest
 
 from overread.cli import main
 from overread.errors import LockedError, StorageError
-from overread.files.lock import run_lock
+from overread.files import run_lock
 from overread.study import RunReport, run_study
-from overread.study.store.manifest import Manifest
-from overread.study.store.run_folder import RunFolder
-from overread.study.workers.executors import ProcessExecutor
+from overread.study._store import Manifest, RunFolder
+from overread.study.executors._executors import ProcessExecutor
 from study_stand_in import spec
 from study_trees import content, copied, same
 
@@ -143,7 +142,7 @@ def workers_of(process: int) -> list[int]:
 
 def is_worker(process: int) -> bool:
     try:
-        return b"overread.study.workers.worker" in Path(f"/proc/{process}/cmdline").read_bytes()
+        return b"overread.study.executors._worker" in Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
         return False
 
@@ -333,7 +332,7 @@ def test_an_interrupt_leaves_a_run_that_goes_on(
                     raise KeyboardInterrupt
                 yield outcome
 
-    monkeypatch.setattr("overread.study.run.ProcessExecutor", Interrupting)
+    monkeypatch.setattr("overread.study._run.ProcessExecutor", Interrupting)
     with pytest.raises(KeyboardInterrupt):
         run_study(fresh, pipeline=spec(), execution={"executor": "processes", "workers": 2})
     assert not workers_of(os.getpid())

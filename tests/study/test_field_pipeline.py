@@ -11,13 +11,12 @@ import pytest
 from PIL import Image
 
 from field_study import write_field_study
+from overread.domains import FieldRecipe
 from overread.errors import InvalidInputError, TableError
-from overread.fields.recipe import FieldRecipe
-from overread.files.digests import FileDigests
-from overread.study.field_pipeline import FieldPipeline, find_masks, list_field_options, make_recipe
-from overread.study.image_jobs import make_jobs
-from overread.study.pipeline import ImageTask, PipelineSpec
-from overread.study.settings import Settings, parse_settings
+from overread.files import FileDigests
+from overread.study import ImageTask, PipelineSpec, Settings, parse_settings
+from overread.study._image_jobs import make_jobs
+from overread.study._picture_pipeline import FieldPipeline, find_masks, list_field_options, make_recipe
 
 RAW = {
     "region": {"kind": "field_of_view"},

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from overread.domains import LUMINANCE
 from overread.errors import InvalidInputError
-from overread.fields.field_image import LUMINANCE
-from overread.study.settings import Settings, leave_out_unused, parse_settings
+from overread.study import Settings, parse_settings
+from overread.study._settings import leave_out_unused
 
 FIELD = {"region": {"kind": "all"}}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from overread.features import CATALOGUE
-from overread.study.forecast import (
+from overread.study._forecast import (
     OTHER_MODEL,
     PER_IMAGE,
     PER_THOUSAND_CANDIDATES,

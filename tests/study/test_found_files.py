@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from overread.errors import TableError
-from overread.marks.left_out import FOUND_FILE, list_found_files
-from overread.report.description import FoundFiles
-from overread.study.found_files import read_found_files
+from overread.marks import FOUND_FILE, list_found_files
+from overread.report import FoundFiles
+from overread.study._inputs import read_found_files
 from overread.tables import write_table
 
 

@@ -8,11 +8,11 @@ import re
 import pandas as pd
 import pytest
 
+from overread.domains import GENERIC_FEATURES
 from overread.errors import FormatError, InvalidInputError
-from overread.fields import GENERIC_FEATURES
-from overread.study import open_run, read_results
-from overread.study.groups import GROUPS_FILE, name_run_of_group, read_groups, split_groups, write_group_page
-from overread.study.settings import parse_settings
+from overread.report import read_results
+from overread.study import open_run, parse_settings, read_groups, write_group_page
+from overread.study._groups import GROUPS_FILE, name_run_of_group, split_groups
 
 GROUPS = {"pale": ["pale"], "dark": ["dark"]}
 

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from overread.images import write_png16
-from overread.marks import MarkSet, write_folder
-from overread.marks.mark_set import scan_folder
-from overread.study.image_checks import check_pictures, find_common_spacing
+from overread.marks import MarkSet, scan_folder, write_folder
+from overread.study import check_pictures
+from overread.study.intake._issues import find_common_spacing
 
 SHAPE = {"x_mm": 10.0, "y_mm": 500.0, "semi_major_mm": 3.0, "semi_minor_mm": 3.0, "angle_deg": 0.0}
 

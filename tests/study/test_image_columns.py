@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.report.description import Spread
-from overread.study.image_columns import MOST_VALUES, choose_subgroups, describe_columns
+from overread.report import Spread
+from overread.study.intake._columns import MOST_VALUES, choose_subgroups, describe_columns
 
 PLACE = Path("study.toml")
 

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from overread.errors import UsageError
-from overread.study.image_cures import choose_dropped, drop_rows, find_unread, merge_patients
-from overread.study.image_findings import Finding
+from overread.study import Finding
+from overread.study.intake._issues import choose_dropped, drop_rows, find_unread, merge_patients
 from overread.tables import read_table, write_table
 
 IMAGES = pd.DataFrame(

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from overread.images import write_dicom, write_png16
-from overread.images.dicom_facts import DicomFacts
-from overread.marks.formats.building import Spacings
-from overread.study.image_findings import DIRECTORY, FoundImage, find_findings, look_at_files
+from overread.images import DicomFacts, write_dicom, write_png16
+from overread.marks import Spacings
+from overread.study.intake._issues import DIRECTORY, FoundImage, find_findings, look_at_files
 
 
 def image(image_id, patient, pixels="", **facts):

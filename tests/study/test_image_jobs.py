@@ -9,14 +9,12 @@ import pandas as pd
 import pytest
 
 from overread.errors import OverreadError
-from overread.files.digests import FileDigests
-from overread.study import image_jobs
-from overread.study.image_jobs import SAMPLE, ImageJob, ImageSample, make_jobs, work_on_images
-from overread.study.pipeline import ImageTask
-from overread.study.store.manifest import shard_file
-from overread.study.store.run_folder import RunFolder
-from overread.study.store.shard import decode_shard
-from overread.study.workers.result import Fault, Outcome, work_on
+from overread.files import FileDigests
+from overread.study import ImageTask
+from overread.study import _image_jobs as image_jobs
+from overread.study._image_jobs import SAMPLE, ImageJob, ImageSample, make_jobs, work_on_images
+from overread.study._store import RunFolder, decode_shard, shard_file
+from overread.study.executors._outcome import Fault, Outcome, work_on
 from progress_record import NotedProgress
 from study_chain import Chain
 from study_stand_in import spec

@@ -12,7 +12,7 @@ import pytest
 
 from overread.cli import main
 from overread.images import write_dicom
-from overread.study.import_hint import suggest_import
+from overread.study.intake._columns import suggest_import
 from overread.tables import read_table
 
 COLUMNS = "Dateiname;Arzt;X;Y;Breite;Höhe"

@@ -15,10 +15,9 @@ import pytest
 from overread.cli import main
 from overread.errors import InvalidInputError, StorageError, TableError, UsageError
 from overread.images import write_dicom
-from overread.marks.left_out import read_left_out
-from overread.study import read_settings, run_study
-from overread.study.init_study import make_study as make_study_of
-from overread.study.settings import Settings
+from overread.marks import read_left_out
+from overread.study import Settings, read_settings, run_study
+from overread.study import make_study as make_study_of
 from overread.tables import read_table, write_table
 from study_stand_in import FAST, LIGHT, MM_PER_PX, make_study, spec
 

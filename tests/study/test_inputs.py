@@ -15,8 +15,9 @@ import pytest
 from overread.cli import main
 from overread.errors import DataWarning, InvalidInputError, LeakageError, TableError, UsageError
 from overread.study import open_run, read_settings, run_study
-from overread.study.inputs import read_inputs
-from overread.tables import read_table, table_files, write_table
+from overread.study._inputs import read_inputs
+from overread.tables import _files as table_files
+from overread.tables import read_table, write_table
 from study_chain import PAGE, leave_out
 from study_stand_in import LIGHT, spec
 from study_trees import content

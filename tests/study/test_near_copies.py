@@ -13,9 +13,9 @@ from PIL import Image
 from scipy.stats import pearsonr
 
 from overread.errors import LeakageError
-from overread.images.sketch import decode_sketch, sketch
-from overread.study.near_copies import compare_rows, compare_sketches, refuse_copies
-from overread.tables.column_table import open_columns
+from overread.images import decode_sketch, sketch
+from overread.study._near_copies import compare_rows, compare_sketches, refuse_copies
+from overread.tables import open_columns
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-6])

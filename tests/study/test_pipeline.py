@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from overread.candidates import DEFAULT_FINDER
 from overread.cli import main
+from overread.domains import DEFAULT_FINDER
 from overread.errors import InvalidInputError, ModelFileError
 from overread.features import CATALOGUE
-from overread.images import read_image, reading
-from overread.study import ImageTask, open_run, run_study
-from overread.study.detector import Detector
-from overread.study.pipeline import PipelineSpec, image_pipeline
-from overread.study.settings import Settings, parse_settings
+from overread.images import _reading as reading
+from overread.images import read_image
+from overread.study import Detector, ImageTask, PipelineSpec, Settings, open_run, parse_settings, run_study
+from overread.study._pipeline import image_pipeline
 from study_chain import leave_out
 from study_stand_in import FEATURES, LIGHT, make_study, spec
 
@@ -97,8 +96,8 @@ def test_options_are_part_of_the_versions() -> None:
 
 def test_an_image_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_study(tmp_path / "study", n_images=6, settings=SHAPES)
-    decode, decoded = reading.decoded, []
-    monkeypatch.setattr(reading, "decoded", lambda content: decoded.append(1) or decode(content))
+    decode, decoded = reading._decoded, []
+    monkeypatch.setattr(reading, "_decoded", lambda content: decoded.append(1) or decode(content))
     image_pipeline(finder=DEFAULT_FINDER, limit=5, only=["shape.area"])(
         ImageTask("case 000", str(study / "images/000.png"), (2.0, 2.0))
     )

@@ -8,9 +8,8 @@ import pytest
 from PIL import Image
 
 from field_study import write_field_study
-from overread.study.init_study import make_study
-from overread.study.propose import choose_polarity, name_groups, propose_settings
-from overread.study.settings import read_settings
+from overread.study import make_study, read_settings
+from overread.study.intake._suggest import _choose_polarity, _name_groups, propose_settings
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +70,7 @@ def test_a_fresh_folder_of_colour_pictures_needs_no_size_of_a_pixel(tmp_path):
 
 
 def test_names_of_groups_are_names_of_folders():
-    assert name_groups(["Hard exudates", "Red/dots", "hard_exudates"]) == {
+    assert _name_groups(["Hard exudates", "Red/dots", "hard_exudates"]) == {
         "hard_exudates": ["Hard exudates", "hard_exudates"],
         "red_dots": ["Red/dots"],
     }
@@ -81,4 +80,4 @@ def test_names_of_groups_are_names_of_folders():
     ("values", "said"), [([1, 1, 1, -1], "bright"), ([-1, -1, -2], "dark"), ([1, -1], "both")]
 )
 def test_polarity_is_that_of_most_marks(values, said):
-    assert choose_polarity(pd.Series(values, dtype=float)) == said
+    assert _choose_polarity(pd.Series(values, dtype=float)) == said

@@ -9,38 +9,33 @@ from pathlib import Path
 import pytest
 
 from overread.errors import StorageError, UsageError
-from overread.study import run, run_study
-from overread.study.run import (
-    check_name,
-    find_study_candidates,
-    find_versions,
-    merge_execution,
-    plain_settings,
-)
-from overread.study.settings import Execution, Settings
+from overread.study import Settings, find_study_candidates, run_study
+from overread.study import _run as run
+from overread.study._run import _check_name, _find_versions, _merge_execution, plain_settings
+from overread.study._settings import Execution
 from study_stand_in import spec
 
 
 def test_options_of_the_call_take_the_place_of_the_study_s() -> None:
     own = Execution(executor="serial", batch=3)
-    assert merge_execution(own, {"workers": 2}) == Execution(executor="serial", batch=3, workers=2)
+    assert _merge_execution(own, {"workers": 2}) == Execution(executor="serial", batch=3, workers=2)
     with pytest.raises(UsageError, match=r"--workers 0"):
-        merge_execution(own, {"workers": 0})
+        _merge_execution(own, {"workers": 0})
 
 
 @pytest.mark.parametrize("name", ["main", "a-b_c.2", "ünder"])
 def test_plain_names_are_taken(name: str) -> None:
-    assert check_name(name) == name
+    assert _check_name(name) == name
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "a b"])
 def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match="--name"):
-        check_name(name)
+        _check_name(name)
 
 
 def test_versions_are_of_what_is_there() -> None:
-    found = find_versions(["numpy", "no-such-package"])
+    found = _find_versions(["numpy", "no-such-package"])
     assert list(found) == ["numpy"]
 
 

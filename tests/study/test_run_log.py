@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from overread.errors import StorageError
-from overread.study.run_log import RunLog
+from overread.study._run import RunLog
 
 
 def test_lines_are_appended_with_their_time(tmp_path: Path) -> None:

@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 
 from overread.errors import FormatError, InvalidInputError
-from overread.report.results import SCHEMA, read_results
-from overread.study import Run, open_run
-from overread.study.cohort import KEYS
+from overread.report import SCHEMA, read_results
+from overread.study import KEYS, Run, open_run
 from study_chain import Chain
 
 

@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 
 from overread.bags import mean_soft_kl
 from overread.errors import ModelFileError
-from overread.files.records import from_json, to_json
-from overread.study.score_map import FEWEST_POSITIVES, ScoreMap, fit_score_map
+from overread.files import from_json, to_json
+from overread.study._calibration import FEWEST_POSITIVES, ScoreCalibration, fit_score_map
 
 N_READERS = 5
 
@@ -114,7 +114,7 @@ def test_scores_that_mean_the_contrary_get_no_falling_map():
 @pytest.mark.parametrize("truth", [lambda s: expit(3 * s), lambda s: np.where(s > 0, 0.7, 0.2), expit])
 def test_a_map_survives_its_file(truth):
     found = fit_score_map(*draw(truth, n=300))
-    again = from_json(ScoreMap, json.loads(json.dumps(to_json(found))), "a map")
+    again = from_json(ScoreCalibration, json.loads(json.dumps(to_json(found))), "a map")
     assert to_json(again) == to_json(found)
     grid = np.linspace(-1000, 1000, 501)
     assert np.array_equal(again.apply(grid), found.apply(grid))
@@ -138,4 +138,4 @@ def test_a_map_survives_its_file(truth):
 def test_a_map_that_makes_no_sense_is_refused(change, told):
     whole = {"method": "none", "slope": 1.0, "intercept": 0.0, "scores": [], "probabilities": []}
     with pytest.raises(ModelFileError, match=told):
-        ScoreMap(**{**whole, "held_out_kl": {}, **change})
+        ScoreCalibration(**{**whole, "held_out_kl": {}, **change})

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 from pydantic import ValidationError
 
+from overread._sections import Section, describe_keys, make_section
 from overread.errors import InvalidInputError
-from overread.study.sections import Section, describe_keys, make_section
 
 
 @dataclass(frozen=True)

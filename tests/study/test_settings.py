@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from overread.candidates import DEFAULT_FINDER, DEFAULT_LIMIT
+from overread.domains import DEFAULT_FINDER, DEFAULT_LIMIT
 from overread.errors import InvalidInputError
-from overread.froc.curve import FP_TARGETS
-from overread.study.models import DEFAULT_MODELS, MODELS
-from overread.study.settings import Settings, parse_settings, read_settings
+from overread.froc import FP_TARGETS
+from overread.study import MODELS, Settings, parse_settings, read_settings
+from overread.study.models import DEFAULT_MODELS
 from overread.truth import (
     HIT,
     STRICT_HIT,

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.marks.mark_set import MarkSet
-from overread.study.study_marks import take_study_marks
+from overread.marks import MarkSet
+from overread.study import take_study_marks
 from overread.truth import LabelOptions, MergeOptions, merge_marks
 
 MARKS = pd.DataFrame(

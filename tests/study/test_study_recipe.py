@@ -7,8 +7,7 @@ import pytest
 
 from field_study import LIGHT, write_field_study
 from overread.errors import UsageError
-from overread.study import open_run
-from overread.study.study_recipe import read_study_recipe
+from overread.study import open_run, read_study_recipe
 
 
 def test_it_finds_what_the_run_found(field_study):

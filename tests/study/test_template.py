@@ -6,10 +6,9 @@ import re
 import tomllib
 from pathlib import Path
 
-from overread.study.models import MODELS
-from overread.study.sections import describe_keys
-from overread.study.settings import HitsBase, Settings, parse_settings, read_settings
-from overread.study.template import TOP, WIDTH, settings_template
+from overread._sections import describe_keys
+from overread.study import MODELS, Settings, parse_settings, read_settings
+from overread.study._settings import TOP, WIDTH, HitsBase, settings_template
 from overread.truth import hit_rule_parameters
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from field_study import LIGHT, write_field_study
-from overread.marks.mark_set import scan_folder
-from overread.study.settings import Settings
-from overread.study.unit_checks import check_units, read_settings_if_sound
+from overread.marks import scan_folder
+from overread.study import Settings, check_units, read_settings_if_sound
 
 IN_MM = LIGHT.replace('unit = "px"', 'unit = "mm"')
 SPACING = {"mm_per_px_x": 1.0, "mm_per_px_y": 1.0}

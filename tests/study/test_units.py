@@ -9,16 +9,10 @@ import pandas as pd
 import pytest
 
 from overread.errors import InvalidInputError, TableError
-from overread.study.settings import parse_settings
-from overread.study.units import (
-    convert_lengths,
-    find_radii,
-    find_reference_sizes,
-    find_unit_spacing,
-    resolve_settings,
-)
+from overread.study import convert_lengths, parse_settings
+from overread.study._units import find_radii, find_reference_sizes, find_unit_spacing, resolve_settings
 from overread.truth import EllipseHit, MergeOptions, merge_marks
-from overread.truth.hit_rules import StrictEllipseHit
+from overread.truth._hits import StrictEllipseHit
 
 IMAGES = pd.DataFrame(
     {

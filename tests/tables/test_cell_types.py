@@ -8,15 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overread.tables.cell_types import (
-    DESCRIPTIONS,
-    REMEDIES,
-    UNREADABLE,
-    as_series,
-    parse_column,
-    parse_number,
-    quote_cell,
-)
+from overread.tables import parse_number, quote_cell
+from overread.tables._cells import DESCRIPTIONS, REMEDIES, UNREADABLE, as_series, parse_column
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

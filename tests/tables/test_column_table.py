@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from overread.errors import TableError
-from overread.tables import column_table
-from overread.tables.column_table import open_columns
-from overread.tables.table_files import read_table, write_table
+from overread.tables import _column_table as column_table
+from overread.tables import open_columns, read_table, write_table
 
 KEYS = ["image_id", "candidate_id"]
 

@@ -10,14 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overread.errors import TableError
-from overread.tables.csv_cells import (
-    csv_text,
-    decode_csv,
-    guard_formula,
-    parse_cells,
-    read_cells,
-    unguard_formula,
-)
+from overread.tables import csv_text, decode_csv, guard_formula, parse_cells, read_cells, unguard_formula
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 

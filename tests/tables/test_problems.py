@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from overread.errors import LeakageError, TableError
-from overread.tables.problems import SHOWN, Problem, one_per_kind, raise_for_errors, raise_or_warn
+from overread.tables import Problem, one_per_kind, raise_for_errors, raise_or_warn
+from overread.tables._problems import SHOWN
 
 ERROR = Problem("f.csv", 2, "x_mm", "is bad", "mend it")
 WARNING = replace(ERROR, severity="warning")

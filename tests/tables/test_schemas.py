@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from overread.tables.schemas import SCHEMAS, schema_of
+from overread.tables import SCHEMAS, schema_of
 
 
 def test_schemas_have_the_designs_columns():

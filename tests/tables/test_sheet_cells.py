@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 
 from overread.errors import TableError
-from overread.tables.sheet_cells import read_sheet
+from overread.tables import read_sheet
 
 ROWS = [["Datei", "Größe", "x"], ["a,b.dcm", "1,5", "7"], ["ü.dcm", "", "8"]]
 
@@ -142,9 +142,9 @@ def test_shared_strings_have_a_bound(tmp_path, monkeypatch):
     path = tmp_path / "a.xlsx"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/sharedStrings.xml", b" " * 1001)
-    monkeypatch.setattr("overread.tables.sheet_cells.MOST_STRING_BYTES", 1000)
+    monkeypatch.setattr("overread.tables._sheets.MOST_STRING_BYTES", 1000)
     with pytest.raises(TableError, match="of text in cells"):
         read_sheet(path)
-    monkeypatch.setattr("overread.tables.sheet_cells.MOST_STRING_BYTES", 1001)
+    monkeypatch.setattr("overread.tables._sheets.MOST_STRING_BYTES", 1001)
     with pytest.raises(TableError, match=r"cannot be read as \.xlsx"):
         read_sheet(path)

@@ -6,7 +6,8 @@ import unicodedata
 
 import pytest
 
-from overread.tables.spelling import LOOK_ALIKE, likeness_of, same_name, visible_text
+from overread.tables import likeness_of, visible_text
+from overread.tables._spelling import LOOK_ALIKE, same_name
 
 
 def test_look_alike_letters_are_of_another_script_and_of_the_same_case():

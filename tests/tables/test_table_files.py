@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overread.errors import StorageError, TableError
-from overread.tables.table_files import read_table, scan_table, write_table
+from overread.tables import read_table, scan_table, write_table
 
 HOSTILE_IDS = [
     "NA",

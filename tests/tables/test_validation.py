@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 from overread.errors import LeakageError, TableError
-from overread.images import spacing
-from overread.tables import validation
-from overread.tables.problems import Problem
-from overread.tables.validation import (
+from overread.images import _spacing as spacing
+from overread.tables import (
+    Problem,
     check_candidates,
     check_images,
     check_marks,
@@ -21,6 +20,7 @@ from overread.tables.validation import (
     validate_readings,
     validate_study,
 )
+from overread.tables import _checks as validation
 
 
 def marks(**changes) -> pd.DataFrame:

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from overread.errors import TableError
-from overread.truth.adjudication import apply_adjudication, read_adjudication
+from overread.truth import apply_adjudication, read_adjudication
 
 TRUTH = pd.DataFrame(
     {

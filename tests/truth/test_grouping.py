@@ -8,8 +8,7 @@ from sklearn.cluster import DBSCAN
 
 from overread.marks import Ellipse
 from overread.truth import MergeOptions
-from overread.truth.grouping import components, density_clusters, fusion, stars
-from overread.truth.pairs import Pairs, overlapping_pairs
+from overread.truth._grouping import Pairs, components, density_clusters, fusion, overlapping_pairs, stars
 
 
 def crowded_marks(seed, n):

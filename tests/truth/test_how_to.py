@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overread.cli.froc_inputs import counting_fields
+from overread.cli._froc_inputs import counting_fields
 from overread.truth import HIT_RULES, hit_rule_parameters
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add_a_hit_rule.md"

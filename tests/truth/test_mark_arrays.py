@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from overread.truth import MergeOptions
-from overread.truth.mark_arrays import MarkArrays
+from overread.truth._merging import MarkArrays
 
 
 def marks(n=40, seed=0):

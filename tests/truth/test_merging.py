@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overread.errors import TableError
-from overread.tables.table_files import read_table, write_table
+from overread.tables import read_table, write_table
 from overread.truth import LabelOptions, MergeOptions, merge_marks
 
 ELLIPSE = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overread.tables.table_files import read_table, write_table
+from overread.tables import read_table, write_table
 from overread.truth import MergeOptions, merge_marks, reader_statistics
 
 COLUMNS = ["image_id", "reader_id", "mark_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]

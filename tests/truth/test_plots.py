@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.truth import merge_marks, reader_statistics
-from overread.truth.plots import Picture, marks_figure, readers_figure
+from overread.truth import Picture, marks_figure, merge_marks, reader_statistics, readers_figure
 
 COLUMNS = ["image_id", "reader_id", "mark_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
 

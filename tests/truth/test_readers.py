@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score, f1_score
 
-import overread.truth.readers
+import overread.truth._readers
 from overread.errors import TableError
-from overread.truth import merge_marks, reader_statistics
-from overread.truth.merging import merge_objects
+from overread.truth import merge_marks, merge_objects, reader_statistics
 
 COLUMNS = ["image_id", "reader_id", "mark_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
 
@@ -93,7 +92,7 @@ def test_objects_that_are_merged_already_are_not_merged_again(monkeypatch):
     truth = merge_marks(marks, readings)
     merged = []
     monkeypatch.setattr(
-        overread.truth.readers,
+        overread.truth._readers,
         "merge_objects",
         lambda *args: (merged.append(len(args[0])), merge_objects(*args))[1],
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from overread.marks.importing import read_marks
+from overread.marks import read_marks
 from overread.truth import MergeOptions, merge_marks, reader_statistics
 
 

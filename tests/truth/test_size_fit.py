@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.truth import MergeOptions
-from overread.truth.size_fit import tell_misfit
+from overread.truth import MergeOptions, tell_misfit
 
 
 def make_marks(diameter: float, n: int = 25) -> pd.DataFrame:

@@ -12,10 +12,8 @@ from typing import Any
 from cyclopts import App, CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 from overread import __version__
+from overread._terminal import print_text
 from overread.errors import OverreadError, StorageError, UsageError
-from overread.screen import print_text
-
-__all__ = ["app", "main"]
 
 app = App(
     name="overread",
@@ -82,7 +80,7 @@ app.command(
     help_epilogue="Example: overread compare ours.json theirs.json truth_coco.json --mm-per-px 0.143",
 )
 app.command(
-    "overread.cli.plan:plan",
+    "overread.apps.planning.command:plan",
     help="Say how many images and golden objects a wanted width or power needs.",
     help_epilogue="Example: overread plan my_study/runs/main --half-width 0.05",
 )
@@ -92,23 +90,23 @@ app.command(
     help_epilogue="Example: overread detect my_study/runs/main new_images/ -o found --overlay",
 )
 app.command(
-    "overread.cli.node:node",
+    "overread.apps.node.command:node",
     help="Run a detector as a DICOM node: images in, reports and presentation states out.",
     help_epilogue="Example: overread node my_study/runs/main --spool spool --destination PACS@127.0.0.1:4242",
 )
 app.command(
-    "overread.cli.read:read",
+    "overread.apps.room.command:read",
     help="Open a study's reading room: readers mark its images in the browser, blind to each other.",
     help_epilogue="Example: overread read my_study --add-reader Anna --add-reader Ben; overread read my_study",
 )
 app.command(
-    "overread.cli.demo_read:demo_read",
+    "overread.apps.room.command:demo_read",
     name="demo-read",
     help="Open a reading room of simulated images, with readers' links and a detector, ready to try.",
     help_epilogue="Example: overread demo-read --port 8765",
 )
 app.command(
-    "overread.cli.reader_study:reader_study",
+    "overread.apps.reader_study.command:reader_study",
     name="reader-study",
     help="Compare what readers found without and with the detector: wAFROC, sensitivity, false positives, time.",
     help_epilogue="Example: overread reader-study my_study --truth truth.csv",
@@ -128,12 +126,12 @@ app.command(
     help_epilogue="Example: overread simulate my_study --n-images 200 --readers 8 --workers 2",
 )
 app.command(
-    "overread.cli.reproduce:reproduce",
+    "overread.apps.reproduction.command:reproduce",
     help="Repeat the paper's experiment on simulated images, beside the paper's results.",
     help_epilogue="Example: overread reproduce --output reproduction",
 )
 app.command(
-    "overread.cli.scenario:scenario",
+    "overread.apps.scenario.command:scenario",
     help="Say how to spend readings: more images or more readers, soft labels or hard ones.",
     help_epilogue="Example: overread scenario design.toml --out scenario; overread scenario --demo",
 )

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from overread.candidates import DEFAULT_FINDER, DEFAULT_LIMIT
-from overread.cli.conventions import open_recipe
-from overread.cli.image_tables import ImageTableOptions, write_image_table
+from overread._commands import ImageTableOptions, open_recipe, write_image_table
+from overread.domains import DEFAULT_FINDER, DEFAULT_LIMIT
 from overread.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from overread.cli.image_folder import ImageFile
-    from overread.fields import FieldImage
+    from overread._commands import ImageFile
+    from overread.domains import PictureImage
     from overread.images import Radiograph
-    from overread.study.study_recipe import StudyRecipe
+    from overread.study import StudyRecipe
 
-__all__ = ["candidates"]
 
 COLUMNS = {"candidate_id": "str"} | dict.fromkeys(("x_mm", "y_mm", "radius_mm", "response"), "float64")
 
@@ -42,7 +40,7 @@ def candidates(
     group
         Group of labels of a study of other pictures that has several.
     """
-    from overread.candidates import find_candidates, load_finder
+    from overread.domains import find_candidates, load_finder
 
     options.check_output()
     if limit is not None and limit < 1:
@@ -51,7 +49,7 @@ def candidates(
     if of_study is not None:
         if finder is not None:
             raise UsageError("--finder: is of chests; study.toml names the finder of other pictures")
-        return write_candidates_of_pictures(options, of_study, limit or of_study.limit)
+        return _write_candidates_of_pictures(options, of_study, limit or of_study.limit)
     chosen = load_finder(finder or DEFAULT_FINDER)
 
     def work(_: ImageFile, radiograph: Radiograph) -> pd.DataFrame:
@@ -60,13 +58,13 @@ def candidates(
     return write_image_table(options, options.list_images(), work, COLUMNS, title="Candidates")
 
 
-def write_candidates_of_pictures(options: ImageTableOptions, of_study: StudyRecipe, limit: int) -> int:
+def _write_candidates_of_pictures(options: ImageTableOptions, of_study: StudyRecipe, limit: int) -> int:
     """Find the candidates of a study's pictures, in the unit of its tables."""
 
-    def read(image: ImageFile) -> FieldImage:
+    def read(image: ImageFile) -> PictureImage:
         return of_study.read(image.image_id, image.path, image.mm_per_px)
 
-    def work(image: ImageFile, field: FieldImage) -> pd.DataFrame:
+    def work(image: ImageFile, field: PictureImage) -> pd.DataFrame:
         found = of_study.recipe.who_finds(field, limit=limit)
         return of_study.to_tables(found, field, image.mm_per_px)
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from overread.cli.conventions import fold_cells
+from overread._commands import fold_cells
+from overread._terminal import make_console, print_json
 from overread.errors import LeakageError, TableError
-from overread.screen import make_console, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from overread.tables import Problem
 
-__all__ = ["check"]
 
 SHOWN_PER_FILE = 500
 COLOURS = {"error": "bold red", "leakage": "bold red", "warning": "yellow"}
@@ -52,11 +51,9 @@ def check(
     json
         Print all problems for machines.
     """
-    from overread.marks.image_files import check_image_files
-    from overread.marks.mark_set import find_path, scan_folder
-    from overread.progress import ProgressBar
-    from overread.study.image_checks import check_feature_rows, check_pictures
-    from overread.study.unit_checks import check_units, read_settings_if_sound
+    from overread._terminal import ProgressBar
+    from overread.marks import check_image_files, find_path, scan_folder
+    from overread.study import check_feature_rows, check_pictures, check_units, read_settings_if_sound
 
     scan = scan_folder(study, derive_readings=derive_readings)
     problems = list(scan.problems)
@@ -82,21 +79,23 @@ def check(
 
 def show(problems: Sequence[Problem], counts: Counter[str], rows: dict[str, int]) -> None:
     """Print the errors row by row and the warnings kind by kind, a table for each file, and a line with their sum."""
-    from overread.tables.problems import one_per_kind
+    from overread.tables import one_per_kind
 
     console = make_console()
     for file, group in groupby(problems, key=lambda problem: problem.file):
         found = list(group)
         errors = [problem for problem in found if problem.severity != "warning"]
         remarks = one_per_kind(problem for problem in found if problem.severity == "warning")
-        show_file(console, file, [*errors, *remarks])
+        _show_file(console, file, [*errors, *remarks])
     total = ", ".join(f"{number:,} {kind}" for kind, number in rows.items())
     bad = counts["error"] + counts["leakage"]
-    verdict = f"{plural(bad, 'error')}, {plural(counts['warning'], 'warning')}" if problems else "no problems"
+    verdict = (
+        f"{_plural(bad, 'error')}, {_plural(counts['warning'], 'warning')}" if problems else "no problems"
+    )
     console.print(f"{verdict} in {total}")
 
 
-def show_file(console: Console, file: str, problems: list[Problem]) -> None:
+def _show_file(console: Console, file: str, problems: list[Problem]) -> None:
     """Print the problems of one file."""
     from rich.markup import escape
     from rich.table import Table
@@ -114,6 +113,6 @@ def show_file(console: Console, file: str, problems: list[Problem]) -> None:
     console.print()
 
 
-def plural(number: int, word: str) -> str:
+def _plural(number: int, word: str) -> str:
     """Write a number with its word."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"

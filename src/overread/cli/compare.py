@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from overread.cli.froc_inputs import CountingOptions, ReadingOptions
-from overread.froc.defaults import FP_TARGETS, LEVEL, N_BOOTSTRAP
-from overread.screen import print_json
+from overread._terminal import print_json
+from overread.cli._froc_inputs import CountingOptions, ReadingOptions
+from overread.froc import FP_TARGETS, LEVEL, N_BOOTSTRAP
 
 if TYPE_CHECKING:
-    from overread.cli.froc_inputs import Evaluation
+    from overread.cli._froc_inputs import Evaluation
 
-__all__ = ["compare"]
 
 MEASURES = ("gt_sensitivity", "image_sensitivity")
 
@@ -63,9 +62,9 @@ def compare(
     counting
         What a hit is and how hits are counted.
     """
-    from overread.cli.conventions import check_seed
-    from overread.cli.froc_inputs import check_before_work, load_evaluation, make_counting
-    from overread.froc.intervals import check_draws
+    from overread._commands import check_seed
+    from overread.cli._froc_inputs import check_before_work, load_evaluation, make_counting
+    from overread.froc import check_draws
 
     check_seed(seed)
     check_draws(n_bootstrap, level)
@@ -107,10 +106,10 @@ def _report_comparison(
     """Differences at the FP targets and of the whole curve, and what they say."""
     from dataclasses import asdict
 
+    from overread._terminal import ProgressBar, begin_work
     from overread.cli.froc import summarize
-    from overread.froc.comparison import compare as compare_points
-    from overread.froc.merit import compare_figures, verdict, whole_curve_figures
-    from overread.progress import ProgressBar, begin_work
+    from overread.froc import compare_figures, verdict, whole_curve_figures
+    from overread.froc import compare_models as compare_points
 
     first, second = (evaluation.matching(model) for model in evaluation.models)
     replicates = {"n_bootstrap": n_bootstrap, "n_permutations": n_permutations, "seed": seed}
@@ -136,8 +135,8 @@ def _report_comparison(
 
 def _show(report: dict[str, Any], *, as_json: bool) -> None:
     """Print the report for machines or for people."""
-    from overread.cli.froc_output import print_comparison
-    from overread.files.strict_json import json_text
+    from overread.cli.froc import print_comparison
+    from overread.files import json_text
 
     if as_json:
         print_json(json_text(report))

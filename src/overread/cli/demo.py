@@ -10,7 +10,6 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from overread.study import RunReport
 
-__all__ = ["demo"]
 
 # A grid and a bootstrap just large enough that the report of a small cohort is whole; chosen by eye, for speed.
 CHEST_SETTINGS = """\
@@ -79,14 +78,13 @@ def demo(
     """
     import time
 
-    from overread.cli.conventions import WITH_BAD_IMAGES, check_seed, print_plain
+    from overread._commands import WITH_BAD_IMAGES, check_seed, print_plain
+    from overread._text import duration, shell_word
     from overread.cli.run import print_report
-    from overread.study.run import list_reports
-    from overread.study.workers.executors import count_processors
-    from overread.words import duration, shell_word
+    from overread.study import count_processors, list_reports
 
     started, seed = time.monotonic(), check_seed(seed)
-    run = run_fields if kind == "field" else run_chests
+    run = _run_fields if kind == "field" else _run_chests
     report = run(output, n_images, seed, count_processors())
     print_report(report)
     page = report.folder / "report.html"
@@ -110,14 +108,16 @@ def demo(
     return WITH_BAD_IMAGES if report.n_quarantined else 0
 
 
-def run_chests(output: Path, n_images: int | None, seed: int, workers: int) -> RunReport:
+def _run_chests(output: Path, n_images: int | None, seed: int, workers: int) -> RunReport:
     """Make and run the study of chests."""
     from overread import simulate
-    from overread.cli.simulated_run import run_simulated
-    from overread.simulate import CaseLaw, NoduleLaw
+    from overread._commands import run_simulated
+    from overread.simulate import CaseDistribution, NoduleDistribution
 
     # Many and clear nodules, so that so few images teach the models something.
-    law = CaseLaw(nodules=NoduleLaw(counts=(0.2, 0.2, 0.3, 0.3), conspicuity=(1.2, 4.0)), distractors=0.6)
+    law = CaseDistribution(
+        nodules=NoduleDistribution(counts=(0.2, 0.2, 0.3, 0.3), conspicuity=(1.2, 4.0)), distractors=0.6
+    )
     return run_simulated(
         lambda: simulate.cohort(
             output, n_images=n_images or 120, law=law, seed=seed, format="png", workers=workers
@@ -127,15 +127,15 @@ def run_chests(output: Path, n_images: int | None, seed: int, workers: int) -> R
     )
 
 
-def run_fields(output: Path, n_images: int | None, seed: int, workers: int) -> RunReport:
+def _run_fields(output: Path, n_images: int | None, seed: int, workers: int) -> RunReport:
     """Make and run the study of fields, with the settings that the simulation writes."""
     from overread import simulate
-    from overread.cli.simulated_run import run_simulated
-    from overread.simulate.field.recipe import FIELD_LAYOUT
+    from overread._commands import run_simulated
+    from overread.simulate import FIELD_LAYOUT
 
     settings = FIELD_LAYOUT.settings
     return run_simulated(
-        lambda: simulate.field_cohort(output, n_images=n_images or 60, seed=seed, workers=workers),
+        lambda: simulate.picture_cohort(output, n_images=n_images or 60, seed=seed, workers=workers),
         settings.replace("seed = 0\n", f'name = "Overread demo"\nseed = {seed}\n', 1) + SMALL_STUDY,
         workers=workers,
         replaced=settings,

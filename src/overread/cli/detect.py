@@ -9,21 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from overread.cli.conventions import WITH_BAD_IMAGES, open_detector, print_plain, refuse_to_overwrite
-from overread.cli.image_folder import ImageFile, list_images, parse_spacing
+from overread._commands import (
+    WITH_BAD_IMAGES,
+    ImageFile,
+    list_images,
+    open_detector,
+    parse_spacing,
+    print_plain,
+    refuse_to_overwrite,
+)
+from overread._terminal import print_json
 from overread.errors import ImageError, InvalidInputError, UsageError
-from overread.files.regular import real_path
-from overread.screen import print_json
+from overread.files import real_path
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from overread.detection.batch import Batch, Found
-    from overread.detection.documents import Documents
-    from overread.detection.mark_rate import MarkRate
-    from overread.study.detector import Detector, OperatingPoint
+    from overread.study import Batch, Detector, Documents, Found, MarkRate, OperatingPoint
 
-__all__ = ["detect"]
 
 # Beside the results: what was found so far. Without it the same command begins anew.
 JOURNAL = "detections.journal"
@@ -88,44 +91,42 @@ def detect(
     json
         Print a summary for machines.
     """
-    from overread.detection.batch import Batch, choose_workers
-    from overread.detection.documents import Documents, refuse_other_than_dicom
-    from overread.detection.pipeline import Request
-    from overread.progress import ProgressBar
+    from overread._terminal import ProgressBar
+    from overread.study import Batch, Documents, Request, choose_workers, refuse_other_than_dicom
 
     if workers is not None and workers < 1:
         raise UsageError(f"--workers {workers}: at least 1")
     model = open_detector(detector)
     point = model.operating_point(fp)
-    files = gather_files(images, parse_spacing(mm_per_px), out)
+    files = _gather_files(images, parse_spacing(mm_per_px), out)
     paths = [file.path for file in files]
     table = out / f"detections.{format}"
-    names = number_images(files) if anonymous else image_ids(files)
-    pictures = name_pictures(paths, out, names if anonymous else None) if overlay else {}
+    names = _number_images(files) if anonymous else _image_ids(files)
+    pictures = _name_pictures(paths, out, names if anonymous else None) if overlay else {}
     journal = out / JOURNAL
     refuse_to_overwrite(paths, [table, journal, *pictures.values()])
     if sr or gsps:
         refuse_other_than_dicom(paths)
-    make_folder(out)
+    _make_folder(out)
     request = Request(model, fp, all_candidates=all_candidates, documents=sr or gsps, masks=masks)
     batch = Batch(request, journal, pictures=pictures, n_workers=choose_workers(workers, len(files)))
     ids = dict(zip(paths, names, strict=True))
     with ProgressBar():
         found = batch.run((file.path, file.mm_per_px) for file in files)
     if not found:
-        print_bad(batch.bad)
+        _print_bad(batch.bad)
         raise ImageError("not one image could be used; nothing was written")
-    rows = [name_rows(one, ids[one.path], anonymous=anonymous) for one in found]
-    write_detections([name_lengths(one, model) for one in rows], table)
+    rows = [_name_rows(one, ids[one.path], anonymous=anonymous) for one in found]
+    _write_detections([_name_lengths(one, model) for one in rows], table)
     summary = Summary(model, point, table, batch)
     summary.n_images, summary.n_shown = len(found), sum(int(one.rows["shown"].sum()) for one in found)
     summary.in_training = [ids[one.path] for one in found if one.in_training]
     kinds = Documents(sr=sr, gsps=gsps, anonymous=anonymous)
-    summary.documents = document_studies(found, f"Overread {model.name}", out, batch.bad, kinds)
+    summary.documents = _document_studies(found, f"Overread {model.name}", out, batch.bad, kinds)
     if anonymous:
         # It holds the names of the files, and nothing is left to take up again.
         journal.unlink(missing_ok=True)
-    print_summary(summary, as_json=json)
+    _print_summary(summary, as_json=json)
     return WITH_BAD_IMAGES if batch.bad else 0
 
 
@@ -145,7 +146,7 @@ class Summary:
     @property
     def marks(self) -> MarkRate:
         """Marks here, beside those where the threshold was locked."""
-        from overread.detection.mark_rate import MarkRate
+        from overread.study import MarkRate
 
         return MarkRate(self.locked_at, self.n_images, self.n_shown)
 
@@ -155,7 +156,7 @@ class Summary:
         return self.batch.n_worked / self.batch.seconds if self.batch.n_worked else None
 
 
-def name_rows(found: Found, image_id: str, *, anonymous: bool) -> pd.DataFrame:
+def _name_rows(found: Found, image_id: str, *, anonymous: bool) -> pd.DataFrame:
     """Rows of the table for one image; without its path where nothing may name a patient."""
     rows = found.rows.copy()
     if found.in_training is not None:
@@ -166,7 +167,7 @@ def name_rows(found: Found, image_id: str, *, anonymous: bool) -> pd.DataFrame:
     return rows
 
 
-def name_lengths(rows: pd.DataFrame, model: Detector) -> pd.DataFrame:
+def _name_lengths(rows: pd.DataFrame, model: Detector) -> pd.DataFrame:
     """Name the columns of lengths after the unit; a share of the width is told in per cent of it."""
     if model.unit == "mm":
         return rows
@@ -174,11 +175,11 @@ def name_lengths(rows: pd.DataFrame, model: Detector) -> pd.DataFrame:
     return rows.rename(columns={f"{name}_mm": f"{name}_{ending}" for name in ("x", "y", "radius")})
 
 
-def document_studies(
+def _document_studies(
     found: Sequence[Found], observer: str, out: Path, bad: dict[Path, str], kinds: Documents
 ) -> list[Path]:
     """Write the documents of each DICOM study; the images of one that can have none are noted as bad."""
-    from overread.detection.documents import write_documents
+    from overread.study import write_documents
 
     studies: dict[str, dict[str, Found]] = {}
     for one in found:
@@ -200,16 +201,16 @@ def document_studies(
     return written
 
 
-def make_folder(out: Path) -> None:
+def _make_folder(out: Path) -> None:
     """Make the folder for the results."""
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out}: is a file; --out is a folder for the results")
     out.mkdir(parents=True, exist_ok=True)
 
 
-def gather_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None, out: Path) -> list[ImageFile]:
+def _gather_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None, out: Path) -> list[ImageFile]:
     """List files as given and the images of folders, each once; results of an earlier run in a folder are none."""
-    from overread.marks.file_names import without_ending
+    from overread.marks import without_ending
 
     files: dict[Path, ImageFile] = {}
     for path in given:
@@ -223,18 +224,18 @@ def gather_files(given: Sequence[Path], mm_per_px: tuple[float, float] | None, o
     return list(files.values())
 
 
-def image_ids(files: Sequence[ImageFile]) -> list[str]:
+def _image_ids(files: Sequence[ImageFile]) -> list[str]:
     """Id of each image as its folder names it; the path where two would be the same."""
     counts = Counter(file.image_id for file in files)
     return [file.image_id if counts[file.image_id] == 1 else str(file.path) for file in files]
 
 
-def number_images(files: Sequence[ImageFile]) -> list[str]:
+def _number_images(files: Sequence[ImageFile]) -> list[str]:
     """Name the images by their number, which tells nothing."""
     return [f"image-{number:04d}" for number in range(1, len(files) + 1)]
 
 
-def name_pictures(paths: Sequence[Path], out: Path, names: Sequence[str] | None = None) -> dict[Path, Path]:
+def _name_pictures(paths: Sequence[Path], out: Path, names: Sequence[str] | None = None) -> dict[Path, Path]:
     """Name each image's picture after its file, with a number where files share the name; no two are equal.
 
     Names that are given are taken as they are.
@@ -254,11 +255,11 @@ def name_pictures(paths: Sequence[Path], out: Path, names: Sequence[str] | None 
     return pictures
 
 
-def write_detections(tables: Sequence[pd.DataFrame], path: Path) -> None:
+def _write_detections(tables: Sequence[pd.DataFrame], path: Path) -> None:
     """Write all detections in one file, CSV or JSON by its ending."""
     import pandas as pd
 
-    from overread.files.atomic import write_atomically
+    from overread.files import write_atomically
     from overread.tables import write_table
 
     table = pd.concat(tables, ignore_index=True)
@@ -268,13 +269,13 @@ def write_detections(tables: Sequence[pd.DataFrame], path: Path) -> None:
         write_atomically(path, table.to_json(orient="records", double_precision=15).encode())
 
 
-def print_bad(bad: dict[Path, str]) -> None:
+def _print_bad(bad: dict[Path, str]) -> None:
     """Name the images that could not be used, with the reason."""
     for path, reason in bad.items():
         print_plain(f"{path}: {reason.removeprefix(f'{path}: ')}", style="red", stderr=True)
 
 
-def print_summary(summary: Summary, *, as_json: bool) -> None:
+def _print_summary(summary: Summary, *, as_json: bool) -> None:
     """Say what was found, for people or for machines."""
     from json import dumps
 
@@ -300,14 +301,14 @@ def print_summary(summary: Summary, *, as_json: bool) -> None:
         }
         print_json(dumps(record, ensure_ascii=False))
         return
-    print_bad(batch.bad)
+    _print_bad(batch.bad)
     print_plain(
         f"{summary.n_shown} detections in {summary.n_images} images by {summary.model} at the threshold for "
         f"{point.fp_target:g} false positives per image (score {point.threshold:.3g}): {summary.table}"
     )
     print_plain(summary.marks.tell(), style="yellow" if summary.marks.differs else None)
     print_plain(f"The detector was trained on {summary.trained_on}.")
-    print_training(summary)
+    _print_training(summary)
     if summary.has_ranks:
         print_plain("Its study had too few marks to calibrate with: places have ranks and no probabilities.")
     before = f"; {batch.n_resumed} were done before" if batch.n_resumed else ""
@@ -321,7 +322,7 @@ def print_summary(summary: Summary, *, as_json: bool) -> None:
         print_plain(f"What its study says of it: {summary.verdict}")
 
 
-def print_training(summary: Summary) -> None:
+def _print_training(summary: Summary) -> None:
     """Say which of the images the detector was trained on: what it finds there it may know by heart."""
     if not summary.knows_training:
         print_plain("It does not say which images those were, so some of these may be among them.")

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from overread._terminal import make_console, print_json
 from overread.errors import InvalidInputError, UsageError
-from overread.screen import make_console, print_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from overread.fields.recipe import Unit
-    from overread.study.detector import Detector, Explanation, OperatingPoint
+    from overread.domains import Unit
+    from overread.study import Detector, Explanation, OperatingPoint
 
-__all__ = ["explain"]
 
 # Columns before what a feature looks at; and the fewest that a line has, however narrow the terminal says it is.
 INDENT, NARROWEST = 10, 40
@@ -57,42 +56,41 @@ def explain(
     json
         Print all of it for machines.
     """
-    from overread.cli.conventions import open_detector
-    from overread.cli.image_folder import find_image, parse_spacing
+    from overread._commands import find_image, open_detector, parse_spacing
 
     if top < 1:
         raise UsageError(f"--top {top}: show at least one feature")
     model = open_detector(detector)
-    point = choose_point(model, fp)
+    point = _choose_point(model, fp)
     file = find_image(image, detector, mm_per_px=parse_spacing(mm_per_px))
     read = model.read_image(file.path, mm_per_px=file.mm_per_px, masks=masks)
     try:
         explained = model.explain(read, candidate)
     except InvalidInputError as error:
         raise InvalidInputError(f"{image}: {error}") from error
-    shown = find_shown(model, explained, point)
+    shown = _find_shown(model, explained, point)
     if json:
-        print_json(tell_all(explained, point, shown))
+        print_json(_tell_all(explained, point, shown))
     else:
-        print_wrapped(tell_shown(explained, point, shown))
-        print_wrapped(tell_place(explained, model.unit))
-        print_contributions(model, explained.contributions, top, formulas=formulas)
+        _print_wrapped(_tell_shown(explained, point, shown))
+        _print_wrapped(_tell_place(explained, model.unit))
+        _print_contributions(model, explained.contributions, top, formulas=formulas)
 
 
-def choose_point(model: Detector, fp: float | None) -> OperatingPoint | None:
+def _choose_point(model: Detector, fp: float | None) -> OperatingPoint | None:
     """Return the operating point that is asked for, else the one nearest to 1; None where nothing is locked."""
     if fp is not None:
         return model.operating_point(fp)
     return min(model.operating_points, key=lambda point: abs(point.fp_target - 1.0), default=None)
 
 
-def find_shown(model: Detector, explained: Explanation, point: OperatingPoint | None) -> pd.DataFrame:
+def _find_shown(model: Detector, explained: Explanation, point: OperatingPoint | None) -> pd.DataFrame:
     """Return the candidates of the image that are shown."""
     found = explained.all_candidates
     return found.iloc[:0] if point is None else found[model.shown(found, point.fp_target)]
 
 
-def tell_shown(explained: Explanation, point: OperatingPoint | None, shown: pd.DataFrame) -> str:
+def _tell_shown(explained: Explanation, point: OperatingPoint | None, shown: pd.DataFrame) -> str:
     """Say whether the candidate is shown, and why."""
     row = explained.candidate
     name, score = row["candidate_id"], row["score"]
@@ -108,19 +106,19 @@ def tell_shown(explained: Explanation, point: OperatingPoint | None, shown: pd.D
         return f"Candidate {name} is shown: its score {score:.3f} reaches {threshold}."
     return (
         f"Candidate {name} is not shown, though its score {score:.3f} reaches {threshold}: it lies on a stronger one, "
-        f"{find_cover(row, shown)}."
+        f"{_find_cover(row, shown)}."
     )
 
 
-def find_cover(row: pd.Series[Any], shown: pd.DataFrame) -> str:
+def _find_cover(row: pd.Series[Any], shown: pd.DataFrame) -> str:
     """Return the id of the strongest candidate that is shown and that this one lies on."""
     distance = ((shown["x_mm"] - row["x_mm"]) ** 2 + (shown["y_mm"] - row["y_mm"]) ** 2) ** 0.5
     return str(shown.loc[distance < shown["radius_mm"].clip(lower=row["radius_mm"]), "candidate_id"].iloc[0])
 
 
-def tell_place(explained: Explanation, unit: Unit) -> str:
+def _tell_place(explained: Explanation, unit: Unit) -> str:
     """Write probability, rank and place of the candidate."""
-    from overread.report.lengths import UNIT_WORDS
+    from overread.report import UNIT_WORDS
 
     length = UNIT_WORDS[unit]
     row, n_candidates = explained.candidate, len(explained.all_candidates)
@@ -136,7 +134,7 @@ def tell_place(explained: Explanation, unit: Unit) -> str:
     )
 
 
-def tell_all(explained: Explanation, point: OperatingPoint | None, shown: pd.DataFrame) -> str:
+def _tell_all(explained: Explanation, point: OperatingPoint | None, shown: pd.DataFrame) -> str:
     """Return all of it for machines."""
     from json import dumps
 
@@ -152,31 +150,31 @@ def tell_all(explained: Explanation, point: OperatingPoint | None, shown: pd.Dat
     return dumps(told)
 
 
-def print_contributions(model: Detector, parts: pd.DataFrame, top: int, *, formulas: bool) -> None:
+def _print_contributions(model: Detector, parts: pd.DataFrame, top: int, *, formulas: bool) -> None:
     """Print the largest contributions in words, and what the others add together; they add up to the score."""
-    from overread.features.plain_words import say_in_words
+    from overread.features import say_in_words
 
     shown, average, hidden = parts.iloc[:-1].head(top), parts.iloc[-1], parts.iloc[top:-1]
-    print_wrapped("")
-    print_wrapped("What adds to its score, and what takes from it:")
+    _print_wrapped("")
+    _print_wrapped("What adds to its score, and what takes from it:")
     for name, value, mean, adds in shown.itertuples(index=False, name=None):
         words = say_in_words(name) or (name if model.field is None else model.tell_feature(name))
-        print_wrapped(words, before=f"{adds:>+8.3f}")
-        print_wrapped(f"{value:.4g} here, {mean:.4g} on average in training ({name})", before="")
+        _print_wrapped(words, before=f"{adds:>+8.3f}")
+        _print_wrapped(f"{value:.4g} here, {mean:.4g} on average in training ({name})", before="")
         if formulas:
-            print_wrapped(f"= {model.tell_feature(name)}", before="")
+            _print_wrapped(f"= {model.tell_feature(name)}", before="")
     if len(hidden):
         rest = float(hidden["contribution"].sum())
-        print_wrapped(f"{len(hidden)} more features (all: --top {len(parts) - 1})", before=f"{rest:>+8.3f}")
-    print_wrapped("what an average candidate of training has", before=f"{average['contribution']:>+8.3f}")
-    print_wrapped("= the score", before=f"{parts['contribution'].sum():>8.3f}")
+        _print_wrapped(f"{len(hidden)} more features (all: --top {len(parts) - 1})", before=f"{rest:>+8.3f}")
+    _print_wrapped("what an average candidate of training has", before=f"{average['contribution']:>+8.3f}")
+    _print_wrapped("= the score", before=f"{parts['contribution'].sum():>8.3f}")
 
 
-def print_wrapped(text: str, *, before: str | None = None) -> None:
+def _print_wrapped(text: str, *, before: str | None = None) -> None:
     """Print a text in lines of the terminal's width, after a number or in its column; no word is broken."""
     from textwrap import fill
 
-    from overread.cli.conventions import print_plain
+    from overread._commands import print_plain
 
     left = "" if before is None else " " * INDENT
     first = "" if before is None else before.ljust(INDENT)

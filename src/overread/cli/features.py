@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from overread.cli.conventions import fold_cells, open_recipe
-from overread.cli.image_tables import ImageTableOptions, write_image_table
+from overread._commands import ImageTableOptions, fold_cells, open_recipe, write_image_table
+from overread._terminal import make_console, print_json
 from overread.errors import InvalidInputError, UsageError
-from overread.screen import make_console, print_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from overread.cli.image_folder import ImageFile
+    from overread._commands import ImageFile
+    from overread.domains import PictureImage
     from overread.features import Feature
-    from overread.fields import FieldImage
     from overread.images import Radiograph
-    from overread.study.study_recipe import StudyRecipe
+    from overread.study import StudyRecipe
 
-__all__ = ["explain", "extract", "features", "list_features"]
 
 NOTATION = (
     "R: the candidate's radius; rho: distance from its centre / R; grey: 0 and 1 are the 1st and 99th percentile of "
@@ -62,18 +60,18 @@ def list_features(
     from overread.features import CATALOGUE
 
     if pictures:
-        print_generic(search or "", family, as_json=json)
+        _print_generic(search or "", family, as_json=json)
         return
     found = CATALOGUE.search(search or "")
     if family is not None:
         members = CATALOGUE.family(family)
         found = tuple(feature for feature in found if feature in members)
     if json:
-        print_records(found)
+        _print_records(found)
     elif family is None and search is None:
-        print_families()
+        _print_families()
     else:
-        print_features(found)
+        _print_features(found)
 
 
 @features.command(help_epilogue="Example: overread features explain profile.opposite_min")
@@ -93,7 +91,7 @@ def explain(name: str, *, json: Annotated[bool, Parameter(negative=())] = False)
 
     feature = CATALOGUE[CATALOGUE.check_names([name])[0]]
     if json:
-        print_records([feature])
+        _print_records([feature])
         return
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="bold")
@@ -129,9 +127,8 @@ def extract(
     group
         Group of labels of a study of other pictures than chests that has several.
     """
-    from overread.features import CATALOGUE
-    from overread.features import extract as extract_features
-    from overread.tables.table_files import read_table
+    from overread.features import CATALOGUE, extract_features
+    from overread.tables import read_table
 
     options.check_output([candidates])
     of_study = open_recipe(options.folder, group)
@@ -139,10 +136,10 @@ def extract(
     if of_study is None:
         names = CATALOGUE.check_names(feature) or tuple(CATALOGUE)
     else:
-        names = check_generic_names(feature, of_study.recipe.feature_names)
+        names = _check_generic_names(feature, of_study.recipe.feature_names)
     table = read_table(candidates, "candidates")
     images = options.list_images()
-    groups = group_by_image(table, images, candidates)
+    groups = _group_by_image(table, images, candidates)
 
     def work(image: ImageFile, radiograph: Radiograph) -> pd.DataFrame:
         return extract_features(radiograph, groups[image.image_id], features=names, n_threads=threads)
@@ -150,31 +147,36 @@ def extract(
     columns = {"candidate_id": "str"} | dict.fromkeys(names, "float32")
     wanted = [image for image in images if image.image_id in groups]
     if of_study is not None:
-        work_on_field = partial(measure_picture, of_study, groups, names)
+        work_on_field = partial(_measure_picture, of_study, groups, names)
         return write_image_table(
-            options, wanted, work_on_field, columns, title="Features", read=partial(read_picture, of_study)
+            options,
+            wanted,
+            work_on_field,
+            columns,
+            title="Features",
+            read=partial(_read_study_picture, of_study),
         )
     return write_image_table(options, wanted, work, columns, title="Features")
 
 
-def read_picture(of_study: StudyRecipe, image: ImageFile) -> FieldImage:
+def _read_study_picture(of_study: StudyRecipe, image: ImageFile) -> PictureImage:
     """Read a picture as its study does."""
     return of_study.read(image.image_id, image.path, image.mm_per_px)
 
 
-def measure_picture(
+def _measure_picture(
     of_study: StudyRecipe,
     groups: Mapping[Any, pd.DataFrame],
     names: Sequence[str],
     image: ImageFile,
-    field: FieldImage,
+    field: PictureImage,
 ) -> pd.DataFrame:
     """Compute features of candidates that are in the unit of the study's tables."""
     candidates = of_study.from_tables(groups[image.image_id], field, image.mm_per_px)
     return of_study.recipe.measure(field, names, limit=len(candidates), candidates=candidates)[1]
 
 
-def check_generic_names(wanted: Sequence[str], known: Sequence[str]) -> list[str]:
+def _check_generic_names(wanted: Sequence[str], known: Sequence[str]) -> list[str]:
     """Return the features that are wanted, all without any; refuse one that the pictures do not have."""
     for name in wanted:
         if name not in known:
@@ -184,14 +186,14 @@ def check_generic_names(wanted: Sequence[str], known: Sequence[str]) -> list[str
     return list(dict.fromkeys(wanted)) or list(known)
 
 
-def print_generic(search: str, family: str | None, *, as_json: bool) -> None:
+def _print_generic(search: str, family: str | None, *, as_json: bool) -> None:
     """Print the generic features with their meaning, for people or for machines."""
     from json import dumps
 
     from rich.table import Table
     from rich.text import Text
 
-    from overread.fields import GENERIC_FEATURES
+    from overread.domains import GENERIC_FEATURES
 
     found = {
         name: meaning
@@ -211,9 +213,9 @@ def print_generic(search: str, family: str | None, *, as_json: bool) -> None:
     console.print(f"{len(found)} features")
 
 
-def group_by_image(table: pd.DataFrame, images: Sequence[ImageFile], path: Path) -> dict[str, pd.DataFrame]:
+def _group_by_image(table: pd.DataFrame, images: Sequence[ImageFile], path: Path) -> dict[str, pd.DataFrame]:
     """Candidates by the id of their image, whatever the table calls it; one that the folder has not is refused."""
-    from overread.marks.file_names import ImageNames
+    from overread.marks import ImageNames
 
     names = ImageNames({image.image_id: str(image.path) for image in images}, "the folder")
     ids = names.find_all(table["image_id"])
@@ -226,7 +228,7 @@ def group_by_image(table: pd.DataFrame, images: Sequence[ImageFile], path: Path)
     return {ids[str(name)]: rows for name, rows in table.groupby("image_id", sort=False)}
 
 
-def print_records(found: Sequence[Feature]) -> None:
+def _print_records(found: Sequence[Feature]) -> None:
     """Print features as a JSON list."""
     from dataclasses import asdict
     from json import dumps
@@ -234,7 +236,7 @@ def print_records(found: Sequence[Feature]) -> None:
     print_json(dumps([asdict(feature) for feature in found], ensure_ascii=False))
 
 
-def print_families() -> None:
+def _print_families() -> None:
     """Print the families with their counts, and how to see more."""
     from rich.table import Table
 
@@ -252,7 +254,7 @@ def print_families() -> None:
     console.print("overread features explain NAME gives a feature's formula and reference.")
 
 
-def print_features(found: Sequence[Feature]) -> None:
+def _print_features(found: Sequence[Feature]) -> None:
     """Print features with unit and formula."""
     from rich.table import Table
     from rich.text import Text

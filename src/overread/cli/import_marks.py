@@ -1,4 +1,7 @@
-"""``overread import``: other tools' marks become the tables of a study."""
+"""``overread import``: other tools' marks become the tables of a study.
+
+Show how a spreadsheet was understood, and ask what it does not tell.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import inspect
 import json as json_text
 import math
 import shlex
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,20 +19,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from overread.cli.conventions import fold_cells
-from overread.cli.image_folder import parse_spacing
+from overread._commands import fold_cells, parse_spacing
+from overread._terminal import make_console, print_json, print_line
+from overread._text import shell_word
 from overread.errors import DataWarning, UsageError
-from overread.marks import FORMATS, MarkSet, combine, detect_format, read_marks, write_folder
-from overread.marks.importing import Option, keep_labels
-from overread.marks.study_images import StudyImages, with_ids_of_files
-from overread.screen import make_console, print_json, print_line
-from overread.tables.spelling import likeness_of, visible_text
-from overread.words import shell_word
+from overread.marks import (
+    FORMATS,
+    MarkSet,
+    Option,
+    StudyImages,
+    combine,
+    detect_format,
+    keep_labels,
+    read_marks,
+    with_ids_of_files,
+    write_folder,
+)
+from overread.tables import likeness_of, visible_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["import_marks"]
+    from overread.marks import Layout, SheetOptions, Spacings
+
 
 FORMAT_HELP = "auto looks at the content, or: " + ", ".join(
     f"{entry.name} ({entry.description})" for entry in FORMATS.values()
@@ -111,24 +124,25 @@ def import_marks(
     **of_format
         Options of the formats, as `overread.marks.FORMATS` lists them.
     """
-    from overread.cli.conventions import print_warnings
-    from overread.tables.problems import raise_or_warn
-    from overread.tables.validation import check_readings
+    from overread._commands import print_warnings
+    from overread.tables import check_readings, raise_or_warn
 
-    study, stays = find_study(out, images)
-    given = {**of_format, "mm_per_px": parse_spacing(mm_per_px), "scale": parse_scale(scale)}
+    study, stays = _find_study(out, images)
+    given = {**of_format, "mm_per_px": parse_spacing(mm_per_px), "scale": _parse_scale(scale)}
     options = {name: value for name, value in given.items() if value is not None and value is not False}
-    sources = [*(Source(file) for file in files), *map(parse_reader, reader or [])]
+    sources = [*(Source(file) for file in files), *map(_parse_reader, reader or [])]
     if not sources:
         raise UsageError("no file to import; try: overread import --help")
-    rule = ReadingRule(readings, None if readers is None else split_names(readers), all_read_all=all_read_all)
+    rule = ReadingRule(
+        readings, None if readers is None else _split_names(readers), all_read_all=all_read_all
+    )
     with print_warnings():
-        parts = read_all(
+        parts = _read_all(
             sources, format, options, Reading(study, rule, drop_unknown=drop_unknown, yes=yes, quiet=json)
         )
-        found = rename_readers(combine(parts), reader_names)
+        found = _rename_readers(combine(parts), reader_names)
         if label:
-            found = select_labels(found, label)
+            found = _select_labels(found, label)
         found = rule.apply(found, study)
         raise_or_warn(check_readings(found.readings))
     written = []
@@ -138,11 +152,11 @@ def import_marks(
     report(found, written, json=json)
     if not json:
         if study is not None:
-            say_what_is_unread(found, study, out)
-        print_line(f"Next: {next_step(out, written, has_images=stays)}")
+            _say_what_is_unread(found, study, out)
+        print_line(f"Next: {_next_step(out, written, has_images=stays)}")
 
 
-def parse_scale(text: str | None) -> float | None:
+def _parse_scale(text: str | None) -> float | None:
     """Read a factor from "0.5" or "1/3"."""
     if text is None:
         return None
@@ -155,9 +169,9 @@ def parse_scale(text: str | None) -> float | None:
     return factor
 
 
-def find_study(out: Path, images: Path | None) -> tuple[StudyImages | None, bool]:
+def _find_study(out: Path, images: Path | None) -> tuple[StudyImages | None, bool]:
     """Images of the study that the marks go to, and whether its own table stays: one whose files are there does."""
-    from overread.marks.mark_set import find_table
+    from overread.marks import find_table
 
     own = find_table(out, "images") if out.is_dir() else None
     if own is not None:
@@ -189,8 +203,7 @@ class ReadingRule:
 
     def apply(self, found: MarkSet, study: StudyImages | None) -> MarkSet:
         """Put the readings that were told in place of those of the files."""
-        from overread.marks.file_names import ImageNames
-        from overread.marks.readings import cross_readings, read_readings, replace_readings
+        from overread.marks import ImageNames, cross_readings, read_readings, replace_readings
 
         if not self.is_told:
             return found
@@ -223,7 +236,7 @@ class Reading:
     quiet: bool
 
 
-def split_names(text: str) -> list[str]:
+def _split_names(text: str) -> list[str]:
     """Names between commas, each once."""
     names = [visible_text(name).strip() for name in text.split(",")]
     if not all(names) or len(set(names)) < len(names):
@@ -231,7 +244,7 @@ def split_names(text: str) -> list[str]:
     return names
 
 
-def rename_readers(found: MarkSet, text: str | None) -> MarkSet:
+def _rename_readers(found: MarkSet, text: str | None) -> MarkSet:
     """Give readers other names; two that would become one are refused, unless they are one in two spellings."""
     if text is None:
         return found
@@ -259,7 +272,7 @@ def rename_readers(found: MarkSet, text: str | None) -> MarkSet:
     return MarkSet(marks, readings, found.images, left_out)
 
 
-def say_what_is_unread(found: MarkSet, study: StudyImages, out: Path) -> None:
+def _say_what_is_unread(found: MarkSet, study: StudyImages, out: Path) -> None:
     """Name the images of the study that nobody read: a run needs a reading of each."""
     read = set(found.readings["image_id"])
     unread = [image for image in study.table["image_id"] if image not in read]
@@ -272,7 +285,7 @@ def say_what_is_unread(found: MarkSet, study: StudyImages, out: Path) -> None:
         )
 
 
-def next_step(out: Path, written: Sequence[Path], *, has_images: bool) -> str:
+def _next_step(out: Path, written: Sequence[Path], *, has_images: bool) -> str:
     """Say what comes after an import."""
     place = shlex.quote(str(out))
     if not written:
@@ -282,7 +295,7 @@ def next_step(out: Path, written: Sequence[Path], *, has_images: bool) -> str:
     return f"put the image files into {place}, then: overread init {place}"
 
 
-def options_of_formats() -> list[inspect.Parameter]:
+def _options_of_formats() -> list[inspect.Parameter]:
     """Make the command's parameters of the formats' own options, one for all formats that share it."""
     owners: dict[Option, list[str]] = {}
     for entry in FORMATS.values():
@@ -302,18 +315,18 @@ def options_of_formats() -> list[inspect.Parameter]:
     ]
 
 
-def offer_options_of_formats(command: Callable[..., None]) -> None:
+def _offer_options_of_formats(command: Callable[..., None]) -> None:
     """Give the command a signature in which the formats' options stand one by one, for the command line to read."""
     own = inspect.signature(command)
     named = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
-    parameters = [*named, *options_of_formats()]
+    parameters = [*named, *_options_of_formats()]
     command.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
 
 
-offer_options_of_formats(import_marks)
+_offer_options_of_formats(import_marks)
 
 
-def parse_reader(text: str) -> Source:
+def _parse_reader(text: str) -> Source:
     """File and reader of NAME=FILE."""
     name, equals, file = text.partition("=")
     if not equals or not name or not file:
@@ -321,13 +334,15 @@ def parse_reader(text: str) -> Source:
     return Source(Path(file), name)
 
 
-def read_all(sources: list[Source], format_: str, options: dict[str, Any], reading: Reading) -> list[MarkSet]:
+def _read_all(
+    sources: list[Source], format_: str, options: dict[str, Any], reading: Reading
+) -> list[MarkSet]:
     """Read every file, and show how many are read; one image has one id in all of them."""
-    from overread.progress import ProgressBar, count_steps
+    from overread._terminal import ProgressBar, count_steps
 
     formats = [detect_format(source.file) if format_ == "auto" else format_ for source in sources]
     told = [
-        {**options, **options_for(source, name, options, reading)}
+        {**options, **_options_for(source, name, options, reading)}
         for source, name in zip(sources, formats, strict=True)
     ]
     with ProgressBar():
@@ -341,7 +356,7 @@ def read_all(sources: list[Source], format_: str, options: dict[str, Any], readi
     return found if exact else with_ids_of_files(found)
 
 
-def options_for(source: Source, format_: str, options: dict[str, Any], reading: Reading) -> dict[str, Any]:
+def _options_for(source: Source, format_: str, options: dict[str, Any], reading: Reading) -> dict[str, Any]:
     """Find the options of one file: its reader, its readings where they are told, and what its columns mean."""
     entry = FORMATS.get(format_)
     own: dict[str, Any] = {"reader": source.reader} if source.reader else {}
@@ -352,8 +367,7 @@ def options_for(source: Source, format_: str, options: dict[str, Any], reading: 
     ):
         own["derive_readings"] = True
     if format_ == "sheet":
-        from overread.cli.sheet_dialog import settle_sheet
-        from overread.marks.formats.building import Spacings
+        from overread.marks import Spacings
 
         table = None if reading.study is None else reading.study.table
         spacings = Spacings.of(options.get("mm_per_px"), table)
@@ -369,7 +383,7 @@ def options_for(source: Source, format_: str, options: dict[str, Any], reading: 
     return own
 
 
-def select_labels(found: MarkSet, labels: list[str]) -> MarkSet:
+def _select_labels(found: MarkSet, labels: list[str]) -> MarkSet:
     """Keep the marks of some labels."""
     kept = keep_labels(found, labels)
     others = found.marks.loc[~found.marks["label"].isin(labels), "label"].value_counts()
@@ -403,3 +417,106 @@ def report(found: MarkSet, written: list[Path], *, json: bool) -> None:
     console.print(fold_cells(table))
     for path in written:
         console.print(f"wrote {path}", soft_wrap=True, markup=False)
+
+
+EXAMPLES = 3
+OPTIONS = ("columns", "xy", "unit", "angle", "decimal", "sheet", "radius_mm")
+
+
+def settle_sheet(
+    path: Path,
+    given: dict[str, Any],
+    spacings: Spacings,
+    *,
+    has_reader: bool,
+    readings_told: bool,
+    yes: bool,
+    quiet: bool,
+) -> dict[str, Any]:
+    """Show what was understood, ask for the rest on a terminal, and return the options that say it all.
+
+    Parameters
+    ----------
+    path
+        The spreadsheet.
+    given
+        Options of the command line.
+    spacings
+        What is known of the images.
+    has_reader
+        Whether the file is one reader's.
+    readings_told
+        Whether it is told who read what; if not, that is asked for along with the rest.
+    yes
+        Take what was understood without asking.
+    quiet
+        Neither show nor ask.
+
+    Raises
+    ------
+    UsageError
+        Naming the option for each open question, where nobody can be asked.
+    """
+    from overread.marks import WHO_READ, SheetOptions, understand_sheet
+
+    options = SheetOptions(**{name: given[name] for name in OPTIONS if name in given})
+    layout = understand_sheet(path, options, spacings, has_reader=has_reader)
+    can_ask = sys.stdin.isatty() and sys.stdout.isatty() and not quiet
+    while layout.questions and can_ask:
+        answered: dict[str, Any] = {layout.questions[0].option: _ask_for(layout)}
+        options = replace(options, **answered)
+        layout = understand_sheet(path, options, spacings, has_reader=has_reader)
+    if not quiet:
+        _show_layout(path, layout)
+    if layout.questions or not readings_told:
+        open_ = [*map(str, layout.questions), *([] if readings_told else [WHO_READ])]
+        raise UsageError(f"{path}: " + "\n".join(open_))
+    if (
+        can_ask
+        and not yes
+        and input("Is this right? [y/N] ").strip().lower() not in ("y", "yes", "j", "ja", "o", "s")
+    ):
+        raise UsageError("nothing was imported; say what the columns are with --columns, or see --help")
+    if layout.doubts and not yes and not can_ask:
+        raise UsageError(f"{path}: " + "\n".join(layout.doubts) + "\nor take what is shown with --yes")
+    return _settled_options(layout)
+
+
+def _settled_options(layout: Layout) -> dict[str, Any]:
+    """Options that leave nothing to guess."""
+    options: SheetOptions = replace(layout.options, columns=layout.columns_option())
+    return {name: value for name in OPTIONS if (value := getattr(options, name)) is not None}
+
+
+def _ask_for(layout: Layout) -> str:
+    """Ask the first question until the answer is one of its choices."""
+    question = layout.questions[0]
+    while True:
+        said = input(f"{question.text} [{'/'.join(question.choices)}] ").strip().lower()
+        fits = [choice for choice in question.choices if said and choice.startswith(said)]
+        if len(fits) == 1:
+            return fits[0]
+
+
+def _show_layout(path: Path, layout: Layout) -> None:
+    """Print what each column was taken for, with a few rows."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = make_console()
+    console.print(escape(f"{path}: {len(layout.sheet.rows)} rows, understood as"), soft_wrap=True)
+    table = Table(
+        "what", "column", *(f"row {row}" for row in layout.sheet.numbers[:EXAMPLES]), show_edge=False
+    )
+    for role, name in layout.columns.items():
+        table.add_row(role, *map(escape, (name, *layout.sheet.column(name)[:EXAMPLES])))
+    console.print(table)
+    told = [
+        *layout.sheet.notes,
+        *(["decimal commas"] if layout.options.decimal == "comma" else []),
+        *([f"lengths in {layout.options.unit}"] if layout.options.unit else []),
+        *([f"x and y are the {layout.options.xy}"] if layout.options.xy else []),
+        *([f"angles {layout.options.angle}"] if layout.options.angle else []),
+        *([f"not used: {', '.join(layout.unused)}"] if layout.unused else []),
+    ]
+    console.print(escape("; ".join(told)), soft_wrap=True)

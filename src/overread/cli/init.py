@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from overread._terminal import print_json, print_line
+from overread._text import shell_word
 from overread.errors import UsageError
-from overread.screen import print_json, print_line
-from overread.words import shell_word
 
 if TYPE_CHECKING:
-    from overread.study.image_findings import Finding
-    from overread.study.init_study import MadeStudy
+    from overread.study import Finding, MadeStudy
 
-__all__ = ["init"]
 
 MOST_NAMED = 10
 """Files that could not be read and are named one by one, so that the end stays in sight."""
@@ -80,9 +78,9 @@ def init(
     json
         Print what was made as JSON.
     """
-    from overread.cli.image_folder import parse_spacing
-    from overread.progress import ProgressBar
-    from overread.study.init_study import make_study
+    from overread._commands import parse_spacing
+    from overread._terminal import ProgressBar
+    from overread.study import make_study
 
     given = parse_spacing(mm_per_px)
     with nullcontext() if json else ProgressBar():
@@ -93,20 +91,20 @@ def init(
             patients=patients,
             patient_pattern=patient_pattern,
             drop=[name.strip() for name in drop.split(",")] if drop else [],
-            same_patient=[parse_pair("--same-patient", text) for text in same_patient or []],
-            different=[parse_pair("--different", text) for text in different or []],
+            same_patient=[_parse_pair("--same-patient", text) for text in same_patient or []],
+            different=[_parse_pair("--different", text) for text in different or []],
             overwrite=overwrite,
             in_pixels=mm_per_px == "px",
             region=region,
             images_table=images,
         )
     if json:
-        print_record(made)
+        _print_record(made)
     else:
-        print_made(made, folder)
+        _print_made(made, folder)
 
 
-def parse_pair(option: str, text: str) -> tuple[str, str]:
+def _parse_pair(option: str, text: str) -> tuple[str, str]:
     """Two names of A=B."""
     first, _, second = text.partition("=")
     if not first or not second:
@@ -114,7 +112,7 @@ def parse_pair(option: str, text: str) -> tuple[str, str]:
     return first, second
 
 
-def print_record(made: MadeStudy) -> None:
+def _print_record(made: MadeStudy) -> None:
     """Say what was made, for machines."""
     record = {
         "images": made.n_images,
@@ -131,7 +129,7 @@ def print_record(made: MadeStudy) -> None:
     print_json(json_text.dumps(record))
 
 
-def print_made(made: MadeStudy, folder: Path) -> None:
+def _print_made(made: MadeStudy, folder: Path) -> None:
     """Say what was made, what was left out, and what comes next."""
     print_line(f"{made.n_images} images, {made.n_patients} patients known")
     out = {
@@ -150,7 +148,7 @@ def print_made(made: MadeStudy, folder: Path) -> None:
         print_line(f"left out: {image_id}: {reason}")
     if made.dropped:
         print_line(f"left out on request: {len(made.dropped)} images with {made.n_dropped_marks} marks")
-    print_findings(made, folder)
+    _print_findings(made, folder)
     for path in made.written:
         print_line(f"wrote {path}")
     if folder / "study.toml" not in made.written:
@@ -161,7 +159,7 @@ def print_made(made: MadeStudy, folder: Path) -> None:
         print_line(f"Next: overread run {shell_word(folder)}")
 
 
-def print_findings(made: MadeStudy, folder: Path) -> None:
+def _print_findings(made: MadeStudy, folder: Path) -> None:
     """Name what is strange, a few of each kind, with the command that cures it."""
     kinds: dict[str, list[Finding]] = {}
     for finding in made.findings:

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from overread.cli.conventions import fold_cells
+from overread._commands import fold_cells
+from overread._terminal import make_console, print_json
 from overread.errors import DataWarning, ImageError, InvalidInputError, UsageError
-from overread.screen import make_console, print_json
-from overread.truth.options import LabelOptions, MergeOptions
+from overread.truth import LabelOptions, MergeOptions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from overread.marks.mark_set import MarkSet
+    from overread.marks import MarkSet
 
-__all__ = ["merge"]
 
 DRAWN_MM = 0.35
 """Side of the square pixels under the marks: 1000 of them across a chest, more than a page shows."""
@@ -74,20 +73,18 @@ def merge(
     labels
         How a score becomes a probability.
     """
-    from overread.cli.conventions import print_warnings, refuse_to_overwrite
-    from overread.cli.mark_tables import load_marks
-    from overread.plots import figure_kind, save_figure
-    from overread.study.study_marks import take_study_marks
-    from overread.tables.table_files import write_table
-    from overread.truth.adjudication import apply_adjudication, read_adjudication
-    from overread.truth.merging import merge_marks
+    from overread._commands import load_marks, print_warnings, refuse_to_overwrite
+    from overread._plots import figure_kind, save_figure
+    from overread.study import take_study_marks
+    from overread.tables import write_table
+    from overread.truth import apply_adjudication, merge_marks, read_adjudication
 
     if figure is not None:
         figure_kind(figure)
     elif image or pixels is not None or mm_per_px is not None:
         raise UsageError("--image, --pixels and --mm-per-px say what to draw: give --figure too")
     given = [path for path in (marks, readings, pixels, adjudication) if path is not None]
-    refuse_to_overwrite([*given, *tables_of(study)], [path for path in (output, figure) if path is not None])
+    refuse_to_overwrite([*given, *_tables_of(study)], [path for path in (output, figure) if path is not None])
     found = take_study_marks(
         study, load_marks(study, marks, readings, derive_readings=derive_readings), options, labels
     )
@@ -102,22 +99,22 @@ def merge(
         write_table(truth, output)
     if figure is not None:
         with print_warnings():
-            save_figure(draw_images(tables, truth, study, image, pixels, mm_per_px, unit=found.unit), figure)
+            save_figure(_draw_images(tables, truth, study, image, pixels, mm_per_px, unit=found.unit), figure)
     report = summary(tables, truth)
     if json:
-        print_record(report, truth)
+        _print_record(report, truth)
     else:
-        print_tables(report, truth, [path for path in (output, figure) if path is not None])
+        _print_tables(report, truth, [path for path in (output, figure) if path is not None])
 
 
-def tables_of(study: Path | None) -> list[Path]:
+def _tables_of(study: Path | None) -> list[Path]:
     """Tables that a study has or may have."""
     names = ("marks", "readings", "images")
     endings = (".csv", ".parquet")
     return [] if study is None else [study / f"{name}{ending}" for name in names for ending in endings]
 
 
-def draw_images(
+def _draw_images(
     tables: MarkSet,
     truth: pd.DataFrame,
     study: Path | None,
@@ -128,7 +125,7 @@ def draw_images(
     unit: str,
 ) -> Any:
     """Figure of the images asked for, or of the two with the most marks, over their pixels where they are known."""
-    from overread.truth.plots import marks_figure
+    from overread.truth import marks_figure
 
     counts = tables.marks["image_id"].value_counts(sort=False).sort_index()
     chosen = image or tuple(counts.sort_values(ascending=False, kind="stable").index[:2])
@@ -137,16 +134,16 @@ def draw_images(
             others = ", ".join(map(repr, counts.index[:3]))
             raise InvalidInputError(f"no marks to draw in image {name!r}; there are marks in {others}, ...")
     if pixels is not None:
-        pictures = {chosen[0]: read_pixels(pixels, mm_per_px, chosen)}
+        pictures = {chosen[0]: _read_pixels(pixels, mm_per_px, chosen)}
     else:
-        pictures = {} if study is None else pictures_of(tables.images, study, chosen, unit)
+        pictures = {} if study is None else _pictures_of(tables.images, study, chosen, unit)
     return marks_figure(tables.marks, truth, chosen, pictures=pictures, unit=unit)
 
 
-def pictures_of(images: pd.DataFrame, study: Path, chosen: tuple[str, ...], unit: str) -> dict[str, Any]:
+def _pictures_of(images: pd.DataFrame, study: Path, chosen: tuple[str, ...], unit: str) -> dict[str, Any]:
     """Pixels of the chosen images of a study that has their files; of the others it says why they stay plain."""
     from overread.images import display_image
-    from overread.truth.plots import Picture
+    from overread.truth import Picture
 
     pictures: dict[str, Any] = {}
     if not {"path", "mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
@@ -163,10 +160,10 @@ def pictures_of(images: pd.DataFrame, study: Path, chosen: tuple[str, ...], unit
     return pictures
 
 
-def read_pixels(path: Path, mm_per_px: float | None, images: tuple[str, ...]) -> Any:
+def _read_pixels(path: Path, mm_per_px: float | None, images: tuple[str, ...]) -> Any:
     """Pixels of the one image that is drawn."""
     from overread.images import display_image
-    from overread.truth.plots import Picture
+    from overread.truth import Picture
 
     if len(images) != 1:
         raise UsageError("--pixels needs exactly one --image")
@@ -177,17 +174,17 @@ def read_pixels(path: Path, mm_per_px: float | None, images: tuple[str, ...]) ->
         return Picture(grey, DRAWN_MM, DRAWN_MM)
     if mm_per_px is None:
         raise UsageError("--pixels with a NumPy file needs --mm-per-px")
-    return Picture(read_array(path), mm_per_px, mm_per_px)
+    return Picture(_read_array(path), mm_per_px, mm_per_px)
 
 
-def read_array(path: Path) -> Any:
+def _read_array(path: Path) -> Any:
     """2-D array of a NumPy file (.npy); its header is judged before anything is read by it."""
     import numpy as np
     from numpy.lib import format as npy
 
     from overread.errors import FormatError
-    from overread.files.regular import open_regular
-    from overread.images.limits import check_shape
+    from overread.files import open_regular
+    from overread.images import check_shape
 
     headers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     with open_regular(path) as file:
@@ -215,11 +212,11 @@ def summary(tables: MarkSet, truth: pd.DataFrame) -> dict[str, int]:
         "golden": int(truth["golden"].sum()),
         "images_with_objects": int(truth["image_id"].nunique()),
         "images_with_golden": int(truth.loc[truth["golden"], "image_id"].nunique()),
-        "objects_marked_twice_by_a_reader": count_marked_twice(tables.marks, truth),
+        "objects_marked_twice_by_a_reader": _count_marked_twice(tables.marks, truth),
     }
 
 
-def count_marked_twice(marks: pd.DataFrame, truth: pd.DataFrame) -> int:
+def _count_marked_twice(marks: pd.DataFrame, truth: pd.DataFrame) -> int:
     """Count the objects of which a reader drew two marks or more."""
     members = (
         truth[["image_id", "truth_id", "mark_ids"]]
@@ -230,14 +227,14 @@ def count_marked_twice(marks: pd.DataFrame, truth: pd.DataFrame) -> int:
     return int(known[known.duplicated(["truth_id", "reader_id"])]["truth_id"].nunique())
 
 
-def print_record(report: dict[str, int], truth: pd.DataFrame) -> None:
+def _print_record(report: dict[str, int], truth: pd.DataFrame) -> None:
     """Print the summary and the truth table as one JSON object."""
-    from overread.files.strict_json import json_text
+    from overread.files import json_text
 
     print_json(json_text({"summary": report, "truth": truth.to_dict(orient="records")}))
 
 
-def print_tables(report: dict[str, int], truth: pd.DataFrame, written: list[Path]) -> None:
+def _print_tables(report: dict[str, int], truth: pd.DataFrame, written: list[Path]) -> None:
     """Print the summary, and how many objects each number of readers has."""
     from rich.table import Table
 

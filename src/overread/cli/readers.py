@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from overread.cli.conventions import fold_cells
-from overread.screen import make_console, print_json, print_line
-from overread.truth.options import MergeOptions
+from overread._commands import fold_cells
+from overread._terminal import make_console, print_json, print_line
+from overread.truth import MergeOptions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from overread.truth.readers import ReaderStatistics
+    from overread.truth import ReaderStatistics
 
-__all__ = ["readers"]
 
 HEADERS = {
     "reader_id": "reader",
@@ -67,12 +66,10 @@ def readers(
     options
         How marks are merged.
     """
-    from overread.cli.conventions import print_warnings
-    from overread.cli.mark_tables import load_marks
-    from overread.plots import figure_kind, save_figure
-    from overread.study.study_marks import take_study_marks
-    from overread.truth.plots import readers_figure
-    from overread.truth.readers import reader_statistics
+    from overread._commands import load_marks, print_warnings
+    from overread._plots import figure_kind, save_figure
+    from overread.study import take_study_marks
+    from overread.truth import reader_statistics, readers_figure
 
     if figure is not None:
         figure_kind(figure)
@@ -85,29 +82,29 @@ def readers(
     if figure is not None:
         save_figure(readers_figure(statistics), figure)
     if json:
-        print_record(statistics)
+        _print_record(statistics)
     else:
-        print_tables(statistics)
+        _print_tables(statistics)
         if figure is not None:
             print_line(f"Wrote {figure}")
 
 
-def print_record(statistics: ReaderStatistics) -> None:
+def _print_record(statistics: ReaderStatistics) -> None:
     """Print the tables, and how many images loo_ leaves out, as one JSON object; a rate of nothing is null."""
-    from overread.files.strict_json import json_text
+    from overread.files import json_text
 
     tables = {name: table.to_dict("records") for name, table in vars(statistics).items()}
     print_json(json_text({**tables, "images_not_in_loo": statistics.n_left_out}))
 
 
-def print_tables(statistics: ReaderStatistics) -> None:
+def _print_tables(statistics: ReaderStatistics) -> None:
     """Print the tables for people; no leave-one-out where no reader has two others."""
     console = make_console()
-    console.print(rich_table(statistics.readings_per_image, "Readings per image"))
+    console.print(_rich_table(statistics.readings_per_image, "Readings per image"))
     left_out = [name for name in statistics.readers.columns if name.startswith("loo_")]
     by_all = statistics.readers.drop(columns=left_out)
     by_others = statistics.readers.loc[statistics.readers["loo_n_readings"] > 0, ["reader_id", *left_out]]
-    console.print(rich_table(by_all, "Against the golden objects of all readers (as the paper)"))
+    console.print(_rich_table(by_all, "Against the golden objects of all readers (as the paper)"))
     few, n_images = statistics.n_left_out, int(statistics.readings_per_image["n_images"].sum())
     if by_others.empty:
         console.print(
@@ -115,15 +112,15 @@ def print_tables(statistics: ReaderStatistics) -> None:
         )
     else:
         title = "Against the golden objects of the other readers (leave-one-out)"
-        console.print(rich_table(by_others.rename(columns=lambda name: name.removeprefix("loo_")), title))
+        console.print(_rich_table(by_others.rename(columns=lambda name: name.removeprefix("loo_")), title))
         if few:
             console.print(
                 f"Left out of that table: {few:,} of {n_images:,} images, which have fewer than three readings.\n"
             )
-    console.print(rich_table(statistics.pairs, "Two readers on the images that both read"))
+    console.print(_rich_table(statistics.pairs, "Two readers on the images that both read"))
 
 
-def rich_table(frame: pd.DataFrame, title: str) -> Any:
+def _rich_table(frame: pd.DataFrame, title: str) -> Any:
     """Table of a data frame; rates have three decimals."""
     from rich.markup import escape
     from rich.table import Table

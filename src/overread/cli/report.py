@@ -7,10 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from overread.cli.conventions import print_plain
+from overread._commands import print_plain
 from overread.errors import UsageError
-
-__all__ = ["report"]
 
 
 def report(
@@ -30,10 +28,9 @@ def report(
     figures
         A folder for the page's figures as SVG files of their own.
     """
-    from overread.files.atomic import write_atomically
+    from overread.files import write_atomically
     from overread.report import CARD_FILE, render_study, write_model_card
-    from overread.study import open_run
-    from overread.study.groups import read_groups, write_group_page
+    from overread.study import open_run, read_groups, write_group_page
 
     groups = read_groups(run)
     if groups:

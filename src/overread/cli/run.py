@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from overread.cli.conventions import WITH_BAD_IMAGES, check_seed, fold_cells, print_plain
-from overread.screen import make_console, print_json
+from overread._commands import WITH_BAD_IMAGES, check_seed, fold_cells, print_plain
+from overread._terminal import make_console, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from overread.study import RunReport, StudyResults
+    from overread.report import StudyResults
+    from overread.study import RunReport
 
-__all__ = ["print_report", "print_results", "run"]
 
 OUTPUTS = {
     "Results": "results.json",
@@ -64,7 +64,7 @@ def run(
     json
         Print all results as JSON.
     """
-    from overread.progress import ProgressBar
+    from overread._terminal import ProgressBar
     from overread.study import run_study
 
     given = {"executor": executor, "workers": workers, "scheduler": scheduler, "memory_mb": memory_mb}
@@ -76,13 +76,13 @@ def run(
             study, name=name, seed=None if seed is None else check_seed(seed), execution=execution
         )
     if json:
-        print_json(tell_results(report))
+        print_json(_tell_results(report))
     else:
         print_report(report)
     return WITH_BAD_IMAGES if report.n_quarantined else 0
 
 
-def tell_results(report: RunReport) -> str:
+def _tell_results(report: RunReport) -> str:
     """Return all results as JSON; of a run of groups those of each, by its name."""
     from json import dumps
 
@@ -97,8 +97,8 @@ def tell_results(report: RunReport) -> str:
 
 def print_report(report: RunReport) -> None:
     """Print what was found, group by group where there are several."""
-    from overread.study import read_results
-    from overread.study.run import list_reports
+    from overread.report import read_results
+    from overread.study import list_reports
 
     for group, one in list_reports(report).items():
         if group:
@@ -110,11 +110,11 @@ def print_report(report: RunReport) -> None:
 
 def print_results(report: RunReport, results: StudyResults) -> None:
     """Print what was found in two tables, and in the end the verdict."""
-    from overread.report.answer import sum_up
+    from overread.report import sum_up
 
     console = make_console()
-    console.print(counts_table(results))
-    console.print(sensitivity_table(results))
+    console.print(_counts_table(results))
+    console.print(_sensitivity_table(results))
     if report.n_quarantined:
         console.print(f"{report.n_quarantined} of {report.n_images} images were given up:", style="yellow")
         for one in results.study.quarantined[:10]:
@@ -126,7 +126,7 @@ def print_results(report: RunReport, results: StudyResults) -> None:
         print_plain(line)
 
 
-def counts_table(results: StudyResults) -> Table:
+def _counts_table(results: StudyResults) -> Table:
     """Sizes of the parts."""
     from rich.table import Table
 
@@ -139,11 +139,11 @@ def counts_table(results: StudyResults) -> Table:
     return fold_cells(table)
 
 
-def sensitivity_table(results: StudyResults) -> Table:
+def _sensitivity_table(results: StudyResults) -> Table:
     """Sensitivity in unseen patients at the thresholds that were locked out of fold."""
     from rich.table import Table
 
-    from overread.report.words import is_nested
+    from overread.report import is_nested
 
     nested = is_nested(results)
     table = Table(
@@ -165,12 +165,12 @@ def sensitivity_table(results: StudyResults) -> Table:
         pairs = zip(results.fp_targets, *(part.to_dict("records") for part in shown), strict=True)
         for row, (target, found, induced) in enumerate(pairs):
             named = ("", "") if row else (model.title, str(model.n_features))
-            table.add_row(*named, f"{target:g}", f"{induced['estimate']:.2f}", format_percent(found))
+            table.add_row(*named, f"{target:g}", f"{induced['estimate']:.2f}", _format_percent(found))
         table.add_section()
     return fold_cells(table)
 
 
-def format_percent(row: dict[Any, Any]) -> str:
+def _format_percent(row: dict[Any, Any]) -> str:
     """Sensitivity with its interval, in per cent."""
     numbers = [row[name] for name in ("estimate", "lower", "upper")]
     if any(number is None or number != number for number in numbers):

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from overread.candidates import DEFAULT_FINDER, DEFAULT_LIMIT
-from overread.cli.conventions import open_recipe
+from overread._commands import open_recipe
+from overread._terminal import print_json, print_line
+from overread.domains import DEFAULT_FINDER, DEFAULT_LIMIT
 from overread.errors import UsageError
-from overread.screen import print_json, print_line
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["show"]
 
 
 def show(
@@ -57,14 +55,12 @@ def show(
     json
         Print quality and candidates as JSON.
     """
-    from overread.anatomy import find_anatomy
-    from overread.candidates import find_candidates
-    from overread.candidates.plots import overlay_figure
-    from overread.cli.image_folder import parse_spacing
-    from overread.files.regular import real_path
+    from overread._commands import parse_spacing
+    from overread._plots import figure_kind, save_figure
+    from overread.domains import find_anatomy, find_candidates, overlay_figure
+    from overread.files import real_path
     from overread.images import read_image
-    from overread.marks.file_names import without_ending
-    from overread.plots import figure_kind, save_figure
+    from overread.marks import without_ending
 
     figure_kind(output)
     if real_path(output) == real_path(image):
@@ -73,7 +69,7 @@ def show(
         raise UsageError(f"--limit must be at least 1, not {limit}")
     if study is not None:
         picture = Picture(image, output, image_id, parse_spacing(mm_per_px))
-        show_picture(picture, study, group, limit, candidates, as_json=json)
+        _show_picture(picture, study, group, limit, candidates, as_json=json)
         return
     limit = limit or DEFAULT_LIMIT
     radiograph = read_image(image, mm_per_px=parse_spacing(mm_per_px))
@@ -81,11 +77,11 @@ def show(
     if candidates is None:
         table = find_candidates(radiograph, anatomy=found, finder=finder, limit=limit)
     else:
-        table = read_candidates_of(candidates, image_id or image.as_posix()).head(limit)
+        table = _read_candidates_of(candidates, image_id or image.as_posix()).head(limit)
     title = image_id or without_ending(image.name)
     save_figure(overlay_figure(radiograph, found, table, title=title), output)
     if json:
-        from overread.files.strict_json import json_text
+        from overread.files import json_text
 
         report = {
             "quality": found.quality,
@@ -108,7 +104,7 @@ class Picture:
     mm_per_px: tuple[float, float] | None
 
 
-def show_picture(
+def _show_picture(
     picture: Picture,
     study: Path,
     group: str | None,
@@ -118,11 +114,11 @@ def show_picture(
     as_json: bool,
 ) -> None:
     """Draw a picture as its study sees it, and say what was drawn."""
-    from overread.fields.plots import field_figure
-    from overread.files.strict_json import json_text
-    from overread.marks.file_names import without_ending
-    from overread.plots import save_figure
-    from overread.report.lengths import UNIT_WORDS
+    from overread._plots import save_figure
+    from overread.domains import picture_figure
+    from overread.files import json_text
+    from overread.marks import without_ending
+    from overread.report import UNIT_WORDS
 
     of_study = open_recipe(study, group)
     if of_study is None:
@@ -132,10 +128,10 @@ def show_picture(
     if candidates is None:
         table = of_study.recipe.who_finds(field, limit=limit or of_study.limit)
     else:
-        own = read_candidates_of(candidates, picture.image_id or picture.path.as_posix())
+        own = _read_candidates_of(candidates, picture.image_id or picture.path.as_posix())
         table = of_study.from_tables(own, field, picture.mm_per_px).head(limit or of_study.limit)
     unit = UNIT_WORDS[of_study.recipe.unit]
-    save_figure(field_figure(field, table, unit=unit, title=name), picture.output)
+    save_figure(picture_figure(field, table, unit=unit, title=name), picture.output)
     share = float(field.region.mean())
     if as_json:
         report = {
@@ -150,10 +146,10 @@ def show_picture(
         )
 
 
-def read_candidates_of(path: Path, image_id: str) -> pd.DataFrame:
+def _read_candidates_of(path: Path, image_id: str) -> pd.DataFrame:
     """Candidates of one image, by falling response; in the order of the table where it has none."""
-    from overread.marks.file_names import ImageNames
-    from overread.tables.table_files import read_table
+    from overread.marks import ImageNames
+    from overread.tables import read_table
 
     table = read_table(path, "candidates")
     names = ImageNames(dict.fromkeys(table["image_id"], ""), str(path))

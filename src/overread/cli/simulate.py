@@ -7,12 +7,10 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from overread.cli.conventions import fold_cells
+from overread._commands import fold_cells
+from overread._terminal import make_console, print_json, print_line
+from overread._text import shell_word
 from overread.errors import UsageError
-from overread.screen import make_console, print_json, print_line
-from overread.words import shell_word
-
-__all__ = ["simulate"]
 
 
 def simulate(
@@ -68,8 +66,8 @@ def simulate(
         Print JSON instead of a table.
     """
     from overread import simulate as simulation
-    from overread.cli.conventions import check_seed
-    from overread.progress import ProgressBar
+    from overread._commands import check_seed
+    from overread._terminal import ProgressBar
 
     if workers < 1 or (readers is not None and readers < 1) or (n_images is not None and n_images < 1):
         raise UsageError("--workers, --readers and --n-images are whole numbers from 1")
@@ -90,7 +88,7 @@ def simulate(
     how: dict[str, Any] = {"format": format or "dicom", "workers": workers}
     with ProgressBar():
         if kind == "field":
-            simulation.field_cohort(
+            simulation.picture_cohort(
                 out, n_images=n_images or 100, n_readers=readers or 4, seed=check_seed(seed), workers=workers
             )
         elif benchmark is not None:
@@ -112,7 +110,7 @@ def report(out: Path, benchmark: str | None, *, json: bool) -> None:
 
     from rich.table import Table
 
-    counts = folder_counts(out)
+    counts = _folder_counts(out)
     if benchmark is not None:
         counts |= agreement(out, benchmark)
     if json:
@@ -126,10 +124,10 @@ def report(out: Path, benchmark: str | None, *, json: bool) -> None:
     print_line(f"Wrote {out}. Next: overread run {shell_word(out)}")
 
 
-def folder_counts(out: Path) -> dict[str, float]:
+def _folder_counts(out: Path) -> dict[str, float]:
     """Count what is in a study folder, marks merged."""
-    from overread.cli.conventions import print_warnings
-    from overread.tables.table_files import read_table
+    from overread._commands import print_warnings
+    from overread.tables import read_table
     from overread.truth import merge_marks
 
     marks, readings = read_table(out / "marks.csv", "marks"), read_table(out / "readings.csv", "readings")
@@ -139,14 +137,14 @@ def folder_counts(out: Path) -> dict[str, float]:
         "images": int(readings["image_id"].nunique()),
         "readers": int(readings["reader_id"].nunique()),
         "readings": len(readings),
-        **count_known(out),
+        **_count_known(out),
         "marks": len(marks),
         "marked_images": int(marks["image_id"].nunique()),
         "golden": int(truth["golden"].sum()),
     }
 
 
-def count_known(out: Path) -> dict[str, float]:
+def _count_known(out: Path) -> dict[str, float]:
     """Count the nodules of chests, or the lesions of fields."""
     import pandas as pd
 
@@ -156,7 +154,7 @@ def count_known(out: Path) -> dict[str, float]:
 
 def agreement(out: Path, benchmark: str) -> dict[str, float]:
     """How the folder's images agree with the benchmark's manifest."""
-    from overread.simulate.benchmarks import compare_folder
+    from overread.simulate import compare_folder
 
     found = compare_folder(benchmark, out)
     return {

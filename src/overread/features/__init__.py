@@ -4,9 +4,6 @@
 look at, ``ibsi`` the standard texture features on any array. A kernel stands in the file of what it computes.
 """
 
-from overread.features.catalogue import CATALOGUE, Catalogue
-from overread.features.extraction import FEATURE_VERSION, extract
-from overread.features.families import FAMILIES
-from overread.features.family import Family, Feature
+import lazy_loader
 
-__all__ = ["CATALOGUE", "FAMILIES", "FEATURE_VERSION", "Catalogue", "Family", "Feature", "extract"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

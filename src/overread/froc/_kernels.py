@@ -10,17 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.kernel import kernel
-
-__all__ = [
-    "NEVER",
-    "count_draws",
-    "mark_strongest",
-    "permuted_differences",
-    "sensitivity_replicates",
-    "sum_cross_entropy",
-    "sum_fitted",
-]
+from overread._kernel import kernel
 
 Bytes = NDArray[np.uint8]
 Ints32 = NDArray[np.int32]
@@ -40,7 +30,7 @@ def count_draws(draws: NDArray[np.uint32], counts: Bytes) -> None:
 
 
 @kernel
-def allowed_fps(target: float, n_images: int) -> int:
+def _allowed_fps(target: float, n_images: int) -> int:
     """Return the largest number of false positives over ``n_images`` that does not exceed the target."""
     allowed = int(np.floor(target * n_images))
     while allowed / n_images > target:
@@ -84,7 +74,7 @@ def sensitivity_replicates(
         k, n_shown, item = 0, 0, 0
         found[:] = 0
         for t in range(len(fp_targets)):
-            allowed = allowed_fps(fp_targets[t], n_images)
+            allowed = _allowed_fps(fp_targets[t], n_images)
             while k < n_fps:
                 next_shown = n_shown + weight[fp_patients[k]]
                 if next_shown > allowed:
@@ -110,7 +100,7 @@ def sensitivity_replicates(
 
 
 @kernel
-def pass_targets(model: int, n_shown: int, place: float, allowed: Ints, limits: Floats, n_met: Ints) -> int:
+def _pass_targets(model: int, n_shown: int, place: float, allowed: Ints, limits: Floats, n_met: Ints) -> int:
     """Note ``place`` as the limit of every target that ``n_shown`` exceeds; return what the next one allows."""
     while n_met[model] < len(allowed) and n_shown > allowed[n_met[model]]:
         limits[model, n_met[model]] = place
@@ -139,7 +129,7 @@ def permuted_differences(
     n_targets = len(fp_targets)
     allowed = np.empty(n_targets, dtype=np.int64)
     for t in range(n_targets):
-        allowed[t] = allowed_fps(fp_targets[t], n_images)
+        allowed[t] = _allowed_fps(fp_targets[t], n_images)
     limits = np.empty((2, n_targets))
     n_met = np.empty(2, dtype=np.int64)
     exhausted = 0
@@ -154,9 +144,9 @@ def permuted_differences(
             n_second += fp_models[k] ^ swap[fp_patients[k]]
             n_first = k + 1 - n_second
             if n_first > next_first:
-                next_first = pass_targets(0, n_first, fp_places[k], allowed, limits, n_met)
+                next_first = _pass_targets(0, n_first, fp_places[k], allowed, limits, n_met)
             elif n_second > next_second:
-                next_second = pass_targets(1, n_second, fp_places[k], allowed, limits, n_met)
+                next_second = _pass_targets(1, n_second, fp_places[k], allowed, limits, n_met)
             else:
                 continue
             if n_met[0] == n_targets and n_met[1] == n_targets:

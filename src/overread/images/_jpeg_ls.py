@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from overread._kernel import exact_kernel
 from overread.images._kernels import GOOD, LEFT_OVER, OUT_OF_RANGE, SHORT, peek_bits
-from overread.kernel import exact_kernel
-
-__all__ = ["decode_scan", "unstuff"]
 
 Array = Any
 
@@ -38,7 +36,7 @@ def unstuff(data: Array) -> Array:
 
 
 @exact_kernel
-def read_golomb(data: Array, bit: int, end: int, k: int, limit: int, qbpp: int) -> Any:
+def _read_golomb(data: Array, bit: int, end: int, k: int, limit: int, qbpp: int) -> Any:
     """Read a number in the limited-length code (A.5.3); return it and the next bit; -1: the data end."""
     zeros = 0
     while bit <= end and zeros <= limit and peek_bits(data, bit, 1) == 0:
@@ -130,7 +128,7 @@ def decode_scan(
                     k += 1
                 if k > 16:
                     return OUT_OF_RANGE
-                mapped, bit = read_golomb(data, bit, end, k, limit, qbpp)
+                mapped, bit = _read_golomb(data, bit, end, k, limit, qbpp)
                 if mapped < 0 or bit > end:
                     return SHORT
                 error = -((mapped + 1) >> 1) if mapped & 1 else mapped >> 1
@@ -183,7 +181,7 @@ def decode_scan(
                 k += 1
             if k > 16:
                 return OUT_OF_RANGE
-            mapped, bit = read_golomb(data, bit, end, k, limit - J[run_index] - 1, qbpp)
+            mapped, bit = _read_golomb(data, bit, end, k, limit - J[run_index] - 1, qbpp)
             if mapped < 0 or bit > end:
                 return SHORT
             odd = (mapped + kind) & 1

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.kernel import exact_kernel
+from overread._kernel import exact_kernel
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
@@ -20,7 +20,7 @@ GOOD, SHORT, NO_CODE, LEFT_OVER, OUT_OF_RANGE = 0, 1, 2, 3, 4
 
 
 @exact_kernel
-def peek(data: Bytes, bit: int) -> int:
+def _peek(data: Bytes, bit: int) -> int:
     """Return the next 16 bits."""
     byte = bit >> 3
     window = (np.int64(data[byte]) << 16) | (np.int64(data[byte + 1]) << 8) | np.int64(data[byte + 2])
@@ -31,7 +31,7 @@ def peek(data: Bytes, bit: int) -> int:
 @exact_kernel
 def peek_bits(data: Bytes, bit: int, count: int) -> int:
     """Return the next up to 16 bits as a number."""
-    return peek(data, bit) >> (16 - count) if count else 0
+    return _peek(data, bit) >> (16 - count) if count else 0
 
 
 @exact_kernel
@@ -60,7 +60,7 @@ def walk_sequential(
         for _ in range(units):
             for block in range(components.size):
                 component = components[block]
-                code = codes[dc[component], peek(data, bit)]
+                code = codes[dc[component], _peek(data, bit)]
                 if code == 0:
                     return NO_CODE
                 size = code & 255
@@ -76,7 +76,7 @@ def walk_sequential(
                     return OUT_OF_RANGE
                 k = 1
                 while k < 64:
-                    code = codes[ac[component], peek(data, bit)]
+                    code = codes[ac[component], _peek(data, bit)]
                     if code == 0:
                         return NO_CODE
                     bit += code >> 8
@@ -119,7 +119,7 @@ def walk_lossless(
             return LEFT_OVER
         for _ in range(units):
             for block in range(components.size):
-                code = codes[dc[components[block]], peek(data, bit)]
+                code = codes[dc[components[block]], _peek(data, bit)]
                 if code == 0:
                     return NO_CODE
                 size = code & 255
@@ -195,7 +195,7 @@ def walk_ac_first(
                 continue
             k = first
             while k <= last:
-                code = codes[table, peek(data, bit)]
+                code = codes[table, _peek(data, bit)]
                 if code == 0:
                     return NO_CODE
                 bit += code >> 8
@@ -248,7 +248,7 @@ def walk_ac_refinement(
         for unit in range(done, done + units):
             k = first
             while skipped == 0 and k <= last:
-                code = codes[table, peek(data, bit)]
+                code = codes[table, _peek(data, bit)]
                 if code == 0:
                     return NO_CODE
                 bit += code >> 8

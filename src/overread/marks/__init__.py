@@ -1,19 +1,5 @@
 """What each reader drew: ellipses in mm, tables of marks and readings, importers of other tools' formats."""
 
-from overread.marks.ellipse import Ellipse, overlap_area, overlap_areas
-from overread.marks.importing import FORMATS, detect_format, read_marks, write_marks
-from overread.marks.mark_set import MarkSet, combine, read_folder, write_folder
+import lazy_loader
 
-__all__ = [
-    "FORMATS",
-    "Ellipse",
-    "MarkSet",
-    "combine",
-    "detect_format",
-    "overlap_area",
-    "overlap_areas",
-    "read_folder",
-    "read_marks",
-    "write_folder",
-    "write_marks",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

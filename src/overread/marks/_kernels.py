@@ -1,4 +1,4 @@
-"""Compiled part of `overread.marks.ellipse`: the overlap area of two ellipses.
+"""Compiled part of `overread.marks._ellipse`: the overlap area of two ellipses.
 
 The larger ellipse is mapped to the unit circle and the frame turned so that the other one, B, has its axes
 p >= q along x and y and its centre (h, k) in the first quadrant. The circle's point at angle t is in B when
@@ -18,16 +18,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.kernel import kernel
-
-__all__ = ["overlap_many", "overlap_one"]
+from overread._kernel import kernel
 
 EPS = 2.220446049250313e-16
 MAX_STEPS = 100
 
 
 @kernel
-def slope_root(a: float, h: float, k: float, negative: float, positive: float, t: float) -> float:
+def _slope_root(a: float, h: float, k: float, negative: float, positive: float, t: float) -> float:
     """Angle in a bracket where f' ~ a sin t cos t + h sin t - k cos t changes its sign, from a first guess t.
 
     f is flat at its turning points, so that a last Newton step of 1e-7 leaves it exact.
@@ -55,7 +53,7 @@ def slope_root(a: float, h: float, k: float, negative: float, positive: float, t
 
 
 @kernel
-def inside_test(t: float, h: float, k: float, p: float, q: float) -> float:
+def _inside_test(t: float, h: float, k: float, p: float, q: float) -> float:
     """f(t): negative where the circle's point at angle t is inside B."""
     x, y = (math.cos(t) - h) / p, (math.sin(t) - k) / q
     return x * x + y * y - 1.0
@@ -96,7 +94,7 @@ def crossing(
 
 
 @kernel
-def ellipse_piece(start: float, end: float, h: float, k: float, p: float, q: float) -> float:
+def _ellipse_piece(start: float, end: float, h: float, k: float, p: float, q: float) -> float:
     """Green's integral of (x dy - y dx) / 2 along B's arc from one point of the circle to another.
 
     It is the area between the arc and its chord, plus the chord's shoelace term.
@@ -111,7 +109,7 @@ def ellipse_piece(start: float, end: float, h: float, k: float, p: float, q: flo
 
 
 @kernel
-def astroid_angle(a: float, h: float, k: float) -> float:
+def _astroid_angle(a: float, h: float, k: float) -> float:
     """Angle that parts the two turning points of the second quadrant, or -1 where there are none.
 
     There are two when h^(2/3) + k^(2/3) < a^(2/3).
@@ -125,7 +123,7 @@ def astroid_angle(a: float, h: float, k: float) -> float:
 
 
 @kernel
-def circle_overlap(h: float, k: float, p: float, q: float) -> float:
+def _circle_overlap(h: float, k: float, p: float, q: float) -> float:
     """Overlap of the unit circle with B, where h, k >= 0 and p >= q."""
     # the error of f; taking |f| <= tol for a touch changes the area by at most tol times the area of B
     tol = 16.0 * EPS * (1.0 + (1.0 + h) / p + (1.0 + k) / q)
@@ -133,36 +131,36 @@ def circle_overlap(h: float, k: float, p: float, q: float) -> float:
     a, hs = 1.0 - ratio, h * ratio
     # the first guesses are a step of the fixed points tan t = k / (h + a cos t) and (k + a sin t) / h
     norm = math.hypot(hs, k) if hs + k > 0.0 else math.inf
-    lowest = slope_root(a, hs, k, 0.0, 0.5 * math.pi, math.atan2(k, hs + a * hs / norm))
-    highest = slope_root(a, hs, k, 1.5 * math.pi, math.pi, math.pi + math.atan2(k + a * k / norm, hs))
-    low, high = inside_test(lowest, h, k, p, q), inside_test(highest, h, k, p, q)
+    lowest = _slope_root(a, hs, k, 0.0, 0.5 * math.pi, math.atan2(k, hs + a * hs / norm))
+    highest = _slope_root(a, hs, k, 1.5 * math.pi, math.pi, math.pi + math.atan2(k + a * k / norm, hs))
+    low, high = _inside_test(lowest, h, k, p, q), _inside_test(highest, h, k, p, q)
     if high <= tol:
         return math.pi
     if low >= -tol:
         return math.pi * p * q if h * h + k * k < 1.0 else 0.0
     start = crossing(h, k, p, q, lowest + 2.0 * math.pi, low, highest, high) - 2.0 * math.pi
     first_inside, last_outside = lowest, highest
-    split = astroid_angle(a, hs, k)
+    split = _astroid_angle(a, hs, k)
     if split > 0.0:
-        top = slope_root(a, hs, k, split, 0.5 * math.pi, 0.0)
-        bottom = slope_root(a, hs, k, split, math.pi, 0.0)
-        f_top, f_bottom = inside_test(top, h, k, p, q), inside_test(bottom, h, k, p, q)
+        top = _slope_root(a, hs, k, split, 0.5 * math.pi, 0.0)
+        bottom = _slope_root(a, hs, k, split, math.pi, 0.0)
+        f_top, f_bottom = _inside_test(top, h, k, p, q), _inside_test(bottom, h, k, p, q)
         if f_top > tol and f_bottom < -tol:
             leave = crossing(h, k, p, q, lowest, low, top, f_top)
             enter = crossing(h, k, p, q, bottom, f_bottom, top, f_top)
             end = crossing(h, k, p, q, bottom, f_bottom, highest, high)
             arcs = 0.5 * (leave - start + end - enter)
-            return arcs + ellipse_piece(leave, enter, h, k, p, q) + ellipse_piece(end, start, h, k, p, q)
+            return arcs + _ellipse_piece(leave, enter, h, k, p, q) + _ellipse_piece(end, start, h, k, p, q)
         if f_top > tol:
             last_outside, high = top, f_top
         elif f_bottom < 0.0:
             first_inside, low = bottom, f_bottom
     end = crossing(h, k, p, q, first_inside, low, last_outside, high)
-    return 0.5 * (end - start) + ellipse_piece(end, start, h, k, p, q)
+    return 0.5 * (end - start) + _ellipse_piece(end, start, h, k, p, q)
 
 
 @kernel
-def comes_first(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
+def _comes_first(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
     """Whether `first` is the larger ellipse; equal areas are ordered by their other numbers."""
     # compared, not subtracted: a fused a b - c d has no sign that swaps with its arguments
     area, other_area = first[2] * first[3], second[2] * second[3]
@@ -177,7 +175,7 @@ def comes_first(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool
 @kernel
 def overlap_one(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
     """Overlap area of two ellipses (x, y, semi-major, semi-minor, angle in degrees)."""
-    large, small = (first, second) if comes_first(first, second) else (second, first)
+    large, small = (first, second) if _comes_first(first, second) else (second, first)
     dx, dy = small[0] - large[0], small[1] - large[1]
     reach = large[2] + small[2]
     if dx * dx + dy * dy >= reach * reach:
@@ -193,7 +191,7 @@ def overlap_one(first: NDArray[np.float64], second: NDArray[np.float64]) -> floa
     q = min(p, (small[2] / large[2]) * (small[3] / large[3]) / p)
     axis = 0.5 * math.atan2(2.0 * xy, xx - yy)
     c, s = math.cos(axis), math.sin(axis)
-    area = circle_overlap(abs(c * x + s * y), abs(c * y - s * x), p, q)
+    area = _circle_overlap(abs(c * x + s * y), abs(c * y - s * x), p, q)
     area = max(0.0, min(area, math.pi * p * q, math.pi))
     return area * large[2] * large[3]
 

@@ -1,15 +1,5 @@
 """Tables that pass between the stages: schemas, CSV and Parquet, problems with row and remedy."""
 
-from overread.tables.problems import Problem
-from overread.tables.table_files import read_table, write_table
-from overread.tables.validation import validate_images, validate_marks, validate_readings, validate_study
+import lazy_loader
 
-__all__ = [
-    "Problem",
-    "read_table",
-    "validate_images",
-    "validate_marks",
-    "validate_readings",
-    "validate_study",
-    "write_table",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -7,10 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.kernel import kernel
-from overread.marks._kernels import overlap_one
-
-__all__ = ["fuse_groups", "near_pairs", "star_groups"]
+from overread._kernel import kernel
+from overread.marks import overlap_one
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -81,7 +79,7 @@ def star_groups(order: IntArray, starts: IntArray, neighbours: IntArray) -> IntA
 
 
 @kernel
-def add_to_sums(sums: FloatArray, ellipse: FloatArray, weight: float) -> None:
+def _add_to_sums(sums: FloatArray, ellipse: FloatArray, weight: float) -> None:
     """Add an ellipse to running sums of weight, centre and second moments (4 Cov: xx, xy, yy)."""
     c, s = math.cos(math.radians(ellipse[4])), math.sin(math.radians(ellipse[4]))
     major, minor = ellipse[2] * ellipse[2], ellipse[3] * ellipse[3]
@@ -94,7 +92,7 @@ def add_to_sums(sums: FloatArray, ellipse: FloatArray, weight: float) -> None:
 
 
 @kernel
-def average_of_sums(sums: FloatArray, ellipse: FloatArray) -> None:
+def _average_of_sums(sums: FloatArray, ellipse: FloatArray) -> None:
     """Write the ellipse with the mean centre and the mean second moments of running sums."""
     ellipse[0], ellipse[1] = sums[1] / sums[0], sums[2] / sums[0]
     xx, xy, yy = sums[3] / sums[0], sums[4] / sums[0], sums[5] / sums[0]
@@ -139,6 +137,6 @@ def fuse_groups(
                 best = found
                 found += 1
             groups[row] = best
-            add_to_sums(sums[best], ellipses[row], weights[row])
-            average_of_sums(sums[best], averages[best])
+            _add_to_sums(sums[best], ellipses[row], weights[row])
+            _average_of_sums(sums[best], averages[best])
     return groups, averages[:found]

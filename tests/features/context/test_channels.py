@@ -5,14 +5,8 @@ import pytest
 from scipy import ndimage
 from texture_scenes import CENTRE, patch_of
 
-from overread.features.context.channels import (
-    APPROXIMATIONS,
-    CHANNELS,
-    DETAILS,
-    N_BINS,
-    QUANTIZED,
-)
-from overread.features.ibsi.first_order import FIRST_ORDER, RANKED_SHARES
+from overread.features.context._channels import APPROXIMATIONS, CHANNELS, DETAILS, N_BINS, QUANTIZED
+from overread.features.ibsi._first_order import FIRST_ORDER, RANKED_SHARES
 
 
 def low_pass(image, hole, axis):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from feature_scenes import anatomy, disc, radiograph
 
-from overread.features.context import Context, ImageMaps
-from overread.features.context.rays import N_ANGLES, PER_RADIUS, RAYS, RHO, SECOND_RHO, polar_first
+from overread.features import N_ANGLES, Context, ImageMaps
+from overread.features.context._rays import PER_RADIUS, RAYS, RHO, SECOND_RHO, polar_first
 
 SHAPES = {
     "grey": (2, N_ANGLES, RHO.size),

@@ -8,8 +8,8 @@ import pytest
 from feature_scenes import MM, SIDE, anatomy, no_anatomy, noise, radiograph
 from scipy import ndimage
 
-from overread.features.context import ImageMaps
-from overread.features.context.maps import BASE_MM, SCALES_MM, Border, at_nearest_pixel, once
+from overread.features import ImageMaps
+from overread.features.context._maps import BASE_MM, SCALES_MM, Border, at_nearest_pixel, once
 
 PIXELS = 0.4 + noise(0.1)
 

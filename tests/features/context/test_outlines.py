@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from skimage import measure
 
-from overread.features.context.outlines import NUMBERS, Outlines, ray_lengths, shape_numbers
-from overread.features.context.rays import RAYS
+from overread.features.context._rays import RAYS
+from overread.features.context._shapes import NUMBERS, Outlines, ray_lengths, shape_numbers
 
 ROWS, COLUMNS = np.mgrid[-30:31, -30:31]
 

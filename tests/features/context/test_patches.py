@@ -4,7 +4,7 @@ import numpy as np
 from feature_scenes import radiograph
 from scipy import ndimage
 
-from overread.features.context.patches import CUT, SIDE, copy_centre, cut_patches
+from overread.features.context._patches import CUT, SIDE, copy_centre, cut_patches
 
 PIXELS = np.random.default_rng(0).random((90, 70)).astype(np.float32)
 

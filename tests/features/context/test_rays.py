@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from overread.features.context.rays import (
-    N_ANGLES,
+from overread.features import N_ANGLES, band_mean, sector_means
+from overread.features.context._rays import (
     PER_RADIUS,
     RAYS,
     RHO,
     angle_mean,
     area_mean,
-    band_mean,
     make_rays,
     opposite_min,
     outline_at,
@@ -19,7 +18,6 @@ from overread.features.context.rays import (
     polar_mask,
     polar_second,
     principal_curvatures,
-    sector_means,
 )
 
 Y, X = np.mgrid[:80, :90].astype(float)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from overread.features.context.rays import N_ANGLES, RAYS, RHO
-from overread.features.context.trend import NOISE_FLOOR, fit_trend, ring_around
+from overread.features import N_ANGLES
+from overread.features.context._patches import NOISE_FLOOR, fit_trend, ring_around
+from overread.features.context._rays import RAYS, RHO
 
 X, Y = RAYS[:, :1] * RHO, RAYS[:, 1:] * RHO
 EVERYWHERE = np.ones((1, N_ANGLES, RHO.size), bool)

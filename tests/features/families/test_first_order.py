@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from texture_scenes import patch_of
 
+from overread.features import first_order_features
 from overread.features.families.first_order import COLUMN, bound_ratios
-from overread.features.ibsi import first_order_features
-from overread.features.ibsi.first_order import FIRST_ORDER, RANKED_SHARES
+from overread.features.ibsi._first_order import FIRST_ORDER, RANKED_SHARES
 
 
 def test_wavelet_channels_sum_to_the_original(original):

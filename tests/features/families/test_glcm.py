@@ -4,9 +4,9 @@ import mahotas
 import numpy as np
 import pytest
 
-from overread.features.context.channels import N_BINS, QUANTIZED
+from overread.features import glcm_features
+from overread.features.context._channels import N_BINS, QUANTIZED
 from overread.features.families.glcm import COOCCURRENCE, HARALICK, PAIRS
-from overread.features.ibsi import glcm_features
 
 
 @pytest.fixture(scope="module")

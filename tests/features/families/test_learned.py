@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from overread.features import extract
-from overread.features.catalogue import Catalogue
+from overread.features import Catalogue, extract_features
+from overread.features._learned import load_network
 from overread.features.families.learned import FEATURES, LEARNED
-from overread.features.learned.network import load_network
 from overread.images import from_array
 
 CATALOGUE = Catalogue([LEARNED])
@@ -26,7 +25,7 @@ def test_a_nodule_scores_above_a_line_and_above_nothing():
     line = 0.15 * np.exp(-((x - 200) ** 2) / (2 * 3.0**2))
     image = from_array((0.5 + noise + nodule + line).astype(np.float32), 0.7)
     places = pd.DataFrame({"x_mm": [70.0, 200.0, 130.0], "y_mm": [140.0, 140.0, 60.0], "radius_mm": 7.0})
-    score = extract(image, places, catalogue=CATALOGUE)["learned.score"]
+    score = extract_features(image, places, catalogue=CATALOGUE)["learned.score"]
     assert score[0] > score[1]
     assert score[0] > score[2]
 
@@ -34,7 +33,7 @@ def test_a_nodule_scores_above_a_line_and_above_nothing():
 def test_candidates_do_not_depend_on_each_other():
     image = from_array(np.random.default_rng(1).normal(size=(120, 110)).astype(np.float32), 0.7)
     places = pd.DataFrame({"x_mm": [20.0, 40.0, 1.0], "y_mm": [30.0, 60.0, 83.0], "radius_mm": 5.0})
-    together = extract(image, places, catalogue=CATALOGUE).drop(columns="candidate_id")
-    alone = extract(image, places[1:2], catalogue=CATALOGUE).drop(columns="candidate_id")
+    together = extract_features(image, places, catalogue=CATALOGUE).drop(columns="candidate_id")
+    alone = extract_features(image, places[1:2], catalogue=CATALOGUE).drop(columns="candidate_id")
     np.testing.assert_array_equal(together[1:2].to_numpy(), alone.to_numpy())
     assert np.isfinite(together.to_numpy()).all()

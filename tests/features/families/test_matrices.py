@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from overread.features import ibsi
-from overread.features.context.channels import N_BINS, QUANTIZED
-from overread.features.families.matrices import CHANNELS, FORMULAS, MATRICES
+from overread.features.context._channels import N_BINS, QUANTIZED
+from overread.features.families.matrices import CHANNELS, MATRICES
+from overread.features.ibsi._regions import MATRICES as FORMULAS
 
 
 @pytest.mark.parametrize("channel", CHANNELS)

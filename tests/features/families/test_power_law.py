@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from texture_scenes import NAMES, compute
 
-from overread.features.families.power_law import FFT_SIDE, fit_line, transform_columns
+from overread.features.families.power_law import FFT_SIDE, _transform_columns, fit_line
 
 
 def test_power_law_finds_the_exponent(make_context):
@@ -22,7 +22,7 @@ def test_transform_equals_numpy():
     real, imaginary = np.random.default_rng(0).normal(size=(2, FFT_SIDE, FFT_SIDE))
     expected = np.fft.fft(real + 1j * imaginary, axis=0)
     angle = 2 * np.pi * np.arange(FFT_SIDE // 2) / FFT_SIDE
-    transform_columns(real, imaginary, np.cos(angle), np.sin(angle))
+    _transform_columns(real, imaginary, np.cos(angle), np.sin(angle))
     np.testing.assert_allclose(real + 1j * imaginary, expected, atol=1e-11)
 
 

@@ -8,7 +8,7 @@ from feature_scenes import MM, anatomy, radiograph
 from response_scenes import left_out, without_response
 from skimage import draw, measure
 
-from overread.features.context import Context, ImageMaps
+from overread.features import Context, ImageMaps
 from overread.features.families.shape import SHAPE
 
 SIDE = 61

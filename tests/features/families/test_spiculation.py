@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 from response_scenes import left_out, without_response
 
-from overread.features.context.rays import N_ANGLES, RHO
+from overread.features import N_ANGLES
+from overread.features.context._rays import RHO
 from overread.features.families.spiculation import (
     BINS,
     NORMAL,
     TANGENTIAL,
     ZONE_BORDERS,
     ZONES,
-    angle_sums,
+    _angle_sums,
+    _gradient_angles,
     entropy,
-    gradient_angles,
 )
 
 RESPONSES = [
@@ -66,7 +67,7 @@ def test_angle_sums_equal_numpy():
     random = np.random.default_rng(0)
     along, across = random.normal(size=(2, 2, N_ANGLES, RHO.size)).astype(np.float32)
     radius = random.uniform(0.6, 1.2, (2, N_ANGLES))
-    found = angle_sums(along, across, radius, RHO, ZONE_BORDERS)
+    found = _angle_sums(along, across, radius, RHO, ZONE_BORDERS)
     phi = np.degrees(np.arctan2(across, -along)) % 360
     rho = RHO / radius[:, :, None]
     for z in range(len(ZONES)):
@@ -89,7 +90,7 @@ def test_entropy_of_equal_one_and_no_bins():
 def test_inward_gradient_is_radial():
     sums = np.zeros((1, len(ZONES), TANGENTIAL + 1))
     sums[:, :, 0] = sums[:, :, BINS - 1] = 1.0
-    found = gradient_angles(sums)
+    found = _gradient_angles(sums)
     assert found["radial.core"][0] == 1.0
     assert found["tangential.core"][0] == 0.0
     assert found["angle_spread.core"][0] == pytest.approx(1 - np.cos(np.pi / 12))

@@ -20,7 +20,7 @@ import pytest
 from scipy import ndimage
 from tests.golden.texture_problems import CASES, make_region
 
-from overread.features.ibsi import (
+from overread.features import (
     first_order_features,
     glcm_features,
     glrlm_features,
@@ -28,11 +28,9 @@ from overread.features.ibsi import (
     ngldm_features,
     ngtdm_features,
 )
-from overread.features.ibsi.glcm import GLCM
-from overread.features.ibsi.glrlm import GLRLM
-from overread.features.ibsi.glszm import GLSZM
-from overread.features.ibsi.ngldm import NGLDM
-from overread.features.ibsi.ngtdm import NGTDM
+from overread.features.ibsi._glcm import GLCM
+from overread.features.ibsi._neighbours import NGLDM, NGTDM
+from overread.features.ibsi._runs_zones import GLRLM, GLSZM
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "texture.json").read_text())
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from overread.features.ibsi import (
+from overread.features import (
     first_order_features,
     glcm_features,
     glrlm_features,

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from overread.features.ibsi.counts import (
+from overread.features.ibsi._neighbours import NGLDM
+from overread.features.ibsi._runs_zones import (
     EMPHASIS,
+    GLRLM,
+    GLSZM,
     average_directions,
     emphasis,
     n_log_n,
     n_log_n_table,
     ratio,
 )
-from overread.features.ibsi.glrlm import GLRLM
-from overread.features.ibsi.glszm import GLSZM
-from overread.features.ibsi.ngldm import NGLDM
 
 COUNTS = np.random.default_rng(0).integers(0, 5, (7, 4)).astype(np.int32)
 VALUES = np.array([1.0, 2.0, 4.0, 9.0])

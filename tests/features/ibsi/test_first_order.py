@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from overread.features.ibsi import first_order_features
-from overread.features.ibsi.first_order import FIRST_ORDER, RANKED_SHARES, first_order
+from overread.features import first_order_features
+from overread.features.ibsi._first_order import FIRST_ORDER, RANKED_SHARES, first_order
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 1000])

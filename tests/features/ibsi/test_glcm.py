@@ -7,9 +7,9 @@ from feature_scenes import region
 from skimage.feature import graycomatrix, graycoprops
 
 from overread.errors import InvalidInputError
-from overread.features.ibsi import glcm_features, quantize
-from overread.features.ibsi.counts import TABLE_LENGTH, n_log_n_table
-from overread.features.ibsi.glcm import GLCM, pair_features
+from overread.features import glcm_features, quantize
+from overread.features.ibsi._glcm import GLCM, pair_features
+from overread.features.ibsi._runs_zones import TABLE_LENGTH, n_log_n_table
 
 
 def by_definition(p):

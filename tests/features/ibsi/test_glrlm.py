@@ -6,7 +6,7 @@ from feature_scenes import region
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overread.features.ibsi import glrlm_features, quantize
+from overread.features import glrlm_features, quantize
 
 
 @settings(max_examples=25)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from overread.features.ibsi import glszm_features, quantize
+from overread.features import glszm_features, quantize
 
 
 @settings(max_examples=25)

@@ -5,7 +5,7 @@ import pytest
 from feature_scenes import region
 
 from overread.errors import InputTypeError, InvalidInputError
-from overread.features.ibsi import (
+from overread.features import (
     glcm_features,
     glrlm_features,
     glszm_features,
@@ -13,7 +13,7 @@ from overread.features.ibsi import (
     ngtdm_features,
     quantize,
 )
-from overread.features.ibsi.levels import add_border, quantize_into
+from overread.features.ibsi._levels import add_border, quantize_into
 
 LEVEL_FUNCTIONS = [glcm_features, glrlm_features, glszm_features, ngldm_features, ngtdm_features]
 

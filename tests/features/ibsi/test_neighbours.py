@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from feature_scenes import region
 
-from overread.features.ibsi import quantize
-from overread.features.ibsi.neighbours import count_neighbours
+from overread.features import quantize
+from overread.features.ibsi._neighbours import count_neighbours
 
 
 @pytest.mark.parametrize("seed", range(4))

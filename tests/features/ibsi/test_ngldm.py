@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from feature_scenes import region
 
-from overread.features.ibsi import ngldm_features, quantize
+from overread.features import ngldm_features, quantize
 
 
 @pytest.mark.parametrize("seed", range(4))

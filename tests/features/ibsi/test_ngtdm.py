@@ -5,7 +5,7 @@ import pytest
 from feature_scenes import region
 from scipy import ndimage
 
-from overread.features.ibsi import ngtdm_features, quantize
+from overread.features import ngtdm_features, quantize
 
 
 @pytest.mark.parametrize("seed", range(4))

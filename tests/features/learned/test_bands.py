@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.features.learned.bands import RESOLUTIONS_MM, SIDE, cut_squares, make_bands
+from overread.features._learned import RESOLUTIONS_MM, SIDE, cut_squares, make_bands
 
 MM = 0.7
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overread.errors import FormatError
-from overread.froc.foreign.detection_files import corners, read_box_file
+from overread.marks import read_box_file
+from overread.marks.formats.coco import corners
 
 COCO = [{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.9}]
 COCO_TRUTH = {
@@ -152,10 +153,10 @@ def test_pickles_missing_files_and_large_files(tmp_path, monkeypatch):
         read_box_file(tmp_path / "nothing.json")
     with pytest.raises(FormatError, match="unknown format"):
         read_box_file(written(tmp_path, COCO), "yolo")
-    monkeypatch.setattr("overread.files.strict_json.LARGEST_FILE", 10)
+    monkeypatch.setattr("overread.files._json.LARGEST_FILE", 10)
     with pytest.raises(FormatError, match="split"):
         read_box_file(written(tmp_path, COCO))
-    monkeypatch.setattr("overread.files.strict_json.LARGEST_FILE", 10_000)
-    monkeypatch.setattr("overread.froc.foreign.detection_files.MAX_BOXES", 0)
+    monkeypatch.setattr("overread.files._json.LARGEST_FILE", 10_000)
+    monkeypatch.setattr("overread.marks.formats.coco.MAX_BOXES", 0)
     with pytest.raises(FormatError, match="lowest scores"):
         read_box_file(written(tmp_path, COCO))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from overread.errors import FormatError, InvalidInputError, TableError
-from overread.froc.foreign.detections import read_detections, read_foreign_truth
+from overread.froc import read_detections, read_foreign_truth
 
 COCO = [
     {"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.9},

@@ -7,17 +7,17 @@ import pytest
 from scipy.stats import binomtest
 
 from overread.errors import InvalidInputError
-from overread.froc.intervals import proportion_interval
-from overread.froc.matching import Matching
-from overread.froc.merit.comparison import (
+from overread.froc import (
+    CaseRatings,
+    Matching,
     case_ratings,
     compare_figures,
     estimate_figures,
-    mixture,
-    place_ratings,
+    figure_of_merit,
+    proportion_interval,
     whole_curve_figures,
 )
-from overread.froc.merit.figures_of_merit import CaseRatings, figure_of_merit
+from overread.froc.merit._figures_of_merit import mixture, place_ratings
 
 FIGURES = ["AFROC", "wAFROC", "AFROC1", "wAFROC1"]
 

@@ -9,13 +9,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from overread.errors import InvalidInputError
-from overread.froc.merit.figures_of_merit import (
-    CaseRatings,
-    afroc_curve,
-    figure_of_merit,
-    jackknife_figures,
-    resample_figures,
-)
+from overread.froc import CaseRatings, afroc_curve, figure_of_merit, jackknife_figures
+from overread.froc.merit._figures_of_merit import resample_figures
 
 FIGURES = ["AFROC", "wAFROC", "AFROC1", "wAFROC1"]
 NONE = -np.inf

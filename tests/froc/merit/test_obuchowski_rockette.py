@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.froc.merit.obuchowski_rockette import obuchowski_rockette
+from overread.froc import obuchowski_rockette
 
 # VanDyke study, empirical AUC: documentation of the R package MRMCaov 0.3.0 (docs/jss/MRMCaov.tex).
 VAN_DYKE = np.array(

@@ -6,7 +6,7 @@ from scipy.stats import binomtest, norm
 
 from overread.errors import InvalidInputError
 from overread.froc import gts_for_half_width, gts_needed, paired_p_range, proportion_interval
-from overread.froc.merit.planning import mcnemar_p
+from overread.froc.merit._planning import mcnemar_p
 
 TEST_GTS = 104
 # Table 1 of the paper, test data, GT sensitivity in per cent at 0.5 .. 3 FP per image.

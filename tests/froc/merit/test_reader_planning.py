@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import f, ncf
 
+from overread.apps.planning._reader_sizes import ReaderPilot, pilot_readers
 from overread.errors import InvalidInputError
-from overread.froc.merit.obuchowski_rockette import VarianceComponents, obuchowski_rockette
-from overread.froc.merit.reader_planning import ReaderPilot, pilot_readers
+from overread.froc import VarianceComponents, obuchowski_rockette
 
 # VanDyke study (114 cases, 5 readers, 2 modalities), empirical AUC, jackknife: documentation of the R package
 # MRMCaov 0.3.0, as in test_obuchowski_rockette.py; the interaction from its figures by the same formula.

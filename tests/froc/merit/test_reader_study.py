@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 from overread.errors import InvalidInputError
-from overread.froc.merit.figures_of_merit import CaseRatings, figure_of_merit
-from overread.froc.merit.reader_study import reader_study
+from overread.froc import CaseRatings, figure_of_merit, reader_study
 
 NONE = -np.inf
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from overread.apps.planning._reader_sizes import read_reader_study
 from overread.errors import TableError
-from overread.froc import read_reader_study
 
 CASES = "case_id,lesion_id\nc1,\nc2,a\nc2,b\nc3,a\n"
 RATINGS = """modality,reader,case_id,lesion_id,rating

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overread.froc.merit import FigureComparison, verdict
-from overread.froc.merit.verdict import choose_better
+from overread.froc import FigureComparison, choose_better, verdict
 
 BETTER = "is better on these images"
 NEITHER = "cannot be told apart"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from overread.marks import MarkSet
 from overread.marks.formats import pylidc
-from overread.marks.mark_set import MarkSet
 
 
 @pytest.fixture(scope="session")

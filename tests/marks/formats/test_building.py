@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overread.errors import DataWarning, FormatError, InvalidInputError
-from overread.marks.formats.building import MarkSetBuilder, Spacings, scale_of_copy
-from overread.tables.validation import check_study
+from overread.marks import MarkSetBuilder, Spacings, scale_of_copy
+from overread.tables import check_study
 
 
 @pytest.fixture

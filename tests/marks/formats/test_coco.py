@@ -7,9 +7,8 @@ import json
 import pytest
 
 from overread.errors import FormatError, UsageError
+from overread.marks import MarkSet, Spacings
 from overread.marks.formats import coco
-from overread.marks.formats.building import Spacings
-from overread.marks.mark_set import MarkSet
 
 FILE = {
     "images": [

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from overread.errors import DataWarning, FormatError, UsageError
+from overread.marks import MarkSet, Spacings
 from overread.marks.formats import cvat
-from overread.marks.formats.building import Spacings
-from overread.marks.mark_set import MarkSet
 
 EXPORT = """<?xml version="1.0" encoding="utf-8"?>
 <annotations>

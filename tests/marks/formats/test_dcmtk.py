@@ -18,9 +18,8 @@ from PIL import Image
 from pydicom import dcmread
 
 from overread.images import write_dicom
-from overread.marks import read_marks
+from overread.marks import MarkSet, read_marks
 from overread.marks.formats import dicom_sr_writer, gsps_writer
-from overread.marks.mark_set import MarkSet
 
 SHAPE = (300, 400)
 MM = (0.5, 0.8)

@@ -10,8 +10,9 @@ from pydicom.dataset import Dataset
 
 from dicom_marks import complaints, make_image, make_mark_set
 from overread.errors import FormatError, InvalidInputError, TableError
-from overread.marks.formats import dicom_documents, dicom_sr_writer, gsps_writer
-from overread.marks.mark_set import MarkSet
+from overread.marks import MarkSet
+from overread.marks.formats import _dicom_documents as dicom_documents
+from overread.marks.formats import dicom_sr_writer, gsps_writer
 
 WRITERS = {"sr": dicom_sr_writer.write, "gsps": gsps_writer.write}
 TYPE_2 = [

@@ -15,10 +15,9 @@ from pydicom.dataset import Dataset
 
 from dicom_marks import COLUMNS, complaints, make_image, make_mark_set
 from overread.errors import FormatError, TableError, UsageError
-from overread.marks.formats import dicom_documents, dicom_sr, dicom_sr_writer
-from overread.marks.formats.building import Spacings
-from overread.marks.mark_set import MarkSet
-from overread.marks.pixels import rescale_ellipses
+from overread.marks import MarkSet, Spacings, rescale_ellipses
+from overread.marks.formats import _dicom_documents as dicom_documents
+from overread.marks.formats import dicom_sr, dicom_sr_writer
 
 
 @pytest.fixture
@@ -213,7 +212,7 @@ def test_an_image_is_no_report(mark_set, tmp_path):
 
 def edited(path: Path, tmp_path: Path, change) -> Path:
     document = dcmread(path)
-    groups = [item for item in dicom_sr.walk(document) if dicom_sr.concept(item) == dicom_sr.GROUP]
+    groups = [item for item in dicom_sr._walk(document) if dicom_sr._concept(item) == dicom_sr.GROUP]
     change(document, groups[0])
     target = tmp_path / "edited.dcm"
     document.save_as(target)
@@ -221,7 +220,7 @@ def edited(path: Path, tmp_path: Path, change) -> Path:
 
 
 def region_of(group: Dataset) -> Dataset:
-    return next(item for item in dicom_sr.walk_group(group) if item.ValueType == "SCOORD")
+    return next(item for item in dicom_sr._walk_group(group) if item.ValueType == "SCOORD")
 
 
 def set_graphic(kind: str, data: list[float]):
@@ -235,7 +234,7 @@ def drop_observer(document, _group):
     document.ContentSequence = [
         item
         for item in document.ContentSequence
-        if dicom_sr.concept(item) not in (dicom_sr.LOGIN, dicom_sr.PERSON)
+        if dicom_sr._concept(item) not in (dicom_sr.LOGIN, dicom_sr.PERSON)
     ]
 
 

@@ -11,10 +11,8 @@ from pydicom import dcmread
 
 from dicom_marks import COLUMNS, make_mark_set
 from overread.errors import FormatError
-from overread.marks import read_marks
+from overread.marks import MarkSet, Spacings, combine, read_marks
 from overread.marks.formats import dicom_sr_writer, gsps, gsps_writer
-from overread.marks.formats.building import Spacings
-from overread.marks.mark_set import MarkSet, combine
 
 
 @pytest.fixture

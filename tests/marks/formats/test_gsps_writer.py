@@ -11,8 +11,8 @@ from pydicom.dataset import Dataset
 
 from dicom_marks import complaints, make_image, make_mark_set
 from overread.errors import FormatError, TableError
+from overread.marks import MarkSet
 from overread.marks.formats import dicom_sr_writer, gsps_writer
-from overread.marks.mark_set import MarkSet
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from overread.errors import FormatError
-from overread.marks.formats.json_file import read_node
+from overread.marks.formats._readers import read_node
 
 
 def test_wrong_types_name_their_place(tmp_path):

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overread.errors import DataWarning, FormatError, TableError
+from overread.marks import MarkSet, Spacings
 from overread.marks.formats import label_studio
-from overread.marks.formats.building import Spacings
-from overread.marks.mark_set import MarkSet
 
 COLUMNS = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
 

@@ -8,8 +8,8 @@ import warnings
 import pytest
 
 from overread.errors import DataWarning
-from overread.marks.formats.building import MarkSetBuilder
-from overread.marks.formats.left_out_shapes import ShapeCounter
+from overread.marks import MarkSetBuilder
+from overread.marks.formats._builder import ShapeCounter
 
 
 def test_counts_and_options():

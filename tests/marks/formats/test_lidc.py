@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from overread.errors import FormatError
+from overread.marks import Spacings
 from overread.marks.formats import lidc
-from overread.marks.formats.building import Spacings
 
 COLUMNS = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
 POINT = """<IdriReadMessage xmlns="http://www.nih.gov/idri"><ResponseHeader>

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.marks.formats.lidc_outline import SliceExtent, coronal_ellipse
+from overread.marks.formats.lidc import SliceExtent, coronal_ellipse
 
 
 def test_one_slice_is_a_rectangle():

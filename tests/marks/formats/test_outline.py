@@ -10,12 +10,7 @@ from shapely import contains_xy
 from shapely.geometry import Polygon
 
 from overread.errors import FormatError
-from overread.marks.formats.outline import (
-    PixelEllipse,
-    ellipse_of_outline,
-    outline_of_ellipse,
-    polygon_moments,
-)
+from overread.marks._ellipse import PixelEllipse, _polygon_moments, ellipse_of_outline, outline_of_ellipse
 
 
 @given(
@@ -36,7 +31,7 @@ def test_an_ellipses_own_outline_gives_it_back(x, y, a, ratio, angle, points):
 
 def test_moments_of_a_polygon_against_a_grid():
     points = np.array([[0, 0], [8, 1], [9, 5], [4, 9], [1, 6]], float)
-    centre, covariance = polygon_moments(points)
+    centre, covariance = _polygon_moments(points)
     polygon = Polygon(points)
     assert centre == pytest.approx(np.array(polygon.centroid.coords[0]))
     grid = np.stack(np.meshgrid(*[(np.arange(0, 9, 0.01) + 0.005)] * 2), -1).reshape(-1, 2)

@@ -80,7 +80,7 @@ def test_a_wrong_table_of_sessions(tmp_path):
     path = tmp_path / "sessions.csv"
     path.write_text("annotation_id,reader\n1,1\n")
     with pytest.raises(FormatError, match="session is missing"):
-        pylidc.read_sessions(path)
+        pylidc._read_sessions(path)
     path.write_text("annotation_id,session\n1,5\n")
     with pytest.raises(FormatError, match="row 2"):
-        pylidc.read_sessions(path)
+        pylidc._read_sessions(path)

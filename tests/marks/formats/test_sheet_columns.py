@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from overread.errors import UsageError
-from overread.marks.formats.sheet_columns import ROLES, WORDS, guess_columns, parse_columns
+from overread.marks.formats._sheet_columns import ROLES, WORDS, guess_columns, parse_columns
 
 WANTED = ("image", "reader", "x", "y", "width", "height", "label", "comment")
 

@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from overread.errors import FormatError, UsageError
-from overread.marks.formats.building import Spacings
-from overread.marks.formats.sheet_layout import SheetOptions, understand_sheet
+from overread.marks import SheetOptions, Spacings, understand_sheet
 
 
 @pytest.fixture

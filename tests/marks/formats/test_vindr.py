@@ -7,10 +7,8 @@ import gzip
 import pytest
 
 from overread.errors import FormatError, TableError
+from overread.marks import MarkSet, Spacings, read_marks
 from overread.marks.formats import vindr
-from overread.marks.formats.building import Spacings
-from overread.marks.importing import read_marks
-from overread.marks.mark_set import MarkSet
 
 HEADER = "image_id,class_name,class_id,rad_id,x_min,y_min,x_max,y_max\n"
 ROWS = "00a,No finding,14,R1,,,,\n00a,Nodule/Mass,8,R2,10.0,20.0,30.0,60.0\n00a,Mass,8,R2,1,2,3,4\n"

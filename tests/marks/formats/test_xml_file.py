@@ -7,8 +7,8 @@ import tracemalloc
 import pytest
 
 from overread.errors import FormatError
-from overread.marks.formats import xml_file
-from overread.marks.formats.xml_file import number_in, read_xml
+from overread.marks.formats import _readers as xml_file
+from overread.marks.formats._readers import number_in, read_xml
 
 BOMB = b"""<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x "ha">%s]><a>&x9;</a>""" % b"".join(
     b'<!ENTITY x%d "%s">' % (level, b"&x%d;" % (level - 1) * 10 if level else b"&x;") for level in range(10)

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from tests.models.solver.problems import draw
 
-from overread.models.columns.columns import Columns
-from overread.models.columns.held import HeldColumns
+from overread.models.columns._columns import Columns, MemoryColumns
 
 
 @pytest.mark.parametrize("bag_size", [1, 4])
 def test_moving_by_parts_is_the_fused_pass(bag_size):
     Xt, loss = draw(bag_size=bag_size)
-    columns, random = HeldColumns(Xt), np.random.default_rng(0)
+    columns, random = MemoryColumns(Xt), np.random.default_rng(0)
     working, moved, steps = np.arange(9), np.array([1, 5]), np.array([0.3, -0.2])
     found = []
     for move in (columns.move, lambda *given: Columns.move(columns, *given)):

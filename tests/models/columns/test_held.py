@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.models.columns.held import HeldColumns
+from overread.models.columns._columns import MemoryColumns
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_products_are_numpys(dtype):
     random = np.random.default_rng(0)
     Xt = random.normal(size=(13, 50)).astype(dtype)
-    columns, chosen = HeldColumns(Xt), np.array([7, 0, 12, 3, 4])
+    columns, chosen = MemoryColumns(Xt), np.array([7, 0, 12, 3, 4])
     exact = Xt.astype(np.float64)[chosen]
     residual, factors, scores = random.normal(size=50), random.normal(size=5), random.normal(size=50)
     np.testing.assert_allclose(columns.dot(chosen, residual), exact @ residual, rtol=1e-12, atol=1e-12)
@@ -27,7 +27,7 @@ def test_products_are_numpys(dtype):
 
 def test_groups_of_columns():
     Xt = np.random.default_rng(0).normal(size=(13, 50))
-    columns, chosen = HeldColumns(Xt), np.array([7, 0, 12, 3, 4])
+    columns, chosen = MemoryColumns(Xt), np.array([7, 0, 12, 3, 4])
     groups = list(columns.read_groups(chosen, 2))
     assert [len(block) for _, block in groups] == [2, 2, 1]
     for group, block in groups:

@@ -8,8 +8,8 @@ import pytest
 from overread.bags import StoredInstances
 from overread.errors import InvalidInputError
 from overread.models._kernels import rescale_row
-from overread.models.columns.scaling import ColumnNumbers, describe_columns, read_ahead
-from overread.models.scaling import make_design
+from overread.models._problem import make_design
+from overread.models.columns._file_columns import ColumnNumbers, describe_columns, read_ahead
 
 
 @pytest.fixture

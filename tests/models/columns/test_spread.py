@@ -13,9 +13,9 @@ import pytest
 
 from overread.bags import StoredInstances
 from overread.errors import InvalidInputError, StorageError
-from overread.models import RVMMIL, SoftMILPath
-from overread.models.columns import spread, waiting
-from overread.models.columns.spread import RETRIES
+from overread.models import RETRIES, RVMMIL, SoftMILPath
+from overread.models.columns import _cluster as spread
+from overread.models.columns import _cluster as waiting
 
 distributed = pytest.importorskip("distributed")
 BLAME = distributed.scheduler.KilledWorker("task", None, 3)
@@ -153,7 +153,7 @@ def test_a_cluster_that_always_dies_is_told_of(problem, client):
 
 def test_a_file_that_workers_do_not_find_is_told_of(problem, client, monkeypatch):
     path, ids, labels = problem
-    monkeypatch.setattr(spread, "describe_stored", lose_file)
+    monkeypatch.setattr(spread, "_describe_stored", lose_file)
     with pytest.raises(StorageError, match="at the same place"):
         SoftMILPath(n_lambdas=2).fit(StoredInstances(path, client=client), labels, bags=ids)
 
@@ -189,7 +189,7 @@ def test_a_fit_does_not_wait_for_ever_for_workers(problem, monkeypatch):
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        work = spread.SpreadColumns._gather
+        work = spread.ClusterColumns._gather
 
         def lose_workers(self, *given):
             cluster.scale(0)
@@ -197,7 +197,7 @@ def test_a_fit_does_not_wait_for_ever_for_workers(problem, monkeypatch):
                 time.sleep(0.05)
             return work(self, *given)
 
-        monkeypatch.setattr(spread.SpreadColumns, "_gather", lose_workers)
+        monkeypatch.setattr(spread.ClusterColumns, "_gather", lose_workers)
         with pytest.raises(StorageError, match="has had no worker for"):
             SoftMILPath(n_lambdas=2).fit(StoredInstances(path, client=client), labels, bags=ids)
 

@@ -7,10 +7,10 @@ import pytest
 
 from overread.bags import Bags, StoredInstances
 from overread.errors import InputTypeError, InvalidInputError
-from overread.models import SoftMILLogisticRegression, SoftMILPath, scaling
-from overread.models.columns.room import Room
-from overread.models.columns.scaling import Scaling
-from overread.models.columns.stored import StoredColumns
+from overread.models import SoftMILLogisticRegression, SoftMILPath
+from overread.models import _problem as scaling
+from overread.models.columns._budget import Room
+from overread.models.columns._file_columns import FileColumns, Scaling
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_groups_are_read_and_columns_held_as_they_are_in_memory(problem):
 
 def test_columns_that_cannot_all_be_held_are_refused(problem):
     stored = problem[3]
-    columns = StoredColumns(stored, np.arange(900), Scaling(*np.ones((3, 40))), 5 * 900 * 4)
+    columns = FileColumns(stored, np.arange(900), Scaling(*np.ones((3, 40))), 5 * 900 * 4)
     assert columns.capacity == 5
     with pytest.raises(InvalidInputError, match="6 columns of 900 rows do not fit in memory, 5 would"):
         columns.hold_all(np.arange(6))

@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from overread.errors import StorageError
-from overread.models.columns import waiting
-from overread.models.columns.waiting import answer_within, has_workers, wait_with_workers
+from overread.models import answer_within, has_workers, wait_with_workers
+from overread.models.columns import _cluster as waiting
 from progress_record import NotedProgress
 
 

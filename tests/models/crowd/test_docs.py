@@ -32,7 +32,7 @@ def test_the_page_runs(names):
 
 
 def test_the_example_of_the_docstring():
-    module = importlib.import_module("overread.models.crowd.dawid_skene")
+    module = importlib.import_module("overread.models.crowd._models")
     tested = doctest.testmod(module)
     assert tested.attempted
     assert not tested.failed

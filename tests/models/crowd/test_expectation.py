@@ -9,16 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from overread.errors import InvalidInputError
-from overread.models.crowd.expectation import (
-    Prior,
-    Priors,
-    Skills,
-    expect,
-    list_votes,
-    majority,
-    maximize,
-    prior_of,
-)
+from overread.models.crowd._em import Prior, Priors, Skills, expect, list_votes, majority, maximize, prior_of
 
 VOTES = np.array([[1, 0, np.nan], [1, np.nan, 1], [0, 0, 0], [np.nan, 1, 0]])
 SKILLS = Skills(np.array([0.9, 0.7, 0.6]), np.array([0.8, 0.95, 0.5]))

@@ -8,10 +8,9 @@ from tests.models.crowd.test_intervals import second_differences
 
 from overread.bags import Bags
 from overread.models import ElasticNet, RaykarCrowd
-from overread.models.crowd.expectation import Prior, Priors, Skills, expect, list_votes
-from overread.models.crowd.intervals import observed_information
-from overread.models.crowd.label_information import label_part
-from overread.models.loss.pooling import pool
+from overread.models.crowd._em import Prior, Priors, Skills, expect, list_votes
+from overread.models.crowd._intervals import label_part, observed_information
+from overread.models.loss._bag_loss import pool
 
 FLAT = Priors(Prior(1, 1), Prior(1, 1))
 

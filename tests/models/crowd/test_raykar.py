@@ -12,8 +12,7 @@ from tests.golden.crowd_problems import make_bag_crowd, make_crowd
 
 from overread.bags import Bags, make_bags
 from overread.errors import DataWarning, InvalidInputError
-from overread.models import RaykarCrowd
-from overread.models.crowd.votes import votes_on_bags
+from overread.models import RaykarCrowd, votes_on_bags
 from overread.simulate import candidate_cohort
 from overread.truth import candidate_hits, merge_marks
 

@@ -7,7 +7,7 @@ import pytest
 from tests.golden.crowd_problems import make_bag_crowd, make_crowd
 
 from overread.errors import ModelFileError
-from overread.models import DawidSkene, RaykarCrowd, load
+from overread.models import DawidSkene, RaykarCrowd, load_model
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +46,13 @@ def test_a_changed_file_is_refused(kind, models, tmp_path):
         content[position] ^= 1
         file.write_bytes(content)
         with pytest.raises(ModelFileError):
-            load(file)
+            load_model(file)
         content[position] ^= 1
     document = json.loads(content)
     document["payload"]["fitted"]["sensitivity_"].pop()
     file.write_text(json.dumps(document, indent=1) + "\n")
     with pytest.raises(ModelFileError, match="checksum"):
-        load(file)
+        load_model(file)
 
 
 def test_the_table_names_readers_and_counts(models, problem):

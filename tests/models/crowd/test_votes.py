@@ -7,8 +7,8 @@ from tests.golden.crowd_problems import make_crowd
 
 from overread.bags import make_bags
 from overread.errors import InvalidInputError, TableError
-from overread.models import DawidSkene
-from overread.models.crowd.votes import read_votes, votes_from_marks, votes_on_bags
+from overread.models import DawidSkene, votes_from_marks, votes_on_bags
+from overread.models.crowd._votes import read_votes
 from overread.simulate import candidate_cohort
 from overread.truth import merge_marks
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.models.loss.bag_loss import BagLoss
-from overread.models.loss.pooling import POOLINGS
+from overread.models.loss._bag_loss import POOLINGS, BagLoss
 
 OFFSETS = np.array([0, 1, 4, 6, 9])
 LABELS = np.array([0.25, 0.5, 0.0, 1.0])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.models.loss.pooling import POOLINGS, find_pooling, pool
+from overread.models.loss._bag_loss import POOLINGS, find_pooling, pool
 
 FORMULAS = {
     "noisy_or": lambda z: 1 - np.prod(1 / (1 + np.exp(z))),

@@ -7,7 +7,7 @@ import pytest
 
 from overread.bags import Bags
 from overread.errors import InvalidInputError
-from overread.models.loss.weights import bag_weights, check_weights, weigh_bags
+from overread.models.loss._bag_loss import bag_weights, check_weights, weigh_bags
 
 LABELS = np.array([0.5, 0.0, 1.0, 0.0])
 REPEATED, READERS = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 0.5, 0.25, 1.0])

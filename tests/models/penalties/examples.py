@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from overread.models import ElasticNet
-from overread.models.penalties.registry import PENALTIES
+from overread.models import PENALTIES, ElasticNet
 
 # Each by its defaults, so that a new one needs no line here; then those with a parameter that matters.
 ALL = [

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.models import Penalty, SoftMILLogisticRegression, SoftMILObjective, SoftMILPath
-from overread.models.penalties.registry import PENALTIES
+from overread.models import PENALTIES, Penalty, SoftMILLogisticRegression, SoftMILObjective, SoftMILPath
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add_a_penalty.md"
 

@@ -1,8 +1,8 @@
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.models import L1, ElasticNet, SoftMILLogisticRegression
-from overread.models.penalties.registry import PENALTIES, find_penalty
+from overread.models import L1, PENALTIES, ElasticNet, SoftMILLogisticRegression
+from overread.models._penalties import find_penalty
 
 
 def test_every_penalty_is_there_under_its_name():

@@ -9,8 +9,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from overread.bags import Bags, StoredInstances
 from overread.errors import DataWarning, InvalidInputError
-from overread.models import RVMMIL, scaling
-from overread.models.columns.room import Room
+from overread.models import RVMMIL
+from overread.models import _problem as scaling
+from overread.models.columns._budget import Room
 
 
 @pytest.mark.slow

@@ -6,10 +6,8 @@ from scipy.integrate import dblquad, quad
 from sklearn.linear_model import LogisticRegression
 
 from overread.models import RVMMIL
-from overread.models.loss.bag_loss import BagLoss
-from overread.models.loss.pooling import POOLINGS
-from overread.models.rvm.information import information_matrix
-from overread.models.rvm.posterior import PosteriorSearch
+from overread.models.loss._bag_loss import POOLINGS, BagLoss
+from overread.models.rvm._posterior import PosteriorSearch, information_matrix
 
 
 def small_problem(n_features=3, n_bags=25, largest=4, seed=0):
@@ -53,7 +51,7 @@ def test_hessian_in_blocks_and_in_float32(monkeypatch):
     z = 0.3 * Xt[0] - 1.0
     whole = information_matrix(Xt, np.arange(3), loss, z)
     single = information_matrix(Xt.astype(np.float32), np.arange(3), loss, z)
-    monkeypatch.setattr("overread.models.rvm.information.ROWS_PER_BLOCK", 7)
+    monkeypatch.setattr("overread.models.rvm._posterior.ROWS_PER_BLOCK", 7)
     blocks = information_matrix(Xt, np.arange(3), loss, z)
     np.testing.assert_allclose(blocks, whole, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(single, whole, rtol=1e-5, atol=1e-5 * np.abs(whole).max())

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 
-from overread.models.columns.held import HeldColumns
-from overread.models.loss.bag_loss import BagLoss
-from overread.models.loss.pooling import POOLINGS
-from overread.models.rvm.screening import score_statistics, screen_features
+from overread.models.columns._columns import MemoryColumns
+from overread.models.loss._bag_loss import POOLINGS, BagLoss
+from overread.models.rvm._evidence import score_statistics, screen_features
 
 
 @pytest.fixture
@@ -25,19 +24,19 @@ def test_on_a_binary_feature_it_is_pearsons_chi_square(binary):
     Xt, y, loss, null = binary
     tables = [[[np.sum((x == i) & (y == j)) for j in (0, 1)] for i in (0, 1)] for x in Xt]
     expected = [chi2_contingency(table, correction=False).statistic for table in tables]
-    np.testing.assert_allclose(score_statistics(HeldColumns(Xt), loss, null), expected, rtol=1e-10)
+    np.testing.assert_allclose(score_statistics(MemoryColumns(Xt), loss, null), expected, rtol=1e-10)
 
 
 def test_a_feature_that_does_not_vary_scores_nothing(binary):
     Xt, _, loss, null = binary
     Xt[2] = 0.0
-    assert score_statistics(HeldColumns(Xt), loss, null)[2] == 0
+    assert score_statistics(MemoryColumns(Xt), loss, null)[2] == 0
 
 
 def test_the_best_of_the_usable_enter_in_order(binary):
     Xt, _, loss, null = binary
     usable = np.array([0, 2, 3])
-    assert screen_features(HeldColumns(Xt), loss, null, usable, None) is usable
-    assert screen_features(HeldColumns(Xt), loss, null, usable, 3) is usable
-    assert screen_features(HeldColumns(Xt), loss, null, usable, 1).tolist() == [3]
-    assert screen_features(HeldColumns(Xt), loss, null, np.arange(4), 2).tolist() == [1, 3]
+    assert screen_features(MemoryColumns(Xt), loss, null, usable, None) is usable
+    assert screen_features(MemoryColumns(Xt), loss, null, usable, 3) is usable
+    assert screen_features(MemoryColumns(Xt), loss, null, usable, 1).tolist() == [3]
+    assert screen_features(MemoryColumns(Xt), loss, null, np.arange(4), 2).tolist() == [1, 3]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overread.models.fitting import single_threaded_blas
+from overread.models import single_threaded_blas
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.models.columns.held import HeldColumns
-from overread.models.loss.bag_loss import BagLoss
-from overread.models.loss.pooling import POOLINGS
-from overread.models.penalties.l1 import L1
-from overread.models.solver.newton import NewtonSolver
-from overread.models.solver.path import null_intercept
+from overread.models import L1
+from overread.models.columns._columns import MemoryColumns
+from overread.models.loss._bag_loss import POOLINGS, BagLoss
+from overread.models.solver._newton import NewtonSolver
+from overread.models.solver._path import null_intercept
 
 
 def draw(n_rows=400, n_columns=30, bag_size=1, seed=0, dtype=np.float64):
@@ -49,7 +48,7 @@ def draw_correlated(structure, *, n_rows, n_columns=150, bag_size=1, seed=0, dty
 
 def solver_at_zero(Xt, loss, *, penalty=L1(), fit_intercept=True, seed=0):  # noqa: B008 - it is frozen
     solver = NewtonSolver(
-        HeldColumns(Xt),
+        MemoryColumns(Xt),
         loss,
         penalty,
         fit_intercept=fit_intercept,

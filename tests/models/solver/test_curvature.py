@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from problems import draw
 
-from overread.models.columns.held import HeldColumns
-from overread.models.solver.curvature import Curvature
+from overread.models.columns._columns import MemoryColumns
+from overread.models.solver._curvature import Curvature
 
 
 def exact_hessian(Xt, loss, z):
@@ -26,7 +26,7 @@ def exact_hessian(Xt, loss, z):
 
 
 def make(Xt, loss):
-    return Curvature(HeldColumns(Xt), loss, np.random.default_rng(0))
+    return Curvature(MemoryColumns(Xt), loss, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("bag_size", [1, 4])

@@ -7,11 +7,9 @@ import pytest
 from problems import draw, solver_at_zero
 
 from benchmarks import gap
-from overread.models import ElasticNet
-from overread.models.loss.bag_loss import BagLoss
-from overread.models.loss.pooling import POOLINGS
-from overread.models.penalties.l1 import L1
-from overread.models.solver.duality import balance, lower_bound
+from overread.models import L1, ElasticNet
+from overread.models.loss._bag_loss import POOLINGS, BagLoss
+from overread.models.solver._quadratic import balance, lower_bound
 
 
 @pytest.mark.parametrize("l1_ratio", [1.0, 0.5])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from problems import draw
 
-from overread.models.solver._kernels import add_columns, dot_columns, fused_pass, gather, row_blocks
+from overread.models.solver._kernels import _row_blocks, add_columns, dot_columns, fused_pass, gather
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -33,7 +33,7 @@ def test_gather():
 
 def test_blocks_cover_all_rows_and_never_cut_a_bag():
     offsets = np.concatenate([[0], np.cumsum(np.random.default_rng(0).integers(2, 700, 40))])
-    bounds = row_blocks(1000, offsets, 200)
+    bounds = _row_blocks(1000, offsets, 200)
     assert bounds[0] == 0
     assert bounds[-1] == 1000 + offsets[-1]
     assert (np.diff(bounds) > 0).all()

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from problems import draw, draw_correlated, exact_gradient, solver_at_zero
 
-from overread.models import ElasticNet
-from overread.models.penalties.l1 import L1
+from overread.models import L1, ElasticNet
 
 
 def optimality(Xt, loss, solution, lam, *, l1_ratio=1.0, fit_intercept=True):

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from problems import draw, solver_at_zero
 
-from overread.models.loss.bag_loss import BagLoss
-from overread.models.loss.pooling import POOLINGS
-from overread.models.solver.path import CAP, descend, lambda_grid, null_intercept, witness_loss
+from overread.models.loss._bag_loss import POOLINGS, BagLoss
+from overread.models.solver._path import CAP, descend, lambda_grid, null_intercept, witness_loss
 
 
 def bags_of(sizes, labels, weights=None):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from overread.models.solver._kernels import coordinate_descent
-from overread.models.solver.quadratic import minimize_model
+from overread.models.solver._quadratic import minimize_model
 
 
 def make_model(m=12, correlation=0.0, seed=3):

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from problems import draw
 
-from overread.models.columns.held import HeldColumns
-from overread.models.solver.curvature import Curvature
-from overread.models.solver.row_sample import RowSample, sample_by_size, worth_sampling
+from overread.models.columns._columns import MemoryColumns
+from overread.models.solver._curvature import Curvature, RowSample, sample_by_size, worth_sampling
 
 
 def test_the_sample_has_the_size_asked_for_and_keeps_the_heavy():
@@ -50,7 +49,7 @@ def test_the_unsampled_factor_gives_the_exact_hessian(bag_size):
     w = np.linspace(-0.5, 0.5, len(Xt))
     z = w @ Xt - 1.0
     sample = RowSample.draw(loss, z, 4000, np.random.default_rng(0))
-    block = sample.block(HeldColumns(Xt), np.arange(len(Xt)))
+    block = sample.block(MemoryColumns(Xt), np.arange(len(Xt)))
     factors = sample.factors(0.0)
     H = (block if factors is None else block * factors) @ block.T
     numeric = np.empty_like(H)
@@ -69,10 +68,10 @@ def test_the_unsampled_factor_gives_the_exact_hessian(bag_size):
 def test_extending_the_curvature_gives_what_building_it_gives():
     Xt, loss = draw(bag_size=4)
     z = np.full(loss.n_rows, -1.0)
-    grown = Curvature(HeldColumns(Xt), loss, np.random.default_rng(0))
+    grown = Curvature(MemoryColumns(Xt), loss, np.random.default_rng(0))
     grown.refresh(z, np.array([2, 5]))
     grown.extend(np.array([5, 9, 0]))
-    built = Curvature(HeldColumns(Xt), loss, np.random.default_rng(0))
+    built = Curvature(MemoryColumns(Xt), loss, np.random.default_rng(0))
     built.refresh(z, np.array([2, 5, 9, 0]))
     columns = np.array([0, 9, 5])
     np.testing.assert_allclose(grown.matrix(columns), built.matrix(columns), rtol=1e-12)
@@ -80,7 +79,7 @@ def test_extending_the_curvature_gives_what_building_it_gives():
 
 def test_a_secant_pair_is_obeyed_and_survives_new_columns():
     Xt, loss = draw()
-    curvature = Curvature(HeldColumns(Xt), loss, np.random.default_rng(0))
+    curvature = Curvature(MemoryColumns(Xt), loss, np.random.default_rng(0))
     curvature.refresh(np.zeros(loss.n_rows), np.array([1, 2, 3]))
     step, change = np.array([0.1, -0.2, 0.3, 0.05]), np.array([0.4, -0.1, 0.2, 0.3])
     curvature.correct(np.array([1, 2, 3]), step, change)
@@ -93,6 +92,6 @@ def test_between_exact_and_stand_in_the_gram_matrix_is_linear():
     Xt, loss = draw(n_rows=300, n_columns=6, bag_size=3)
     z = 0.3 * Xt[0] - 1.0
     sample = RowSample.draw(loss, z.astype(np.float64), 1000, np.random.default_rng(0))
-    block = sample.block(HeldColumns(Xt), np.arange(6))
+    block = sample.block(MemoryColumns(Xt), np.arange(6))
     exact, half = ((block * sample.factors(safe)) @ block.T for safe in (0.0, 0.5))
     np.testing.assert_allclose(exact + 0.5 * sample.stand_in_change(block), half, rtol=1e-10, atol=1e-14)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.simulate.benchmarks import curvature_spots, measure_difficulty
+from overread.simulate import curvature_spots, measure_difficulty
 
 
 def test_the_reference_filter_finds_a_spot_and_leaves_a_line():

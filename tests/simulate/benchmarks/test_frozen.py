@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from overread.images import write_png16
-from overread.simulate.benchmarks import compare_image, frozen_cohort
-from overread.simulate.benchmarks.frozen import block_means, fingerprint
-from overread.simulate.recipes import NihRecipe
-from overread.simulate.tables import nodules_by_image
+from overread.simulate import compare_image, frozen_cohort
+from overread.simulate._frozen import block_means, fingerprint
+from overread.simulate._recipes import NihRecipe
+from overread.simulate._tables import nodules_by_image
 from overread.truth import merge_marks, reader_statistics
 
 NIH = "nih-240x3"

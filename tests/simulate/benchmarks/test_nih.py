@@ -7,9 +7,9 @@ import pytest
 
 from overread.errors import ImageError, InvalidInputError, UsageError
 from overread.images import write_png16
-from overread.simulate.backgrounds import BackgroundFile
-from overread.simulate.benchmarks import frozen_cohort
-from overread.simulate.benchmarks.nih import nih_background, nih_files
+from overread.simulate import frozen_cohort
+from overread.simulate._backgrounds import BackgroundFile
+from overread.simulate._frozen import nih_background, nih_files
 
 
 @pytest.fixture(scope="module")

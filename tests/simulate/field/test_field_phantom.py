@@ -6,18 +6,19 @@ import cv2
 import numpy as np
 import pytest
 
+from overread.domains.picture._image import find_region
 from overread.errors import InvalidInputError
-from overread.fields.regions import find_region
-from overread.simulate.field.field_phantom import FieldPhantom, develop, field_phantom
+from overread.simulate import PicturePhantom, picture_phantom
+from overread.simulate.picture._phantom import develop
 
 
 @pytest.fixture(scope="module")
-def phantom() -> FieldPhantom:
-    return field_phantom(seed=5)
+def phantom() -> PicturePhantom:
+    return picture_phantom(seed=5)
 
 
 def test_a_seed_gives_a_field(phantom):
-    again, other = field_phantom(seed=5), field_phantom(seed=6)
+    again, other = picture_phantom(seed=5), picture_phantom(seed=6)
     np.testing.assert_array_equal(develop(phantom, phantom.light), develop(again, again.light))
     assert not np.array_equal(phantom.light, other.light)
     assert str(phantom.seed) in repr(phantom)
@@ -31,7 +32,7 @@ def test_outside_the_field_it_is_black(phantom):
 
 
 def test_the_finder_of_fields_finds_it(phantom):
-    """The region of `overread.fields` and the mask that was drawn agree but for the thin edge it leaves out."""
+    """The region of `overread.domains` and the mask that was drawn agree but for the thin edge it leaves out."""
     picture = develop(phantom, phantom.light)
     found = find_region(picture.mean(axis=2, dtype=np.float32) / 255, "field_of_view")
     overlap = (found & phantom.field).sum() / (found | phantom.field).sum()
@@ -57,4 +58,4 @@ def test_the_disc_is_the_brightest_large_area(phantom):
 @pytest.mark.parametrize("wrong", [{"seed": -1}, {"seed": 1, "shape": (63, 100)}])
 def test_senseless_fields_are_refused(wrong):
     with pytest.raises(InvalidInputError, match="64 rows"):
-        field_phantom(**wrong)
+        picture_phantom(**wrong)

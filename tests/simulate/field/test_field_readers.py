@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.simulate.field.field_readers import CONFIDENCES, RING_MARGIN, field_readers, mark_field
-from overread.simulate.field.lesions import Cluster
-from overread.simulate.nodules import Nodule
+from overread.simulate import Nodule
+from overread.simulate._readers import CONFIDENCES, RING_MARGIN, field_readers, mark_field
+from overread.simulate.picture._lesions import Cluster
 
 CLEAR = {"conspicuity": 50.0}
 CLUSTER = Cluster("bright", tuple(Nodule(100.0 + 15 * k, 100.0, 8.0, **CLEAR) for k in range(4)))

@@ -8,15 +8,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from overread.simulate.field.field_phantom import field_phantom
-from overread.simulate.field.lesions import Cluster, draw_clusters, draw_lookalikes, insert_lesions
-from overread.simulate.field.recipe import BRIGHT, DARK
-from overread.simulate.nodules import Nodule, nodule_mask
+from overread.simulate import Nodule, picture_phantom
+from overread.simulate._nodules import nodule_mask
+from overread.simulate._recipes import BRIGHT, DARK
+from overread.simulate.picture._lesions import Cluster, draw_clusters, draw_lookalikes, insert_lesions
 
 
 @pytest.fixture(scope="module")
 def phantom():
-    return field_phantom(seed=3)
+    return picture_phantom(seed=3)
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,8 @@ import pytest
 
 from overread.errors import InvalidInputError
 from overread.images import read_channels, read_source
-from overread.simulate import field_cohort
-from overread.simulate.field.recipe import FIELD_LAYOUT, FieldLaw, FieldRecipe
-from overread.tables.table_files import read_table
-from overread.tables.validation import validate_study
+from overread.simulate import FIELD_LAYOUT, PictureDistribution, PictureRecipe, picture_cohort
+from overread.tables import read_table, validate_study
 from overread.truth import MergeOptions, merge_marks
 
 N_IMAGES = 6
@@ -23,7 +21,7 @@ N_IMAGES = 6
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    return field_cohort(tmp_path_factory.mktemp("fields") / "s", n_images=N_IMAGES, seed=2)
+    return picture_cohort(tmp_path_factory.mktemp("fields") / "s", n_images=N_IMAGES, seed=2)
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +30,15 @@ def tables(study):
 
 
 def test_an_image_depends_on_seed_and_number_alone():
-    recipe = FieldRecipe(4, FieldLaw(), 7)
-    one, other = recipe.make(2), pickle.loads(pickle.dumps(FieldRecipe(9, FieldLaw(), 7))).make(2)
+    recipe = PictureRecipe(4, PictureDistribution(), 7)
+    one, other = (
+        recipe.make(2),
+        pickle.loads(pickle.dumps(PictureRecipe(9, PictureDistribution(), 7))).make(2),
+    )
     np.testing.assert_array_equal(one.pixels, other.pixels)
     assert (one.lesions, one.marks, one.readings) == (other.lesions, other.marks, other.readings)
-    assert not np.array_equal(one.pixels, FieldRecipe(4, FieldLaw(), 8).make(2).pixels)
-    assert json.dumps(recipe.settings()) != json.dumps(FieldRecipe(4, FieldLaw(), 8).settings())
+    assert not np.array_equal(one.pixels, PictureRecipe(4, PictureDistribution(), 8).make(2).pixels)
+    assert json.dumps(recipe.settings()) != json.dumps(PictureRecipe(4, PictureDistribution(), 8).settings())
 
 
 def test_the_tables_are_those_of_a_study_without_scale(study, tables):
@@ -95,4 +96,4 @@ def test_readers_see_at_different_scales(tables):
 @pytest.mark.parametrize("wrong", [{"n_images": 0}, {"n_images": 1, "seed": -1}])
 def test_senseless_orders_are_refused(tmp_path, wrong):
     with pytest.raises(InvalidInputError, match="n_images >= 1"):
-        field_cohort(tmp_path / "s", **wrong)
+        picture_cohort(tmp_path / "s", **wrong)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.simulate.field.vessels import ROOT_RADIUS, Tip, branch, draw_vessels, paint
+from overread.simulate.picture._phantom import ROOT_RADIUS, Tip, _branch, _paint, draw_vessels
 
 SHAPE, CENTRE, RADIUS = (300, 300), (150.0, 150.0), 145.0
 
@@ -14,7 +14,7 @@ def test_branches_keep_the_sum_of_cubes():
     random = np.random.default_rng(0)
     for _ in range(50):
         tip = Tip(0.1, 0.2, 0.3, random.uniform(0.005, 0.02))
-        thick, thin = branch(tip, random)
+        thick, thin = _branch(tip, random)
         assert thick.radius**3 + thin.radius**3 == pytest.approx(tip.radius**3)
         assert thin.radius < thick.radius
 
@@ -26,7 +26,7 @@ def test_a_painted_piece_has_its_width(angle):
     start = Tip(-np.cos(angle) * length / 2, -np.sin(angle) * length / 2, angle, radius)
     end = Tip(-start.x, -start.y, angle, radius)
     fine = np.zeros((600, 600), dtype=np.float32)
-    paint(fine, start, end, CENTRE, RADIUS)
+    _paint(fine, start, end, CENTRE, RADIUS)
     area = np.count_nonzero(fine) / 4
     # The ends are round caps.
     expected = length * RADIUS * 2 * radius * RADIUS + np.pi * (radius * RADIUS) ** 2

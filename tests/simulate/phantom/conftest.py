@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from overread.simulate.phantom import Phantom, phantom
+from overread.simulate import Phantom, phantom
 
 SEEDS = range(8)
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from overread.simulate.phantom import draw_patient
-from overread.simulate.phantom.cage import APEX_Y_MM, BASE_Y_MM, N_RIBS, make_cage
+from overread.simulate import draw_patient
+from overread.simulate.chest._thorax import APEX_Y_MM, BASE_Y_MM, N_RIBS, make_cage
 
 SEEDS = (0, 1, 2)
 

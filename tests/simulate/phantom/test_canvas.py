@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from overread.simulate.phantom.canvas import Canvas, smooth_step
-from overread.simulate.phantom.view import View
+from overread.simulate.chest._canvas import Canvas, smooth_step
+from overread.simulate.chest._patient import View
 
 STRAIGHT = View(
     shape=(200, 240),

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.simulate.phantom import DistractorKind, draw_patient
-from overread.simulate.phantom.render import make_body
+from overread.simulate import DistractorKind, draw_patient
+from overread.simulate.chest._render import make_body
 
 DRAWN = {
     DistractorKind.NIPPLE,

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from overread.simulate.phantom import draw_patient
-from overread.simulate.phantom.exposure import (
+from overread.simulate import draw_patient
+from overread.simulate.chest._exposure import (
     COLLIMATED_SHARE,
     blur,
     collimate,
@@ -17,7 +17,7 @@ from overread.simulate.phantom.exposure import (
     process,
     side_marker,
 )
-from overread.simulate.phantom.patient import stream
+from overread.simulate.chest._patient import stream
 
 SHAPE = (160, 200)
 OPEN = np.ones(SHAPE, dtype=np.float32)

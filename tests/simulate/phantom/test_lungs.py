@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from overread.simulate.phantom import draw_patient
-from overread.simulate.phantom.cage import make_cage
-from overread.simulate.phantom.lungs import (
+from overread.simulate import draw_patient
+from overread.simulate.chest._patient import View, make_view
+from overread.simulate.chest._thorax import (
     LEAF_RADIUS_MM,
     MURRAY,
     THICKEST_MM,
@@ -19,11 +19,11 @@ from overread.simulate.phantom.lungs import (
     _radii,
     draw_vessels,
     hilar_haze,
+    make_cage,
     make_diaphragm,
     make_lungs,
+    make_mediastinum,
 )
-from overread.simulate.phantom.mediastinum import make_mediastinum
-from overread.simulate.phantom.view import View, make_view
 
 # Node 0 is the root; 1 and 2 leave it; 3, 4 and 5 leave node 1.
 PARENTS = np.array([0, 0, 0, 1, 1, 1])

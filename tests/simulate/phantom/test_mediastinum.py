@@ -7,10 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from overread.simulate.phantom import draw_patient
-from overread.simulate.phantom.cage import make_cage
-from overread.simulate.phantom.mediastinum import AIRWAY_REACH_MM, HEART_TOP_MM, HEART_Z_MM, make_mediastinum
-from overread.simulate.phantom.view import make_view
+from overread.simulate import draw_patient
+from overread.simulate.chest._patient import make_view
+from overread.simulate.chest._thorax import (
+    AIRWAY_REACH_MM,
+    HEART_TOP_MM,
+    HEART_Z_MM,
+    make_cage,
+    make_mediastinum,
+)
 
 DOME_Y_MM = 205.0
 

@@ -6,8 +6,8 @@ from dataclasses import fields
 
 import numpy as np
 
-from overread.simulate.phantom import Sex, draw_patient
-from overread.simulate.phantom.patient import stream
+from overread.simulate import Sex, draw_patient
+from overread.simulate.chest._patient import stream
 
 
 def test_same_seed_same_patient():

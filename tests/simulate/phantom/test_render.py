@@ -12,8 +12,7 @@ import pytest
 from scipy import ndimage
 
 from overread.errors import UsageError
-from overread.simulate import phantom
-from overread.simulate.phantom import draw_patient
+from overread.simulate import draw_patient, phantom
 
 LUNGS = ("left_lung", "right_lung", "below_dome", "thorax", "heart", "mediastinum")
 MASKS = (*LUNGS, "ribs", "posterior_ribs", "anterior_ribs", "clavicles", "valid")

@@ -7,13 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from overread.simulate.phantom import draw_patient
-from overread.simulate.phantom.cage import make_cage
-from overread.simulate.phantom.canvas import Canvas
-from overread.simulate.phantom.patient import stream
-from overread.simulate.phantom.skeleton import _spine, draw_clavicles, draw_ribs, draw_skeleton
-from overread.simulate.phantom.trunk import make_arms
-from overread.simulate.phantom.view import make_view
+from overread.simulate import draw_patient
+from overread.simulate.chest._body import _spine, draw_clavicles, draw_ribs, draw_skeleton, make_arms
+from overread.simulate.chest._canvas import Canvas
+from overread.simulate.chest._patient import make_view, stream
+from overread.simulate.chest._thorax import make_cage
 
 SEEDS = (0, 1, 2)
 

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from scipy import signal
 
-from overread.simulate.phantom import phantom
-from overread.simulate.phantom.exposure import power_law_noise
-from overread.simulate.phantom.patient import stream
-from overread.simulate.phantom.statistics import (
+from overread.simulate import phantom
+from overread.simulate.chest._exposure import power_law_noise
+from overread.simulate.chest._patient import stream
+from overread.simulate.chest._statistics import (
     dark_fields,
     edge_strengths,
     grey_histogram,

@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from overread.simulate.phantom import draw_patient
-from overread.simulate.phantom.cage import make_cage
-from overread.simulate.phantom.lungs import make_diaphragm
-from overread.simulate.phantom.trunk import abdominal_gas, make_arms, soft_tissue
-from overread.simulate.phantom.view import make_view
+from overread.simulate import draw_patient
+from overread.simulate.chest._body import abdominal_gas, make_arms, soft_tissue
+from overread.simulate.chest._patient import make_view
+from overread.simulate.chest._thorax import make_cage, make_diaphragm
 
 SHAPE = (215, 215)
 

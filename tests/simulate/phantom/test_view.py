@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overread.simulate.phantom import draw_patient
-from overread.simulate.phantom.view import SOURCE_TO_DETECTOR_MM, make_view
+from overread.simulate import draw_patient
+from overread.simulate.chest._patient import SOURCE_TO_DETECTOR_MM, make_view
 
 
 def view_of(seed, **change):

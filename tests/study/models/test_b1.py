@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from overread.models import RVMMIL
-from overread.study.models import MODELS
+from overread.study import MODELS, parse_settings
 from overread.study.models.b1 import BaselineSettings, fit_bounds_together, rvm_grid
-from overread.study.settings import parse_settings
 from study_chain import Chain
 
 

@@ -9,9 +9,7 @@ import pytest
 
 from overread.errors import InvalidInputError
 from overread.models import ReaderMixture
-from overread.study.models import MODELS
-from overread.study.models.plug import Fold
-from overread.study.settings import parse_settings
+from overread.study import MODELS, Fold, parse_settings
 from study_chain import Chain
 
 B2 = MODELS["b2"]

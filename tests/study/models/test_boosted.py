@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from overread.models import BoostedBags
-from overread.study.models import MODELS
+from overread.study import MODELS, parse_settings
 from overread.study.models.boosted import BoostedSettings
-from overread.study.settings import parse_settings
 from study_chain import Chain
 
 BOOSTED = MODELS["boosted"]

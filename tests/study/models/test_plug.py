@@ -13,20 +13,20 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from overread._sections import Section
 from overread.bags import Bags
-from overread.models.fields import Classes, Field, Flag, FloatArray, Length, Names
-from overread.models.persistence import SavedModel
-from overread.models.prediction import LinearBagClassifier, read_bags
-from overread.report.results import read_results
-from overread.study.inputs import read_inputs
-from overread.study.models import DEFAULT_MODELS, MODELS
-from overread.study.models.plug import StudyModel, score_linearly
-from overread.study.sections import Section
-from overread.study.settings import Settings
+from overread.models import LinearBagClassifier, SavedModel
+from overread.models._base import read_bags
+from overread.models._saving import Classes, Field, Flag, FloatArray, Length, Names
+from overread.report import read_results
+from overread.study import MODELS, Settings, StudyModel
+from overread.study._inputs import read_inputs
+from overread.study._store import RunFolder
+from overread.study.models import DEFAULT_MODELS
+from overread.study.models.base import score_linearly
+from overread.study.stages.fitting import tuning_stages
 from overread.study.stages.plan import PREPARATION, list_views
 from overread.study.stages.stage import Workspace
-from overread.study.stages.tuning import tuning_stages
-from overread.study.store.run_folder import RunFolder
 from study_chain import PAGE, Chain, make_workshop, plan_after_split
 from study_trees import copied
 

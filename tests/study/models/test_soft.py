@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 
 from overread.models import SoftMILLogisticRegression
-from overread.study.models import MODELS
-from overread.study.models.soft import choose_by_paper, fit_path
-from overread.study.settings import parse_settings
+from overread.study import MODELS, choose_by_paper, fit_path, parse_settings
 from study_chain import Chain
 
 SOFT = MODELS["soft"]

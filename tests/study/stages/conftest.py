@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from overread.report.results import StudyResults
+from overread.report import StudyResults
 from overread.study import Run, open_run
 from study_chain import Chain
 

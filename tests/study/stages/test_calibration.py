@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.files.records import from_json, to_json
+from overread.files import from_json, to_json
 from overread.froc import SettingChoice
-from overread.models.tuning import count_features
-from overread.study.cohort import KEYS
-from overread.study.score_map import ScoreMap, fit_score_map
+from overread.models import count_features
+from overread.study import KEYS
+from overread.study._calibration import ScoreCalibration, fit_score_map
+from overread.study._store import json_bytes
 from overread.study.stages.calibration import calibration_stage, find_places, supported_stage
 from overread.study.stages.cohort import COHORT
-from overread.study.store.run_folder import json_bytes
 from study_chain import Chain, call_alone, show_by_hand
 
 NAMES = ["soft", "b1", "b2", "boosted"]
@@ -72,7 +72,7 @@ def test_a_planted_slope_is_found(chain: Chain) -> None:
     scores = np.log(truth / (1 - truth)) / 3 + rng.normal(0, 0.1, len(truth))
     table = merged.candidates[KEYS].assign(score=scores)
     (made,) = chain.call("calibration_soft", **{"tables/out_of_fold_soft.parquet": table}).values()
-    found = from_json(ScoreMap, made, "map")
+    found = from_json(ScoreCalibration, made, "map")
     assert found.method in ("sigmoid", "isotonic")
     assert found.held_out_kl["sigmoid"] < found.held_out_kl["none"]
     if found.method == "sigmoid":

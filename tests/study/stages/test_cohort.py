@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.study.settings import parse_settings
+from overread.study import parse_settings
 from overread.study.stages.cohort import COHORT, FOLDS, chosen_view
 from overread.truth import candidate_hits
 from study_chain import Chain, call_alone

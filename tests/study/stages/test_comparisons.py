@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from overread.report.results import StudyResults
+from overread.report import StudyResults
 from overread.study import Run
 from study_recount import BOTH, Recount
 

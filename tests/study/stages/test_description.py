@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.report.description import Description, Spread
-from overread.study.stages.description import describe_images, evaluate_subgroups
+from overread.report import Description, Spread
+from overread.study.stages.gallery import describe_images, evaluate_subgroups
 from study_chain import Chain, show_by_hand
 
 

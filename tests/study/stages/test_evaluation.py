@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.files.records import to_json
-from overread.report.results import StudyResults
+from overread.files import to_json
+from overread.report import StudyResults
 from overread.study import Run
-from overread.study.store.run_folder import json_bytes
+from overread.study._store import json_bytes
 from study_chain import Chain
 from study_recount import BOTH
 

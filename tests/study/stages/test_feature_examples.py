@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from overread.files.records import from_json
-from overread.report.results import StudyResults
-from overread.report.words import N_TOLD
-from overread.study.stages.feature_examples import find_examples
+from overread.files import from_json
+from overread.report import N_TOLD, StudyResults
+from overread.study.stages.gallery import find_examples
 from study_chain import Chain
 
 

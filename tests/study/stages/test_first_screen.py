@@ -18,12 +18,10 @@ import pytest
 
 from overread.cli.run import print_results
 from overread.froc import ChanceLevel, StudySize
-from overread.report import StudyResults, read_results
-from overread.report.answer import give_answer
-from overread.report.results import Counted
-from overread.report.words import list_cards
+from overread.report import Counted, StudyResults, read_results
+from overread.report._words import give_answer, list_cards
 from overread.study import RunReport
-from overread.study.stages.verdict import reach_verdict
+from overread.study.stages.performance import reach_verdict
 from study_chain import show_by_hand
 
 READERS = pd.DataFrame(

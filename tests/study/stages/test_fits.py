@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.study.models import MODELS
-from overread.study.settings import parse_settings
-from overread.study.stages.fits import check_stage, fit_stage
+from overread.study import MODELS, parse_settings
+from overread.study.stages.fitting import check_stage, fit_stage
 from study_chain import Chain, call_alone
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from overread.report.results import Gallery
+from overread.report import Gallery
 from overread.study.stages.gallery import sort_gallery
 from study_chain import Chain, show_by_hand
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from overread.study._store import RunFolder
 from overread.study.stages.stage import UndeclaredError, Workspace
-from overread.study.store.run_folder import RunFolder
 from study_chain import Chain
 from study_trees import copied
 

@@ -12,21 +12,19 @@ import pytest
 
 from overread.cli import main
 from overread.errors import InvalidInputError, LeakageError, TableError
-from overread.study.settings import parse_settings
+from overread.study import parse_settings
+from overread.study._store import RunFolder, Shard, decode_shard, shard_file
 from overread.study.stages.images import (
     QUARANTINED,
     Shards,
+    _join_rows,
+    _refuse_shared_pixels,
     gather_stage,
     images_stage,
-    join_rows,
     places_stage,
-    refuse_shared_pixels,
     shards_view,
 )
-from overread.study.store.manifest import shard_file
-from overread.study.store.run_folder import RunFolder
-from overread.study.store.shard import Shard, decode_shard
-from overread.tables.column_table import open_columns
+from overread.tables import open_columns
 from study_chain import Chain, call_alone, make_workshop
 from study_stand_in import FEATURES
 
@@ -134,16 +132,16 @@ class TestGathering:
         part = images.groupby("split")["image_id"].first()
         hashes = dict.fromkeys(images["image_id"]) | {part["training"]: "same", part["test"]: "same"}
         with pytest.raises(LeakageError, match="identical pixels"):
-            refuse_shared_pixels(images, hashes)
-        refuse_shared_pixels(images, {name: name for name in images["image_id"]})
+            _refuse_shared_pixels(images, hashes)
+        _refuse_shared_pixels(images, {name: name for name in images["image_id"]})
 
     def test_the_same_pixels_in_two_patients_of_a_nested_run(self, chain: Chain) -> None:
         images = chain.load("tables/split.parquet").assign(split="training")
         first, *_, last = images["image_id"]
         with pytest.raises(LeakageError, match=r"identical pixels.*'patient P"):
-            refuse_shared_pixels(images, dict.fromkeys(images["image_id"]) | {first: "same", last: "same"})
+            _refuse_shared_pixels(images, dict.fromkeys(images["image_id"]) | {first: "same", last: "same"})
         one, other = images.loc[images["patient_id"] == images["patient_id"][0], "image_id"]
-        refuse_shared_pixels(images, dict.fromkeys(images["image_id"]) | {one: "same", other: "same"})
+        _refuse_shared_pixels(images, dict.fromkeys(images["image_id"]) | {one: "same", other: "same"})
 
     def test_images_that_were_given_up_are_not_counted(
         self, chain: Chain, capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -185,7 +183,7 @@ class TestGathering:
     def test_blocks_of_rows(self, n_rows: int, sizes: list[int]) -> None:
         random = np.random.default_rng(0)
         matrices = [random.normal(size=(n, 2)).astype(np.float32) for n in (3, 0, 5, 1)]
-        blocks = list(join_rows(iter(matrices), n_rows))
+        blocks = list(_join_rows(iter(matrices), n_rows))
         assert [len(block) for block in blocks] == sizes
         assert np.array_equal(np.concatenate(blocks), np.concatenate(matrices))
 

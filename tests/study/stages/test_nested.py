@@ -13,19 +13,14 @@ import pandas as pd
 import pytest
 
 from benchmarks import nested as simulation
-from overread.files.records import from_json
+from overread.files import from_json
 from overread.froc import operating_points, performance_at
-from overread.study import Run, open_run
-from overread.study.cohort import KEYS, Cohort
-from overread.study.models import MODELS
-from overread.study.models.plug import Fold
-from overread.study.score_map import ScoreMap
+from overread.study import KEYS, MODELS, Cohort, Fold, Inputs, Run, open_run
+from overread.study._calibration import ScoreCalibration
 from overread.study.stages.calibration import choose_model, find_places
 from overread.study.stages.evaluation import assess_calibration
-from overread.study.stages.fits import fit_stage
+from overread.study.stages.fitting import fit_stage, tuning_stages
 from overread.study.stages.nested import count_outer_folds, nested_stages
-from overread.study.stages.stage import Inputs
-from overread.study.stages.tuning import tuning_stages
 from study_chain import Chain, call_alone, run_chain
 from study_stand_in import FAST, make_study
 from study_trees import copied
@@ -120,7 +115,7 @@ def test_probabilities_are_of_the_folds_own_maps(nested: Chain, nested_run: Run)
     scores = nested.load("tables/scores.parquet")
     for k, fold in enumerate(nested.load("outer_folds")):
         own = scores[scores["image_id"].isin(fold.held_out.images["image_id"])]
-        told = from_json(ScoreMap, nested.load("tuning/soft_nested.json")[k]["score_map"], "map")
+        told = from_json(ScoreCalibration, nested.load("tuning/soft_nested.json")[k]["score_map"], "map")
         assert np.array_equal(told.apply(own["soft_nested"]), own["soft_nested_probability"])
     assert nested_run.results.model("soft").calibration.n_patients == 18
 
@@ -132,10 +127,10 @@ def test_folds_with_ranks_are_not_assessed_as_probabilities(nested: Chain) -> No
     ranked = scores.assign(
         soft_nested_probability=scores["soft_nested_probability"].mask(scores["image_id"].isin(held_out))
     )
-    known = from_json(ScoreMap, nested.load("tuning/soft_map.json"), "map")
+    known = from_json(ScoreCalibration, nested.load("tuning/soft_map.json"), "map")
     known = replace(known, method="sigmoid")
 
-    def assess(table: pd.DataFrame, score_map: ScoreMap, **options: bool) -> Any:
+    def assess(table: pd.DataFrame, score_map: ScoreCalibration, **options: bool) -> Any:
         values = {"cohort": nested.load("cohort"), "matched": matched, "tables/scores.parquet": table}
         settings = nested.settings
         return assess_calibration(

@@ -11,17 +11,17 @@ import pandas as pd
 import pytest
 
 from overread.cli import main
-from overread.files.records import from_json
+from overread.files import from_json
 from overread.images import read_image
 from overread.report import Pictures, read_results
-from overread.study.settings import Settings
+from overread.study import Settings
 from overread.study.stages.pages import (
     FIGURES,
     HEAD,
     MODEL_CARD,
     REPORT,
+    _open_image,
     detector_stage,
-    open_image,
     pictures_stage,
 )
 
@@ -92,12 +92,12 @@ def test_an_image_that_cannot_be_opened_gives_no_picture(light_original: Path, t
             "mm_per_px_y": [2.0, 2.0, np.nan],
         }
     ).set_index("image_id")
-    found = open_image(images, light_original, Settings(), "good")
+    found = _open_image(images, light_original, Settings(), "good")
     assert found is not None
     wanted = read_image(light_original / "images/003.png", mm_per_px=(2.0, 2.0))
     assert np.array_equal(found.pixels, wanted.pixels)
-    assert open_image(images, light_original, Settings(), "gone") is None
-    assert open_image(images, light_original, Settings(), "none") is None
+    assert _open_image(images, light_original, Settings(), "gone") is None
+    assert _open_image(images, light_original, Settings(), "none") is None
 
 
 def test_stages_without_images_do_not_read_shards() -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from overread.froc import MEASURES
-from overread.report.results import StudyResults
+from overread.report import StudyResults
 from overread.study import Run
 from overread.study.stages.performance import keep_corners, nearest_target, shown_point
 from study_chain import Chain

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from overread.study.inputs import read_inputs
+from overread.study import PipelineSpec, Settings, parse_settings
+from overread.study._inputs import read_inputs
+from overread.study._store import RunFolder
+from overread.study.executors._executors import SerialExecutor
 from overread.study.models import DEFAULT_MODELS
-from overread.study.pipeline import PipelineSpec
-from overread.study.settings import Settings, parse_settings
 from overread.study.stages.images import Workshop
 from overread.study.stages.plan import PREPARATION, list_views, plan_stages
 from overread.study.stages.stage import Workspace
-from overread.study.store.run_folder import RunFolder
-from overread.study.workers.executors import SerialExecutor
 from study_chain import Chain, make_workshop, open_chain
 from study_stand_in import spec
 from study_trees import copied

@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 from overread.froc import Counting
-from overread.study.cohort import Split
-from overread.study.stages.reader_points import judge_readers
-from overread.truth import MergeOptions
-from overread.truth.hit_rules import HIT
+from overread.study import Split
+from overread.study.stages.performance import judge_readers
+from overread.truth import HIT, MergeOptions
 
 # Places 50 mm apart in one image: which of readers A, B, C, D marks each.
 PLACES = {10: "ABC", 60: "BC", 110: "AD", 160: "A", 210: "CD", 260: "ABCD"}

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.study.cohort import KEYS
+from overread.study import KEYS
 from overread.study.stages.scores import SOURCES, TREATMENTS, MatchedScores, tabulate_objects
 from study_chain import Chain, show_by_hand
 

@@ -14,20 +14,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.files.column_file import encode_columns, fill_columns
-from overread.files.digests import digest_of_value
-from overread.study.settings import Settings, parse_settings
-from overread.study.stages.stage import (
-    Inputs,
-    Source,
-    Stage,
-    UndeclaredError,
-    View,
-    Workspace,
-    select_settings,
-)
-from overread.study.store.codecs import encode_file
-from overread.study.store.run_folder import RunFolder
+from overread.files import digest_of_value, encode_columns, fill_columns
+from overread.study import Inputs, Settings, Stage, parse_settings
+from overread.study._store import RunFolder, encode_file
+from overread.study.stages.stage import Source, UndeclaredError, View, Workspace, select_settings
 from study_chain import Chain, call_alone
 
 

@@ -6,10 +6,10 @@ from itertools import combinations
 
 import pandas as pd
 
-from overread.report.results import StudyResults
+from overread.report import StudyResults
 from overread.study import Run
-from overread.study.settings import leave_out_unused
-from overread.study.stages.summary import choose_examples
+from overread.study._settings import leave_out_unused
+from overread.study.stages.evaluation import choose_examples
 from study_chain import Chain
 
 

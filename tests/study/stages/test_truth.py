@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from overread.errors import DataWarning, InvalidInputError, LeakageError, TableError
-from overread.study.settings import parse_settings
-from overread.study.stages.truth import CHECK_PARTS, SPLIT, TRUTH, sort_by_code
+from overread.study import parse_settings
+from overread.study.stages.truth import CHECK_PARTS, SPLIT, TRUTH, _sort_by_code
 from overread.truth import LabelOptions, MergeOptions, merge_marks
 from study_chain import Chain, call_alone
 
@@ -73,7 +73,7 @@ def test_without_two_readers_of_one_mind_there_is_nothing_to_learn(chain: Chain)
 
 def test_codes_are_sorted_by_number() -> None:
     table = pd.DataFrame({"reader_id": ["R10", "R2", "R1"], "n": [1, 2, 3]})
-    assert sort_by_code(table, "reader_id")["n"].tolist() == [3, 2, 1]
+    assert _sort_by_code(table, "reader_id")["n"].tolist() == [3, 2, 1]
 
 
 def test_splits_share_no_patient(chain: Chain) -> None:

@@ -9,15 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.files.records import from_json
+from overread.files import from_json
 from overread.froc import SettingChoice, choose_setting
-from overread.study.cohort import KEYS, Cohort
-from overread.study.models import MODELS
-from overread.study.models.plug import Fold
-from overread.study.settings import parse_settings
+from overread.study import KEYS, MODELS, Cohort, Fold, parse_settings
+from overread.study._store import json_bytes
 from overread.study.stages.cohort import COHORT
-from overread.study.stages.tuning import tuning_stages
-from overread.study.store.run_folder import json_bytes
+from overread.study.stages.fitting import tuning_stages
 from study_chain import Chain, call_alone
 
 NAMES = ["soft", "b1", "b2", "boosted"]

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from overread.froc import ChanceLevel, FigureComparison, StudySize
-from overread.report.results import Comparison, Counted, SetResult
-from overread.study.stages.verdict import find_better, reach_verdict
+from overread.report import Comparison, Counted, SetResult
+from overread.study.stages.performance import _find_better, reach_verdict
 
 READERS = pd.DataFrame(
     {"reader_id": ["R1", "R2", "R3"], "sensitivity": [0.9, 0.6, 0.7], "fp_per_image": [0.5, 0.1, 0.3]}
@@ -116,8 +116,8 @@ def test_a_better_model_is_named_only_if_it_is() -> None:
     figure = FigureComparison("wAFROC", 0.6, 0.7, 0.1, 0.02, 0.18, 0.95, 0.01, 0.01)
     pair = Comparison("soft", "b1", "ignore", pd.DataFrame(), (figure,))
     assert judge(counted(0.8, 0.05), (pair,)).better_on_test == "b1"
-    assert find_better("b1", [pair], "ignore") is None
-    assert find_better("soft", [replace(pair, single_reader="fp")], "ignore") is None
+    assert _find_better("b1", [pair], "ignore") is None
+    assert _find_better("soft", [replace(pair, single_reader="fp")], "ignore") is None
     unsure = replace(pair, figures=(replace(figure, p_permutation=0.2),))
-    assert find_better("soft", [unsure], "ignore") is None
-    assert find_better("soft", [replace(pair, first="b1", second="soft")], "ignore") is None
+    assert _find_better("soft", [unsure], "ignore") is None
+    assert _find_better("soft", [replace(pair, first="b1", second="soft")], "ignore") is None

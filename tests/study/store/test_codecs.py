@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.files.column_file import ColumnFile, encode_columns
+from overread.files import ColumnFile, encode_columns
 from overread.models import RVMMIL
-from overread.study.store.codecs import decode_file, encode_file
+from overread.study._store import decode_file, encode_file
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from overread.files.digests import digest_of_bytes
-from overread.study.store.manifest import Entry, Manifest, shard_file
-from overread.study.store.run_folder import RunFolder
+from overread.files import digest_of_bytes
+from overread.study._store import Entry, Manifest, RunFolder, shard_file
 
 
 @pytest.fixture

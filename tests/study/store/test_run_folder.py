@@ -8,9 +8,9 @@ import os
 import pytest
 
 from overread.errors import FormatError, StorageError
-from overread.files.digests import digest_of_bytes
-from overread.study.store import run_folder
-from overread.study.store.run_folder import FinishedRunFolder, Record, RunFolder, json_bytes, read_record
+from overread.files import digest_of_bytes
+from overread.study import _store as run_folder
+from overread.study._store import FinishedRunFolder, Record, RunFolder, _read_record, json_bytes
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_a_bit_flipped_anywhere_in_a_record_is_no_traceback(folder):
     for place in range(len(whole)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
         do(folder)
-        assert read_record(path) == read_record_of(whole)
+        assert _read_record(path) == read_record_of(whole)
 
 
 def read_record_of(content: bytes) -> Record:

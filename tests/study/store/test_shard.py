@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from overread.errors import FormatError, InvalidInputError
-from overread.study.pipeline import ImageWork
-from overread.study.store.shard import decode_shard, encode_shard
+from overread.study import ImageWork
+from overread.study._store import decode_shard, encode_shard
 
 
 def make_work(n_rows=5, n_features=300, **changes):

@@ -11,13 +11,10 @@ import pytest
 
 from overread.bags import StoredInstances
 from overread.errors import StorageError
-from overread.study import cohort
-from overread.study.cohort import Cohort
-from overread.study.models import MODELS
-from overread.study.models.plug import Fold
-from overread.study.settings import parse_settings
+from overread.study import MODELS, Cohort, Fold, parse_settings
+from overread.study import _cohort as cohort
+from overread.study.executors._dask import close_shared_clients, connect_cluster, share_client
 from overread.study.stages.cohort import COHORT
-from overread.study.workers.cluster_client import close_shared_clients, connect_cluster, share_client
 from study_chain import Chain, call_alone
 
 distributed = pytest.importorskip("distributed")

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from overread.errors import MissingExtraError, OverreadError, StorageError, UsageError
-from overread.files.records import to_json
-from overread.study import run_study
-from overread.study.workers.dask_cluster import DaskExecutor, read_answer, work_in_isolation
-from overread.study.workers.executors import SerialExecutor
-from overread.study.workers.isolation import WorkLimits
+from overread.files import to_json
+from overread.study import WorkLimits, run_study
+from overread.study.executors._dask import DaskExecutor, _read_answer, work_in_isolation
+from overread.study.executors._executors import SerialExecutor
 from study_chain import Chain, tasks
 from study_stand_in import spec
 from study_trees import same
@@ -91,7 +90,7 @@ def test_a_batch_that_the_cluster_lost_is_not_a_fault_of_its_images() -> None:
         def result(self) -> None:
             raise ConnectionError("the address and name of a machine")
 
-    assert read_answer(Lost()) is None
+    assert _read_answer(Lost()) is None
 
 
 def test_a_worker_that_cannot_start_there_stops_the_run() -> None:
@@ -100,4 +99,4 @@ def test_a_worker_that_cannot_start_there_stops_the_run() -> None:
             raise OverreadError("a worker could not start")
 
     with pytest.raises(OverreadError, match="could not start"):
-        read_answer(Broken())
+        _read_answer(Broken())

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from overread._commands import WITH_BAD_IMAGES
 from overread.cli import main
-from overread.cli.conventions import WITH_BAD_IMAGES
 from overread.errors import OverreadError, StorageError
-from overread.study import PipelineSpec, read_results, run_study
-from overread.study.workers.executors import ProcessExecutor, SerialExecutor, count_processors
-from overread.study.workers.isolation import WorkLimits
+from overread.report import read_results
+from overread.study import PipelineSpec, WorkLimits, count_processors, run_study
+from overread.study.executors._executors import ProcessExecutor, SerialExecutor
 from study_chain import PAGE, leave_out, tasks
 from study_stand_in import LIGHT, make_study, spec
 from study_trees import content, same

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from overread.errors import OverreadError
-from overread.study import PipelineSpec
-from overread.study.workers import isolation
-from overread.study.workers.executors import ProcessExecutor, SerialExecutor
-from overread.study.workers.isolation import IsolatedWorker, WorkLimits, signal_name
+from overread.study import IsolatedWorker, PipelineSpec, WorkLimits
+from overread.study.executors import _isolation as isolation
+from overread.study.executors._executors import ProcessExecutor, SerialExecutor
+from overread.study.executors._isolation import _signal_name
 from study_chain import Chain, tasks
 from study_stand_in import spec
 
@@ -122,5 +122,5 @@ def test_a_worker_that_cannot_start_stops_the_run(
 
 
 def test_signals_have_names() -> None:
-    assert signal_name(signal.SIGSEGV) == "SIGSEGV"
-    assert signal_name(4000) == "signal 4000"
+    assert _signal_name(signal.SIGSEGV) == "SIGSEGV"
+    assert _signal_name(4000) == "signal 4000"

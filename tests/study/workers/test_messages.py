@@ -9,17 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overread.files.records import to_json
-from overread.study.pipeline import ImageTask, Versions
-from overread.study.workers.messages import (
+from overread.files import to_json
+from overread.study import ImageTask
+from overread.study._pipeline import Versions
+from overread.study.executors._outcome import (
+    Fault,
     Frame,
+    Outcome,
     encode_frame,
     frame_outcome,
     read_frame,
     read_outcome,
     read_task,
 )
-from overread.study.workers.result import Fault, Outcome
 
 headers = st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text(), max_size=4)
 frames = st.builds(Frame, headers, st.binary(max_size=200))

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from overread.errors import FormatError, InvalidInputError, OverreadError
-from overread.files.digests import digest_of_file
-from overread.study.pipeline import ImageTask
-from overread.study.store.shard import decode_shard
-from overread.study.workers.result import place_of, without_path, work_on
+from overread.files import digest_of_file
+from overread.study import ImageTask
+from overread.study._store import decode_shard
+from overread.study.executors._outcome import place_of, without_path, work_on
 from study_chain import Chain, tasks
 from study_stand_in import spec
 

@@ -6,9 +6,9 @@ import os
 import subprocess
 import sys
 
-from overread.files.records import to_json
-from overread.study.pipeline import PipelineSpec
-from overread.study.workers.messages import Frame, encode_frame, read_frame
+from overread.files import to_json
+from overread.study import PipelineSpec
+from overread.study.executors._outcome import Frame, encode_frame, read_frame
 from study_chain import Chain, tasks
 from study_stand_in import spec
 
@@ -32,7 +32,7 @@ def talk(*frames: Frame, path: str | None = None) -> tuple[list[Frame], subproce
     """Send messages to a worker, then end its input."""
     paths = [*([path] if path else []), *filter(None, sys.path)]
     done = subprocess.run(
-        [sys.executable, "-m", "overread.study.workers.worker"],
+        [sys.executable, "-m", "overread.study.executors._worker"],
         input=b"".join(encode_frame(frame) for frame in frames),
         capture_output=True,
         check=False,

@@ -1,5 +1,8 @@
 """All families of features, one file each; `FAMILIES` is the registry, in the order of the columns."""
 
+from __future__ import annotations
+
+from overread.features._family import Family
 from overread.features.families.blob import BLOB
 from overread.features.families.convergence import CONVERGENCE
 from overread.features.families.first_order import FIRST_ORDER_OF_CHANNELS
@@ -20,9 +23,6 @@ from overread.features.families.spiculation import SPICULATION
 from overread.features.families.symmetry import SYMMETRY
 from overread.features.families.template import TEMPLATE
 from overread.features.families.vessel import VESSEL
-from overread.features.family import Family
-
-__all__ = ["FAMILIES"]
 
 FAMILIES: tuple[Family, ...] = (
     SHAPE,

@@ -10,19 +10,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.maps import BASE_MM, SCALES_MM
-from overread.features.context.rays import CENTRE, make_rays, polar_grey, principal_curvatures
-from overread.features.family import Family, describe_features, stack_columns
-
-__all__ = ["BLOB"]
+from overread.features._family import Family, describe_features, stack_columns
+from overread.features.context._context import Context
+from overread.features.context._maps import BASE_MM, SCALES_MM
+from overread.features.context._rays import CENTRE, make_rays, polar_grey, principal_curvatures
 
 RING = make_rays(16)
 # Curvatures below this are not told from none, in grey. Chosen by eye: a quarter of a grey step of 8-bit images.
 CURVATURE_FLOOR = 1e-3
 
 
-def scale_name(scale_mm: float) -> str:
+def _scale_name(scale_mm: float) -> str:
     """Say a scale in a feature's name: 1.6 mm is s16."""
     return f"s{round(10 * scale_mm)}"
 
@@ -34,12 +32,12 @@ FEATURES = describe_features(
         row
         for scale, narrower in zip(SCALES_MM, (BASE_MM, BASE_MM, *SCALES_MM), strict=False)
         for row in (
-            (f"log.{scale_name(scale)}", "grey", f"k1 + k2 = -s^2 Laplacian of L_s, s = {scale} mm"),
-            (f"dog.{scale_name(scale)}", "grey", f"L_t - L_s, s = {scale} mm, t = {narrower} mm"),
-            (f"curvature.{scale_name(scale)}", "grey", f"k2, the smaller curvature, s = {scale} mm"),
-            (f"roundness.{scale_name(scale)}", "1", f"k2 / (|k1| + 0.001) cut to -1..1, s = {scale} mm"),
+            (f"log.{_scale_name(scale)}", "grey", f"k1 + k2 = -s^2 Laplacian of L_s, s = {scale} mm"),
+            (f"dog.{_scale_name(scale)}", "grey", f"L_t - L_s, s = {scale} mm, t = {narrower} mm"),
+            (f"curvature.{_scale_name(scale)}", "grey", f"k2, the smaller curvature, s = {scale} mm"),
+            (f"roundness.{_scale_name(scale)}", "1", f"k2 / (|k1| + 0.001) cut to -1..1, s = {scale} mm"),
             (
-                f"conspicuity.{scale_name(scale)}",
+                f"conspicuity.{_scale_name(scale)}",
                 "1",
                 f"k2 / (mean of max(|k1|, |k2|) at 16 points on the circle of 3 s + 0.001), s = {scale} mm",
             ),
@@ -53,11 +51,11 @@ FEATURES = describe_features(
 )
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Filter responses at each candidate's centre."""
     values: dict[str, NDArray[np.float64]] = {}
     for index, scale in enumerate(SCALES_MM):
-        name, scale_px = scale_name(scale), scale / context.mm
+        name, scale_px = _scale_name(scale), scale / context.mm
         place = (context.maps.scale_space[index], context.column, context.row)
         large, small = principal_curvatures(*place, scale_px=scale_px)
         around_large, around_small = principal_curvatures(
@@ -66,14 +64,14 @@ def compute(context: Context) -> NDArray[np.float32]:
         surround = np.maximum(np.abs(around_large), np.abs(around_small)).mean(axis=1)
         k1, k2 = large[:, 0], small[:, 0]
         values[f"log.{name}"] = k1 + k2
-        values[f"dog.{name}"] = difference_of_gaussians(context, index)
+        values[f"dog.{name}"] = _difference_of_gaussians(context, index)
         values[f"curvature.{name}"] = k2
         values[f"roundness.{name}"] = np.clip(k2 / (np.abs(k1) + CURVATURE_FLOOR), -1.0, 1.0)
         values[f"conspicuity.{name}"] = k2 / (surround + CURVATURE_FLOOR)
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def difference_of_gaussians(context: Context, index: int) -> NDArray[np.float64]:
+def _difference_of_gaussians(context: Context, index: int) -> NDArray[np.float64]:
     """L_t - L_s at each candidate's centre."""
     maps = context.maps
     narrow = maps.scale_space[index - 2] if index >= 2 else maps.base
@@ -88,4 +86,4 @@ def at_centre(context: Context, level: NDArray[np.float32]) -> NDArray[np.float6
     return grey[:, 0, 0].astype(np.float64)
 
 
-BLOB = Family(FEATURES, compute)
+BLOB = Family(FEATURES, _compute)

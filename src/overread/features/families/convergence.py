@@ -10,11 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.rays import PER_RADIUS, RHO, angle_mean, opposite_min, sector_means
-from overread.features.family import EPSILON, Family, describe_features, stack_columns
-
-__all__ = ["CONVERGENCE"]
+from overread.features._family import EPSILON, Family, describe_features, stack_columns
+from overread.features.context._context import Context
+from overread.features.context._rays import PER_RADIUS, RHO, angle_mean, opposite_min, sector_means
 
 COIN_RADII = {"r70": 0.7, "r100": 1.0, "r150": 1.5}
 BAND_WIDTHS = {"w30": 3, "w50": 5, "w80": 8}
@@ -87,31 +85,31 @@ FEATURES = describe_features(
 )
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Convergence of each candidate."""
     along, across = context.matched_gradient
     magnitude = np.sqrt(along**2 + across**2)
     cosine = -along / (magnitude + np.float32(EPSILON))
     ring_mean = angle_mean(cosine)
-    values = {f"coin.{name}": disc_mean(ring_mean, r) for name, r in COIN_RADII.items()}
+    values = {f"coin.{name}": _disc_mean(ring_mean, r) for name, r in COIN_RADII.items()}
     margin = slice(PER_RADIUS // 2, 3 * PER_RADIUS // 2)
     flow = -angle_mean(along[:, :, margin]) @ RHO[margin]
     size = angle_mean(magnitude[:, :, margin]) @ RHO[margin]
     values["weighted_coin"] = flow / (size + EPSILON)
     sums = np.cumsum(cosine[:, :, FIRST:], axis=2)
-    values |= iris(sums)
+    values |= _iris(sums)
     for name, width in BAND_WIDTHS.items():
-        values |= bands(sums, name, width)
+        values |= _bands(sums, name, width)
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def disc_mean(ring_mean: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
+def _disc_mean(ring_mean: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
     """Mean over a disc, by area, from means over rings."""
     n = round(radius * PER_RADIUS)
     return (ring_mean[:, :n] * RHO[:n]).sum(axis=1) / RHO[:n].sum()
 
 
-def iris(sums: NDArray[np.float32]) -> dict[str, NDArray[np.float64]]:
+def _iris(sums: NDArray[np.float32]) -> dict[str, NDArray[np.float64]]:
     """Mean of cos from 0.2 R outwards, to the best radius of each ray."""
     means = sums / np.arange(1, sums.shape[2] + 1, dtype=np.float32)
     best = means[:, :, PER_RADIUS // 2 - FIRST - 1 :].max(axis=2).astype(np.float64)
@@ -122,7 +120,7 @@ def iris(sums: NDArray[np.float32]) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def bands(sums: NDArray[np.float32], name: str, width: int) -> dict[str, NDArray[np.float64]]:
+def _bands(sums: NDArray[np.float32], name: str, width: int) -> dict[str, NDArray[np.float64]]:
     """Best ring common to all rays, and best band of each ray."""
     padded = np.concatenate([np.zeros_like(sums[:, :, :1]), sums], axis=2)
     means = (padded[:, :, width:] - padded[:, :, :-width]) / np.float32(width)
@@ -142,4 +140,4 @@ def bands(sums: NDArray[np.float32], name: str, width: int) -> dict[str, NDArray
     return values
 
 
-CONVERGENCE = Family(FEATURES, compute)
+CONVERGENCE = Family(FEATURES, _compute)

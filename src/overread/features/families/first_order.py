@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.channels import CHANNELS
-from overread.features.family import Family, Feature, to_columns
-from overread.features.ibsi.first_order import FIRST_ORDER, RANKED_SHARES
-
-__all__ = ["FIRST_ORDER_OF_CHANNELS", "UNITS", "bound_ratios", "bounded_formula"]
+from overread.features._family import Family, Feature, to_columns
+from overread.features.context._channels import CHANNELS
+from overread.features.context._context import Context
+from overread.features.ibsi._first_order import FIRST_ORDER, RANKED_SHARES
 
 # Ratios with a mean below are not bounded on a wavelet channel, whose mean is near 0; these are.
 BOUNDED = {
@@ -34,7 +32,7 @@ def bounded_formula(name: str) -> str:
     return BOUNDED.get(name, FIRST_ORDER[name])
 
 
-def describe_statistic(channel: str, name: str) -> Feature:
+def _describe_statistic(channel: str, name: str) -> Feature:
     """Describe one statistic of a channel."""
     return Feature(
         name=f"first_order_{name}.{channel}",
@@ -66,12 +64,12 @@ def bound_ratios(statistics: NDArray[np.float64], percentiles: NDArray[np.float6
     return bounded
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Statistics channel by channel."""
     bounded = bound_ratios(context.channels.statistics, context.channels.percentiles)
     return to_columns(bounded)
 
 
 FIRST_ORDER_OF_CHANNELS = Family(
-    tuple(describe_statistic(channel, name) for channel in CHANNELS for name in FIRST_ORDER), compute
+    tuple(_describe_statistic(channel, name) for channel in CHANNELS for name in FIRST_ORDER), _compute
 )

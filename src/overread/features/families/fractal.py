@@ -7,13 +7,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.patches import SIDE, copy_centre
+from overread._kernel import kernel
+from overread.features._family import Family, Feature, to_columns
+from overread.features.context._context import Context
+from overread.features.context._patches import SIDE, copy_centre
 from overread.features.families.power_law import POWER_FLOOR, fit_line
-from overread.features.family import Family, Feature, to_columns
-from overread.kernel import kernel
-
-__all__ = ["FRACTAL"]
 
 # Sides that divide 63, but 1 and 63 itself.
 BOXES = np.array([3, 7, 9, 21])
@@ -42,15 +40,15 @@ FEATURES = tuple(
 )
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Fractal measures of each candidate's patch."""
     out = np.zeros((len(context.row), len(FEATURES)))
-    describe_patches(context.patches, out)
+    _describe_patches(context.patches, out)
     return to_columns(out)
 
 
 @kernel
-def absolute_change(source: NDArray[np.float32], lag: int) -> float:
+def _absolute_change(source: NDArray[np.float32], lag: int) -> float:
     """Sum of absolute differences of points a lag apart, along rows and along columns."""
     step = np.uintp(lag)
     side = np.uintp(source.shape[0])
@@ -86,7 +84,7 @@ def fractal(source: NDArray[np.float32], out: NDArray[np.float64]) -> None:
     log_change = np.empty(LAGS.size)
     for k in range(LAGS.size):
         lag = LAGS[k]
-        change = absolute_change(source, lag)
+        change = _absolute_change(source, lag)
         log_lag[k] = math.log(lag)
         log_change[k] = math.log(change / (2.0 * SIDE * (SIDE - lag) * (high - low)) + POWER_FLOOR)
     fit_line(log_lag, log_change, found)
@@ -118,7 +116,7 @@ def fractal(source: NDArray[np.float32], out: NDArray[np.float64]) -> None:
 
 
 @kernel
-def describe_patches(patches: NDArray[np.float32], out: NDArray[np.float64]) -> None:
+def _describe_patches(patches: NDArray[np.float32], out: NDArray[np.float64]) -> None:
     """Fill the measures of each patch, in the order of `FEATURES`."""
     source = np.empty((SIDE, SIDE), np.float32)
     for k in range(len(patches)):
@@ -126,4 +124,4 @@ def describe_patches(patches: NDArray[np.float32], out: NDArray[np.float64]) -> 
         fractal(source, out[k])
 
 
-FRACTAL = Family(FEATURES, compute)
+FRACTAL = Family(FEATURES, _compute)

@@ -8,13 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.channels import approximate
-from overread.features.context.patches import CUT, SIDE
-from overread.features.family import Family, Feature, to_columns
-from overread.kernel import kernel
-
-__all__ = ["GABOR"]
+from overread._kernel import kernel
+from overread.features._family import Family, Feature, to_columns
+from overread.features.context._channels import approximate
+from overread.features.context._context import Context
+from overread.features.context._patches import CUT, SIDE
 
 # The filter of 4 points is used on approximations 0 to 3, sampled every 1, 2, 4 and 8 points.
 WAVE = 4
@@ -42,15 +40,15 @@ def list_features() -> Iterator[Feature]:
                 )
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Magnitudes of each candidate, wavelength by wavelength."""
     out = np.zeros((len(context.row), N_SCALES, len(ANGLES), len(STATISTICS)))
-    describe_patches(context.patches, out)
+    _describe_patches(context.patches, out)
     return to_columns(out)
 
 
 @kernel
-def gabor_taps(wave: float, carrier: NDArray[np.float32]) -> None:
+def _gabor_taps(wave: float, carrier: NDArray[np.float32]) -> None:
     """Rows of 1D taps: Gaussian, then cosine and sine at the full frequency and at the diagonal's component."""
     total = 0.0
     for k in range(GABOR_TAPS):
@@ -66,7 +64,7 @@ def gabor_taps(wave: float, carrier: NDArray[np.float32]) -> None:
 
 
 @kernel
-def filter_rows(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+def _filter_rows(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDArray[np.float32]) -> None:
     """Weighted sum of `GABOR_TAPS` neighbours of each row. The fixed number unrolls.
 
     One loop over all points in memory: what it puts at the end of a row, from neighbours in the next, means nothing.
@@ -80,7 +78,7 @@ def filter_rows(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDA
 
 
 @kernel
-def filter_columns(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+def _filter_columns(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDArray[np.float32]) -> None:
     """Weighted sum of `GABOR_TAPS` neighbours of each column, row after row of the square that is left.
 
     Rows run one point too far, see `PADDED`; the next row overwrites it, and ``out`` has room for the last.
@@ -95,7 +93,7 @@ def filter_columns(source: NDArray[np.float32], taps: NDArray[np.float32], out: 
 
 
 @kernel
-def summarize_magnitude(
+def _summarize_magnitude(
     even: NDArray[np.float32], odd: NDArray[np.float32], plain: NDArray[np.float32], bias: float
 ) -> tuple[float, float]:
     """Mean and standard deviation of |even - bias plain + i odd|, but at the last point, which is padding."""
@@ -112,7 +110,7 @@ def summarize_magnitude(
 
 
 @kernel
-def turn(a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
+def _turn(a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
     """Replace a and b by a + b and a - b."""
     for i in range(a.size):
         total = a[i] + b[i]
@@ -121,7 +119,7 @@ def turn(a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
 
 
 @kernel
-def gabor_magnitudes(
+def _gabor_magnitudes(
     samples: NDArray[np.float32], carrier: NDArray[np.float32], out: NDArray[np.float64]
 ) -> None:
     """Mean and standard deviation of the magnitude of 4 Gabor filters on samples, in the order of `ANGLES`.
@@ -136,30 +134,32 @@ def gabor_magnitudes(
     part = np.empty((4, side * side + 1), np.float32)
     straight = carrier[1].sum()
     diagonal = carrier[3].sum() ** 2
-    filter_rows(samples, carrier[0], rows)
-    filter_columns(rows, carrier[0], plain)
-    filter_columns(rows, carrier[1], part[0])
-    filter_columns(rows, carrier[2], part[1])
-    out[2, 0], out[2, 1] = summarize_magnitude(part[0], part[1], plain, straight)
+    _filter_rows(samples, carrier[0], rows)
+    _filter_columns(rows, carrier[0], plain)
+    _filter_columns(rows, carrier[1], part[0])
+    _filter_columns(rows, carrier[2], part[1])
+    out[2, 0], out[2, 1] = _summarize_magnitude(part[0], part[1], plain, straight)
     for c in range(2):
-        filter_rows(samples, carrier[1 + c], rows)
-        filter_columns(rows, carrier[0], part[c])
-    out[0, 0], out[0, 1] = summarize_magnitude(part[0], part[1], plain, straight)
-    filter_rows(samples, carrier[3], rows)
-    filter_columns(rows, carrier[3], part[0])
-    filter_columns(rows, carrier[4], part[2])
-    filter_rows(samples, carrier[4], rows)
-    filter_columns(rows, carrier[4], part[1])
-    filter_columns(rows, carrier[3], part[3])
+        _filter_rows(samples, carrier[1 + c], rows)
+        _filter_columns(rows, carrier[0], part[c])
+    out[0, 0], out[0, 1] = _summarize_magnitude(part[0], part[1], plain, straight)
+    _filter_rows(samples, carrier[3], rows)
+    _filter_columns(rows, carrier[3], part[0])
+    _filter_columns(rows, carrier[4], part[2])
+    _filter_rows(samples, carrier[4], rows)
+    _filter_columns(rows, carrier[4], part[1])
+    _filter_columns(rows, carrier[3], part[3])
     # Rows are counted downwards: the direction that rises to the right has opposite signs.
-    turn(part[0], part[1])
-    turn(part[3], part[2])
-    out[1, 0], out[1, 1] = summarize_magnitude(part[0], part[2], plain, diagonal)
-    out[3, 0], out[3, 1] = summarize_magnitude(part[1], part[3], plain, diagonal)
+    _turn(part[0], part[1])
+    _turn(part[3], part[2])
+    out[1, 0], out[1, 1] = _summarize_magnitude(part[0], part[2], plain, diagonal)
+    out[3, 0], out[3, 1] = _summarize_magnitude(part[1], part[3], plain, diagonal)
 
 
 @kernel
-def sample_centred(source: NDArray[np.float32], stride: int, half: int, samples: NDArray[np.float32]) -> None:
+def _sample_centred(
+    source: NDArray[np.float32], stride: int, half: int, samples: NDArray[np.float32]
+) -> None:
     """Every stride-th pixel around the middle, 2 half + 1 of them a side, replicated beyond the source."""
     middle = source.shape[0] // 2
     reach = middle // stride
@@ -171,7 +171,7 @@ def sample_centred(source: NDArray[np.float32], stride: int, half: int, samples:
 
 
 @kernel
-def describe_patches(patches: NDArray[np.float32], out: NDArray[np.float64]) -> None:
+def _describe_patches(patches: NDArray[np.float32], out: NDArray[np.float64]) -> None:
     """Fill the magnitudes of each patch: (patch, scale, direction, statistic)."""
     level1 = np.empty((CUT - 4, CUT - 4), np.float32)
     level2 = np.empty((CUT - 12, CUT - 12), np.float32)
@@ -179,15 +179,15 @@ def describe_patches(patches: NDArray[np.float32], out: NDArray[np.float64]) -> 
     level4 = np.empty((SIDE, SIDE), np.float32)
     samples = np.empty((SIDE + 2 * GABOR_HALF) ** 2, np.float32)
     carrier = np.empty((5, GABOR_TAPS), np.float32)
-    gabor_taps(float(WAVE), carrier)
+    _gabor_taps(float(WAVE), carrier)
     for k in range(len(patches)):
         approximate(patches[k], level1, level2, level3, level4)
         for scale in range(N_SCALES):
             half = ((SIDE // 2) >> scale) + GABOR_HALF
             part = samples[: (2 * half + 1) ** 2].reshape(2 * half + 1, 2 * half + 1)
             source = patches[k] if scale == 0 else level1 if scale == 1 else level2 if scale == 2 else level3
-            sample_centred(source, 1 << scale, half, part)
-            gabor_magnitudes(part, carrier, out[k, scale])
+            _sample_centred(source, 1 << scale, half, part)
+            _gabor_magnitudes(part, carrier, out[k, scale])
 
 
-GABOR = Family(tuple(list_features()), compute)
+GABOR = Family(tuple(list_features()), _compute)

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.channels import APPROXIMATIONS, DETAILS, N_BINS, QUANTIZED
-from overread.features.context.patches import SIDE
-from overread.features.family import Family, Feature, to_columns
-from overread.features.ibsi.counts import average_directions, n_log_n_table
-from overread.features.ibsi.glcm import GLCM, pair_features
-from overread.kernel import kernel
-
-__all__ = ["COOCCURRENCE"]
+from overread._kernel import kernel
+from overread.features._family import Family, Feature, to_columns
+from overread.features.context._channels import APPROXIMATIONS, DETAILS, N_BINS, QUANTIZED
+from overread.features.context._context import Context
+from overread.features.context._patches import SIDE
+from overread.features.ibsi._glcm import GLCM, pair_features
+from overread.features.ibsi._runs_zones import average_directions, n_log_n_table
 
 # In the order of Haralick, Shanmugam and Dinstein 1973, without the last, the maximal correlation coefficient.
 HARALICK = (
@@ -46,7 +44,7 @@ CHANNEL_OF_PAIR = np.array([QUANTIZED.index(channel) for channel, _ in PAIRS])
 DISTANCE_OF_PAIR = np.array([distance for _, distance in PAIRS])
 
 
-def statistics_of(channel: str) -> tuple[str, ...]:
+def _statistics_of(channel: str) -> tuple[str, ...]:
     """Name the statistics over the 4 directions that a channel is described by."""
     return ("mean", "range") if channel == "original" else ("mean",)
 
@@ -54,7 +52,7 @@ def statistics_of(channel: str) -> tuple[str, ...]:
 def list_features() -> Iterator[Feature]:
     """Yield Haralick's 13 features of each pair and statistic."""
     for channel, distance in PAIRS:
-        for statistic in statistics_of(channel):
+        for statistic in _statistics_of(channel):
             for name in HARALICK:
                 yield Feature(
                     name=f"glcm_{name}.{channel}.d{distance}.{statistic}",
@@ -67,20 +65,20 @@ def list_features() -> Iterator[Feature]:
                 )
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Mean and range over the directions, pair by pair."""
     found = {name: np.zeros((len(context.row), len(PAIRS), len(HARALICK))) for name in ("mean", "range")}
-    describe_pairs(context.channels.levels, found["mean"], found["range"])
+    _describe_pairs(context.channels.levels, found["mean"], found["range"])
     columns = [
         found[statistic][:, pair]
         for pair, (channel, _) in enumerate(PAIRS)
-        for statistic in statistics_of(channel)
+        for statistic in _statistics_of(channel)
     ]
     return to_columns(np.concatenate(columns, axis=1))
 
 
 @kernel
-def haralick(
+def _haralick(
     levels: NDArray[np.uint16],
     distance: int,
     table: NDArray[np.float64],
@@ -99,14 +97,14 @@ def haralick(
 
 
 @kernel
-def describe_pairs(
+def _describe_pairs(
     levels: NDArray[np.uint16], mean: NDArray[np.float64], spread: NDArray[np.float64]
 ) -> None:
     """Fill mean and range of the pairs of each candidate: (candidate, pair, feature)."""
     table = n_log_n_table(2 * SIDE * SIDE + 1)
     for k in range(len(levels)):
         for p in range(CHANNEL_OF_PAIR.size):
-            haralick(levels[k, CHANNEL_OF_PAIR[p]], DISTANCE_OF_PAIR[p], table, mean[k, p], spread[k, p])
+            _haralick(levels[k, CHANNEL_OF_PAIR[p]], DISTANCE_OF_PAIR[p], table, mean[k, p], spread[k, p])
 
 
-COOCCURRENCE = Family(tuple(list_features()), compute)
+COOCCURRENCE = Family(tuple(list_features()), _compute)

@@ -7,19 +7,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.patches import LARGEST
+from overread._kernel import kernel
+from overread.features._family import Family, Feature, to_columns
+from overread.features.context._context import Context
+from overread.features.context._patches import LARGEST
 from overread.features.families.first_order import UNITS, bound_ratios, bounded_formula
-from overread.features.family import Family, Feature, to_columns
-from overread.features.ibsi.first_order import FIRST_ORDER, RANKED_SHARES, first_order
-from overread.kernel import kernel
-
-__all__ = ["INSIDE_MINUS_RING"]
+from overread.features.ibsi._first_order import FIRST_ORDER, RANKED_SHARES, first_order
 
 ENERGY = list(FIRST_ORDER).index("energy")
 
 
-def describe_difference(name: str) -> Feature:
+def _describe_difference(name: str) -> Feature:
     """Describe the difference of one first-order statistic."""
     formula = "mean x^2" if name == "energy" else bounded_formula(name)
     return Feature(
@@ -32,19 +30,19 @@ def describe_difference(name: str) -> Feature:
     )
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Differences of each candidate."""
     n = len(context.row)
     statistics, percentiles = np.zeros((n, 2, len(FIRST_ORDER))), np.zeros((n, 2, RANKED_SHARES.size))
     pixels = np.ascontiguousarray(context.radiograph.pixels, np.float32)
     outline = np.ascontiguousarray(context.outline)
-    describe_sides(pixels, context.row, context.column, context.radius_px, outline, statistics, percentiles)
+    _describe_sides(pixels, context.row, context.column, context.radius_px, outline, statistics, percentiles)
     inside, ring = np.moveaxis(bound_ratios(statistics, percentiles), 1, 0)
     return to_columns(inside - ring)
 
 
 @kernel
-def describe_sides(
+def _describe_sides(
     pixels: NDArray[np.float32],
     row: NDArray[np.float64],
     column: NDArray[np.float64],
@@ -95,4 +93,4 @@ def describe_sides(
             statistics[k, 1, ENERGY] /= n_ring
 
 
-INSIDE_MINUS_RING = Family(tuple(describe_difference(name) for name in FIRST_ORDER), compute)
+INSIDE_MINUS_RING = Family(tuple(_describe_difference(name) for name in FIRST_ORDER), _compute)

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.patches import SIDE, copy_centre
-from overread.features.family import Family, Feature, to_columns
-from overread.kernel import kernel
-
-__all__ = ["LAWS"]
+from overread._kernel import kernel
+from overread.features._family import Family, Feature, to_columns
+from overread.features.context._context import Context
+from overread.features.context._patches import SIDE, copy_centre
 
 # Level, edge, spot, wave and ripple, each scaled to an absolute sum of 1.
 LETTERS = "LESWR"
@@ -43,16 +41,16 @@ def list_features() -> Iterator[Feature]:
         )
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Energies of each candidate."""
     energy = np.zeros((len(context.row), len(LETTERS), len(LETTERS)))
-    describe_patches(context.patches, energy)
+    _describe_patches(context.patches, energy)
     rows, columns = ([LETTERS.index(pair[side]) for pair in PAIRS] for side in (0, 1))
     return to_columns(0.5 * (energy[:, rows, columns] + energy[:, columns, rows]))
 
 
 @kernel
-def filter_rows(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+def _filter_rows(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDArray[np.float32]) -> None:
     """Weighted sum of five neighbours of each row."""
     w0, w1, w2, w3, w4 = taps[0], taps[1], taps[2], taps[3], taps[4]
     u1, u2, u3, u4 = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
@@ -63,7 +61,7 @@ def filter_rows(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDA
 
 
 @kernel
-def absolute_sum(source: NDArray[np.float32], taps: NDArray[np.float32]) -> float:
+def _absolute_sum(source: NDArray[np.float32], taps: NDArray[np.float32]) -> float:
     """Sum over all points of the absolute value of five taps along the columns."""
     w0, w1, w2, w3, w4 = taps[0], taps[1], taps[2], taps[3], taps[4]
     u1, u2, u3, u4 = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
@@ -78,23 +76,23 @@ def absolute_sum(source: NDArray[np.float32], taps: NDArray[np.float32]) -> floa
 
 
 @kernel
-def measure_energies(patch: NDArray[np.float32], energy: NDArray[np.float64]) -> None:
+def _measure_energies(patch: NDArray[np.float32], energy: NDArray[np.float64]) -> None:
     """Fill the mean absolute response to each mask but L5L5: (vector down, vector along)."""
     source = np.empty((SIDE + 4, SIDE + 4), np.float32)
     copy_centre(patch, source)
     rows = np.empty((5, SIDE + 4, SIDE), np.float32)
     for c in range(5):
-        filter_rows(source, VECTORS[c], rows[c])
+        _filter_rows(source, VECTORS[c], rows[c])
         for r in range(5):
             if r + c > 0:
-                energy[r, c] = absolute_sum(rows[c], VECTORS[r]) / (SIDE * SIDE)
+                energy[r, c] = _absolute_sum(rows[c], VECTORS[r]) / (SIDE * SIDE)
 
 
 @kernel
-def describe_patches(patches: NDArray[np.float32], energy: NDArray[np.float64]) -> None:
+def _describe_patches(patches: NDArray[np.float32], energy: NDArray[np.float64]) -> None:
     """Fill the energies of each patch: (patch, vector down, vector along)."""
     for k in range(len(patches)):
-        measure_energies(patches[k], energy[k])
+        _measure_energies(patches[k], energy[k])
 
 
-LAWS = Family(tuple(list_features()), compute)
+LAWS = Family(tuple(list_features()), _compute)

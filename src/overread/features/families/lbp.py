@@ -8,12 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.patches import PADDED, SIDE
-from overread.features.family import Family, Feature, to_columns
-from overread.kernel import kernel
-
-__all__ = ["PATTERNS"]
+from overread._kernel import kernel
+from overread.features._family import Family, Feature, to_columns
+from overread.features.context._context import Context
+from overread.features.context._patches import PADDED, SIDE
 
 # Those of Ojala, Pietikäinen and Mäenpää 2002, with 8 points for each point of radius.
 RADII = np.array([1, 2, 3])
@@ -35,15 +33,15 @@ def list_features() -> Iterator[Feature]:
             )
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Shares of the patterns of each candidate, radius by radius."""
     out = np.zeros((len(context.row), len(PATTERNS.features)))
-    describe_patches(context.patches, out)
+    _describe_patches(context.patches, out)
     return to_columns(out)
 
 
 @kernel
-def circle_points(
+def _circle_points(
     radius: int,
     edge: int,
     down: NDArray[np.uintp],
@@ -67,7 +65,7 @@ def circle_points(
 
 
 @kernel
-def compare_row(
+def _compare_row(
     patch: NDArray[np.float32],
     y: int,
     down: np.uintp,
@@ -94,7 +92,7 @@ def compare_row(
 
 
 @kernel
-def local_binary_patterns(
+def _local_binary_patterns(
     patch: NDArray[np.float32],
     down: NDArray[np.uintp],
     right: NDArray[np.uintp],
@@ -111,7 +109,7 @@ def local_binary_patterns(
     for y in range(np.uintp(SIDE)):
         for p in range(n_points):
             w0, w1, w2, w3 = weight[p, 0], weight[p, 1], weight[p, 2], weight[p, 3]
-            compare_row(patch, y, down[p], right[p], w0, w1, w2, w3, bits[p])
+            _compare_row(patch, y, down[p], right[p], w0, w1, w2, w3, bits[p])
         ones[:] = 0
         changes[:] = 0
         for p in range(n_points):
@@ -128,7 +126,7 @@ def local_binary_patterns(
 
 
 @kernel
-def describe_patches(patches: NDArray[np.float32], out: NDArray[np.float64]) -> None:
+def _describe_patches(patches: NDArray[np.float32], out: NDArray[np.float64]) -> None:
     """Fill the shares of each patch: 8 radius + 2 of them at each radius."""
     edge = (patches.shape[1] - SIDE) // 2
     start = 0
@@ -138,10 +136,10 @@ def describe_patches(patches: NDArray[np.float32], out: NDArray[np.float64]) -> 
         down = np.empty(n_points, np.uintp)
         right = np.empty(n_points, np.uintp)
         weight = np.empty((n_points, 4), np.float32)
-        circle_points(radius, edge, down, right, weight)
+        _circle_points(radius, edge, down, right, weight)
         for k in range(len(patches)):
-            local_binary_patterns(patches[k], down, right, weight, out[k, start:end])
+            _local_binary_patterns(patches[k], down, right, weight, out[k, start:end])
         start = end
 
 
-PATTERNS = Family(tuple(list_features()), compute)
+PATTERNS = Family(tuple(list_features()), _compute)

@@ -1,7 +1,7 @@
 """Answers of a network that was trained on inserted nodules (41 features).
 
 What a unit looks at has no name: `docs/explanation/learned.md` shows for each what excites it most. The network is
-`overread.features.learned.network`, its weights are made by `benchmarks.train_learned`.
+`overread.features._learned`, its weights are made by `benchmarks.train_learned`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.family import Family, describe_features
-from overread.features.learned.bands import cut_squares
-from overread.features.learned.network import load_network
-
-__all__ = ["LEARNED"]
+from overread.features._family import Family, describe_features
+from overread.features._learned import cut_squares, load_network
+from overread.features.context._context import Context
 
 # As the shipped weights have; a test holds them together.
 N_UNITS = 40
@@ -40,10 +37,10 @@ FEATURES = describe_features(
 )
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Answers of the network at each candidate."""
     squares = cut_squares(context.maps.bands, context.column, context.row)
     return load_network().answer(squares)
 
 
-LEARNED = Family(FEATURES, compute)
+LEARNED = Family(FEATURES, _compute)

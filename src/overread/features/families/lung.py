@@ -9,12 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.maps import at_nearest_pixel
-from overread.features.context.rays import area_mean
-from overread.features.family import Family, describe_features, stack_columns
-
-__all__ = ["LUNG"]
+from overread.features._family import Family, describe_features, stack_columns
+from overread.features.context._context import Context
+from overread.features.context._maps import at_nearest_pixel
+from overread.features.context._rays import area_mean
 
 # The hilum lies at the medial border, a little above half of the lung's height. These places are chosen by eye.
 HILUM_HEIGHT = 0.45
@@ -53,11 +51,11 @@ FEATURES = describe_features(
 )
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Place of each candidate."""
     maps, mm = context.maps, context.mm
     column, row = context.column, context.row
-    right = in_right_lung(context)
+    right = _in_right_lung(context)
     frame = {
         name: np.where(right, getattr(maps.lung_frames[1], name), getattr(maps.lung_frames[0], name))
         for name in ("top", "bottom", "medial", "lateral", "area", "height", "width")
@@ -85,7 +83,7 @@ def compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def in_right_lung(context: Context) -> NDArray[np.bool_]:
+def _in_right_lung(context: Context) -> NDArray[np.bool_]:
     """Whether a candidate belongs to the lung field on the right of the image."""
     anatomy, column, row = context.anatomy, context.column, context.row
     left = at_nearest_pixel(anatomy.left_lung, column, row)
@@ -94,4 +92,4 @@ def in_right_lung(context: Context) -> NDArray[np.bool_]:
     return decided
 
 
-LUNG = Family(FEATURES, compute)
+LUNG = Family(FEATURES, _compute)

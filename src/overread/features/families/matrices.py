@@ -10,16 +10,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.channels import APPROXIMATIONS, N_BINS, QUANTIZED
-from overread.features.context.patches import SIDE
-from overread.features.family import Family, Feature, to_columns
-from overread.features.ibsi.counts import n_log_n_table
-from overread.features.ibsi.regions import MATRICES as FORMULAS
-from overread.features.ibsi.regions import matrix_features
-from overread.kernel import kernel
-
-__all__ = ["MATRICES"]
+from overread._kernel import kernel
+from overread.features._family import Family, Feature, to_columns
+from overread.features.context._channels import APPROXIMATIONS, N_BINS, QUANTIZED
+from overread.features.context._context import Context
+from overread.features.context._patches import SIDE
+from overread.features.ibsi._regions import MATRICES as FORMULAS
+from overread.features.ibsi._regions import matrix_features
+from overread.features.ibsi._runs_zones import n_log_n_table
 
 CHANNELS = ("original", *APPROXIMATIONS)
 LEVELS_OF_CHANNEL = np.array([QUANTIZED.index(channel) for channel in CHANNELS])
@@ -45,15 +43,15 @@ def list_features(channel: str) -> Iterator[Feature]:
             )
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Features of all matrices, channel by channel."""
     out = np.zeros((len(context.row), len(CHANNELS), len(MATRICES.features) // len(CHANNELS)))
-    describe_levels(context.channels.levels, out)
+    _describe_levels(context.channels.levels, out)
     return to_columns(out)
 
 
 @kernel
-def describe_levels(levels: NDArray[np.uint16], out: NDArray[np.float64]) -> None:
+def _describe_levels(levels: NDArray[np.uint16], out: NDArray[np.float64]) -> None:
     """Fill the features of each candidate and channel: (candidate, channel, feature)."""
     area = SIDE * SIDE
     table = n_log_n_table(2 * area + 1)
@@ -62,4 +60,4 @@ def describe_levels(levels: NDArray[np.uint16], out: NDArray[np.float64]) -> Non
             matrix_features(levels[k, LEVELS_OF_CHANNEL[c]], area, N_BINS, table, out[k, c])
 
 
-MATRICES = Family(tuple(feature for channel in CHANNELS for feature in list_features(channel)), compute)
+MATRICES = Family(tuple(feature for channel in CHANNELS for feature in list_features(channel)), _compute)

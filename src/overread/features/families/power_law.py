@@ -7,13 +7,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.patches import SIDE, copy_centre
-from overread.features.family import Family, Feature, to_columns
-from overread.images.radiograph import GRID_MM
-from overread.kernel import kernel
-
-__all__ = ["POWER_FLOOR", "POWER_LAW", "fit_line"]
+from overread._kernel import kernel
+from overread.features._family import Family, Feature, to_columns
+from overread.features.context._context import Context
+from overread.features.context._patches import SIDE, copy_centre
+from overread.images import GRID_MM
 
 FFT_SIDE = 64
 # Rings of the spectrum that are fitted: the first ones hold the window, the last ones corners only.
@@ -28,15 +26,15 @@ FORMULAS = {
 }
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Power law of each candidate's patch."""
     out = np.zeros((len(context.row), len(FORMULAS)))
-    describe_patches(context.patches, 1.0 / GRID_MM, out)
+    _describe_patches(context.patches, 1.0 / GRID_MM, out)
     return to_columns(out)
 
 
 @kernel
-def transform_columns(
+def _transform_columns(
     real: NDArray[np.float64],
     imaginary: NDArray[np.float64],
     cosine: NDArray[np.float64],
@@ -92,7 +90,7 @@ def fit_line(x: NDArray[np.float64], y: NDArray[np.float64], out: NDArray[np.flo
 
 
 @kernel
-def find_rings(rings: NDArray[np.int64], counts: NDArray[np.float64]) -> None:
+def _find_rings(rings: NDArray[np.int64], counts: NDArray[np.float64]) -> None:
     """Give each frequency (across, down) its ring, and each ring the number of its frequencies.
 
     Of frequencies down only those from 0 to half are kept: the others have the same power as their opposites.
@@ -128,10 +126,10 @@ def power_law(
     for y in range(SIDE):
         for x in range(SIDE):
             real[y, x] = (source[y, x] - mean) * window[y] * window[x]
-    transform_columns(real, imaginary, cosine, sine)
+    _transform_columns(real, imaginary, cosine, sine)
     real = real[: rings.shape[1]].T.copy()
     imaginary = imaginary[: rings.shape[1]].T.copy()
-    transform_columns(real, imaginary, cosine, sine)
+    _transform_columns(real, imaginary, cosine, sine)
     power = np.zeros(n)
     for x in range(n):
         for v in range(rings.shape[1]):
@@ -151,14 +149,14 @@ def power_law(
 
 
 @kernel
-def describe_patches(patches: NDArray[np.float32], cycles_per_mm: float, out: NDArray[np.float64]) -> None:
+def _describe_patches(patches: NDArray[np.float32], cycles_per_mm: float, out: NDArray[np.float64]) -> None:
     """Fill exponent, level and residual of each patch."""
     n = FFT_SIDE
     cosine = np.cos(2.0 * np.pi * np.arange(n // 2) / n)
     sine = np.sin(2.0 * np.pi * np.arange(n // 2) / n)
     window = 0.5 - 0.5 * np.cos(2.0 * np.pi * (np.arange(SIDE) + 1.0) / (SIDE + 1.0))
     rings, counts = np.empty((n, n // 2 + 1), np.int64), np.empty(n)
-    find_rings(rings, counts)
+    _find_rings(rings, counts)
     source = np.empty((SIDE, SIDE), np.float32)
     for k in range(len(patches)):
         copy_centre(patches[k], source)
@@ -177,5 +175,5 @@ POWER_LAW = Family(
         )
         for name, formula in FORMULAS.items()
     ),
-    compute,
+    _compute,
 )

@@ -11,8 +11,9 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.rays import (
+from overread.features._family import Family, describe_features, ratio, stack_columns
+from overread.features.context._context import Context
+from overread.features.context._rays import (
     N_ANGLES,
     PER_RADIUS,
     RHO,
@@ -22,9 +23,6 @@ from overread.features.context.rays import (
     opposite_min,
     sector_means,
 )
-from overread.features.family import Family, describe_features, ratio, stack_columns
-
-__all__ = ["PROFILE"]
 
 # Rays to either side averaged with each: 9 of 64, 50 degrees. Chosen by eye.
 SECTOR_HALF = 4
@@ -90,16 +88,19 @@ FEATURES = describe_features(
 )
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Contrast and profile of each candidate."""
     return stack_columns(
         FEATURES,
-        contrasts(context) | directional_contrasts(context) | profile_numbers(context) | isotropy(context),
+        _contrasts(context)
+        | _directional_contrasts(context)
+        | _profile_numbers(context)
+        | _isotropy(context),
         context.n_candidates,
     )
 
 
-def contrasts(context: Context) -> dict[str, NDArray[np.float64]]:
+def _contrasts(context: Context) -> dict[str, NDArray[np.float64]]:
     """Inside against outside."""
     trend, noise = context.trend, context.trend.noise_scale
     radius = context.outlines.ray_radius[:, :, None]
@@ -117,7 +118,7 @@ def contrasts(context: Context) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def directional_contrasts(context: Context) -> dict[str, NDArray[np.float64]]:
+def _directional_contrasts(context: Context) -> dict[str, NDArray[np.float64]]:
     """Contrast against each side of the surround."""
     grey, noise = context.grey, context.trend.noise_scale
     centre = band_mean(grey, 0.0, 0.5).mean(axis=1, keepdims=True)
@@ -131,7 +132,7 @@ def directional_contrasts(context: Context) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def profile_numbers(context: Context) -> dict[str, NDArray[np.float64]]:
+def _profile_numbers(context: Context) -> dict[str, NDArray[np.float64]]:
     """Mean profile off trend."""
     detrended, noise = context.trend.detrended, context.trend.noise_scale
     profile = angle_mean(detrended)
@@ -149,7 +150,7 @@ def profile_numbers(context: Context) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def isotropy(context: Context) -> dict[str, NDArray[np.float64]]:
+def _isotropy(context: Context) -> dict[str, NDArray[np.float64]]:
     """How far the candidate looks the same in all directions."""
     noise = context.trend.noise_scale
     disc = context.trend.detrended[:, :, : 3 * PER_RADIUS // 2]
@@ -170,4 +171,4 @@ def isotropy(context: Context) -> dict[str, NDArray[np.float64]]:
     }
 
 
-PROFILE = Family(FEATURES, compute)
+PROFILE = Family(FEATURES, _compute)

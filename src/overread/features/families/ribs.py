@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.candidates.outlines import at_least_two
-from overread.features.context import Context
-from overread.features.context.maps import at_nearest_pixel
-from overread.features.context.rays import RAYS, RHO, area_mean, polar_grey, polar_mask
-from overread.features.family import Family, describe_features, ratio, stack_columns
-
-__all__ = ["RIBS"]
+from overread.features._family import Family, describe_features, ratio, stack_columns
+from overread.features._outlines import at_least_two
+from overread.features.context._context import Context
+from overread.features.context._maps import at_nearest_pixel
+from overread.features.context._rays import RAYS, RHO, area_mean, polar_grey, polar_mask
 
 # Below this a pixel has no rib whose direction could be told. Chosen by eye.
 NO_RIB = 0.1
@@ -48,11 +46,11 @@ FEATURES = describe_features(
 )
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Place of each candidate among the bones."""
     maps, outlines = context.maps, context.outlines
     column, row = context.column, context.row
-    ribs = sample_on_rays(context, context.anatomy.ribs)
+    ribs = _sample_on_rays(context, context.anatomy.ribs)
     at_centre = np.clip(at_nearest_pixel(context.anatomy.ribs, column, row).astype(np.float64), 0.0, 1.0)
     direction = np.radians(
         at_nearest_pixel(context.anatomy.rib_direction_deg, column, row).astype(np.float64)
@@ -77,7 +75,7 @@ def compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def sample_on_rays(context: Context, image: NDArray[np.float32]) -> NDArray[np.float32]:
+def _sample_on_rays(context: Context, image: NDArray[np.float32]) -> NDArray[np.float32]:
     """Sample a map on every other ray."""
     return polar_grey(
         at_least_two(image),
@@ -102,4 +100,4 @@ def crossing(context: Context, ribs: NDArray[np.float32]) -> NDArray[np.float64]
     return ratio(total - np.sqrt(cosine**2 + sine**2), total)
 
 
-RIBS = Family(FEATURES, compute)
+RIBS = Family(FEATURES, _compute)

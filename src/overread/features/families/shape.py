@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.outlines import Outlines
-from overread.features.family import Family, describe_features, stack_columns
-
-__all__ = ["SHAPE"]
+from overread.features._family import Family, describe_features, stack_columns
+from overread.features.context._context import Context
+from overread.features.context._shapes import Outlines
 
 FEATURES = describe_features(
     "shape",
@@ -61,7 +59,7 @@ FEATURES = describe_features(
 )
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Shape of each outline."""
     outlines, mm = context.outlines, context.mm
     area = outlines.area * mm**2
@@ -82,15 +80,15 @@ def compute(context: Context) -> NDArray[np.float32]:
         "convexity": numbers["hull_perimeter"] / perimeter,
         "largest_width": numbers["largest_width"] * mm,
         "smallest_width": numbers["smallest_width"] * mm,
-        "radius_variation": outline_harmonics(outlines, first=2),
-        "roughness": outline_harmonics(outlines, first=5),
+        "radius_variation": _outline_harmonics(outlines, first=2),
+        "roughness": _outline_harmonics(outlines, first=5),
         "radius_ratio": equivalent / 2.0 / candidate_radius,
         "candidate_radius": candidate_radius,
-    } | hu_invariants(outlines)
+    } | _hu_invariants(outlines)
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def hu_invariants(outlines: Outlines) -> dict[str, NDArray[np.float64]]:
+def _hu_invariants(outlines: Outlines) -> dict[str, NDArray[np.float64]]:
     """First four of Hu's invariants, the later three as roots, so that all are of the order of moments."""
     numbers, area = outlines.numbers, outlines.area
     eta20, eta11, eta02 = (numbers[name] / area**2 for name in ("xx", "xy", "yy"))
@@ -103,10 +101,10 @@ def hu_invariants(outlines: Outlines) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def outline_harmonics(outlines: Outlines, *, first: int) -> NDArray[np.float64]:
+def _outline_harmonics(outlines: Outlines, *, first: int) -> NDArray[np.float64]:
     """Relative standard deviation of the outline's radius that harmonics from ``first`` on make up."""
     coefficients = np.abs(np.fft.rfft(outlines.ray_radius, axis=1))
     return np.sqrt(2.0 * (coefficients[:, first:] ** 2).sum(axis=1)) / coefficients[:, 0]
 
 
-SHAPE = Family(FEATURES, compute)
+SHAPE = Family(FEATURES, _compute)

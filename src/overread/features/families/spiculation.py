@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from overread.features.context import Context
-from overread.features.context.rays import N_ANGLES, RHO, SECOND_RHO, SECOND_STEP_MM, band_mean
-from overread.features.family import EPSILON, Family, describe_features, ratio, stack_columns
-from overread.kernel import kernel
-
-__all__ = ["SPICULATION"]
+from overread._kernel import kernel
+from overread.features._family import EPSILON, Family, describe_features, ratio, stack_columns
+from overread.features.context._context import Context
+from overread.features.context._rays import N_ANGLES, RHO, SECOND_RHO, SECOND_STEP_MM, band_mean
 
 ZONES = ("core", "margin", "surround")
 ZONE_BORDERS = np.array([0.0, 0.7, 1.3, 2.5])
@@ -95,7 +93,7 @@ FEATURES = describe_features(
 
 
 @kernel
-def angle_sums(
+def _angle_sums(
     along: NDArray[np.float32],
     across: NDArray[np.float32],
     ray_radius: NDArray[np.float64],
@@ -130,20 +128,20 @@ def angle_sums(
     return out
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Spiculation of each candidate."""
-    sums = gradient_sums(context)
-    values = gradient_angles(sums) | ridges(context) | gratings(context)
-    return stack_columns(FEATURES, values | rubber_band(context, sums), context.n_candidates)
+    sums = _gradient_sums(context)
+    values = _gradient_angles(sums) | _ridges(context) | _gratings(context)
+    return stack_columns(FEATURES, values | _rubber_band(context, sums), context.n_candidates)
 
 
-def gradient_sums(context: Context) -> NDArray[np.float64]:
+def _gradient_sums(context: Context) -> NDArray[np.float64]:
     """Gradient by zone and angle: (candidate, zone, column); see the kernel."""
     along, across = context.fine_gradient
-    return angle_sums(along, across, context.outlines.ray_radius, RHO, ZONE_BORDERS)
+    return _angle_sums(along, across, context.outlines.ray_radius, RHO, ZONE_BORDERS)
 
 
-def gradient_angles(sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+def _gradient_angles(sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
     """How the gradient's angles to the inward ray are spread in each zone.
 
     Without any gradient the shares are 0, the spread and the entropy 1.
@@ -172,7 +170,7 @@ def entropy(histogram: NDArray[np.float64], total: NDArray[np.float64]) -> NDArr
     return np.where(total > WEIGHTLESS, found, 1.0)
 
 
-def ridges(context: Context) -> dict[str, NDArray[np.float64]]:
+def _ridges(context: Context) -> dict[str, NDArray[np.float64]]:
     """Bright lines along rays, ring by ring outwards."""
     ridge = -context.curvature[1] * np.float32(SECOND_STEP_MM**2)
     noise = context.trend.noise_scale
@@ -186,7 +184,7 @@ def ridges(context: Context) -> dict[str, NDArray[np.float64]]:
     return values
 
 
-def gratings(context: Context) -> dict[str, NDArray[np.float64]]:
+def _gratings(context: Context) -> dict[str, NDArray[np.float64]]:
     """Strength of patterns that repeat n times around the candidate."""
     ring = band_mean(context.grey, 1.0, 2.0)
     power = np.abs(np.fft.rfft(ring, axis=1) / N_ANGLES) ** 2
@@ -197,7 +195,7 @@ def gratings(context: Context) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def rubber_band(context: Context, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+def _rubber_band(context: Context, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
     """Look at the outline and its margin, unrolled."""
     radius = context.outlines.ray_radius
     widest = ndimage.maximum_filter1d(radius, 11, axis=1, mode="wrap")
@@ -211,4 +209,4 @@ def rubber_band(context: Context, sums: NDArray[np.float64]) -> dict[str, NDArra
     }
 
 
-SPICULATION = Family(FEATURES, compute)
+SPICULATION = Family(FEATURES, _compute)

@@ -12,12 +12,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.maps import SCALES_MM
-from overread.features.context.rays import make_rays, polar_grey, principal_curvatures
-from overread.features.family import EPSILON, Family, describe_features, stack_columns
-
-__all__ = ["SYMMETRY"]
+from overread.features._family import EPSILON, Family, describe_features, stack_columns
+from overread.features.context._context import Context
+from overread.features.context._maps import SCALES_MM
+from overread.features.context._rays import make_rays, polar_grey, principal_curvatures
 
 N_RAYS = 16
 PATCH_RHO = np.arange(0.125, 2.0, 0.25)
@@ -61,37 +59,37 @@ class Discs:
     @cached_property
     def disc(self) -> NDArray[np.float64]:
         """Mean within R, by area."""
-        return mean_by_area(self.patch, PATCH_RHO < 1.0)
+        return _mean_by_area(self.patch, PATCH_RHO < 1.0)
 
     @cached_property
     def contrast(self) -> NDArray[np.float64]:
         """Mean within R minus mean of 1..2 R."""
-        return self.disc - mean_by_area(self.patch, PATCH_RHO > 1.0)
+        return self.disc - _mean_by_area(self.patch, PATCH_RHO > 1.0)
 
     @cached_property
     def centred(self) -> NDArray[np.float64]:
         """Patch minus its mean, by area."""
-        return self.patch - mean_by_area(self.patch, PATCH_RHO > 0.0)[:, None, None]
+        return self.patch - _mean_by_area(self.patch, PATCH_RHO > 0.0)[:, None, None]
 
     @cached_property
     def spread(self) -> NDArray[np.float64]:
         """Standard deviation within 2 R, by area."""
-        return np.sqrt(mean_by_area(self.centred**2, PATCH_RHO > 0.0))
+        return np.sqrt(_mean_by_area(self.centred**2, PATCH_RHO > 0.0))
 
 
-def mean_by_area(patch: NDArray[np.float64], where: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _mean_by_area(patch: NDArray[np.float64], where: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Mean by area over chosen radii."""
     weights = PATCH_RHO * where
     return patch.mean(axis=1) @ (weights / weights.sum())
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Difference of each candidate from its mirror place."""
     n = context.n_candidates
     mirror = 2.0 * context.maps.midline - context.column
-    here = discs_at(context, context.column, context.row, context.radius_px)
+    here = _discs_at(context, context.column, context.row, context.radius_px)
     shift_x, shift_y = (shift.ravel() / context.mm for shift in np.meshgrid(SHIFTS_MM, SHIFTS_MM))
-    there = discs_at(
+    there = _discs_at(
         context,
         (mirror[:, None] + shift_x).ravel(),
         (context.row[:, None] + shift_y).ravel(),
@@ -99,7 +97,7 @@ def compute(context: Context) -> NDArray[np.float32]:
     )
     middle = shift_x.size // 2
     disc, contrast = there.disc.reshape(n, -1), there.contrast.reshape(n, -1)
-    correlations = correlate_with_mirror(here, there, shift_x.size)
+    correlations = _correlate_with_mirror(here, there, shift_x.size)
     spreads = there.spread.reshape(n, -1)
     values = {
         "grey": here.disc - disc[:, middle],
@@ -109,13 +107,13 @@ def compute(context: Context) -> NDArray[np.float32]:
         "best_grey": here.disc - disc.max(axis=1),
         "best_contrast": here.contrast - contrast.max(axis=1),
         "best_correlation": correlations.max(axis=1),
-        "curvature": curvature_difference(context, mirror),
+        "curvature": _curvature_difference(context, mirror),
         "contrast_rank": (contrast < here.contrast[:, None] - EPSILON).mean(axis=1),
     }
     return stack_columns(FEATURES, values, n)
 
 
-def discs_at(
+def _discs_at(
     context: Context,
     column: NDArray[np.float64],
     row: NDArray[np.float64],
@@ -126,7 +124,7 @@ def discs_at(
     return Discs(patch.astype(np.float64))
 
 
-def correlate_with_mirror(here: Discs, there: Discs, n_shifts: int) -> NDArray[np.float64]:
+def _correlate_with_mirror(here: Discs, there: Discs, n_shifts: int) -> NDArray[np.float64]:
     """Correlation by area with the left-right mirrored patches: (candidate, shift)."""
     flipped = there.centred[:, (N_RAYS // 2 - np.arange(N_RAYS)) % N_RAYS]
     flipped = flipped.reshape(len(here.patch), n_shifts, N_RAYS, -1)
@@ -136,7 +134,7 @@ def correlate_with_mirror(here: Discs, there: Discs, n_shifts: int) -> NDArray[n
     return covariance / (here.spread[:, None] * spread + EPSILON)
 
 
-def curvature_difference(context: Context, mirror: NDArray[np.float64]) -> NDArray[np.float64]:
+def _curvature_difference(context: Context, mirror: NDArray[np.float64]) -> NDArray[np.float64]:
     """Smaller curvature at the candidate minus that at its mirror place, at the matched scale."""
     matched = context.radius_px * context.mm / np.sqrt(2.0)
     level = np.abs(np.log(np.array(SCALES_MM)[:, None] / matched)).argmin(axis=0)
@@ -153,4 +151,4 @@ def curvature_difference(context: Context, mirror: NDArray[np.float64]) -> NDArr
     return out
 
 
-SYMMETRY = Family(FEATURES, compute)
+SYMMETRY = Family(FEATURES, _compute)

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.rays import N_ANGLES, PER_RADIUS, RHO, angle_mean
-from overread.features.family import EPSILON, Family, describe_features, stack_columns
-from overread.kernel import kernel
-
-__all__ = ["TEMPLATE"]
+from overread._kernel import kernel
+from overread.features._family import EPSILON, Family, describe_features, stack_columns
+from overread.features.context._context import Context
+from overread.features.context._rays import N_ANGLES, PER_RADIUS, RHO, angle_mean
 
 # Discs of 0.3, 0.4, ... 1.3 R, rings R / 2 wide.
 INNER = np.arange(3, 14)
@@ -48,7 +46,7 @@ FEATURES = describe_features(
 
 
 @kernel
-def fraction_under_minimum(
+def _fraction_under_minimum(
     grey: NDArray[np.float32], rho: NDArray[np.float64], inner: NDArray[np.int64], width: int
 ) -> NDArray[np.float64]:
     """Share of a ring's area darker than the darkest point of the disc inside it: (candidate, inner radius)."""
@@ -73,11 +71,11 @@ def fraction_under_minimum(
     return out
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """AFUM and correlations of each candidate."""
-    afum = fraction_under_minimum(context.grey, RHO, INNER, WIDTH)
-    plain = correlations(context.grey, [parabola(1.0), 1.0 / (1.0 + np.exp(12.0 * (RHO - 1.0)))])
-    sizes = correlations(context.trend.detrended, [parabola(size) for size in SIZES])
+    afum = _fraction_under_minimum(context.grey, RHO, INNER, WIDTH)
+    plain = _correlations(context.grey, [parabola(1.0), 1.0 / (1.0 + np.exp(12.0 * (RHO - 1.0)))])
+    sizes = _correlations(context.trend.detrended, [parabola(size) for size in SIZES])
     values = {
         "afum_mean": afum.mean(axis=1),
         "afum_max": afum.max(axis=1),
@@ -94,7 +92,7 @@ def parabola(size: float) -> NDArray[np.float64]:
     return np.maximum(0.0, 1.0 - (RHO / size) ** 2)
 
 
-def correlations(
+def _correlations(
     values: NDArray[np.float32], templates: Sequence[NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     """Correlate the disc of 2 R with templates that depend on rho alone; 0 on a constant patch."""
@@ -113,4 +111,4 @@ def correlations(
     return np.stack(found, axis=1)
 
 
-TEMPLATE = Family(FEATURES, compute)
+TEMPLATE = Family(FEATURES, _compute)

@@ -9,11 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.features.context import Context
-from overread.features.context.rays import N_ANGLES, SECOND_RHO, SECOND_STEP_MM, angle_mean, sector_means
-from overread.features.family import Family, describe_features, stack_columns
-
-__all__ = ["VESSEL"]
+from overread.features._family import Family, describe_features, stack_columns
+from overread.features.context._context import Context
+from overread.features.context._rays import N_ANGLES, SECOND_RHO, SECOND_STEP_MM, angle_mean, sector_means
 
 # Strengths below this are not told from none, as in family blob.
 STRENGTH_FLOOR = 1e-3
@@ -53,7 +51,7 @@ FEATURES = describe_features(
 )
 
 
-def compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> NDArray[np.float32]:
     """Lines at and around each candidate."""
     along, across, mixed = (part * np.float32(SECOND_STEP_MM**2) for part in context.curvature)
     noise = context.trend.noise_scale
@@ -68,8 +66,8 @@ def compute(context: Context) -> NDArray[np.float32]:
     radial = angle_mean((strength * towards_ray)[:, :, OUTER]).sum(axis=1)
     above = reaching > STANDS_OUT * reaching.mean(axis=1, keepdims=True) + STRENGTH_FLOOR
     values = {
-        "inside": zone_mean(strength, SECOND_RHO <= 0.5) / noise,
-        "surround": zone_mean(strength, (SECOND_RHO >= 1.25) & (SECOND_RHO <= 2.0)) / noise,
+        "inside": _zone_mean(strength, SECOND_RHO <= 0.5) / noise,
+        "surround": _zone_mean(strength, (SECOND_RHO >= 1.25) & (SECOND_RHO <= 2.0)) / noise,
         "radial_share": radial / (total + STRENGTH_FLOOR),
         "through": opposite.max(axis=1) / noise,
         "count": (above & ~np.roll(above, 1, axis=1)).sum(axis=1).astype(np.float64),
@@ -78,10 +76,10 @@ def compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def zone_mean(values: NDArray[np.float32], where: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _zone_mean(values: NDArray[np.float32], where: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Mean over rings, by area."""
     weights = SECOND_RHO * where
     return angle_mean(values) @ (weights / weights.sum())
 
 
-VESSEL = Family(FEATURES, compute)
+VESSEL = Family(FEATURES, _compute)

@@ -3,24 +3,6 @@
 Definitions and checks: ``docs/explanation/texture.md``.
 """
 
-from overread.features.ibsi.first_order import first_order_features
-from overread.features.ibsi.glcm import glcm_features
-from overread.features.ibsi.glrlm import glrlm_features
-from overread.features.ibsi.glszm import glszm_features
-from overread.features.ibsi.levels import quantize
-from overread.features.ibsi.ngldm import ngldm_features
-from overread.features.ibsi.ngtdm import ngtdm_features
-from overread.features.ibsi.regions import FEATURE_NAMES, texture_features, texture_matrix
+import lazy_loader
 
-__all__ = [
-    "FEATURE_NAMES",
-    "first_order_features",
-    "glcm_features",
-    "glrlm_features",
-    "glszm_features",
-    "ngldm_features",
-    "ngtdm_features",
-    "quantize",
-    "texture_features",
-    "texture_matrix",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

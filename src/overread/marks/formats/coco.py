@@ -4,21 +4,40 @@ Pixel (0, 0) covers [0, 1] x [0, 1]. A box becomes the ellipse that fills it. CO
 of each annotation names it (``rad_id``, ``annotator``), or the whole file is one reader's. COCO has no
 readings either: where the file is one reader's, he read every image that it lists; otherwise the images need
 a key that lists their readers.
+
+Boxes in the JSON files of other detectors: COCO, MONAI and nnDetection.
+
+Facts of the formats, each from the tool's own source:
+
+- COCO results: a list of ``{"image_id", "category_id", "bbox": [x, y, width, height], "score"}`` in px,
+  (x, y) the top-left corner. COCO ground truth: ``{"images": [{"id", ...}], "annotations": [{"image_id",
+  "bbox", ...}]}``.
+- MONAI: entries ``{"image": path, "box": [[...]], "label": [...], "score": [...]}``, one for every image
+  that was read, in a list of their own (bundles; there the scores are "label_scores") or under one key
+  such as
+  "validation" (tutorials). The file says neither how a box is written nor its unit.
+- nnDetection keeps pickles, which are never opened here. Its ``nndet_boxes2nii`` writes ``CASE_boxes.json``:
+  ``{"1": {"score", "label", "box"}}``, cut at its ``--threshold`` and rounded to whole px. A dump of a
+  pickle is ``{"pred_boxes", "pred_scores", "pred_labels"}``, alone (the file is named
+  ``CASE_boxes.json``) or one per case. Boxes are (axis 0, axis 1, axis 0, axis 1, axis 2, axis 2) of the
+  array, from one before the first pixel to one past the last: pixels a..b are written [a - 1, b + 1].
 """
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, get_args
 
 from overread.errors import FormatError, UsageError
-from overread.marks.formats.building import MarkSetBuilder, Spacings
-from overread.marks.formats.json_file import JsonNode, read_node
-from overread.marks.mark_set import MarkSet
-from overread.marks.readings import WHO_READ
-from overread.tables.cell_types import quote_cell
-
-__all__ = ["read"]
+from overread.files import read_json
+from overread.marks._file_names import IMAGE_ENDINGS
+from overread.marks._mark_set import WHO_READ, MarkSet
+from overread.marks.formats._builder import MarkSetBuilder, Spacings
+from overread.marks.formats._readers import JsonNode, read_node
+from overread.tables import quote_cell
 
 
 def read(
@@ -62,9 +81,9 @@ def read(
         if number in files:
             raise FormatError(f"{image.place}.id: {quote_cell(number)} is there twice")
         files[number] = image["file_name"].identifier()
-        read_image(builder, image, [reader] if reader else readers_of(image, readings_key))
+        read_image(builder, image, [reader] if reader else _readers_of(image, readings_key))
     for annotation in root["annotations"].items():
-        read_annotation(
+        _read_annotation(
             builder,
             annotation,
             files,
@@ -79,7 +98,7 @@ def read(
 EMPTY = JsonNode([], "")
 
 
-def readers_of(image: JsonNode, key: str | None) -> list[str]:
+def _readers_of(image: JsonNode, key: str | None) -> list[str]:
     """Readers that an image lists, none without the key."""
     if key is None:
         return []
@@ -97,7 +116,7 @@ def read_image(builder: MarkSetBuilder, image: JsonNode, readers: list[str]) -> 
         builder.add_reading(name, reader)
 
 
-def read_annotation(
+def _read_annotation(
     builder: MarkSetBuilder,
     annotation: JsonNode,
     files: dict[str, str],
@@ -130,3 +149,285 @@ def read_annotation(
         confidence=score.number() if (score := annotation.get("score")) else math.nan,
         place=annotation.place.rpartition(": ")[2],
     )
+
+
+JsonFormat = Literal["coco", "monai", "nndetection"]
+BoxMode = Literal["xyxy", "xxyy", "xywh", "ccwh"]
+
+# 200,000 images with 100 boxes each: more than any study has.
+MAX_BOXES = 20_000_000
+ENDINGS = (".json", ".nii.gz", ".nii", *IMAGE_ENDINGS, ".mha", ".mhd", ".npy")
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One box: corners in the file's unit, its image, and where it stands in the file."""
+
+    image_id: str
+    corners: tuple[float, float, float, float]
+    score: float | None
+    label: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoxFile:
+    """All boxes of a file.
+
+    ``images`` names every image that was read, also those without boxes; None where the format cannot say.
+    """
+
+    path: Path
+    format: JsonFormat
+    boxes: tuple[Box, ...]
+    images: tuple[str, ...] | None
+
+
+def read_box_file(
+    path: str | Path, format: JsonFormat | None = None, *, box_mode: BoxMode | None = None
+) -> BoxFile:
+    """Read the boxes of a JSON file; ``format`` None takes the one whose structure the file has.
+
+    Raises
+    ------
+    FormatError
+        Naming the file, the place in it and the remedy.
+    """
+    file = Path(path)
+    data = _box_json(file)
+    kind = format or _recognize_format(data, file)
+    if kind not in get_args(JsonFormat):
+        raise FormatError(f"{file}: unknown format {kind!r}; one of {', '.join(get_args(JsonFormat))}")
+    if kind == "coco":
+        return _coco_boxes(data, file)
+    return _monai_boxes(data, file, box_mode) if kind == "monai" else _nndetection_boxes(data, file)
+
+
+def _box_json(path: Path) -> Any:
+    """Content of a JSON file; a pickle is not opened."""
+    if path.suffix.lower() in (".pkl", ".pickle"):
+        raise FormatError(f"{path}: pickles can run programs and are never opened; write the boxes as JSON")
+    try:
+        return read_json(path)
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _recognize_format(data: Any, path: Path) -> JsonFormat:
+    """Format whose structure a file has."""
+    first = data[0] if isinstance(data, list) and data else None
+    if isinstance(first, dict) and "bbox" in first:
+        return "coco"
+    if isinstance(first, dict) and "box" in first:
+        return "monai"
+    if isinstance(data, dict) and "annotations" in data and "images" in data:
+        return "coco"
+    if isinstance(data, dict) and (
+        "pred_boxes" in data or any(_is_nndetection(part) for part in data.values())
+    ):
+        return "nndetection"
+    if isinstance(data, dict) and any(isinstance(part, list) for part in data.values()):
+        return "monai"
+    raise FormatError(
+        f"{path}: neither COCO nor MONAI nor nnDetection detections; name the format, or use CSV "
+        "(docs/how-to/your_detector.md)"
+    )
+
+
+def _is_nndetection(part: Any) -> bool:
+    """Whether an entry looks like nnDetection's."""
+    return isinstance(part, dict) and ("pred_boxes" in part or {"box", "score"} <= part.keys())
+
+
+def _coco_boxes(data: Any, path: Path) -> BoxFile:
+    """Boxes of COCO results, or of COCO ground truth, which also lists the images."""
+    images = None
+    if isinstance(data, dict):
+        images = tuple(
+            _plain_id(field(image, "id", f"{path}, images[{i}]"), f"{path}, images[{i}]")
+            for i, image in enumerate(_require_list(data.get("images"), f"{path}, images"))
+        )
+        _refuse_repeats(images, f"{path}, images")
+    name, entries = ("annotations", data.get("annotations")) if isinstance(data, dict) else ("entry", data)
+    boxes = []
+    for i, entry in enumerate(_require_list(entries, f"{path}, {name}")):
+        place = f"{path}, {name}[{i}]"
+        if field(entry, "bbox", place) and entry.get("iscrowd"):
+            raise FormatError(f"{place}: a crowd region is no lesion; remove it from the file")
+        boxes.append(
+            Box(
+                image_id=_plain_id(field(entry, "image_id", place), place),
+                corners=corners(entry["bbox"], "xywh", place),
+                score=number(entry["score"], place) if "score" in entry else None,
+                label=str(entry.get("category_id", "")),
+                place=place,
+            )
+        )
+    return BoxFile(path, "coco", _cap_boxes(boxes, path), images)
+
+
+def _monai_boxes(data: Any, path: Path, box_mode: BoxMode | None) -> BoxFile:
+    """Boxes of a MONAI result file; the image is named by its file name without folder and ending."""
+    if box_mode is None:
+        raise FormatError(
+            f"{path}: a MONAI file does not say how a box is written; give the box mode: "
+            "xyxy (MONAI's standard), xxyy, xywh or ccwh"
+        )
+    images, boxes = [], []
+    for place, entry in _monai_entries(data, path):
+        image_id = _file_stem(str(field(entry, "image", place)))
+        images.append(image_id)
+        scores = entry.get("score", entry.get("label_scores"))
+        boxes += _parallel_boxes(
+            image_id, field(entry, "box", place), scores, entry.get("label"), box_mode, place
+        )
+    _refuse_repeats(images, str(path))
+    return BoxFile(path, "monai", _cap_boxes(boxes, path), tuple(images))
+
+
+def _monai_entries(data: Any, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Entries of all lists of a MONAI file, each with its place."""
+    lists = data.items() if isinstance(data, dict) else [("entry", data)]
+    for name, entries in lists:
+        for i, entry in enumerate(_require_list(entries, f"{path}, {name}")):
+            yield f"{path}, {name}[{i}]", entry
+
+
+def _nndetection_boxes(data: Any, path: Path) -> BoxFile:
+    """Boxes of nnDetection, by case; a file with one case is named after it."""
+    if not isinstance(data, dict):
+        raise FormatError(f"{path}: nnDetection files hold an object, not a {type(data).__name__}")
+    if "pred_boxes" in data or all(_is_instance(part) for part in data.values()):
+        cases: Mapping[str, Any] = {_file_stem(path.name).removesuffix("_boxes"): data}
+    else:
+        cases = data
+    boxes: list[Box] = []
+    for case, entry in cases.items():
+        place = f"{path}, case {case!r}"
+        if not isinstance(entry, dict):
+            raise FormatError(f"{place}: an object with pred_boxes and pred_scores is needed")
+        if "pred_boxes" in entry:
+            scores, labels = field(entry, "pred_scores", place), entry.get("pred_labels")
+            boxes += _parallel_boxes(case, entry["pred_boxes"], scores, labels, None, place)
+        else:
+            for key, part in entry.items():
+                where = f"{place}, {key!r}"
+                one = [field(part, "box", where)], [field(part, "score", where)], [part.get("label")]
+                boxes += _parallel_boxes(case, *one, None, where)
+    return BoxFile(path, "nndetection", _cap_boxes(boxes, path), tuple(cases))
+
+
+def _is_instance(part: Any) -> bool:
+    """Whether an entry is one box of ``nndet_boxes2nii``."""
+    return isinstance(part, dict) and {"box", "score"} <= part.keys()
+
+
+def _parallel_boxes(
+    image_id: str, boxes: Any, scores: Any, labels: Any, box_mode: BoxMode | None, place: str
+) -> list[Box]:
+    """Boxes of one image from lists of equal length; ``box_mode`` None is nnDetection's."""
+    written = _require_list(boxes, f"{place}, boxes")
+    rated = _require_list(scores, f"{place}, scores")
+    named = [""] * len(written) if labels is None else _require_list(labels, f"{place}, labels")
+    if not len(written) == len(rated) == len(named):
+        raise FormatError(f"{place}: {len(written)} boxes, {len(rated)} scores and {len(named)} labels")
+    results = []
+    for i, (box, score, label) in enumerate(zip(written, rated, named, strict=True)):
+        where = f"{place}, box {i}"
+        place_in_image = _array_corners(box, where) if box_mode is None else corners(box, box_mode, where)
+        results.append(Box(image_id, place_in_image, number(score, where), str(label), where))
+    return results
+
+
+def corners(box: Any, mode: BoxMode, place: str) -> tuple[float, float, float, float]:
+    """x_min, y_min, x_max, y_max of a box written in a mode."""
+    values = [number(value, place) for value in _require_list(box, f"{place}, box")]
+    if len(values) != 4:
+        hint = "; boxes in 3-D cannot be compared with marks on a radiograph" if len(values) == 6 else ""
+        raise FormatError(f"{place}: a box has 4 numbers, not {len(values)}{hint}")
+    a, b, c, d = values
+    if mode == "xyxy":
+        found = a, b, c, d
+    elif mode == "xxyy":
+        found = a, c, b, d
+    elif mode == "xywh":
+        found = a, b, a + c, b + d
+    elif mode == "ccwh":
+        found = a - c / 2, b - d / 2, a + c / 2, b + d / 2
+    else:
+        raise FormatError(f"{place}: unknown box mode {mode!r}; one of {', '.join(get_args(BoxMode))}")
+    return _require_sides(found, place)
+
+
+def _array_corners(box: Any, place: str) -> tuple[float, float, float, float]:
+    """Corners of an nnDetection box, without its margin and without the slice axis of a flat image."""
+    values = [number(value, place) for value in _require_list(box, f"{place}, box")]
+    if len(values) == 6:
+        if not -1 <= values[0] <= values[2] <= 1:
+            raise FormatError(f"{place}: the box spans several slices; only images of one slice can be used")
+        values = [values[1], values[4], values[3], values[5]]
+    if len(values) != 4:
+        raise FormatError(f"{place}: a box has 4 numbers, or 6 in an image of one slice, not {len(values)}")
+    top, left, bottom, right = values
+    return _require_sides((left + 1, top + 1, right, bottom), place)
+
+
+def _require_sides(found: tuple[float, float, float, float], place: str) -> tuple[float, float, float, float]:
+    """Corners of a box with positive sides."""
+    x_min, y_min, x_max, y_max = found
+    if not (x_max > x_min and y_max > y_min):
+        raise FormatError(f"{place}: sides {x_max - x_min:g} x {y_max - y_min:g}; is the box mode right?")
+    return found
+
+
+def field(entry: Any, key: str, place: str) -> Any:
+    """Value of a key of an object."""
+    if not isinstance(entry, dict):
+        raise FormatError(f"{place}: an object is needed, not {type(entry).__name__}")
+    if key not in entry:
+        raise FormatError(f"{place}: no {key!r}; it has {', '.join(map(repr, list(entry)[:8])) or 'nothing'}")
+    return entry[key]
+
+
+def _require_list(value: Any, place: str) -> Sequence[Any]:
+    """Value that is a list."""
+    if not isinstance(value, list):
+        raise FormatError(f"{place}: a list is needed, not {type(value).__name__}")
+    return value
+
+
+def number(value: Any, place: str) -> float:
+    """Finite number; true, false and text are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise FormatError(f"{place}: {value!r:.40} is not a finite number")
+    return float(value)
+
+
+def _plain_id(value: Any, place: str) -> str:
+    """Id as text: a string as it is, a whole number by its digits."""
+    if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
+        raise FormatError(f"{place}: {value!r:.40} is not an id; ids are text or whole numbers")
+    return str(value)
+
+
+def _file_stem(name: str) -> str:
+    """File name without folder and ending."""
+    base = PurePosixPath(name.replace("\\", "/")).name
+    ending = next((ending for ending in ENDINGS if base.lower().endswith(ending)), "")
+    return base[: len(base) - len(ending)] or base
+
+
+def _refuse_repeats(images: Sequence[str], place: str) -> None:
+    """Refuse an image that is listed twice."""
+    if len(set(images)) < len(images):
+        twice = next(image for image in images if list(images).count(image) > 1)
+        raise FormatError(f"{place}: image {twice[:60]!r} is listed twice")
+
+
+def _cap_boxes(boxes: list[Box], path: Path) -> tuple[Box, ...]:
+    """Boxes, unless there are more than any study has."""
+    if len(boxes) > MAX_BOXES:
+        raise FormatError(
+            f"{path}: {len(boxes):,} boxes, more than {MAX_BOXES:,}; drop those with the lowest scores"
+        )
+    return tuple(boxes)

@@ -17,13 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.errors import FormatError, UsageError
-from overread.marks.formats.building import MarkSetBuilder, Spacings
-from overread.marks.formats.left_out_shapes import ShapeCounter
-from overread.marks.formats.outline import ellipse_of_outline
-from overread.marks.formats.xml_file import attribute, local_name, number_in, read_xml
-from overread.marks.mark_set import MarkSet
-
-__all__ = ["read"]
+from overread.marks._ellipse import ellipse_of_outline
+from overread.marks._mark_set import MarkSet
+from overread.marks.formats._builder import MarkSetBuilder, ShapeCounter, Spacings
+from overread.marks.formats._readers import attribute, local_name, number_in, read_xml
 
 
 def read(
@@ -94,10 +91,10 @@ def read_image(
                 for one in shape
                 if local_name(one) == "attribute"
             }
-            add_shape(builder, name, reader, f"{reader}/{number}", shape, counter.confidence(said))
+            _add_shape(builder, name, reader, f"{reader}/{number}", shape, counter.confidence(said))
 
 
-def add_shape(
+def _add_shape(
     builder: MarkSetBuilder, image_id: str, reader: str, mark_id: str, shape: Element, confidence: float
 ) -> None:
     """Note an ellipse, a box as the ellipse that fills it, or a polygon as that of the same moments."""
@@ -117,7 +114,7 @@ def add_shape(
                 ((right - left) / 2, (bottom - top) / 2),
             )
         case _:
-            found = ellipse_of_outline(outline_of(attribute(shape, "points", where), where))
+            found = ellipse_of_outline(_outline_of(attribute(shape, "points", where), where))
             centre, semi_axes, angle = found.centre, found.semi_axes, found.angle_deg
     builder.add_mark(
         image_id,
@@ -132,7 +129,7 @@ def add_shape(
     )
 
 
-def outline_of(text: str, where: str) -> NDArray[np.float64]:
+def _outline_of(text: str, where: str) -> NDArray[np.float64]:
     """Points of ``x,y;x,y;...``."""
     pairs = [part.split(",") for part in text.split(";")]
     if any(len(pair) != 2 for pair in pairs):

@@ -16,12 +16,10 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from overread.errors import FormatError
-from overread.marks.formats.building import MarkSetBuilder, Spacings
-from overread.marks.formats.outline import PixelEllipse, ellipse_of_outline
-from overread.marks.formats.xml_file import child_text, local_name, number_in, read_xml
-from overread.marks.mark_set import MarkSet
-
-__all__ = ["read"]
+from overread.marks._ellipse import PixelEllipse, ellipse_of_outline
+from overread.marks._mark_set import MarkSet
+from overread.marks.formats._builder import MarkSetBuilder, Spacings
+from overread.marks.formats._readers import child_text, local_name, number_in, read_xml
 
 FILE_NAME = re.compile(r"(?P<image>.+)_(?P<reader>[0-9]{2})_plain$")
 CONFIDENCES = {"high": 1.0, "medium": 0.75, "low": 0.25, "": float("nan")}
@@ -40,23 +38,23 @@ def read(path: Path, *, spacings: Spacings | None = None, reader: str | None = N
     reader : str
         Who drew it, where the file's name does not tell.
     """
-    files = choose_files(path) if path.is_dir() else [path]
+    files = _choose_files(path) if path.is_dir() else [path]
     if not files:
         raise FormatError(f"{path}: no .xml files in this folder")
     builder = MarkSetBuilder(str(path), spacings or Spacings())
     for file in files:
-        read_file(builder, file, reader)
+        _read_file(builder, file, reader)
     return builder.build()
 
 
-def choose_files(folder: Path) -> list[Path]:
+def _choose_files(folder: Path) -> list[Path]:
     """Files of a folder; of each reading that is there twice, as in the original, the plain one without a DTD."""
     return [
         file for file in sorted(folder.glob("*.xml")) if not file.with_name(f"{file.stem}_plain.xml").exists()
     ]
 
 
-def read_file(builder: MarkSetBuilder, file: Path, reader: str | None) -> None:
+def _read_file(builder: MarkSetBuilder, file: Path, reader: str | None) -> None:
     """Note one expert's reading of one image."""
     root = read_xml(file)
     markings = [element for element in root.iter() if local_name(element) == "marking"]
@@ -100,7 +98,7 @@ def shape_of(region: Element, place: str) -> PixelEllipse:
     """Ellipse of a region."""
     kind = local_name(region)
     if kind == "polygonregion":
-        points = [point_of(one, place) for one in region if local_name(one) == "coords2d"]
+        points = [_point_of(one, place) for one in region if local_name(one) == "coords2d"]
         return ellipse_of_outline(np.array(points, float).reshape(-1, 2))
     centroid = next((one for one in region.iter() if local_name(one) == "coords2d"), None)
     if centroid is None:
@@ -111,10 +109,10 @@ def shape_of(region: Element, place: str) -> PixelEllipse:
     if len(radii) not in (1, 2):
         raise FormatError(f"{place}: {len(radii)} radii")
     angle = child_text(region, "angle") or child_text(region, "rotangle") or "0"
-    return PixelEllipse(point_of(centroid, place), (radii[0], radii[-1]), -number_in(angle, "angle", place))
+    return PixelEllipse(_point_of(centroid, place), (radii[0], radii[-1]), -number_in(angle, "angle", place))
 
 
-def point_of(element: Element, place: str) -> tuple[float, float]:
+def _point_of(element: Element, place: str) -> tuple[float, float]:
     """Point of ``<coords2d>x,y</coords2d>``."""
     parts = (element.text or "").split(",")
     if len(parts) != 2:

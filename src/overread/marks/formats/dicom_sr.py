@@ -30,13 +30,10 @@ from pydicom.dataset import Dataset
 from pydicom.errors import InvalidDicomError
 
 from overread.errors import FormatError, OverreadError
-from overread.files.capped import read_capped
-from overread.files.regular import open_regular
-from overread.marks.formats.building import MarkSetBuilder, Spacings
-from overread.marks.formats.outline import PixelEllipse, ellipse_of_outline
-from overread.marks.mark_set import MarkSet
-
-__all__ = ["CERTAINTY", "NOT_DETECTED", "SR_CLASSES", "read", "read_dicom", "shape_of", "without_remarks"]
+from overread.files import open_regular, read_capped
+from overread.marks._ellipse import PixelEllipse, ellipse_of_outline
+from overread.marks._mark_set import MarkSet
+from overread.marks.formats._builder import MarkSetBuilder, Spacings
 
 LARGEST_FILE = 1 << 26
 DEEPEST = 50
@@ -70,7 +67,7 @@ def read(path: Path, *, spacings: Spacings | None = None, reader: str | None = N
             raise FormatError(f"{path}: a DICOM file, but no structured report")
         builder = MarkSetBuilder(str(path), spacings or Spacings())
         try:
-            read_document(builder, document, reader)
+            _read_document(builder, document, reader)
         except OverreadError:
             raise
         except Exception as error:  # pydicom raises almost anything on values that break their type
@@ -120,7 +117,7 @@ def read_dicom(path: Path, *, headers_only: bool = False) -> Dataset:
             lambda _: FormatError(f"{path}: more than {LARGEST_FILE >> 20} MB of structured report"),
         )
         dataset = dcmread(WholeReads(content))
-        for _ in walk(dataset):
+        for _ in _walk(dataset):
             pass
     except FormatError as error:
         raise FormatError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
@@ -131,53 +128,53 @@ def read_dicom(path: Path, *, headers_only: bool = False) -> Dataset:
     return dataset
 
 
-def walk(item: Dataset, depth: int = 0) -> Iterator[Dataset]:
+def _walk(item: Dataset, depth: int = 0) -> Iterator[Dataset]:
     """Content items below an item, in order, to a bounded depth."""
     if depth > DEEPEST:
         raise FormatError(f"content nested deeper than {DEEPEST} items")
     for child in item.get("ContentSequence", None) or ():
         yield child
-        yield from walk(child, depth + 1)
+        yield from _walk(child, depth + 1)
 
 
-def concept(item: Dataset) -> str:
+def _concept(item: Dataset) -> str:
     """Code value of a content item's name."""
     names = item.get("ConceptNameCodeSequence", None) or ()
     return next((str(name.get("CodeValue", "")) for name in names), "")
 
 
-def children(item: Dataset, code: str) -> Iterator[Dataset]:
+def _children(item: Dataset, code: str) -> Iterator[Dataset]:
     """Children of an item that bear a code."""
-    return (child for child in item.get("ContentSequence", None) or () if concept(child) == code)
+    return (child for child in item.get("ContentSequence", None) or () if _concept(child) == code)
 
 
-def read_document(builder: MarkSetBuilder, document: Dataset, reader: str | None) -> None:
+def _read_document(builder: MarkSetBuilder, document: Dataset, reader: str | None) -> None:
     """Note the document's images, their reading by its observer, and its marks."""
     who = reader or observer(document, builder.source)
     names = builder.spacings.instances
     patient = str(document.get("PatientID", "") or "")
-    for item in walk(document):
+    for item in _walk(document):
         if item.get("ValueType", "") == "IMAGE":
-            image_id = image_of(item, names)
+            image_id = _image_of(item, names)
             builder.add_image(image_id, patient_id=patient)
             builder.add_reading(image_id, who)
-    groups = [item for item in walk(document) if concept(item) == GROUP]
+    groups = [item for item in _walk(document) if _concept(item) == GROUP]
     if not groups:
         raise FormatError(
             f"{builder.source}: no measurement group, so that it does not tell whether anything was found"
         )
-    if any(item.get("ValueType", "") in ("SCOORD", "SCOORD3D") for item in walk_group(document)):
+    if any(item.get("ValueType", "") in ("SCOORD", "SCOORD3D") for item in _walk_group(document)):
         raise FormatError(
             f"{builder.source}: holds a shape outside the measurement groups, which cannot be read as a mark (put it "
             "into a measurement group)"
         )
-    identifiers = Counter(text_of(group, TRACKING) for group in groups)
+    identifiers = Counter(_text_of(group, TRACKING) for group in groups)
     for number, group in enumerate(groups, start=1):
         place = f"measurement group {number}"
-        named = text_of(group, TRACKING)
+        named = _text_of(group, TRACKING)
         # Cornerstone gives all marks of a tool one identifier: then the UID tells them apart.
-        mark_id = (named if identifiers[named] == 1 else "") or text_of(group, TRACKING_UID) or place
-        shapes = shapes_of(group, names, f"{builder.source}, {place}")
+        mark_id = (named if identifiers[named] == 1 else "") or _text_of(group, TRACKING_UID) or place
+        shapes = _shapes_of(group, names, f"{builder.source}, {place}")
         for index, (image_id, shape) in enumerate(shapes):
             builder.add_mark(
                 image_id,
@@ -186,15 +183,15 @@ def read_document(builder: MarkSetBuilder, document: Dataset, reader: str | None
                 centre=shape.centre,
                 semi_axes=shape.semi_axes,
                 angle_deg=shape.angle_deg,
-                label=finding_of(group),
-                confidence=certainty_of(group),
+                label=_finding_of(group),
+                confidence=_certainty_of(group),
                 place=place,
             )
 
 
 def observer(document: Dataset, source: str) -> str:
     """Who made the observations; a document by nobody is refused."""
-    found = {concept(item): item for item in reversed(list(document.get("ContentSequence", None) or ()))}
+    found = {_concept(item): item for item in reversed(list(document.get("ContentSequence", None) or ()))}
     for code, attribute in (
         (LOGIN, "TextValue"),
         (PERSON, "PersonName"),
@@ -207,13 +204,13 @@ def observer(document: Dataset, source: str) -> str:
     raise FormatError(f"{source}: names no observer, so there is no reader (give --reader NAME={source})")
 
 
-def image_of(item: Dataset, names: dict[str, str]) -> str:
+def _image_of(item: Dataset, names: dict[str, str]) -> str:
     """Id of the image that an IMAGE item refers to."""
     uid = str(item.ReferencedSOPSequence[0].ReferencedSOPInstanceUID)
     return names.get(uid, uid)
 
 
-def shapes_of(group: Dataset, names: dict[str, str], where: str) -> list[tuple[str, PixelEllipse]]:
+def _shapes_of(group: Dataset, names: dict[str, str], where: str) -> list[tuple[str, PixelEllipse]]:
     """Image and ellipse of each shape below a group, each once; none only where the group says that nothing was found.
 
     Raises
@@ -223,13 +220,13 @@ def shapes_of(group: Dataset, names: dict[str, str], where: str) -> list[tuple[s
     """
     found: dict[tuple[str, str, tuple[float, ...]], PixelEllipse] = {}
     refused: FormatError | None = None
-    for item in walk_group(group):
+    for item in _walk_group(group):
         if item.get("ValueType", "") == "SCOORD3D":
             raise FormatError(f"{where}: the region is in space (SCOORD3D), not in an image")
         if item.get("ValueType", "") != "SCOORD":
             continue
         kind = str(item.GraphicType)
-        key = image_under(item, names, where), kind, tuple(map(float, item.GraphicData))
+        key = _image_under(item, names, where), kind, tuple(map(float, item.GraphicData))
         try:
             found[key] = shape_of(item, where)
         except FormatError as error:
@@ -238,7 +235,7 @@ def shapes_of(group: Dataset, names: dict[str, str], where: str) -> list[tuple[s
             refused = error
     if not found and refused is not None:
         raise FormatError(f"{refused} (draw it as an ellipse, a circle or a closed outline)") from refused
-    if not found and NOT_DETECTED not in codes_of(group, FINDING, "CodeValue"):
+    if not found and NOT_DETECTED not in _codes_of(group, FINDING, "CodeValue"):
         raise FormatError(
             f"{where}: holds no shape, and does not say that nothing was found (leave the group out, or draw an "
             "ellipse, a circle or a closed outline)"
@@ -246,18 +243,18 @@ def shapes_of(group: Dataset, names: dict[str, str], where: str) -> list[tuple[s
     return [(image_id, shape) for (image_id, _, _), shape in found.items()]
 
 
-def walk_group(item: Dataset) -> Iterator[Dataset]:
+def _walk_group(item: Dataset) -> Iterator[Dataset]:
     """Content items below a group, or a document, but those of groups inside it."""
     for child in item.get("ContentSequence", None) or ():
-        if concept(child) != GROUP:
+        if _concept(child) != GROUP:
             yield child
-            yield from walk_group(child)
+            yield from _walk_group(child)
 
 
-def image_under(region: Dataset, names: dict[str, str], where: str) -> str:
+def _image_under(region: Dataset, names: dict[str, str], where: str) -> str:
     """Id of the one image that coordinates lie in."""
     images = [
-        image_of(item, names)
+        _image_of(item, names)
         for item in region.get("ContentSequence", None) or ()
         if "ReferencedSOPSequence" in item
     ]
@@ -271,7 +268,7 @@ def shape_of(region: Dataset, where: str) -> PixelEllipse:
     points: NDArray[np.float64] = np.array(region.GraphicData, float).reshape(-1, 2)
     kind = str(region.GraphicType)
     if kind == "ELLIPSE" and len(points) == 4:
-        return ellipse_of_axes(points)
+        return _ellipse_of_axes(points)
     if kind == "CIRCLE" and len(points) == 2:
         radius = math.dist(points[0], points[1])
         return PixelEllipse((points[0, 0], points[0, 1]), (radius, radius), 0.0)
@@ -282,7 +279,7 @@ def shape_of(region: Dataset, where: str) -> PixelEllipse:
     )
 
 
-def ellipse_of_axes(points: NDArray[np.float64]) -> PixelEllipse:
+def _ellipse_of_axes(points: NDArray[np.float64]) -> PixelEllipse:
     """Ellipse of the end points of its axes."""
     first, second = points[1] - points[0], points[3] - points[2]
     centre = points.mean(axis=0)
@@ -290,30 +287,30 @@ def ellipse_of_axes(points: NDArray[np.float64]) -> PixelEllipse:
     return PixelEllipse((centre[0], centre[1]), semi_axes, math.degrees(math.atan2(first[1], first[0])))
 
 
-def text_of(group: Dataset, code: str) -> str:
+def _text_of(group: Dataset, code: str) -> str:
     """Text or UID of a group's child."""
     return next(
-        (str(item.get("TextValue", "") or item.get("UID", "") or "") for item in children(group, code)), ""
+        (str(item.get("TextValue", "") or item.get("UID", "") or "") for item in _children(group, code)), ""
     )
 
 
-def finding_of(group: Dataset) -> str:
+def _finding_of(group: Dataset) -> str:
     """Meaning of the group's finding."""
-    return next(iter(codes_of(group, FINDING, "CodeMeaning")), "")
+    return next(iter(_codes_of(group, FINDING, "CodeMeaning")), "")
 
 
-def codes_of(group: Dataset, name: str, attribute: str) -> list[str]:
+def _codes_of(group: Dataset, name: str, attribute: str) -> list[str]:
     """Values or meanings of the codes of a group's children of one name."""
     return [
         str(code.get(attribute, "") or "")
-        for item in children(group, name)
+        for item in _children(group, name)
         for code in item.get("ConceptCodeSequence", None) or ()
     ]
 
 
-def certainty_of(group: Dataset) -> float:
+def _certainty_of(group: Dataset) -> float:
     """Certainty of the finding, where it is measured."""
-    for item in children(group, CERTAINTY):
+    for item in _children(group, CERTAINTY):
         for value in item.get("MeasuredValueSequence", None) or ():
             exact = value.get("FloatingPointValue", None)
             return float(exact if exact is not None else value.NumericValue)

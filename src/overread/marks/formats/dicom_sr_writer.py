@@ -21,7 +21,8 @@ from pydicom.sr.coding import Code
 
 from overread import __version__
 from overread.errors import TableError, UsageError
-from overread.marks.formats.dicom_documents import (
+from overread.marks._mark_set import MarkSet
+from overread.marks.formats._dicom_documents import (
     LONGEST_MEANING,
     Observer,
     SeriesFacts,
@@ -38,10 +39,7 @@ from overread.marks.formats.dicom_documents import (
     write_document,
 )
 from overread.marks.formats.dicom_sr import CERTAINTY, NOT_DETECTED
-from overread.marks.mark_set import MarkSet
-from overread.tables.cell_types import quote_cell
-
-__all__ = ["write"]
+from overread.tables import quote_cell
 
 KNOWN_FINDINGS = {"Nodule": Code("27925004", "SCT", "Nodule"), "Mass": Code("4147007", "SCT", "Mass")}
 
@@ -94,18 +92,18 @@ def write(
         ]
         series = describe_series("SR", study, reader, places[reader], observer)
         with refuse_unusable_headers(headers[names[0]]):
-            groups = [group_of(mark, images, headers, geometry) for mark in mine.to_dict("records")]
+            groups = [_group_of(mark, images, headers, geometry) for mark in mine.to_dict("records")]
             unmarked = [headers[name] for name in names if name not in set(mine["image_id"])]
             if unmarked:
-                groups.append(nothing_found(reader, unmarked))
-            document = document_of(reader, observer, [headers[name] for name in names], groups, series)
+                groups.append(_nothing_found(reader, unmarked))
+            document = _document_of(reader, observer, [headers[name] for name in names], groups, series)
         if anonymous:
             leave_out_names(document)
         written.append(write_document(document, folder, mode))
     return written
 
 
-def group_of(
+def _group_of(
     mark: Mapping[Any, Any],
     images: Mapping[str, Mapping[Any, Any]],
     headers: Mapping[str, Dataset],
@@ -118,23 +116,23 @@ def group_of(
     points = graphic_points(mark, images[image], header, geometry)
     mark_id = exact_text(str(mark["mark_id"]), "mark")
     certainty = mark.get("confidence", math.nan)
-    measured = [] if math.isnan(certainty) else [certainty_item(float(certainty))]
+    measured = [] if math.isnan(certainty) else [_certainty_item(float(certainty))]
     tracking = uid_of("mark", str(header.SOPInstanceUID), str(mark["reader_id"]), mark_id)
     return sr.PlanarROIMeasurementsAndQualitativeEvaluations(
         tracking_identifier=sr.TrackingIdentifier(tracking, mark_id),
         referenced_region=sr.ImageRegion(geometry.upper(), points, source),
-        finding_type=finding_code(str(mark.get("label", "") or "")),
+        finding_type=_finding_code(str(mark.get("label", "") or "")),
         measurements=measured,
     )
 
 
-def certainty_item(certainty: float) -> Any:
+def _certainty_item(certainty: float) -> Any:
     """Confidence of a mark as a measurement."""
     name, unit = Code(CERTAINTY, "DCM", "Certainty of Finding"), Code("1", "UCUM", "no units")
     return sr.Measurement(name=name, value=certainty, unit=unit)
 
 
-def finding_code(label: str) -> Code | None:
+def _finding_code(label: str) -> Code | None:
     """Code a label: in SNOMED where it is one of ours, else privately, with the label as its meaning."""
     if not label:
         return None
@@ -146,12 +144,12 @@ def finding_code(label: str) -> Code | None:
     return KNOWN_FINDINGS.get(label, Code(digest, "99OVERREAD", label))
 
 
-def document_of(
+def _document_of(
     reader: str, observer: Observer, headers: Sequence[Dataset], groups: Sequence[Any], series: SeriesFacts
 ) -> sr.ComprehensiveSR:
     """One reader's report on the images of one study."""
     report = sr.MeasurementReport(
-        observation_context=person_context(reader) if observer == "person" else device_context(reader),
+        observation_context=_person_context(reader) if observer == "person" else _device_context(reader),
         procedure_reported=Code("399208008", "SCT", "Chest X-ray"),
         imaging_measurements=groups,
     )
@@ -171,7 +169,7 @@ def document_of(
     )
 
 
-def person_context(reader: str) -> Any:
+def _person_context(reader: str) -> Any:
     """Observer context of a reader."""
     person = sr.PersonObserverIdentifyingAttributes(
         name=person_name(reader), login_name=exact_text(reader, "reader")
@@ -179,7 +177,7 @@ def person_context(reader: str) -> Any:
     return sr.ObservationContext(observer_person_context=sr.ObserverContext(codes.DCM.Person, person))
 
 
-def device_context(name: str) -> Any:
+def _device_context(name: str) -> Any:
     """Observer context of a program."""
     device = sr.DeviceObserverIdentifyingAttributes(
         uid=uid_of("device", name), name=exact_text(name, "device"), manufacturer_name="Overread"
@@ -187,7 +185,7 @@ def device_context(name: str) -> Any:
     return sr.ObservationContext(observer_device_context=sr.ObserverContext(codes.DCM.Device, device))
 
 
-def nothing_found(reader: str, headers: Sequence[Dataset]) -> Any:
+def _nothing_found(reader: str, headers: Sequence[Dataset]) -> Any:
     """Group (TID 1501) that says that the images were read and nothing was marked."""
     sources = [
         sr.SourceImageForMeasurementGroup(header.SOPClassUID, header.SOPInstanceUID) for header in headers

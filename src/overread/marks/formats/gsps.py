@@ -18,13 +18,11 @@ from typing import Any
 from pydicom.dataset import Dataset
 
 from overread.errors import FormatError, OverreadError
-from overread.files.strict_json import parse_json
-from overread.marks.formats.building import MarkSetBuilder, Spacings
+from overread.files import parse_json
+from overread.marks._mark_set import MarkSet
+from overread.marks.formats._builder import MarkSetBuilder, Spacings
 from overread.marks.formats.dicom_sr import read_dicom, shape_of, without_remarks
-from overread.marks.mark_set import MarkSet
-from overread.tables.cell_types import quote_cell
-
-__all__ = ["CONTENT_LABEL", "GSPS_CLASS", "read"]
+from overread.tables import quote_cell
 
 GSPS_CLASS = "1.2.840.10008.5.1.4.1.1.11.1"
 # Says that a state is ours, so that its content description is a reader's id.
@@ -47,7 +45,7 @@ def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
             raise FormatError(f"{path}: a DICOM file, but no grayscale presentation state")
         builder = MarkSetBuilder(str(path), spacings or Spacings())
         try:
-            read_state(builder, state)
+            _read_state(builder, state)
         except OverreadError:
             raise
         except Exception as error:  # pydicom raises almost anything on values that break their type
@@ -55,14 +53,14 @@ def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
     return builder.build()
 
 
-def read_state(builder: MarkSetBuilder, state: Dataset) -> None:
+def _read_state(builder: MarkSetBuilder, state: Dataset) -> None:
     """Note the state's images, their reading by its creator, and its marks."""
-    reader = reader_of(state, builder.source)
+    reader = _reader_of(state, builder.source)
     names = builder.spacings.instances
     patient = str(state.get("PatientID", "") or "")
     for series in items(state, "ReferencedSeriesSequence"):
         for image in items(series, "ReferencedImageSequence"):
-            image_id = image_of(image, names)
+            image_id = _image_of(image, names)
             builder.add_image(image_id, patient_id=patient)
             builder.add_reading(image_id, reader)
     groups = {
@@ -72,11 +70,11 @@ def read_state(builder: MarkSetBuilder, state: Dataset) -> None:
     number = 0
     unread: dict[str, str] = {}
     for annotation in items(state, "GraphicAnnotationSequence"):
-        images = [image_of(image, names) for image in items(annotation, "ReferencedImageSequence")]
+        images = [_image_of(image, names) for image in items(annotation, "ReferencedImageSequence")]
         for drawn in items(annotation, "GraphicObjectSequence"):
             number += 1
-            add_object(builder, drawn, images, reader, groups, f"graphic object {number}")
-        if kind := other_drawing(annotation):
+            _add_object(builder, drawn, images, reader, groups, f"graphic object {number}")
+        if kind := _other_drawing(annotation):
             unread |= dict.fromkeys(images or builder.images, kind)
     if any(0x6000 <= element.tag.group <= 0x601E for element in state):  # PS3.3 C.9.2: overlay planes
         unread |= dict.fromkeys(builder.images, "overlay")
@@ -88,7 +86,7 @@ def read_state(builder: MarkSetBuilder, state: Dataset) -> None:
             )
 
 
-def other_drawing(annotation: Dataset) -> str:
+def _other_drawing(annotation: Dataset) -> str:
     """Word for what an annotation draws on the image besides graphic objects, if anything: captions lie elsewhere."""
     if any(
         str(item.get("CompoundGraphicUnits", "")) != "DISPLAY"
@@ -107,7 +105,7 @@ def items(dataset: Dataset, name: str) -> Iterator[Dataset]:
     return iter(dataset.get(name, None) or ())
 
 
-def reader_of(state: Dataset, source: str) -> str:
+def _reader_of(state: Dataset, source: str) -> str:
     """Who drew the marks; a state by nobody is refused."""
     ours = str(state.get("ContentLabel", "")) == CONTENT_LABEL
     reader = str(state.get("ContentDescription" if ours else "ContentCreatorName", "") or "")
@@ -116,13 +114,13 @@ def reader_of(state: Dataset, source: str) -> str:
     return reader
 
 
-def image_of(item: Dataset, names: dict[str, str]) -> str:
+def _image_of(item: Dataset, names: dict[str, str]) -> str:
     """Id of the image that an item refers to."""
     uid = str(item.ReferencedSOPInstanceUID)
     return names.get(uid, uid)
 
 
-def add_object(
+def _add_object(
     builder: MarkSetBuilder,
     drawn: Dataset,
     images: list[str],
@@ -138,7 +136,7 @@ def add_object(
     shape = shape_of(drawn, f"{builder.source}, {place}")
     ours = str(drawn.get("TrackingUID", "")) != ""
     said = (
-        exact_words(groups.get(int(drawn.get("GraphicGroupID", 0) or 0), ""), builder.source) if ours else {}
+        _exact_words(groups.get(int(drawn.get("GraphicGroupID", 0) or 0), ""), builder.source) if ours else {}
     )
     confidence = said.get("confidence")
     builder.add_mark(
@@ -154,7 +152,7 @@ def add_object(
     )
 
 
-def exact_words(description: str, source: str) -> dict[str, Any]:
+def _exact_words(description: str, source: str) -> dict[str, Any]:
     """Label and confidence that our writer left in a group's description; nothing where it has other words."""
     if not description.startswith("{"):
         return {}

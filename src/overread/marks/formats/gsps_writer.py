@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 from pydicom.dataset import Dataset
 
 from overread import __version__
+from overread._text import percent
 from overread.errors import FormatError, TableError
-from overread.marks.formats.dicom_documents import (
+from overread.marks._mark_set import MarkSet
+from overread.marks.formats._dicom_documents import (
     LONGEST_MEANING,
     Observer,
     SeriesFacts,
@@ -39,11 +41,7 @@ from overread.marks.formats.dicom_documents import (
     write_document,
 )
 from overread.marks.formats.gsps import CONTENT_LABEL
-from overread.marks.mark_set import MarkSet
-from overread.tables.cell_types import quote_cell
-from overread.words import percent
-
-__all__ = ["write"]
+from overread.tables import quote_cell
 
 # Corner of the display where it stands whose marks these are; chosen by eye.
 TITLE_BOX = (0.01, 0.01, 0.6, 0.05)
@@ -92,16 +90,16 @@ def write(
         mine = by_reading.get((image, reader), mark_set.marks[:0])
         with refuse_unusable_headers(header):
             drawn = [
-                Drawing(mark, rank, images[image], header) for mark, rank in rank_marks(mine, ranked=ranked)
+                Drawing(mark, rank, images[image], header) for mark, rank in _rank_marks(mine, ranked=ranked)
             ]
-            state = state_of(reader, header, drawn, series)
+            state = _state_of(reader, header, drawn, series)
         if anonymous:
             leave_out_names(state)
         written.append(write_document(state, folder, mode))
     return written
 
 
-def rank_marks(marks: pd.DataFrame, *, ranked: bool) -> list[tuple[Mapping[Any, Any], int]]:
+def _rank_marks(marks: pd.DataFrame, *, ranked: bool) -> list[tuple[Mapping[Any, Any], int]]:
     """Give the marks their rank: that of their table, else by falling confidence.
 
     Equal ones and those without confidence are ranked in their order.
@@ -136,13 +134,13 @@ class Drawing:
         self.text = pr.TextObject(
             " ".join(part for part in parts if part),
             "PIXEL",
-            anchor_point=text_corner(points, header),
+            anchor_point=_text_corner(points, header),
             anchor_point_visible=False,
             **tracking,
         )
 
 
-def text_corner(points: NDArray[np.float64], header: Dataset) -> tuple[float, float]:
+def _text_corner(points: NDArray[np.float64], header: Dataset) -> tuple[float, float]:
     """Top right of the box around an ellipse, by the end points of its axes, within the image."""
     centre = points.mean(axis=0)
     axes = (points[1] - points[0]) / 2, (points[3] - points[2]) / 2
@@ -151,7 +149,7 @@ def text_corner(points: NDArray[np.float64], header: Dataset) -> tuple[float, fl
     return min(float(x), float(header.Columns)), max(float(y), 0.0)
 
 
-def state_of(reader: str, header: Dataset, drawn: Sequence[Drawing], series: SeriesFacts) -> Any:
+def _state_of(reader: str, header: Dataset, drawn: Sequence[Drawing], series: SeriesFacts) -> Any:
     """Presentation state of one reader's marks on one image."""
     if int(header.get("SamplesPerPixel", 1)) != 1:
         raise FormatError(
@@ -186,13 +184,13 @@ def state_of(reader: str, header: Dataset, drawn: Sequence[Drawing], series: Ser
         graphic_layers=[layer],
         graphic_groups=groups or None,
         graphic_annotations=[annotation],
-        presentation_lut_transformation=grey_scale(header),
+        presentation_lut_transformation=_grey_scale(header),
     )
     state.BodyPartExamined = "CHEST"  # not one of a pair, so that the series needs no laterality (type 2C)
     return state
 
 
-def grey_scale(header: Dataset) -> Any:
+def _grey_scale(header: Dataset) -> Any:
     """Last step to grey: MONOCHROME1 images are shown inverted, which a state must say itself (PS3.3 C.11.6)."""
     inverse = str(header.get("PhotometricInterpretation", "")) == "MONOCHROME1"
     return PresentationLUTTransformation(presentation_lut_shape="INVERSE" if inverse else "IDENTITY")

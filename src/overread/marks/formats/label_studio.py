@@ -28,16 +28,12 @@ import numpy as np
 import pandas as pd
 
 from overread.errors import FormatError, TableError
-from overread.files.atomic import write_atomically
-from overread.marks.ellipse import ELLIPSE_COLUMNS
-from overread.marks.formats.building import MarkSetBuilder, Spacings
-from overread.marks.formats.json_file import JsonNode, read_node
-from overread.marks.formats.left_out_shapes import ShapeCounter, is_confidence
-from overread.marks.mark_set import MarkSet
-from overread.marks.pixels import rescale_ellipses
-from overread.tables.cell_types import quote_cell
-
-__all__ = ["labelling_config", "read", "write"]
+from overread.files import write_atomically
+from overread.marks._ellipse import ELLIPSE_COLUMNS, rescale_ellipses
+from overread.marks._mark_set import MarkSet
+from overread.marks.formats._builder import MarkSetBuilder, ShapeCounter, Spacings, is_confidence
+from overread.marks.formats._readers import JsonNode, read_node
+from overread.tables import quote_cell
 
 NOBODY = "tasks without annotations"
 CANCELLED = "cancelled annotations"
@@ -59,7 +55,7 @@ class Drawn:
     said: dict[str, Any]
 
 
-def gather(parts: Iterable[tuple[str, str, JsonNode, JsonNode]]) -> list[Drawn]:
+def _gather(parts: Iterable[tuple[str, str, JsonNode, JsonNode]]) -> list[Drawn]:
     """Put results that speak of one region together.
 
     Parameters
@@ -71,7 +67,7 @@ def gather(parts: Iterable[tuple[str, str, JsonNode, JsonNode]]) -> list[Drawn]:
     for position, (name, control, value, region) in enumerate(parts):
         known = found.get(name, Drawn(value, region, {}))
         places = place_of(known.value), place_of(value)
-        if all(places) and (places[0] != places[1] or frame_of(known.region) != frame_of(region)):
+        if all(places) and (places[0] != places[1] or _frame_of(known.region) != _frame_of(region)):
             name, known = f"{name} {position}", Drawn(value, region, {})
         if isinstance(known.value.value, dict) and isinstance(value.value, dict):
             both = JsonNode({**value.value, **known.value.value}, known.value.place)
@@ -89,7 +85,7 @@ def place_of(value: JsonNode) -> dict[str, Any]:
     return {name: value.value[name] for name in PLACE if name in value}
 
 
-def frame_of(region: JsonNode) -> list[Any]:
+def _frame_of(region: JsonNode) -> list[Any]:
     """Size and rotation of the image that a region lies in, as far as the result tells them."""
     return [region.value.get(name) for name in ("original_width", "original_height", "image_rotation")]
 
@@ -124,10 +120,10 @@ def read(
         if "annotations" in task:
             read_task(builder, task, image_key, left_out, boxes=boxes)
         elif "annotation_id" in task:
-            read_minimal_task(builder, task, image_key, left_out, boxes=boxes, not_rotated=not_rotated)
+            _read_minimal_task(builder, task, image_key, left_out, boxes=boxes, not_rotated=not_rotated)
         else:
             raise FormatError(f"{task.place}: neither a task with annotations nor a JSON-MIN record")
-    leave_out_drafts(builder, tasks, image_key, left_out)
+    _leave_out_drafts(builder, tasks, image_key, left_out)
     left_out.warn()
     return builder.build()
 
@@ -149,10 +145,10 @@ def read_task(
             left_out.note(CANCELLED)
             drawn_by = annotation.get("completed_by")
             if drawn_by is not None:
-                cancelled.add((image_id, reader_of(drawn_by)))
+                cancelled.add((image_id, _reader_of(drawn_by)))
             continue
-        reader = reader_of(annotation["completed_by"])
-        drawn = gather(
+        reader = _reader_of(annotation["completed_by"])
+        drawn = _gather(
             (
                 named.identifier() if (named := region.get("id")) else f"result {number}",
                 control.text() if (control := region.get("from_name")) else "",
@@ -162,15 +158,15 @@ def read_task(
             for number, region in enumerate(annotation["result"].items())
             if "value" in region
         )
-        regions = taken_regions(drawn, left_out, image_id, reader, boxes=boxes)
+        regions = _taken_regions(drawn, left_out, image_id, reader, boxes=boxes)
         if regions is None:
             continue
-        note_repeat(builder, image_id, reader, left_out)
-        add_reading(builder, image_id, image_path, reader, regions, annotation["id"].identifier(), left_out)
+        _note_repeat(builder, image_id, reader, left_out)
+        _add_reading(builder, image_id, image_path, reader, regions, annotation["id"].identifier(), left_out)
     builder.left_out |= cancelled - {*builder.readings}
 
 
-def leave_out_drafts(
+def _leave_out_drafts(
     builder: MarkSetBuilder, tasks: Iterable[JsonNode], image_key: str, left_out: ShapeCounter
 ) -> None:
     """Keep out readings that were begun and not submitted; a draft that does not tell its member may be anyone's."""
@@ -179,34 +175,34 @@ def leave_out_drafts(
         drafts = task.get("drafts")
         for draft in [] if drafts is None else drafts.items():
             left_out.note(DRAFTS)
-            names = members_of(draft)
+            names = _members_of(draft)
             begun = {
                 (task["data"][image_key].identifier(), name) for name in names & readers or names | readers
             }
             builder.left_out |= begun - {*builder.readings}
 
 
-def members_of(draft: JsonNode) -> set[str]:
+def _members_of(draft: JsonNode) -> set[str]:
     """Names that the member who made a draft may go by; ``created_username`` ends in the member's number."""
     told = draft.value if isinstance(draft.value, dict) else {}
     return {str(told.get("user", "")), str(told.get("created_username", "")).rpartition(", ")[2]} - {""}
 
 
-def taken_regions(
+def _taken_regions(
     drawn: list[Drawn], left_out: ShapeCounter, image_id: str, reader: str, *, boxes: bool
 ) -> list[Drawn] | None:
     """Regions that count; None where there are only shapes that do not."""
-    others = [one.value for one in drawn if is_other_shape(one.value, boxes=boxes)]
+    others = [one.value for one in drawn if _is_other_shape(one.value, boxes=boxes)]
     for value in others:
-        left_out.leave_out(shape_name(value), image_id, reader)
-    regions = [one for one in drawn if is_region(one.value, boxes=boxes)]
+        left_out.leave_out(_shape_name(value), image_id, reader)
+    regions = [one for one in drawn if _is_region(one.value, boxes=boxes)]
     if others and not regions:
         left_out.only_such += 1
         return None
     return regions
 
 
-def shape_name(value: JsonNode) -> str:
+def _shape_name(value: JsonNode) -> str:
     """Word for a shape that does not count."""
     if "points" in value or "vertices" in value:
         return "polygon shape"
@@ -215,13 +211,13 @@ def shape_name(value: JsonNode) -> str:
     return "box" if "width" in value and "height" in value else "point"
 
 
-def note_repeat(builder: MarkSetBuilder, image_id: str, reader: str, left_out: ShapeCounter) -> None:
+def _note_repeat(builder: MarkSetBuilder, image_id: str, reader: str, left_out: ShapeCounter) -> None:
     """Count a second annotation of one member on one image: both become one reading."""
     if (image_id, reader) in builder.readings:
         left_out.note(REPEATED)
 
 
-def read_minimal_task(
+def _read_minimal_task(
     builder: MarkSetBuilder,
     task: JsonNode,
     image_key: str,
@@ -245,8 +241,8 @@ def read_minimal_task(
             isinstance(value, list) and all(isinstance(one, dict) for one in value)
         ):
             left_out.note(UNTIED)
-    image_id, reader = task[image_key].identifier(), reader_of(task["annotator"])
-    regions = taken_regions(gather(members), left_out, image_id, reader, boxes=boxes)
+    image_id, reader = task[image_key].identifier(), _reader_of(task["annotator"])
+    regions = _taken_regions(_gather(members), left_out, image_id, reader, boxes=boxes)
     if regions is None:
         return
     if regions and not not_rotated:
@@ -255,11 +251,11 @@ def read_minimal_task(
             "elsewhere (export as JSON, or say --not-rotated if none was)"
         )
     annotation_id = task["annotation_id"].identifier()
-    note_repeat(builder, image_id, reader, left_out)
-    add_reading(builder, image_id, image_path, reader, regions, annotation_id, left_out)
+    _note_repeat(builder, image_id, reader, left_out)
+    _add_reading(builder, image_id, image_path, reader, regions, annotation_id, left_out)
 
 
-def add_reading(
+def _add_reading(
     builder: MarkSetBuilder,
     image_id: str,
     image_path: JsonNode | None,
@@ -284,12 +280,12 @@ def add_reading(
     builder.add_image(image_id, path=image_path.text() if image_path else "", width=width, height=height)
     builder.add_reading(image_id, reader)
     for number, one in enumerate(regions):
-        mark_id = free_mark_id(builder, image_id, annotation_id, one.region.get("id"), number)
+        mark_id = _free_mark_id(builder, image_id, annotation_id, one.region.get("id"), number)
         confidence = left_out.confidence(one.said)
-        add_region(builder, image_id, reader, mark_id, one.value, (width, height), confidence)
+        _add_region(builder, image_id, reader, mark_id, one.value, (width, height), confidence)
 
 
-def free_mark_id(
+def _free_mark_id(
     builder: MarkSetBuilder, image_id: str, annotation_id: str, named: JsonNode | None, number: int
 ) -> str:
     """Id of the region; prefixed where another annotation of the image has it too, or where it has none."""
@@ -300,18 +296,18 @@ def free_mark_id(
     return f"{annotation_id}/{mark_id}" if taken else mark_id
 
 
-def is_region(value: JsonNode, *, boxes: bool) -> bool:
+def _is_region(value: JsonNode, *, boxes: bool) -> bool:
     """Whether a value holds an ellipse, or a rectangle where those count."""
     return "radiusX" in value or (boxes and "width" in value and "x" in value)
 
 
-def is_other_shape(value: JsonNode, *, boxes: bool) -> bool:
+def _is_other_shape(value: JsonNode, *, boxes: bool) -> bool:
     """Whether a value holds a shape that does not count: a rectangle, a polygon or a brush, but no choice or text."""
     shapes = ("x", "points", "rle", "vertices")
-    return not is_region(value, boxes=boxes) and any(name in value for name in shapes)
+    return not _is_region(value, boxes=boxes) and any(name in value for name in shapes)
 
 
-def add_region(
+def _add_region(
     builder: MarkSetBuilder,
     image_id: str,
     reader: str,
@@ -343,13 +339,13 @@ def add_region(
         centre=centre,
         semi_axes=semi_axes,
         angle_deg=angle,
-        label=label_of(value),
+        label=_label_of(value),
         confidence=confidence,
         place=value.place,
     )
 
 
-def label_of(value: JsonNode) -> str:
+def _label_of(value: JsonNode) -> str:
     """First label of a region; a second one is refused, since a mark has one."""
     for key in ("ellipselabels", "rectanglelabels", "labels"):
         if key in value:
@@ -360,7 +356,7 @@ def label_of(value: JsonNode) -> str:
     return ""
 
 
-def reader_of(node: JsonNode) -> str:
+def _reader_of(node: JsonNode) -> str:
     """Reader as an id; where the export writes an object, its id."""
     return node["id"].identifier() if isinstance(node.value, dict) else node.identifier()
 
@@ -397,10 +393,10 @@ def write(
         data = {"image": url.replace("{path}", row.get("path") or image_id), "image_id": image_id}
         task = tasks.setdefault(image_id, {"id": len(tasks) + 1, "data": data, "annotations": []})
         drawn = marks.get((image_id, reader_id))
-        result = [] if drawn is None else list(regions_of(drawn, row))
+        result = [] if drawn is None else list(_regions_of(drawn, row))
         annotation = {
             "id": number,
-            "completed_by": member((members or {}).get(reader_id, reader_id)),
+            "completed_by": _member((members or {}).get(reader_id, reader_id)),
             "was_cancelled": False,
             "result": result,
         }
@@ -419,7 +415,7 @@ def labelling_config(labels: Sequence[str], *, confidence: bool = False) -> str:
     )
 
 
-def member(reader_id: str) -> int | dict[str, str]:
+def _member(reader_id: str) -> int | dict[str, str]:
     """Reader as Label Studio names its members: by number, or by an object with an email."""
     if reader_id.isascii() and reader_id.isdigit() and str(int(reader_id)) == reader_id:
         return int(reader_id)
@@ -432,7 +428,7 @@ def records(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
         yield dict(zip(table.columns, row, strict=True))
 
 
-def regions_of(marks: pd.DataFrame, image: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _regions_of(marks: pd.DataFrame, image: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Regions of one reading, in percent."""
     needed = ("mm_per_px_x", "mm_per_px_y", "width_px", "height_px")
     sx, sy, width, height = (float(image.get(name, math.nan)) for name in needed)

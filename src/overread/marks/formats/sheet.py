@@ -1,24 +1,412 @@
 """Any spreadsheet of marks, one a row: CSV, TSV or XLSX with columns of any name.
 
-Columns are found by their names or told; see `overread.marks.formats.sheet_layout`. In pixels, (0, 0) is the
+Columns are found by their names or told; see `overread.marks.formats.sheet`. In pixels, (0, 0) is the
 image's top-left corner and pixel (0, 0) covers [0, 1] x [0, 1]; fractions and percent are of the image's width and
 height. A box becomes the ellipse that fills it; an angle turns it about its centre. A row whose numbers are all empty
 is a reading without a mark. Who read an image and marked nothing stands in no row, so readings have to be told.
+
+What a spreadsheet of marks means: which column is what, corner or centre, pixels or mm, and what is left to ask.
+
+Nothing is chosen where the file does not prove it. What the columns' names state (``left``, ``x_min``, ``cx``,
+``Breite (px)``) and what the numbers leave no choice in (all within 0 to 1; beyond the image if they were mm) is
+taken; everything else becomes a `Question`, which an option of the same name answers.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from overread.errors import FormatError
-from overread.marks.formats.building import MarkSetBuilder, Spacings, nonempty_cells
-from overread.marks.formats.sheet_layout import Layout, SheetOptions, understand_sheet
-from overread.marks.mark_set import MarkSet
-from overread.marks.readings import WHO_READ
-from overread.tables.cell_types import parse_number, quote_cell
+import numpy as np
 
-__all__ = ["read"]
+from overread.errors import FormatError, UsageError
+from overread.marks._mark_set import WHO_READ, MarkSet
+from overread.marks.formats._builder import MarkSetBuilder, Spacings, nonempty_cells
+from overread.marks.formats._sheet_columns import guess_columns, parse_columns
+from overread.tables import NumberText, Sheet, look_like_radians, parse_number, quote_cell, read_sheet
+
+SIGNS = {"comma": (",", "."), "point": (".", ",")}
+"""What stands before decimals, and between thousands, by the answer to --decimal."""
+# 1,234 may be a thousand and something, and so may 1.234; 0,5 and 12,25 cannot.
+PLAIN = {
+    name: re.compile(rf"[+-]?[0-9]*[{sign}]?[0-9]*([eE][+-]?[0-9]+)?") for name, (sign, _) in SIGNS.items()
+}
+GROUPED = {
+    name: re.compile(rf"[+-]?[1-9][0-9]{{0,2}}([{mark}][0-9]{{3}})+([{sign}][0-9]*)?")
+    for name, (sign, mark) in SIGNS.items()
+}
+# A size that two columns state may differ by this share, and by a pixel of rounding. By eye: a radius that is taken
+# for a diameter is off by half.
+SAME_SIZE = 0.1
+SIZES_TWICE: tuple[tuple[str, tuple[str, ...], Callable[..., float]], ...] = (
+    ("diameter", ("radius",), lambda radius: 2 * radius),
+    ("width", ("x_min", "x_max"), lambda left, right: right - left),
+    ("height", ("y_min", "y_max"), lambda top, bottom: bottom - top),
+)
+CHOICES = {
+    "xy": ("corner", "centre"),
+    "unit": ("px", "mm", "fraction", "percent"),
+    "angle": ("clockwise", "counterclockwise"),
+    "decimal": ("comma", "point"),
+}
+
+
+@dataclass(frozen=True)
+class SheetOptions:
+    """What the user tells of a spreadsheet; None is for the file to prove.
+
+    Parameters
+    ----------
+    columns : str
+        ``image=Datei,reader=Arzt,x=X``, for columns whose names do not tell.
+    xy : {"corner", "centre"}
+        What x and y are where width and height stand beside them.
+    unit : {"px", "mm", "fraction", "percent"}
+        Of positions and sizes; fractions and percent are of the image's width and height.
+    angle : {"clockwise", "counterclockwise"}
+        Which way angles turn, on screen, from the direction of the width.
+    decimal : {"comma", "point"}
+        What stands before decimals.
+    sheet : str
+        Sheet of a workbook.
+    radius_mm : float
+        Radius of the circle that a point becomes, where there is no size.
+    """
+
+    columns: str | None = None
+    xy: str | None = None
+    unit: str | None = None
+    angle: str | None = None
+    decimal: str | None = None
+    sheet: str | None = None
+    radius_mm: float | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """Something that the file does not prove: the option that answers it, the question, the answers."""
+
+    option: str
+    text: str
+    choices: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.text} (say --{self.option} {'|'.join(self.choices)})"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A spreadsheet as it was understood.
+
+    Parameters
+    ----------
+    sheet : Sheet
+        Its cells.
+    columns : dict
+        Column by role.
+    options : SheetOptions
+        What was told or proven; None where it does not matter or is still a question.
+    doubts : tuple of str
+        Columns that might be meant otherwise.
+    questions : tuple of Question
+        What has to be told.
+    """
+
+    sheet: Sheet
+    columns: dict[str, str]
+    options: SheetOptions
+    doubts: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
+    numbers: dict[str, list[float]] = field(default_factory=dict, repr=False)
+
+    @property
+    def unused(self) -> list[str]:
+        """Columns that nothing is read from."""
+        return [name for name in self.sheet.header if name not in self.columns.values()]
+
+    def columns_option(self) -> str:
+        """Text that tells the columns as ``--columns`` takes it."""
+        return ",".join(f"{role}={name}" for role, name in self.columns.items())
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """Roles that tell place and size of a mark; those of the first shape that the columns make."""
+        return next((shape for shape in SHAPES if set(shape) <= self.columns.keys()), ())
+
+
+SHAPES: tuple[tuple[str, ...], ...] = (
+    ("x_min", "y_min", "x_max", "y_max"),
+    ("x_min", "y_min", "width", "height"),
+    ("x_centre", "y_centre", "width", "height"),
+    ("x", "y", "width", "height"),
+    ("x_centre", "y_centre", "radius_x", "radius_y"),
+    ("x", "y", "radius_x", "radius_y"),
+    ("x_centre", "y_centre", "diameter"),
+    ("x", "y", "diameter"),
+    ("x_centre", "y_centre", "radius"),
+    ("x", "y", "radius"),
+    ("x_centre", "y_centre"),
+    ("x", "y"),
+)
+
+
+def understand_sheet(path: Path, options: SheetOptions, spacings: Spacings, *, has_reader: bool) -> Layout:
+    """Find out what a spreadsheet means.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    options : SheetOptions
+        What the user tells.
+    spacings : Spacings
+        What is known of the images; it can prove that lengths are in pixels.
+    has_reader : bool
+        Whether the whole file is one reader's.
+
+    Raises
+    ------
+    FormatError
+        If no image, reader or position can be found, or a number cannot be read.
+    """
+    for name, choices in CHOICES.items():
+        value = getattr(options, name)
+        if value is not None and value not in choices:
+            raise UsageError(f"--{name} {value}: one of {', '.join(choices)}")
+    sheet = read_sheet(path, options.sheet)
+    given = parse_columns(options.columns, sheet.header, str(path)) if options.columns else {}
+    guess = guess_columns(sheet.header, given)
+    layout = _settle_image_column(Layout(sheet, guess.columns, options, guess.doubts), spacings)
+    if "confidence" not in given and not _has_numbers(layout, "confidence"):
+        layout.columns.pop("confidence", None)
+    _check_roles(layout, path, has_reader=has_reader)
+    layout = _settle_decimal(layout, path)
+    if not any(question.option == "decimal" for question in layout.questions):
+        layout = replace(layout, numbers=_read_numbers(layout, path, _number_roles(layout)))
+        layout = _settle_unit(layout, guess.units, spacings, path)
+        _refuse_contradictions(layout, guess.units, path)
+        layout = _settle_angle(layout, guess.units, path)
+    return _settle_place(layout)
+
+
+def _settle_image_column(layout: Layout, spacings: Spacings) -> Layout:
+    """Of two columns that may be the image, take the one whose cells all are images of the study."""
+    doubt = next((text for text in layout.doubts if text.startswith("image ")), None)
+    if doubt is None or not spacings.listed:
+        return layout
+    rivals = [name for name in layout.sheet.header if repr(name) in doubt]
+    fits = [name for name in rivals if all(map(spacings.listed_name, layout.sheet.column(name)))]
+    if len(fits) != 1:
+        return layout
+    kept = tuple(text for text in layout.doubts if text != doubt)
+    return replace(layout, columns={**layout.columns, "image": fits[0]}, doubts=kept)
+
+
+def _has_numbers(layout: Layout, role: str) -> bool:
+    """Whether all cells of a role are numbers or empty."""
+    cells = layout.sheet.column(layout.columns[role]) if role in layout.columns else []
+    return all(re.fullmatch(r"[+-]?[0-9]*[.,]?[0-9]*", cell) for cell in cells)
+
+
+def _check_roles(layout: Layout, path: Path, *, has_reader: bool) -> None:
+    """Refuse a table in which the image, the reader or the position cannot be found."""
+    has = f"{path} has the columns {', '.join(map(quote_cell, layout.sheet.header[:20]))}"
+    if "image" not in layout.columns:
+        raise FormatError(f"{has}: none is plainly the image (say --columns image=...)")
+    if "reader" not in layout.columns and not has_reader:
+        raise FormatError(
+            f"{has}: none is plainly the reader (say --columns reader=..., or --reader NAME={path} if it is one "
+            "reader's)"
+        )
+    if not layout.shape:
+        raise FormatError(
+            f"{has}: no place of a mark (say --columns x=...,y=... with width and height, diameter or radius; or "
+            "x_min, y_min, x_max, y_max)"
+        )
+    if len(layout.shape) == 2 and layout.options.radius_mm is None:
+        raise FormatError(
+            f"{has}: marks have no size (say --columns diameter=... or width=...,height=..., or --radius-mm for the "
+            "circle that a point becomes)"
+        )
+
+
+def _number_roles(layout: Layout) -> list[str]:
+    """Roles whose cells are numbers."""
+    extra = [role for role in ("angle", "image_width", "image_height") if role in layout.columns]
+    return [*layout.shape, *extra]
+
+
+def _settle_decimal(layout: Layout, path: Path) -> Layout:
+    """Find out whether a comma or a point stands before decimals; marks between thousands are never taken unasked."""
+    if layout.options.decimal is not None:
+        return layout
+    columns = [layout.sheet.column(layout.columns[role]) for role in _number_roles(layout)]
+    cells = [
+        cell
+        for column in columns
+        for cell in column
+        if ("," in cell or "." in cell) and not isinstance(cell, NumberText)
+    ]
+    plain = [name for name in SIGNS if all(PLAIN[name].fullmatch(cell) for cell in cells)]
+    read = [
+        name
+        for name in SIGNS
+        if all(PLAIN[name].fullmatch(cell) or GROUPED[name].fullmatch(cell) for cell in cells)
+    ]
+    if not cells or plain == read == ["point"]:
+        return answer(layout, decimal="point")
+    if plain == read == ["comma"]:
+        return answer(layout, decimal="comma")
+    if read:
+        cell = next(cell for cell in cells if any(GROUPED[name].fullmatch(cell) for name in read))
+        return _ask(
+            layout, "decimal", f"is {cell!r} {' or '.join(_plain_number(cell, name) for name in read)}?"
+        )
+    commas, points = (
+        [cell for cell in cells if not PLAIN[name].fullmatch(cell)] for name in ("point", "comma")
+    )
+    if commas and points and PLAIN["comma"].fullmatch(commas[0]) and PLAIN["point"].fullmatch(points[0]):
+        raise FormatError(
+            f"{path}: numbers with commas and with points, such as {commas[0]!r} and {points[0]!r} "
+            "(make them alike)"
+        )
+    return answer(layout, decimal="point")  # some cell is no number: reading it says which
+
+
+def _read_numbers(layout: Layout, path: Path, roles: Sequence[str]) -> dict[str, list[float]]:
+    """Numbers by role; NaN where a cell is empty."""
+    numbers: dict[str, list[float]] = {}
+    for role in roles:
+        name = layout.columns[role]
+        values = []
+        for row, cell in zip(layout.sheet.numbers, layout.sheet.column(name), strict=True):
+            try:
+                values.append(parse_number(_plain_number(cell, layout.options.decimal)))
+            except ValueError:
+                comma = " with a decimal comma" if layout.options.decimal == "comma" else ""
+                raise FormatError(
+                    f"{path}, row {row}, column {name}: {quote_cell(cell)} is not a number{comma}"
+                ) from None
+        numbers[role] = values
+    return numbers
+
+
+def _plain_number(cell: str, decimal: str | None) -> str:
+    """Cell with a point before decimals and without marks between thousands; a mark elsewhere is a `ValueError`."""
+    if isinstance(cell, NumberText):
+        return cell
+    sign, mark = SIGNS[decimal or "point"]
+    bare = cell.replace(mark, "") if GROUPED[decimal or "point"].fullmatch(cell) else cell
+    if mark in bare:
+        raise ValueError(cell)
+    return bare.replace(sign, ".")
+
+
+def _refuse_contradictions(layout: Layout, stated: dict[str, str], path: Path) -> None:
+    """Refuse two columns that state one size and differ, such as a radius beside another diameter."""
+    for role, parts, size_of in SIZES_TWICE:
+        roles = (role, *parts)
+        units = {stated.get(name) for name in roles}
+        if not set(roles) <= layout.columns.keys() or not set(roles) & set(layout.shape) or len(units) > 1:
+            continue
+        numbers = _read_numbers(layout, path, roles)
+        rounding = 1.0 if layout.options.unit == "px" else 0.0
+        differ = []
+        for row, size, *values in zip(layout.sheet.numbers, *numbers.values(), strict=True):
+            other = size_of(*values)
+            if abs(size - other) > SAME_SIZE * max(abs(size), abs(other)) + rounding:
+                differ.append(row)
+        if differ:
+            names = " and ".join(repr(layout.columns[name]) for name in roles)
+            raise FormatError(
+                f"{path}, row {differ[0]}: the columns {names} contradict each other"
+                f"{f' ({len(differ)} rows)' if len(differ) > 1 else ''} (take out the one that is wrong)"
+            )
+
+
+def _settle_unit(layout: Layout, stated: dict[str, str], spacings: Spacings, path: Path) -> Layout:
+    """Find out the unit of positions and sizes."""
+    names = {role: stated[role] for role in layout.shape if role in stated}
+    if layout.options.unit is not None:
+        other = [role for role, unit in names.items() if unit != layout.options.unit]
+        if other:
+            raise FormatError(
+                f"{path}: --unit {layout.options.unit}, and the column {layout.columns[other[0]]!r} states "
+                f"{names[other[0]]} (leave --unit out, or rename the column if its name is wrong)"
+            )
+        return layout
+    if len(set(names.values())) > 1 or (names and len(names) < len(layout.shape)):
+        listed = ", ".join(f"{layout.columns[role]!r}" for role in layout.shape)
+        raise FormatError(
+            f"{path}: the columns {listed} do not all state one unit (say --unit, if it is one)"
+        )
+    if names:
+        return answer(layout, unit=next(iter(names.values())))
+    values = [value for role in layout.shape for value in layout.numbers[role] if not math.isnan(value)]
+    if values and max(values) <= 1 and min(values) >= 0:
+        # In px or mm, all marks would lie within the first pixel, or mm, of their image.
+        return answer(layout, unit="fraction")
+    if spacings.everywhere is not None or _beyond_in_mm(layout, spacings):
+        return answer(layout, unit="px")
+    return _ask(layout, "unit", "are positions and sizes in pixels or in mm?")
+
+
+def _beyond_in_mm(layout: Layout, spacings: Spacings) -> bool:
+    """Whether a position would lie outside its image if it were in mm, so that it must be in pixels."""
+    images = layout.sheet.column(layout.columns["image"])
+    for role, size, spacing in (
+        (layout.shape[0], "width_px", "mm_per_px_x"),
+        (layout.shape[1], "height_px", "mm_per_px_y"),
+    ):
+        for image, value in zip(images, layout.numbers[role], strict=True):
+            row = spacings.row(image)
+            extent = float(row.get(size, math.nan)) * float(row.get(spacing, math.nan))
+            if value > extent:
+                return True
+    return False
+
+
+def _settle_angle(layout: Layout, stated: dict[str, str], path: Path) -> Layout:
+    """Find out which way angles turn, where one turns anything."""
+    if "angle" not in layout.columns:
+        return layout
+    if stated.get("angle") == "rad":
+        raise FormatError(f"{path}: the column {layout.columns['angle']!r} is in radians (write degrees)")
+    turned = [value for value in layout.numbers["angle"] if value == value and value % 180 != 0]
+    # As check_marks, which has the odds: one or two angles prove nothing.
+    radians = len(set(turned)) >= 3 and look_like_radians(np.array(turned))
+    if radians and stated.get("angle") != "deg" and len(layout.shape) == 4:
+        raise FormatError(
+            f"{path}: the angles in {layout.columns['angle']!r} look like radians: all are within 2 pi, such as "
+            f"{turned[0]:g} (write degrees; if they are degrees, name the column angle_deg)"
+        )
+    if layout.options.angle is None and turned and len(layout.shape) == 4:
+        return _ask(layout, "angle", "which way do angles turn on screen?")
+    return layout
+
+
+def _settle_place(layout: Layout) -> Layout:
+    """Find out whether x and y are a corner or the centre; beside a radius or a diameter they are the centre."""
+    first, *_, last = layout.shape
+    if first == "x" and last == "height":
+        if layout.options.xy is None:
+            return _ask(layout, "xy", "are x and y the top-left corner or the centre of width x height?")
+        return layout
+    return answer(layout, xy="corner" if first == "x_min" else "centre")
+
+
+def _ask(layout: Layout, option: str, text: str) -> Layout:
+    """Note a question."""
+    return replace(layout, questions=(*layout.questions, Question(option, text, CHOICES[option])))
+
+
+def answer(layout: Layout, **found: Any) -> Layout:
+    """Note what was found out."""
+    return replace(layout, options=replace(layout.options, **found))
 
 
 def read(
@@ -46,7 +434,7 @@ def read(
     reader : str
         Whose file it is, where no column tells the reader.
     columns, xy, unit, angle, decimal, sheet, radius_mm
-        As in `overread.marks.formats.sheet_layout.SheetOptions`.
+        As in `overread.marks.formats.sheet.SheetOptions`.
     derive_readings : bool
         Take each reader to have read just the images of his rows.
 
@@ -66,10 +454,10 @@ def read(
         )
     if not derive_readings:
         raise FormatError(f"{path}: {WHO_READ}")
-    return build_marks(path, layout, told, reader)
+    return _build_marks(path, layout, told, reader)
 
 
-def build_marks(path: Path, layout: Layout, spacings: Spacings, reader: str | None) -> MarkSet:
+def _build_marks(path: Path, layout: Layout, spacings: Spacings, reader: str | None) -> MarkSet:
     """Tables of a layout without questions."""
     builder = MarkSetBuilder(str(path), spacings)
     sheet = layout.sheet
@@ -93,8 +481,8 @@ def build_marks(path: Path, layout: Layout, spacings: Spacings, reader: str | No
             )
         image_id = images[place]
         builder.add_reading(image_id, reader or told["reader"])
-        if has_mark(numbers, layout, f"{path}, row {row}"):
-            add_row(builder, layout, row, image_id, {**told, "reader": reader or told["reader"]}, numbers)
+        if _has_mark(numbers, layout, f"{path}, row {row}"):
+            _add_row(builder, layout, row, image_id, {**told, "reader": reader or told["reader"]}, numbers)
             comments.append(told["comment"])
     found = builder.build()
     if any(comments):
@@ -102,7 +490,7 @@ def build_marks(path: Path, layout: Layout, spacings: Spacings, reader: str | No
     return found
 
 
-def has_mark(numbers: dict[str, float], layout: Layout, place: str) -> bool:
+def _has_mark(numbers: dict[str, float], layout: Layout, place: str) -> bool:
     """Whether a row holds a mark: not where all its numbers are empty; some of them missing is an error."""
     missing = [role for role in layout.shape if math.isnan(numbers[role])]
     if missing and len(missing) < len(layout.shape):
@@ -113,7 +501,7 @@ def has_mark(numbers: dict[str, float], layout: Layout, place: str) -> bool:
     return not missing
 
 
-def add_row(
+def _add_row(
     builder: MarkSetBuilder,
     layout: Layout,
     row: int,
@@ -122,7 +510,7 @@ def add_row(
     numbers: dict[str, float],
 ) -> None:
     """Note the mark of one row."""
-    centre, semi_axes = place_and_size(layout, numbers, builder, image_id)
+    centre, semi_axes = _place_and_size(layout, numbers, builder, image_id)
     turn = 0.0 if math.isnan(numbers.get("angle", math.nan)) else numbers["angle"]
     try:
         confidence = parse_number(told["confidence"].replace(",", "."))
@@ -145,11 +533,11 @@ def add_row(
     )
 
 
-def place_and_size(
+def _place_and_size(
     layout: Layout, numbers: dict[str, float], builder: MarkSetBuilder, image_id: str
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """Centre and semi-axes of a row in pixels, or in mm where the file is."""
-    across, down = scale_of(layout, builder, image_id)
+    across, down = _scale_of(layout, builder, image_id)
     values = [numbers[role] for role in layout.shape]
     x, y = values[0] * across, values[1] * down
     match layout.shape[2:]:
@@ -169,10 +557,10 @@ def place_and_size(
                 )
             size = values[2] * across * (0.5 if layout.shape[2] == "diameter" else 1.0)
             return (x, y), (size, size)
-    return (x, y), point_radius(layout, builder, image_id)
+    return (x, y), _point_radius(layout, builder, image_id)
 
 
-def scale_of(layout: Layout, builder: MarkSetBuilder, image_id: str) -> tuple[float, float]:
+def _scale_of(layout: Layout, builder: MarkSetBuilder, image_id: str) -> tuple[float, float]:
     """Factors that turn the file's lengths into pixels, or into mm where the file is in mm."""
     if layout.options.unit == "px":
         return 1.0, 1.0
@@ -191,7 +579,7 @@ def scale_of(layout: Layout, builder: MarkSetBuilder, image_id: str) -> tuple[fl
     return size[0] / part, size[1] / part
 
 
-def point_radius(layout: Layout, builder: MarkSetBuilder, image_id: str) -> tuple[float, float]:
+def _point_radius(layout: Layout, builder: MarkSetBuilder, image_id: str) -> tuple[float, float]:
     """Semi-axes of the circle that a point becomes, in the file's lengths."""
     radius = layout.options.radius_mm or math.nan
     if layout.options.unit == "mm":

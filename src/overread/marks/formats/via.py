@@ -17,17 +17,12 @@ from typing import Any
 import numpy as np
 
 from overread.errors import FormatError, TableError, UsageError
-from overread.files.atomic import write_atomically
-from overread.marks.ellipse import ELLIPSE_COLUMNS
-from overread.marks.formats.building import MarkSetBuilder, Spacings
-from overread.marks.formats.json_file import JsonNode, read_node
-from overread.marks.formats.left_out_shapes import ShapeCounter, is_confidence
-from overread.marks.formats.outline import PixelEllipse, ellipse_of_outline
-from overread.marks.mark_set import MarkSet
-from overread.marks.pixels import rescale_ellipses
-from overread.tables.cell_types import quote_cell
-
-__all__ = ["read", "write"]
+from overread.files import write_atomically
+from overread.marks._ellipse import ELLIPSE_COLUMNS, PixelEllipse, ellipse_of_outline, rescale_ellipses
+from overread.marks._mark_set import MarkSet
+from overread.marks.formats._builder import MarkSetBuilder, ShapeCounter, Spacings, is_confidence
+from overread.marks.formats._readers import JsonNode, read_node
+from overread.tables import quote_cell
 
 METADATA = "_via_img_metadata"
 NAMES = {"rect": "box", "polygon": "polygon", "polyline": "line", "point": "point"}
@@ -104,8 +99,8 @@ def read_image(
                 centre=shape.centre,
                 semi_axes=shape.semi_axes,
                 angle_deg=shape.angle_deg,
-                label=label_of(region),
-                confidence=counter.confidence(attributes_of(region)),
+                label=_label_of(region),
+                confidence=counter.confidence(_attributes_of(region)),
                 place=region.place,
             )
 
@@ -136,15 +131,15 @@ def shape_of(shape: JsonNode, *, boxes: bool, polygons: bool) -> PixelEllipse | 
     return None
 
 
-def attributes_of(region: JsonNode) -> dict[str, Any]:
+def _attributes_of(region: JsonNode) -> dict[str, Any]:
     """Attributes of a region by their names."""
     attributes = region.get("region_attributes")
     return attributes.mapping() if attributes else {}
 
 
-def label_of(region: JsonNode) -> str:
+def _label_of(region: JsonNode) -> str:
     """First text among a region's attributes that is not its confidence."""
-    said = attributes_of(region).items()
+    said = _attributes_of(region).items()
     return next(
         (text for name, text in said if isinstance(text, str) and text and not is_confidence(name)), ""
     )
@@ -175,7 +170,7 @@ def write(mark_set: MarkSet, path: Path, *, reader: str | None = None) -> list[P
         own = mark_set.marks[
             (mark_set.marks["image_id"] == image_id) & (mark_set.marks["reader_id"] == chosen)
         ]
-        regions = [] if own.empty else regions_of(own.to_dict("records"), images.get(image_id, {}), image_id)
+        regions = [] if own.empty else _regions_of(own.to_dict("records"), images.get(image_id, {}), image_id)
         entries[f"{name}-1"] = {"filename": name, "size": -1, "regions": regions, "file_attributes": {}}
     attributes = ("label", *(["confidence"] if "confidence" in mark_set.marks else []))
     project = {
@@ -191,7 +186,7 @@ def write(mark_set: MarkSet, path: Path, *, reader: str | None = None) -> list[P
     return [write_atomically(path, json.dumps(project, ensure_ascii=False, allow_nan=False).encode())]
 
 
-def regions_of(marks: list[dict[Any, Any]], image: dict[Any, Any], image_id: str) -> list[dict[str, Any]]:
+def _regions_of(marks: list[dict[Any, Any]], image: dict[Any, Any], image_id: str) -> list[dict[str, Any]]:
     """Regions of one image."""
     sx, sy = (float(image.get(name, math.nan)) for name in ("mm_per_px_x", "mm_per_px_y"))
     if math.isnan(sx) or math.isnan(sy):

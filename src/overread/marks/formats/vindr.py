@@ -12,14 +12,10 @@ import zlib
 from pathlib import Path
 
 from overread.errors import FormatError, TableError
-from overread.files.capped import read_capped
-from overread.files.regular import open_regular
-from overread.marks.formats.building import MarkSetBuilder, Spacings
-from overread.marks.mark_set import MarkSet
-from overread.tables.cell_types import parse_number
-from overread.tables.csv_cells import Cells, decode_csv, parse_cells, read_cells
-
-__all__ = ["COLUMNS", "read"]
+from overread.files import open_regular, read_capped
+from overread.marks._mark_set import MarkSet
+from overread.marks.formats._builder import MarkSetBuilder, Spacings
+from overread.tables import Cells, decode_csv, parse_cells, parse_number, read_cells
 
 COLUMNS = ("image_id", "class_name", "rad_id", "x_min", "y_min", "x_max", "y_max")
 NO_FINDING = "No finding"
@@ -36,7 +32,7 @@ def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
     spacings : Spacings
         Millimetres per pixel.
     """
-    cells = read_gzipped(path) if path.suffix == ".gz" else read_cells(path)
+    cells = _read_gzipped(path) if path.suffix == ".gz" else read_cells(path)
     missing = [name for name in COLUMNS if name not in cells.header]
     if missing:
         raise FormatError(f"{path}, row 1: no VinDr-CXR table: the column {', '.join(missing)} is missing")
@@ -46,13 +42,13 @@ def read(path: Path, *, spacings: Spacings | None = None) -> MarkSet:
         builder.add_image(image_id)
         builder.add_reading(image_id, reader)
         if label != NO_FINDING:
-            add_box(builder, row, image_id, reader, label, corners)
+            _add_box(builder, row, image_id, reader, label, corners)
         elif any(corners):
             raise FormatError(f"{path}, row {row}: a row of {NO_FINDING!r} with a box")
     return builder.build()
 
 
-def read_gzipped(path: Path) -> Cells:
+def _read_gzipped(path: Path) -> Cells:
     """Read a gzipped csv of at most 512 MB."""
     try:
         with open_regular(path) as packed, gzip.open(packed) as file:
@@ -66,7 +62,7 @@ def read_gzipped(path: Path) -> Cells:
     return parse_cells(decode_csv(raw, path), path)
 
 
-def add_box(
+def _add_box(
     builder: MarkSetBuilder, row: int, image_id: str, reader: str, label: str, corners: list[str]
 ) -> None:
     """Note a box as the ellipse that fills it."""

@@ -11,11 +11,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from overread.errors import FormatError
-from overread.marks.formats.building import MarkSetBuilder, Spacings
-from overread.marks.formats.xml_file import child_text, local_name, number_in, read_xml
-from overread.marks.mark_set import MarkSet
-
-__all__ = ["read"]
+from overread.marks._mark_set import MarkSet
+from overread.marks.formats._builder import MarkSetBuilder, Spacings
+from overread.marks.formats._readers import child_text, local_name, number_in, read_xml
 
 
 def read(path: Path, *, reader: str, spacings: Spacings | None = None) -> MarkSet:
@@ -35,11 +33,11 @@ def read(path: Path, *, reader: str, spacings: Spacings | None = None) -> MarkSe
         raise FormatError(f"{path}: no .xml files in this folder")
     builder = MarkSetBuilder(str(path), spacings or Spacings())
     for file in files:
-        read_file(builder, file, reader)
+        _read_file(builder, file, reader)
     return builder.build()
 
 
-def read_file(builder: MarkSetBuilder, file: Path, reader: str) -> None:
+def _read_file(builder: MarkSetBuilder, file: Path, reader: str) -> None:
     """Note one image, its reading and its boxes."""
     root = read_xml(file)
     if local_name(root) != "annotation":

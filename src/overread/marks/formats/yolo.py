@@ -11,12 +11,10 @@ import math
 from pathlib import Path
 
 from overread.errors import FormatError
-from overread.files.capped import read_capped
-from overread.marks.formats.building import MarkSetBuilder, Spacings
-from overread.marks.mark_set import MarkSet
-from overread.tables.cell_types import parse_number, quote_cell
-
-__all__ = ["read"]
+from overread.files import read_capped
+from overread.marks._mark_set import MarkSet
+from overread.marks.formats._builder import MarkSetBuilder, Spacings
+from overread.tables import parse_number, quote_cell
 
 CLASSES = "classes.txt"
 LARGEST_FILE = 1 << 26
@@ -39,14 +37,14 @@ def read(path: Path, *, reader: str, spacings: Spacings | None = None) -> MarkSe
     files = [path] if path.is_file() else sorted(one for one in path.glob("*.txt") if one.name != CLASSES)
     if not files:
         raise FormatError(f"{path}: no .txt files in this folder")
-    classes = text_of(folder / CLASSES).splitlines() if (folder / CLASSES).is_file() else []
+    classes = _text_of(folder / CLASSES).splitlines() if (folder / CLASSES).is_file() else []
     builder = MarkSetBuilder(str(path), told)
     for file in files:
-        read_file(builder, file, reader, classes)
+        _read_file(builder, file, reader, classes)
     return builder.build()
 
 
-def text_of(path: Path) -> str:
+def _text_of(path: Path) -> str:
     """Text of a small file."""
     content = read_capped(
         path, LARGEST_FILE, lambda _: FormatError(f"{path}: more than {LARGEST_FILE >> 20} MB")
@@ -54,12 +52,12 @@ def text_of(path: Path) -> str:
     return content.decode("utf-8", "replace")
 
 
-def read_file(builder: MarkSetBuilder, file: Path, reader: str, classes: list[str]) -> None:
+def _read_file(builder: MarkSetBuilder, file: Path, reader: str, classes: list[str]) -> None:
     """Note one image, its reading and its boxes."""
     image_id = file.stem
     builder.add_image(image_id)
     builder.add_reading(image_id, reader)
-    rows = [line.split() for line in text_of(file).splitlines()]
+    rows = [line.split() for line in _text_of(file).splitlines()]
     known = builder.spacings.row(image_id)
     width, height = (float(known.get(side, math.nan)) for side in ("width_px", "height_px"))
     for number, cells in enumerate(rows, start=1):

@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from overread.kernel import exact_kernel, kernel
+from overread._kernel import exact_kernel, kernel
 
 NOISY_OR = 0
 LOG_SUM_EXP = 1
@@ -51,7 +51,7 @@ def _float_to_bits(context, number):  # type: ignore[no-untyped-def]
 
 
 @exact_kernel
-def exp_nonpositive(x: float) -> float:
+def _exp_nonpositive(x: float) -> float:
     """exp(x) for x <= 0 to 2 ulp, free of branches and calls so that loops over it become SIMD."""
     x = SMALLEST_EXPONENT if x < SMALLEST_EXPONENT else x
     k = (x * 1.4426950408889634 + ROUND) - ROUND
@@ -77,7 +77,7 @@ def exp_nonpositive(x: float) -> float:
 
 
 @exact_kernel
-def log1p_unit(e: float) -> float:
+def _log1p_unit(e: float) -> float:
     """log(1 + e) for 0 <= e <= 1 to 2 ulp, as 2 artanh(s), s = e / (2 + e), with a minimax polynomial.
 
     2 s is taken as e - s e, because e is exact and the rest of the sum is smaller.
@@ -97,32 +97,32 @@ def log1p_unit(e: float) -> float:
 
 
 @exact_kernel
-def softplus(z: float) -> float:
+def _softplus(z: float) -> float:
     """log(1 + exp(z))."""
-    return (z if z > 0.0 else 0.0) + log1p_unit(exp_nonpositive(-abs(z)))
+    return (z if z > 0.0 else 0.0) + _log1p_unit(_exp_nonpositive(-abs(z)))
 
 
 @exact_kernel
-def logistic_loss(z: float, label: float, e: float) -> float:
+def _logistic_loss(z: float, label: float, e: float) -> float:
     """softplus(z) - label z as a sum of two terms >= 0; e = exp(-|z|)."""
-    return ((1.0 - label) * z if z > 0.0 else -label * z) + log1p_unit(e)
+    return ((1.0 - label) * z if z > 0.0 else -label * z) + _log1p_unit(e)
 
 
 @exact_kernel
-def logistic_slope(z: float, label: float, e: float) -> float:
+def _logistic_slope(z: float, label: float, e: float) -> float:
     """sigma(z) - label, for z > 0 as (1 - label) - sigma(-z); e = exp(-|z|)."""
     tail = e / (1.0 + e)
     return (1.0 - label) - tail if z > 0.0 else tail - label
 
 
 @exact_kernel
-def cross_entropy(label: float, log_p: float, log_q: float) -> float:
+def _cross_entropy(label: float, log_p: float, log_q: float) -> float:
     """-[label log p + (1 - label) log(1 - p)], both terms >= 0."""
     return -(label * log_p) - (1.0 - label) * log_q
 
 
 @exact_kernel
-def compensated_sum(x: np.ndarray) -> float:
+def _compensated_sum(x: np.ndarray) -> float:
     """Sum to the last digit or two: what each addition rounds off is added up beside it."""
     total = 0.0
     lost = 0.0
@@ -139,9 +139,9 @@ def plain_terms(z: np.ndarray, weight: np.ndarray, label: np.ndarray, residual: 
     """Sum of the plain rows' losses; writes residual = weight (sigma(z) - label)."""
     total = 0.0
     for i in range(z.size):
-        e = exp_nonpositive(-abs(z[i]))
-        total += weight[i] * logistic_loss(z[i], label[i], e)
-        residual[i] = weight[i] * logistic_slope(z[i], label[i], e)
+        e = _exp_nonpositive(-abs(z[i]))
+        total += weight[i] * _logistic_loss(z[i], label[i], e)
+        residual[i] = weight[i] * _logistic_slope(z[i], label[i], e)
     return total
 
 
@@ -149,87 +149,87 @@ def plain_terms(z: np.ndarray, weight: np.ndarray, label: np.ndarray, residual: 
 def plain_curvature(z: np.ndarray, weight: np.ndarray, curvature: np.ndarray) -> None:
     """Curvature weight * sigma(z) sigma(-z) of each plain row."""
     for i in range(z.size):
-        e = exp_nonpositive(-abs(z[i]))
+        e = _exp_nonpositive(-abs(z[i]))
         curvature[i] = weight[i] * (e / ((1.0 + e) * (1.0 + e)))
 
 
 @exact_kernel
-def shifted_exponentials(z: np.ndarray, out: np.ndarray) -> tuple[float, float]:
+def _shifted_exponentials(z: np.ndarray, out: np.ndarray) -> tuple[float, float]:
     """Write exp(z - max z); return (max z, sum of what was written)."""
     largest = z.max()
     for k in range(z.size):
-        out[k] = exp_nonpositive(z[k] - largest)
-    return largest, compensated_sum(out)
+        out[k] = _exp_nonpositive(z[k] - largest)
+    return largest, _compensated_sum(out)
 
 
 @exact_kernel
-def log_one_minus_exp(s: float) -> float:
+def _log_one_minus_exp(s: float) -> float:
     """log(1 - exp(-s)), s > 0, by whichever of the two forms does not cancel."""
     return math.log1p(-math.exp(-s)) if s > LOG_2 else math.log(-math.expm1(-s))
 
 
 @exact_kernel
-def pooled_score(z: np.ndarray, pooling: int, share: np.ndarray) -> float:
+def _pooled_score(z: np.ndarray, pooling: int, share: np.ndarray) -> float:
     """Score of a bag with p = sigma(score), the mean of z or the log of the mean exponential; share = dscore/dz."""
     if pooling == MEAN:
         share[:] = 1.0 / z.size
-        return compensated_sum(z) / z.size
-    largest, total = shifted_exponentials(z, share)
+        return _compensated_sum(z) / z.size
+    largest, total = _shifted_exponentials(z, share)
     for k in range(z.size):
         share[k] /= total
     return largest + math.log(total / z.size)
 
 
 @exact_kernel
-def noisy_or_log_probability(z: np.ndarray, s: float, exponent: float) -> float:
+def _noisy_or_log_probability(z: np.ndarray, s: float, exponent: float) -> float:
     """Logarithm of p of a noisy-or bag with -log(1 - p) = s."""
     if z.max() > RARE:
-        return log_one_minus_exp(s)
-    largest, total = shifted_exponentials(z, np.empty(z.size))
+        return _log_one_minus_exp(s)
+    largest, total = _shifted_exponentials(z, np.empty(z.size))
     return largest + math.log(exponent * total)
 
 
 @exact_kernel
-def noisy_or_odds(s: float) -> float:
+def _noisy_or_odds(s: float) -> float:
     """Odds beta = (1 - p) / p against the bag."""
     return math.exp(-s) / -math.expm1(-s)
 
 
 @exact_kernel
-def noisy_or_share(z: np.ndarray, s: float, exponent: float, risk: np.ndarray, share: np.ndarray) -> None:
+def _noisy_or_share(z: np.ndarray, s: float, exponent: float, risk: np.ndarray, share: np.ndarray) -> None:
     """Write share = beta exponent sigma(z), which lies in [0, 1], also where beta overflows or sigma underflows.
 
     risk holds sigma(z). Where it has lost digits, share is formed from exp(z - max z) and beta exp(max z).
     """
     largest = z.max()
     if largest > 0.0 or z.min() > SUBNORMAL:
-        share[:] = (noisy_or_odds(s) * exponent) * risk
+        share[:] = (_noisy_or_odds(s) * exponent) * risk
         return
-    _, total = shifted_exponentials(z, share)
+    _, total = _shifted_exponentials(z, share)
     rare = largest <= RARE
-    scale = 1.0 / total if rare else noisy_or_odds(s) * math.exp(largest) * exponent
+    scale = 1.0 / total if rare else _noisy_or_odds(s) * math.exp(largest) * exponent
     for k in range(z.size):
-        share[k] *= scale if rare else scale / (1.0 + exp_nonpositive(z[k]))
+        share[k] *= scale if rare else scale / (1.0 + _exp_nonpositive(z[k]))
 
 
 @exact_kernel
-def noisy_or_slopes(
+def _noisy_or_slopes(
     z: np.ndarray, s: float, exponent: float, weight: float, label: float, risk: np.ndarray
 ) -> None:
     """Turn risk = sigma(z) into dD/dz = -weight (label beta - (1 - label)) exponent sigma(z)."""
     if z.max() > 0.0 or z.min() > SUBNORMAL:
-        factor = -exponent * (label * noisy_or_odds(s) - (1.0 - label))
+        factor = -exponent * (label * _noisy_or_odds(s) - (1.0 - label))
         for k in range(z.size):
             risk[k] = weight * (factor * risk[k])
         return
     share = np.empty(z.size)
-    noisy_or_share(z, s, exponent, risk, share)
+    _noisy_or_share(z, s, exponent, risk, share)
     for k in range(z.size):
         risk[k] = -weight * (label * share[k] - (1.0 - label) * (exponent * risk[k]))
 
 
 @kernel
-def noisy_or_terms(
+def _noisy_or_terms(
     z: np.ndarray,
     offsets: np.ndarray,
     weight: np.ndarray,
@@ -240,16 +240,16 @@ def noisy_or_terms(
     """`bag_terms` for the noisy-or: what is per row goes over all rows at once, the bags take the rest."""
     soft = np.empty(z.size)
     for i in range(z.size):
-        e = exp_nonpositive(-abs(z[i]))
-        soft[i] = logistic_loss(z[i], 0.0, e)
-        residual[i] = logistic_slope(z[i], 0.0, e)
+        e = _exp_nonpositive(-abs(z[i]))
+        soft[i] = _logistic_loss(z[i], 0.0, e)
+        residual[i] = _logistic_slope(z[i], 0.0, e)
     total = 0.0
     for m in range(offsets.size - 1):
         rows = slice(offsets[m] - offsets[0], offsets[m + 1] - offsets[0])
-        s = exponent[m] * compensated_sum(soft[rows])
-        log_p = noisy_or_log_probability(z[rows], s, exponent[m])
-        total += weight[m] * cross_entropy(label[m], log_p, -s)
-        noisy_or_slopes(z[rows], s, exponent[m], weight[m], label[m], residual[rows])
+        s = exponent[m] * _compensated_sum(soft[rows])
+        log_p = _noisy_or_log_probability(z[rows], s, exponent[m])
+        total += weight[m] * _cross_entropy(label[m], log_p, -s)
+        _noisy_or_slopes(z[rows], s, exponent[m], weight[m], label[m], residual[rows])
     return total
 
 
@@ -265,19 +265,19 @@ def bag_terms(
 ) -> float:
     """Sum of the coupled bags' losses; writes residual = dD/dz. Offsets count from the first row of z."""
     if pooling == NOISY_OR:
-        return noisy_or_terms(z, offsets, weight, label, exponent, residual)
+        return _noisy_or_terms(z, offsets, weight, label, exponent, residual)
     total = 0.0
     for m in range(offsets.size - 1):
         rows = slice(offsets[m] - offsets[0], offsets[m + 1] - offsets[0])
-        score = pooled_score(z[rows], pooling, residual[rows])
-        e = exp_nonpositive(-abs(score))
-        total += weight[m] * logistic_loss(score, label[m], e)
-        residual[rows] *= weight[m] * logistic_slope(score, label[m], e)
+        score = _pooled_score(z[rows], pooling, residual[rows])
+        e = _exp_nonpositive(-abs(score))
+        total += weight[m] * _logistic_loss(score, label[m], e)
+        residual[rows] *= weight[m] * _logistic_slope(score, label[m], e)
     return total
 
 
 @exact_kernel
-def noisy_or_curvature(
+def _noisy_or_curvature(
     z: np.ndarray,
     s: float,
     weight: float,
@@ -289,7 +289,7 @@ def noisy_or_curvature(
     u: np.ndarray,
 ) -> float:
     """Write diagonal and direction of one noisy-or bag; return the strength. On entry diag is sigma(-z)."""
-    noisy_or_share(z, s, exponent, risk, u)
+    _noisy_or_share(z, s, exponent, risk, u)
     for k in range(z.size):
         risk[k] *= exponent
         exact = -(label * u[k] - (1.0 - label) * risk[k])
@@ -297,12 +297,12 @@ def noisy_or_curvature(
     if s < LOG_2:
         return weight * label * (1.0 - safe) * math.exp(s)
     u[:] = risk
-    beta = noisy_or_odds(s)
+    beta = _noisy_or_odds(s)
     return weight * label * (1.0 - safe) * beta * (beta + 1.0)
 
 
 @exact_kernel
-def pooled_curvature(
+def _pooled_curvature(
     z: np.ndarray,
     weight: float,
     label: float,
@@ -316,12 +316,12 @@ def pooled_curvature(
     D'' = sigma (1 - sigma) is the strength for the mean; for the log of the mean exponential, which bends
     itself, D' goes to the diagonal and D'' - D' = label - sigma^2 is left, formed without cancellation.
     """
-    score = pooled_score(z, pooling, u)
-    e = exp_nonpositive(-abs(score))
+    score = _pooled_score(z, pooling, u)
+    e = _exp_nonpositive(-abs(score))
     if pooling == MEAN:
         diag[:] = 0.0
         return weight * (e / ((1.0 + e) * (1.0 + e)))
-    slope = logistic_slope(score, label, e)
+    slope = _logistic_slope(score, label, e)
     tail = e / (1.0 + e)
     strength = tail * (2.0 - tail) - (1.0 - label) if score > 0.0 else label - tail * tail
     dropped = safe * min(slope, 0.0)
@@ -350,16 +350,16 @@ def bag_curvature(
     soft, risk = np.empty(z.size), np.empty(z.size)
     if pooling == NOISY_OR:
         for i in range(z.size):
-            e = exp_nonpositive(-abs(z[i]))
-            soft[i] = logistic_loss(z[i], 0.0, e)
-            risk[i] = logistic_slope(z[i], 0.0, e)
-            diagonal[i] = -logistic_slope(z[i], 1.0, e)
+            e = _exp_nonpositive(-abs(z[i]))
+            soft[i] = _logistic_loss(z[i], 0.0, e)
+            risk[i] = _logistic_slope(z[i], 0.0, e)
+            diagonal[i] = -_logistic_slope(z[i], 1.0, e)
     for m in range(offsets.size - 1):
         rows = slice(offsets[m], offsets[m + 1])
         if pooling == NOISY_OR:
-            strength[m] = noisy_or_curvature(
+            strength[m] = _noisy_or_curvature(
                 z[rows],
-                exponent[m] * compensated_sum(soft[rows]),
+                exponent[m] * _compensated_sum(soft[rows]),
                 weight[m],
                 label[m],
                 exponent[m],
@@ -369,7 +369,7 @@ def bag_curvature(
                 direction[rows],
             )
         else:
-            strength[m] = pooled_curvature(
+            strength[m] = _pooled_curvature(
                 z[rows], weight[m], label[m], pooling, safe, diagonal[rows], direction[rows]
             )
 
@@ -387,12 +387,12 @@ def bag_log_probabilities(
     scratch = np.empty(z.size)
     if pooling == NOISY_OR:
         for i in range(z.size):
-            scratch[i] = softplus(z[i])
+            scratch[i] = _softplus(z[i])
     for m in range(offsets.size - 1):
         rows = slice(offsets[m], offsets[m + 1])
         if pooling == NOISY_OR:
-            s = exponent[m] * compensated_sum(scratch[rows])
-            log_p[m], log_q[m] = noisy_or_log_probability(z[rows], s, exponent[m]), -s
+            s = exponent[m] * _compensated_sum(scratch[rows])
+            log_p[m], log_q[m] = _noisy_or_log_probability(z[rows], s, exponent[m]), -s
         else:
-            score = pooled_score(z[rows], pooling, scratch[rows])
-            log_p[m], log_q[m] = -softplus(-score), -softplus(score)
+            score = _pooled_score(z[rows], pooling, scratch[rows])
+            log_p[m], log_q[m] = -_softplus(-score), -_softplus(score)

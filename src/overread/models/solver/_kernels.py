@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from overread.kernel import kernel
+from overread._kernel import kernel
 from overread.models.loss._kernels import bag_terms, plain_terms
 
 # Rows x columns of one block: small enough (256 or 512 kB) that its second use, for the gradient, finds it in the
@@ -76,7 +76,7 @@ def add_columns(
 
 
 @kernel
-def row_blocks(n_plain: int, offsets: np.ndarray, n_columns: int) -> np.ndarray:
+def _row_blocks(n_plain: int, offsets: np.ndarray, n_columns: int) -> np.ndarray:
     """Boundaries of row blocks; a coupled bag is never cut."""
     size = max(256, min(8192, BLOCK_CELLS // max(1, n_columns)))
     bounds = [0]
@@ -113,7 +113,7 @@ def fused_pass(
     loss; writes residual, and X[:, columns]' residual into gradient.
     """
     n_plain = plain_weight.size
-    bounds = row_blocks(n_plain, offsets, columns.size)
+    bounds = _row_blocks(n_plain, offsets, columns.size)
     gradient[:] = 0.0
     total = 0.0
     bag = 0

@@ -9,12 +9,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from overread._sections import Positive, Section
 from overread.models import RVMMIL
-from overread.study.cohort import Split
-from overread.study.models.plug import StudyModel, bound_memory
-from overread.study.sections import Positive, Section
-
-__all__ = ["B1", "BaselineSettings", "fit_bounds_together", "rvm_grid"]
+from overread.study._cohort import Split
+from overread.study.models.base import StudyModel, bound_memory
 
 
 class BaselineSettings(Section):

@@ -12,11 +12,9 @@ from pydantic import Field, field_validator
 from overread.bags import Bags
 from overread.errors import InvalidInputError
 from overread.models import ReaderMixture
-from overread.study.cohort import NoFeatures, Split
+from overread.study._cohort import NoFeatures, Split
 from overread.study.models.b1 import BaselineSettings, fit_bounds_together, rvm_grid
-from overread.study.models.plug import Fold, StudyModel, bound_memory
-
-__all__ = ["B2"]
+from overread.study.models.base import Fold, StudyModel, bound_memory
 
 # Chosen by eye: each draw refits the mixture, and fewer give the ends of an interval no meaning.
 LEAST_DRAWS = 20

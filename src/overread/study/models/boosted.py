@@ -7,12 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from overread._sections import Positive, Section
 from overread.models import BoostedBags
-from overread.study.cohort import Features, Split
-from overread.study.models.plug import StudyModel
-from overread.study.sections import Positive, Section
-
-__all__ = ["Boosted"]
+from overread.study._cohort import Features, Split
+from overread.study.models.base import StudyModel
 
 
 class BoostedSettings(Section):

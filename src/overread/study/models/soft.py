@@ -10,16 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from overread.files.records import from_json
-from overread.froc import LambdaChoice, LambdaRule, PathModels, ScoredSplit, choose_lambda
-from overread.froc.defaults import LAMBDA_FP_TARGETS
-from overread.models import SoftMILLogisticRegression, SoftMILPath
-from overread.models.soft_path import MIN_RATIO
-from overread.study.cohort import Features, Split
-from overread.study.models.plug import Fold, StudyModel, Trial, score_linearly
-from overread.study.sections import FpTargets, Fraction, Section
-
-__all__ = ["Soft", "carry_penalty", "choose_by_paper", "fit_path", "make_path"]
+from overread._sections import FpTargets, Fraction, Section
+from overread.files import from_json
+from overread.froc import LAMBDA_FP_TARGETS, LambdaChoice, LambdaRule, PathModels, ScoredSplit, choose_lambda
+from overread.models import MIN_RATIO, SoftMILLogisticRegression, SoftMILPath
+from overread.study._cohort import Features, Split
+from overread.study.models.base import Fold, StudyModel, Trial, score_linearly
 
 Normalization = Literal["none", "bags", "class"]
 PAPER_FILE = "tuning/paper.json"
@@ -92,7 +88,7 @@ class Soft(StudyModel):
         """Penalties of each normalization, from the largest that matters to a share of it; or the paper's choice."""
         soft = settings.soft
         if soft.rule == "paper":
-            return list_choice(choose_by_paper(split, settings), split)
+            return _list_choice(choose_by_paper(split, settings), split)
         bags = self.take_bags(split)
         lambdas = {
             name: make_path(
@@ -107,7 +103,7 @@ class Soft(StudyModel):
     def take_grid(self, files: Mapping[str, Any], split: Split, settings: Any) -> list[dict[str, Any]]:
         """Take the paper's choice from the stage that made it for the report."""
         if settings.soft.rule == "paper":
-            return list_choice(from_json(LambdaChoice, files[PAPER_FILE], PAPER_FILE), split)
+            return _list_choice(from_json(LambdaChoice, files[PAPER_FILE], PAPER_FILE), split)
         return self.grid(split, settings)
 
     def build(self, parameters: Mapping[str, Any], settings: Any) -> SoftMILLogisticRegression:
@@ -134,7 +130,7 @@ class Soft(StudyModel):
         return Trial(np.column_stack(columns), counts)
 
 
-def list_choice(choice: LambdaChoice, whole: Split) -> list[dict[str, Any]]:
+def _list_choice(choice: LambdaChoice, whole: Split) -> list[dict[str, Any]]:
     """Return a grid of the one setting that was chosen on training, for the fit to the whole."""
     name = choice.normalization
     lam = carry_penalty(choice.lam, name, [whole.split("training")], whole)

@@ -16,16 +16,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.bags.image_facts import find_patients, weigh_readings
-from overread.files.records import to_json
+from overread.bags import find_patients, weigh_readings
+from overread.files import to_json
 from overread.froc import Matching, SettingChoice, choose_setting
-from overread.models.tuning import count_features
-from overread.study.cohort import Split
-from overread.study.models.plug import Fold
-from overread.study.score_map import ScoreMap, fit_score_map
+from overread.models import count_features
+from overread.study._calibration import ScoreCalibration, fit_score_map
+from overread.study._cohort import Split
+from overread.study.models.base import Fold
 from overread.study.stages.stage import Inputs, Stage
-
-__all__ = ["Places", "calibration_stage", "choose_model", "find_places", "fit_place_map", "supported_stage"]
 
 Floats = NDArray[np.float64]
 
@@ -36,11 +34,11 @@ def calibration_stage(name: str) -> Stage:
         f"calibration_{name}",
         reads=("cohort", "folds", f"tables/out_of_fold_{name}.parquet"),
         writes=(f"tuning/{name}_map.json",),
-        make=partial(calibrate, name=name),
+        make=partial(_calibrate, name=name),
     )
 
 
-def calibrate(inputs: Inputs, *, name: str) -> Mapping[str, Any]:
+def _calibrate(inputs: Inputs, *, name: str) -> Mapping[str, Any]:
     """Fit the map to places of training + validation, scored by models that did not see their patient."""
     merged = inputs["cohort"].split("training", "validation")
     scores = inputs[f"tables/out_of_fold_{name}.parquet"]["score"].to_numpy()
@@ -86,7 +84,7 @@ def find_places(split: Split, scores: Floats) -> Places:
     )
 
 
-def fit_place_map(split: Split, scores: Floats, folds: Sequence[Fold]) -> ScoreMap:
+def fit_place_map(split: Split, scores: Floats, folds: Sequence[Fold]) -> ScoreCalibration:
     """Fit a map to the places of a split; the folds are those by which the scores are out of fold."""
     places = find_places(split, scores)
     fold_of_image = {
@@ -107,11 +105,11 @@ def supported_stage(wanted: Sequence[str]) -> Stage:
         ),
         writes=("supported.json",),
         settings=("models.wanted", "models.choice_fp_targets", "models.standard_errors", "seed"),
-        make=partial(support_model, names=wanted),
+        make=partial(_support_model, names=wanted),
     )
 
 
-def support_model(inputs: Inputs, *, names: Sequence[str]) -> Mapping[str, Any]:
+def _support_model(inputs: Inputs, *, names: Sequence[str]) -> Mapping[str, Any]:
     """Choose by the out-of-fold scores of training + validation."""
     choice = choose_model(
         inputs["cohort"].split("training", "validation").matching,

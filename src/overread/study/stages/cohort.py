@@ -10,24 +10,21 @@ import pandas as pd
 
 from overread.bags import split_by_patient
 from overread.froc import Counting
-from overread.study.cohort import KEYS, Cohort, Features, Split
-from overread.study.models.plug import Fold
+from overread.study._cohort import KEYS, Cohort, Features, Split
+from overread.study.models.base import Fold
 from overread.study.stages.stage import Inputs, View
-from overread.truth import candidate_hits
-from overread.truth.labels import reading_range
-
-__all__ = ["COHORT", "FOLDS", "Folds", "chosen_view", "make_folds"]
+from overread.truth import candidate_hits, reading_range
 
 TABLES = ("images", "readings", "marks", "truth", "candidates")
 
 
-def assemble_cohort(inputs: Inputs) -> Cohort:
+def _assemble_cohort(inputs: Inputs) -> Cohort:
     """Put the tables together, without images that were given up, and look for hits."""
     settings = inputs.settings
     tables = {name: inputs[f"tables/{name}.parquet"] for name in TABLES}
     known, split = inputs["tables/images.parquet"]["image_id"], inputs["tables/split.parquet"]
     limits = reading_range(tables["readings"], settings.labels.make_options())
-    tables = {name: keep_images(table, known) for name, table in tables.items()}
+    tables = {name: _keep_images(table, known) for name, table in tables.items()}
     store, candidates = inputs["features.npy"], tables["candidates"]
     keys = pd.MultiIndex.from_frame(candidates[KEYS])
     rule = settings.hits.hit_rule()
@@ -50,13 +47,13 @@ def assemble_cohort(inputs: Inputs) -> Cohort:
     )
 
 
-def keep_images(table: pd.DataFrame, known: pd.Series[str]) -> pd.DataFrame:
+def _keep_images(table: pd.DataFrame, known: pd.Series[str]) -> pd.DataFrame:
     """Return the rows of known images; where these are all, a view of the table and not a second copy of it."""
     inside = table["image_id"].isin(known)
     return (table if inside.all() else table[inside]).reset_index(drop=True)
 
 
-def divide_into_folds(inputs: Inputs) -> Folds:
+def _divide_into_folds(inputs: Inputs) -> Folds:
     """Divide training + validation; all models have these folds."""
     settings = inputs.settings
     return make_folds(inputs["cohort"].split("training", "validation"), settings.models.folds, settings.seed)
@@ -111,7 +108,7 @@ COHORT = View(
         "feature_names.json",
     ),
     settings=("hits", "labels"),
-    make=assemble_cohort,
+    make=_assemble_cohort,
     means=("execution.memory_mb", "execution.executor", "execution.scheduler"),
 )
-FOLDS = View("folds", reads=("cohort",), settings=("models.folds", "seed"), make=divide_into_folds)
+FOLDS = View("folds", reads=("cohort",), settings=("models.folds", "seed"), make=_divide_into_folds)

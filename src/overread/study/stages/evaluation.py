@@ -1,8 +1,15 @@
-"""How good the models are: every number that the report shows, computed once, into ``results.json``."""
+"""How good the models are: every number that the report shows, computed once, into ``results.json``.
+
+Models side by side on the test set: Table 1, and every two of them compared.
+
+What a study is made of, in numbers: counts, examples, settings, and what the paper's rule would choose.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,37 +17,220 @@ import pandas as pd
 from scipy.special import expit
 
 from overread import __version__
-from overread.features import CATALOGUE
-from overread.features.plain_words import say_in_words
-from overread.fields import GENERIC_FEATURES
-from overread.files.records import from_json, to_json
-from overread.froc import Calibration, SettingChoice, calibration
-from overread.models.tuning import count_features
-from overread.report.lengths import UNIT_WORDS, name_in_unit
-from overread.report.results import SCHEMA, FeatureWeight, Headline, ModelResult, StudyResults
-from overread.study.cohort import KEYS, Cohort, Split
-from overread.study.models import MODELS, StudyModel
-from overread.study.score_map import ScoreMap
+from overread.domains import GENERIC_FEATURES
+from overread.features import CATALOGUE, say_in_words
+from overread.files import from_json, to_json
+from overread.froc import (
+    Calibration,
+    LambdaChoice,
+    SettingChoice,
+    calibration,
+    compare_figures,
+    compare_models,
+    performance_table,
+    whole_curve_figures,
+)
+from overread.models import count_features
+from overread.report import (
+    SCHEMA,
+    UNIT_WORDS,
+    Comparison,
+    Example,
+    FeatureWeight,
+    Headline,
+    ModelResult,
+    PaperChoice,
+    Quarantined,
+    SplitSummary,
+    StudyResults,
+    StudySummary,
+    Table1,
+    name_in_unit,
+)
+from overread.study._calibration import ScoreCalibration
+from overread.study._cohort import KEYS, Cohort, Split
+from overread.study._settings import leave_out_unused
+from overread.study.models import MODELS
+from overread.study.models.base import StudyModel
 from overread.study.stages.calibration import find_places
-from overread.study.stages.comparisons import compare_models, tabulate_performance
-from overread.study.stages.description import evaluate_subgroups
-from overread.study.stages.feature_examples import find_examples
-from overread.study.stages.fits import SKIPPED_FILE
-from overread.study.stages.gallery import sort_gallery
-from overread.study.stages.performance import evaluate_counting, plan_test_set, shown_point
-from overread.study.stages.reader_points import judge_readers
+from overread.study.stages.fitting import SKIPPED_FILE
+from overread.study.stages.gallery import describe_images, evaluate_subgroups, find_examples, sort_gallery
+from overread.study.stages.performance import (
+    evaluate_counting,
+    judge_readers,
+    plan_test_set,
+    reach_verdict,
+    shown_point,
+)
 from overread.study.stages.scores import DETECTOR, TREATMENTS, MatchedScores, tabulate_objects
 from overread.study.stages.stage import Inputs, Stage
-from overread.study.stages.summary import (
-    choose_examples,
-    describe_paper_choice,
-    plain_settings,
-    summarize_study,
-)
-from overread.study.stages.verdict import reach_verdict
-from overread.truth import MergeOptions, ReaderStatistics
+from overread.truth import DECISIONS, MergeOptions, ReaderStatistics
 
-__all__ = ["assess_calibration", "evaluate", "results_stage"]
+# What the rows of Table 1 are called that are not those of a test set.
+NESTED = "all patients, each unseen (nested cross-validation)"
+
+
+def tabulate_performance(matched: Mapping[str, MatchedScores], inputs: Inputs) -> list[Table1]:
+    """Make Table 1: as in the paper, with single-reader GTs ignored, and with the detector's thresholds."""
+    settings = inputs.settings
+    wanted = [
+        ("in_sample", "fp"),
+        ("in_sample", "ignore"),
+        ("out_of_fold", settings.hits.single_reader),
+    ]
+    models = {name: inputs[f"models/{name}.json"] for name in matched}
+    titles = {name: MODELS[name].title for name in matched}
+    options = settings.evaluation
+    nested: dict[str, Any] = {}
+    if inputs["cohort"].is_nested:
+        nested = {"test_thresholds": [-fp for fp in options.fp_targets], "test_name": NESTED}
+    tables = []
+    for source, treatment in wanted:
+        sets = {titles[name]: one.under(treatment) for name, one in matched.items()}
+        table = performance_table(
+            {title: (one.training, one.test_at(source)) for title, one in sets.items()},
+            n_features={titles[name]: count_features(model) for name, model in models.items()},
+            notes={
+                titles[name]: f"lambda={model.lam:.3g}"
+                for name, model in models.items()
+                if hasattr(model, "lam")
+            },
+            thresholds_from=(
+                {title: one.out_of_fold for title, one in sets.items()} if source == "out_of_fold" else None
+            ),
+            **nested,
+            fp_targets=options.fp_targets,
+            n_bootstrap=options.n_bootstrap,
+            seed=settings.seed,
+            level=options.level,
+        )
+        named = replace(table, rule=name_in_unit(table.rule, UNIT_WORDS[settings.units.unit]))
+        tables.append(Table1(source, treatment, named))  # type: ignore[arg-type]
+    return tables
+
+
+def compare_all_models(matched: Mapping[str, MatchedScores], settings: Any) -> list[Comparison]:
+    """Compare every two models on the test set under both treatments; whole curves under the study's own."""
+    options = settings.evaluation
+    found = []
+    for treatment, (first, second) in itertools.product(TREATMENTS, itertools.combinations(matched, 2)):
+        one, two = (matched[name].under(treatment).test for name in (first, second))
+        draws: dict[str, Any] = {
+            "n_bootstrap": options.n_bootstrap,
+            "n_permutations": options.n_bootstrap,
+            "seed": settings.seed,
+        }
+        points = compare_models(one, two, fp_targets=options.fp_targets, **draws).table(options.level)
+        is_shown = treatment == settings.hits.single_reader and one.n_gts
+        figures = (
+            compare_figures(one, two, whole_curve_figures(one), level=options.level, **draws)
+            if is_shown
+            else ()
+        )
+        found.append(Comparison(first, second, treatment, points, tuple(figures)))
+    return found
+
+
+N_EXAMPLES = 2
+SPLITS = ("training", "validation", "test")
+
+
+def plain_settings(settings: Any) -> dict[str, Any]:
+    """Return the declared settings that are used as plain values."""
+    plain = {
+        name: value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+        for name, value in vars(settings).items()
+    }
+    return leave_out_unused(plain)
+
+
+def summarize_study(inputs: Inputs) -> StudySummary:
+    """Count what the study is made of."""
+    cohort, settings = inputs["cohort"], inputs.settings
+    images, readings, marks, truth = (
+        inputs[f"tables/{name}.parquet"] for name in ("split", "readings", "marks", "truth")
+    )
+    per_image = readings["image_id"].value_counts()
+    return StudySummary(
+        n_images=len(images),
+        n_patients=int(images["patient_id"].nunique()),
+        n_readers=int(readings["reader_id"].nunique()),
+        n_readings=len(readings),
+        n_marks=len(marks),
+        n_marked_images=int(marks["image_id"].nunique()),
+        n_objects=len(truth),
+        n_golden=int(truth["golden"].sum()),
+        n_features=len(cohort.features.names),
+        fewest_readings=int(per_image.min()),
+        most_readings=int(per_image.max()),
+        is_simulated=inputs["input/is_simulated"],
+        own_candidates=settings.inputs.candidates is not None,
+        own_features=settings.inputs.features is not None,
+        decisions=_count_decisions(inputs["input/adjudication"]),
+        splits=[
+            _summarize_split(name, cohort.split(name))
+            for name in SPLITS
+            if name != "test" or not cohort.is_nested
+        ],
+        quarantined=[Quarantined(**one) for one in inputs["quarantined"]],
+        found=inputs["input/found_files"],
+        compared=_count_compared(inputs["tables/image_facts.parquet"]),
+        description=describe_images(
+            inputs["tables/image_facts.parquet"],
+            inputs["input/description"],
+            UNIT_WORDS[settings.units.unit],
+        ),
+    )
+
+
+def _count_compared(facts: pd.DataFrame) -> dict[str, int]:
+    """Count the images by what they were compared by when copies were looked for."""
+    return {str(what): int(number) for what, number in facts["compared"].value_counts().sort_index().items()}
+
+
+def _count_decisions(adjudication: pd.DataFrame | None) -> dict[str, int]:
+    """Count a chair's decisions by what they say; none where the study uses none."""
+    if adjudication is None:
+        return {}
+    counts = adjudication["decision"].value_counts()
+    return {decision: int(counts.get(decision, 0)) for decision in DECISIONS}
+
+
+def _summarize_split(name: str, split: Split) -> SplitSummary:
+    """Count what a split is made of."""
+    golden = split.truth["golden"].astype(bool)
+    return SplitSummary(
+        name=name,
+        n_images=len(split.images),
+        n_patients=int(split.images["patient_id"].nunique()),
+        n_images_with_golden=int(split.truth.loc[golden, "image_id"].nunique()),
+        n_objects=len(split.truth),
+        n_golden=int(golden.sum()),
+        n_golden_reached=int(split.matching.gt_reached.sum()),
+        n_candidates=len(split.candidates),
+    )
+
+
+def choose_examples(marks: pd.DataFrame, truth: pd.DataFrame) -> list[Example]:
+    """Take the images whose merging shows most: several objects, several marks."""
+    weight = truth.groupby("image_id").agg(marks=("n_marks", "sum"), objects=("truth_id", "size"))
+    weight = weight.assign(told=weight["marks"] + 2 * weight["objects"].clip(upper=3)).sort_index()
+    names = weight.sort_values("told", ascending=False, kind="stable").index[:N_EXAMPLES]
+    return [
+        Example(
+            str(name),
+            *(table[table["image_id"] == name].reset_index(drop=True) for table in (marks, truth)),
+        )
+        for name in names
+    ]
+
+
+def describe_paper_choice(record: dict[str, Any], settings: Any) -> PaperChoice:
+    """Return the choice of lambda by the paper's rule with its bounds."""
+    soft = settings.soft
+    choice = from_json(LambdaChoice, record, "tuning/paper.json")
+    return PaperChoice(choice, soft.choice_fp_targets, soft.tolerance, soft.max_gap, soft.pick)
+
 
 FROM_STUDY = ("is_simulated", "found_files", "description", "subgroups", "known_nodules", "adjudication")
 SETTINGS = (
@@ -94,11 +284,11 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
     options = settings.evaluation
     cohort: Cohort = inputs["cohort"]
     supported = inputs["supported.json"]["model"]
-    models = [evaluate_model(MODELS[name], inputs) for name in matched]
+    models = [_evaluate_model(MODELS[name], inputs) for name in matched]
     detector: MatchedScores = inputs["matched_detector"]
     point = shown_point(detector, settings)
-    headline = find_headline(inputs)
-    comparisons = compare_models(matched, settings)
+    headline = _find_headline(inputs)
+    comparisons = compare_all_models(matched, settings)
     reader_points = judge_readers(
         inputs["tables/readers.parquet"]["reader_id"],
         cohort.unseen,
@@ -144,7 +334,7 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
         gallery=sort_gallery(
             supported,
             cohort,
-            *tabulate_unseen(cohort, detector, supported, inputs),
+            *_tabulate_unseen(cohort, detector, supported, inputs),
             point=point,
             known_nodules=inputs["input/known_nodules"],
         ),
@@ -156,7 +346,7 @@ def evaluate(inputs: Inputs) -> Mapping[str, Any]:
     return {"results.json": to_json(results)}
 
 
-def find_headline(inputs: Inputs) -> Headline:
+def _find_headline(inputs: Inputs) -> Headline:
     """Say what kind of figures the run has; of a nested run measure the detector as each outer fold supports it."""
     if not inputs["cohort"].is_nested:
         return Headline("test", [], None)
@@ -165,7 +355,7 @@ def find_headline(inputs: Inputs) -> Headline:
     return Headline("nested", inputs[f"tuning/nested_{DETECTOR}.json"], counted)
 
 
-def tabulate_unseen(
+def _tabulate_unseen(
     cohort: Cohort, detector: MatchedScores, name: str, inputs: Inputs
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the run's tables of scores and objects; of a nested run by the scores of unseen patients."""
@@ -175,11 +365,13 @@ def tabulate_unseen(
     return scores, tabulate_objects(cohort, scores, [name])
 
 
-def evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
+def _evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
     """Gather all that is known of one model."""
     cohort, model = inputs["cohort"], inputs[f"models/{plug.name}.json"]
     place = f"tuning/{plug.name}.json"
-    score_map = from_json(ScoreMap, inputs[f"tuning/{plug.name}_map.json"], f"tuning/{plug.name}_map.json")
+    score_map = from_json(
+        ScoreCalibration, inputs[f"tuning/{plug.name}_map.json"], f"tuning/{plug.name}_map.json"
+    )
     report = getattr(model, "fit_report_", None)
     importance = getattr(model, "reader_importance_", pd.DataFrame())
     return ModelResult(
@@ -189,7 +381,7 @@ def evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
         file=f"models/{plug.name}.json",
         parameters=to_json(model.get_params(deep=False)),
         n_features=count_features(model),
-        features=rank_features(
+        features=_rank_features(
             plug,
             model,
             cohort.split("training", "validation"),
@@ -212,25 +404,25 @@ def evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
     )
 
 
-def rank_features(plug: StudyModel, model: Any, merged: Split, *, is_chest: bool) -> list[FeatureWeight]:
+def _rank_features(plug: StudyModel, model: Any, merged: Split, *, is_chest: bool) -> list[FeatureWeight]:
     """Return the features that a model reads, the most important first; names of chests mean other features."""
     found = plug.weigh_features(model, merged.features)
     order = np.argsort([-abs(importance) for _, _, importance in found], kind="stable")
     return [
-        FeatureWeight(name, *explain_feature(name, is_chest=is_chest), *found[i][1:])
+        FeatureWeight(name, *_explain_feature(name, is_chest=is_chest), *found[i][1:])
         for i in order
         for name in found[i][:1]
     ]
 
 
-def explain_feature(name: str, *, is_chest: bool) -> tuple[str, str]:
+def _explain_feature(name: str, *, is_chest: bool) -> tuple[str, str]:
     """Look up a feature of the catalogue, or of pictures in general: formula with unit, and plain words."""
     if not is_chest:
         return GENERIC_FEATURES.get(name, ""), GENERIC_FEATURES.get(name, "")
-    return explain_formula(name), say_in_words(name)
+    return _explain_formula(name), say_in_words(name)
 
 
-def explain_formula(name: str) -> str:
+def _explain_formula(name: str) -> str:
     """Look up formula and unit of a feature of the catalogue."""
     feature = CATALOGUE.get(name)
     if feature is None:
@@ -239,7 +431,7 @@ def explain_formula(name: str) -> str:
 
 
 def assess_calibration(
-    inputs: Inputs, name: str, score_map: ScoreMap, *, as_it_comes: bool = False
+    inputs: Inputs, name: str, score_map: ScoreCalibration, *, as_it_comes: bool = False
 ) -> Calibration | None:
     """Assess the probabilities of unseen marks, one a place, through the score map or as they come from the model.
 

@@ -1,15 +1,26 @@
-"""Hits, misses and false positives of the test set, sorted for the page's gallery."""
+"""Hits, misses and false positives of the test set, sorted for the page's gallery.
+
+Candidates that show what a feature looks at: one with a low value, one with a high value.
+
+What the images are, and how the detector does in groups of them.
+"""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.report.results import Gallery
-from overread.study.cohort import KEYS, Cohort
-
-__all__ = ["sort_gallery"]
+from overread.froc import Matching, performance_by
+from overread.images import SpacingSource
+from overread.report import N_TOLD, Description, Gallery, ModelResult, Spread, Subgroup
+from overread.study._cohort import KEYS, Cohort, Split
+from overread.study.intake._columns import measure_spread
 
 PLACE = ("x_mm", "y_mm", "radius_mm")
 OBJECT = (
@@ -85,3 +96,106 @@ def _lie_on_nodules(candidates: pd.DataFrame, nodules: pd.DataFrame | None) -> N
 
 def _best_first(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+
+
+# Not the very ends, which are oddities; chosen by eye.
+QUANTILES = {"low": 0.03, "high": 0.97}
+COLUMNS = ["feature", "end", "image_id", "x_mm", "y_mm", "radius_mm", "value"]
+
+
+def find_examples(models: Sequence[ModelResult], test: Split) -> pd.DataFrame:
+    """Find a low and a high example of the features that the page tells in words, of many images."""
+    names = list(dict.fromkeys(one.name for model in models for one in model.features[:N_TOLD]))
+    if not names:
+        return pd.DataFrame(columns=COLUMNS)
+    values = test.features.read(names)
+    used: set[str] = set()
+    rows = []
+    for name in names:
+        for end, quantile in QUANTILES.items():
+            chosen = _choose_row(
+                values[name].to_numpy(np.float64), test.candidates["image_id"], quantile, used
+            )
+            candidate = test.candidates.iloc[chosen]
+            used.add(str(candidate["image_id"]))
+            rows.append((name, end, *candidate[COLUMNS[2:6]], float(values[name].iloc[chosen])))
+    return pd.DataFrame(rows, columns=COLUMNS).astype(
+        {"x_mm": "float64", "y_mm": "float64", "radius_mm": "float64"}
+    )
+
+
+def _choose_row(
+    values: np.ndarray[tuple[int], np.dtype[np.float64]],
+    images: pd.Series[str],
+    quantile: float,
+    used: set[str],
+) -> int:
+    """Take the candidate at a quantile of the values, or the nearest one of an image that was not used yet."""
+    order = np.argsort(values, kind="stable")
+    place = round(quantile * (len(order) - 1))
+    # A few ranks to either side look alike; further away the value would be another.
+    n_near = max(1, len(order) // 50)
+    ranks = np.arange(max(0, place - n_near), min(len(order), place + n_near + 1))
+    near = ranks[np.argsort(np.abs(ranks - place), kind="stable")][:n_near]
+    fresh = (int(rank) for rank in near if str(images.iloc[order[rank]]) not in used)
+    return int(order[next(fresh, place)])
+
+
+def describe_images(facts: pd.DataFrame, told: Description, unit: str = "mm") -> Description:
+    """Add what the files say to what the images table says; a study that opens no image knows no files.
+
+    Parameters
+    ----------
+    facts
+        Of each image that was read: source_mm_per_px, width_mm, height_mm, spacing_source, where known.
+    told
+        By the columns of the images table.
+    unit
+        Of the lengths.
+    """
+    numbers: dict[str, Spread] = {}
+    if "source_mm_per_px" in facts:
+        sides = np.array([list(sides) for sides in facts["source_mm_per_px"]], dtype=np.float64)
+        numbers[f"pixel size, {unit}"] = Spread(*(float(end(sides)) for end in (np.min, np.median, np.max)))
+    for name, title in (("width_mm", f"width, {unit}"), ("height_mm", f"height, {unit}")):
+        if name in facts and (spread := measure_spread(facts[name])):
+            numbers[title] = spread
+    counts: dict[str, dict[str, int]] = {}
+    if "spacing_source" in facts:
+        told_by = facts["spacing_source"].astype("str").replace(str(SpacingSource.GIVEN), "the images table")
+        counts["pixel size from"] = dict(Counter(told_by).most_common())
+    return replace(told, numbers=numbers | told.numbers, counts=counts | told.counts)
+
+
+def evaluate_subgroups(
+    test: Matching,
+    values: Mapping[str, Mapping[str, str]],
+    threshold: float,
+    options: Any,
+    seed: int,
+) -> list[Subgroup]:
+    """Judge the detector in each group of test images; nothing where no score reaches the threshold.
+
+    Parameters
+    ----------
+    test
+        The supported model on the test set.
+    values
+        Value of each image, by column.
+    threshold
+        Of the operating point that the page speaks of.
+    options
+        The settings' section ``[evaluation]``.
+    seed
+        Of the bootstrap.
+    """
+    if np.isnan(threshold):
+        return []
+    found = []
+    for column, of_image in values.items():
+        groups = [of_image[str(image_id)] for image_id in test.image_ids]
+        table = performance_by(
+            test, groups, threshold=threshold, n_bootstrap=options.n_bootstrap, level=options.level, seed=seed
+        )
+        found.append(Subgroup(column, table))
+    return found

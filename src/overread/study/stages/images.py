@@ -16,24 +16,18 @@ import pandas as pd
 
 from overread.bags import refuse_leakage
 from overread.errors import InvalidInputError, TableError
-from overread.files.column_file import encode_columns, fill_columns
-from overread.files.digests import FileDigests, digest_of_bytes
-from overread.marks.mark_set import find_path
-from overread.study.chest_check import refuse_other_than_chests
-from overread.study.cohort import KEYS
-from overread.study.field_pipeline import find_masks
-from overread.study.image_jobs import ImageSample, make_jobs, work_on_images
-from overread.study.near_copies import compare_rows, compare_sketches, refuse_copies
-from overread.study.pipeline import PipelineSpec
+from overread.files import FileDigests, digest_of_bytes, encode_columns, fill_columns
+from overread.marks import find_path
+from overread.study._chest_check import refuse_other_than_chests
+from overread.study._cohort import KEYS
+from overread.study._image_jobs import ImageSample, make_jobs, work_on_images
+from overread.study._near_copies import compare_rows, compare_sketches, refuse_copies
+from overread.study._picture_pipeline import find_masks
+from overread.study._pipeline import PipelineSpec
+from overread.study._store import CANDIDATE_COLUMNS, Manifest, RunFolder, Shard, decode_shard, shard_file
+from overread.study.executors._executors import Executor
 from overread.study.stages.stage import Inputs, Stage, View
-from overread.study.store.manifest import Manifest, shard_file
-from overread.study.store.run_folder import RunFolder
-from overread.study.store.shard import CANDIDATE_COLUMNS, Shard, decode_shard
-from overread.study.workers.executors import Executor
-from overread.tables.problems import raise_or_warn
-from overread.tables.validation import outside_the_image
-
-__all__ = ["QUARANTINED", "Shards", "Workshop", "gather_stage", "images_stage", "places_stage", "shards_view"]
+from overread.tables import outside_the_image, raise_or_warn
 
 # Features of many images are written together, in blocks of 64 MB, so that a part of a column is a write of some size.
 CELLS_AT_ONCE = 2**24
@@ -99,12 +93,12 @@ def images_stage(workshop: Workshop, *, own_candidates: bool) -> Stage:
         ),
         writes=("manifest.json",),
         settings=("region", "images"),
-        make=partial(make_shards, workshop=workshop),
+        make=partial(_make_shards, workshop=workshop),
         resumes=True,
     )
 
 
-def make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
+def _make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
     """Bring the shards up to date; nothing is returned where nothing was to be done."""
     folder = workshop.folder
     digests = FileDigests(folder.path("file_digests.json"))
@@ -117,7 +111,7 @@ def make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
         inputs["input/folder"],
         digests,
         workshop.pipeline.build(),
-        None if given is None else candidates_by_image(given),
+        None if given is None else _candidates_by_image(given),
         masks=find_masks(images, inputs["input/folder"], settings.images.masks) if has_masks else None,
     )
     digests.save()
@@ -126,7 +120,7 @@ def make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
         fresh = [job.task for job in jobs if job.fault is None and job.task.image_id not in known]
         refuse_other_than_chests(fresh)
     content = {job.task.image_id: job.content for job in jobs if job.content not in (None, EMPTY_FILE)}
-    refuse_shared_pixels(inputs["tables/split.parquet"], content)
+    _refuse_shared_pixels(inputs["tables/split.parquet"], content)
     executor = workshop.make_executor()
     try:
         worked = work_on_images(folder, jobs, executor, say=workshop.say, learn=workshop.learn)
@@ -139,7 +133,7 @@ def make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
     return {"manifest.json": worked.n_worked} if worked.n_worked else {}
 
 
-def candidates_by_image(candidates: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def _candidates_by_image(candidates: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Split a table of candidates by image."""
     return {
         str(name): rows[list(CANDIDATE_COLUMNS)].reset_index(drop=True)
@@ -147,20 +141,20 @@ def candidates_by_image(candidates: pd.DataFrame) -> dict[str, pd.DataFrame]:
     }
 
 
-def refuse_shared_pixels(images: pd.DataFrame, hash_of_image: Mapping[str, str | None]) -> None:
+def _refuse_shared_pixels(images: pd.DataFrame, hash_of_image: Mapping[str, str | None]) -> None:
     """Refuse the same pixels, or bytes, in two splits; in two patients where every patient is a test patient once."""
-    refuse_leakage(with_parts(images).assign(pixel_hash=images["image_id"].map(hash_of_image)))
+    refuse_leakage(_with_parts(images).assign(pixel_hash=images["image_id"].map(hash_of_image)))
 
 
-def with_parts(images: pd.DataFrame) -> pd.DataFrame:
+def _with_parts(images: pd.DataFrame) -> pd.DataFrame:
     """Give each image the part whose copies no other may have: its split, or its patient where there is no test set."""
     parts = images["split"] if (images["split"] == "test").any() else "patient " + images["patient_id"]
     return images.assign(split=parts)
 
 
-def refuse_similar_pictures(images: pd.DataFrame, sketches: Mapping[str, str | None], folder: Path) -> None:
-    """Refuse copies that differ in some pixels, where `refuse_shared_pixels` refuses those that do not."""
-    own = with_parts(images[images["image_id"].isin(list(sketches))])
+def _refuse_similar_pictures(images: pd.DataFrame, sketches: Mapping[str, str | None], folder: Path) -> None:
+    """Refuse copies that differ in some pixels, where `_refuse_shared_pixels` refuses those that do not."""
+    own = _with_parts(images[images["image_id"].isin(list(sketches))])
     ids = own["image_id"].tolist()
     pairs = compare_sketches([sketches[image_id] for image_id in ids], own["split"].tolist())
     refuse_copies([(ids[one], ids[other]) for one, other in pairs], own, folder)
@@ -178,7 +172,7 @@ def shards_view(folder: RunFolder) -> View:
     )
 
 
-def list_quarantined(inputs: Inputs) -> list[dict[str, str]]:
+def _list_quarantined(inputs: Inputs) -> list[dict[str, str]]:
     """List the images that were given up: image_id, kind, reason."""
     return [
         {
@@ -212,7 +206,7 @@ def check_places(inputs: Inputs, *, tables: tuple[str, ...]) -> Mapping[str, Any
     facts = inputs["tables/image_facts.parquet"]
     if not {"width_mm", "height_mm"} <= set(facts.columns):
         return {}
-    width, height = measure_sides(facts)
+    width, height = _measure_sides(facts)
     images = facts[["image_id"]].assign(width_px=width, height_px=height, mm_per_px_x=1.0, mm_per_px_y=1.0)
     for name in tables:
         folder, own = inputs["input/folder"], inputs.settings.inputs.candidates
@@ -221,7 +215,7 @@ def check_places(inputs: Inputs, *, tables: tuple[str, ...]) -> Mapping[str, Any
     return {}
 
 
-def measure_sides(facts: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
+def _measure_sides(facts: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
     """Return width and height of the images in mm: of the file, where it is told, not rounded to the grid."""
     if not {"source_shape", "source_mm_per_px"} <= set(facts.columns):
         return facts["width_mm"], facts["height_mm"]
@@ -232,19 +226,19 @@ def measure_sides(facts: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[floa
     return pd.Series(width, facts.index), pd.Series(height, facts.index)
 
 
-QUARANTINED = View("quarantined", reads=("manifest.json",), make=list_quarantined, key=list)
+QUARANTINED = View("quarantined", reads=("manifest.json",), make=_list_quarantined, key=list)
 
 
 def gather_stage(*, own_features: bool) -> Stage:
     """Return the stage that puts candidates, features and facts of all images together."""
     if own_features:
         tables = ("tables/split.parquet", "input/candidates", "input/features", "input/folder")
-        return Stage("candidates", reads=tables, writes=TABLES, make=take_own_tables)
+        return Stage("candidates", reads=tables, writes=TABLES, make=_take_own_tables)
     reads = ("shards", "tables/split.parquet", "input/folder")
-    return Stage("candidates", reads=reads, writes=TABLES, make=gather_shards)
+    return Stage("candidates", reads=reads, writes=TABLES, make=_gather_shards)
 
 
-def gather_shards(inputs: Inputs) -> Mapping[str, Any]:
+def _gather_shards(inputs: Inputs) -> Mapping[str, Any]:
     """Decode every shard twice: for the tables, and for the features, of which no more than a block is held."""
     joined: list[pd.DataFrame] = []
     tables: list[pd.DataFrame] = []
@@ -260,9 +254,9 @@ def gather_shards(inputs: Inputs) -> Mapping[str, Any]:
             joined, tables = [*joined, pd.concat(tables, ignore_index=True)], []
     hashes = {fact["image_id"]: fact["pixel_hash"] for fact in facts}
     split = inputs["tables/split.parquet"]
-    refuse_shared_pixels(split, hashes)
+    _refuse_shared_pixels(split, hashes)
     sketches = {fact["image_id"]: fact.pop("sketch", None) for fact in facts}
-    refuse_similar_pictures(split, sketches, inputs["input/folder"])
+    _refuse_similar_pictures(split, sketches, inputs["input/folder"])
     compared = ["picture" if sketches[fact["image_id"]] else "pixels" for fact in facts]
     candidates = pd.concat([*joined, *tables], ignore_index=True)
     return {
@@ -271,7 +265,7 @@ def gather_shards(inputs: Inputs) -> Mapping[str, Any]:
         "tables/image_facts.parquet": pd.DataFrame(facts).assign(compared=compared),
         "features.npy": partial(
             fill_columns,
-            blocks=join_rows((shard.features for _, shard in inputs["shards"]), CELLS_AT_ONCE // len(names)),
+            blocks=_join_rows((shard.features for _, shard in inputs["shards"]), CELLS_AT_ONCE // len(names)),
             n_rows=len(candidates),
             n_columns=len(names),
             dtype=np.dtype(np.float32),
@@ -281,7 +275,7 @@ def gather_shards(inputs: Inputs) -> Mapping[str, Any]:
     }
 
 
-def join_rows(matrices: Iterable[np.ndarray], n_rows: int) -> Iterator[np.ndarray]:
+def _join_rows(matrices: Iterable[np.ndarray], n_rows: int) -> Iterator[np.ndarray]:
     """Join small matrices into blocks that have a number of rows, or some more."""
     waiting: list[np.ndarray] = []
     n_waiting = 0
@@ -295,7 +289,7 @@ def join_rows(matrices: Iterable[np.ndarray], n_rows: int) -> Iterator[np.ndarra
         yield np.concatenate(waiting)
 
 
-def take_own_tables(inputs: Inputs) -> Mapping[str, Any]:
+def _take_own_tables(inputs: Inputs) -> Mapping[str, Any]:
     """Take the tables that the study brings along; rows of features that belong to no candidate are left out.
 
     Raises
@@ -306,8 +300,8 @@ def take_own_tables(inputs: Inputs) -> Mapping[str, Any]:
         If the candidates of two images in different parts have the same features.
     """
     candidates, features = inputs["input/candidates"], inputs["input/features"]
-    rows = find_rows(features.keys, candidates)
-    images = with_parts(inputs["tables/split.parquet"])
+    rows = _find_rows(features.keys, candidates)
+    images = _with_parts(inputs["tables/split.parquet"])
     copies = compare_rows(features, dict(zip(images["image_id"], images["split"], strict=True)))
     refuse_copies(copies or (), images, inputs["input/folder"], "the same features of candidates")
     return {
@@ -321,7 +315,7 @@ def take_own_tables(inputs: Inputs) -> Mapping[str, Any]:
     }
 
 
-def find_rows(keys: pd.DataFrame, candidates: pd.DataFrame) -> np.ndarray:
+def _find_rows(keys: pd.DataFrame, candidates: pd.DataFrame) -> np.ndarray:
     """Find the row of each candidate."""
     if keys.equals(candidates[KEYS]):
         return np.arange(len(keys))

@@ -2,7 +2,7 @@
 
 In each outer fold everything that a run does with training + validation is done with the rest: the grid, the settings
 by inner folds, the fit with its normalization, the score map, the thresholds, and which model is supported. The
-held-out patients are scored by that alone. Their scores are put on one scale (`overread.froc.place_on_fp_scale`), on
+held-out patients are scored by that alone. Their scores are put on one scale (`overread.froc.to_fp_scale`), on
 which the thresholds that each fold locked are common to all.
 """
 
@@ -16,18 +16,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from overread.files.records import to_json
-from overread.froc import place_on_fp_scale
-from overread.models.tuning import count_features
-from overread.study.cohort import KEYS
-from overread.study.models.plug import Fold, StudyModel
+from overread.files import to_json
+from overread.froc import to_fp_scale
+from overread.models import count_features
+from overread.study._cohort import KEYS
+from overread.study.models.base import Fold, StudyModel
 from overread.study.stages.calibration import choose_model, fit_place_map
 from overread.study.stages.cohort import Folds, make_folds
+from overread.study.stages.fitting import CHOICE_SETTINGS, choose_from_trials, score_held_out
 from overread.study.stages.scores import DETECTOR, SOURCES, TREATMENTS, name_scale
 from overread.study.stages.stage import Inputs, Stage, View
-from overread.study.stages.tuning import CHOICE_SETTINGS, choose_from_trials, score_held_out
-
-__all__ = ["OUTER_FOLDS", "count_outer_folds", "do_outer_fold", "nested_detector_stage", "nested_stages"]
 
 SCALES = tuple(product(SOURCES, TREATMENTS))
 COLUMNS = (*KEYS, "score", "probability", *(name_scale(*scale) for scale in SCALES))
@@ -40,14 +38,14 @@ def count_outer_folds(split: pd.DataFrame, n_wanted: int) -> int:
     return 0 if (split["split"] == "test").any() else min(n_wanted, split["patient_id"].nunique())
 
 
-def divide_all(inputs: Inputs) -> Folds:
+def _divide_all(inputs: Inputs) -> Folds:
     """Divide all patients into outer folds."""
     settings = inputs.settings
     return make_folds(inputs["cohort"].unseen, settings.evaluation.outer_folds, settings.seed)
 
 
 OUTER_FOLDS = View(
-    "outer_folds", reads=("cohort",), settings=("evaluation.outer_folds", "seed"), make=divide_all
+    "outer_folds", reads=("cohort",), settings=("evaluation.outer_folds", "seed"), make=_divide_all
 )
 
 
@@ -66,7 +64,7 @@ def nested_stages(model: StudyModel, n_folds: int) -> list[Stage]:
                 reads=("outer_folds",),
                 writes=tuple(f"{file}{end}" for end in PARTS),
                 settings=(*model.grid_settings, *model.build_settings, *CHOICE_SETTINGS, "models.folds"),
-                make=partial(nest_fold, model=model, k=k, file=file),
+                make=partial(_nest_fold, model=model, k=k, file=file),
             )
             for k, file in enumerate(files)
         ),
@@ -78,28 +76,28 @@ def nested_stages(model: StudyModel, n_folds: int) -> list[Stage]:
                 f"tables/nested_{name}_inner.parquet",
                 f"tuning/{name}_nested.json",
             ),
-            make=partial(join_outer_folds, name=name, files=files),
+            make=partial(_join_outer_folds, name=name, files=files),
         ),
     ]
 
 
-def nest_fold(inputs: Inputs, *, model: StudyModel, k: int, file: str) -> Mapping[str, Any]:
+def _nest_fold(inputs: Inputs, *, model: StudyModel, k: int, file: str) -> Mapping[str, Any]:
     """Do one outer fold; where images that were given up leave fewer patients than folds, the last ones are empty."""
     folds = inputs["outer_folds"]
     if k >= len(folds):
-        made: tuple[Any, ...] = (make_empty(COLUMNS), make_empty(INNER_COLUMNS), None)
+        made: tuple[Any, ...] = (_make_empty(COLUMNS), _make_empty(INNER_COLUMNS), None)
     else:
         made = do_outer_fold(folds[k], model, inputs.settings)
     return {f"{file}{end}": part for end, part in zip(PARTS, made, strict=True)}
 
 
-def make_empty(columns: Sequence[str]) -> pd.DataFrame:
+def _make_empty(columns: Sequence[str]) -> pd.DataFrame:
     """Return a table of scores without rows."""
     types = {name: "str" if name in KEYS else "float64" for name in columns}
     return pd.DataFrame(columns=list(columns)).astype(types)
 
 
-def join_outer_folds(inputs: Inputs, *, name: str, files: Sequence[str]) -> Mapping[str, Any]:
+def _join_outer_folds(inputs: Inputs, *, name: str, files: Sequence[str]) -> Mapping[str, Any]:
     """Put the outer folds of a model together; the column fold says which one a row is of."""
     outside, inside = (
         pd.concat(
@@ -138,7 +136,7 @@ def do_outer_fold(
     table = table.astype({"score": "float64", "probability": "float64"})
     for source, treatment in SCALES:
         locking = rest.matching.with_scores(own[source]).with_counting(single_reader=treatment)
-        table[name_scale(source, treatment)] = place_on_fp_scale(locking, scores)
+        table[name_scale(source, treatment)] = to_fp_scale(locking, scores)
     record = {
         "parameters": grid[choice.position],
         "n_features": count_features(fitted),
@@ -158,15 +156,15 @@ def nested_detector_stage(wanted: Sequence[str]) -> Stage:
         ),
         writes=("tables/nested_detector.parquet", "tuning/nested_detector.json"),
         settings=("models.wanted", *CHOICE_SETTINGS),
-        make=partial(choose_in_each_fold, names=wanted),
+        make=partial(_choose_in_each_fold, names=wanted),
     )
 
 
-def choose_in_each_fold(inputs: Inputs, *, names: Sequence[str]) -> Mapping[str, Any]:
+def _choose_in_each_fold(inputs: Inputs, *, names: Sequence[str]) -> Mapping[str, Any]:
     """Take from each outer fold the scores of the model that is supported there."""
     chosen, tables = [], []
     for k, fold in enumerate(inputs["outer_folds"]):
-        inner = [of_fold(inputs[f"tables/nested_{name}_inner.parquet"], k) for name in names]
+        inner = [_of_fold(inputs[f"tables/nested_{name}_inner.parquet"], k) for name in names]
         choice = choose_model(
             fold.rest.matching,
             [table["score"].to_numpy() for table in inner],
@@ -174,13 +172,13 @@ def choose_in_each_fold(inputs: Inputs, *, names: Sequence[str]) -> Mapping[str,
             inputs.settings,
         )
         chosen.append(names[choice.position])
-        tables.append(of_fold(inputs[f"tables/nested_{chosen[-1]}.parquet"], k))
+        tables.append(_of_fold(inputs[f"tables/nested_{chosen[-1]}.parquet"], k))
     return {
         f"tables/nested_{DETECTOR}.parquet": pd.concat(tables, ignore_index=True),
         f"tuning/nested_{DETECTOR}.json": chosen,
     }
 
 
-def of_fold(table: pd.DataFrame, k: int) -> pd.DataFrame:
+def _of_fold(table: pd.DataFrame, k: int) -> pd.DataFrame:
     """Return the rows of an outer fold."""
     return table[table["fold"] == k]

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from overread.domains import PictureImage, find_spacing, read_picture
 from overread.errors import OverreadError
-from overread.fields import FieldImage, read_field
-from overread.fields.recipe import find_spacing
-from overread.files.records import from_json, to_json
+from overread.files import from_json, to_json
 from overread.images import Radiograph, read_image
 from overread.report import (
     CARD_FILE,
@@ -24,17 +23,13 @@ from overread.report import (
     draw_figures,
     head_run,
     render_study,
+    sum_up,
     write_model_card,
 )
-from overread.report.answer import sum_up
-from overread.study.cohort import Cohort
-from overread.study.detector import make_detector
-from overread.study.score_map import ScoreMap
-from overread.study.seen_images import SeenImages
+from overread.study._calibration import ScoreCalibration, TrainingFingerprints
+from overread.study._cohort import Cohort
+from overread.study._detector import make_detector
 from overread.study.stages.stage import Inputs, Stage
-
-__all__ = ["FIGURES", "HEAD", "MODEL_CARD", "REPORT", "detector_stage", "pictures_stage"]
-
 
 # By the kind of the run's figures, which are not the detector's own where all patients trained it.
 TRAINED_ON = {
@@ -52,20 +47,20 @@ def pictures_stage(*, has_images: bool) -> Stage:
         reads=("results.json", "input/folder", "input/images", *(["shards"] if has_images else [])),
         writes=("pictures.json",),
         settings=("region", "units", "images"),
-        make=cut_crops,
+        make=_cut_crops,
     )
 
 
-def cut_crops(inputs: Inputs) -> Mapping[str, Any]:
+def _cut_crops(inputs: Inputs) -> Mapping[str, Any]:
     """Open the images of the gallery and of the examples, each once."""
     images = inputs["input/images"].set_index("image_id")
-    opener = partial(open_image, images, inputs["input/folder"], inputs.settings)
+    opener = partial(_open_image, images, inputs["input/folder"], inputs.settings)
     return {"pictures.json": to_json(cut_pictures(_results(inputs), opener))}
 
 
-def open_image(
+def _open_image(
     images: pd.DataFrame, folder: Path, settings: Any, image_id: str
-) -> Radiograph | FieldImage | None:
+) -> Radiograph | PictureImage | None:
     """Read an image of the study; one that cannot be opened gives no picture."""
     row = images.loc[image_id]
     if not row.get("path"):
@@ -74,16 +69,16 @@ def open_image(
     known = None if any(side is None or side != side for side in spacing) else spacing
     try:
         if not settings.region.is_chest:
-            return open_field(folder / row["path"], known, settings)
+            return _open_field(folder / row["path"], known, settings)
         return read_image(folder / row["path"], mm_per_px=known)  # type: ignore[arg-type]
     except (OverreadError, OSError):
         return None
 
 
-def open_field(path: Path, mm_per_px: Any, settings: Any) -> FieldImage:
+def _open_field(path: Path, mm_per_px: Any, settings: Any) -> PictureImage:
     """Read a picture to look at: the region does not matter."""
     spacing = find_spacing(path, settings.units.unit, mm_per_px)
-    return read_field(path, mm_per_px=spacing, region="all", colour=settings.images.colour)
+    return read_picture(path, mm_per_px=spacing, region="all", colour=settings.images.colour)
 
 
 def draw(inputs: Inputs) -> Mapping[str, Any]:
@@ -91,18 +86,18 @@ def draw(inputs: Inputs) -> Mapping[str, Any]:
     return {"figures.json": dict(draw_figures(_results(inputs), _pictures(inputs)))}
 
 
-def render(inputs: Inputs) -> Mapping[str, Any]:
+def _render(inputs: Inputs) -> Mapping[str, Any]:
     """Fill the templates of the page."""
     page = render_study(_results(inputs), inputs["figures.json"], _pictures(inputs), _head(inputs))
     return {"report.html": page}
 
 
-def fill_card(inputs: Inputs) -> Mapping[str, Any]:
+def _fill_card(inputs: Inputs) -> Mapping[str, Any]:
     """Write the model card of the results."""
     return {CARD_FILE: write_model_card(_results(inputs), _head(inputs))}
 
 
-def write_head(inputs: Inputs) -> Mapping[str, Any]:
+def _write_head(inputs: Inputs) -> Mapping[str, Any]:
     """Name the run; the date stays as long as the results do."""
     return {"head.json": to_json(head_run(**inputs["names"], results=inputs["results.json"]))}
 
@@ -117,13 +112,13 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
         detector = make_detector(
             name,
             model,
-            from_json(ScoreMap, inputs[f"tuning/{name}_map.json"], f"tuning/{name}_map.json"),
+            from_json(ScoreCalibration, inputs[f"tuning/{name}_map.json"], f"tuning/{name}_map.json"),
             inputs["operating_points.json"],
             inputs["pipeline"],
             inputs.settings.hits,
             TRAINED_ON["nested" if inputs["cohort"].is_nested else "test"],
             " ".join(sum_up(_results(inputs))),
-            SeenImages.of(hashes_of(inputs["tables/image_facts.parquet"], inputs["cohort"])),
+            TrainingFingerprints.of(_hashes_of(inputs["tables/image_facts.parquet"], inputs["cohort"])),
             (float(column.mean(dtype=np.float64)) for column in trained.read_columns(model.used_columns_)),
         )
         return {"detector.json": detector.to_bytes()}
@@ -146,20 +141,20 @@ def detector_stage(wanted: Sequence[str]) -> Stage:
     )
 
 
-def hashes_of(facts: pd.DataFrame, cohort: Cohort) -> list[str]:
+def _hashes_of(facts: pd.DataFrame, cohort: Cohort) -> list[str]:
     """Hashes of the pixels of the images that models are fitted to."""
     trained = cohort.split("training", "validation").images["image_id"]
     return facts.loc[facts["image_id"].isin(trained), "pixel_hash"].astype("str").tolist()
 
 
 FIGURES = Stage("figures", reads=("results.json", "pictures.json"), writes=("figures.json",), make=draw)
-HEAD = Stage("head", reads=("results.json", "names"), writes=("head.json",), make=write_head)
-MODEL_CARD = Stage("model_card", reads=("results.json", "head.json"), writes=(CARD_FILE,), make=fill_card)
+HEAD = Stage("head", reads=("results.json", "names"), writes=("head.json",), make=_write_head)
+MODEL_CARD = Stage("model_card", reads=("results.json", "head.json"), writes=(CARD_FILE,), make=_fill_card)
 REPORT = Stage(
     "report",
     reads=("results.json", "pictures.json", "figures.json", "head.json"),
     writes=("report.html",),
-    make=render,
+    make=_render,
 )
 
 

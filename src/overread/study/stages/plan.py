@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from overread.study.inputs import StudyInputs
+from overread.study._inputs import StudyInputs
+from overread.study._settings import Settings
+from overread.study._store import RunFolder
 from overread.study.models import MODELS
-from overread.study.settings import Settings
 from overread.study.stages.calibration import calibration_stage, supported_stage
 from overread.study.stages.cohort import COHORT, FOLDS, chosen_view
 from overread.study.stages.evaluation import results_stage
-from overread.study.stages.fits import check_stage, fit_stage
+from overread.study.stages.fitting import PAPER_CHOICE, check_stage, fit_stage, tuning_stages
 from overread.study.stages.images import (
     QUARANTINED,
     Workshop,
@@ -24,10 +25,6 @@ from overread.study.stages.pages import FIGURES, HEAD, MODEL_CARD, REPORT, detec
 from overread.study.stages.scores import MATCHED, MATCHED_DETECTOR, OPERATING_POINTS, scores_stage
 from overread.study.stages.stage import Stage, View
 from overread.study.stages.truth import CHECK_PARTS, SPLIT, TRUTH
-from overread.study.stages.tuning import PAPER_CHOICE, tuning_stages
-from overread.study.store.run_folder import RunFolder
-
-__all__ = ["PREPARATION", "list_views", "plan_stages"]
 
 # Done before the others can be planned: they decide whether there is a test set.
 PREPARATION = (TRUTH, SPLIT, CHECK_PARTS)

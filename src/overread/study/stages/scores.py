@@ -12,24 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.files.records import to_json
+from overread.files import to_json
 from overread.froc import Matching, operating_points
-from overread.study.cohort import KEYS, Cohort
+from overread.study._cohort import KEYS, Cohort
 from overread.study.models import MODELS
 from overread.study.stages.stage import Inputs, Stage, View
-
-__all__ = [
-    "DETECTOR",
-    "MATCHED",
-    "MATCHED_DETECTOR",
-    "OPERATING_POINTS",
-    "SOURCES",
-    "TREATMENTS",
-    "MatchedScores",
-    "name_scale",
-    "scores_stage",
-    "tabulate_objects",
-]
 
 Floats = NDArray[np.float64]
 SOURCES: tuple[Literal["in_sample", "out_of_fold"], ...] = ("in_sample", "out_of_fold")
@@ -116,11 +103,11 @@ def scores_stage(wanted: Sequence[str], *, is_nested: bool) -> Stage:
         ),
         writes=("tables/scores.parquet", "tables/objects.parquet"),
         settings=("models.wanted",),
-        make=partial(score_candidates, wanted=wanted),
+        make=partial(_score_candidates, wanted=wanted),
     )
 
 
-def score_candidates(inputs: Inputs, *, wanted: Sequence[str]) -> Mapping[str, Any]:
+def _score_candidates(inputs: Inputs, *, wanted: Sequence[str]) -> Mapping[str, Any]:
     """Tabulate the scores, and for each GT its best candidate."""
     cohort = inputs["cohort"]
     scores = cohort.candidates[KEYS].copy()
@@ -170,14 +157,14 @@ def tabulate_objects(cohort: Cohort, scores: pd.DataFrame, models: Sequence[str]
     return table
 
 
-def match_scores(inputs: Inputs) -> dict[str, MatchedScores]:
+def _match_scores(inputs: Inputs) -> dict[str, MatchedScores]:
     """Match the scores of every model that was fitted."""
     cohort, scores = inputs["cohort"], inputs["tables/scores.parquet"]
     fitted = [name for name in inputs.settings.models.wanted if name in scores]
     return {name: MatchedScores.from_table(cohort, scores, name) for name in fitted}
 
 
-def match_detector(inputs: Inputs) -> MatchedScores:
+def _match_detector(inputs: Inputs) -> MatchedScores:
     """Match the scores of the detector: of the supported model, and unseen ones of what each outer fold supports."""
     name = inputs["supported.json"]["model"]
     if not inputs["cohort"].is_nested:
@@ -186,7 +173,7 @@ def match_detector(inputs: Inputs) -> MatchedScores:
     return MatchedScores.from_table(inputs["cohort"], inputs["tables/scores.parquet"], name, DETECTOR)
 
 
-def lock_thresholds(inputs: Inputs) -> Mapping[str, Any]:
+def _lock_thresholds(inputs: Inputs) -> Mapping[str, Any]:
     """Thresholds of every model, source and treatment at the FP targets; the test set has no say in them."""
     matched, targets = inputs["matched"], inputs.settings.evaluation.fp_targets
     rows = []
@@ -206,17 +193,17 @@ def lock_thresholds(inputs: Inputs) -> Mapping[str, Any]:
 
 
 MATCHED = View(
-    "matched", reads=("cohort", "tables/scores.parquet"), settings=("models.wanted",), make=match_scores
+    "matched", reads=("cohort", "tables/scores.parquet"), settings=("models.wanted",), make=_match_scores
 )
 MATCHED_DETECTOR = View(
     "matched_detector",
     reads=("cohort", "matched", "supported.json", "tables/scores.parquet"),
-    make=match_detector,
+    make=_match_detector,
 )
 OPERATING_POINTS = Stage(
     "operating_points",
     reads=("matched",),
     writes=("operating_points.json",),
     settings=("evaluation.fp_targets",),
-    make=lock_thresholds,
+    make=_lock_thresholds,
 )

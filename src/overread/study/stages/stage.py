@@ -18,15 +18,12 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from overread.files.digests import digest_of_value
-from overread.study.settings import leave_out_unused
-from overread.study.store.codecs import decode_file, encode_file
-from overread.study.store.run_folder import RunFolder
+from overread.files import digest_of_value
+from overread.study._settings import leave_out_unused
+from overread.study._store import RunFolder, decode_file, encode_file
 
 if TYPE_CHECKING:
-    from overread.study.settings import Settings
-
-__all__ = ["Inputs", "Source", "Stage", "UndeclaredError", "View", "Workspace", "select_settings"]
+    from overread.study._settings import Settings
 
 
 class UndeclaredError(LookupError):
@@ -211,7 +208,7 @@ class Workspace:
     def _needs(self, reader: Stage | View) -> dict[str, Any]:
         return {
             "reads": {name: self.digest(name) for name in reader.reads},
-            "settings": {name: plain_setting(self._settings, name) for name in reader.settings},
+            "settings": {name: _plain_setting(self._settings, name) for name in reader.settings},
         }
 
     def _forget(self, written: Iterable[str]) -> None:
@@ -255,7 +252,7 @@ class _DeclaredSettings(SimpleNamespace):
         raise UndeclaredError(f"the setting {name!r} was not declared by the stage that reads it")
 
 
-def plain_setting(settings: Settings, name: str) -> Any:
+def _plain_setting(settings: Settings, name: str) -> Any:
     """Return a section or key as a plain value; None where it is not used."""
     value: Any = leave_out_unused(settings.to_plain())
     for part in name.split("."):

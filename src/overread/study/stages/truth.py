@@ -11,18 +11,15 @@ import pandas as pd
 from overread.bags import refuse_leakage, split_by_patient
 from overread.errors import DataWarning, InvalidInputError, TableError
 from overread.froc import gts_for_half_width
-from overread.study.inputs import code_marks, code_patients
+from overread.study._inputs import code_marks, code_patients
+from overread.study.stages.performance import WIDEST_HALF_WIDTH
 from overread.study.stages.stage import Inputs, Stage
-from overread.study.stages.verdict import WIDEST_HALF_WIDTH
-from overread.truth import MergeOptions, merge_marks, reader_statistics
-from overread.truth.adjudication import apply_adjudication
-
-__all__ = ["CHECK_PARTS", "SPLIT", "TRUTH"]
+from overread.truth import MergeOptions, apply_adjudication, merge_marks, reader_statistics
 
 READER_TABLES = ("readings_per_image", "readers", "reader_pairs")
 
 
-def merge_into_truth(inputs: Inputs) -> Mapping[str, pd.DataFrame]:
+def _merge_into_truth(inputs: Inputs) -> Mapping[str, pd.DataFrame]:
     """Merge the marks, and put codes in place of readers: marks, readings, truth and reader statistics."""
     marks, readings, codes = inputs["input/marks"], inputs["input/readings"], inputs["input/reader_codes"]
     settings = inputs.settings
@@ -53,27 +50,27 @@ def merge_into_truth(inputs: Inputs) -> Mapping[str, pd.DataFrame]:
     statistics = reader_statistics(marks, readings, options=options, truth=merged)
     tables = {
         "marks": coded.drop(columns="original"),
-        "readings": code_readers(readings, codes, "reader_id")[["image_id", "reader_id"]],
+        "readings": _code_readers(readings, codes, "reader_id")[["image_id", "reader_id"]],
         "truth": truth.assign(**members),
         "readings_per_image": statistics.readings_per_image,
-        "readers": sort_by_code(code_readers(statistics.readers, codes, "reader_id"), "reader_id"),
-        "reader_pairs": code_readers(statistics.pairs, codes, "reader_a", "reader_b"),
+        "readers": _sort_by_code(_code_readers(statistics.readers, codes, "reader_id"), "reader_id"),
+        "reader_pairs": _code_readers(statistics.pairs, codes, "reader_a", "reader_b"),
     }
     return {f"tables/{name}.parquet": table for name, table in tables.items()}
 
 
-def code_readers(table: pd.DataFrame, codes: Mapping[str, str], *columns: str) -> pd.DataFrame:
+def _code_readers(table: pd.DataFrame, codes: Mapping[str, str], *columns: str) -> pd.DataFrame:
     """Put codes in place of reader ids."""
     return table.assign(**{name: table[name].map(codes).astype("str") for name in columns})
 
 
-def sort_by_code(table: pd.DataFrame, column: str) -> pd.DataFrame:
+def _sort_by_code(table: pd.DataFrame, column: str) -> pd.DataFrame:
     """Sort rows by the number of the code: R2 before R10."""
     number = table[column].str.slice(1).astype(int)
     return table.loc[number.sort_values(kind="stable").index].reset_index(drop=True)
 
 
-def divide_images(inputs: Inputs) -> Mapping[str, Any]:
+def _divide_images(inputs: Inputs) -> Mapping[str, Any]:
     """Give image_id, patient_id (a code) and split of every image; the study's own split where it has one.
 
     Without a test set, all figures are cross-validated over all patients.
@@ -97,12 +94,12 @@ def divide_images(inputs: Inputs) -> Mapping[str, Any]:
                 'images, column split: no image is "test" (give some, or set headline = "nested" in [evaluation])'
             )
     else:
-        images["split"] = divide_patients(images, inputs["tables/truth.parquet"], settings)
+        images["split"] = _divide_patients(images, inputs["tables/truth.parquet"], settings)
     refuse_leakage(images)
     return {"tables/split.parquet": images}
 
 
-def divide_patients(images: pd.DataFrame, truth: pd.DataFrame, settings: Any) -> pd.Series[str]:
+def _divide_patients(images: pd.DataFrame, truth: pd.DataFrame, settings: Any) -> pd.Series[str]:
     """Divide by the settings' shares; without a test set where the headline is nested, or that set would be too small.
 
     Too small is one whose interval of the sensitivity would be wider than the page calls an answer, were it one half
@@ -148,14 +145,14 @@ TRUTH = Stage(
     reads=("input/marks", "input/readings", "input/reader_codes", "input/adjudication"),
     writes=tuple(f"tables/{name}.parquet" for name in ("marks", "readings", "truth", *READER_TABLES)),
     settings=("merging", "labels", "seed", "units.unit"),
-    make=merge_into_truth,
+    make=_merge_into_truth,
 )
 SPLIT = Stage(
     "split",
     reads=("input/images", "tables/truth.parquet"),
     writes=("tables/split.parquet",),
     settings=("seed", "split", "evaluation.headline", "evaluation.level"),
-    make=divide_images,
+    make=_divide_images,
 )
 CHECK_PARTS = Stage(
     "check_parts", reads=("tables/split.parquet", "tables/truth.parquet"), writes=(), make=check_parts

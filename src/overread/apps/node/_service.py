@@ -1,0 +1,282 @@
+"""A running node: receiver, worker and sender together, until it is told to stop.
+
+The detector's turn: an image that was received becomes two documents, a report and a presentation state.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from overread.apps.node._receiver import Receiver, quiet_network_log
+from overread.apps.node._sender import Sender
+from overread.apps.node._settings import NodeSettings
+from overread.apps.node._spool import PRIVATE_FILE, Spool
+from overread.errors import OverreadError, StorageError
+from overread.study import (
+    PASSING,
+    DetectionPipeline,
+    Documents,
+    ImageReport,
+    IsolatedWorker,
+    Request,
+    WorkLimits,
+    detect_image,
+    found_of,
+    make_task,
+    read_work,
+    write_documents,
+)
+
+# Processes that may die of an image, each with nothing else to do; chosen by eye: one or two may have died of want of
+# memory, or by somebody's hand.
+MOST_DEATHS = 3
+KINDS = Documents(sr=True, gsps=True, mode=PRIVATE_FILE)
+
+
+class Worker:
+    """Works on one image after the other.
+
+    A node that dies, be it killed or out of memory, says nothing of the image that it worked on. That image is worked
+    on again after all others, in a process that has nothing else to do; only if that process dies, `MOST_DEATHS`
+    times, is the image given up.
+
+    Parameters
+    ----------
+    spool
+        Has the images, and gets the documents.
+    request
+        What is asked of the detector, with documents.
+    mm_per_px
+        Size of a pixel where an image does not say.
+    log
+        Is told, in one line, of images that failed.
+    """
+
+    def __init__(
+        self,
+        spool: Spool,
+        request: Request,
+        mm_per_px: tuple[float, float] | None,
+        log: Callable[[str], None],
+    ) -> None:
+        self._spool, self._request, self._mm_per_px = spool, request, mm_per_px
+        self._log = log
+
+    def work(self) -> bool:
+        """Work on the image that waits longest; return whether there was one.
+
+        Raises
+        ------
+        StorageError
+            If documents cannot be written; the image waits on.
+        """
+        ledger = self._spool.ledger
+        entry = ledger.next_received()
+        if entry is None:
+            return False
+        ledger.begin_work(entry.sop_uid)
+        report = self._detect_alone(entry.sop_uid) if entry.tries else self._detect(entry.sop_uid)
+        if report is None:
+            return True
+        try:
+            files = write_documents(
+                [report], f"Overread {self._request.detector.name}", self._spool.documents, KINDS
+            )
+        except StorageError:
+            ledger.wait_again(entry.sop_uid)
+            raise
+        except Exception as error:  # one image that finds a bug of ours must not cost the others
+            self._fail(entry.sop_uid, _describe(error))
+        else:
+            ledger.answer(entry.sop_uid, files, len(report.marks))
+        return True
+
+    def _detect(self, sop_uid: str) -> ImageReport | None:
+        """Look for detections in an image; None where there are none yet, or it failed: its file may not be read."""
+        try:
+            path = self._spool.image_path(sop_uid)
+            report = detect_image(self._request, path, self._mm_per_px)[2]
+            assert report is not None, "the request asks for documents"
+        except MemoryError:
+            self._log(
+                f"image {sop_uid}: not enough memory; it will be worked on again, in a process of its own"
+            )
+            return None
+        except Exception as error:
+            self._fail(sop_uid, _describe(error))
+            return None
+        return report
+
+    def _detect_alone(self, sop_uid: str) -> ImageReport | None:
+        """Look for detections in an image in a process of its own; None where there are none yet, or it failed."""
+        try:
+            path = self._spool.image_path(sop_uid)
+        except OverreadError as error:
+            self._fail(sop_uid, _describe(error))
+            return None
+        with closing(IsolatedWorker(DetectionPipeline(self._request).spec(), WorkLimits())) as worker:
+            outcome = worker.work(make_task(path, self._mm_per_px))
+        if outcome.shard is not None:
+            return found_of(path, read_work(outcome.shard)[0]).report
+        assert outcome.fault is not None, "an outcome is one of the two"
+        if outcome.fault.kind not in PASSING:
+            self._fail(sop_uid, outcome.fault.reason)
+            return None
+        deaths = self._spool.ledger.count_death(sop_uid)
+        if deaths < MOST_DEATHS:
+            self._log(f"image {sop_uid}: {outcome.fault.reason}; it will be worked on again")
+        else:
+            self._fail(
+                sop_uid,
+                f"{deaths} processes with nothing but this image to work on did not live to its end, the last: "
+                f"{outcome.fault.reason} (it is kept; to try again, send it again)",
+            )
+        return None
+
+    def _fail(self, sop_uid: str, reason: str) -> None:
+        reason = reason.replace(f"{self._spool.folder}/images/{sop_uid}.dcm: ", "")
+        self._spool.ledger.fail(sop_uid, reason)
+        self._log(f"image {sop_uid} failed: {reason}")
+
+
+def _describe(error: Exception) -> str:
+    """Say what went wrong with an image."""
+    if isinstance(error, OverreadError):
+        return str(error)
+    return f"failed in a way that nobody foresaw: {error!r}"
+
+
+# Without news, look for work this often; chosen by eye: only a missed wake-up would have to wait so long.
+IDLE_SECONDS = 1.0
+# A destination that does not answer is asked again after 1, 2, 4, ... seconds, at most a minute; chosen by eye.
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+
+
+class Node:
+    """A node, which runs within its ``with`` block.
+
+    Parameters
+    ----------
+    settings
+        How it listens and where it sends.
+    request
+        What is asked of the detector, with documents.
+    folder
+        Spool; a node that was stopped or killed goes on with it. The caller holds its lock.
+    mm_per_px
+        Size of a pixel where an image does not say.
+    log
+        Is told, in one line, of what goes wrong.
+
+    Attributes
+    ----------
+    port
+        Where it listens.
+    """
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        request: Request,
+        folder: Path,
+        *,
+        mm_per_px: tuple[float, float] | None = None,
+        log: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self._settings, self._log = settings, log
+        self._spool = Spool(folder)
+        self._received, self._answered, self._stopped = (threading.Event() for _ in range(3))
+        self._receiver = Receiver(settings, self._spool, self._received.set, log)
+        self._worker = Worker(self._spool, request, mm_per_px, log)
+        self._sender = Sender(self._spool, settings, log)
+        self._threads: list[threading.Thread] = []
+        self._fault: BaseException | None = None
+        self.port = settings.port
+
+    def __enter__(self) -> Self:
+        quiet_network_log()
+        self._spool.recover(keep_done=self._settings.keep)
+        try:
+            self.port = self._receiver.start()
+        except OverreadError:
+            self._spool.close()
+            raise
+        for loop in (self._work, self._send):
+            thread = threading.Thread(target=self._guard, args=(loop,), daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop: the image that is worked on is finished, all else waits in the spool."""
+        self._receiver.stop()
+        self._stopped.set()
+        self._received.set()
+        self._answered.set()
+        for thread in self._threads:
+            thread.join()
+        self._spool.close()
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until the node stops by itself, which only a fault makes it do, or so many seconds.
+
+        Raises
+        ------
+        BaseException
+            The fault.
+        """
+        self._stopped.wait(seconds)
+        if self._fault is not None:
+            raise self._fault
+
+    def _guard(self, loop: Callable[[], None]) -> None:
+        """Run a loop; what nobody foresaw stops the node, so that it does not go on with half of its parts."""
+        try:
+            loop()
+        except BaseException as error:
+            self._fault = error
+            self._stopped.set()
+
+    def is_idle(self) -> bool:
+        """Whether every image is done or failed."""
+        return self._spool.ledger.count_waiting() == 0
+
+    def _work(self) -> None:
+        """Work on images as they come."""
+        while not self._stopped.is_set():
+            self._received.clear()
+            try:
+                while not self._stopped.is_set() and self._worker.work():
+                    self._answered.set()
+            except OverreadError as error:  # no space: what waits is tried again
+                self._log(str(error))
+                self._stopped.wait(LONGEST_PAUSE)
+            self._received.wait(IDLE_SECONDS)
+
+    def _send(self) -> None:
+        """Send documents as they are written, with longer and longer pauses while nobody takes them."""
+        pause = FIRST_PAUSE
+        while not self._stopped.is_set():
+            self._answered.clear()
+            try:
+                sent = self._sender.send()
+            except OverreadError as error:
+                self._log(str(error))
+                sent = None
+            if sent is None:
+                self._log(
+                    f"{self._settings.destination} does not take documents now; next try in {pause:g} s"
+                )
+                self._stopped.wait(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+            else:
+                pause = FIRST_PAUSE
+                if not sent:
+                    self._answered.wait(IDLE_SECONDS)

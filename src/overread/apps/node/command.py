@@ -1,0 +1,172 @@
+"""``overread node``: a detector as a DICOM node, and the list of what it did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from overread._commands import open_detector, parse_spacing, print_plain
+from overread._terminal import make_console, print_json, print_line
+from overread.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from overread.apps.node._service import Node
+
+
+IS_HELD = "another node works here (process {holder}); stop it, or give another --spool"
+
+
+def node(
+    detector: Path | None = None,
+    *,
+    spool: Path,
+    destination: str | None = None,
+    ae_title: Annotated[str, Parameter(name="--ae-title")] = "OVERREAD",
+    host: str = "127.0.0.1",
+    port: int = 11112,
+    callers: str = "",
+    fp: float = 1.0,
+    mm_per_px: Annotated[str | None, Parameter(name="--mm-per-px")] = None,
+    largest_mb: int = 192,
+    keep: Annotated[bool, Parameter(negative=())] = False,
+    status: Annotated[bool, Parameter(negative=())] = False,
+    table: Path | None = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Receive radiographs by C-STORE, detect, and send a report and a presentation state of each to a destination.
+
+    An image is acknowledged when it is on the disk; a node that was stopped or killed goes on when it is started again
+    with the same spool. It runs until it is interrupted. With --status: list the studies instead.
+
+    Parameters
+    ----------
+    detector
+        Detector file of a run (detector.json), or the run's folder.
+    spool
+        Folder for images that wait, documents that wait, and the journal.
+    destination
+        Where documents go, as AE@HOST:PORT.
+    ae_title
+        Of this node.
+    host
+        Address to listen at. One that others can reach needs --callers.
+    port
+        To listen at; 0: any that is free.
+    callers
+        AE titles that may send, with commas between; without them all may, from this machine.
+    fp
+        Operating point: false positives per image of training + validation.
+    mm_per_px
+        Size of a pixel where the image does not say: one number, or x,y.
+    largest_mb
+        Longest message that is taken.
+    keep
+        Keep images and documents that are done; without it only the journal stays.
+    status
+        List the studies of the spool: images done, waiting and failed, with the reason.
+    table
+        With --status: write the list to this file, CSV or Parquet.
+    json
+        With --status: print the list for machines.
+    """
+    if status:
+        _show_status(spool, table, as_json=json)
+        return
+    if table is not None or json:
+        raise UsageError("--table and --json belong to --status")
+    if detector is None or destination is None:
+        raise UsageError("a node needs a DETECTOR and --destination AE@HOST:PORT (or --status)")
+    from overread.apps.node._service import Node
+    from overread.apps.node._settings import Destination, NodeSettings
+    from overread.files import folder_lock
+    from overread.study import Request
+
+    settings = NodeSettings(
+        Destination.parse(destination),
+        ae_title=ae_title,
+        host=host,
+        port=port,
+        callers=tuple(caller.strip() for caller in callers.split(",") if caller.strip()),
+        largest_bytes=largest_mb << 20,
+        keep=keep,
+    )
+    model = open_detector(detector)
+    model.operating_point(fp)
+    request, spacing = Request(model, fp, documents=True), parse_spacing(mm_per_px)
+    _make_spool(spool)
+    with folder_lock(spool, "lock", IS_HELD):
+        _run_until_stopped(
+            Node(settings, request, spool, mm_per_px=spacing, log=_complain), settings.ae_title, host
+        )
+
+
+def _make_spool(spool: Path) -> None:
+    """Make the folder."""
+    if spool.exists() and not spool.is_dir():
+        raise UsageError(f"{spool}: is a file; --spool is a folder")
+    from overread.apps.node._spool import PRIVATE_FOLDER
+
+    spool.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+
+
+def _run_until_stopped(running: Node, ae_title: str, host: str) -> None:
+    """Run a node until SIGINT or SIGTERM."""
+    import signal
+    import threading
+
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    with running:
+        # Flushed, because who started the node may read the port from a pipe.
+        print_line(f"listening as {ae_title} at {host}:{running.port}; stop with Ctrl-C")
+        while not stop.wait(0.5):
+            running.wait(0)
+    print_plain("stopped; started again with the same --spool it goes on")
+
+
+def _complain(line: str) -> None:
+    """Print one line on what went wrong."""
+    print_plain(f"overread: {line}", stderr=True)
+
+
+def _show_status(spool: Path, table: Path | None, *, as_json: bool) -> None:
+    """List the studies of a spool."""
+    from overread.apps.node._spool import Ledger
+    from overread.files import json_text
+
+    if not (spool / "node.sqlite").exists():
+        raise UsageError(f"{spool}: no node has worked here (there is no node.sqlite)")
+    ledger = Ledger(spool / "node.sqlite", read_only=True)
+    studies = ledger.worklist()
+    ledger.close()
+    if table is not None:
+        from overread.tables import write_table
+
+        write_table(studies, table)
+    if as_json:
+        print_json(json_text(studies.to_dict("records")))
+        return
+    _print_studies(studies)
+
+
+def _print_studies(studies: pd.DataFrame) -> None:
+    """Print the list as a table, and the sums."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    shown = Table(box=None, pad_edge=False)
+    for name in studies.columns:
+        shown.add_column(name.replace("_", " "), overflow="fold")
+    for row in studies.astype(str).itertuples(index=False, name=None):
+        shown.add_row(*map(escape, row))
+    make_console().print(shown)
+    sums = studies[["images", "done", "waiting", "failed"]].sum().to_dict()
+    print_plain(
+        f"{len(studies)} studies, {sums['images']} images: {sums['done']} done, {sums['waiting']} waiting, "
+        f"{sums['failed']} failed"
+    )

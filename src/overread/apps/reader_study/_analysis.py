@@ -1,0 +1,454 @@
+"""Do the readers find more with the detector? Unaided against aided readings of the same images by the same readers.
+
+The page of a reader study, in the report's style: what the detector changed, for whom, at what cost of time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from overread import __version__
+from overread._text import difference_with_limits, percent_with_limits
+from overread.apps.room._adjudication import merge_as_study
+from overread.apps.room._second_reading import trained_on
+from overread.apps.room._store import Store
+from overread.apps.room._tables import list_sittings, mm_rows, read_arm
+from overread.errors import InvalidInputError, TableError, UsageError
+from overread.files import to_json
+from overread.froc import (
+    CaseRatings,
+    Difference,
+    FigureOfMerit,
+    ReaderStudy,
+    figure_of_merit,
+    plot_reader_study,
+    proportion_interval,
+    reader_study,
+)
+from overread.marks import MarkSet, find_table
+from overread.report import head_run, render_page, write_svg
+from overread.study import read_known_nodules
+from overread.tables import read_table
+from overread.truth import HIT, apply_adjudication, candidate_hits, read_adjudication, soft_labels
+
+ARMS = ("unaided", "aided")
+# A reader who marks and gives no confidence is taken to be sure.
+UNSTATED_CONFIDENCE = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What there was to find: objects with image_id and an ellipse in mm, and where they come from, in words."""
+
+    objects: pd.DataFrame
+    words: str
+    is_independent: bool
+
+
+@dataclass(frozen=True)
+class ArmRow:
+    """One reader without or with the detector, on the cases that all readers read both ways."""
+
+    reader: str
+    arm: str
+    n_objects: int
+    n_found: int
+    sensitivity: float
+    lower: float
+    upper: float
+    n_false: int
+    fp_per_image: float
+    figure: float
+    median_seconds: float
+
+
+@dataclass(frozen=True)
+class DecisionRow:
+    """What one reader did with the detector's marks, right ones and wrong ones apart."""
+
+    reader: str
+    true_accepted: int
+    true_dismissed: int
+    false_accepted: int
+    false_dismissed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Unaided against aided.
+
+    Attributes
+    ----------
+    design
+        ``"sequential"`` or ``"independent"``.
+    reference
+        What there was to find.
+    cases
+        Images that every reader read both ways.
+    figure
+        Figure of merit.
+    readers
+        A row for each reader and arm.
+    decisions
+        A row for each reader who decided on the detector's marks.
+    study
+        Obuchowski-Rockette, its difference aided minus unaided; None where the data allow none.
+    why_no_study
+        The reason then.
+    n_unrated
+        Marks without a confidence, taken as sure.
+    n_trained_on
+        Cases that the detector was trained on, as far as it says.
+    """
+
+    design: str
+    reference: Reference
+    cases: list[str]
+    figure: FigureOfMerit
+    readers: list[ArmRow]
+    decisions: list[DecisionRow]
+    study: ReaderStudy | None
+    why_no_study: str
+    n_unrated: int
+    n_trained_on: int
+
+
+def find_reference(store: Store, folder: Path, truth: Path | None) -> Reference:
+    """Choose what there was to find.
+
+    Parameters
+    ----------
+    store, folder
+        Of the room.
+    truth
+        A truth table, of which the golden objects count. Without it: the nodules that were put into a simulated
+        study; else the golden objects of the unaided readings themselves, with a chair's decisions.
+
+    Raises
+    ------
+    TableError
+        If the table lacks what is needed.
+    """
+    if truth is not None:
+        table = read_table(truth, "truth")
+        return Reference(table[table["golden"]], f"the golden objects of {truth.name}", is_independent=True)
+    nodules = read_known_nodules(folder)
+    if nodules is not None:
+        known = nodules.frame
+        objects = known[["image_id", "x_mm", "y_mm"]].assign(
+            semi_major_mm=known["diameter_mm"] / 2, semi_minor_mm=known["diameter_mm"] / 2, angle_deg=0.0
+        )
+        return Reference(objects, "the nodules that were put into the simulated images", is_independent=True)
+    unaided = read_arm(store, "unaided")
+    if unaided.readings.empty:
+        raise UsageError(f"{folder}: nobody has finished a reading yet")
+    merged = soft_labels(merge_as_study(folder, unaided), unaided.readings)
+    words = "what at least two readers marked without the detector"
+    decided = find_table(folder, "adjudication")
+    if decided is not None:
+        merged = apply_adjudication(merged, read_adjudication(decided).frame)
+        words += f", with the decisions of {decided.name}"
+    return Reference(merged[merged["golden"]], words, is_independent=False)
+
+
+def compare_arms(store: Store, images: pd.DataFrame, design: str, reference: Reference) -> Comparison:
+    """Compare the unaided and aided readings of a room.
+
+    Parameters
+    ----------
+    store
+        Of the room.
+    images
+        Images table, for the patients.
+    design
+        Of the room's plan.
+    reference
+        What there was to find.
+
+    Raises
+    ------
+    UsageError
+        If no image was read both ways by every reader who read both ways.
+    """
+    arms = {"unaided": read_arm(store, "unaided"), "aided": read_arm(store, "aided")}
+    readers, cases = _crossed_cases(arms)
+    objects = reference.objects[reference.objects["image_id"].isin(cases)].reset_index(drop=True)
+    # wAFROC needs cases without anything to find; where there are none, all cases give false positives.
+    figure: FigureOfMerit = "wAFROC" if set(cases) - set(objects["image_id"]) else "wAFROC1"
+    ratings = {
+        arm: {reader: _rate(arms[arm].marks, reader, cases, objects) for reader in readers} for arm in ARMS
+    }
+    times = list_sittings(store)
+    times = times[(times["presentation"] == 1) & times["image_id"].isin(cases)]
+    rows = [
+        _arm_row(reader, arm, arms[arm].marks, ratings[arm][reader], cases, objects, times, figure)
+        for reader in readers
+        for arm in ARMS
+    ]
+    study, why = None, ""
+    try:
+        study = reader_study(ratings, figure, patients=_patients_of(images, cases))
+        study = replace(study, differences=tuple(map(turn_round, study.differences)))
+    except InvalidInputError as error:
+        why = str(error)
+    used = pd.concat([arms[arm].marks for arm in ARMS])
+    used = used[used["image_id"].isin(cases) & used["reader_id"].isin(readers)]
+    n_unrated = int(used["confidence"].isna().sum()) if "confidence" in used else len(used)
+    return Comparison(
+        design,
+        reference,
+        cases,
+        figure,
+        rows,
+        _count_decisions(store, readers, cases, objects),
+        study,
+        why,
+        n_unrated,
+        len(trained_on(store).intersection(cases)),
+    )
+
+
+def turn_round(one: Difference) -> Difference:
+    """Return the difference as second minus first: a gain by the detector is positive."""
+    return replace(
+        one,
+        modality_a=one.modality_b,
+        modality_b=one.modality_a,
+        estimate=0.0 - one.estimate,
+        lower=0.0 - one.upper,
+        upper=0.0 - one.lower,
+    )
+
+
+def _crossed_cases(arms: dict[str, MarkSet]) -> tuple[list[str], list[str]]:
+    """Return the readers who read both ways, and the images that each of them did."""
+    read = {
+        arm: set(zip(table.readings["reader_id"], table.readings["image_id"], strict=True))
+        for arm, table in arms.items()
+    }
+    both = read["unaided"] & read["aided"]
+    readers = sorted({reader for reader, _ in both})
+    if not readers:
+        raise UsageError(
+            "nobody has read an image without and with the detector yet (overread read STUDY --detector FILE)"
+        )
+    shared = [{image for name, image in both if name == reader} for reader in readers]
+    cases = sorted(set.intersection(*shared))
+    if not cases:
+        raise UsageError(
+            "no image was read both ways by every reader (with --assign, give all images to all readers for a reader "
+            "study; or wait until they have finished)"
+        )
+    return readers, cases
+
+
+def _rated(marks: pd.DataFrame) -> pd.DataFrame:
+    """Give marks a rating: their confidence, or certainty where there is none."""
+    confidence = marks["confidence"] if "confidence" in marks else pd.Series(np.nan, index=marks.index)
+    return marks.assign(rating=confidence.fillna(UNSTATED_CONFIDENCE).astype("float64"))
+
+
+def _rate(marks: pd.DataFrame, reader: str, cases: list[str], objects: pd.DataFrame) -> CaseRatings:
+    """Return the highest rating of each object, and of what hits none in each case."""
+    own = _rated(marks[(marks["reader_id"] == reader) & marks["image_id"].isin(cases)]).reset_index(drop=True)
+    hits = candidate_hits(own, objects, HIT)
+    place = {image: number for number, image in enumerate(cases)}
+    lesion = np.full(len(objects), -np.inf)
+    np.maximum.at(lesion, hits["truth_row"].to_numpy(), own["rating"].to_numpy()[hits["candidate_row"]])
+    false = np.ones(len(own), dtype=bool)
+    false[hits["candidate_row"].to_numpy()] = False
+    highest = np.full(len(cases), -np.inf)
+    at = own["image_id"].map(place).to_numpy(dtype=np.intp)
+    np.maximum.at(highest, at[false], own["rating"].to_numpy()[false])
+    return CaseRatings(
+        highest, np.array([place[image] for image in objects["image_id"]], dtype=np.intp), lesion
+    )
+
+
+def _arm_row(
+    reader: str,
+    arm: str,
+    marks: pd.DataFrame,
+    ratings: CaseRatings,
+    cases: list[str],
+    objects: pd.DataFrame,
+    times: pd.DataFrame,
+    figure: FigureOfMerit,
+) -> ArmRow:
+    """Count what a reader found and marked wrongly in one arm."""
+    own = marks[(marks["reader_id"] == reader) & marks["image_id"].isin(cases)]
+    hits = candidate_hits(own, objects, HIT)
+    n_found, n_objects = hits["truth_row"].nunique(), len(objects)
+    n_false = len(own) - hits["candidate_row"].nunique()
+    lower, upper = proportion_interval(n_found, n_objects)
+    spent = times.loc[(times["reader_id"] == reader) & (times["arm"] == arm), "active_s"]
+    try:
+        value = figure_of_merit(ratings, figure)
+    except InvalidInputError:
+        value = float("nan")
+    return ArmRow(
+        reader,
+        arm,
+        n_objects,
+        n_found,
+        n_found / n_objects if n_objects else float("nan"),
+        float(lower),
+        float(upper),
+        n_false,
+        n_false / len(cases),
+        value,
+        float(spent.median()) if len(spent) else float("nan"),
+    )
+
+
+def _patients_of(images: pd.DataFrame, cases: list[str]) -> list[str] | None:
+    """Patient of each case; None where the images table has none."""
+    if "patient_id" not in images or (images["patient_id"] == "").any():
+        return None
+    known = dict(zip(images["image_id"], images["patient_id"], strict=True))
+    missing = next((case for case in cases if case not in known), None)
+    if missing is not None:
+        raise TableError(
+            f"images: {missing!r} was read and is not in the images table any more (put it back)"
+        )
+    return [str(known[case]) for case in cases]
+
+
+def _count_decisions(
+    store: Store, readers: list[str], cases: list[str], objects: pd.DataFrame
+) -> list[DecisionRow]:
+    """Count accepted and dismissed marks of the detector, by whether they hit something."""
+    rows: list[Any] = store.rows(
+        "SELECT items.person, items.image_id, decision, detections.*, mm_x, mm_y FROM decisions JOIN items USING (item)"
+        " JOIN detections ON detections.image_id = items.image_id AND detections.detection = decisions.detection"
+        " JOIN pictures ON pictures.kind = 'reading' AND pictures.image_id = items.image_id"
+        " WHERE presentation = 0 AND phase = 'done'"
+    )
+    rows = [row for row in rows if row["image_id"] in set(cases) and row["person"] in readers]
+    places = mm_rows(rows)
+    shown = pd.DataFrame(
+        {
+            "image_id": pd.Series([row["image_id"] for row in rows], dtype="str"),
+            "x_mm": places[:, 0],
+            "y_mm": places[:, 1],
+        }
+    )
+    right = set(candidate_hits(shown, objects, HIT)["candidate_row"])
+    counts: dict[tuple[str, bool, str], int] = {}
+    for number, row in enumerate(rows):
+        key = (row["person"], number in right, row["decision"])
+        counts[key] = counts.get(key, 0) + 1
+    return [
+        DecisionRow(
+            reader,
+            *(counts.get((reader, hit, word), 0) for hit in (True, False) for word in ("accept", "dismiss")),
+        )
+        for reader in readers
+    ]
+
+
+DESIGNS = {
+    "sequential": (
+        "Each image was read without the detector, locked, and read again at once with its marks. The readings with "
+        "the detector start from those without it, so they hold what a reader had found already."
+    ),
+    "independent": (
+        "Each image was read without the detector in one session and with its marks in a later one, in another order."
+    ),
+}
+
+
+def render_reader_study(study_name: str, comparison: Comparison) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    study_name
+        Name of the study.
+    comparison
+        Every number on the page.
+    """
+    head = head_run(study_name, "reader-study", to_json([comparison.readers, comparison.decisions]))
+    drawn = comparison.study
+    figure = "" if drawn is None else write_svg("reader_study", lambda: plot_reader_study(drawn))
+    return render_page(
+        "reader_study.html.j2",
+        head=head,
+        version=__version__,
+        comparison=comparison,
+        design=DESIGNS.get(comparison.design, ""),
+        rule=HIT.describe(),
+        result=tell_result(comparison),
+        cautions=list_cautions(comparison),
+        figure=figure,
+        reader_rows=_reader_rows(comparison),
+    )
+
+
+def tell_result(comparison: Comparison) -> str:
+    """Say in one sentence or two what the comparison shows."""
+    study = comparison.study
+    if study is None:
+        return f"The two ways to read cannot be compared by a test: {comparison.why_no_study}."
+    gain = study.differences[0]
+    if isnan(study.p_value) and not gain.estimate:
+        return (
+            f"{study.figure} of every reader is the same without and with the detector: the two ways to read are "
+            "identical here, and there is nothing to test."
+        )
+    numbers = difference_with_limits(gain.estimate, gain.lower, gain.upper)
+    p = (
+        "no p-value: the data give no estimate of error"
+        if isnan(study.p_value)
+        else f"p = {study.p_value:.3g}"
+    )
+    base = f"Aided minus unaided, {study.figure} differs by {numbers}; {p}."
+    if isnan(study.p_value) or study.p_value >= 1.0 - study.level:
+        return f"{base} That is not proof that the detector helps, nor that it does not."
+    return f"{base} The readers read {'better' if gain.estimate > 0 else 'worse'} with the detector."
+
+
+def list_cautions(comparison: Comparison) -> list[str]:
+    """Say what speaks against the result, to stand right under it."""
+    said = []
+    if not comparison.reference.is_independent:
+        said.append(
+            f"What was to be found is {comparison.reference.words}: that reference is made of the readings that it "
+            "judges, which flatters the reading without the detector. Give an independent one with --truth."
+        )
+    if comparison.n_trained_on:
+        said.append(
+            f"The detector was trained on {comparison.n_trained_on} of these images: what it adds there "
+            "does not show what it adds in new ones."
+        )
+    if comparison.n_unrated:
+        n_unrated = comparison.n_unrated
+        marks = (
+            "1 mark without a confidence counts"
+            if n_unrated == 1
+            else f"{n_unrated} marks without a confidence count"
+        )
+        said.append(f"{marks} as 100, as sure as can be.")
+    return said
+
+
+def _reader_rows(comparison: Comparison) -> list[tuple[str, ...]]:
+    """Table of the readers, as text."""
+    return [
+        (
+            row.reader,
+            row.arm,
+            f"{row.n_found} of {row.n_objects}",
+            percent_with_limits(row.sensitivity, row.lower, row.upper),
+            f"{row.fp_per_image:.2f}",
+            "–" if isnan(row.figure) else f"{row.figure:.3f}",
+            "–" if isnan(row.median_seconds) else f"{row.median_seconds:.0f}",
+        )
+        for row in comparison.readers
+    ]

@@ -1,0 +1,73 @@
+"""``overread reader-study``: readers without and with the detector."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from overread._commands import print_plain, print_warnings, refuse_to_overwrite
+from overread.errors import UsageError
+
+
+def reader_study(
+    study: Path,
+    *,
+    truth: Path | None = None,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    table: Path | None = None,
+) -> None:
+    """Compare what the readers of a reading room found without and with the detector, and write a page.
+
+    By wAFROC with Obuchowski and Rockette's analysis, sensitivity and false positives of each reader, and time.
+
+    Parameters
+    ----------
+    study
+        Folder of the study, with its reading room.
+    truth
+        Truth table whose golden objects were to be found. Without it: the nodules of a simulated study; else what at
+        least two readers marked without the detector, with the decisions of adjudication.csv.
+    output
+        Where to write the page; without it STUDY/reading/reader_study.html.
+    table
+        Write the readers' numbers to this file too, CSV or Parquet.
+    """
+    with print_warnings():
+        from overread.apps.reader_study._analysis import (
+            compare_arms,
+            find_reference,
+            list_cautions,
+            render_reader_study,
+            tell_result,
+        )
+        from overread.apps.room._room import open_room
+        from overread.apps.room._store import ROOM_FILE
+        from overread.files import write_atomically
+        from overread.marks import find_table
+
+    if not (study / ROOM_FILE).is_file():
+        raise UsageError(f"{study}: there is no reading room here (open one with: overread read {study})")
+    written = [path for path in (output, table) if path is not None]
+    images = find_table(study, "images")
+    refuse_to_overwrite([path for path in (truth, images) if path is not None], written)
+    with print_warnings():
+        room = open_room(study)
+    try:
+        reference = find_reference(room.store, study, truth)
+        found = compare_arms(room.store, room.images_table, room.plan.design, reference)
+        page = render_reader_study(room.name, found)
+    finally:
+        room.store.close()
+    target = study / "reading" / "reader_study.html" if output is None else output
+    write_atomically(target, page.encode(), within=study if output is None else None)
+    if table is not None:
+        import pandas as pd
+
+        from overread.tables import write_table
+
+        write_table(pd.DataFrame([vars(row) for row in found.readers]), table)
+    for line in (tell_result(found), *list_cautions(found)):
+        print_plain(line)
+    print_plain(f"Page: {target}")

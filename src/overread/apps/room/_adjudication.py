@@ -1,0 +1,215 @@
+"""Objects on which the readers disagree, shown to chairs without names; their decisions are a table of their own.
+
+What a study's own settings say that the room has to follow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from overread.apps.room._people import list_people
+from overread.apps.room._pixels import read_images
+from overread.apps.room._store import Act, RefusalError, Store, timestamp
+from overread.apps.room._tables import read_arm
+from overread.apps.room._values import read_text
+from overread.marks import ELLIPSE_COLUMNS, MarkSet, rescale_ellipses
+from overread.truth import merge_objects
+
+SETTINGS_FILE = "study.toml"
+
+
+def study_name(folder: Path) -> str:
+    """Name of a study: that of its settings, else that of its folder."""
+    # Late: the settings of a study know all its models, and who makes a link should not wait for those.
+    from overread.study import read_settings
+
+    path = folder / SETTINGS_FILE
+    name = read_settings(path).name if path.is_file() else ""
+    return name or folder.resolve().name
+
+
+def merge_as_study(folder: Path, found: MarkSet) -> pd.DataFrame:
+    """Merge marks as the study's run will: a chair has to decide on the same objects.
+
+    Parameters
+    ----------
+    folder
+        Of the study, whose settings say how, and in which unit.
+    found
+        Marks and readings of the room.
+
+    Returns
+    -------
+    DataFrame
+        As `merge_objects` gives it, with lengths as the marks have them.
+    """
+    from overread.study import convert_lengths, find_spacing, take_study_marks
+
+    images = read_images(folder)
+    # A chair decides on objects of all labels, of which some may not have been used yet.
+    own = take_study_marks(folder, MarkSet(found.marks, found.readings, images), by_group=False)
+    objects = merge_objects(own.tables.marks, own.tables.readings, own.options)
+    return objects if own.in_mm else convert_lengths(objects, own.tables.images, find_spacing(images))
+
+
+DECISIONS = ("lesion", "not", "unsure")
+
+
+def complete_images(store: Store) -> list[str]:
+    """Images that everybody who has them on the worklist has finished, repeats and second readings too.
+
+    Nobody waits for a reader whose link was revoked.
+    """
+    rows = store.rows(
+        "SELECT image_id FROM items JOIN people USING (person) WHERE kind != 'training' AND "
+        "(items.phase = 'done' OR secret IS NOT NULL) GROUP BY image_id HAVING sum(items.phase != 'done') = 0 "
+        "AND count(DISTINCT person) >= 2 ORDER BY image_id"
+    )
+    return [row["image_id"] for row in rows]
+
+
+def complete_readings(store: Store) -> MarkSet:
+    """Unaided marks and readings of the complete images: what may be compared without breaking blindness."""
+    found, images = read_arm(store, "unaided"), set(complete_images(store))
+
+    def kept(table: pd.DataFrame) -> pd.DataFrame:
+        return table[table["image_id"].isin(images)].reset_index(drop=True)
+
+    return MarkSet(kept(found.marks), kept(found.readings), kept(found.images))
+
+
+@dataclass(frozen=True, eq=False)
+class Dispute:
+    """Objects that some readers of an image marked and others did not, and the marks they are made of."""
+
+    objects: pd.DataFrame
+    marks: pd.DataFrame
+
+
+class Adjudication:
+    """What chairs see and decide.
+
+    Parameters
+    ----------
+    store
+        Of the room.
+    folder
+        Of the study: its settings say how marks become objects.
+    """
+
+    def __init__(self, store: Store, folder: Path) -> None:
+        self._store, self._folder = store, folder
+        self._known: tuple[Any, Dispute] | None = None
+
+    def dispute(self) -> Dispute:
+        """Objects on which the readers of complete images disagree."""
+        state = tuple(complete_images(self._store))
+        if self._known is None or self._known[0] != state:
+            found = complete_readings(self._store)
+            objects = merge_as_study(self._folder, found)
+            objects = objects[objects["n_readers"] < objects["n_readings"]].reset_index(drop=True)
+            self._known = (state, Dispute(objects, found.marks))
+        return self._known[1]
+
+    def worklist(self, person: str) -> list[dict[str, Any]]:
+        """List the objects, with whether this chair has decided."""
+        rows = self._store.rows("SELECT object FROM adjudications WHERE person = ?", (person,))
+        done = {row["object"] for row in rows}
+        return [
+            {"object": name, "position": place, "state": "done" if name in done else "open"}
+            for place, name in enumerate(self.dispute().objects["truth_id"], start=1)
+        ]
+
+    def image_of(self, name: str) -> str:
+        """Image of an object."""
+        return str(self._row(name)["image_id"])
+
+    def _row(self, name: str) -> Any:
+        objects = self.dispute().objects
+        rows = objects[objects["truth_id"] == name]
+        if rows.empty:
+            raise RefusalError("there is no such object", "unknown", 404)
+        return rows.iloc[0]
+
+    def describe(self, person: str, name: str, mm_per_px: tuple[float, float]) -> dict[str, Any]:
+        """Return an object's marks without names, in an order that tells nothing, and this chair's decision."""
+        row = self._row(name)
+        marks = self.dispute().marks
+        own = marks[(marks["image_id"] == row["image_id"]) & marks["mark_id"].isin(row["mark_ids"])]
+        ellipses = own[list(ELLIPSE_COLUMNS)].to_numpy(np.float64)
+        pixels = rescale_ellipses(ellipses, 1.0 / mm_per_px[0], 1.0 / mm_per_px[1]).tolist()
+        shown = [
+            {
+                **dict(zip(("x", "y", "rx", "ry", "angle"), ellipse, strict=True)),
+                "confidence": None if np.isnan(record.get("confidence", np.nan)) else record["confidence"],
+                "label": record.get("label") or None,
+            }
+            for ellipse, record in zip(pixels, own.to_dict("records"), strict=True)
+        ]
+        shown.sort(key=lambda mark: hashlib.sha256(f"{name}{mark}".encode()).digest())
+        decided = self._store.rows(
+            "SELECT decision, label, comment FROM adjudications WHERE object = ? AND person = ?",
+            (name, person),
+        )
+        return {
+            "object": name,
+            "n_readers": int(row["n_readings"]),
+            "n_marked": int(row["n_readers"]),
+            "marks": shown,
+            "decision": dict(decided[0]) if decided else None,
+        }
+
+    def decide(self, act: Act, labels: tuple[str, ...]) -> dict[str, Any]:
+        """Keep a chair's decision on an object; an earlier one of the same chair stays in the log."""
+        decision, label = act.body.get("decision"), act.body.get("label")
+        comment = read_text(act.body, "comment")
+        if decision not in DECISIONS:
+            raise RefusalError(f"decision: one of {', '.join(DECISIONS)}")
+        if label is not None and label not in labels:
+            raise RefusalError("label: not one of this study's")
+        self._row(act.item)
+
+        def work(database: sqlite3.Connection) -> dict[str, Any]:
+            database.execute(
+                "INSERT OR REPLACE INTO adjudications VALUES (?, ?, ?, ?, ?, ?)",
+                (act.item, act.person, decision, label, comment, timestamp()),
+            )
+            return {"decision": decision}
+
+        answer = self._store.do_once(act, work)
+        self._store.checkpoint()
+        return answer
+
+    def table(self) -> pd.DataFrame:
+        """Decisions as a table: one row for each object that every chair decided, and ``open`` where they differ."""
+        chairs = list_people(self._store, "chair")
+        by_object: dict[str, list[sqlite3.Row]] = {}
+        for row in self._store.rows("SELECT * FROM adjudications ORDER BY person"):
+            by_object.setdefault(row["object"], []).append(row)
+        found = []
+        for record in self.dispute().objects.to_dict("records"):
+            votes = by_object.get(str(record["truth_id"]), [])
+            if not votes or len(votes) < len(chairs):
+                continue
+            words, labels = {vote["decision"] for vote in votes}, {vote["label"] for vote in votes}
+            found.append(
+                {
+                    **{name: record[name] for name in ("image_id", "truth_id", *ELLIPSE_COLUMNS)},
+                    "n_readers": record["n_readers"],
+                    "n_readings": record["n_readings"],
+                    "decision": words.pop() if len(words) == 1 else "open",
+                    "label": (labels.pop() or "") if len(labels) == 1 else "",
+                    "n_chairs": len(votes),
+                    "comment": " / ".join(vote["comment"] for vote in votes if vote["comment"]),
+                    "mark_ids": json.dumps(list(record["mark_ids"])),
+                }
+            )
+        return pd.DataFrame(found)

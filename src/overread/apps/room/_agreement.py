@@ -1,0 +1,171 @@
+"""How well the readers of a room agree, with intervals: kappa, Krippendorff's alpha, sensitivity against the others.
+
+Only of images that everybody who has them has finished: a reader's page never shows it, and the owner learns nothing of
+an image that is still being read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread.files import to_json
+from overread.froc import LEVEL, N_BOOTSTRAP, percentile_interval, proportion_interval
+from overread.marks import MarkSet
+from overread.truth import cohen_kappa, reader_statistics
+
+Floats = NDArray[np.float64]
+# Fewer images say nothing of agreement, and much of who marked which. Chosen by eye.
+FEWEST_IMAGES = 5
+
+
+def krippendorff_alpha(marked: Floats, weights: Floats | None = None) -> Floats:
+    """Krippendorff's alpha of "marked something in the image", for readers who did not all read every image.
+
+    With m_u readers of image u, n_u of whom marked it, N = sum m_u and n = sum n_u::
+
+        alpha = 1 - (N - 1) sum_u n_u (m_u - n_u) / (m_u - 1) / (n (N - n))
+
+    (Hayes and Krippendorff 2007, nominal data of two values; images with one reader do not count.)
+
+    Parameters
+    ----------
+    marked
+        Images x readers: 1 marked, 0 not, NaN not read.
+    weights
+        How often each image counts, one row a replicate; None: once.
+
+    Returns
+    -------
+    array
+        One value a row of weights; NaN where everybody said the same of everything.
+    """
+    m = np.sum(~np.isnan(marked), axis=1).astype(np.float64)
+    n = np.nansum(marked, axis=1)
+    usable = m >= 2
+    m, n = m[usable], n[usable]
+    counts = np.ones((1, len(usable))) if weights is None else weights
+    counts = counts[:, usable]
+    total, yes = counts @ m, counts @ n
+    disagreement = counts @ (n * (m - n) / np.maximum(m - 1.0, 1.0))
+    expected = yes * (total - yes)
+    ratio = np.divide(
+        (total - 1.0) * disagreement, expected, out=np.full(len(counts), np.nan), where=expected > 0.0
+    )
+    return np.asarray(1.0 - ratio)
+
+
+def describe_agreement(readings: MarkSet, *, seed: int = 0) -> dict[str, Any] | None:
+    """Return alpha of all readers, kappa of every two, and sensitivity of each against the others, with intervals.
+
+    Intervals of alpha and kappa are percentiles of a bootstrap over images; those of sensitivities are Wilson's.
+
+    Parameters
+    ----------
+    readings
+        Of complete images, see `complete_readings`.
+    seed
+        Of the bootstrap.
+
+    Returns
+    -------
+    dict
+        Ready for JSON; None where there are too few images.
+    """
+    marked, readers = marked_images(readings)
+    if len(marked) < FEWEST_IMAGES:
+        return None
+    draws = np.random.default_rng(seed).multinomial(
+        len(marked), np.full(len(marked), 1.0 / len(marked)), size=N_BOOTSTRAP
+    )
+    alpha = _with_interval(
+        float(krippendorff_alpha(marked)[0]), krippendorff_alpha(marked, draws.astype(float))
+    )
+    statistics = reader_statistics(readings.marks, readings.readings)
+    told: dict[str, Any] = to_json(
+        {
+            "n_images": len(marked),
+            "level": LEVEL,
+            "alpha": alpha,
+            "pairs": [_pair_of(row, marked, readers, draws) for row in statistics.pairs.to_dict("records")],
+            "readers": [
+                _against_others(row) for row in statistics.readers.to_dict("records") if row["loo_n_readings"]
+            ],
+        }
+    )
+    return told
+
+
+def marked_images(readings: MarkSet) -> tuple[Floats, list[str]]:
+    """Images x readers of whether something was marked, NaN where the image was not read; and the readers."""
+    images = pd.Index(readings.readings["image_id"].unique())
+    readers = sorted(readings.readings["reader_id"].unique())
+    names = pd.Index(readers)
+    marked = np.full((len(images), len(readers)), np.nan)
+
+    def places(table: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        return images.get_indexer(table["image_id"]), names.get_indexer(table["reader_id"])
+
+    marked[places(readings.readings)] = 0.0
+    marked[places(readings.marks)] = 1.0
+    return marked, readers
+
+
+def _pair_of(row: Any, marked: Floats, readers: list[str], draws: NDArray[np.int64]) -> dict[str, Any]:
+    """Agreement of two readers."""
+    a, b = (marked[:, readers.index(row[name])] for name in ("reader_a", "reader_b"))
+    both = ~np.isnan(a) & ~np.isnan(b)
+    counts = draws[:, both].astype(np.float64)
+    replicates = cohen_kappa(
+        counts.sum(axis=1), counts @ a[both], counts @ b[both], counts @ (a[both] * b[both])
+    )
+    return {
+        "a": row["reader_a"],
+        "b": row["reader_b"],
+        "n_images": int(row["n_images"]),
+        "kappa": _with_interval(row["image_kappa"], replicates),
+        "positive_agreement": row["positive_agreement"],
+    }
+
+
+def _against_others(row: Any) -> dict[str, Any]:
+    """Sensitivity and false positives of a reader against what at least two of the others marked."""
+    lower, upper = proportion_interval(row["loo_n_found"], row["loo_n_golden"])
+    return {
+        "name": row["reader_id"],
+        "n_images": int(row["loo_n_readings"]),
+        "n_objects": int(row["loo_n_golden"]),
+        "sensitivity": {"estimate": row["loo_sensitivity"], "lower": float(lower), "upper": float(upper)},
+        "fp_per_image": row["loo_fp_per_image"],
+    }
+
+
+def _with_interval(estimate: float, replicates: Floats) -> dict[str, float]:
+    """Give an estimate the percentile interval of its replicates."""
+    lower, upper = percentile_interval(replicates, LEVEL)
+    return {"estimate": estimate, "lower": float(lower), "upper": float(upper)}
+
+
+def repeat_agreement(first: MarkSet, again: MarkSet) -> list[dict[str, Any]]:
+    """How each reader agrees with themselves: images seen twice without being told, and kappa of "marked something"."""
+    found = []
+    for reader in sorted(again.readings["reader_id"].unique()):
+        twice = again.readings.loc[again.readings["reader_id"] == reader, "image_id"]
+        seen = [
+            twice.isin(part.marks.loc[part.marks["reader_id"] == reader, "image_id"]).to_numpy()
+            for part in (first, again)
+        ]
+        a, b = (part.astype(np.float64) for part in seen)
+        n, sums = np.array([float(len(twice))]), (np.array([a.sum()]), np.array([b.sum()]), np.array([a @ b]))
+        found.append(
+            {
+                "name": str(reader),
+                "n_images": len(twice),
+                "same": int((seen[0] == seen[1]).sum()),
+                "kappa": float(cohen_kappa(n, *sums)[0]),
+            }
+        )
+    return list(to_json(found))

@@ -1,0 +1,401 @@
+"""The room as a web application: its routes, its page, and headers that keep a browser from doing anything else.
+
+The page's own files, read once; each address holds what the file holds, so that a browser need not ask again.
+
+Runs a room until it is stopped.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import ipaddress
+import re
+import secrets
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from overread.apps.room._connections import BoundedConnection
+from overread.apps.room._gate import Doorkeeper, Limits, check_same_site, read_body, refusal_answer
+from overread.apps.room._people import end_session, enter
+from overread.apps.room._room import Room
+from overread.apps.room._routes import room_routes
+from overread.apps.room._store import ROOM_FILE, RefusalError, Store
+from overread.errors import OverreadError, StorageError, UsageError
+from overread.files import folder_lock
+
+INDEX = "index.html"
+KINDS = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
+# Nothing in these files is anybody's, so that proxies may keep them too. A year is what HTTP calls for ever.
+FOR_EVER = "public, max-age=31536000, immutable"
+# Hexadecimal digits of a digest: 64 bits tell two versions of a page apart.
+DIGITS = 16
+
+
+class PageFiles:
+    """Files of the page, the same for everybody.
+
+    Parameters
+    ----------
+    folder
+        Where they are. ``index.html`` names the others under ``static/``, and they each other relative to themselves.
+
+    Attributes
+    ----------
+    place
+        Path under which they are served: it changes when any of them does.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._files = {
+            path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix in KINDS
+        }
+        digest = hashlib.sha256()
+        for name, content in self._files.items():
+            digest.update(f"{name}\0{len(content)}\0".encode() + content)
+        version = digest.hexdigest()[:DIGITS]
+        self.place = f"/static/{version}"
+        self._tag = f'"{version}"'
+        self._index = self._files.pop(INDEX).replace(b'"static/', f'"static/{version}/'.encode())
+
+    async def index(self, request: Request) -> Response:
+        """Answer with the page; who somebody is, it learns by the link. A browser asks each time whether it is new."""
+        headers = {"Cache-Control": "no-cache", "ETag": self._tag}
+        if request.headers.get("if-none-match") == self._tag:
+            return Response(status_code=304, headers=headers)
+        return Response(self._index, headers=headers, media_type=KINDS[".html"])
+
+    async def file(self, request: Request) -> Response:
+        """Answer with a file of the page."""
+        name = request.path_params["name"]
+        content = self._files.get(name)
+        if content is None:
+            return JSONResponse({"error": "there is nothing here", "code": "unknown"}, 404)
+        return Response(content, headers={"Cache-Control": FOR_EVER}, media_type=KINDS[Path(name).suffix])
+
+
+PAGE = Path(__file__).with_name("page")
+LONGEST_SECRET = 128
+PORT = re.compile(r":[0-9]*$")
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+        "font-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+}
+
+
+class Address:
+    """Where readers find the room.
+
+    Parameters
+    ----------
+    url
+        As the reader's browser sees it, with the path under which a proxy serves it.
+
+    Raises
+    ------
+    UsageError
+        If it is no address of a page.
+    """
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+            raise UsageError(f"--url {url!r}: an address such as https://example.org/reading")
+        self.url = url.rstrip("/") + "/"
+        self.base = parts.path.rstrip("/")
+        self.secure = parts.scheme == "https"
+        self.host = (parts.hostname or "").lower()
+
+    def knows(self, host: str) -> bool:
+        """Whether a request to this host is meant for the room: a foreign name may be made to lead here.
+
+        A proxy may leave the port out, so that it does not count.
+        """
+        name = PORT.sub("", host.lower())
+        return name in (self.host, f"[{self.host}]", *LOOPBACK_NAMES)
+
+
+def make_link(address: Address, secret: str) -> str:
+    """Personal link; what follows the # never leaves the browser, so that no log has it."""
+    return f"{address.url}#s={secret}"
+
+
+class Guard:
+    """Sets headers on every answer, refuses foreign hosts, and takes the base path off."""
+
+    def __init__(self, app: ASGIApp, address: Address) -> None:
+        self._app, self._address = app, address
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        base, path = self._address.base, scope["path"]
+        if base and (path == base or path.startswith(f"{base}/")):
+            # A proxy may leave the path as it is, or take it off; both come out the same.
+            scope = {**scope, "path": path[len(base) :] or "/"}
+        if not self._address.knows(Request(scope).headers.get("host", "")):
+            refusal = JSONResponse({"error": "no room goes by this name here", "code": "host"}, 421)
+            await refusal(scope, receive, send_guarded)
+            return
+        await self._app(scope, receive, send_guarded)
+
+
+def make_app(room: Room, address: Address, limits: Limits | None = None) -> ASGIApp:
+    """Make the application of a room.
+
+    Parameters
+    ----------
+    room
+        Prepared.
+    address
+        Where readers find it.
+    limits
+        How often may be asked.
+    """
+    cookie = f"overread_{_room_id(room.store)}"
+    keeper = Doorkeeper(room, cookie, limits or Limits())
+    page = PageFiles(PAGE)
+    routes = [
+        Route("/", page.index, methods=["GET"]),
+        Route(f"{page.place}/{{name}}", page.file, methods=["GET"]),
+        Route("/api/enter", Entrance(keeper, address).enter, methods=["POST"]),
+        Route("/api/leave", Entrance(keeper, address).leave, methods=["POST"]),
+        *room_routes(keeper),
+    ]
+    handlers = {404: not_found, 405: not_found, 500: failure}
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), address)
+
+
+def _room_id(store: Store) -> str:
+    """Name of the room's cookie: browsers share cookies between the ports of a host, and rooms must not."""
+    known = store.setting("room")
+    if known is None:
+        known = secrets.token_hex(4)
+        store.set_setting("room", known)
+    return str(known)
+
+
+class Entrance:
+    """Turns a personal link into a session, and ends it."""
+
+    def __init__(self, keeper: Doorkeeper, address: Address) -> None:
+        self._keeper, self._address = keeper, address
+
+    async def enter(self, request: Request) -> Response:
+        """Begin a session with the secret of a link."""
+        limits, store = self._keeper.limits, self._keeper.room.store
+        try:
+            check_same_site(request)
+            body = await read_body(request)
+            secret = body.get("secret")
+            if not isinstance(secret, str) or not 0 < len(secret) <= LONGEST_SECRET:
+                raise RefusalError("secret: the part of the link after #s=")
+            entered = await run_in_threadpool(enter, store, secret)
+            if entered is None:
+                limits.entrances.spend(request.client.host if request.client else "")
+                raise RefusalError(
+                    "this link is not valid, or was revoked; ask the study's owner", "link", 401
+                )
+        except OverreadError as error:
+            return refusal_answer(error)
+        token, person = entered
+        answer = JSONResponse({"name": person.name, "role": person.role, "csrf": person.csrf})
+        answer.set_cookie(
+            self._keeper.cookie,
+            token,
+            path=self._address.base or "/",
+            secure=self._address.secure,
+            httponly=True,
+            samesite="strict",
+        )
+        return answer
+
+    async def leave(self, request: Request) -> Response:
+        """End the session."""
+        try:
+            person = await self._keeper.identify(request)
+            self._keeper.check_origin(request, person)
+        except OverreadError as error:
+            return refusal_answer(error)
+        token = request.cookies.get(self._keeper.cookie, "")
+        await run_in_threadpool(end_session, self._keeper.room.store, token)
+        answer = JSONResponse({})
+        answer.delete_cookie(self._keeper.cookie, path=self._address.base or "/")
+        return answer
+
+
+async def not_found(request: Request, error: Exception) -> Response:
+    """Answer to what is not there; nothing of the address is repeated."""
+    return JSONResponse({"error": "there is nothing here", "code": "unknown"}, 404)
+
+
+async def failure(request: Request, error: Exception) -> Response:
+    """Answer to a bug of ours; its text stays in the server's log."""
+    return JSONResponse({"error": "something went wrong; tell the study's owner", "code": "bug"}, 500)
+
+
+IS_HELD = "another process serves this room (process {holder}); stop it first"
+# Idle connections are closed after this, seconds; a page opens another when it needs one. Chosen by eye.
+KEEP_ALIVE = 30
+STOP_SECONDS = 5
+BACKLOG = 128
+# Number of the option in glibc's malloc.h.
+M_MMAP_THRESHOLD = -3
+# Bytes from which a block is the system's; far below an image, far above everything else. Chosen by eye.
+OWN_BLOCK = 1 << 20
+
+
+def check_reachable(host: str, url: str | None) -> None:
+    """Refuse to listen where others can reach the room, unless its address there is said.
+
+    Raises
+    ------
+    UsageError
+        If the host is not of this machine alone and there is no address.
+    """
+    try:
+        near = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        near = host == "localhost"
+    if not near and url is None:
+        raise UsageError(
+            f"--host {host}: others can reach it there; say at which address with --url, and put a proxy with https "
+            "in front (docs/how-to/reading_room.md)"
+        )
+
+
+def check_proxy(proxy: str) -> str:
+    """Return the address of a proxy.
+
+    Raises
+    ------
+    UsageError
+        If it is none: with a misspelt one nothing would be believed, without a word.
+    """
+    try:
+        return str(ipaddress.ip_address(proxy))
+    except ValueError as error:
+        raise UsageError(
+            f"--proxy {proxy!r}: the address that the proxy asks from, such as 127.0.0.1"
+        ) from error
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Listen at an address; port 0 takes any that is free.
+
+    Raises
+    ------
+    StorageError
+        If the system refuses, because another program listens there.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Named, because asyncio sends small answers at once (TCP_NODELAY) only where a socket says that it speaks TCP.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        # At once: who comes before the application answers waits instead of being refused.
+        listening.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = getattr(error, "strerror", None) or error
+        raise StorageError(f"cannot listen at {host}:{port}: {reason} (--port 0 takes a free one)") from error
+    listening.set_inheritable(False)
+    return listening
+
+
+def _give_back_memory() -> bool:
+    """Let the C library return the memory of each image when it is freed; whether it does is returned.
+
+    Left alone, glibc raises the size from which it asks the system for a block of its own, and images that come and go
+    leave holes: 30 readers at once took 772 MB instead of 528 (2048 x 2048 pixels of 16 bits; 128 MB are kept).
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return False
+    return bool(mallopt(M_MMAP_THRESHOLD, OWN_BLOCK))
+
+
+def serve(
+    room: Room,
+    listening: socket.socket,
+    address: Address,
+    *,
+    limits: Limits | None = None,
+    proxy: str | None = None,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve a room until SIGINT or SIGTERM.
+
+    Parameters
+    ----------
+    room
+        Prepared.
+    listening
+        Bound socket.
+    address
+        Where readers find the room.
+    limits
+        How often may be asked.
+    proxy
+        Address of the proxy whose word on who asks (X-Forwarded-For) is taken; nobody else's is.
+    ready
+        Called when the room is locked for other servers and about to answer.
+
+    Raises
+    ------
+    LockedError
+        If another process serves the same room.
+    """
+    config = uvicorn.Config(
+        make_app(room, address, limits),
+        http=BoundedConnection,
+        proxy_headers=proxy is not None,
+        forwarded_allow_ips=proxy,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        ws="none",
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=STOP_SECONDS,
+    )
+    _give_back_memory()
+    with folder_lock((room.folder / ROOM_FILE).parent, "lock", IS_HELD):
+        ready()
+        # uvicorn passes on the signal that stopped it.
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listening])

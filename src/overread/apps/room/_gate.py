@@ -1,0 +1,213 @@
+"""Before a request reaches the room: how large it may be, who sends it, and that it comes from our own page.
+
+How often somebody may ask: a bucket that fills with time and is emptied by requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from overread.apps.room._people import Person, find_session
+from overread.apps.room._room import Room
+from overread.apps.room._store import Act, RefusalError
+from overread.apps.room._values import check_id
+from overread.errors import OverreadError
+from overread.files import parse_json
+
+# Buckets that are kept at most; the least used goes first, and would be full again anyhow.
+LARGEST_COUNT = 10_000
+
+
+class TooOftenError(RefusalError):
+    """More requests than are answered; the page tries again after so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("too many requests; wait a moment", "often", 429)
+        self.retry_after = max(1, math.ceil(seconds))
+
+
+@dataclass
+class Bucket:
+    """Requests that are left, and when that was so."""
+
+    left: float
+    at: float
+
+
+class RateLimit:
+    """At most ``burst`` requests at once and ``per_second`` in the long run, for each key.
+
+    Parameters
+    ----------
+    per_second, burst
+        The two numbers.
+    clock
+        Seconds that only grow.
+    """
+
+    def __init__(
+        self, per_second: float, burst: float, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rate, self._burst, self._clock = per_second, burst, clock
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+
+    def spend(self, key: str) -> None:
+        """Count a request.
+
+        Raises
+        ------
+        TooOftenError
+            If the bucket is empty.
+        """
+        bucket = self._fill(key)
+        if bucket.left < 1.0:
+            raise TooOftenError((1.0 - bucket.left) / self._rate)
+        bucket.left -= 1.0
+
+    def _fill(self, key: str) -> Bucket:
+        now = self._clock()
+        bucket = self._buckets.pop(key, None) or Bucket(self._burst, now)
+        bucket.left = min(self._burst, bucket.left + (now - bucket.at) * self._rate)
+        bucket.at = now
+        self._buckets[key] = bucket
+        if len(self._buckets) > LARGEST_COUNT:
+            self._buckets.popitem(last=False)
+        return bucket
+
+
+LARGEST_BODY = 32 << 10
+# A page sends at most a few kilobytes; who needs longer keeps a connection for nothing. Chosen by eye.
+BODY_SECONDS = 10.0
+BODIES = ("POST", "PUT", "DELETE")
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How often may be asked; all numbers chosen by eye.
+
+    Attributes
+    ----------
+    requests
+        Of a person. Drawing sends a change at the end of each movement of the hand: a person stays far below it.
+    entrances
+        Wrong secrets from one address. A right one is always let in: a flood from one address, or from a proxy that all
+        readers come through, must not keep them out, and 256 bits are not guessed at any rate.
+    """
+
+    requests: RateLimit = field(default_factory=lambda: RateLimit(20.0, 200.0))
+    entrances: RateLimit = field(default_factory=lambda: RateLimit(0.2, 10.0))
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request of a known person."""
+
+    room: Room
+    person: Person
+    path: Mapping[str, str]
+    body: Mapping[str, Any]
+    request: Request
+
+    def act(self, what: str, item: str, **place: str) -> Act:
+        """Return the act that is asked for, on this place of the item; its id must be there."""
+        body = {**{name: value for name, value in self.body.items() if name != "op"}, **place}
+        return Act(self.person.name, check_id(self.body.get("op"), "op"), what, item, body)
+
+
+class Doorkeeper:
+    """Lets requests in.
+
+    Parameters
+    ----------
+    room
+        The room.
+    cookie
+        Name of the session's cookie.
+    limits
+        How often may be asked.
+    """
+
+    def __init__(self, room: Room, cookie: str, limits: Limits) -> None:
+        self.room, self.cookie, self.limits = room, cookie, limits
+
+    def admit(self, work: Callable[[Call], Any], *roles: str) -> Endpoint:
+        """Make an endpoint of work that is done in a thread, for people with one of these roles."""
+
+        async def endpoint(request: Request) -> Response:
+            try:
+                person = await self.identify(request)
+                if person.role not in roles:
+                    raise RefusalError("this is not for you", "role", 403)
+                changes = request.method in BODIES
+                if changes:
+                    self.check_origin(request, person)
+                body = await read_body(request) if changes else {}
+                call = Call(self.room, person, request.path_params, body, request)
+                answer = await run_in_threadpool(work, call)
+            except OverreadError as error:
+                return refusal_answer(error)
+            return answer if isinstance(answer, Response) else JSONResponse(answer)
+
+        return endpoint
+
+    async def identify(self, request: Request) -> Person:
+        """Find the person of a session."""
+        token = request.cookies.get(self.cookie, "")
+        person = await run_in_threadpool(find_session, self.room.store, token) if token else None
+        if person is None:
+            raise RefusalError("open your personal link again", "session", 401)
+        self.limits.requests.spend(person.name)
+        return person
+
+    def check_origin(self, request: Request, person: Person) -> None:
+        """Refuse a change that another site may have caused."""
+        check_same_site(request)
+        if not hmac.compare_digest(request.headers.get("x-csrf", "").encode(), person.csrf.encode()):
+            raise RefusalError("this request does not come from the room's own page", "csrf", 403)
+
+
+def check_same_site(request: Request) -> None:
+    """Refuse what a browser says another site sent."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise RefusalError("this request comes from another site", "csrf", 403)
+
+
+async def read_body(request: Request) -> dict[str, Any]:
+    """Read a body of JSON: an object, not too large, not too slowly."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise RefusalError("the body is not application/json", "body", 415)
+    content = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for block in request.stream():
+                content += block
+                if len(content) > LARGEST_BODY:
+                    raise RefusalError(f"the body is longer than {LARGEST_BODY} bytes", "body", 413)
+    except TimeoutError:
+        raise RefusalError("the body took too long", "body", 408) from None
+    except ClientDisconnect:
+        raise RefusalError("the body did not come", "body", 400) from None
+    body = parse_json(bytes(content), "the body", error=RefusalError)
+    if not isinstance(body, dict):
+        raise RefusalError("the body is not a JSON object", "body")
+    return body
+
+
+def refusal_answer(error: OverreadError) -> Response:
+    """Answer to an act that cannot be done; what the disk says stays in the server."""
+    if not isinstance(error, RefusalError):
+        return JSONResponse({"error": "the room cannot do this now; tell its owner", "code": "room"}, 503)
+    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooOftenError) else None
+    return JSONResponse({"error": str(error), "code": error.code, **error.more}, error.status, headers)

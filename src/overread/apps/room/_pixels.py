@@ -1,0 +1,307 @@
+"""Pixels of the images on the worklists: read once for their facts, kept in memory while they are looked at."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from overread._terminal import count_steps
+from overread.apps.room._store import RefusalError, Store
+from overread.errors import ImageError, StorageError, TableError
+from overread.files import digest_of_file
+from overread.images import choose_spacing, read_for_viewing
+from overread.marks import find_table
+from overread.tables import read_table
+
+CANNOT_BE_SHOWN = "this image cannot be shown; tell the study's owner"
+# Where the readings of a picture are: imported ones are of the pictures that are read here.
+READ = (
+    "SELECT DISTINCT image_id FROM items LEFT JOIN marks USING (item) LEFT JOIN decisions USING (item) WHERE "
+    "(kind = 'training') = (? = 'training') AND (locked IS NOT NULL OR items.phase = 'done' OR clear OR aided_clear "
+    "OR marks.item IS NOT NULL OR decisions.item IS NOT NULL)"
+)
+# About a dozen large radiographs: the one each of a few readers looks at, and the next. Chosen by eye.
+LARGEST_SHELF = 128 << 20
+# Decoders at work at once; more would only take memory from each other on a small machine.
+DECODERS = 2
+# zlib's fastest: the wire is seldom slower than a better compression.
+GZIP_LEVEL = 1
+
+
+@dataclass(frozen=True)
+class ImageFile:
+    """An image file of a study, and the size of a pixel where the table of images states it."""
+
+    path: Path
+    mm_per_px: tuple[float, float] | None
+
+
+def read_images(folder: Path) -> pd.DataFrame:
+    """Read a study's table of images.
+
+    Raises
+    ------
+    TableError
+        If there is none, or it is empty.
+    """
+    path = find_table(folder, "images")
+    if path is None:
+        raise TableError(f"{folder}: there is no images table (make one with: overread init {folder})")
+    table = read_table(path, "images")
+    if table.empty:
+        raise TableError(f"{path}: has no rows, so there is nothing to read")
+    return table
+
+
+def list_images(folder: Path) -> dict[str, ImageFile]:
+    """Image files of a study by id.
+
+    Raises
+    ------
+    TableError
+        If there is no table of images, or a row has no path.
+    """
+    table, path = read_images(folder), find_table(folder, "images")
+    found: dict[str, ImageFile] = {}
+    for row, record in enumerate(table.to_dict("records"), start=2):
+        if not record.get("path"):
+            raise TableError(
+                f"{path}, row {row}, column path: there is no image file (give its path relative to the folder, or "
+                f"make the table with: overread init {folder})"
+            )
+        found[str(record["image_id"])] = ImageFile(folder / str(record["path"]), _stated_spacing(record))
+    return found
+
+
+def _stated_spacing(record: Mapping[Any, Any]) -> tuple[float, float] | None:
+    """Size of a pixel in a row of the images table."""
+    x, y = (record.get(f"mm_per_px_{axis}") for axis in "xy")
+    return None if x is None or y is None or pd.isna(x) or pd.isna(y) else (float(x), float(y))
+
+
+class Pictures:
+    """Pictures of a room, by kind (``reading`` or ``training``) and image id.
+
+    Parameters
+    ----------
+    store
+        Keeps their facts.
+    files
+        Image files by kind and id.
+    """
+
+    def __init__(self, store: Store, files: Mapping[str, Mapping[str, ImageFile]]) -> None:
+        self._store, self._files = store, files
+        self._shelf: OrderedDict[tuple[str, str], tuple[bytes, bytes | None]] = OrderedDict()
+        self._shelf_bytes = 0
+        self._lock = threading.Lock()
+        self._decoders = threading.Semaphore(DECODERS)
+        self._busy: dict[tuple[str, str], threading.Lock] = {}
+
+    def prepare(self, kind: str) -> dict[str, str]:
+        """Read the facts of each picture that is new or has changed; return the reason by image that cannot be read.
+
+        Raises
+        ------
+        ImageError
+            Naming the file that is another one than somebody has read; nothing is changed then.
+        """
+        known = {
+            row["image_id"]: row["signature"]
+            for row in self._store.rows("SELECT image_id, signature FROM pictures WHERE kind = ?", (kind,))
+        }
+        bad: dict[str, str] = {}
+        new, changed = [], []
+        for image_id, file in self._files[kind].items():
+            state = _state_of(file)
+            if state is None:
+                bad[image_id] = f"{file.path}: there is no such file"
+            elif not known.get(image_id, "").startswith(f"{state}:"):
+                new.append(image_id)
+                if image_id in known and not _is_same(file, known[image_id]):
+                    changed.append(image_id)
+        self._refuse_other_files(kind, changed)
+        for image_id in count_steps("images", new):
+            try:
+                self._store.insert("pictures", [_facts_row(kind, image_id, self._files[kind][image_id])])
+            except (ImageError, StorageError) as error:
+                bad[image_id] = str(error)
+        if kind == "reading":
+            self._forget_detections(changed)
+        return bad
+
+    def _refuse_other_files(self, kind: str, changed: list[str]) -> None:
+        """Refuse files that are not those that somebody has read: their marks belong to another picture."""
+        read = {row["image_id"] for row in self._store.rows(READ, (kind,))} & set(changed)
+        if read:
+            first = self._files[kind][min(read)].path
+            raise ImageError(
+                f"{first}: has changed since somebody read image {min(read)!r} ({len(read)} such); the "
+                "readings are kept (put the file back as it was, or give the new one an image_id of its own)"
+            )
+
+    def _forget_detections(self, changed: list[str]) -> None:
+        """Forget the detector's marks on pictures that are others now; it has to see them again."""
+        with self._store.transaction() as database:
+            for table in ("detections", "detected"):
+                database.executemany(
+                    f"DELETE FROM {table} WHERE image_id = ?", [(image,) for image in changed]
+                )
+
+    def of_both_kinds(self) -> list[tuple[str, str]]:
+        """Pairs of a training image and an image to read whose files hold the same bytes."""
+        rows = self._store.rows(
+            "SELECT known.image_id AS trained, pictures.image_id AS read FROM pictures AS known JOIN pictures ON "
+            "substr(known.signature, -64) = substr(pictures.signature, -64) WHERE known.kind = 'training' AND "
+            "pictures.kind = 'reading' ORDER BY known.image_id"
+        )
+        return [(row["trained"], row["read"]) for row in rows if row["trained"] in self._files["training"]]
+
+    def facts(self, kind: str, image_id: str) -> dict[str, Any]:
+        """Return what a viewer has to know of a picture before it has the pixels."""
+        row = self.row(kind, image_id)
+        colour = row["channels"] == 3
+        sides = {"left": row["left_side"], "right": row["right_side"]}
+        return {
+            "width": row["width"],
+            "height": row["height"],
+            "mm_per_px": {"x": row["mm_x"], "y": row["mm_y"]},
+            "channels": row["channels"],
+            "bits": row["bits"],
+            "window": None if colour else {"center": row["window_center"], "width": row["window_width"]},
+            "invert": bool(row["inverted"]),
+            "left_right": sides if row["left_side"] else None,
+        }
+
+    def row(self, kind: str, image_id: str) -> Any:
+        """Return the stored facts of a picture."""
+        rows = self._store.rows(
+            "SELECT * FROM pictures WHERE kind = ? AND image_id = ?",
+            ("training" if kind == "training" else "reading", image_id),
+        )
+        if not rows:
+            raise RefusalError(CANNOT_BE_SHOWN, "image", 404)
+        return rows[0]
+
+    def _check_unchanged(self, kind: str, image_id: str) -> None:
+        """Refuse to show another picture than the one whose facts are known, and that others have read."""
+        file = self._files[kind].get(image_id)
+        state = None if file is None else _state_of(file)
+        signature = self.row(kind, image_id)["signature"]
+        if file is None or state is None:
+            raise RefusalError(CANNOT_BE_SHOWN, "image", 404)
+        if signature.startswith(f"{state}:"):
+            return
+        if not _is_same(file, signature):
+            raise RefusalError(
+                "the file of this image has changed since the room was opened; tell the study's owner",
+                "image",
+                404,
+            )
+        with self._store.transaction() as database:
+            database.execute(
+                "UPDATE pictures SET signature = ? WHERE kind = ? AND image_id = ?",
+                (f"{state}:{signature.rpartition(':')[2]}", kind, image_id),
+            )
+
+    def content(self, kind: str, image_id: str, *, zipped: bool = False) -> bytes:
+        """Pixels as they go over the wire: little-endian uint16, or uint8 of red, green, blue; row by row."""
+        key = (kind, image_id)
+        self._check_unchanged(kind, image_id)
+        with self._lock:
+            busy = self._busy.setdefault(key, threading.Lock())
+        with busy:
+            with self._lock:
+                found = self._shelf.get(key)
+                if found is not None:
+                    self._shelf.move_to_end(key)
+            if found is None:
+                found = (self._decode(kind, image_id), None)
+                self._keep(key, found)
+            if not zipped:
+                return found[0]
+            if found[1] is None:
+                found = (found[0], gzip.compress(found[0], GZIP_LEVEL))
+                self._keep(key, found)
+            return found[1] or b""
+
+    def _decode(self, kind: str, image_id: str) -> bytes:
+        with self._decoders:
+            try:
+                pixels = read_for_viewing(self._files[kind][image_id].path).pixels
+            except (ImageError, StorageError) as error:
+                # The text names a path of the owner's machine, which is nothing for a reader.
+                raise RefusalError(CANNOT_BE_SHOWN, "image", 404) from error
+        return np.ascontiguousarray(pixels).astype(pixels.dtype.newbyteorder("<"), copy=False).tobytes()
+
+    def _keep(self, key: tuple[str, str], found: tuple[bytes, bytes | None]) -> None:
+        """Put pixels on the shelf and take down what was not looked at longest."""
+        with self._lock:
+            self._shelf_bytes += _size_of(found) - _size_of(self._shelf.pop(key, (b"", None)))
+            self._shelf[key] = found
+            while self._shelf_bytes > LARGEST_SHELF and len(self._shelf) > 1:
+                old, gone = self._shelf.popitem(last=False)
+                self._shelf_bytes -= _size_of(gone)
+                self._busy.pop(old, None)
+
+
+def _size_of(found: tuple[bytes, bytes | None]) -> int:
+    """Bytes of a picture on the shelf."""
+    return len(found[0]) + len(found[1] or b"")
+
+
+def _state_of(file: ImageFile) -> str | None:
+    """Text that changes when a file does, or what is said of its pixels; None where there is no file.
+
+    A picture's signature is this and a digest of the file, which tells a file that was touched from one that changed.
+    """
+    try:
+        status = file.path.stat()
+    except OSError:
+        return None
+    return f"{status.st_size}:{status.st_mtime_ns}:{file.mm_per_px}"
+
+
+def _is_same(file: ImageFile, signature: str) -> bool:
+    """Whether a file holds the same bytes as when its signature was made."""
+    if signature == _state_of(file):
+        return True  # made by version 0.2, which kept no digest
+    try:
+        return digest_of_file(file.path) == signature.rpartition(":")[2]
+    except StorageError:
+        return False
+
+
+def _facts_row(kind: str, image_id: str, file: ImageFile) -> dict[str, Any]:
+    """Read the facts of a picture from its file."""
+    signature = f"{_state_of(file)}:{digest_of_file(file.path)}"
+    viewed = read_for_viewing(file.path)
+    try:
+        spacing = choose_spacing(viewed.spacing, file.mm_per_px)
+    except ImageError as error:
+        raise ImageError(f"{file.path}: {error}") from None
+    height, width = viewed.pixels.shape[:2]
+    return {
+        "kind": kind,
+        "image_id": image_id,
+        "width": width,
+        "height": height,
+        "channels": 3 if viewed.pixels.ndim == 3 else 1,
+        "bits": viewed.bits,
+        "mm_x": spacing.x,
+        "mm_y": spacing.y,
+        "window_center": viewed.center,
+        "window_width": viewed.width,
+        "inverted": int(viewed.inverted),
+        "left_side": viewed.left,
+        "right_side": viewed.right,
+        "signature": signature,
+    }

@@ -1,0 +1,279 @@
+"""A study's reading room: its store, its images, its plan, and what is made ready before readers come."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+import pandas as pd
+
+from overread.apps.room._adjudication import Adjudication, complete_images, complete_readings, study_name
+from overread.apps.room._agreement import describe_agreement
+from overread.apps.room._items import Items
+from overread.apps.room._people import LONGEST_NAME, list_people
+from overread.apps.room._pixels import ImageFile, Pictures, list_images, read_images
+from overread.apps.room._second_reading import keep_detections, rate_marks, shown_detections
+from overread.apps.room._store import ROOM_FILE, Store
+from overread.apps.room._tables import export_tables
+from overread.apps.room._worklists import Design, Plan, TrainingSet, fill_worklists
+from overread.errors import StorageError, UsageError
+from overread.files import no_folder
+from overread.marks import ids_of_dropped
+from overread.study import MarkRate
+from overread.truth import ADJUDICATION_FILE
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """What preparing a room gave: images left out with the reason, new presentations by reader, a detector's marks."""
+
+    bad_images: dict[str, str]
+    added: dict[str, int]
+    marks: MarkRate | None
+
+
+class Room:
+    """A study's reading room.
+
+    Parameters
+    ----------
+    folder
+        The study's.
+    store
+        Of the room.
+    training
+        Folder of training images, where it is another than the one that is kept.
+    """
+
+    def __init__(self, folder: Path, store: Store, training: Path | None = None) -> None:
+        self.folder, self.store = folder, store
+        self.images = list_images(folder)
+        kept = store.setting("training")
+        self.training_folder = training or (None if kept is None else folder / kept)
+        self.training_images: dict[str, ImageFile] = (
+            {} if self.training_folder is None else list_images(self.training_folder)
+        )
+        self.pictures = Pictures(store, {"reading": self.images, "training": self.training_images})
+        self.labels = tuple(store.setting("labels") or ())
+        self.items = Items(store, self.labels)
+        self._agreement: tuple[tuple[str, ...], dict[str, Any] | None] | None = None
+
+    @cached_property
+    def name(self) -> str:
+        """Name of the study."""
+        return study_name(self.folder)
+
+    @cached_property
+    def adjudication(self) -> Adjudication:
+        """What chairs see and decide."""
+        return Adjudication(self.store, self.folder)
+
+    @property
+    def images_table(self) -> pd.DataFrame:
+        """The study's table of images."""
+        return read_images(self.folder)
+
+    @property
+    def plan(self) -> Plan:
+        """How the images are given to the readers."""
+        kept = self.store.setting("plan")
+        return Plan() if kept is None else Plan(**kept)
+
+    @cached_property
+    def training(self) -> TrainingSet | None:
+        """Known objects of the training images."""
+        return None if self.training_folder is None else TrainingSet(self.training_folder)
+
+    def change_plan(self, **wanted: Any) -> None:
+        """Keep what is given of a plan (None: as it is).
+
+        Raises
+        ------
+        UsageError
+            If somebody has a worklist by the plan that there is, and more changes than that a second session comes.
+        """
+        plan = replace(self.plan, **{name: value for name, value in wanted.items() if value is not None})
+        if plan.design not in get_args(Design):
+            raise UsageError(f"--design {plan.design!r}: one of {', '.join(get_args(Design))}")
+        if plan.repeats < 0:
+            raise UsageError(f"--repeats {plan.repeats}: a number from 0")
+        if plan == self.plan:
+            return
+        # A second session may come when the first has begun: that is how a detector is trained on it.
+        adds_session = plan == replace(self.plan, design="independent") and self.plan.design == "unaided"
+        if self.has_worklists and not adds_session:
+            raise UsageError(
+                "the worklists are made; --assign, --repeats, --design and --seed cannot change any more (a second "
+                "session with a detector can be added: --design independent)"
+            )
+        self.store.set_setting("plan", vars(plan))
+
+    @property
+    def has_worklists(self) -> bool:
+        """Whether somebody has images to read."""
+        return bool(self.store.rows("SELECT 1 FROM items WHERE kind = 'reading' LIMIT 1"))
+
+    def change_labels(self, labels: Sequence[str]) -> None:
+        """Keep the labels that a mark may have."""
+        for label in labels:
+            if not label.isprintable() or label != label.strip() or not 0 < len(label) <= LONGEST_NAME:
+                raise UsageError(f"--labels: {label!r} is no label of 1 to {LONGEST_NAME} characters")
+        self.store.set_setting("labels", list(labels))
+        self.labels = tuple(labels)
+        self.items = Items(self.store, self.labels)
+
+    def with_training(self, folder: Path) -> Room:
+        """Keep the folder of training images, which must be a study with marks or truth; return the room with it.
+
+        Raises
+        ------
+        UsageError
+            If one of its images is to be read, too.
+        """
+        TrainingSet(folder)
+        room = Room(self.folder, self.store, folder)
+        room.prepare_pictures()
+        self.store.set_setting("training", os.path.relpath(folder.resolve(), self.folder.resolve()))
+        return room
+
+    def prepare_pictures(self) -> dict[str, str]:
+        """Read each image's facts once; return the reason by image that cannot be read.
+
+        Raises
+        ------
+        ImageError
+            If the file of an image that somebody has read is another one now.
+        UsageError
+            If an image is one to read and one to train on.
+        """
+        bad = self.pictures.prepare("reading")
+        bad |= {f"training {image}": reason for image, reason in self.pictures.prepare("training").items()}
+        self.refuse_known_images()
+        return bad
+
+    def refuse_known_images(self) -> None:
+        """Refuse training images that are read, too: their feedback shows what others marked."""
+        both = self.pictures.of_both_kinds()
+        if both:
+            trained, read = both[0]
+            raise UsageError(
+                f"{self.training_images[trained].path}: is image {read!r}, which readers have on their worklists "
+                f"({len(both)} such); --training takes images that nobody reads (give another folder)"
+            )
+
+    def keep_detector(self, detector: Path, fp: float) -> dict[str, str]:
+        """Compute a detector's marks and plan a reading with them; return the reason by image that has none."""
+        bad = keep_detections(self.store, detector, fp, self.images, ids_of_dropped(self.folder))
+        if self.plan.design == "unaided":
+            self.change_plan(design="independent" if self.has_worklists else "sequential")
+        return bad
+
+    def prepare(self, detector: Path | None = None, fp: float = 1.0) -> Readiness:
+        """Make everything ready: facts of the images, the detector's marks, worklists of the readers.
+
+        Raises
+        ------
+        UsageError
+            If the plan needs a detector, or more readers than there are; or if no image can be read.
+        """
+        bad = self.prepare_pictures()
+        if detector is not None:
+            bad |= self.keep_detector(detector, fp)
+        if self.plan.design != "unaided" and self.store.setting("detector") is None:
+            raise UsageError(f"--design {self.plan.design}: needs a --detector")
+        if self.plan.design != "unaided":
+            self.refuse_undetected(bad)
+        usable = [image for image in self.images if image not in bad]
+        if not usable:
+            raise UsageError(f"{self.folder}: no image can be read; the first: {next(iter(bad.values()))}")
+        readers = self.active_readers()
+        if readers and len(readers) < self.plan.fewest:
+            raise UsageError(
+                f"each image is to be read by {self.plan.fewest} readers, and there are {len(readers)} "
+                "(add readers: --add-reader NAME)"
+            )
+        trained = [image for image in self.training_images if f"training {image}" not in bad]
+        added = fill_worklists(self.store, usable, trained, readers, self.plan)
+        self.store.checkpoint()
+        return Readiness(bad, added, rate_marks(self.store))
+
+    def refuse_undetected(self, bad: dict[str, str]) -> None:
+        """Refuse images that are new since the detector was run: its silence would look like a finding."""
+        done = {row["image_id"] for row in self.store.rows("SELECT image_id FROM detected")}
+        new = [image for image in self.images if image not in done and image not in bad]
+        if new:
+            raise UsageError(
+                f"image {new[0]!r} has not been through the detector ({len(new)} such; give --detector again)"
+            )
+
+    def active_readers(self) -> list[str]:
+        """Readers who have a link."""
+        linked = {
+            row["person"] for row in self.store.rows("SELECT person FROM people WHERE secret IS NOT NULL")
+        }
+        return [name for name in list_people(self.store, "reader") if name in linked]
+
+    def describe_item(self, person: str, item: str) -> dict[str, Any]:
+        """Return all that a reader may know of an item now: the detector's marks only once the unaided are locked."""
+        row = self.items.find(person, item)
+        state = {**self.items.state(row), **self.pictures.facts(row["kind"], row["image_id"])}
+        state["labels"] = list(self.labels)
+        if row["mode"] != "unaided" and row["phase"] != "unaided":
+            state["detections"] = shown_detections(self.store, item, row["image_id"])
+        if row["kind"] == "training" and row["phase"] == "done" and self.training is not None:
+            size = state["mm_per_px"]
+            state["feedback"] = self.training.feedback(
+                row["image_id"], state["marks"], (size["x"], size["y"])
+            )
+        return state
+
+    def agreement(self) -> dict[str, Any] | None:
+        """Describe how well the readers agree on complete images; computed anew when there are more of them."""
+        state = tuple(complete_images(self.store))
+        if self._agreement is None or self._agreement[0] != state:
+            self._agreement = (state, describe_agreement(complete_readings(self.store)))
+        return self._agreement[1]
+
+    def export(self) -> list[Path]:
+        """Write the tables into the study."""
+        extra = {}
+        if self.store.rows("SELECT 1 FROM adjudications LIMIT 1"):
+            decisions = self.adjudication.table()
+            extra = {ADJUDICATION_FILE: decisions} if len(decisions) else {}
+        return export_tables(self.store, self.folder, extra)
+
+
+def open_room(folder: Path) -> Room:
+    """Open a study's room, made if need be.
+
+    Raises
+    ------
+    UsageError
+        If there is no such folder.
+    TableError
+        If it is no study with images.
+    """
+    if not folder.is_dir():
+        raise UsageError(no_folder(folder))
+    list_images(folder)
+    place = folder / ROOM_FILE
+    try:
+        place.parent.mkdir(exist_ok=True)
+        place.parent.chmod(0o700)
+        store = Store(place)
+        for file in place.parent.glob(f"{place.name}*"):
+            file.chmod(0o600)
+    except OSError as error:
+        raise StorageError(
+            f"{place.parent}: cannot be kept from others: {error.strerror or error}"
+        ) from error
+    try:
+        return Room(folder, store)
+    except BaseException:
+        # Left open, the file would look like one whose last acts are lost.
+        store.close()
+        raise

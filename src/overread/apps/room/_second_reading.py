@@ -1,0 +1,205 @@
+"""The second reader: a detector's marks at its locked operating point, computed before anybody reads."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from overread._terminal import count_steps
+from overread.apps.room._pixels import ImageFile
+from overread.apps.room._store import Store
+from overread.errors import DataWarning, OverreadError, TableError, UsageError
+from overread.files import digest_of_file
+from overread.marks import rescale_ellipses
+from overread.study import MarkRate
+from overread.tables import read_table
+
+if TYPE_CHECKING:
+    from overread.study import Request
+
+
+TABLE_ENDINGS = (".csv", ".parquet")
+
+
+def keep_detections(
+    store: Store,
+    detector: Path,
+    fp: float,
+    files: Mapping[str, ImageFile],
+    dropped: Collection[str] = (),
+) -> dict[str, str]:
+    """Compute and keep the marks of a detector for each image that has none yet.
+
+    Parameters
+    ----------
+    store
+        Of the room, whose pictures are prepared.
+    detector
+        ``detector.json`` of a run, the run's folder, or a table of detections of any detector, as
+        ``overread detect`` writes it, with a column ``shown`` or already cut at the operating point.
+    fp
+        Operating point of a ``detector.json``: false positives per image.
+    files
+        Image files by id.
+    dropped
+        Ids of images that were left out of the study; what a table says of them is not used.
+
+    Returns
+    -------
+    dict
+        Reason by image for which there are none.
+
+    Raises
+    ------
+    UsageError
+        If the room has the marks of another detector.
+    TableError
+        If a table has detections of images that the room has not.
+    """
+    place = detector / "detector.json" if detector.is_dir() else detector
+    if not place.is_file():
+        raise UsageError(
+            f"{place}: there is no such file (--detector takes detector.json, or a table of detections)"
+        )
+    name = [digest_of_file(place), fp]
+    if store.setting("detector") not in (None, name):
+        raise UsageError(f"{place}: the room has another detector, or another --fp; one room keeps to one")
+    done = {row["image_id"] for row in store.rows("SELECT image_id FROM detected")}
+    sizes = {
+        row["image_id"]: (row["mm_x"], row["mm_y"])
+        for row in store.rows("SELECT image_id, mm_x, mm_y FROM pictures WHERE kind = 'reading'")
+    }
+    todo = {image: files[image] for image in files if image in sizes and image not in done}
+    if place.suffix in TABLE_ENDINGS:
+        tables = read_detections(place, files, dropped)
+        store.set_setting("detector", name)
+        store.set_setting("without_row", len(set(files) - set(tables)))
+        for image in todo:
+            _insert_detections(store, image, tables.get(image), sizes[image])
+        return {}
+    # Late, because most rooms have no detector, and everybody waits for what it imports.
+    from overread.study import Detector, Request
+
+    request = Request(Detector.read(place), fp)
+    point = request.detector.operating_point(fp)
+    store.set_setting("detector", name)
+    store.set_setting("locked_at", point.record())
+    return _detect_all(store, request, todo, sizes)
+
+
+def _detect_all(
+    store: Store, request: Request, files: Mapping[str, ImageFile], sizes: Mapping[str, tuple[float, float]]
+) -> dict[str, str]:
+    """Run a detector on images, and keep what it shows of each."""
+    from overread.study import detect_image
+
+    bad: dict[str, str] = {}
+    trained = trained_on(store)
+    for image in count_steps("images through the detector", list(files)):
+        try:
+            radiograph, found, _ = detect_image(request, files[image].path, files[image].mm_per_px)
+        except OverreadError as error:
+            bad[image] = str(error)
+            continue
+        if request.detector.was_trained_on(radiograph):
+            trained.add(image)
+            store.set_setting("trained_on", sorted(trained))
+        _insert_detections(store, image, found[found["shown"]], sizes[image])
+    if trained:
+        warnings.warn(
+            f"the detector was trained on {len(trained)} of these images, so what it adds there does not show what it "
+            "adds in new ones (train it on one study and let another be read with it)",
+            DataWarning,
+            stacklevel=2,
+        )
+    return bad
+
+
+def trained_on(store: Store) -> set[str]:
+    """Images of the room that its detector was trained on, as far as it says."""
+    return set(store.setting("trained_on") or ())
+
+
+def rate_marks(store: Store) -> MarkRate | None:
+    """Count the marks that the room's detector makes here; None where it has none."""
+    if store.setting("detector") is None:
+        return None
+    n_images, n_marks = (len(store.rows(f"SELECT 1 FROM {table}")) for table in ("detected", "detections"))
+    without_row = store.setting("without_row") or 0
+    return MarkRate(store.setting("locked_at") or {}, n_images, n_marks, without_row)
+
+
+def read_detections(
+    path: Path, images: Collection[str], dropped: Collection[str] = ()
+) -> dict[str, pd.DataFrame]:
+    """Shown detections of each image that a table names; it may name no others than these and those left out."""
+    table = read_table(path, "candidates")
+    for name in ("radius_mm", "score"):
+        if name not in table:
+            raise TableError(f"{path}: has no column {name} (overread detect writes it)")
+    named = set(table["image_id"].astype(str))
+    foreign = sorted(named - {*images, *dropped})
+    if foreign:
+        raise TableError(
+            f"{path}: has detections of {len(foreign)} images that the study has not, such as {foreign[0]!r}; the "
+            f"study has {next(iter(images), 'no image')!r}, ... (use the image_id of images.csv)"
+        )
+    unused = named - set(images)
+    if unused:
+        warnings.warn(
+            f"{path}: has detections of images that were left out of the study ({len(unused)}); they are not used",
+            DataWarning,
+            stacklevel=2,
+        )
+    table = table[table["image_id"].astype(str).isin(list(images))]
+    shown = table["shown"] if "shown" in table else pd.Series(data=True, index=table.index)
+    return {str(image): rows[shown[rows.index]] for image, rows in table.groupby("image_id")}
+
+
+def _insert_detections(
+    store: Store, image: str, found: pd.DataFrame | None, mm_per_px: tuple[float, float]
+) -> None:
+    """Keep the detections of an image, as ellipses in its pixels, and that it is done."""
+    rows: list[dict[str, Any]] = []
+    if found is not None and len(found):
+        circles = found[["x_mm", "y_mm", "radius_mm", "radius_mm"]].to_numpy(np.float64)
+        in_mm = np.column_stack([circles, np.zeros(len(circles))])
+        pixels = rescale_ellipses(in_mm, 1.0 / mm_per_px[0], 1.0 / mm_per_px[1])
+        probabilities = found["probability"] if "probability" in found else pd.Series(np.nan, found.index)
+        ordered = zip(pixels.tolist(), found["score"], probabilities, strict=True)
+        for number, (ellipse, score, probability) in enumerate(ordered, start=1):
+            x, y, rx, ry, angle = ellipse
+            rows.append(
+                {
+                    "image_id": image,
+                    "detection": f"D{number}",
+                    "x": x,
+                    "y": y,
+                    "rx": rx,
+                    "ry": ry,
+                    "angle": angle,
+                    "score": float(score),
+                    "probability": None if pd.isna(probability) else float(probability),
+                }
+            )
+    store.insert("detections", rows)
+    store.insert("detected", [{"image_id": image}])
+
+
+def shown_detections(store: Store, item: str, image: str) -> list[dict[str, Any]]:
+    """Detector's marks on an image with what the reader decided of each; for the aided phase only."""
+    rows = store.rows(
+        "SELECT detections.*, decision, reason FROM detections LEFT JOIN decisions ON "
+        "decisions.detection = detections.detection AND decisions.item = ? WHERE image_id = ? ORDER BY score DESC",
+        (item, image),
+    )
+    names = ("x", "y", "rx", "ry", "angle", "score", "probability", "decision")
+    return [
+        {"id": row["detection"], **{name: row[name] for name in names}, "reason": row["reason"] or ""}
+        for row in rows
+    ]

@@ -1,0 +1,296 @@
+"""The room's readings as tables: marks and readings as every study has them, with and without the detector apart."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from overread.apps.room._store import Store, timestamp
+from overread.errors import TableError, UsageError
+from overread.files import digest_of_bytes, digest_of_file, write_together
+from overread.marks import ELLIPSE_COLUMNS, MarkSet, find_table, images_from_readings, rescale_ellipses
+from overread.tables import check_study, raise_for_errors, read_table, table_bytes
+
+Arm = Literal["unaided", "aided", "repeats"]
+"""Which readings: the first without a detector, those with it, or the repeated ones."""
+
+CONDITIONS: dict[Arm, str] = {
+    "unaided": "presentation = 0 AND mode != 'aided' AND locked IS NOT NULL",
+    "aided": "presentation = 0 AND mode != 'unaided' AND items.phase = 'done'",
+    "repeats": "presentation = 1 AND mode != 'aided' AND locked IS NOT NULL",
+}
+AIDED, REPEATS = "reading/aided", "reading/repeats"
+SITTINGS_FILE = "reading/sittings.csv"
+
+
+def read_arm(store: Store, arm: Arm) -> MarkSet:
+    """Read marks in mm and readings of all that is locked; what is being read is not in it.
+
+    Parameters
+    ----------
+    store
+        Of the room.
+    arm
+        Which readings.
+
+    Returns
+    -------
+    MarkSet
+        With the images that were read. Readings have a row for each, with marks or without.
+    """
+    items = store.rows(
+        f"SELECT item, person, image_id, kind FROM items WHERE kind != 'training' AND {CONDITIONS[arm]} "
+        "ORDER BY image_id, person"
+    )
+    phase = "aided" if arm == "aided" else "unaided"
+    marks = store.rows(
+        f"SELECT marks.*, items.person, items.image_id, items.kind, mm_x, mm_y FROM marks JOIN items USING (item) "
+        "JOIN pictures ON pictures.kind = 'reading' AND pictures.image_id = items.image_id "
+        f"WHERE items.kind != 'training' AND {CONDITIONS[arm]} AND marks.phase = ? "
+        "ORDER BY items.image_id, person, marks.rowid",
+        (phase,),
+    )
+    readings = pd.DataFrame(
+        [(row["image_id"], row["person"]) for row in items], columns=["image_id", "reader_id"], dtype="str"
+    )
+    images = pd.DataFrame({"image_id": readings["image_id"].drop_duplicates()}, dtype="str")
+    return MarkSet(_marks_table(marks), readings, images.reset_index(drop=True))
+
+
+def _marks_table(rows: list[Any]) -> pd.DataFrame:
+    """Turn marks of the store into a table of marks."""
+    table = pd.DataFrame(
+        {
+            "image_id": pd.Series([row["image_id"] for row in rows], dtype="str"),
+            "reader_id": pd.Series([row["person"] for row in rows], dtype="str"),
+            "mark_id": pd.Series([mark_id(row) for row in rows], dtype="str"),
+            **dict(zip(ELLIPSE_COLUMNS, mm_rows(rows).T, strict=True)),
+        }
+    )
+    confidence = [np.nan if row["confidence"] is None else row["confidence"] for row in rows]
+    if not np.isnan(confidence).all():
+        table["confidence"] = confidence
+    labels = [row["label"] or "" for row in rows]
+    if any(labels):
+        table["label"] = pd.Series(labels, dtype="str")
+    return table
+
+
+def mm_rows(rows: list[Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Ellipses (x, y, a, b, angle) in mm of rows in pixels."""
+    if not rows:
+        return np.empty((0, 5))
+    pixels = [[row[name] for name in ("x", "y", "rx", "ry", "angle")] for row in rows]
+    return rescale_ellipses(pixels, [row["mm_x"] for row in rows], [row["mm_y"] for row in rows])
+
+
+def mark_id(row: Any) -> str:
+    """Id of a mark in the tables: an imported one keeps its own, a drawn one gets one that no other reader can have."""
+    if row["kind"] == "imported":
+        return str(row["mark"])
+    return "M" + hashlib.sha256(f"{row['item']}\0{row['mark']}".encode()).hexdigest()[:16]
+
+
+def list_sittings(store: Store) -> pd.DataFrame:
+    """Every reading that is locked, with its time and comment: the seconds at work, and apart from them the pauses."""
+    rows = store.rows(
+        "SELECT * FROM items WHERE kind = 'reading' AND (locked IS NOT NULL OR phase = 'done') "
+        "ORDER BY image_id, person, mode, presentation"
+    )
+    found = []
+    for row in rows:
+        if row["mode"] != "aided":
+            found.append((row, "unaided", row["active_ms"], row["paused_ms"], row["clear"]))
+        if row["mode"] != "unaided" and row["phase"] == "done":
+            found.append((row, "aided", row["aided_active_ms"], row["aided_paused_ms"], row["aided_clear"]))
+    return pd.DataFrame(
+        [
+            {
+                "image_id": row["image_id"],
+                "reader_id": row["person"],
+                "arm": arm,
+                "presentation": row["presentation"] + 1,
+                "active_s": active / 1000.0,
+                "paused_s": paused / 1000.0,
+                "nothing": bool(nothing),
+                "comment": row["comment"],
+            }
+            for row, arm, active, paused, nothing in found
+        ],
+        columns=[
+            "image_id",
+            "reader_id",
+            "arm",
+            "presentation",
+            "active_s",
+            "paused_s",
+            "nothing",
+            "comment",
+        ],
+    )
+
+
+def export_tables(store: Store, folder: Path, extra: Mapping[str, pd.DataFrame] | None = None) -> list[Path]:
+    """Write the tables of a room into its study, all or none.
+
+    Parameters
+    ----------
+    store
+        Of the room.
+    folder
+        The study's: ``marks.csv`` and ``readings.csv``, as every command reads them, are the unaided readings.
+        Those with a detector go to ``reading/aided``, repeats to ``reading/repeats``, times to
+        ``reading/sittings.csv``.
+    extra
+        Further tables by their path in the folder.
+
+    Raises
+    ------
+    UsageError
+        If nobody has finished a reading.
+    TableError
+        If the folder has marks that the room did not write and does not hold.
+    """
+    unaided = read_arm(store, "unaided")
+    if unaided.readings.empty:
+        raise UsageError(f"{folder}: nobody has finished a reading yet, so there is nothing to write")
+    _refuse_strange_tables(store, folder)
+    raise_for_errors(check_study(unaided.marks, unaided.readings, unaided.images, spelling=False))
+    tables: dict[str, pd.DataFrame] = {"marks.csv": unaided.marks, "readings.csv": unaided.readings}
+    for arm, place in (("aided", AIDED), ("repeats", REPEATS)):
+        found = read_arm(store, "aided" if arm == "aided" else "repeats")
+        if not found.readings.empty:
+            (folder / place).mkdir(parents=True, exist_ok=True)
+            tables |= {f"{place}/marks.csv": found.marks, f"{place}/readings.csv": found.readings}
+    tables[SITTINGS_FILE] = list_sittings(store)
+    tables |= dict(extra or {})
+    contents = {name: table_bytes(table, folder / name) for name, table in tables.items()}
+    # Before the files: a kill between the two leaves tables that are known as ours, never ones that are refused.
+    digests = [digest_of_bytes(contents[name]) for name in ("marks.csv", "readings.csv")]
+    before = store.setting("exported_digests") or []
+    store.set_setting("exported_digests", [*before[-2:], *digests])
+    written = write_together(folder, {name: (content,) for name, content in contents.items()})
+    store.set_setting("exported", timestamp())
+    return written
+
+
+def _refuse_strange_tables(store: Store, folder: Path) -> None:
+    """Refuse to replace marks and readings that somebody else wrote."""
+    known = {*(store.setting("exported_digests") or []), *(store.setting("imported_digests") or [])}
+    for kind in ("marks", "readings"):
+        present = find_table(folder, kind)
+        if present is not None and digest_of_file(present) not in known:
+            raise TableError(
+                f"{present}: was not written by this room; writing would replace it (take its marks in with "
+                "--import-marks, or move the file away)"
+            )
+
+
+def take_in_marks(store: Store, folder: Path) -> tuple[int, int]:
+    """Take in marks and readings that a study has already, as readings that are done.
+
+    Returns
+    -------
+    tuple
+        Number of readings and marks.
+
+    Raises
+    ------
+    UsageError
+        If somebody who reads in the room has begun an image that the tables say they have read.
+    """
+    found = _read_earlier(folder)
+    begun = {
+        (row["image_id"], row["person"])
+        for row in store.rows("SELECT image_id, person FROM items WHERE kind = 'reading'")
+    }
+    pairs = list(zip(found.readings["image_id"], found.readings["reader_id"], strict=True))
+    clash = next((pair for pair in pairs if pair in begun), None)
+    if clash is not None:
+        raise UsageError(
+            f"image {clash[0]!r} is on the worklist of {clash[1]!r} already; earlier marks are taken in before the "
+            "reader is added"
+        )
+    spacing = {
+        row["image_id"]: (row["mm_x"], row["mm_y"])
+        for row in store.rows("SELECT image_id, mm_x, mm_y FROM pictures WHERE kind = 'reading'")
+    }
+    strange = next((image for image, _ in pairs if image not in spacing), None)
+    if strange is not None:
+        raise TableError(f"{folder}: image {strange!r} of the readings has no image file that can be read")
+    _insert_imported(store, found, pairs, spacing)
+    digests = [digest_of_file(path) for kind in ("marks", "readings") if (path := find_table(folder, kind))]
+    store.set_setting("imported_digests", digests)
+    store.note("", "import", {"readings": len(pairs), "marks": len(found.marks)})
+    return len(pairs), len(found.marks)
+
+
+def _read_earlier(folder: Path) -> MarkSet:
+    """Read marks and readings of a study whose images need not all have been read."""
+    paths = {kind: find_table(folder, kind) for kind in ("marks", "readings")}
+    tables = {}
+    for kind, path in paths.items():
+        if path is None:
+            raise TableError(f"{folder}: there is no {kind}.csv or {kind}.parquet to take in")
+        tables[kind] = read_table(path, kind)
+    images = images_from_readings(tables["readings"])
+    files = (str(paths["marks"]), str(paths["readings"]), "images")
+    raise_for_errors(check_study(tables["marks"], tables["readings"], images, files=files))
+    return MarkSet(tables["marks"], tables["readings"], images)
+
+
+def _insert_imported(
+    store: Store, found: MarkSet, pairs: list[tuple[str, str]], spacing: Mapping[str, tuple[float, float]]
+) -> None:
+    """Write imported readings into the store, the earlier import of the same ones replaced."""
+    now = timestamp()
+    marked = {(image, reader) for image, reader in found.marks[["image_id", "reader_id"]].to_numpy()}
+    scale = np.array([spacing[image] for image in found.marks["image_id"]]).reshape(-1, 2)
+    pixels = rescale_ellipses(
+        found.marks[list(ELLIPSE_COLUMNS)].to_numpy(np.float64), 1.0 / scale[:, 0], 1.0 / scale[:, 1]
+    )
+    names = {(image, reader): _imported_item(image, reader) for image, reader in pairs}
+    with store.transaction() as database:
+        database.execute("DELETE FROM marks WHERE item IN (SELECT item FROM items WHERE kind = 'imported')")
+        database.execute("DELETE FROM items WHERE kind = 'imported'")
+        for reader in dict.fromkeys(reader for _, reader in pairs):
+            database.execute(
+                "INSERT INTO people VALUES (?, 'reader', NULL, ?, NULL) ON CONFLICT (person) DO NOTHING",
+                (reader, now),
+            )
+        database.executemany(
+            "INSERT INTO items (item, person, image_id, kind, mode, presentation, position, phase, clear, locked, "
+            "finished) VALUES (?, ?, ?, 'imported', 'unaided', 0, 0, 'done', ?, ?, ?)",
+            [
+                (names[image, reader], reader, image, int((image, reader) not in marked), now, now)
+                for image, reader in pairs
+            ],
+        )
+        database.executemany(
+            "INSERT INTO marks VALUES (?, 'unaided', ?, ?, ?, ?, ?, ?, ?, ?, '', 'imported', NULL)",
+            [
+                (
+                    names[row["image_id"], row["reader_id"]],
+                    row["mark_id"],
+                    *ellipse.tolist(),
+                    _none_if_nan(row.get("confidence")),
+                    row.get("label") or None,
+                )
+                for row, ellipse in zip(found.marks.to_dict("records"), pixels, strict=True)
+            ],
+        )
+
+
+def _imported_item(image: str, reader: str) -> str:
+    """Id of an imported reading; the same import gives the same."""
+    return "imported-" + hashlib.sha256(f"{image}\0{reader}".encode()).hexdigest()[:24]
+
+
+def _none_if_nan(value: Any) -> float | None:
+    """Return a number, or None where there is none."""
+    return None if value is None or np.isnan(value) else float(value)

@@ -1,0 +1,247 @@
+"""Who reads what, and in which order: all images, or each by k of n readers; training first, blind repeats later.
+
+Training images: marked like all others, and answered with what was there to find.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from overread.apps.room._store import Act, Store, log_act
+from overread.errors import UsageError
+from overread.marks import ELLIPSE_COLUMNS, find_table, read_folder, rescale_ellipses
+from overread.tables import read_table
+from overread.truth import candidate_hits, merge_marks
+
+Design = Literal["unaided", "sequential", "independent"]
+ASSIGNMENT = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the images are given to the readers.
+
+    Attributes
+    ----------
+    fewest, most
+        Readers of an image; 0: all of them.
+    repeats
+        Images that each reader sees twice, without being told.
+    design
+        ``"unaided"``; ``"sequential"``: with the detector right after the unaided reading is locked;
+        ``"independent"``: with the detector in a later session of its own.
+    seed
+        Of assignment and order.
+    """
+
+    fewest: int = 0
+    most: int = 0
+    repeats: int = 0
+    design: Design = "unaided"
+    seed: int = 0
+
+
+def parse_assignment(text: str) -> tuple[int, int]:
+    """Readers of an image: ``all``, ``4``, or ``4-5``."""
+    if text == "all":
+        return 0, 0
+    found = ASSIGNMENT.fullmatch(text)
+    fewest = int(found[1]) if found else 0
+    most = int(found[2]) if found and found[2] else fewest
+    if not 1 <= fewest <= most:
+        raise UsageError(f"--assign {text!r}: give all, a number of readers per image, or two such as 4-5")
+    return fewest, most
+
+
+def _generator(*parts: object) -> np.random.Generator:
+    """Random numbers that depend on these words only."""
+    text = "\0".join(str(part) for part in parts)
+    return np.random.default_rng(list(hashlib.sha256(text.encode()).digest()))
+
+
+def assign_images(
+    images: Sequence[str], readers: Sequence[str], given: Mapping[str, Sequence[str]], plan: Plan
+) -> dict[str, list[str]]:
+    """Choose the readers that each image still needs, so that nobody has more than one image more than another.
+
+    Parameters
+    ----------
+    images, readers
+        Ids and names.
+    given
+        Readers that an image has already; they may be others than ``readers``.
+    plan
+        How many are wanted.
+
+    Returns
+    -------
+    dict
+        New images by reader.
+    """
+    chosen: dict[str, list[str]] = {reader: [] for reader in readers}
+    if plan.fewest == 0:
+        for reader in readers:
+            chosen[reader] = [image for image in images if reader not in given.get(image, ())]
+        return chosen
+    random = _generator("assign", plan.seed, len(given))
+    load = Counter(reader for names in given.values() for reader in names)
+    for place in random.permutation(len(images)):
+        image = images[place]
+        have = given.get(image, ())
+        wanted = int(_generator("number", plan.seed, image).integers(plan.fewest, plan.most + 1))
+        free = [reader for reader in readers if reader not in have]
+        ties = random.permutation(len(free))
+        order = sorted(range(len(free)), key=lambda i: (load[free[i]], ties[i]))
+        for i in order[: max(0, wanted - len(have))]:
+            chosen[free[i]].append(image)
+            load[free[i]] += 1
+    return chosen
+
+
+def order_presentations(images: Sequence[str], reader: str, plan: Plan) -> list[tuple[str, int]]:
+    """Shuffle a reader's images, with blind repeats: images of the first half come again in the second.
+
+    Returns
+    -------
+    list of (image, presentation)
+        0 the first time, 1 the second.
+    """
+    random = _generator("order", plan.seed, reader, len(images))
+    order = [(images[i], 0) for i in random.permutation(len(images))]
+    half = len(order) // 2
+    again = random.permutation(half)[: min(plan.repeats, half)]
+    for place in again:
+        at = int(random.integers(len(images) - half, len(order) + 1))
+        order.insert(max(at, half), (order[place][0], 1))
+    return order
+
+
+def fill_worklists(
+    store: Store, images: Sequence[str], training: Sequence[str], readers: Sequence[str], plan: Plan
+) -> dict[str, int]:
+    """Give each reader what the plan wants and they do not have; what was given stays.
+
+    Returns
+    -------
+    dict
+        Number of new presentations by reader.
+    """
+    given: dict[str, list[str]] = {}
+    trained: set[str] = set()
+    # What a reader whose link was revoked has not read is given to others.
+    rows = store.rows(
+        "SELECT DISTINCT person, image_id, kind FROM items JOIN people USING (person) WHERE presentation = 0 AND "
+        "(secret IS NOT NULL OR locked IS NOT NULL OR phase = 'done')"
+    )
+    for row in rows:
+        if row["kind"] == "training":
+            trained.add(row["person"])
+        else:
+            given.setdefault(row["image_id"], []).append(row["person"])
+    added: dict[str, int] = {}
+    for reader, own in assign_images(images, readers, given, plan).items():
+        new = [] if reader in trained else [(image, 0, "training", "unaided") for image in training]
+        order = order_presentations(own, reader, plan)
+        first = "sequential" if plan.design == "sequential" else "unaided"
+        new += [(image, presentation, "reading", first) for image, presentation in order]
+        if plan.design == "independent":
+            # The second session has an order of its own, and no repeats.
+            again = [*_read_once(store, reader, images), *own]
+            later = order_presentations(again, f"{reader}, with the detector", Plan(seed=plan.seed))
+            new += [(image, presentation, "reading", "aided") for image, presentation in later]
+        _append_items(store, reader, new)
+        added[reader] = len(new)
+    return added
+
+
+def _read_once(store: Store, reader: str, images: Sequence[str]) -> list[str]:
+    """Images on a reader's worklist without a second session: there was no detector when it was made."""
+    rows = store.rows(
+        "SELECT image_id FROM items WHERE person = ? AND kind = 'reading' AND presentation = 0 "
+        "GROUP BY image_id HAVING sum(mode = 'aided') = 0",
+        (reader,),
+    )
+    once = {row["image_id"] for row in rows}
+    return [image for image in images if image in once]
+
+
+def _append_items(store: Store, reader: str, new: Sequence[tuple[str, int, str, str]]) -> None:
+    """Put presentations at the end of a worklist, under ids that tell nothing."""
+    rows: list[Any] = []
+    with store.transaction() as database:
+        last = database.execute("SELECT max(position) FROM items WHERE person = ?", (reader,)).fetchone()[0]
+        start = 1 if last is None else int(last) + 1
+        for position, (image, presentation, kind, mode) in enumerate(new, start=start):
+            phase = "aided" if mode == "aided" else "unaided"
+            rows.append((secrets.token_urlsafe(12), reader, image, kind, mode, presentation, position, phase))
+        database.executemany(
+            "INSERT INTO items (item, person, image_id, kind, mode, presentation, position, phase) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            rows,
+        )
+        if rows:
+            log_act(database, Act(reader, "", "worklist", "", {}), {"items": [row[0] for row in rows]})
+
+
+class TrainingSet:
+    """Known objects of a folder of training images.
+
+    Parameters
+    ----------
+    folder
+        A study: its truth table where it has one, else what at least two readers of its marks agree on.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        path = find_table(folder, "truth")
+        if path is not None:
+            truth = read_table(path, "truth")
+        else:
+            study = read_folder(folder)
+            truth = merge_marks(study.marks, study.readings)
+        self._objects = truth[truth["golden"]]
+
+    def feedback(
+        self, image: str, marks: Sequence[dict[str, Any]], mm_per_px: tuple[float, float]
+    ) -> dict[str, Any]:
+        """Return the objects of an image, whether the marks hit each, and the marks that hit none.
+
+        Parameters
+        ----------
+        image
+            Its id.
+        marks
+            As the page has them, in pixels.
+        mm_per_px
+            Size of a pixel.
+        """
+        objects = self._objects[self._objects["image_id"] == image]
+        x, y = mm_per_px
+        drawn = pd.DataFrame(
+            {
+                "image_id": image,
+                "x_mm": [mark["x"] * x for mark in marks],
+                "y_mm": [mark["y"] * y for mark in marks],
+            }
+        ).astype({"x_mm": "float64", "y_mm": "float64"})
+        hits = candidate_hits(drawn, objects)
+        found, useful = set(hits["truth_row"]), set(hits["candidate_row"])
+        ellipses = objects[list(ELLIPSE_COLUMNS)].to_numpy(np.float64)
+        rows = rescale_ellipses(ellipses, 1.0 / x, 1.0 / y).tolist() if len(ellipses) else []
+        return {
+            "objects": [
+                {**dict(zip(("x", "y", "rx", "ry", "angle"), row, strict=True)), "found": number in found}
+                for number, row in enumerate(rows)
+            ],
+            "false_marks": [mark["id"] for number, mark in enumerate(marks) if number not in useful],
+        }

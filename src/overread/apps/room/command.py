@@ -1,0 +1,379 @@
+"""``overread read``: a study's reading room.
+
+``overread demo-read``: a reading room of phantoms with three readers and a detector, ready to try.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from overread._commands import check_seed, print_plain, print_warnings
+from overread._terminal import print_line
+from overread._text import shell_word
+from overread.errors import InvalidInputError, UsageError
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from overread.apps.room._room import Room
+    from overread.study import MarkRate
+
+
+OWNER = "owner"
+FIRST_PORT = 8765
+
+
+def read(
+    study: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    url: str | None = None,
+    add_reader: list[str] | None = None,
+    chair: list[str] | None = None,
+    revoke: list[str] | None = None,
+    owner_link: Annotated[bool, Parameter(negative=())] = False,
+    assign: str | None = None,
+    repeats: int | None = None,
+    labels: str | None = None,
+    training: Path | None = None,
+    detector: Path | None = None,
+    fp: float | None = None,
+    proxy: str | None = None,
+    design: str | None = None,
+    seed: int | None = None,
+    import_marks: Annotated[bool, Parameter(negative=())] = False,
+    export: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Open a study's reading room: readers mark its images in the browser, blind to each other.
+
+    Make readers first, each gets a personal link; then open the room with the study alone. Everything is kept in
+    STUDY/reading at once; marks.csv and readings.csv are written when the room is closed, or with --export.
+
+    Parameters
+    ----------
+    study
+        Folder with images.csv, as overread init makes it.
+    host
+        Address to listen at. One that others can reach needs --url.
+    port
+        To listen at; 0: any that is free. Without it the one of the last time, at first 8765: the links hold it.
+    url
+        Address of the room as readers see it, where a proxy serves it; with the path, if it has one. It is kept.
+    add_reader
+        Make a reader and print the personal link; may be given several times.
+    chair
+        Make a chair, who decides where readers disagree, and print the link.
+    revoke
+        End somebody's link and sessions; what they read stays.
+    owner_link
+        Print a link to the owner's page; an earlier one ends.
+    assign
+        Readers of each image: all, a number, or two such as 4-5.
+    repeats
+        Images that each reader sees a second time without being told.
+    labels
+        Labels that a mark may have, with commas between.
+    training
+        Study whose images come first, with feedback.
+    detector
+        Second reader: detector.json of a run, the run's folder, or a table of detections.
+    fp
+        Operating point of the detector: false positives per image (1 unless given).
+    proxy
+        Address of the proxy that says for whom it asks (X-Forwarded-For), such as 127.0.0.1. It is kept.
+    design
+        With a detector: sequential (after each image's own reading is locked) or independent (a later session).
+    seed
+        Of assignment and order.
+    import_marks
+        Take in marks.csv and readings.csv that the study has already, as readings that are done.
+    export
+        Write marks.csv, readings.csv and the other tables now; the room may be open.
+    """
+    with print_warnings():
+        from overread.apps.room._app import bind, check_reachable
+        from overread.apps.room._room import open_room
+
+        if fp is not None and detector is None:
+            raise UsageError("--fp: says at which operating point a --detector works; give both")
+        room = open_room(study)
+    at_fp = 1.0 if fp is None else fp
+    try:
+        room = _keep_settings(room, assign, repeats, labels, training, design, seed)
+        port, url, proxy = _keep_address(room, port, url, proxy)
+        wanted = (add_reader, chair, revoke, owner_link, import_marks, export)
+        if any(wanted):
+            if detector is not None:
+                _keep_detector(room, detector, at_fp)
+            _manage(room, f"http://{host}:{port}" if url is None else url, *wanted)
+            return
+        check_reachable(host, url)
+        with closing(bind(host, port)) as listening:
+            open_to_readers(room, host, listening, url, detector, at_fp, proxy)
+    finally:
+        room.store.close()
+
+
+def _keep_settings(
+    room: Room,
+    assign: str | None,
+    repeats: int | None,
+    labels: str | None,
+    training: Path | None,
+    design: str | None,
+    seed: int | None,
+) -> Room:
+    """Keep what the command says of the plan, the labels and the training."""
+    from overread._terminal import ProgressBar
+    from overread.apps.room._worklists import parse_assignment
+
+    fewest, most = (None, None) if assign is None else parse_assignment(assign)
+    if seed is not None:
+        check_seed(seed)
+    room.change_plan(fewest=fewest, most=most, repeats=repeats, design=design, seed=seed)
+    if labels is not None:
+        room.change_labels([label.strip() for label in labels.split(",") if label.strip()])
+    if training is None:
+        return room
+    with ProgressBar():
+        return room.with_training(training)
+
+
+def _keep_address(
+    room: Room, port: int | None, url: str | None, proxy: str | None
+) -> tuple[int, str | None, str | None]:
+    """Remember where the room is found and by which proxy, so that links stay right; return it."""
+    from overread.apps.room._app import Address, check_proxy
+
+    kept = {"port": FIRST_PORT, "url": None, "proxy": None} | (room.store.setting("address") or {})
+    port = kept["port"] if port is None else port
+    url = kept["url"] if url is None else Address(url).url
+    proxy = kept["proxy"] if proxy is None else check_proxy(proxy)
+    if port != 0:
+        room.store.set_setting("address", {"port": port, "url": url, "proxy": proxy})
+    return port, url, proxy
+
+
+def _manage(
+    room: Room,
+    url: str,
+    add_reader: list[str] | None,
+    chair: list[str] | None,
+    revoke: list[str] | None,
+    owner_link: bool,  # noqa: FBT001
+    import_marks: bool,  # noqa: FBT001
+    export: bool,  # noqa: FBT001
+) -> None:
+    """Do what is asked of a room that need not be open."""
+    from overread.apps.room import _people as people
+    from overread.apps.room._app import Address, make_link
+    from overread.apps.room._tables import take_in_marks
+
+    address = Address(url)
+    for name in revoke or ():
+        people.revoke(room.store, name)
+        print_plain(f"{name}: the link is no longer valid")
+    if import_marks:
+        _prepare_pictures(room)
+        n_readings, n_marks = take_in_marks(room.store, room.folder)
+        print_plain(f"took in {n_readings} readings with {n_marks} marks")
+    people_to_add = [(name, "reader") for name in add_reader or ()] + [
+        (name, "chair") for name in chair or ()
+    ]
+    if owner_link:
+        people_to_add.append((OWNER, "owner"))
+    for name, role in people_to_add:
+        print_plain(f"{name}: {make_link(address, people.add_person(room.store, name, role))}")
+    if people_to_add:
+        print_plain(
+            "Each link is shown only now, and is as good as a password: send it to that person alone."
+        )
+    # An open room gets the new reader's worklist at once; one that never was makes all of them when it opens.
+    if add_reader and room.has_worklists:
+        prepare(room, None, 1.0)
+    elif add_reader:
+        print_plain(f"Next: overread read {shell_word(room.folder)} opens the room.")
+    if export:
+        export_tables(room)
+
+
+def export_tables(room: Room) -> None:
+    """Write the tables, and say what to do with them."""
+    from overread.truth import ADJUDICATION_FILE
+
+    written = room.export()
+    for path in written:
+        print_plain(f"wrote {path}")
+    if room.folder / ADJUDICATION_FILE in written:
+        print_plain(
+            f'A run uses the chairs\' decisions with adjudication = "{ADJUDICATION_FILE}" under [inputs] in study.toml.'
+        )
+
+
+def _prepare_pictures(room: Room) -> None:
+    """Read the facts of the images, and say which cannot be read."""
+    from overread._terminal import ProgressBar
+
+    with ProgressBar():
+        bad = room.prepare_pictures()
+    _complain(bad)
+
+
+def _keep_detector(room: Room, detector: Path, fp: float) -> None:
+    """Run a detector for a room that opens later, and say which images it cannot read."""
+    from overread._terminal import ProgressBar
+    from overread.apps.room._second_reading import rate_marks
+
+    with print_warnings(), ProgressBar():
+        bad = room.prepare_pictures() | room.keep_detector(detector, fp)
+    _complain(bad)
+    _print_mark_rate(rate_marks(room.store))
+
+
+def _print_mark_rate(rate: MarkRate | None) -> None:
+    """Say how many marks the detector makes here, beside how many it made where its threshold was locked."""
+    if rate is not None:
+        print_plain(rate.tell(), style="yellow" if rate.differs else None)
+
+
+def prepare(room: Room, detector: Path | None, fp: float) -> None:
+    """Make a room ready, and say what is left out."""
+    from overread._terminal import ProgressBar
+
+    with print_warnings(), ProgressBar():
+        ready = room.prepare(detector, fp)
+    _complain(ready.bad_images)
+    _print_mark_rate(ready.marks)
+    for name, count in ready.added.items():
+        if count:
+            print_plain(f"{name}: {count} images on the worklist")
+
+
+def _complain(bad: dict[str, str]) -> None:
+    """Print a line for each image that readers will not see."""
+    for reason in bad.values():
+        print_plain(f"overread: left out: {reason}", stderr=True)
+
+
+def open_to_readers(
+    room: Room,
+    host: str,
+    listening: socket,
+    url: str | None,
+    detector: Path | None,
+    fp: float,
+    proxy: str | None = None,
+) -> None:
+    """Prepare a room and serve it until it is stopped."""
+    from overread.apps.room._app import Address, serve
+
+    if not room.active_readers() and not room.store.rows(
+        "SELECT 1 FROM people WHERE secret IS NOT NULL LIMIT 1"
+    ):
+        raise UsageError(
+            f"nobody can enter yet (make readers: overread read {room.folder} --add-reader NAME)"
+        )
+    prepare(room, detector, fp)
+    shown = f"http://{host}:{listening.getsockname()[1]}"
+    address = Address(shown if url is None else url)
+
+    def ready() -> None:
+        print_line(f"the reading room of {room.name} is open at {address.url}; close it with Ctrl-C")
+
+    serve(room, listening, address, proxy=proxy, ready=ready)
+    try:
+        export_tables(room)
+    except (InvalidInputError, UsageError) as error:
+        # Everything is in the store; tables that cannot be written now are no reason to end badly.
+        print_plain(f"overread: no tables written: {error}", stderr=True)
+    print_plain("closed; opened again with the same command it goes on")
+
+
+READERS = ("Anna", "Ben", "Cleo")
+CHAIR = "Chair"
+TRAINING_IMAGES = 3
+# Another cohort than the one that the demo's detector was trained on.
+SEED, TRAINING_SEED = 1001, 1002
+
+
+def demo_read(
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("demo-reading"),
+    n_images: int = 12,
+    detector: Path = Path("demo-output/runs/main"),
+    host: str = "127.0.0.1",
+    port: int = 8765,
+) -> None:
+    """Open a reading room of simulated images: three readers' links, a chair's, the owner's, and a detector.
+
+    Nothing is downloaded. Given again it goes on with the same readings, and with new links.
+
+    Parameters
+    ----------
+    output
+        Folder of the study.
+    n_images
+        Images to read; three more come first, with feedback.
+    detector
+        Second reader: the run or detector.json of overread demo, which is run first where it is not there.
+    host
+        Address of this machine to listen at.
+    port
+        To listen at; 0: any that is free.
+    """
+    from overread._commands import print_plain
+    from overread.apps.room._app import bind, check_reachable
+    from overread.apps.room._room import open_room
+
+    if detector == Path("demo-output/runs/main") and not (detector / "detector.json").exists():
+        print_plain("There is no detector yet: overread demo trains one first, which takes a few minutes.")
+        from overread.cli.demo import demo
+
+        demo()
+    study = _make_images(output, n_images)
+    room = open_room(study).with_training(output / "training")
+    room.change_labels(["nodule", "other"])
+    if room.plan.design == "unaided":
+        room.change_plan(design="sequential", repeats=1)
+    check_reachable(host, None)
+    with closing(room.store), closing(bind(host, port)) as listening:
+        _print_links(room, f"http://{host}:{listening.getsockname()[1]}")
+        open_to_readers(room, host, listening, None, detector, 1.0)
+
+
+def _make_images(output: Path, n_images: int) -> Path:
+    """Simulate the images to read, without marks, and a few to train on, with them."""
+    from overread import simulate
+    from overread.simulate import CaseDistribution, NoduleDistribution
+
+    law = CaseDistribution(
+        nodules=NoduleDistribution(counts=(0.4, 0.3, 0.2, 0.1), conspicuity=(1.0, 3.5)), distractors=0.6
+    )
+    study, training = output / "study", output / "training"
+    if not (study / "reading").exists():
+        simulate.cohort(study, n_images=n_images, law=law, seed=SEED, workers=1)
+        for name in ("marks.csv", "readings.csv"):
+            (study / name).unlink(missing_ok=True)
+    if not (training / "readings.csv").exists():
+        simulate.cohort(training, n_images=TRAINING_IMAGES, law=law, seed=TRAINING_SEED, workers=1)
+    return study
+
+
+def _print_links(room: Room, url: str) -> None:
+    """Make and print everybody's links; those of an earlier start end."""
+    from overread._commands import print_plain
+    from overread.apps.room._app import Address, make_link
+    from overread.apps.room._people import add_person, revoke
+
+    address = Address(url)
+    linked = {row["person"] for row in room.store.rows("SELECT person FROM people WHERE secret IS NOT NULL")}
+    people = [*((name, "reader") for name in READERS), (CHAIR, "chair"), ("owner", "owner")]
+    for name, role in people:
+        if name in linked:
+            revoke(room.store, name)
+        print_plain(f"{name}: {make_link(address, add_person(room.store, name, role))}")

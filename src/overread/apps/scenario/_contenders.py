@@ -1,0 +1,259 @@
+"""What competes in a scenario: the soft model, the same solver on other labels, B1, B2, and Raykar's model as a whole.
+
+All are models of a study (`overread.study.models.base`), so that one rule chooses the settings of all of them. Labels
+are made of the images that a model is fitted to, in every fold anew: those of the crowd models depend on all of them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread._sections import Section
+from overread.bags import Bags
+from overread.errors import InvalidInputError
+from overread.models import DawidSkene, RaykarCrowd, Votes, votes_from_marks, votes_on_bags
+from overread.study import MODELS, Fold, Soft, Split, StudyModel, Trial, make_path
+
+Floats = NDArray[np.float64]
+
+# Shares of the smallest penalty without any feature; half a decade apart, as a path of 30 costs EM 30 times.
+CROWD_PENALTIES = (0.3, 0.1, 0.03)
+# EM of a label is stopped where a round gains less than what no figure shows; chosen by eye.
+CROWD_ROUNDS, CROWD_TOL = 60, 1e-5
+# Without a second reading votes alone tell nothing of labels or skills.
+FEWEST_READINGS = 2
+
+
+class Relabelled(Soft):
+    """The soft model's solver and path, on labels of another rule."""
+
+    by_default = False
+
+    @abstractmethod
+    def label(self, split: Split) -> Floats:
+        """Return the label of each object of a split, by what its own readers said."""
+
+    def relabel(self, split: Split) -> Split:
+        """Return the split with the labels of this rule."""
+        return replace(split, truth=split.truth.assign(probability=self.label(split)))
+
+    def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
+        """Penalties of the soft model, from the largest that matters for these labels."""
+        return super().grid(self.relabel(split), settings)
+
+    def fit(self, model: Any, split: Split) -> None:
+        """Fit to the labels of this rule."""
+        super().fit(model, self.relabel(split))
+
+    def try_settings(self, grid: Sequence[Mapping[str, Any]], fold: Fold, settings: Any) -> Trial:
+        """Fit paths to the labels of this rule, made of the rest of the fold alone."""
+        return super().try_settings(grid, Fold(fold.held_out, self.relabel(fold.rest)), settings)
+
+
+class Share(Relabelled):
+    """The share of readers who marked, without the paper's depression of single marks."""
+
+    name = "share"
+    title = "Soft, plain share"
+    summary = "The same solver; the label is the share of readers who marked."
+
+    def label(self, split: Split) -> Floats:
+        """Return readers over readings."""
+        return (split.truth["n_readers"] / split.truth["n_readings"]).to_numpy(np.float64)
+
+
+class Golden(Relabelled):
+    """Hard: two readers or more."""
+
+    name = "golden"
+    title = "Hard: golden"
+    summary = "The same solver; the label is 1 where at least two readers marked (any, of a single reading)."
+
+    def label(self, split: Split) -> Floats:
+        """Return 1 for golden objects."""
+        return split.truth["golden"].to_numpy(np.float64)
+
+
+class AnyReader(Relabelled):
+    """Hard: whatever anybody marked."""
+
+    name = "any"
+    title = "Hard: any reader"
+    summary = "The same solver; the label is 1 where anybody marked."
+
+    def label(self, split: Split) -> Floats:
+        """Return 1 for every object."""
+        return np.ones(len(split.truth))
+
+
+class Majority(Relabelled):
+    """Hard: more than half of the readers."""
+
+    name = "majority"
+    title = "Hard: majority"
+    summary = "The same solver; the label is 1 where more than half of the readers marked."
+
+    def label(self, split: Split) -> Floats:
+        """Return 1 for objects of more than half of the readings."""
+        is_most = 2 * split.truth["n_readers"] > split.truth["n_readings"]
+        return np.asarray(is_most, dtype=np.float64)
+
+
+class OneReader(Relabelled):
+    """Hard: one reader of each image; what the others said is not used.
+
+    Readings of an image are in a drawn order of their own; where whole readers are left out, in one order of readers.
+    """
+
+    name = "one_reader"
+    title = "Hard: one reader"
+    summary = "The same solver; the label is 1 where one reader of the image marked, the first in the design's order."
+
+    def label(self, split: Split) -> Floats:
+        """Return 1 where the first reading has a mark; the order of the readings is drawn by the design."""
+        votes = votes_from_marks(split.truth, split.marks, split.readings)
+        first = split.readings.drop_duplicates("image_id").set_index("image_id")["reader_id"]
+        readers = votes.reader_ids.get_indexer(pd.Index(first[split.truth["image_id"]]))
+        return np.asarray(votes.matrix[np.arange(len(readers)), readers], dtype=np.float64)
+
+
+class CrowdLabels(Relabelled):
+    """Posteriors of a crowd model as labels."""
+
+    @abstractmethod
+    def fit_crowd(self, bags: Bags, votes: Votes) -> DawidSkene | RaykarCrowd:
+        """Fit the crowd model."""
+
+    def label(self, split: Split) -> Floats:
+        """Return the posterior of each object; one without a candidate has no bag, and keeps its label."""
+        bags = split.bags("soft")
+        posterior = self.fit_crowd(bags, _vote(split, bags)).posterior_
+        assert bags.bag_table is not None
+        on_object = bags.bag_table["truth_id"].notna().to_numpy()
+        found = pd.Series(
+            posterior[on_object],
+            index=pd.MultiIndex.from_frame(bags.bag_table.loc[on_object, ["image_id", "truth_id"]]),
+        )
+        keys = pd.MultiIndex.from_frame(split.truth[["image_id", "truth_id"]])
+        own = found.reindex(keys).to_numpy(np.float64)
+        return np.clip(np.where(np.isnan(own), split.truth["probability"], own), 0.0, 1.0)
+
+
+class DawidSkeneLabels(CrowdLabels):
+    """Posteriors of Dawid and Skene's model."""
+
+    name = "dawid_skene"
+    title = "Dawid-Skene labels"
+    summary = "The same solver; the label is the posterior of Dawid and Skene's model of the votes."
+
+    def fit_crowd(self, bags: Bags, votes: Votes) -> DawidSkene:
+        """Fit skills and prevalence to the votes alone."""
+        if np.isfinite(votes.matrix).sum(axis=1).max() < FEWEST_READINGS:
+            raise InvalidInputError("Dawid and Skene's model needs images with at least two readings")
+        return _fit_quietly(DawidSkene(), votes)
+
+
+class RaykarLabels(CrowdLabels):
+    """Posteriors of Raykar's model."""
+
+    name = "raykar"
+    title = "Raykar labels"
+    summary = "The same solver; the label is the posterior of Raykar's model of votes and features."
+
+    def fit_crowd(self, bags: Bags, votes: Votes) -> RaykarCrowd:
+        """Fit skills and a model of the features together, with its penalty of no choice."""
+        return _fit_quietly(RaykarCrowd(max_rounds=CROWD_ROUNDS, round_tol=CROWD_TOL), bags, votes)
+
+
+class WholeRaykar(StudyModel):
+    """Raykar's model as a whole: its own weights score the candidates."""
+
+    name = "raykar_crowd"
+    title = "Raykar's model"
+    summary = "Raykar's model of votes and features as it is: its own weights score candidates."
+    by_default = False
+    settings: ClassVar[type[Section]] = Section
+    labels = "soft"
+    grid_settings = ()
+    build_settings = ()
+
+    def grid(self, split: Split, settings: Any) -> list[dict[str, Any]]:
+        """Three shares of the smallest penalty without a feature, by the share of readers."""
+        bags = CONTENDERS["share"].relabel(split).bags("soft")  # type: ignore[attr-defined]
+        largest = float(make_path(split, settings, "bags", n_lambdas=2).make_grid(bags, bags.labels)[0])
+        return [{"lam": share * largest} for share in CROWD_PENALTIES]
+
+    def build(self, parameters: Mapping[str, Any], settings: Any) -> RaykarCrowd:
+        """Make the model of a penalty."""
+        return RaykarCrowd(parameters["lam"], max_rounds=CROWD_ROUNDS, round_tol=CROWD_TOL)
+
+    def fit(self, model: RaykarCrowd, split: Split) -> None:
+        """Fit to the votes on bags."""
+        bags = split.bags("soft")
+        _fit_quietly(model, bags, _vote(split, bags))
+
+
+def _vote(split: Split, bags: Bags) -> Votes:
+    """Votes of the readers of a split on its bags."""
+    return votes_on_bags(bags, split.truth, split.marks, split.readings)
+
+
+def _fit_quietly(model: Any, *data: Any) -> Any:
+    """Fit a crowd model; what it has to say of a fit on the way, the figures of the point tell."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(*data)
+
+
+def find_labels(model: StudyModel, split: Split) -> Floats | None:
+    """Return the labels of the objects where the solver is the soft model's and they cost nothing, else None.
+
+    Contenders whose labels are the same are the same model: it need be fitted only once.
+    """
+    if isinstance(model, CrowdLabels) or not isinstance(model, Soft):
+        return None
+    if isinstance(model, Relabelled):
+        return model.label(split)
+    return split.truth["probability"].to_numpy(np.float64)
+
+
+def estimate_skills(model: StudyModel, fitted: Any, split: Split) -> pd.DataFrame | None:
+    """Return what a contender has to say of the readers: reader_id, sensitivity, specificity; None: nothing."""
+    if isinstance(model, DawidSkeneLabels):
+        bags = split.bags("soft")
+        fitted = model.fit_crowd(bags, _vote(split, bags))
+    elif not isinstance(model, WholeRaykar):
+        return None
+    return pd.DataFrame(fitted.reader_skills_[["reader_id", "sensitivity", "specificity"]])
+
+
+CONTENDERS: dict[str, StudyModel] = {
+    model.name: model
+    for model in (
+        MODELS["soft"],
+        Share(),
+        Golden(),
+        AnyReader(),
+        Majority(),
+        OneReader(),
+        DawidSkeneLabels(),
+        RaykarLabels(),
+        WholeRaykar(),
+        MODELS["b1"],
+        MODELS["b2"],
+    )
+}
+"""In the order in which they are told."""
+
+HARD_RULES = ("golden", "any", "majority", "one_reader")
+# Whose fit depends on who marked; to the others two readings of an image are the same, whoever did them.
+KNOW_READERS = ("dawid_skene", "raykar", "raykar_crowd", "b2")
+DEFAULT_CONTENDERS = tuple(CONTENDERS)

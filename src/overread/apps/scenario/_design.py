@@ -1,0 +1,308 @@
+"""The design of a scenario: what ``design.toml`` may say, and the points that it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from overread._sections import FpTargets, Positive, Section
+from overread.apps.scenario._contenders import CONTENDERS, DEFAULT_CONTENDERS
+from overread.errors import InvalidInputError
+from overread.study import Settings, parse_sections, parse_settings, read_toml
+
+Count = Annotated[int, Field(ge=1, le=10_000_000)]
+Counts = Annotated[list[Count], Field(min_length=1, max_length=50)]
+Normalization = Literal["none", "bags", "class"]
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+NEEDED_PATHS = {"backgrounds": "backgrounds", "study": "study", "run": "run"}
+
+
+def _list_normalizations() -> list[Normalization]:
+    """Return the normalizations of a design that names none."""
+    return ["bags"]
+
+
+class Source(Section):
+    """Where images, candidates and features come from.
+
+    Attributes
+    ----------
+    kind
+        table: candidates and features drawn without pixels, in seconds. phantom: phantoms of chests, and backgrounds:
+        nodules put into your radiographs; both go through the stages of a run. study: one that ``overread simulate``
+        wrote. run: a finished run of your own, with its real marks.
+    cohort
+        Images of table, phantom and backgrounds; the others have theirs.
+    test
+        Images of them that are never trained on, by whole patients.
+    backgrounds, images_csv, study, run
+        Folder of radiographs and their table; folder of a simulated study; folder of a run (STUDY/runs/NAME).
+    candidates
+        Keep so many of an image's candidates, those with the strongest response; 0: all.
+    features
+        Of table: how many there are. Of the others: keep so many, drawn by the seed; 0: all.
+    informative
+        Of table: features that tell anything.
+    workers
+        Processes that work on images.
+    """
+
+    kind: Literal["table", "phantom", "backgrounds", "study", "run"] = "table"
+    cohort: Count = 2000
+    test: Count = 600
+    backgrounds: str | None = None
+    images_csv: str | None = None
+    study: str | None = None
+    run: str | None = None
+    candidates: Annotated[int, Field(ge=0)] = 0
+    features: Annotated[int, Field(ge=0)] = 0
+    informative: Annotated[int, Field(ge=0)] = 8
+    workers: Count = 1
+
+    @model_validator(mode="after")
+    def _complete(self) -> Source:
+        needed = NEEDED_PATHS.get(self.kind)
+        if needed is not None and getattr(self, needed) is None:
+            raise ValueError(f'[source] kind = "{self.kind}" needs {needed} = "..." as well')
+        if self.kind in ("table", "phantom", "backgrounds") and self.test >= self.cohort:
+            raise ValueError(
+                f"[source] test = {self.test} leaves nothing of cohort = {self.cohort} to train on"
+            )
+        return self
+
+
+class Readers(Section):
+    """Who reads; a run of your own has its own readers.
+
+    Attributes
+    ----------
+    pool
+        Readers who share the images evenly.
+    images_per_reader
+        Images that a reader reads where images have the most readings of the design; then another pool of the same
+        spread takes over. 0: the pool reads all. Several numbers are several scenarios.
+    skill_spread, threshold_spread
+        Readers of a pool are spread evenly over plus and minus so much (docs/explanation/simulate.md, "Readers").
+    false_marks
+        Marks of a reading, in the mean, where there is nothing.
+    lookalikes
+        Things in an image, in the mean, that deceive all readers together; a simulated study has its own.
+    test_readings
+        Readings of each test image, by readers of the same spread: their golden objects, and the share who marks.
+    leave_out
+        Of a run of your own. readings: of each image some, whoever did them. readers: whole readers, so that the
+        numbers of ``readings`` are readers who are kept; images that none of them read are left out as well.
+    """
+
+    pool: Count = 8
+    images_per_reader: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] = Field(
+        default_factory=lambda: [0]
+    )
+    skill_spread: Annotated[float, Field(ge=0, le=5)] = 0.4
+    threshold_spread: Annotated[float, Field(ge=0, le=5)] = 0.25
+    false_marks: Annotated[float, Field(ge=0, le=20)] = 0.117
+    lookalikes: Annotated[float, Field(ge=0, le=20)] = 0.25
+    test_readings: Annotated[int, Field(ge=2, le=1000)] = 8
+    leave_out: Literal["readings", "readers"] = "readings"
+
+
+class Grid(Section):
+    """What grows.
+
+    Attributes
+    ----------
+    images
+        Numbers of training images.
+    readings
+        Numbers of readings of an image.
+    """
+
+    images: Counts = Field(default_factory=lambda: [50, 100, 200, 400])
+    readings: Counts = Field(default_factory=lambda: [1, 2, 4, 8])
+
+    @field_validator("images", "readings")
+    @classmethod
+    def _rising(cls, numbers: list[int]) -> list[int]:
+        if sorted(set(numbers)) != numbers:
+            raise ValueError("write the numbers in rising order, each once")
+        return numbers
+
+
+class Fit(Section):
+    """What is fitted, and how it is tuned and measured.
+
+    Attributes
+    ----------
+    models
+        Any of the contenders of docs/results/scenarios.md.
+    folds, choice_fp_targets, standard_errors
+        Of the one rule that chooses the settings of all of them (docs/reference/study.md).
+    n_lambdas, min_ratio, normalizations
+        Penalties of the models that have one.
+    prune_bounds, screen, min_positives
+        Of B1 and B2.
+    fp_targets
+        False positives per image at which sensitivity is told.
+    n_bootstrap
+        Draws of test patients.
+    """
+
+    models: Annotated[list[str], Field(min_length=1)] = Field(default_factory=lambda: [*DEFAULT_CONTENDERS])
+    folds: Annotated[int, Field(ge=2, le=100)] = 5
+    choice_fp_targets: FpTargets = Field(default_factory=lambda: [0.5, 1.0, 2.0])
+    standard_errors: Annotated[float, Field(ge=0, le=10)] = 1.0
+    n_lambdas: Annotated[int, Field(ge=2, le=1000)] = 15
+    min_ratio: Annotated[float, Field(gt=0, lt=1)] = 0.02
+    normalizations: Annotated[list[Normalization], Field(min_length=1)] = Field(
+        default_factory=_list_normalizations
+    )
+    prune_bounds: Annotated[list[Positive], Field(min_length=1)] = Field(default_factory=lambda: [1e2, 1e4])
+    screen: Annotated[int, Field(ge=1)] = 60
+    min_positives: Annotated[int, Field(ge=1)] = 10
+    fp_targets: FpTargets = Field(default_factory=lambda: [0.5, 1.0, 2.0])
+    n_bootstrap: Annotated[int, Field(ge=20, le=100_000)] = 200
+
+    @field_validator("models")
+    @classmethod
+    def _known_and_once(cls, models: list[str]) -> list[str]:
+        for name in models:
+            if name not in CONTENDERS:
+                raise ValueError(f"there is no model {name!r}; use any of {', '.join(CONTENDERS)}")
+        if len(set(models)) < len(models):
+            raise ValueError("a model is named twice")
+        return models
+
+
+@dataclass(frozen=True, order=True)
+class Condition:
+    """A training set: so many images, so many readings of each, and when the pool of readers changes (0: never)."""
+
+    images: int
+    readings: int
+    images_per_reader: int = 0
+
+    @property
+    def budget(self) -> int:
+        """Readings in all."""
+        return self.images * self.readings
+
+
+class Design(Section):
+    """A whole design.
+
+    Attributes
+    ----------
+    name
+        Of the page.
+    seed
+        Of the cohort, of the test set and its readers.
+    seeds
+        Training sets of each size; each has its own order of images, assignment of readers, and marks.
+    source, readers, grid, fit
+        See there.
+    """
+
+    name: str = "More images or more readings?"
+    seed: Seed = 0
+    seeds: Annotated[int, Field(ge=1, le=10_000)] = 5
+    source: Source = Source()
+    readers: Readers = Readers()
+    grid: Grid = Grid()
+    fit: Fit = Fit()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Design:
+        most, source = max(self.grid.readings), self.source
+        if source.kind != "run":
+            if most > self.readers.pool:
+                raise ValueError(
+                    f"{most} readings of an image need a pool of as many readers; [readers] pool is smaller"
+                )
+            for own in self.readers.images_per_reader:
+                if own and own * self.readers.pool < most:
+                    raise ValueError(
+                        f"[readers] images_per_reader = {own}: the pool could not read one image"
+                    )
+        if source.kind in ("table", "phantom", "backgrounds"):
+            left = source.cohort - source.test
+            if max(self.grid.images) > left:
+                raise ValueError(
+                    f"[grid] images: {max(self.grid.images)} images, and cohort - test leaves {left}"
+                )
+        if source.kind != "run" and self.readers.leave_out == "readers":
+            raise ValueError('[readers] leave_out = "readers": only of [source] kind = "run"')
+        if source.kind == "run" and self.readers.images_per_reader != [0]:
+            raise ValueError(
+                "[readers] images_per_reader: the readers of a run read what they read; leave it out"
+            )
+        return self
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """Every training set of a seed, the largest last."""
+        grid = self.grid
+        return [
+            Condition(images, readings, own)
+            for readings, images, own in product(grid.readings, grid.images, self.readers.images_per_reader)
+        ]
+
+    def points(self) -> Iterator[tuple[int, Condition, str]]:
+        """Every fit: seed, condition and model; seed by seed, so that a page of the first seeds is whole."""
+        for seed in range(self.seeds):
+            for condition in self.conditions:
+                for model in self.fit.models:
+                    yield seed, condition, model
+
+    def settings(self) -> Settings:
+        """Return the settings of a study that tune and fit as this design says."""
+        fit = self.fit
+        rvm = {"prune_bounds": fit.prune_bounds, "screen": fit.screen}
+        return parse_settings(
+            {
+                "seed": self.seed,
+                "models": {
+                    "folds": fit.folds,
+                    "choice_fp_targets": fit.choice_fp_targets,
+                    "standard_errors": fit.standard_errors,
+                },
+                "soft": {
+                    "normalizations": fit.normalizations,
+                    "n_lambdas": fit.n_lambdas,
+                    "min_ratio": fit.min_ratio,
+                },
+                "b1": rvm,
+                "b2": {**rvm, "min_positives": fit.min_positives, "n_bootstrap": 0},
+            }
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        """Every value, ready for JSON."""
+        return self.model_dump(mode="json")
+
+
+def read_design(path: Path) -> Design:
+    """Read a design; every mistake is named with its key and a remedy. Paths in it are relative to its folder."""
+    raw = read_toml(path, "overread scenario --demo shows one")
+    design = parse_sections(Design, raw, str(path))
+    given = {
+        name: str((path.parent / value).absolute())
+        for name in ("backgrounds", "images_csv", "study", "run")
+        if (value := getattr(design.source, name)) is not None
+    }
+    for name, place in given.items():
+        if not Path(place).exists():
+            raise InvalidInputError(f"{path}, [source] {name} = {place!r}: there is no such place")
+    return design.model_copy(update={"source": design.source.model_copy(update=given)})
+
+
+def demo_design() -> Design:
+    """Return the small design of ``overread scenario --demo``."""
+    place = files("overread.apps.scenario") / "demo.toml"
+    with_path = Path(str(place))
+    return read_design(with_path)

@@ -1,0 +1,393 @@
+"""All points of a design, each a file that is whole or absent: a scenario that was stopped goes on where it was.
+
+One point of a scenario: a contender tuned and fitted on one training set, and what it does on unseen images.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from overread import __version__
+from overread._terminal import count_steps, say
+from overread.apps.scenario._contenders import CONTENDERS, KNOW_READERS, estimate_skills, find_labels
+from overread.apps.scenario._design import Condition, Design
+from overread.apps.scenario._draw import TestSet, draw_seed, make_test_set, make_training_set
+from overread.apps.scenario._material import Material
+from overread.errors import InvalidInputError
+from overread.files import (
+    digest_of_value,
+    folder_lock,
+    from_json,
+    json_text,
+    read_json,
+    to_json,
+    write_atomically,
+)
+from overread.froc import Matching, bootstrap, calibration
+from overread.models import count_features, single_threaded_blas
+from overread.study import Settings, Split, StudyModel, choose_from_trials, make_folds, score_held_out
+
+Floats = NDArray[np.float64]
+
+# Probabilities of 0 and 1 are as far off as a share of 100,000 readings can show.
+CLIP = 1e-5
+
+
+@dataclass(frozen=True)
+class Found:
+    """Sensitivity at the false positives of the design, on the test set and in each draw of its patients."""
+
+    sensitivity: list[float]
+    draws: list[list[float]]
+    n_objects: int
+    n_patients: int
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """How well probabilities of unseen bags foretell the share of the readers who mark.
+
+    Attributes
+    ----------
+    deviance, deviance_of_mean
+        Mean Kullback-Leibler divergence of the probability from the share, twice; and that of always saying the mean.
+    spearman
+        Rank correlation on bags that anybody marked: does it know what is marked by many from what is marked by few?
+    slope
+        Of the logistic recalibration; 1 is right.
+    """
+
+    deviance: float
+    deviance_of_mean: float
+    spearman: float
+    slope: float
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What a point tells.
+
+    Attributes
+    ----------
+    n_features
+        Features of the model.
+    golden, known
+        Found of the readers' golden objects, and of what is really there (None: nobody knows).
+    prediction
+        Of the share of readers.
+    n_images, n_readings, n_readers, n_objects, n_golden
+        Of the training set.
+    skills
+        Rows of reader_id, sensitivity, specificity that the contender estimates; empty where it does not.
+    """
+
+    n_features: int
+    golden: Found
+    known: Found | None
+    prediction: Prediction
+    n_images: int
+    n_readings: int
+    n_readers: int
+    n_objects: int
+    n_golden: int
+    skills: list[dict[str, Any]] = field(default_factory=list)
+
+
+def measure_point(
+    model: StudyModel,
+    training: Split,
+    test: TestSet,
+    settings: Settings,
+    *,
+    fp_targets: list[float],
+    n_bootstrap: int,
+    seed: int,
+) -> Measures:
+    """Choose the settings by cross-validation, fit to all of the training set, and measure on the test set.
+
+    Parameters
+    ----------
+    model
+        The contender.
+    training, test
+        What it is fitted to, and what it has not seen.
+    settings
+        Of tuning and fitting.
+    fp_targets, n_bootstrap
+        False positives per image, and draws of test patients; the draws are the same for all points.
+    seed
+        Of the folds.
+    """
+    fitted = _tune_and_fit(model, training, settings, seed)
+    scores = model.score(fitted, test.split.features)
+    skills = estimate_skills(model, fitted, training)
+    return Measures(
+        n_features=count_features(fitted),
+        golden=_find(test.golden.with_scores(scores), fp_targets, n_bootstrap),
+        known=None if test.known is None else _find(test.known.with_scores(scores), fp_targets, n_bootstrap),
+        prediction=_foretell_shares(fitted.predict_proba(test.bags)[:, 1], test.shares),
+        n_images=training.readings["image_id"].nunique(),
+        n_readings=len(training.readings),
+        n_readers=training.readings["reader_id"].nunique(),
+        n_objects=len(training.truth),
+        n_golden=int(training.truth["golden"].sum()),
+        skills=[] if skills is None else _as_records(skills),
+    )
+
+
+def _tune_and_fit(model: StudyModel, training: Split, settings: Settings, seed: int) -> Any:
+    """Choose the settings of a model by the rule of a study, and fit it to the whole training set."""
+    grid = model.grid(training, settings)
+    folds = make_folds(training, settings.models.folds, seed)
+    trials = [score_held_out(model, grid, fold, settings) for fold in folds]
+    choice, _ = choose_from_trials(training, trials, settings)
+    fitted = model.prepare_for_folds(model.build(grid[choice.position], settings))
+    model.fit(fitted, training)
+    return fitted
+
+
+def _find(matching: Matching, fp_targets: list[float], n_bootstrap: int) -> Found:
+    drawn = bootstrap(matching, fp_targets=fp_targets, n_bootstrap=n_bootstrap)
+    return Found(
+        sensitivity=drawn.points["gt_sensitivity"].tolist(),
+        draws=np.round(drawn.replicates["gt_sensitivity"], 5).tolist(),
+        n_objects=matching.n_gts,
+        n_patients=drawn.n_units["gt_sensitivity"],
+    )
+
+
+def _foretell_shares(probabilities: Floats, shares: Floats) -> Prediction:
+    """Judge probabilities of bags by the shares of readers who marked them."""
+    clipped = np.clip(probabilities, CLIP, 1 - CLIP)
+    judged = calibration(clipped, shares, n_bootstrap=0)
+    marked = shares > 0
+    varies = np.ptp(clipped[marked]) > 0 and np.ptp(shares[marked]) > 0 if marked.any() else False
+    return Prediction(
+        deviance=2 * float(judged.kl.estimate),
+        deviance_of_mean=2 * float(judged.kl_of_the_mean),
+        spearman=float(spearmanr(clipped[marked], shares[marked]).statistic) if varies else float("nan"),
+        slope=float(judged.slope.estimate),
+    )
+
+
+def _as_records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+
+
+POINTS = "points"
+# What only says how much of a design is done, or how fast: points of other values are the same points.
+NOT_OF_A_POINT = {"": ("name", "seeds"), "source": ("workers",), "grid": ("images",), "fit": ("models",)}
+
+
+@dataclass(frozen=True)
+class Point:
+    """A contender on one training set.
+
+    Attributes
+    ----------
+    key
+        Of the design without its seeds, models and numbers of images: points of another design are no points of it.
+    seed, condition, model
+        Which point it is.
+    seconds
+        Processor time.
+    measures
+        What was found; None where the contender cannot be fitted to this training set.
+    reason
+        Why it cannot; else empty.
+    """
+
+    key: str
+    seed: int
+    condition: Condition
+    model: str
+    seconds: float
+    measures: Measures | None
+    reason: str
+
+
+def run_points(design: Design, material: Material, folder: Path) -> list[Point]:
+    """Measure every point of a design that the folder has not; return all of them.
+
+    Parameters
+    ----------
+    design
+        What is wanted; more seeds, models or images than before keep the points that are there.
+    material
+        What it is drawn from.
+    folder
+        Gets a file for each point.
+
+    Raises
+    ------
+    LockedError
+        If another run writes to it.
+    """
+    with folder_lock(folder, "lock", "another scenario is written to it"), single_threaded_blas():
+        _measure_missing(design, folder, material)
+    return list_points(design, folder)
+
+
+def list_points(design: Design, folder: Path) -> list[Point]:
+    """Read the points of a design that are there."""
+    key = _key(design)
+    found = (_read(folder, seed, condition, model, key) for seed, condition, model in design.points())
+    return [point for point in found if point is not None]
+
+
+def claim_folder(folder: Path, design: Design) -> None:
+    """Write the design into a folder, which is made; refuse one that holds the points of another design.
+
+    Raises
+    ------
+    InvalidInputError
+        If it does, or holds points of another version.
+    """
+    (folder / POINTS).mkdir(parents=True, exist_ok=True)
+    place, key = folder / "design.json", _key(design)
+    if place.is_file():
+        known = read_json(place)
+        if not isinstance(known, dict) or known.get("key") != key:
+            raise InvalidInputError(
+                f"{folder}: holds the points of another design, or of another version; give another folder to --out"
+            )
+    record = {"key": key, "overread": __version__, "design": design.to_plain()}
+    write_atomically(place, json_text(record, indent=1).encode(), within=folder)
+
+
+def _key(design: Design) -> str:
+    plain = design.to_plain()
+    for section, names in NOT_OF_A_POINT.items():
+        for name in names:
+            del (plain[section] if section else plain)[name]
+    return digest_of_value([plain, __version__])
+
+
+def _measure_missing(design: Design, folder: Path, material: Material) -> None:
+    key = _key(design)
+    wanted = [one for one in design.points() if _read(folder, *one, key) is None]
+    if not wanted:
+        say("every point is there")
+        return
+    test = make_test_set(material, design)
+    for point in count_steps("points", _measure_each(wanted, design, material, test), len(wanted)):
+        name = _file(point.seed, point.condition, point.model)
+        write_atomically(folder / name, json_text(to_json(point)).encode(), within=folder)
+
+
+def _measure_each(
+    wanted: list[tuple[int, Condition, str]], design: Design, material: Material, test: TestSet
+) -> Iterator[Point]:
+    """Measure points; those of a training set come together, and fits that are the same are done once."""
+    at: tuple[int, Condition] | None = None
+    for seed, condition, model in wanted:
+        if at is None or seed != at[0]:
+            drawn = draw_seed(material, design, seed)
+        if (seed, condition) != at:
+            training = _make_training_set(material, drawn, condition, design)
+            # Sets that differ only in who read what have the same marks.
+            if at is None or (seed, condition.images, condition.readings) != (
+                at[0],
+                at[1].images,
+                at[1].readings,
+            ):
+                known = _Known()
+            at = (seed, condition)
+        same = known.find(model, training)
+        if same is None:
+            same = _measure(design, training, test, seed, condition, model)
+            known.keep(same, training)
+            yield same
+        else:
+            yield _copy(same, condition, model, training)
+
+
+class _Known:
+    """Points of training sets with the same marks."""
+
+    def __init__(self) -> None:
+        self._of_labels: list[tuple[np.ndarray, Point]] = []
+        self._of_model: dict[str, Point] = {}
+
+    def find(self, model: str, training: Split | str) -> Point | None:
+        """Find a point whose fit would be the same."""
+        if model in self._of_model:
+            return self._of_model[model]
+        labels = None if isinstance(training, str) else find_labels(CONTENDERS[model], training)
+        same = (one for own, one in self._of_labels if labels is not None and np.array_equal(own, labels))
+        return next(same, None)
+
+    def keep(self, point: Point, training: Split | str) -> None:
+        """Keep a point that was measured, unless another reader would have changed it."""
+        if point.model not in KNOW_READERS:
+            self._of_model[point.model] = point
+        labels = None if isinstance(training, str) else find_labels(CONTENDERS[point.model], training)
+        if labels is not None:
+            self._of_labels.append((labels, point))
+
+
+def _copy(same: Point, condition: Condition, model: str, training: Split | str) -> Point:
+    """Return a point of the same fit, whose readers are other ones."""
+    measures = same.measures
+    if measures is not None and isinstance(training, Split):
+        measures = replace(measures, n_readers=training.readings["reader_id"].nunique())
+    return replace(same, condition=condition, model=model, seconds=0.0, measures=measures)
+
+
+def _make_training_set(
+    material: Material, drawn: object, condition: Condition, design: Design
+) -> Split | str:
+    """Return the training set, or why there is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return make_training_set(material, drawn, condition, design)  # type: ignore[arg-type]
+        except InvalidInputError as error:
+            return str(error)
+
+
+def _measure(
+    design: Design, training: Split | str, test: TestSet, seed: int, condition: Condition, model: str
+) -> Point:
+    started, measures, reason = time.process_time(), None, training if isinstance(training, str) else ""
+    if isinstance(training, Split):
+        try:
+            # Warnings of small training sets, a thousand times over; the figures tell.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                measures = measure_point(
+                    CONTENDERS[model],
+                    training,
+                    test,
+                    design.settings(),
+                    fp_targets=design.fit.fp_targets,
+                    n_bootstrap=design.fit.n_bootstrap,
+                    seed=seed,
+                )
+        except InvalidInputError as error:
+            reason = str(error)
+    seconds = round(time.process_time() - started, 3)
+    return Point(_key(design), seed, condition, model, seconds, measures, reason)
+
+
+def _file(seed: int, condition: Condition, model: str) -> str:
+    own = condition.images_per_reader
+    return f"{POINTS}/{model}-{condition.images}x{condition.readings}-{own}-seed{seed}.json"
+
+
+def _read(folder: Path, seed: int, condition: Condition, model: str, key: str) -> Point | None:
+    place = folder / _file(seed, condition, model)
+    if not place.is_file():
+        return None
+    point = from_json(Point, read_json(place), place.name)
+    return point if point.key == key else None

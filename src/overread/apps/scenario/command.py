@@ -1,0 +1,95 @@
+"""``overread scenario``: more images or more readings, soft labels or hard ones.
+
+A scenario from its design to its page.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from overread._commands import print_plain
+from overread.apps.scenario._design import Design
+from overread.apps.scenario._draw import tabulate_skills
+from overread.apps.scenario._material import prepare_material
+from overread.apps.scenario._page import give_answers, write_scenario
+from overread.apps.scenario._points import claim_folder, list_points, run_points
+from overread.apps.scenario._results import ScenarioResults, sum_up_points
+from overread.errors import UsageError
+
+
+def scenario(
+    design: Path | None = None,
+    *,
+    out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("scenario-output"),
+    demo: Annotated[bool, Parameter(negative=())] = False,
+    page_only: Annotated[bool, Parameter(negative=())] = False,
+    quiet: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Compare ways to spend readings: training sets that grow in images and in readings, with soft and hard labels.
+
+    Each point of the design (a training set, a model, a seed) is a file; a scenario that was stopped goes on where it
+    was when the same command is given again. Writes scenario.html and tables/*.csv.
+
+    Parameters
+    ----------
+    design
+        A design in TOML (docs/results/scenarios.md).
+    out
+        Folder of the points, the page and the tables.
+    demo
+        Take the small design that comes with Overread; a few minutes.
+    page_only
+        Fit nothing: write the page of the points that are there.
+    quiet
+        Show no progress.
+    """
+    from overread._terminal import ProgressBar
+    from overread.apps.scenario._design import demo_design, read_design
+
+    if (design is None) == (not demo):
+        raise UsageError("scenario needs a DESIGN.toml, or --demo for the small one that comes with Overread")
+    chosen = demo_design() if design is None else read_design(design)
+    with nullcontext() if quiet else ProgressBar():
+        done = run_scenario(chosen, out, fit=not page_only)
+    for said in done.answers:
+        print_plain(said)
+    if done.n_missing:
+        print_plain(f"{done.n_missing} points could not be fitted; the page says why.")
+    print_plain(f"Tables: {out / 'tables'}")
+    print_plain(f"Page: {done.page}")
+
+
+@dataclass(frozen=True, eq=False)
+class ScenarioReport:
+    """How a scenario ended: the page, its sentences, all tables, and how many points could not be fitted."""
+
+    page: Path
+    answers: list[str]
+    results: ScenarioResults
+    n_missing: int
+
+
+def run_scenario(design: Design, folder: Path, *, fit: bool = True) -> ScenarioReport:
+    """Measure the points of a design that are not there yet, and write tables and page.
+
+    Parameters
+    ----------
+    design
+        What is wanted.
+    folder
+        Gets everything; a new folder, or one that the same design began.
+    fit
+        Whether to measure; else the page is of the points that are there.
+    """
+    claim_folder(folder, design)
+    material = prepare_material(design, folder)
+    points = run_points(design, material, folder) if fit else list_points(design, folder)
+    results = sum_up_points(points, design, tabulate_skills(material, design))
+    page = write_scenario(results, design, material.words, folder)
+    leading = next(name for name in design.fit.models if name in set(results.sensitivity["model"]))
+    return ScenarioReport(page, give_answers(results, leading), results, len(results.missing))

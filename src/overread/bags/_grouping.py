@@ -1,0 +1,442 @@
+"""Candidates, their features and the truth become bags (paper, section "CAD objective").
+
+Which candidate hits which GT is found once, by :func:`group_candidates`. Bags with soft or golden labels, of all
+images or of some, are made from that :class:`Grouping`; each of them holds one copy of its rows of the features.
+
+The features of candidates, checked once, from which the rows of any candidates are taken.
+
+Bags ask for no more than `FeatureRows`, so that the features may as well lie on disk.
+
+From bags back to tables of candidates and of the truth.
+
+What a bag has from its image: the weight of its readings, and the patient it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread._text import short_repr
+from overread.bags._bags import Bags
+from overread.bags._validation import (
+    InstanceMatrix,
+    object_array,
+    offsets_of_sizes,
+    read_instances,
+    refuse_repeated,
+    require_columns,
+    take_rows,
+)
+from overread.errors import InvalidInputError, TableError
+from overread.truth import HIT, HitRule, candidate_hits
+
+KEYS = ["image_id", "candidate_id"]
+
+
+class FeatureRows(Protocol):
+    """Where bags get the features of their candidates from."""
+
+    def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the row of each of some candidates."""
+        ...
+
+    def take(self, rows: NDArray[np.int64]) -> InstanceMatrix:
+        """Return some rows, in the order asked for."""
+        ...
+
+
+@short_repr()
+@dataclass(frozen=True, eq=False)
+class CandidateFeatures:
+    """A table of features, read: its rows are checked and can be found. Make one with :func:`read_features`.
+
+    Attributes
+    ----------
+    matrix : InstanceMatrix
+        The features in the order of the table; it shares memory with the table where it can.
+    keys : pandas.MultiIndex
+        Image and candidate of each row.
+    """
+
+    matrix: InstanceMatrix
+    keys: pd.MultiIndex
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def find_rows(self, image_ids: NDArray[Any], candidate_ids: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the row of each of some candidates.
+
+        Raises
+        ------
+        TableError
+            If a candidate has no row.
+        """
+        rows = self.keys.get_indexer(pd.MultiIndex.from_arrays([image_ids, candidate_ids]))
+        missing = np.flatnonzero(rows < 0)
+        if len(missing):
+            image, candidate = image_ids[missing[0]], candidate_ids[missing[0]]
+            raise TableError(f"features: no row for candidate {candidate!r} of image {image!r}")
+        return rows.astype(np.int64)
+
+    def take(self, rows: NDArray[np.int64]) -> InstanceMatrix:
+        """Return some rows, in the order asked for; a copy only where they are not neighbours already."""
+        return InstanceMatrix(take_rows(self.matrix.values, rows), self.matrix.feature_names)
+
+
+def read_features(features: pd.DataFrame) -> CandidateFeatures:
+    """Check a table of features.
+
+    Parameters
+    ----------
+    features : pandas.DataFrame
+        ``image_id``, ``candidate_id`` and one numeric column a feature; a row a candidate, in any order.
+
+    Raises
+    ------
+    TableError
+        For a missing key, a candidate that is there twice, or a cell that is not a finite number.
+    """
+    require_columns(features, "features", KEYS)
+    refuse_repeated(features, "features", KEYS)
+    try:
+        matrix = read_instances(features.drop(columns=KEYS))
+    except InvalidInputError as error:
+        raise TableError(f"features: {error}") from error
+    return CandidateFeatures(matrix, pd.MultiIndex.from_frame(features[KEYS]))
+
+
+def truth_without_bag(bags: Bags, truth: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the truth that have no bag: missed by all candidates, but part of a denominator."""
+    if bags.bag_table is None:
+        raise InvalidInputError("these bags were not made by make_bags: they carry no truth ids")
+    positive = bags.bag_table[bags.bag_table["truth_id"].notna()]
+    with_bag = pd.MultiIndex.from_frame(positive[["image_id", "truth_id"]])
+    return truth[~pd.MultiIndex.from_frame(truth[["image_id", "truth_id"]]).isin(with_bag)]
+
+
+def score_table(bags: Bags, **scores: Any) -> pd.DataFrame:
+    """Return a table of scores: ``image_id``, ``candidate_id`` and one column a model.
+
+    Parameters
+    ----------
+    bags : Bags
+        Made by :func:`make_bags`.
+    **scores : array-like of shape (n_instances,)
+        Scores of the instances under the model's name, in the order of ``bags.instances``.
+    """
+    if bags.instance_ids is None:
+        raise InvalidInputError("these bags carry no candidate ids: make them with make_bags")
+    table = pd.DataFrame(bags.instance_ids.tolist(), columns=KEYS)
+    for name, values in scores.items():
+        column = np.asarray(values, dtype=np.float64)
+        if column.shape != (bags.n_instances,):
+            raise InvalidInputError(
+                f"scores {name} have shape {column.shape} for {bags.n_instances} instances"
+            )
+        table[name] = column
+    return table
+
+
+# Weights are n / n_max of small integers: what differs by more than this was made with another n_max.
+SAME_WEIGHT = 1e-9
+
+
+def weigh_readings(
+    image_ids: pd.Series[Any], readings: pd.DataFrame, n_max: int | None, truth: pd.DataFrame
+) -> NDArray[np.float64]:
+    """Return the paper's a = n_readings / n_max of each image (appendix, "Different number of annotators").
+
+    Parameters
+    ----------
+    image_ids : pandas.Series
+        The images; one may come often.
+    readings : pandas.DataFrame
+        ``image_id``, ``reader_id``: a row a reading.
+    n_max : int or None
+        Largest number of readings of an image; found in ``readings`` where None.
+    truth : pandas.DataFrame
+        Where it has a ``weight``, that must be the same.
+    """
+    require_columns(readings, "readings", ["image_id", "reader_id"])
+    refuse_repeated(readings, "readings", ["image_id", "reader_id"])
+    counts = readings["image_id"].value_counts()
+    largest = int(counts.max()) if n_max is None else n_max
+    if counts.max() > largest:
+        raise InvalidInputError(
+            f"image {counts.index[0]!r} has {counts.max()} readings, over n_max {largest}"
+        )
+    n_readings = image_ids.map(counts)
+    if n_readings.isna().any():
+        image = image_ids[n_readings.isna()].iloc[0]
+        raise TableError(f"readings: no reading of image {image!r}, which has candidates")
+    _refuse_other_weights(truth, counts / largest)
+    return n_readings.to_numpy(dtype=np.float64) / largest
+
+
+def _refuse_other_weights(truth: pd.DataFrame, weight_of_image: pd.Series[Any]) -> None:
+    if "weight" not in truth:
+        return
+    expected = truth["image_id"].map(weight_of_image).to_numpy(dtype=np.float64)
+    given = truth["weight"].to_numpy(dtype=np.float64)
+    differ = np.flatnonzero(np.abs(given - expected) > SAME_WEIGHT)
+    if len(differ):
+        row = differ[0]
+        raise TableError(
+            f"truth row {row}: weight {given[row]:g}, but the readings give {expected[row]:g}; pass the "
+            "n_max with which the truth was made"
+        )
+
+
+def find_patients(image_ids: pd.Series[Any], images: pd.DataFrame | None) -> NDArray[Any]:
+    """Return the patient of each image; the image itself where the images table knows no patients."""
+    if images is None or "patient_id" not in images:
+        return image_ids.to_numpy(dtype=object)
+    require_columns(images, "images", ["image_id"])
+    refuse_repeated(images, "images", ["image_id"])
+    patients = image_ids.map(images.set_index("image_id")["patient_id"])
+    if patients.isna().any():
+        image = image_ids[patients.isna()].iloc[0]
+        raise TableError(f"images: image {image!r} has candidates but no patient_id")
+    return patients.to_numpy(dtype=object)
+
+
+@short_repr()
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Candidates, the GTs, and which of them hit each other. Make one with :func:`group_candidates`.
+
+    Attributes
+    ----------
+    image_ids, candidate_ids : ndarray of object, shape (n_candidates,)
+        The candidates, in the order of their table.
+    truth : pandas.DataFrame
+        The GTs.
+    hit_candidate, hit_truth : ndarray of int64
+        The hits, as rows of candidates and of ``truth``: by candidate, the nearest GT first.
+    feature_rows : ndarray of int64, shape (n_candidates,), optional
+        Where the features of each candidate are; looked up by every :meth:`make_bags` where None.
+    """
+
+    image_ids: NDArray[Any]
+    candidate_ids: NDArray[Any]
+    truth: pd.DataFrame
+    hit_candidate: NDArray[np.int64]
+    hit_truth: NDArray[np.int64]
+    feature_rows: NDArray[np.int64] | None = None
+
+    def locate(self, features: FeatureRows) -> Grouping:
+        """Look up the rows of all candidates once, for bags of parts of them."""
+        return replace(self, feature_rows=features.find_rows(self.image_ids, self.candidate_ids))
+
+    def of_images(self, image_ids: Iterable[Any]) -> Grouping:
+        """Return the candidates and GTs of some images, in their order; no hit is looked for again."""
+        chosen = set(image_ids)
+        inside = pd.Series(self.image_ids).isin(chosen).to_numpy()
+        return self.select(inside, self.truth["image_id"].isin(chosen).to_numpy())
+
+    def select(self, candidates: NDArray[np.bool_], truth: NDArray[np.bool_]) -> Grouping:
+        """Return the candidates and the GTs of two masks, with the hits between them."""
+        kept = candidates[self.hit_candidate] & truth[self.hit_truth]
+        return Grouping(
+            self.image_ids[candidates],
+            self.candidate_ids[candidates],
+            self.truth[truth],
+            (np.cumsum(candidates) - 1)[self.hit_candidate[kept]],
+            (np.cumsum(truth) - 1)[self.hit_truth[kept]],
+            None if self.feature_rows is None else self.feature_rows[candidates],
+        )
+
+    def make_bags(
+        self,
+        features: FeatureRows,
+        *,
+        labels: Literal["soft", "golden"] = "soft",
+        readings: pd.DataFrame | None = None,
+        n_max: int | None = None,
+        images: pd.DataFrame | None = None,
+        with_ids: bool = True,
+    ) -> Bags:
+        """Arrange the candidates into bags.
+
+        Parameters
+        ----------
+        features : FeatureRows
+            Has a row for each candidate, as :func:`read_features` gives it; rows of others are left out.
+        labels, readings, n_max, images
+            As in :func:`make_bags`. The tables may hold more images; then give ``n_max``.
+        with_ids : bool
+            Whether bags and instances get ids, some hundred bytes each; without, the bags are numbered.
+
+        Returns
+        -------
+        Bags
+            As of :func:`make_bags`.
+        """
+        column = _label_column(labels)
+        require_columns(self.truth, "truth", ["image_id", "truth_id", column])
+        refuse_repeated(self.truth, "truth", ["image_id", "truth_id"])
+        label = self.truth[column].to_numpy(dtype=np.float64)
+        truth_row = self._choose_truth(label, golden=labels == "golden")
+        lonely = len(self.truth) + np.arange(len(truth_row))
+        codes, _ = pd.factorize(np.where(truth_row < 0, lonely, truth_row))
+        order = np.argsort(codes, kind="stable")
+        offsets = offsets_of_sizes(np.bincount(codes))
+        first = order[offsets[:-1]]
+        table = self._bag_table(first, truth_row[first])
+        rows = self.feature_rows
+        if rows is None:
+            rows = features.find_rows(self.image_ids, self.candidate_ids)
+        return Bags(
+            features.take(rows[order]),
+            offsets,
+            bag_ids=self._bag_ids(table, first) if with_ids else None,
+            labels=np.append(label, 0.0)[truth_row[first]],
+            reader_weight=(
+                None if readings is None else weigh_readings(table["image_id"], readings, n_max, self.truth)
+            ),
+            groups=find_patients(table["image_id"], images),
+            instance_ids=_zip_ids(self.image_ids[order], self.candidate_ids[order]) if with_ids else None,
+            bag_table=table,
+            source_rows=order,
+        )
+
+    def _choose_truth(self, label: NDArray[np.float64], *, golden: bool) -> NDArray[np.int64]:
+        """Return the GT of each candidate: of those that it hits the one with the highest label, then the nearest."""
+        candidate, truth = self.hit_candidate, self.hit_truth
+        if golden:
+            counts = label[truth] > 0
+            candidate, truth = candidate[counts], truth[counts]
+        order = np.lexsort((-label[truth], candidate))
+        rows, first = np.unique(candidate[order], return_index=True)
+        chosen = np.full(len(self.image_ids), -1, dtype=np.int64)
+        chosen[rows] = truth[order][first]
+        return chosen
+
+    def _bag_table(self, first: NDArray[np.int64], truth_row: NDArray[np.int64]) -> pd.DataFrame:
+        # Position -1, a negative bag, takes the entry appended at the end.
+        table = {
+            "image_id": self.image_ids[first],
+            "truth_id": object_array([*self.truth["truth_id"], None])[truth_row],
+        }
+        if "golden" in self.truth:
+            table["golden"] = np.append(self.truth["golden"].to_numpy(dtype=bool), False)[truth_row]
+        return pd.DataFrame(table)
+
+    def _bag_ids(self, table: pd.DataFrame, first: NDArray[np.int64]) -> NDArray[Any]:
+        positive = table["truth_id"].notna().to_numpy()
+        kinds = np.where(positive, "truth", "candidate")
+        names = np.where(positive, table["truth_id"].to_numpy(dtype=object), self.candidate_ids[first])
+        return _zip_ids(self.image_ids[first], kinds, names)
+
+
+def group_candidates(
+    candidates: pd.DataFrame,
+    truth: pd.DataFrame,
+    *,
+    rule: HitRule = HIT,
+    hits: pd.DataFrame | None = None,
+) -> Grouping:
+    """Find which candidates hit which GTs.
+
+    Parameters
+    ----------
+    candidates : pandas.DataFrame
+        ``image_id``, ``candidate_id``, ``x_mm``, ``y_mm`` (and ``radius_mm`` where the rule asks for it).
+    truth : pandas.DataFrame
+        ``image_id``, ``truth_id`` and the ellipse; ``probability`` and ``golden`` for the labels of the bags.
+    rule : HitRule
+        What counts as a hit.
+    hits : pandas.DataFrame, optional
+        ``candidate_hits(candidates, truth, rule)``, where they were found before.
+    """
+    require_columns(candidates, "candidates", KEYS)
+    require_columns(truth, "truth", ["image_id", "truth_id"])
+    refuse_repeated(candidates, "candidates", KEYS)
+    hits = candidate_hits(candidates, truth, rule) if hits is None else hits
+    hits = hits.sort_values(["candidate_row", "distance", "truth_row"], kind="stable")
+    return Grouping(
+        _share_objects(candidates["image_id"]),
+        _share_objects(candidates["candidate_id"]),
+        truth,
+        hits["candidate_row"].to_numpy(dtype=np.int64),
+        hits["truth_row"].to_numpy(dtype=np.int64),
+    )
+
+
+def make_bags(
+    candidates: pd.DataFrame,
+    features: pd.DataFrame,
+    truth: pd.DataFrame,
+    *,
+    rule: HitRule = HIT,
+    labels: Literal["soft", "golden"] = "soft",
+    readings: pd.DataFrame | None = None,
+    n_max: int | None = None,
+    images: pd.DataFrame | None = None,
+) -> Bags:
+    """Arrange the candidates that hit a GT into its bag, and each other one into a negative bag.
+
+    A candidate that hits two GTs goes to the more probable; where both are as probable, to the nearer (distance of the
+    centres over the GT's size). A GT that no candidate hits, or whose candidates all went to other GTs, has no bag:
+    :func:`truth_without_bag` lists it for the denominator of a sensitivity. For several bags of one study, or of some
+    of its images, use :func:`group_candidates`.
+
+    Parameters
+    ----------
+    candidates : pandas.DataFrame
+        ``image_id``, ``candidate_id``, ``x_mm``, ``y_mm`` (and ``radius_mm`` where the rule asks for it).
+    features : pandas.DataFrame
+        ``image_id``, ``candidate_id`` and one numeric column a feature; a row a candidate, in any order.
+    truth : pandas.DataFrame
+        ``image_id``, ``truth_id``, the ellipse, and ``probability`` or ``golden``.
+    rule : HitRule
+        What counts as a hit.
+    labels : {"soft", "golden"}
+        "soft": the label is the GT's ``probability``. "golden", for the binary classifier B1: only golden GTs
+        make bags, labelled 1; candidates on other GTs are negatives.
+    readings : pandas.DataFrame, optional
+        ``image_id``, ``reader_id``; gives every bag, negatives too, its image's weight a = n / ``n_max``.
+    n_max : int, optional
+        Largest number of readings of an image in the study; found in ``readings`` where None. Give it when
+        ``readings`` is a part of the study.
+    images : pandas.DataFrame, optional
+        ``image_id``, ``patient_id``: the bags of a patient form a group. Without it, or without patient ids, an
+        image is a group.
+
+    Returns
+    -------
+    Bags
+        In the order in which the candidates first name them. ``bag_ids`` are (image_id, "truth", truth_id) or
+        (image_id, "candidate", candidate_id), ``instance_ids`` (image_id, candidate_id); ``bag_table`` has
+        ``image_id``, ``truth_id`` (missing for negatives) and, where the truth has it, ``golden``. The instances
+        share memory with ``features`` where the rows are in the order of the bags already.
+    """
+    grouping = group_candidates(candidates, truth, rule=rule)
+    matrix = read_features(features)
+    if len(matrix) > len(candidates):
+        matrix.find_rows(grouping.image_ids, grouping.candidate_ids)
+        raise TableError(f"features: {len(matrix)} rows for {len(candidates)} candidates; drop the others")
+    return grouping.make_bags(matrix, labels=labels, readings=readings, n_max=n_max, images=images)
+
+
+def _label_column(labels: str) -> str:
+    if labels not in ("soft", "golden"):
+        raise InvalidInputError(f'labels must be "soft" or "golden", got {labels!r}')
+    return "probability" if labels == "soft" else "golden"
+
+
+def _share_objects(column: pd.Series[Any]) -> NDArray[Any]:
+    # One object for all rows that are equal: a table of strings would make each of them anew.
+    codes, values = pd.factorize(column, use_na_sentinel=False)
+    return np.asarray(values, dtype=object)[codes]
+
+
+def _zip_ids(*columns: NDArray[Any]) -> NDArray[Any]:
+    return object_array(list(zip(*(column.tolist() for column in columns), strict=True)))

@@ -1,0 +1,543 @@
+"""Checks of what a ``Bags`` is made of, of the keys that index it, and of the tables it comes from.
+
+Reading the matrix of instances: one row an instance, one column a feature, every cell a finite number.
+
+float32 and float64 are kept as they are, without a copy. float16 becomes float32; integers, booleans and
+objects that are numbers become float64. Everything else is refused with the row and column at fault. The
+checks run in blocks of about a million cells, so that they never need a second matrix.
+
+Reading ids: one hashable thing a row, all of one type, kept exactly and never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from overread.bags._stored_instances import StoredInstances
+from overread.errors import InputTypeError, InvalidInputError, TableError
+
+FloatMatrix: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
+Matrix: TypeAlias = FloatMatrix | StoredInstances
+
+# 4 or 8 MB: small beside any matrix that needs blocks, large beside the cost of a call. Chosen by eye.
+CELLS_PER_BLOCK = 2**20
+# The significand of IEEE 754 binary64 has 53 bits.
+LARGEST_EXACT_INTEGER = 2**53
+
+
+@dataclass(frozen=True)
+class InstanceMatrix:
+    """The values of the instances and, where the input had them, the names of the features."""
+
+    values: Matrix
+    feature_names: tuple[str, ...] | None
+
+    @property
+    def columns(self) -> tuple[str, ...] | int:
+        """What two matrices must share to be stacked: the names, or at least the number, of columns."""
+        return self.values.shape[1] if self.feature_names is None else self.feature_names
+
+
+def read_instances(X: Any, *, feature_names: Sequence[str] | None = None) -> InstanceMatrix:
+    """Read a 2-D array-like or data frame of finite numbers.
+
+    Parameters
+    ----------
+    X : array-like or pandas.DataFrame of shape (n_instances, n_features)
+        Numbers. Sparse input is refused, never made dense behind the user's back. An ``InstanceMatrix``
+        is taken as read, and `StoredInstances` stay where they are: their cells are checked when they are read.
+    feature_names : sequence of str, optional
+        Names of the columns, in place of those of a data frame.
+
+    Returns
+    -------
+    InstanceMatrix
+        ``values`` shares memory with ``X`` where no conversion was needed.
+
+    Raises
+    ------
+    InvalidInputError
+        For NaN, infinities, integers that float64 cannot hold, no rows or no columns; names row and column.
+    InputTypeError
+        For sparse, complex, text or other objects.
+    """
+    if isinstance(X, StoredInstances):
+        X = InstanceMatrix(X, X.feature_names)
+    matrix = X if isinstance(X, InstanceMatrix) else _read_matrix(X)
+    if feature_names is None:
+        return matrix
+    if len(feature_names) != matrix.values.shape[1]:
+        raise InvalidInputError(f"{len(feature_names)} feature names for {matrix.values.shape[1]} columns")
+    return InstanceMatrix(matrix.values, _read_names(pd.Index(feature_names)))
+
+
+@overload
+def take_rows(values: FloatMatrix, rows: NDArray[np.int64]) -> FloatMatrix: ...
+
+
+@overload
+def take_rows(values: Matrix, rows: NDArray[np.int64]) -> Matrix: ...
+
+
+def take_rows(values: Matrix, rows: NDArray[np.int64]) -> Matrix:
+    """Return rows in the layout of the matrix; they share its memory where they are neighbours in order.
+
+    A column-major matrix is faster gathered column by column.
+    """
+    if isinstance(values, StoredInstances):
+        return values.take_rows(rows)
+    # Some rows of a column-major matrix would be contiguous in no direction, and slow to work on.
+    sharable = values.flags.c_contiguous or len(rows) == len(values)
+    if sharable and len(rows) and (np.diff(rows) == 1).all():
+        return values[rows[0] : rows[-1] + 1]
+    if values.flags.f_contiguous and not values.flags.c_contiguous:
+        return values.T.take(rows, axis=1).T
+    return values.take(rows, axis=0)
+
+
+def _read_matrix(X: Any) -> InstanceMatrix:
+    if issparse(X):
+        raise InputTypeError("X is a sparse matrix; bags hold dense instances: pass X.toarray() if it fits")
+    if isinstance(X, pd.DataFrame):
+        names = _read_names(X.columns)
+        values = _values_of_frame(X)
+    else:
+        names = None
+        values = _values_of_array(X)
+    _refuse_empty(values)
+    _refuse_nonfinite(values, names)
+    return InstanceMatrix(values, names)
+
+
+def _read_names(columns: pd.Index[Any]) -> tuple[str, ...] | None:
+    are_text = [isinstance(name, str) for name in columns]
+    if not any(are_text):
+        return None
+    if not all(are_text):
+        raise InputTypeError(
+            "X has columns named by text and columns named by other things; feature names must all be text: "
+            "X.columns = X.columns.astype(str)"
+        )
+    repeated = columns[columns.duplicated()]
+    if len(repeated):
+        raise InvalidInputError(f"X has two columns named {repeated[0]!r}; feature names must differ")
+    return tuple(columns)
+
+
+def _values_of_frame(frame: pd.DataFrame) -> FloatMatrix:
+    single = True
+    objects: dict[int, NDArray[np.float64]] = {}
+    for position, dtype in enumerate(frame.dtypes):
+        place = f"column {frame.columns[position]!r}"
+        if isinstance(dtype, pd.SparseDtype):
+            raise InputTypeError(f"X {place} is sparse; bags hold dense instances: X.sparse.to_dense()")
+        kind, size = getattr(dtype, "kind", "O"), getattr(dtype, "itemsize", 8)
+        single = single and kind == "f" and size <= 4
+        if kind in "iu" and size >= 8:
+            column = frame.iloc[:, position]
+            _refuse_inexact_integers(column.dropna().to_numpy(np.dtype(f"{kind}8"))[:, None], place)
+        elif kind == "O" and not isinstance(dtype, pd.CategoricalDtype | pd.StringDtype):
+            cells = frame.iloc[:, position].to_numpy(dtype=object)
+            objects[position] = _numbers_of_objects(cells[:, None], place)[:, 0]
+        elif kind not in "fiub":
+            raise InputTypeError(f"X {place} has type {dtype}; features must be numbers")
+    if not objects:
+        return frame.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
+    columns = [
+        objects[i] if i in objects else frame.iloc[:, i].to_numpy(dtype=np.float64, na_value=np.nan)
+        for i in range(frame.shape[1])
+    ]
+    return np.column_stack(columns)
+
+
+def _values_of_array(X: Any) -> FloatMatrix:
+    if np.ma.is_masked(X):
+        row = int(np.flatnonzero(np.ma.getmaskarray(X).reshape(len(X), -1).any(axis=1))[0])
+        raise InvalidInputError(f"X row {row} has a masked cell: fill or drop it, a mask would be lost here")
+    try:
+        values = np.asarray(X)
+    except ValueError as error:
+        raise InvalidInputError(f"X is not a matrix, its rows differ in length: {error}") from error
+    if values.ndim != 2:
+        raise InvalidInputError(
+            f"Expected 2D array of instances, got {values.ndim}D array instead. Reshape your data with "
+            "X.reshape(-1, 1) if it has a single feature or X.reshape(1, -1) if it is a single instance."
+        )
+    return _as_floating(values)
+
+
+def _as_floating(values: NDArray[Any]) -> FloatMatrix:
+    kind, size = values.dtype.kind, values.dtype.itemsize
+    if kind == "f":
+        with np.errstate(over="ignore"):
+            return (
+                values.astype(np.float32, copy=False) if size <= 4 else values.astype(np.float64, copy=False)
+            )
+    if kind in "iub":
+        if size >= 8:
+            _refuse_inexact_integers(values, "")
+        return values.astype(np.float64)
+    if kind == "O":
+        return _numbers_of_objects(values, "")
+    if kind == "c":
+        raise InputTypeError("Complex data not supported: X holds complex numbers; features must be real")
+    raise InputTypeError(f"X has type {values.dtype}; features must be numbers")
+
+
+def _numbers_of_objects(cells: NDArray[Any], place: str) -> NDArray[np.float64]:
+    for (row, column), cell in np.ndenumerate(cells):
+        if not isinstance(cell, Number) or isinstance(cell, complex | np.complexfloating):
+            raise InputTypeError(
+                f"X row {row}, {place or f'column {column}'} holds {cell!r} of type {type(cell).__name__}: "
+                "the argument must be neither string nor object, but a real number"
+            )
+    integers = [cell for cell in cells.flat if isinstance(cell, int) and abs(cell) > LARGEST_EXACT_INTEGER]
+    if integers:
+        raise InvalidInputError(f"X holds the integer {integers[0]}, beyond 2^53, where float64 is not exact")
+    return cells.astype(np.float64)
+
+
+def _refuse_inexact_integers(values: NDArray[Any], place: str) -> None:
+    for start, block in _blocks(values):
+        too_large = block > LARGEST_EXACT_INTEGER
+        if block.dtype.kind == "i":
+            too_large |= block < -LARGEST_EXACT_INTEGER
+        if too_large.any():
+            row, column = np.argwhere(too_large)[0]
+            raise InvalidInputError(
+                f"X row {start + row}, {place or f'column {column}'} is {block[row, column]}, beyond 2^53, "
+                "where float64 is not exact: rescale it, or make it float yourself"
+            )
+
+
+def _refuse_empty(values: FloatMatrix) -> None:
+    n_rows, n_columns = values.shape
+    if n_rows == 0:
+        raise InvalidInputError(
+            f"Found array with 0 sample(s) (shape=({n_rows}, {n_columns})) while a minimum of 1 is required."
+        )
+    if n_columns == 0:
+        raise InvalidInputError(
+            f"Found array with 0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required."
+        )
+
+
+def _refuse_nonfinite(values: FloatMatrix, names: tuple[str, ...] | None) -> None:
+    by_column = values.flags.f_contiguous and not values.flags.c_contiguous
+    for start, block in _blocks(values.T if by_column else values):
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(block.sum()):
+                continue
+        bad = np.argwhere(~np.isfinite(block))
+        if len(bad):
+            row, column = (bad[0] + [start, 0])[:: -1 if by_column else 1]
+            found = "NaN" if np.isnan(values[row, column]) else f"infinity ({values[row, column]})"
+            where = f"column {column}" if names is None else f"column {names[column]!r}"
+            raise InvalidInputError(
+                f"Input X contains {found} at row {row}, {where}: impute or drop it before making bags"
+            )
+
+
+def _blocks(values: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    step = max(1, CELLS_PER_BLOCK // max(1, values.shape[1]))
+    return ((start, values[start : start + step]) for start in range(0, len(values), step))
+
+
+@dataclass(frozen=True)
+class RowIds:
+    """The ids of rows, as numbers and names.
+
+    ``codes[i]`` is the position in ``ids`` of the id of row i; ``ids`` are in order of first appearance.
+    """
+
+    codes: NDArray[np.int64]
+    ids: NDArray[Any]
+
+
+def object_array(items: Sequence[Any]) -> NDArray[Any]:
+    """Make a 1-D array of objects, also of tuples, which numpy would otherwise spread over two axes."""
+    return np.fromiter(items, dtype=object, count=len(items))
+
+
+def read_ids(ids: Any, *, n_rows: int, name: str) -> RowIds:
+    """Group rows by their ids.
+
+    Parameters
+    ----------
+    ids : sequence of hashable
+        One id a row, all of one type; equal ids need not be neighbours.
+    n_rows : int
+        How many ids there must be.
+    name : str
+        What to call the ids in an error.
+
+    Raises
+    ------
+    InvalidInputError
+        For a missing id (None, NaN, NaT, NA), or a number of ids that is not ``n_rows``.
+    InputTypeError
+        For ids of mixed type, unhashable ids, or more than one id a row.
+    """
+    values = _as_vector(ids, name)
+    if len(values) != n_rows:
+        raise InvalidInputError(f"{name} has {len(values)} ids for {n_rows} rows; there must be one id a row")
+    _refuse_missing(values, name)
+    if values.dtype == object:
+        _refuse_mixed_types(values, name)
+    try:
+        codes, unique = pd.factorize(values)
+    except TypeError as error:
+        raise InputTypeError(f"{name} must be hashable: {error}") from error
+    if len(unique) and _kind(unique[0]) in ("bool", "int", "float"):
+        unique = np.array(unique.tolist())
+    return RowIds(codes.astype(np.int64), unique)
+
+
+def _as_vector(ids: Any, name: str) -> NDArray[Any]:
+    if isinstance(ids, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
+        ids = ids.to_numpy()
+    if not isinstance(ids, np.ndarray):
+        try:
+            return object_array(list(ids))
+        except TypeError as error:
+            raise InputTypeError(
+                f"{name} must be a sequence of ids, one a row, got {type(ids).__name__}"
+            ) from error
+    if ids.ndim != 1:
+        raise InputTypeError(
+            f"{name} has shape {ids.shape}: one id a row, since an instance is in one bag only"
+        )
+    return ids.astype(object) if ids.dtype.kind in "US" else ids
+
+
+def _refuse_missing(values: NDArray[Any], name: str) -> None:
+    missing = np.flatnonzero(pd.isna(values))
+    if len(missing):
+        row = int(missing[0])
+        raise InvalidInputError(f"{name} row {row} is {values[row]!r}; every row needs an id, NaN is not one")
+
+
+def _refuse_mixed_types(values: NDArray[Any], name: str) -> None:
+    if len(set(map(type, values))) <= 1:
+        return
+    first = _kind(values[0])
+    for row, value in enumerate(values):
+        if _kind(value) != first:
+            raise InputTypeError(
+                f"{name} mixes types: row 0 is {values[0]!r} ({first}), row {row} is {value!r} "
+                f"({_kind(value)}); make them all text or all integers"
+            )
+
+
+def _kind(value: Any) -> str:
+    # True == 1 == 1.0 hash alike, so that mixing them would join bags in silence.
+    for kind, types in (
+        ("bool", (bool, np.bool_)),
+        ("int", (int, np.integer)),
+        ("float", (float, np.floating)),
+        ("str", str),
+    ):
+        if isinstance(value, types):
+            return kind
+    return type(value).__name__
+
+
+def offsets_of_sizes(sizes: Any) -> NDArray[np.int64]:
+    """Return 0, then the running sum of the sizes."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def key_of_bags(key: Any) -> Any:
+    """Take the ellipsis from a key: scikit-learn indexes whatever has a shape with ``[rows, ...]``."""
+    if not isinstance(key, tuple):
+        return key
+    rest = [part for part in key if part is not Ellipsis]
+    if len(rest) != 1:
+        raise IndexError("Bags has one axis, the bags; index bags.instances for rows and columns")
+    return rest[0]
+
+
+def positions_of(key: Any, n_bags: int) -> NDArray[np.int64]:
+    """Turn a slice, a mask or a list of integers into positions of bags."""
+    if not isinstance(key, slice):
+        key = np.asarray(key)
+        key = key.astype(np.int64) if key.size == 0 else key
+        if key.ndim != 1 or key.dtype.kind not in "iub":
+            raise IndexError(f"bags are indexed by integers, slices and masks, not by {key!r}")
+    return np.arange(n_bags)[key]
+
+
+def read_offsets(offsets: Any, n_instances: int) -> NDArray[np.int64]:
+    """Check that the offsets run from 0 to ``n_instances`` and never go back."""
+    values = np.asarray(offsets)
+    if values.ndim != 1 or len(values) < 2 or values.dtype.kind not in "iu":
+        raise InvalidInputError("offsets must be a vector of at least two integers: no bags otherwise")
+    values = values.astype(np.int64)
+    if values[0] != 0 or values[-1] != n_instances or (np.diff(values) < 0).any():
+        raise InvalidInputError(
+            f"offsets must increase from 0 to the number of instances, {n_instances}; "
+            f"they run from {values[0]} to {values[-1]}"
+        )
+    return values
+
+
+def refuse_empty_bags(offsets: NDArray[np.int64], bag_ids: NDArray[Any]) -> None:
+    """Name the first bag without instances."""
+    empty = np.flatnonzero(np.diff(offsets) == 0)
+    if len(empty):
+        raise InvalidInputError(
+            f"bag {bag_ids[empty[0]]!r} is empty; a bag needs at least one instance: drop it"
+        )
+
+
+def read_bag_ids(bag_ids: Any, n_bags: int) -> NDArray[Any]:
+    """Check that there is one different id a bag; 0, 1, ... for None."""
+    if bag_ids is None:
+        return np.arange(n_bags)
+    row_ids = read_ids(bag_ids, n_rows=n_bags, name="bag_ids")
+    if len(row_ids.ids) < n_bags:
+        first, second = _first_repetition(row_ids)
+        raise InvalidInputError(
+            f"bag id {row_ids.ids[row_ids.codes[first]]!r} is given to bags {first} and {second}"
+        )
+    return row_ids.ids
+
+
+def read_instance_ids(
+    instance_ids: Any, offsets: NDArray[np.int64], bag_ids: NDArray[Any]
+) -> NDArray[Any] | None:
+    """Check that no instance is in two bags, nor twice in one."""
+    if instance_ids is None:
+        return None
+    row_ids = read_ids(instance_ids, n_rows=int(offsets[-1]), name="instance_ids")
+    if len(row_ids.ids) < len(row_ids.codes):
+        rows = _first_repetition(row_ids)
+        first, second = bag_ids[np.searchsorted(offsets, rows, side="right") - 1]
+        name = repr(row_ids.ids[row_ids.codes[rows[0]]])
+        if first == second:
+            raise InvalidInputError(f"instance id {name} is duplicated in bag {first!r}")
+        raise InvalidInputError(
+            f"instance {name} is in two bags, {first!r} and {second!r}; it can be in one only"
+        )
+    return row_ids.ids
+
+
+def _first_repetition(row_ids: RowIds) -> tuple[int, int]:
+    repeated = np.flatnonzero(pd.Series(row_ids.codes).duplicated())
+    second = int(repeated[0])
+    return int(np.flatnonzero(row_ids.codes == row_ids.codes[second])[0]), second
+
+
+def read_groups(groups: Any, n_bags: int) -> NDArray[Any] | None:
+    """Check that there is one group a bag, all of one type."""
+    if groups is None:
+        return None
+    row_ids = read_ids(groups, n_rows=n_bags, name="groups")
+    return row_ids.ids[row_ids.codes]
+
+
+def read_bag_labels(labels: Any, bag_ids: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Check that every bag has a label in [0, 1]."""
+    if labels is None:
+        return None
+    values = _read_numbers(labels, len(bag_ids), "labels")
+    _refuse_where(~((values >= 0) & (values <= 1)), values, bag_ids, "label", "it must lie in [0, 1]")
+    return values
+
+
+def read_bag_weights(weights: Any, bag_ids: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Check that every bag has a finite weight, none of them negative."""
+    if weights is None:
+        return None
+    values = _read_numbers(weights, len(bag_ids), "reader_weight")
+    refused = ~(np.isfinite(values) & (values >= 0))
+    _refuse_where(refused, values, bag_ids, "reader weight", "it must be finite and not negative")
+    return values
+
+
+def _read_numbers(values: Any, n_bags: int, name: str) -> NDArray[np.float64]:
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"{name} must be numbers, one a bag: {error}") from error
+    if numbers.shape != (n_bags,):
+        raise InvalidInputError(f"{name} has shape {numbers.shape} for {n_bags} bags")
+    return numbers
+
+
+def _refuse_where(
+    refused: NDArray[np.bool_], values: NDArray[np.float64], bag_ids: NDArray[Any], name: str, rule: str
+) -> None:
+    if refused.any():
+        first = int(np.flatnonzero(refused)[0])
+        raise InvalidInputError(f"the {name} of bag {bag_ids[first]!r} is {float(values[first])!r}; {rule}")
+
+
+def read_bag_table(table: pd.DataFrame | None, n_bags: int) -> pd.DataFrame | None:
+    """Check that the table has one row a bag, and number its rows from 0."""
+    if table is None:
+        return None
+    if not isinstance(table, pd.DataFrame):
+        raise InputTypeError(f"bag_table must be a data frame, got {type(table).__name__}")
+    if len(table) != n_bags:
+        raise InvalidInputError(f"bag_table has {len(table)} rows for {n_bags} bags")
+    return table.reset_index(drop=True)
+
+
+def read_source_rows(rows: Any, n_instances: int) -> NDArray[np.int64]:
+    """Return the rows the instances came from; their own positions for None."""
+    if rows is None:
+        return np.arange(n_instances)
+    values = np.asarray(rows, dtype=np.int64)
+    if values.shape != (n_instances,):
+        raise InvalidInputError(f"source_rows has shape {values.shape} for {n_instances} instances")
+    return values
+
+
+def refuse_shared(parts: Sequence[NDArray[Any] | None], what: str) -> None:
+    """Refuse an id that is in two of the parts."""
+    seen: set[Any] = set()
+    for part in parts:
+        ids = set() if part is None else set(part.tolist())
+        if not seen.isdisjoint(ids):
+            shared = min(seen & ids, key=repr)
+            raise InvalidInputError(f"{what} {shared!r} is in two of the parts; give {what}s ids that differ")
+        seen |= ids
+
+
+def same_array(first: NDArray[Any] | None, second: NDArray[Any] | None) -> bool:
+    """Compare two arrays that may be absent."""
+    if first is None or second is None:
+        return first is second
+    return bool(np.array_equal(first, second))
+
+
+def same_table(first: pd.DataFrame | None, second: pd.DataFrame | None) -> bool:
+    """Compare two tables that may be absent."""
+    if first is None or second is None:
+        return first is second
+    return first.equals(second)
+
+
+def require_columns(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
+    """Refuse a table that lacks a column."""
+    for column in columns:
+        if column not in table:
+            raise TableError(f"{name}: no column {column}; it has {', '.join(map(str, table.columns[:20]))}")
+
+
+def refuse_repeated(table: pd.DataFrame, name: str, keys: Sequence[str]) -> None:
+    """Refuse a table with two rows of one key."""
+    repeated = np.flatnonzero(table.duplicated(list(keys)).to_numpy())
+    if len(repeated):
+        row = table.iloc[repeated[0]]
+        found = ", ".join(f"{key} {row[key]!r}" for key in keys)
+        raise TableError(f"{name} row {repeated[0]}: {found} is there twice; one row each")

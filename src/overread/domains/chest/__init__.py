@@ -1,0 +1,1 @@
+"""Radiograph -> lungs, ribs, clavicles, each with how far it can be trusted."""

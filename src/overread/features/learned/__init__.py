@@ -1,1 +1,0 @@
-"""The learned network: what it looks at, its weights, and how it answers."""

@@ -1,0 +1,182 @@
+"""A matrix in one file, column after column, of which a part is read at a time.
+
+The file is a plain ``.npy`` matrix in column-major order. Models want columns (features) of some rows (images of a
+split); the file gives just these, so that nobody has to hold the whole table in memory beside the part that is worked
+on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from overread.errors import FormatError, InvalidInputError
+from overread.files._atomic import fill_atomically
+
+Floats = NDArray[np.floating]
+
+
+class ColumnFile:
+    """A matrix on disk, read by columns.
+
+    Parameters
+    ----------
+    path
+        A file that `encode_columns` or `write_columns` made, or ``numpy.save`` of a column-major matrix.
+
+    Attributes
+    ----------
+    path
+        The file.
+    shape, dtype
+        Of the matrix; float32 or float64.
+
+    Raises
+    ------
+    FormatError
+        If the file is no such matrix.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with path.open("rb") as file:
+                version = npy.read_magic(file)
+                shape, is_fortran, dtype = npy.read_array_header_1_0(file)
+                self._first = file.tell()
+        except (OSError, ValueError) as error:
+            raise FormatError(f"{path.name}: not a matrix of features: {error}") from None
+        if version != (1, 0) or not is_fortran or len(shape) != 2 or dtype.kind != "f":
+            raise FormatError(f"{path.name}: not a matrix of features in column-major order")
+        self.shape: tuple[int, int] = (int(shape[0]), int(shape[1]))
+        self.dtype = dtype
+
+    def read_columns(
+        self, columns: Iterable[int], first: int = 0, last: int | None = None
+    ) -> Iterator[Floats]:
+        """Give columns one by one, whole or the rows from first to last."""
+        n_rows = self.shape[0]
+        wanted = (n_rows if last is None else last) - first
+        with self.path.open("rb") as file:
+            for column in columns:
+                file.seek(self._first + (int(column) * n_rows + first) * self.dtype.itemsize)
+                values = np.fromfile(file, dtype=self.dtype, count=wanted)
+                if len(values) < wanted:
+                    raise FormatError(f"{self.path.name}: is cut short")
+                yield values
+
+    def take(
+        self, rows: NDArray[np.integer], columns: Sequence[int] | NDArray[np.integer] | None = None
+    ) -> Floats:
+        """Return some rows, in the order asked for, of all or some columns; column-major.
+
+        Of a column no more is read than lies between the first and the last of the rows.
+        """
+        chosen = range(self.shape[1]) if columns is None else columns
+        matrix = np.empty((len(chosen), len(rows)), dtype=self.dtype)
+        first, last = (int(rows.min()), int(rows.max()) + 1) if len(rows) else (0, 0)
+        places = rows - first
+        for place, values in enumerate(self.read_columns(chosen, first, last)):
+            np.take(values, places, out=matrix[place])
+        return matrix.T
+
+
+def encode_columns(
+    columns: Iterable[Floats], n_rows: int, n_columns: int, dtype: np.dtype[np.floating]
+) -> Iterator[bytes]:
+    """Give the bytes of a column file, column by column.
+
+    Parameters
+    ----------
+    columns
+        Of ``n_rows`` values each, ``n_columns`` of them.
+    n_rows, n_columns, dtype
+        Of the matrix.
+    """
+    yield _header(n_rows, n_columns, dtype)
+    for column in columns:
+        yield np.ascontiguousarray(column, dtype=dtype).tobytes()
+
+
+def write_columns(
+    path: str | Path, blocks: Iterable[Floats], n_rows: int, n_columns: int, dtype: np.dtype[np.floating]
+) -> ColumnFile:
+    """Write a column file from blocks of rows, as tables come; no more than a block is held.
+
+    Parameters
+    ----------
+    path
+        Of the file; it appears whole or not at all.
+    blocks
+        Matrices of some rows each, in their order; a larger block is written faster.
+    n_rows, n_columns, dtype
+        Of the whole matrix.
+
+    Raises
+    ------
+    InvalidInputError
+        If the blocks do not make up the matrix.
+    """
+    place = Path(path)
+    fill_atomically(place, lambda file: fill_columns(file, blocks, n_rows, n_columns, dtype, name=place.name))
+    return ColumnFile(place)
+
+
+def fill_columns(
+    file: BinaryIO,
+    blocks: Iterable[Floats],
+    n_rows: int,
+    n_columns: int,
+    dtype: np.dtype[np.floating],
+    *,
+    name: str,
+) -> None:
+    """Write a column file, as `write_columns` does, to a file that is open and empty.
+
+    Parameters
+    ----------
+    file
+        Where to write.
+    blocks, n_rows, n_columns, dtype
+        As in `write_columns`.
+    name
+        Of the file, for messages.
+    """
+    header = _header(n_rows, n_columns, dtype)
+    file.write(header)
+    file.flush()
+    first = 0
+    for block in blocks:
+        rows = np.asarray(block)
+        if rows.ndim != 2 or rows.shape[1] != n_columns or first + len(rows) > n_rows:
+            raise InvalidInputError(
+                f"{name}: a block of shape {rows.shape} after {first} rows; the matrix has {n_rows} rows of"
+                f" {n_columns} columns"
+            )
+        _write_block(file.fileno(), len(header), np.ascontiguousarray(rows.T, dtype=dtype), first, n_rows)
+        first += len(rows)
+    if first < n_rows:
+        raise InvalidInputError(f"{name}: the blocks hold {first} of {n_rows} rows")
+
+
+def _write_block(descriptor: int, start: int, columns: Floats, first: int, n_rows: int) -> None:
+    size = columns.dtype.itemsize
+    for place, column in enumerate(columns):
+        data, offset = memoryview(column).cast("B"), start + (place * n_rows + first) * size
+        while data:
+            written = os.pwrite(descriptor, data, offset)
+            data, offset = data[written:], offset + written
+
+
+def _header(n_rows: int, n_columns: int, dtype: np.dtype[np.floating]) -> bytes:
+    header = BytesIO()
+    layout = {"descr": npy.dtype_to_descr(dtype), "fortran_order": True, "shape": (n_rows, n_columns)}
+    npy.write_array_header_1_0(header, layout)
+    return header.getvalue()

@@ -1,0 +1,108 @@
+"""The one way to read and to print JSON.
+
+NaN, a key twice, numbers too large and deep nesting give errors that name the file.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any, NoReturn
+
+from overread.errors import FormatError, InvalidInputError
+from overread.files._regular import read_capped
+
+LARGEST_FILE = 1 << 30
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file strictly.
+
+    Raises
+    ------
+    FormatError
+        If it is larger than a gigabyte, or `parse_json` refuses it.
+    OSError
+        If it cannot be opened.
+    """
+    content = read_capped(
+        path,
+        LARGEST_FILE,
+        lambda size: FormatError(f"{path}: {size:,} bytes, more than {LARGEST_FILE:,}; split the file"),
+    )
+    return parse_json(content, str(path))
+
+
+def parse_json(content: bytes, place: str, *, error: type[InvalidInputError] = FormatError) -> Any:
+    """Value of JSON in UTF-8; ``error`` is raised, starting with ``place``, for all that is not strict JSON.
+
+    That is: other text, NaN and infinities, a number that no float64 can hold, half of a surrogate pair, a key
+    twice in one object, and nesting deeper than Python can follow.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+        value = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite, parse_int=_whole
+        )
+        if SURROGATE.search(text):
+            _refuse_lone_surrogates(value)
+        return value
+    except RecursionError:
+        raise error(f"{place}: nested too deeply") from None
+    except UnicodeDecodeError as fault:
+        raise error(f"{place}: not JSON: not UTF-8 text") from fault
+    except ValueError as fault:
+        raise error(f"{place}: not JSON, or cut short: {fault}") from fault
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """JSON of plain values; numbers that JSON does not know, NaN and infinities, become null."""
+    return json.dumps(_null_for_nan(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _null_for_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _null_for_nan(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_null_for_nan(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice[:40]!r} is there twice in one object")
+    return members
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number in JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:40]} is too large: no float64 can hold it")
+    return value
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    try:
+        float(value)
+    except OverflowError:
+        raise ValueError(f"{text[:40]} is too large: no float64 can hold it") from None
+    return value
+
+
+def _refuse_lone_surrogates(value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as fault:
+        half = fault.object[fault.start]
+        raise ValueError(f"{half!r} is half of a surrogate pair, no character") from None

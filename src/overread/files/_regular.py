@@ -1,0 +1,116 @@
+"""The one way to open what a user or a table names: a regular file, never a pipe, a device or a socket.
+
+A pipe without a writer hangs who opens it, and a device may have no end; both are told by the kind of the file, before
+it is opened.
+
+The one way to read a file of unknown size: never more than a cap.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+from collections.abc import Callable
+from io import BufferedReader
+from pathlib import Path
+from typing import Protocol
+
+KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file for reading bytes.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened; also, with a text that says what it is, if it is no regular file.
+    """
+    _refuse_other_kinds(path.stat().st_mode, path)
+    # What stood there a moment ago may have been replaced: without waiting, and looked at once more.
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    try:
+        _refuse_other_kinds(os.fstat(handle).st_mode, path)
+    except OSError:
+        os.close(handle)
+        raise
+    return os.fdopen(handle, "rb")
+
+
+def read_regular(path: Path) -> bytes:
+    """Read a regular file whole; see `open_regular`."""
+    with open_regular(path) as file:
+        return file.read()
+
+
+def kind_of_file(mode: int) -> str | None:
+    """Say what a file is that is no regular one; None for a regular one."""
+    if stat.S_ISREG(mode):
+        return None
+    return next((words for is_kind, words in KINDS if is_kind(mode)), "no regular file")
+
+
+def real_path(path: Path) -> Path:
+    """Path without links, as far as it can be followed: a loop of links, unlike in `Path.resolve`, is no error."""
+    return Path(os.path.realpath(path))
+
+
+def _refuse_other_kinds(mode: int, path: Path) -> None:
+    kind = kind_of_file(mode)
+    if kind == "a folder":
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if kind is not None:
+        raise OSError(errno.EINVAL, f"it is {kind}, not a regular file", str(path))
+
+
+CHUNK = 1 << 20
+
+
+class Readable(Protocol):
+    """A file that is open for reading bytes."""
+
+    def read(self, size: int, /) -> bytes:
+        """Give at most ``size`` bytes, none at the end."""
+
+
+def read_capped(source: Path | Readable, limit: int, refuse: Callable[[int], Exception]) -> bytes:
+    """Read a whole file of at most ``limit`` bytes.
+
+    A file that is too large is refused by its size before anything is read. What states no size, because it is
+    unpacked on the way, is read in chunks until it passes the limit.
+
+    Parameters
+    ----------
+    source
+        A path, or a file that is open for reading bytes.
+    limit
+        Most bytes that are accepted.
+    refuse
+        Makes the error of a file that is too large, from the number of bytes that are known of it.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened or read, or is no regular file.
+    """
+    if isinstance(source, Path):
+        with open_regular(source) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > limit:
+                raise refuse(size)
+            return read_capped(file, limit, refuse)
+    content = io.BytesIO()
+    # In chunks, because read(limit) allocates the limit first.
+    while part := source.read(min(CHUNK, limit + 1 - content.tell())):
+        content.write(part)
+    if content.tell() > limit:
+        raise refuse(content.tell())
+    return content.getvalue()

@@ -1,0 +1,568 @@
+"""Choice among settings of a model by cross-validation over patients.
+
+Every setting scores every candidate by models that did not see its patient. A setting is judged by its GT sensitivity,
+averaged over a few numbers of false positives per image, on these out-of-fold scores. The best one is not simply
+taken: of all settings whose shortfall against it is at most one standard error of that paired difference, patients
+resampled, the one with the fewest features is (Breiman et al., Classification and Regression Trees, 1984, section
+3.4.3, for the rule; paired, because the same patients judge all settings).
+
+Scores of the same candidates by many settings of a model, of which one setting is looked at after the other.
+
+The paper's choice of the regularization parameter, made exact (section 6.1, Figure 3).
+
+The paper looks, for FP = 0.5 and FP = 1.0, for the interval of lambda "where regularized soft models have
+large sensitivity values and relatively small difference in sensitivity" between training and validation, and
+takes a value where the intervals cross. Here: at FP value f, lambda is accepted when, for GT and for image
+sensitivity,
+
+    max over lambda' of V(f, lambda') - V(f, lambda) <= tolerance    and    |T(f, lambda) - V(f, lambda)| <=
+    max_gap,
+
+V on validation and T on training, each set at its own threshold. The accepted sets are intersected over f.
+
+Why a setting was chosen: out-of-fold sensitivity over the number of features.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from overread._plots import empty_figure
+from overread._text import short_repr
+from overread.errors import InvalidInputError
+from overread.froc._bootstrap import (
+    ROUNDING,
+    SortedEvents,
+    estimates_at,
+    needed_fps,
+    patient_counts,
+    replicate_sensitivities,
+    stack_blocks,
+)
+from overread.froc._counting import CHOICE_FP_TARGETS, LAMBDA_FP_TARGETS, N_BOOTSTRAP, N_CHOICE_BOOTSTRAP
+from overread.froc._curve import check_targets
+from overread.froc._matching import Matching
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+Floats = NDArray[np.float64]
+
+
+@runtime_checkable
+class ScoreColumns(Protocol):
+    """Scores that need not be in memory together.
+
+    Attributes
+    ----------
+    shape
+        Candidates and settings.
+    """
+
+    shape: tuple[int, int]
+
+    def read_columns(self) -> Iterator[Floats]:
+        """Give the scores of each setting, one setting after the other."""
+        ...
+
+
+Scores = ArrayLike | pd.DataFrame | ScoreColumns
+"""A row a candidate and a column a setting, or what gives such columns."""
+
+
+def read_score_columns(scores: Scores, n_settings: int, name: str) -> Iterator[Floats]:
+    """Give the scores of each setting.
+
+    Parameters
+    ----------
+    scores
+        Of all settings.
+    n_settings
+        How many there should be.
+    name
+        Of the scores, for errors.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are not as many columns as settings.
+    """
+    given = scores if isinstance(scores, ScoreColumns) else np.asarray(scores, dtype=np.float64)
+    if len(given.shape) != 2 or given.shape[1] != n_settings:
+        raise InvalidInputError(
+            f"{name}: shape {given.shape}; need a row per candidate and a column for each of {n_settings} settings"
+        )
+    return iter(given.T) if isinstance(given, np.ndarray) else given.read_columns()
+
+
+JUDGED = ("gt_sensitivity", "image_sensitivity")
+
+
+class Path(Protocol):
+    """A fitted path of penalties, such as :class:`overread.models.SoftMILPath`."""
+
+    lambdas_: Any
+    n_features_: Any
+
+
+@short_repr("lam", "normalization", "n_features", "position", "intersects", "table")
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class LambdaChoice:
+    """The chosen model and why.
+
+    Attributes
+    ----------
+    position, lam, normalization, n_features
+        The choice: its column in the scores, and what belongs to that column.
+    intersects
+        Whether any model is accepted at every FP value. If not, the choice is the model that would be
+        accepted at every FP value with the smallest widening of both bounds, and ``widening`` says by how
+        much.
+    table
+        One row per FP value and model: fp_target, lam, normalization, n_features, training and validation
+        sensitivities, gaps, accepted.
+    intervals
+        Per FP value: smallest and largest accepted lambda, number accepted.
+    frequencies
+        Per model: share of bootstraps that choose it.
+    disjoint_share
+        Share of bootstraps in which no model is accepted at every FP value.
+    """
+
+    position: int
+    lam: float
+    normalization: str | None
+    n_features: int
+    intersects: bool
+    widening: float
+    table: pd.DataFrame
+    intervals: pd.DataFrame
+    frequencies: pd.DataFrame
+    disjoint_share: float
+
+
+@short_repr()
+@dataclass(frozen=True, slots=True, eq=False)
+class PathModels:
+    """The models to choose from: lambda, number of features and normalization of each column of scores.
+
+    Attributes
+    ----------
+    lambdas, n_features
+        Regularization parameter and number of selected features of each model.
+    normalizations
+        Name of each model's normalization, where several compete.
+    """
+
+    lambdas: Floats
+    n_features: NDArray[np.int64]
+    normalizations: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        lams = np.atleast_1d(np.asarray(self.lambdas, dtype=np.float64))
+        counts = np.atleast_1d(np.asarray(self.n_features, dtype=np.int64))
+        if lams.ndim != 1 or not len(lams) or counts.shape != lams.shape or not np.isfinite(lams).all():
+            raise InvalidInputError(
+                "lambdas, n_features: need one finite value per model, at least one model"
+            )
+        names = None if self.normalizations is None else tuple(self.normalizations)
+        if names is not None and len(names) != len(lams):
+            raise InvalidInputError(f"normalizations: {len(names)} for {len(lams)} models")
+        for name, value in (("lambdas", lams), ("n_features", counts), ("normalizations", names)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_paths(cls, paths: Mapping[str, Path]) -> PathModels:
+        """All models of fitted paths, by the name of their normalization."""
+        return cls(
+            np.concatenate([path.lambdas_ for path in paths.values()]),
+            np.concatenate([path.n_features_ for path in paths.values()]),
+            tuple(name for name, path in paths.items() for _ in path.lambdas_),
+        )
+
+    def __len__(self) -> int:
+        return len(self.lambdas)
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per model."""
+        names = [None] * len(self) if self.normalizations is None else list(self.normalizations)
+        return pd.DataFrame({"lam": self.lambdas, "normalization": names, "n_features": self.n_features})
+
+
+@short_repr()
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredSplit:
+    """One set of images under every model.
+
+    Attributes
+    ----------
+    matching
+        Matched candidates of the set; their own scores are not used.
+    scores
+        One row per candidate, one column per model; or `ScoreColumns`.
+    """
+
+    matching: Matching
+    scores: Scores
+
+    def matchings(self, name: str, n_models: int) -> Iterator[Matching]:
+        """Give the matching of each model, one after the other; ``name`` is that of the set, for errors."""
+        columns = read_score_columns(self.scores, n_models, f"{name}_scores")
+        return (self.matching.with_scores(column) for column in columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LambdaRule:
+    """The paper's rule with its bounds.
+
+    Attributes
+    ----------
+    fp_targets
+        FP per image at which the rule has to hold.
+    tolerance, max_gap
+        Bounds, as fractions: below the best validation sensitivity, and between training and validation.
+    pick
+        Among the accepted, ``"sparsest"``: fewest features, then the higher mean validation sensitivity,
+        then the larger lambda; ``"best"``: highest mean validation sensitivity, then fewest features, then
+        larger lambda.
+    """
+
+    fp_targets: Sequence[float] = LAMBDA_FP_TARGETS
+    # Chosen by eye: the paper says "large" and "relatively small" and gives no numbers.
+    tolerance: float = 0.02
+    max_gap: float = 0.05
+    pick: Literal["sparsest", "best"] = "sparsest"
+
+    def __post_init__(self) -> None:
+        if self.pick not in ("sparsest", "best"):
+            raise InvalidInputError(f"pick={self.pick!r}: use 'sparsest' or 'best'")
+        if not (self.tolerance >= 0 and self.max_gap >= 0):
+            raise InvalidInputError("tolerance, max_gap: need numbers >= 0")
+
+    def excess(self, train: Floats, valid: Floats) -> Floats:
+        """By how much each model breaks the rule at each FP value; not above 0 where it is accepted."""
+        shortfall = valid.max(axis=0) - valid - self.tolerance
+        gap = np.abs(train - valid) - self.max_gap
+        return np.asarray(np.maximum(shortfall, gap).max(axis=2))
+
+    def choose(self, excess: Floats, valid: Floats, models: PathModels) -> int:
+        """Position of the choice among the models accepted at every FP value, or nearest to it."""
+        worst = excess.max(axis=1)
+        eligible = np.flatnonzero(worst <= max(worst.min(), 0.0) + ROUNDING)
+        mean = np.round(valid.mean(axis=(1, 2))[eligible], 9)
+        features, lams = models.n_features[eligible], models.lambdas[eligible]
+        keys = (-lams, -mean, features) if self.pick == "sparsest" else (-lams, features, -mean)
+        return int(eligible[np.lexsort(keys)[0]])
+
+
+def choose_lambda(
+    models: PathModels,
+    training: ScoredSplit,
+    validation: ScoredSplit,
+    rule: LambdaRule | None = None,
+    *,
+    n_bootstrap: int = N_BOOTSTRAP,
+    seed: int = 0,
+) -> LambdaChoice:
+    """Choose lambda, and the normalization where several were tried, by the paper's rule.
+
+    Parameters
+    ----------
+    models
+        What each column of scores is.
+    training, validation
+        The two sets under every model.
+    rule
+        FP values, bounds and preference; None: :class:`LambdaRule` as it is.
+    n_bootstrap, seed
+        Replicates for the distribution of the choice; patients of both sets are drawn independently.
+    """
+    rule = rule or LambdaRule()
+    targets = check_targets(rule.fp_targets)
+    seeds = np.random.SeedSequence(seed).spawn(2)
+    (train, train_replicates), (valid, valid_replicates) = (
+        _judge(matchings, targets, n_bootstrap, child)
+        for matchings, child in zip(
+            (training.matchings("training", len(models)), validation.matchings("validation", len(models))),
+            seeds,
+            strict=True,
+        )
+    )
+    excess = rule.excess(train, valid)
+    position = rule.choose(excess, valid, models)
+    widening = float(excess.max(axis=1)[position])
+    intersects = widening <= ROUNDING
+    if not intersects:
+        warnings.warn(
+            "choose_lambda: the accepted intervals of lambda do not intersect; "
+            f"the choice would need both bounds {widening:.3f} wider",
+            stacklevel=2,
+        )
+    frequencies, disjoint_share = _bootstrap_choices(train_replicates, valid_replicates, models, rule)
+    table = _choice_table(models, targets, train, valid, excess <= ROUNDING)
+    return LambdaChoice(
+        position=position,
+        lam=float(models.lambdas[position]),
+        normalization=None if models.normalizations is None else models.normalizations[position],
+        n_features=int(models.n_features[position]),
+        intersects=intersects,
+        widening=0.0 if intersects else widening,
+        table=table,
+        intervals=_accepted_intervals(table),
+        frequencies=models.frame().assign(frequency=frequencies),
+        disjoint_share=disjoint_share,
+    )
+
+
+def _choice_table(
+    models: PathModels, targets: Floats, train: Floats, valid: Floats, accepted: NDArray[np.bool_]
+) -> pd.DataFrame:
+    """Return one row per FP value and model, as Figure 3 shows them."""
+    rows = []
+    for f, target in enumerate(targets):
+        columns = models.frame()
+        columns.insert(0, "fp_target", target)
+        for k, measure in enumerate(JUDGED):
+            columns[f"training_{measure}"] = train[:, f, k]
+            columns[f"validation_{measure}"] = valid[:, f, k]
+            columns[f"{measure}_gap"] = train[:, f, k] - valid[:, f, k]
+        rows.append(columns.assign(accepted=accepted[:, f]))
+    return pd.concat(rows, ignore_index=True)
+
+
+def _judge(
+    matchings: Iterable[Matching], targets: Floats, n_bootstrap: int, seed: np.random.SeedSequence
+) -> tuple[Floats, Floats]:
+    """Sensitivities (model, FP value, GT or image), each model at its own threshold, and their replicates.
+
+    Of the replicates (replicate, model, FP value, GT or image) each has the same patients for every model. One model is
+    held at a time: what is known of all candidates under each of them would be many times the scores.
+    """
+    estimates, replicates = [], []
+    for matching in matchings:
+        estimates.append(estimates_at(matching, targets)[list(JUDGED)].to_numpy())
+        if np.isnan(estimates[-1]).any():
+            raise InvalidInputError("choose_lambda: the training or the validation set has no target to find")
+        events = SortedEvents.of(matching, needed_fps(matching, targets))
+        counts = patient_counts(matching.n_patients, n_bootstrap, seed)
+        values = stack_blocks([replicate_sensitivities(events, block, targets) for block in counts])
+        replicates.append(np.stack([values[measure] for measure in JUDGED], axis=2))
+    return np.stack(estimates), np.stack(replicates, axis=1)
+
+
+def _bootstrap_choices(
+    train: Floats, valid: Floats, models: PathModels, rule: LambdaRule
+) -> tuple[Floats, float]:
+    """Share of bootstraps that choose each model, and share in which the accepted sets do not intersect."""
+    usable = ~(np.isnan(train).any(axis=(1, 2, 3)) | np.isnan(valid).any(axis=(1, 2, 3)))
+    if not usable.any():
+        return np.full(len(models), np.nan), np.nan
+    chosen = np.zeros(len(models))
+    disjoint = 0
+    for one_train, one_valid in zip(train[usable], valid[usable], strict=True):
+        excess = rule.excess(one_train, one_valid)
+        chosen[rule.choose(excess, one_valid, models)] += 1
+        disjoint += excess.max(axis=1).min() > ROUNDING
+    return chosen / usable.sum(), float(disjoint / usable.sum())
+
+
+def _accepted_intervals(table: pd.DataFrame) -> pd.DataFrame:
+    """Smallest and largest accepted lambda of each FP value; NaN where none is accepted."""
+    rows = []
+    for target, part in table.groupby("fp_target", sort=False):
+        lams = part.loc[part["accepted"], "lam"]
+        rows.append(
+            {"fp_target": target, "lowest": lams.min(), "highest": lams.max(), "n_accepted": len(lams)}
+        )
+    return pd.DataFrame(rows)
+
+
+# Okabe and Ito's colours, which the colour-blind tell apart.
+ACCEPTED, OTHER, CHOSEN = "#0072B2", "#999999", "#D55E00"
+
+
+def plot_settings(table: pd.DataFrame, position: int, best: int, axes: Axes | None = None) -> Axes:
+    """Draw every setting with one standard error, those that cannot be told from the best filled.
+
+    Parameters
+    ----------
+    table
+        ``table`` of a `SettingChoice`.
+    position, best
+        Of the chosen setting and of the best.
+    axes
+        Where to draw; a new figure if not given.
+    """
+    axes = empty_figure(6.0, 4.0).subplots() if axes is None else axes
+    for accepted, colour, label in ((False, OTHER, "worse"), (True, ACCEPTED, "not told from the best")):
+        rows = table[table["accepted"] == accepted]
+        axes.errorbar(
+            rows["n_features"],
+            100 * rows["sensitivity"],
+            yerr=100 * rows["standard_error"].fillna(0.0),
+            fmt="o",
+            markersize=4,
+            linewidth=0.8,
+            color=colour,
+            label=label,
+        )
+    for row, marker, size, label in ((best, "^", 9, "best"), (position, "D", 10, "chosen")):
+        place = table.iloc[row]
+        axes.plot(
+            place["n_features"],
+            100 * place["sensitivity"],
+            marker,
+            markersize=size,
+            markerfacecolor="none",
+            markeredgecolor=CHOSEN,
+            markeredgewidth=1.8,
+            linestyle="none",
+            label=f"{label} ({place['n_features']:.0f} features, {100 * place['sensitivity']:.1f} %)",
+        )
+    axes.set(xlabel="features", ylabel="out-of-fold sensitivity, %")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#E5E5E5", linewidth=0.6)
+    axes.legend(loc="lower right", frameon=False, fontsize=9)
+    return axes
+
+
+SETTING_ROUNDING = 1e-9
+
+
+@short_repr("position", "best", "fp_targets", "n_standard_errors", "table")
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SettingChoice:
+    """The chosen setting and why.
+
+    Attributes
+    ----------
+    position, best
+        Of the chosen setting, and of the one with the highest sensitivity.
+    fp_targets
+        FP per image over which sensitivities are averaged.
+    n_standard_errors
+        Accepted shortfall.
+    table
+        One row a setting: n_features, sensitivity, standard_error (of the sensitivity), difference (to the best),
+        difference_error (its standard error), accepted, chosen, frequency (share of resamplings that choose it).
+    """
+
+    position: int
+    best: int
+    fp_targets: tuple[float, ...]
+    n_standard_errors: float
+    table: pd.DataFrame
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Draw the sensitivity of every setting over its number of features, the chosen one marked."""
+        return plot_settings(self.table, self.position, self.best, axes)
+
+
+def choose_setting(
+    matching: Matching,
+    scores: Scores,
+    n_features: ArrayLike,
+    *,
+    fp_targets: Sequence[float] = CHOICE_FP_TARGETS,
+    n_standard_errors: float = 1.0,
+    n_bootstrap: int = N_CHOICE_BOOTSTRAP,
+    seed: int = 0,
+) -> SettingChoice:
+    """Choose the sparsest setting that cannot be told from the best.
+
+    Parameters
+    ----------
+    matching
+        Matched candidates; their own scores are not used.
+    scores
+        Out-of-fold scores: one row a candidate, one column a setting, or `ScoreColumns`.
+    n_features
+        Features of each setting, on the average of its folds.
+    fp_targets
+        FP per image over which GT sensitivities are averaged.
+    n_standard_errors
+        Accepted shortfall against the best; 0 takes the best itself.
+    n_bootstrap, seed
+        Resamplings of patients for the standard errors.
+    """
+    targets = check_targets(fp_targets)
+    sparsity = np.atleast_1d(np.asarray(n_features, dtype=np.float64))
+    if not len(sparsity):
+        raise InvalidInputError("n_features: there is no setting to choose from")
+    columns = read_score_columns(scores, len(sparsity), "scores")
+    values, replicates = np.empty(len(sparsity)), []
+    # One setting after the other: what is known of all candidates under each of them would be many times the scores.
+    for place, column in enumerate(columns):
+        scored = matching.with_scores(column)
+        values[place] = estimates_at(scored, targets)["gt_sensitivity"].mean()
+        if np.isnan(values[place]):
+            raise InvalidInputError("choose_setting: there is no target to find")
+        replicates.append(_replicate(scored, targets, n_bootstrap, seed))
+    return _make_choice(values, np.column_stack(replicates), sparsity, targets, n_standard_errors)
+
+
+def _make_choice(
+    values: Floats, replicates: Floats, sparsity: Floats, targets: Floats, n_standard_errors: float
+) -> SettingChoice:
+    position, best, errors = _choose(values, replicates, sparsity, n_standard_errors)
+    difference = values - values[best]
+    table = pd.DataFrame(
+        {
+            "n_features": sparsity,
+            "sensitivity": values,
+            "standard_error": np.nanstd(replicates, axis=0, ddof=1) if len(replicates) > 1 else np.nan,
+            "difference": difference,
+            "difference_error": errors,
+            "accepted": difference >= -n_standard_errors * errors - SETTING_ROUNDING,
+            "chosen": np.arange(len(values)) == position,
+            "frequency": _frequencies(replicates, sparsity, errors, n_standard_errors),
+        }
+    )
+    return SettingChoice(
+        position=position,
+        best=best,
+        fp_targets=tuple(float(target) for target in targets),
+        n_standard_errors=float(n_standard_errors),
+        table=table,
+    )
+
+
+def _replicate(matching: Matching, targets: Floats, n_bootstrap: int, seed: int) -> Floats:
+    """Mean GT sensitivity of the replicates, the same patients for every setting."""
+    events = SortedEvents.of(matching, needed_fps(matching, targets))
+    counts = patient_counts(matching.n_patients, n_bootstrap, seed)
+    values = stack_blocks([replicate_sensitivities(events, block, targets) for block in counts])
+    return np.asarray(values["gt_sensitivity"].mean(axis=1))
+
+
+def _choose(
+    values: Floats, replicates: Floats, sparsity: Floats, n_standard_errors: float
+) -> tuple[int, int, Floats]:
+    """Return the choice, the best, and the standard error of each paired difference."""
+    best = int(np.lexsort((sparsity, -np.round(values, 9)))[0])
+    differences = replicates - replicates[:, [best]]
+    usable = differences[~np.isnan(differences).any(axis=1)]
+    errors = usable.std(axis=0, ddof=1) if len(usable) > 1 else np.zeros(len(values))
+    return _sparsest(values, sparsity, errors, n_standard_errors), best, errors
+
+
+def _sparsest(values: Floats, sparsity: Floats, errors: Floats, n_standard_errors: float) -> int:
+    """Of the settings within reach of the best, take the sparsest; of equally sparse ones the better."""
+    accepted = np.flatnonzero(values - values.max() >= -n_standard_errors * errors - SETTING_ROUNDING)
+    order = np.lexsort((-np.round(values[accepted], 9), sparsity[accepted]))
+    return int(accepted[order[0]])
+
+
+def _frequencies(replicates: Floats, sparsity: Floats, errors: Floats, n_standard_errors: float) -> Floats:
+    """Share of resamplings in which the rule, with the errors found, takes each setting."""
+    usable = replicates[~np.isnan(replicates).any(axis=1)]
+    chosen = [_sparsest(one, sparsity, errors, n_standard_errors) for one in usable]
+    return np.bincount(chosen, minlength=len(sparsity)) / max(len(chosen), 1)

@@ -1,0 +1,125 @@
+"""The counting convention: what a hit is, and what hits and misses count as.
+
+Functions take it, commands and study settings are made from it (``docs/reference/froc.md`` has an example of each
+choice).
+
+What is meant where nobody says otherwise: one place for functions, commands and study settings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Final, Literal, get_args, get_type_hints
+
+from overread.errors import InvalidInputError
+from overread.truth import HIT, HitRule
+
+SingleReader = Literal["fp", "ignore", "hit"]
+
+FP_TARGETS: Final = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+"""False positives per image at which the paper reports sensitivity (section 6.2, Table 1)."""
+
+LAMBDA_FP_TARGETS: Final = (0.5, 1.0)
+"""False positives per image at which the paper's rule for lambda has to hold (section 6.1, Figure 3)."""
+
+CHOICE_FP_TARGETS: Final = (0.5, 1.0, 2.0)
+"""False positives per image over which settings of a model are judged: the range in which detectors are used."""
+
+N_CHOICE_BOOTSTRAP: Final = 200
+"""Resamplings for a standard error, which is then known to 5 % (1 / sqrt(2 * 200))."""
+
+N_BOOTSTRAP: Final = 1000
+"""Resamplings of patients, and permutations: the ends of a 95 % interval then rest on 25 replicates each."""
+
+LEVEL: Final = 0.95
+"""Level of intervals, the custom of the field."""
+
+SINGLE_READER: Final[SingleReader] = "ignore"
+"""What a candidate on a GT of one reader counts as: nothing, as LUNA16 and MONAI do; the paper's own is "fp"."""
+
+REPEATS: Final[Literal["suppress", "count"]] = "suppress"
+"""Whether a detection on a stronger one is shown: nobody wants five circles on one nodule; the paper counts them."""
+
+CHANCE_SHIFTS: Final = 20
+"""Ways to give every image the candidates of another one. Chosen by eye."""
+
+SIZE_BINS_MM: Final = (0.0, 10.0, 15.0, 20.0, 1000.0)
+"""Edges of the strata by lesion size, the last open-ended in practice; chosen by eye."""
+
+
+# Fingerprints and locks hold every parameter of the first three rules, as one class had them all once.
+RECORDED_PARAMETERS = {
+    "scale": 1.0,
+    "min_semi_axis_mm": 5.0,
+    "margin_mm": 0.0,
+    "max_distance_mm": None,
+    "min_overlap": None,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting:
+    """What a hit is and how hits are counted.
+
+    Attributes
+    ----------
+    rule
+        When a candidate hits a GT; None where another tool matched them.
+    single_reader
+        A candidate that hits only GTs of one reader: ``"ignore"`` counts it as nothing, ``"fp"`` as a false
+        positive (the paper read literally), ``"hit"`` makes those GTs targets like the golden ones.
+    extra_hits
+        Of several candidates on one GT the best score counts; the others are nothing (``"ignore"``) or false
+        positives (``"fp"``). A candidate that is the best of any of its GTs is never an extra one.
+    shared_candidates
+        A candidate on several GTs finds ``"all"`` of them, or only the ``"nearest"`` (distance over size).
+    repeats
+        A candidate that lies on a stronger one (non-maximum suppression) is not shown, so that it neither
+        hits nor is a false positive (``"suppress"``), or counts like any other (``"count"``, as in the paper).
+        Candidates without radius_mm have no size to lie on: none is suppressed.
+    """
+
+    rule: HitRule | None = field(default=HIT, metadata={"description": "What a hit is."})
+    single_reader: SingleReader = field(
+        default=SINGLE_READER,
+        metadata={
+            "description": "Candidates that hit only GTs of one reader: false positives, nothing, or hits."
+        },
+    )
+    extra_hits: Literal["ignore", "fp"] = field(
+        default="ignore",
+        metadata={"description": "Further candidates on a GT that was found: nothing, or false positives."},
+    )
+    shared_candidates: Literal["all", "nearest"] = field(
+        default="all",
+        metadata={"description": "A candidate on several GTs finds all of them, or the nearest."},
+    )
+
+    repeats: Literal["suppress", "count"] = field(
+        default=REPEATS,
+        metadata={"description": "A detection that lies on a stronger one: not shown, or counted."},
+    )
+
+    def __post_init__(self) -> None:
+        for name, allowed in self.choices().items():
+            value = getattr(self, name)
+            if value not in allowed:
+                raise InvalidInputError(f"{name}={value!r}: use one of {', '.join(map(repr, allowed))}")
+
+    @classmethod
+    def choices(cls) -> dict[str, tuple[str, ...]]:
+        """Words that each option beside the rule may have."""
+        hints = get_type_hints(cls)
+        return {one.name: get_args(hints[one.name]) for one in fields(cls) if one.name != "rule"}
+
+    def rule_record(self) -> dict[str, Any] | None:
+        """Plain record of the rule, for files and hashes."""
+        if self.rule is None:
+            return None
+        return {"kind": self.rule.kind, **RECORDED_PARAMETERS, **asdict(self.rule)}
+
+    def option_record(self) -> dict[str, str]:
+        """Plain record of the options beside the rule, for files and hashes."""
+        # Fingerprints and locks from before repeats were suppressed do not name the option.
+        named = {name: getattr(self, name) for name in self.choices()}
+        return {name: value for name, value in named.items() if (name, value) != ("repeats", "count")}

@@ -1,0 +1,417 @@
+"""Someone else's detections and ground truth, as the tables that :func:`overread.froc.match_detections` takes.
+
+Positions come as points, circles, boxes or ellipses, in mm or in px with a spacing. A box becomes the ellipse
+inscribed in it; a detection keeps that ellipse's centre and the radius of the circle of the same area,
+sqrt(width * height) / 2. Pixel (0, 0) covers [0, 1] x [0, 1] px.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread._text import short_repr
+from overread.errors import FormatError, InvalidInputError, TableError
+from overread.marks import Box, BoxFile, BoxMode, ImageNames, JsonFormat, read_box_file
+from overread.tables import Column, Schema, TableScan, duplicated_rows, raise_for_errors, scan_file
+
+FloatArray = NDArray[np.float64]
+Spacing = float | Mapping[str, tuple[float, float]]
+"""mm per px of all images, or (x, y) of each image by its id."""
+
+POSITIONS = {
+    "ellipse in mm": ("x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"),
+    "circle in mm": ("x_mm", "y_mm", "radius_mm"),
+    "box in mm": ("x_min_mm", "y_min_mm", "x_max_mm", "y_max_mm"),
+    "circle in px": ("x_px", "y_px", "radius_px"),
+    "box in px": ("x_min", "y_min", "x_max", "y_max"),
+    "point in mm": ("x_mm", "y_mm"),
+    "point in px": ("x_px", "y_px"),
+}
+OPTIONAL = (
+    *(Column(name, "number", required=False) for name in dict.fromkeys(sum(POSITIONS.values(), ()))),
+    Column("response", "number", required=False),
+    Column("n_readers", "count", required=False),
+    Column("golden", "flag", required=False),
+)
+IDS = (
+    Column("image_id", "id"),
+    *(Column(name, "text", required=False) for name in ("candidate_id", "truth_id", "patient_id")),
+)
+DETECTIONS = Schema("detections", (*IDS, *OPTIONAL), ("image_id", "candidate_id"), others="any")
+TRUTH = Schema("ground truth", (*IDS, *OPTIONAL), ("image_id", "truth_id"), others="any")
+NOT_SCORES = {
+    "image_id",
+    "candidate_id",
+    "truth_id",
+    "patient_id",
+    "label",
+    *(column.name for column in OPTIONAL),
+}
+
+
+@short_repr()
+@dataclass(frozen=True, slots=True, eq=False)
+class Detections:
+    """Detections as tables.
+
+    Attributes
+    ----------
+    candidates
+        image_id, candidate_id and, where the file has positions, x_mm, y_mm, radius_mm (0 for points).
+    scores
+        image_id, candidate_id, one column a model; the same rows.
+    images
+        Every image that was read, where the file says so; else None.
+    in_px
+        Whether positions were in px, so that a spacing was used.
+    """
+
+    candidates: pd.DataFrame
+    scores: pd.DataFrame
+    images: tuple[str, ...] | None
+    in_px: bool = False
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the score columns."""
+        return [name for name in self.scores.columns if name not in ("image_id", "candidate_id")]
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether the detections say where they are."""
+        return "x_mm" in self.candidates.columns
+
+    def named_images(self) -> list[str]:
+        """Images that the detections speak of."""
+        return [*dict.fromkeys(self.candidates["image_id"]), *(self.images or ())]
+
+    def renamed(self, ids: Mapping[str, str]) -> Detections:
+        """Return the same detections under other ids of images; images that are not listed keep theirs."""
+        return replace(
+            self,
+            candidates=rename_images(self.candidates, ids),
+            scores=rename_images(self.scores, ids),
+            images=None if self.images is None else tuple(ids.get(image, image) for image in self.images),
+        )
+
+
+@short_repr()
+@dataclass(frozen=True, slots=True, eq=False)
+class ForeignTruth:
+    """Ground truth as a table with the representative ellipse, and the images where the file lists them.
+
+    ``in_px`` says whether positions were in px, so that a spacing was used.
+    """
+
+    truth: pd.DataFrame
+    images: tuple[str, ...] | None
+    in_px: bool = False
+
+    def named_images(self) -> list[str]:
+        """Images that the ground truth speaks of."""
+        return [*dict.fromkeys(self.truth["image_id"]), *(self.images or ())]
+
+    def renamed(self, ids: Mapping[str, str]) -> ForeignTruth:
+        """Return the same ground truth under other ids of images; images that are not listed keep theirs."""
+        images = None if self.images is None else tuple(ids.get(image, image) for image in self.images)
+        return replace(self, truth=rename_images(self.truth, ids), images=images)
+
+
+def rename_images(table: pd.DataFrame, ids: Mapping[str, str]) -> pd.DataFrame:
+    """Give a table other ids of images."""
+    return table.assign(image_id=[ids.get(image, image) for image in table["image_id"]]).astype(
+        {"image_id": "str"}
+    )
+
+
+def read_detections(
+    path: str | Path,
+    *,
+    spacing: Spacing | None = None,
+    format: JsonFormat | None = None,
+    box_mode: BoxMode | None = None,
+    units: Literal["px", "mm"] | None = None,
+    category: str | None = None,
+    score_columns: Sequence[str] | None = None,
+    model: str | None = None,
+) -> Detections:
+    """Read detections from CSV, Parquet, or the JSON of COCO, MONAI or nnDetection.
+
+    Parameters
+    ----------
+    path
+        Tables end in .csv or .parquet, everything else is read as JSON. A table has image_id, scores, and
+        positions as x_mm, y_mm and maybe radius_mm; x_px, y_px and maybe radius_px; or a box x_min,
+        y_min, x_max, y_max in px (x_min_mm and so on in mm); candidate_id may be left out.
+    spacing
+        mm per px, needed for positions in px.
+    format, box_mode, units, category
+        Of JSON: see :mod:`overread.marks.formats.coco`. MONAI needs ``box_mode`` and ``units``; COCO and
+        nnDetection are in px. A file with several categories (labels) needs the one to keep, or "all".
+    score_columns
+        Score columns of a table; default: ``score`` where there is one, else every column left.
+    model
+        Name of the score column of a JSON file; default "score".
+
+    Raises
+    ------
+    FormatError, TableError
+        Naming file, place and remedy; a score that is NaN or infinite is refused.
+    """
+    file = Path(path)
+    if file.suffix.lower() in (".csv", ".parquet"):
+        return _detections_of_table(_read_by_schema(file, DETECTIONS), file, spacing, score_columns)
+    boxes = _chosen_category(read_box_file(file, format, box_mode=box_mode), category)
+    written = _box_frame(boxes, units)
+    frame = _place_in_mm(written, str(file), spacing)
+    if missing := [box.place for box in boxes.boxes if box.score is None]:
+        raise FormatError(f"{missing[0]}: no score; is this a file of ground truth?")
+    scores = np.array([box.score for box in boxes.boxes], dtype=np.float64)
+    return _assemble_detections(frame, {model or "score": scores}, boxes.images, in_px=_is_in_px(written))
+
+
+def read_positions(path: str | Path, *, spacing: Spacing | None = None) -> Detections:
+    """Read image_id, candidate_id, x_mm, y_mm and radius_mm of a table of candidates, without any scores."""
+    file = Path(path)
+    if file.suffix.lower() not in (".csv", ".parquet"):
+        raise TableError(f"{file}: a table of candidates ends in .csv or .parquet")
+    frame = _read_by_schema(file, DETECTIONS)
+    if _position_kind(frame) is None:
+        raise TableError(f"{file}: no positions; give x_mm and y_mm, x_px and y_px, or boxes")
+    return _assemble_detections(_place_in_mm(frame, str(file), spacing), {}, None, in_px=_is_in_px(frame))
+
+
+def read_foreign_truth(
+    path: str | Path,
+    *,
+    spacing: Spacing | None = None,
+    category: str | None = None,
+) -> ForeignTruth:
+    """Read ground truth from a table (ellipses, circles or boxes) or from a COCO ground-truth file.
+
+    A table may have ``truth_id``, ``golden`` or ``n_readers``, and any other columns, which are kept for
+    strata. Without ``golden`` and ``n_readers`` every object is a target. Points are refused: they have
+    no size.
+    """
+    file = Path(path)
+    if file.suffix.lower() in (".csv", ".parquet"):
+        table = _read_by_schema(file, TRUTH)
+        return ForeignTruth(_truth_of_table(table, file, spacing), None, in_px=_is_in_px(table))
+    boxes = _chosen_category(read_box_file(file, "coco"), category)
+    if boxes.images is None:
+        raise FormatError(f"{file}: COCO results, not ground truth: no 'images' and 'annotations'")
+    unknown = sorted({box.image_id for box in boxes.boxes} - set(boxes.images))
+    if unknown:
+        raise FormatError(f"{file}: image {unknown[0]!r} has annotations and is not under 'images'")
+    frame = _place_in_mm(_box_frame(boxes, "px"), str(file), spacing)
+    return ForeignTruth(_add_ids(frame, "truth_id"), boxes.images, in_px=True)
+
+
+def _read_by_schema(path: Path, schema: Schema) -> pd.DataFrame:
+    """Table whose id column may be missing: rows are then numbered."""
+    scan: TableScan = scan_file(path, schema)
+    raise_for_errors(scan.problems)
+    frame = _add_ids(scan.frame, schema.key[1])
+    raise_for_errors(duplicated_rows(frame, schema, str(path)))
+    return frame
+
+
+def _add_ids(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Frame whose rows have an id; where the column is missing, their number."""
+    if column in frame.columns:
+        return frame
+    return frame.assign(**{column: [str(row + 1) for row in range(len(frame))]}).astype({column: "str"})
+
+
+def _detections_of_table(
+    frame: pd.DataFrame, path: Path, spacing: Spacing | None, score_columns: Sequence[str] | None
+) -> Detections:
+    """Positions and scores of a table."""
+    chosen = list(score_columns or _default_score_columns(frame, path))
+    scores = {name: _score_values(frame, name, path) for name in chosen}
+    if _position_kind(frame) is None:
+        return _assemble_detections(frame, scores, None)
+    return _assemble_detections(_place_in_mm(frame, str(path), spacing), scores, None, in_px=_is_in_px(frame))
+
+
+def _default_score_columns(frame: pd.DataFrame, path: Path) -> list[str]:
+    """``score`` where there is one, else every column that is nothing else, without a run's out-of-fold scores."""
+    if "score" in frame.columns:
+        return ["score"]
+    found = [
+        name
+        for name in frame.columns
+        if name not in NOT_SCORES and not out_of_fold(name, list(frame.columns))
+    ]
+    if not found:
+        raise TableError(f"{path}: no score column; add one called score, or one per model")
+    return found
+
+
+def out_of_fold(name: str, names: Sequence[str]) -> bool:
+    """Whether a column holds a run's out-of-fold scores, which the test set does not have, beside its scores."""
+    return name.endswith("_out_of_fold") and name.removesuffix("_out_of_fold") in names
+
+
+def _score_values(frame: pd.DataFrame, name: str, path: Path) -> FloatArray:
+    """Finite scores of a column."""
+    if name not in frame.columns:
+        raise TableError(f"{path}: no column {name!r}; it has {', '.join(map(repr, frame.columns))}")
+    values = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=np.float64)
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if len(wrong):
+        row = int(wrong[0])
+        raise TableError(
+            f"{path}, row {row + 2}, column {name}: {frame[name].iloc[row]!r:.40} is not a finite score "
+            "(where the column holds no scores, name the score columns: --score)"
+        )
+    return values
+
+
+def _truth_of_table(frame: pd.DataFrame, path: Path, spacing: Spacing | None) -> pd.DataFrame:
+    """Ground truth with the representative ellipse, other columns kept."""
+    kind = _position_kind(frame)
+    if kind is None or kind.startswith("point"):
+        wanted = "; ".join(
+            ", ".join(names) for key, names in POSITIONS.items() if not key.startswith("point")
+        )
+        raise TableError(f"{path}: ground truth needs a place and a size; columns of one of: {wanted}")
+    return _place_in_mm(frame, str(path), spacing)
+
+
+def _position_kind(frame: pd.DataFrame) -> str | None:
+    """First kind of position whose columns are all there."""
+    return next((kind for kind, names in POSITIONS.items() if set(names) <= set(frame.columns)), None)
+
+
+def _is_in_px(frame: pd.DataFrame) -> bool:
+    """Whether the positions of a table are in px."""
+    return (_position_kind(frame) or "").endswith("px")
+
+
+def _place_in_mm(frame: pd.DataFrame, place: str, spacing: Spacing | None) -> pd.DataFrame:
+    """Frame with x_mm, y_mm, radius_mm and the ellipse columns, whatever it was given with."""
+    kind = _position_kind(frame)
+    assert kind is not None
+    names = POSITIONS[kind]
+    values = frame[list(names)].to_numpy(dtype=np.float64)
+    if not np.isfinite(values).all():
+        row, column = (int(index) for index in np.argwhere(~np.isfinite(values))[0])
+        raise TableError(
+            f"{place}, row {row + 2}, column {names[column]}: {values[row, column]} is not a place"
+        )
+    scale = spacings(frame["image_id"], spacing, place) if kind.endswith("px") else np.ones((len(frame), 2))
+    x, y, a, b, angle = ellipses(kind, values, scale, place)
+    others = frame.drop(columns=[name for name in names if name in frame.columns])
+    swap = b > a
+    return others.assign(
+        x_mm=x,
+        y_mm=y,
+        radius_mm=np.sqrt(a * b),
+        semi_major_mm=np.where(swap, b, a),
+        semi_minor_mm=np.where(swap, a, b),
+        angle_deg=np.where(swap, (angle + 90) % 180, angle),
+    )
+
+
+def ellipses(kind: str, values: FloatArray, scale: FloatArray, place: str) -> tuple[FloatArray, ...]:
+    """Centre, the two semi-axes and the angle of the first one, in mm."""
+    zeros = np.zeros(len(values))
+    if kind == "ellipse in mm":
+        x, y, a, b, angle = values.T
+    elif kind.startswith("box"):
+        x_min, y_min, x_max, y_max = values.T * np.concatenate([scale, scale], axis=1).T
+        x, y, a, b, angle = (
+            (x_min + x_max) / 2,
+            (y_min + y_max) / 2,
+            (x_max - x_min) / 2,
+            (y_max - y_min) / 2,
+            zeros,
+        )
+    elif kind.startswith("circle"):
+        x, y, a, b, angle = *(values[:, :2] * scale).T, *(values[:, 2:] * scale).T, zeros
+    else:
+        x, y, a, b, angle = *(values * scale).T, zeros, zeros, zeros
+    if not kind.startswith("point") and not np.all((a > 0) & (b > 0)):
+        row = int(np.flatnonzero(~((a > 0) & (b > 0)))[0])
+        raise TableError(
+            f"{place}, row {row + 2}: the {kind} has no size (its sides or axes must be above 0)"
+        )
+    return x, y, a, b, angle % 180
+
+
+def spacings(image_ids: pd.Series[str], spacing: Spacing | None, place: str) -> FloatArray:
+    """Mm per px in x and y of each row."""
+    if spacing is None:
+        raise InvalidInputError(
+            f"{place}: positions are in px, so the spacing is needed: mm per px of all images, or the "
+            "columns mm_per_px_x and mm_per_px_y of an images table"
+        )
+    if isinstance(spacing, Mapping):
+        known = ImageNames(dict.fromkeys(spacing, "")).find_all(image_ids)
+        missing = sorted(set(image_ids) - set(known))
+        if missing:
+            raise InvalidInputError(f"{place}: image {missing[0]!r} has no spacing ({len(missing)} in all)")
+        found = np.array([spacing[known[image]] for image in image_ids], dtype=np.float64).reshape(-1, 2)
+    else:
+        found = np.full((len(image_ids), 2), spacing, dtype=np.float64)
+    if not np.all(np.isfinite(found) & (found > 0)):
+        raise InvalidInputError(f"{place}: the spacing must be finite and above 0 mm per px")
+    return found
+
+
+def _box_frame(boxes: BoxFile, units: Literal["px", "mm"] | None) -> pd.DataFrame:
+    """Boxes as a frame with the columns of their unit."""
+    if boxes.format == "monai" and units is None:
+        raise FormatError(f"{boxes.path}: a MONAI file does not say its unit; give units: px or mm")
+    if boxes.format != "monai" and units == "mm":
+        raise FormatError(f"{boxes.path}: boxes of {boxes.format} are in px")
+    names = POSITIONS["box in mm" if units == "mm" else "box in px"]
+    corners = np.array([box.corners for box in boxes.boxes], dtype=np.float64).reshape(-1, 4)
+    frame = pd.DataFrame(corners, columns=list(names))
+    frame.insert(0, "image_id", pd.Series([box.image_id for box in boxes.boxes], dtype="str"))
+    return frame.assign(label=pd.Series([box.label for box in boxes.boxes], dtype="str"))
+
+
+def _chosen_category(boxes: BoxFile, category: str | None) -> BoxFile:
+    """Boxes of one category; several without a choice are refused."""
+    present = sorted({box.label for box in boxes.boxes})
+    if category == "all" or (category is None and len(present) <= 1):
+        return boxes
+    if category is None:
+        raise FormatError(
+            f"{boxes.path}: {len(present)} categories ({', '.join(present[:8])}); "
+            "choose one, or 'all' to mix them"
+        )
+    kept: tuple[Box, ...] = tuple(box for box in boxes.boxes if box.label == category)
+    if boxes.boxes and not kept:
+        raise FormatError(
+            f"{boxes.path}: no box of category {category!r}; there are {', '.join(present[:8])}"
+        )
+    return BoxFile(boxes.path, boxes.format, kept, boxes.images)
+
+
+def _assemble_detections(
+    frame: pd.DataFrame,
+    scores: Mapping[str, FloatArray],
+    images: tuple[str, ...] | None,
+    *,
+    in_px: bool = False,
+) -> Detections:
+    """Tables of candidates and scores with the same rows."""
+    named = _add_ids(frame, "candidate_id")
+    keys = named[["image_id", "candidate_id"]]
+    where = [name for name in ("x_mm", "y_mm", "radius_mm") if name in named.columns]
+    return Detections(
+        candidates=pd.concat([keys, named[where]], axis=1),
+        scores=keys.assign(**scores),
+        images=images,
+        in_px=in_px,
+    )

@@ -1,0 +1,441 @@
+"""Print figures: the paper's Figures 3 and 4, AFROC curves, calibration and reader studies.
+
+Every function returns a matplotlib ``Figure`` that belongs to no window; `overread._plots.save_figure` writes it.
+Colours are those of Okabe and Ito, told apart by colour-blind readers; line style and marker carry the
+same distinctions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from overread._plots import empty_figure
+from overread.froc._bootstrap import bootstrap
+from overread.froc._calibration import Calibration
+from overread.froc._choice import LambdaChoice, SettingChoice
+from overread.froc._counting import FP_TARGETS, LEVEL, N_BOOTSTRAP
+from overread.froc._curve import FrocCurve, check_targets, froc_curve, operating_points
+from overread.froc._matching import Matching
+from overread.froc.merit._figures_of_merit import AfrocCurve
+from overread.froc.merit._multi_reader import ReaderStudy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+RED, BLACK, BLUE = "#D55E00", "#000000", "#0072B2"
+COLOURS = (RED, BLACK, BLUE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+GREY = "#8A8A8A"
+MARKERS = ("o", "s", "^", "v", "P", "X", "*", "h")
+# Points of a band: one every 0.09 FP per image on an axis to 3.5, finer than the eye needs.
+BAND_POINTS = 41
+
+
+def plot_froc(
+    models: Mapping[str, tuple[Matching, Matching | None]],
+    *,
+    fp_targets: ArrayLike = FP_TARGETS,
+    max_fp: float | None = None,
+    n_bootstrap: int = N_BOOTSTRAP,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> Figure:
+    """Draw Figure 4: GT and image sensitivity against FP per image.
+
+    Training + validation is drawn solid and the test set dashed, with diamonds at the FP targets; on the
+    test set they stand at the induced FP per image. The band is the interval of "sensitivity at FP" of
+    the test set, or of the first set where there is no test set.
+
+    Parameters
+    ----------
+    models
+        By name, in the paper's order Soft, B1, B2 (red, black, blue): training + validation set, test set
+        or None.
+    fp_targets
+        Where the diamonds stand.
+    max_fp
+        Right end of the axis; default: a little past the largest target.
+    n_bootstrap, seed, level
+        Of the bands; 0 replicates: no bands.
+    """
+    targets = check_targets(fp_targets)
+    # A little past the last target: 3.5 for the paper's 3; chosen by eye.
+    right = float(max_fp or 1.17 * targets.max())
+    figure, (top, bottom) = _new_figure(6.3, 8.2, 2, 1, sharex=True)
+    for axes, measure, title in (
+        (top, "gt_sensitivity", "GT sensitivity"),
+        (bottom, "image_sensitivity", "Image sensitivity"),
+    ):
+        for index, (name, (training, test)) in enumerate(models.items()):
+            colour = COLOURS[index % len(COLOURS)]
+            if n_bootstrap:
+                _draw_band(axes, test or training, measure, right, colour, n_bootstrap, seed, level)
+            points = operating_points(training, test, fp_targets=targets)
+            label = f"{name}, training + validation" if test else name
+            _draw_froc(
+                axes, froc_curve(training), points[points["set"] == "source"], measure, colour, "-", label
+            )
+            if test:
+                part = points[points["set"] == "carried"]
+                _draw_froc(axes, froc_curve(test), part, measure, colour, "--", f"{name}, test")
+        _finish_axes(axes, "", title, ylim=(0, 1), percent=True)
+        axes.set_xlim(0, right)
+    bottom.set_xlabel("False positives per image")
+    top.legend(loc="lower right", frameon=False, fontsize=8)
+    if n_bootstrap:
+        caption(
+            figure,
+            f"Bands: {100 * level:g} % intervals, bootstrap over patients. Diamonds: operating points.",
+        )
+    return figure
+
+
+def _draw_froc(
+    axes: Axes, curve: FrocCurve, points: pd.DataFrame, measure: str, colour: str, style: str, label: str
+) -> None:
+    """One curve as steps with its operating points."""
+    axes.step(
+        curve.fp_per_image,
+        getattr(curve, measure),
+        where="post",
+        color=colour,
+        linestyle=style,
+        linewidth=1.6,
+        label=label,
+    )
+    filled = colour if style == "-" else "white"
+    axes.plot(
+        points["fp_per_image"],
+        points[measure],
+        linestyle="none",
+        marker="D",
+        markersize=5.5,
+        markerfacecolor=filled,
+        markeredgecolor=colour,
+        zorder=4,
+    )
+
+
+def _draw_band(
+    axes: Axes,
+    matching: Matching,
+    measure: str,
+    right: float,
+    colour: str,
+    n_bootstrap: int,
+    seed: int,
+    level: float,
+) -> None:
+    """Pointwise interval of sensitivity at FP per image, as far as the curve goes."""
+    grid = np.linspace(0, min(right, len(matching.fp_scores) / matching.n_images), BAND_POINTS)
+    intervals = bootstrap(matching, fp_targets=grid, n_bootstrap=n_bootstrap, seed=seed).intervals(level)
+    part = intervals[intervals["measure"] == measure]
+    axes.fill_between(grid, part["lower"], part["upper"], color=colour, alpha=0.13, linewidth=0)
+
+
+def plot_lambda_choice(choice: LambdaChoice) -> Figure:
+    """Draw Figure 3: sensitivity against lambda, training bold, validation dashed, their difference below.
+
+    GT sensitivity is red, image sensitivity blue. Grey marks the accepted lambdas, the line the chosen
+    one; the lowest row shows how often bootstraps choose each lambda. Only the chosen normalization is
+    drawn.
+    """
+    table = choice.table
+    if choice.normalization is not None:
+        table = table[table["normalization"] == choice.normalization]
+    targets = list(dict.fromkeys(table["fp_target"]))
+    figure, rows = _new_figure(
+        3.6 * len(targets) + 0.6,
+        7.4,
+        3,
+        len(targets),
+        sharex=True,
+        sharey="row",
+        squeeze=False,
+        heights=(3, 1.5, 1),
+    )
+    for column, target in enumerate(targets):
+        part = table[table["fp_target"] == target].sort_values("lam")
+        upper, lower, last = (row[column] for row in rows)
+        for axes in (upper, lower):
+            _shade_accepted(axes, part)
+            axes.axvline(choice.lam, color=GREY, linewidth=1)
+        for measure, colour, name in (("gt_sensitivity", RED, "GT"), ("image_sensitivity", BLUE, "image")):
+            lams = part["lam"]
+            upper.plot(
+                lams, part[f"training_{measure}"], color=colour, linewidth=2.4, label=f"{name}, training"
+            )
+            upper.plot(
+                lams,
+                part[f"validation_{measure}"],
+                color=colour,
+                ls="--",
+                lw=1.6,
+                label=f"{name}, validation",
+            )
+            lower.plot(lams, part[f"{measure}_gap"], color=colour, linewidth=1.4)
+        lower.axhline(0, color=BLACK, linewidth=0.6)
+        _draw_frequencies(last, choice)
+        _finish_axes(upper, "", "Sensitivity" if column == 0 else "", percent=True)
+        _finish_axes(lower, "", "Training -\nvalidation" if column == 0 else "", percent=True)
+        _finish_axes(last, "lambda", "Chosen in\nbootstraps" if column == 0 else "", percent=True)
+        upper.set_title(f"FP = {target:g} per image", fontsize=10)
+        _log_lambda_axis(last)
+    handles, labels = rows[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=8)
+    accepted = "grey: accepted" if choice.intersects else "no lambda is accepted at every FP value"
+    normalization = "" if choice.normalization is None else f", normalization {choice.normalization}"
+    caption(
+        figure, f"Chosen: lambda = {choice.lam:.4g}{normalization}, {choice.n_features} features; {accepted}."
+    )
+    return figure
+
+
+def plot_setting_choices(choices: Mapping[str, SettingChoice]) -> Figure:
+    """Draw Figure 3 for our rule: out-of-fold sensitivity of every setting against its number of features.
+
+    All models are in one panel, each in its colour. A bar is one standard error of the paired difference to the best
+    setting. Filled settings are accepted; the diamond is the chosen one, the sparsest of them.
+    """
+    from matplotlib.ticker import ScalarFormatter
+
+    figure, axes = _new_figure(5.4, 4.2, 1, 1)
+    for index, (name, choice) in enumerate(choices.items()):
+        _draw_choice(axes, choice, name, COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)])
+    targets = ", ".join(f"{fp:g}" for fp in next(iter(choices.values())).fp_targets)
+    label = f"GT sensitivity, mean over {targets} FP per image"
+    _finish_axes(axes, "features (mean of folds)", label, percent=True)
+    # Linear up to 10 features, so that a model without any has a place; chosen by eye.
+    axes.set_xscale("symlog", linthresh=10)
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.legend(frameon=False, fontsize=8, loc="lower right")
+    caption(
+        figure, "Filled: not told from the best by one standard error (bars).\nDiamond: chosen, the sparsest."
+    )
+    return figure
+
+
+def _draw_choice(axes: Axes, choice: SettingChoice, model: str, colour: str, marker: str) -> None:
+    table = choice.table
+    groups = table.groupby("normalization", sort=False) if "normalization" in table else [("", table)]
+    several = len(list(groups)) > 1
+    for (name, rows), dash in zip(groups, ("-", "--", ":"), strict=False):
+        part = rows.sort_values("n_features")
+        label = f"{model}, normalization {name!s}" if several else model
+        x, y = part["n_features"], part["sensitivity"]
+        axes.plot(x, y, color=colour, linestyle=dash, linewidth=0.8, alpha=0.5)
+        axes.errorbar(
+            x, y, yerr=part["difference_error"], fmt="none", ecolor=colour, elinewidth=0.7, alpha=0.4
+        )
+        fill = [colour if accepted else "white" for accepted in part["accepted"]]
+        axes.scatter(
+            x,
+            y,
+            s=18,
+            marker=marker,
+            facecolors=fill,
+            edgecolors=colour,
+            linewidths=0.9,
+            label=label,
+            zorder=3,
+        )
+    chosen = table.iloc[choice.position]
+    place = [chosen["n_features"]], [chosen["sensitivity"]]
+    axes.scatter(*place, s=90, marker="D", facecolors="none", edgecolors=BLACK, zorder=4)
+
+
+def _log_lambda_axis(axes: Axes) -> None:
+    """Logarithmic axis with plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.tick_params(axis="x", labelsize=8)
+
+
+def _shade_accepted(axes: Axes, part: pd.DataFrame) -> None:
+    """Grey stripe at every accepted lambda, reaching half-way to its neighbours."""
+    logs = np.log(part["lam"].to_numpy())
+    middles = (logs[1:] + logs[:-1]) / 2
+    edges = np.exp(np.concatenate([logs[:1], middles, logs[-1:]]))
+    for low, high, accepted in zip(edges[:-1], edges[1:], part["accepted"], strict=True):
+        if accepted:
+            axes.axvspan(low, high, color="#E3E3E3", linewidth=0, zorder=0)
+
+
+def _draw_frequencies(axes: Axes, choice: LambdaChoice) -> None:
+    """Share of bootstraps that choose each lambda."""
+    part = choice.frequencies
+    if choice.normalization is not None:
+        part = part[part["normalization"] == choice.normalization]
+    axes.vlines(part["lam"], 0, part["frequency"], color=BLACK, linewidth=3)
+    axes.axvline(choice.lam, color=GREY, linewidth=1, zorder=0)
+    axes.set_ylim(bottom=0)
+
+
+def plot_afroc(curves: Mapping[str, AfrocCurve]) -> Figure:
+    """Draw AFROC curves; the legend has their areas, which are the figures of merit."""
+    figure, axes = _new_figure(5.2, 5.0, 1, 1)
+    for index, (name, curve) in enumerate(curves.items()):
+        colour = COLOURS[index % len(COLOURS)]
+        x, y = curve.false_positive_fraction, curve.lesion_fraction
+        axes.plot(
+            x[:-1], y[:-1], color=colour, linewidth=1.6, label=f"{name}: {curve.figure} = {curve.area:.3f}"
+        )
+        # The last piece joins what was marked to (1, 1): it is no observation, so it is thin.
+        axes.plot(x[-2:], y[-2:], color=colour, linewidth=0.8, linestyle=":")
+    axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.7)
+    every_case = all(curve.figure.endswith("1") for curve in curves.values())
+    cases = "cases" if every_case else "cases without lesions"
+    weighted = all(curve.figure.startswith("w") for curve in curves.values())
+    ylabel = "Weighted share of lesions found" if weighted else "Share of lesions found"
+    _finish_axes(axes, f"Share of {cases} with a false positive", ylabel, ylim=(0, 1.01))
+    axes.set_xlim(0, 1.01)
+    axes.set_aspect("equal")
+    axes.legend(loc="lower right", frameon=False, fontsize=8)
+    return figure
+
+
+def plot_calibration(models: Mapping[str, Calibration]) -> Figure:
+    """Draw mean soft label against mean probability with intervals, and how many bags each bin has."""
+    figure, (top, bottom) = _new_figure(5.2, 6.0, 2, 1, sharex=True, heights=(4, 1))
+    top.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, label="perfect")
+    largest, most = 0.0, 1.0
+    for index, (name, result) in enumerate(models.items()):
+        colour, curve = COLOURS[index % len(COLOURS)], result.reliability
+        low, high = curve.mean_label - curve.label_lower, curve.label_upper - curve.mean_label
+        label = f"{name}: slope {_interval_text(result.slope)}, Brier {result.brier.estimate:.4f}"
+        top.errorbar(
+            curve.mean_probability,
+            curve.mean_label,
+            yerr=np.nan_to_num(np.clip([low, high], 0, None)),
+            color=colour,
+            marker=MARKERS[index % len(MARKERS)],
+            markersize=4.5,
+            linewidth=1.4,
+            elinewidth=0.9,
+            capsize=2,
+            label=label,
+        )
+        bottom.plot(
+            curve.mean_probability,
+            curve.n_bags,
+            color=colour,
+            linestyle="none",
+            marker=MARKERS[index % len(MARKERS)],
+            markersize=4.5,
+        )
+        reach = np.concatenate([curve.mean_probability, curve.mean_label, curve.label_upper])
+        largest, most = max(largest, float(np.nanmax(reach))), max(most, float(np.max(curve.n_bags)))
+    right = min(1.0, 1.08 * largest)
+    _finish_axes(top, "", "Mean soft label", ylim=(0, right))
+    _finish_axes(bottom, "Mean probability", "Bags")
+    # Room for a whole marker above the largest bin: bins of equal size all lie there.
+    bottom.set_ylim(0, 1.25 * most)
+    top.set_xlim(0, right)
+    top.legend(loc="upper left", frameon=False, fontsize=8)
+    return figure
+
+
+def _interval_text(interval: Any) -> str:
+    """Estimate with its limits, where there are any."""
+    if np.isnan(interval.estimate):
+        return "undefined"
+    if np.isnan(interval.lower):
+        return f"{interval.estimate:.2f}"
+    return f"{interval.estimate:.2f} ({interval.lower:.2f} to {interval.upper:.2f})"
+
+
+def plot_reader_study(study: ReaderStudy) -> Figure:
+    """Draw each reader's figure of merit with each modality, the means, and the differences."""
+    width = 1.1 * len(study.modalities) + 1.6
+    figure, (left, right) = _new_figure(2 * width + 1.2, 4.4, 1, 2)
+    places = np.arange(len(study.modalities))
+    for j, reader in enumerate(study.readers):
+        left.plot(
+            places,
+            study.figures[:, j],
+            color=GREY,
+            linewidth=0.9,
+            marker=MARKERS[j % len(MARKERS)],
+            markersize=4.5,
+            label=f"reader {reader}",
+        )
+    means = [mean.estimate for mean in study.means]
+    limits = np.abs(np.array([[mean.lower, mean.upper] for mean in study.means]).T - means)
+    left.errorbar(places, means, yerr=limits, color=BLUE, linewidth=2, capsize=4, marker="D", label="mean")
+    left.set_xticks(places, study.modalities)
+    left.set_xlim(-0.4, len(places) - 0.6)
+    # All figures of merit are areas.
+    lowest, highest = left.get_ylim()
+    left.set_ylim(max(lowest, -0.02), min(highest, 1.02))
+    left.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    _finish_axes(left, "", study.figure)
+    _draw_differences(right, study)
+    verdict = f"p = {study.p_value:.3g}" if np.isfinite(study.p_value) else "no estimate of error"
+    caption(
+        figure,
+        f"Random: {study.random}. Equal modalities: {verdict}. {100 * study.level:g} % intervals.",
+    )
+    return figure
+
+
+def _draw_differences(axes: Axes, study: ReaderStudy) -> None:
+    """Differences of modalities as a forest plot."""
+    rows = np.arange(len(study.differences))[::-1]
+    for row, difference in zip(rows, study.differences, strict=True):
+        axes.plot([difference.lower, difference.upper], [row, row], color=BLUE, linewidth=2)
+        axes.plot(difference.estimate, row, color=BLUE, marker="D")
+    axes.axvline(0, color=BLACK, linewidth=0.7)
+    names = [f"{d.modality_a} - {d.modality_b}" for d in study.differences]
+    axes.set_yticks(rows, names)
+    axes.set_ylim(-0.7, len(rows) - 0.3)
+    _finish_axes(axes, f"Difference in {study.figure}", "")
+
+
+def _new_figure(
+    width: float,
+    height: float,
+    n_rows: int,
+    n_columns: int,
+    *,
+    heights: Sequence[float] | None = None,
+    **options: Any,
+) -> tuple[Figure, Any]:
+    """Figure without pyplot, and its axes."""
+    figure = empty_figure(width, height)
+    if heights is not None:
+        options["height_ratios"] = heights
+    return figure, figure.subplots(n_rows, n_columns, **options)
+
+
+def _finish_axes(
+    axes: Axes, xlabel: str, ylabel: str, *, ylim: tuple[float, float] | None = None, percent: bool = False
+) -> None:
+    """Labels, limits, a faint grid, no frame on top and right."""
+    from matplotlib.ticker import PercentFormatter
+
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
+    if ylim is not None:
+        axes.set_ylim(*ylim)
+    if percent:
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axes.grid(color="#DDDDDD", linewidth=0.5)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def caption(figure: Figure, text: str) -> None:
+    """One line of small print under the axes."""
+    figure.supxlabel(text, fontsize=8, color="#444444")

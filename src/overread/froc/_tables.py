@@ -1,0 +1,365 @@
+"""Table 1 of the paper: models x {training + validation, test} x FP per image, with intervals.
+
+Thresholds come from the training + validation set at each FP target and are carried to the test set,
+where they induce another FP per image (section 6.2). Sensitivities are fractions here and per cent when
+printed.
+
+The performance table as text, Markdown, HTML, LaTeX and JSON; names are escaped for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from overread._text import escape_markdown, join_lines, markdown_table, percent, short_repr
+from overread.errors import InvalidInputError
+from overread.files import json_text
+from overread.froc._bootstrap import Bootstrap, bootstrap
+from overread.froc._counting import FP_TARGETS, LEVEL, N_BOOTSTRAP
+from overread.froc._curve import check_targets, operating_points
+from overread.froc._matching import Matching
+
+TRAINING = '"training+validation" data'
+TEST = "test data"
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivities:
+    """One measure at every operating point, with limits where they were computed; NaN where undefined."""
+
+    values: tuple[float, ...]
+    lower: tuple[float, ...] | None = None
+    upper: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PerformanceRows:
+    """One model on one set of images.
+
+    ``induced`` says that the thresholds came from another set, so that FP per image is a result. The
+    denominators are None where only percentages are known.
+    """
+
+    set_name: str
+    induced: bool
+    fp_per_image: tuple[float, ...]
+    gt_sensitivity: Sensitivities
+    image_sensitivity: Sensitivities
+    n_images: int | None = None
+    n_gts: int | None = None
+    n_positive_images: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPerformance:
+    """One model: its name, what else is said of it, its number of features, its rows."""
+
+    name: str
+    rows: tuple[PerformanceRows, ...]
+    note: str = ""
+    n_features: int | None = None
+
+
+@short_repr("models", "level", "rule")
+@dataclass(frozen=True, slots=True)
+class PerformanceTable:
+    """The whole table; ``rule`` and ``counting`` say what a hit is and how hits were counted."""
+
+    models: tuple[ModelPerformance, ...]
+    level: float | None = None
+    rule: str = ""
+    counting: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.models:
+            raise InvalidInputError("a performance table needs at least one model")
+        lengths = {len(rows.fp_per_image) for model in self.models for rows in model.rows}
+        if len(lengths) > 1:
+            raise InvalidInputError(
+                "a performance table needs the same number of operating points in every row"
+            )
+
+
+def performance_table(
+    models: Mapping[str, tuple[Matching, Matching | None]],
+    *,
+    n_features: Mapping[str, int] | None = None,
+    notes: Mapping[str, str] | None = None,
+    thresholds_from: Mapping[str, Matching] | None = None,
+    test_thresholds: ArrayLike | None = None,
+    test_name: str = TEST,
+    fp_targets: ArrayLike = FP_TARGETS,
+    n_bootstrap: int = N_BOOTSTRAP,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> PerformanceTable:
+    """Make Table 1 from matched scores.
+
+    Parameters
+    ----------
+    models
+        By name: the training + validation set and the test set, or None instead of the latter.
+    n_features, notes
+        By name: number of selected features, and what to print after the name (say "lambda=0.06").
+    thresholds_from
+        By name: the training + validation set with out-of-fold scores, to take thresholds from it instead of
+        from the in-sample scores.
+    test_thresholds
+        Thresholds on the test set's own scale, one for each of ``fp_targets``, in place of those of training +
+        validation: for scores by :func:`~overread.froc.to_fp_scale`.
+    test_name
+        What the test set is called.
+    fp_targets
+        FP per image of the thresholds.
+    n_bootstrap, seed, level
+        Of the intervals: on training + validation the threshold is estimated anew in each replicate, on
+        the test set it is fixed. 0 replicates: no intervals.
+    """
+    targets = check_targets(fp_targets)
+    results, first = [], None
+    for name, (training, test) in models.items():
+        first = first or training
+        source = (thresholds_from or {}).get(name, training)
+        thresholds = operating_points(source, fp_targets=targets)["threshold"].to_numpy()
+        carried = source is not training
+        rows = [
+            _rows_of(training, TRAINING, targets, thresholds if carried else None, n_bootstrap, seed, level)
+        ]
+        if test is not None:
+            carried_to = thresholds if test_thresholds is None else test_thresholds
+            rows.append(_rows_of(test, test_name, targets, carried_to, n_bootstrap, seed, level))
+        results.append(
+            ModelPerformance(name, tuple(rows), (notes or {}).get(name, ""), (n_features or {}).get(name))
+        )
+    if first is None:
+        raise InvalidInputError("a performance table needs at least one model")
+    return PerformanceTable(
+        models=tuple(results),
+        level=level if n_bootstrap else None,
+        rule="" if first.counting.rule is None else first.counting.rule.describe(),
+        counting=f"candidates on single-reader GTs: {first.counting.single_reader}",
+    )
+
+
+def _rows_of(
+    matching: Matching,
+    set_name: str,
+    targets: ArrayLike,
+    thresholds: ArrayLike | None,
+    n_bootstrap: int,
+    seed: int,
+    level: float,
+) -> PerformanceRows:
+    """Rows of one set: at its own FP targets, or at thresholds that were carried to it."""
+    result = bootstrap(
+        matching, fp_targets=targets, thresholds=thresholds, n_bootstrap=max(n_bootstrap, 1), seed=seed
+    )
+    level_or_none = level if n_bootstrap else None
+    return PerformanceRows(
+        set_name=set_name,
+        induced=thresholds is not None,
+        fp_per_image=tuple(result.points["fp_per_image"].tolist()),
+        gt_sensitivity=_sensitivities(result, "gt_sensitivity", level_or_none),
+        image_sensitivity=_sensitivities(result, "image_sensitivity", level_or_none),
+        n_images=matching.n_images,
+        n_gts=matching.n_gts,
+        n_positive_images=len(np.unique(matching.gt_images)),
+    )
+
+
+def _sensitivities(result: Bootstrap, measure: str, level: float | None) -> Sensitivities:
+    """One measure of a bootstrap, with limits unless ``level`` is None."""
+    values = tuple(result.points[measure].tolist())
+    if level is None:
+        return Sensitivities(values)
+    intervals = result.intervals(level)
+    part = intervals[intervals["measure"] == measure]
+    return Sensitivities(values, tuple(part["lower"].tolist()), tuple(part["upper"].tolist()))
+
+
+def format_rows(rows: PerformanceRows, level: float | None) -> Sequence[tuple[str, list[str]]]:
+    """Labels and cells of the rows of one set, in per cent, as every text format prints them."""
+    lines: list[tuple[str, list[str]]] = []
+    for label, measure in (
+        ("GT sensitivity", rows.gt_sensitivity),
+        ("Image sensitivity", rows.image_sensitivity),
+    ):
+        lines.append((label, [percent(value, 2) for value in measure.values]))
+        if level is not None and measure.lower is not None and measure.upper is not None:
+            limits = [
+                "-" if np.isnan(low) else f"{percent(low, 1)}-{percent(high, 1)}"
+                for low, high in zip(measure.lower, measure.upper, strict=True)
+            ]
+            lines.append((f"{100 * level:g} % interval", limits))
+    return lines
+
+
+def fp_header(rows: PerformanceRows) -> str:
+    """Name the row of FP per image."""
+    return "induced FP per image" if rows.induced else "FP per image"
+
+
+TableFormat = Literal["text", "markdown", "html", "latex", "json"]
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
+
+
+def format_table(table: PerformanceTable, format: TableFormat = "text") -> str:
+    """Print the table; JSON has fractions, the others per cent as the paper has them."""
+    if format not in FORMATS:
+        raise InvalidInputError(f"format={format!r}: use one of {', '.join(FORMATS)}")
+    return FORMATS[format](table)
+
+
+def _as_text(table: PerformanceTable) -> str:
+    """Columns aligned by blanks."""
+    lines = []
+    for model in table.models:
+        lines += ["", join_lines(_heading(model))]
+        for rows in model.rows:
+            lines += ["", f"  {rows.set_name}{_sizes(rows)}"]
+            lines += [
+                f"  {label:<21}" + "".join(f"{cell:>11}" for cell in cells)
+                for label, cells in _all_rows(rows, table.level)
+            ]
+    return "\n".join([*lines[1:], "", *_footnotes(table)]).rstrip() + "\n"
+
+
+def _as_markdown(table: PerformanceTable) -> str:
+    """One Markdown table a model and set."""
+    lines = []
+    for model in table.models:
+        lines += ["", f"**{escape_markdown(_heading(model))}**"]
+        for rows in model.rows:
+            (label, cells), *others = _all_rows(rows, table.level)
+            lines += ["", escape_markdown(rows.set_name + _sizes(rows)), ""]
+            lines += [markdown_table([label, *cells], ([name, *values] for name, values in others))]
+    return "\n".join([*lines[1:], "", *map(escape_markdown, _footnotes(table))]).rstrip() + "\n"
+
+
+def _as_html(table: PerformanceTable) -> str:
+    """One HTML table; its look is the page's business (class "performance")."""
+    width = 1 + _n_points(table)
+    body = []
+    for model in table.models:
+        body.append(f'<tr class="model"><th colspan="{width}">{escape(_heading(model))}</th></tr>')
+        for rows in model.rows:
+            title = escape(rows.set_name + _sizes(rows))
+            body.append(f'<tr class="set"><th colspan="{width}">{title}</th></tr>')
+            (label, cells), *others = _all_rows(rows, table.level)
+            body.append(_html_row(label, cells, "th"))
+            body += [_html_row(name, values, "td") for name, values in others]
+    notes = "<br>".join(escape(note) for note in _footnotes(table))
+    foot = f'<tfoot><tr><td colspan="{width}">{notes}</td></tr></tfoot>' if notes else ""
+    return '<table class="performance">\n' + "\n".join(body) + f"\n{foot}</table>\n"
+
+
+def _as_latex(table: PerformanceTable) -> str:
+    """Lay it out as the paper does, as a tabular."""
+    width = 1 + _n_points(table)
+    lines = [rf"\begin{{tabular}}{{|{'l|' * width}}} \hline"]
+    for model in table.models:
+        name = rf"{{\bf {_latex_escape(_model_name(model))}}}"
+        lines += [rf"\multicolumn{{{width}}}{{|c|}}{{{name} {_latex_escape(_features(model))}}} \\ \hline"]
+        for rows in model.rows:
+            (_, cells), *others = _all_rows(rows, table.level)
+            lines += [
+                rf"\multicolumn{{{width}}}{{|l|}}{{\sf {_latex_escape(rows.set_name)}}} \\ \hline",
+                rf"& \multicolumn{{{width - 1}}}{{|c|}}{{{fp_header(rows)}}} \\ \hline",
+                _latex_row("", cells),
+                *(_latex_row(_latex_escape(name), values) for name, values in others),
+                r"\hline",
+            ]
+    return "\n".join([*lines, r"\end{tabular}"]) + "\n"
+
+
+def _as_json(table: PerformanceTable) -> str:
+    """Everything the table holds; fractions, null where undefined."""
+    return json_text(asdict(table), indent=2) + "\n"
+
+
+FORMATS: dict[str, Callable[[PerformanceTable], str]] = {
+    "text": _as_text,
+    "markdown": _as_markdown,
+    "html": _as_html,
+    "latex": _as_latex,
+    "json": _as_json,
+}
+
+
+def _all_rows(rows: PerformanceRows, level: float | None) -> Iterator[tuple[str, list[str]]]:
+    """FP per image, then sensitivities and their intervals."""
+    yield fp_header(rows), [f"{value:.2f}" for value in rows.fp_per_image]
+    yield from format_rows(rows, level)
+
+
+def _heading(model: ModelPerformance) -> str:
+    """Name, note and number of features."""
+    return f"{_model_name(model)} {_features(model)}".strip()
+
+
+def _model_name(model: ModelPerformance) -> str:
+    """Name and note."""
+    return f"{model.name}: {model.note}" if model.note else f"{model.name}:"
+
+
+def _features(model: ModelPerformance) -> str:
+    """Tell the number of selected features in the paper's words."""
+    return "" if model.n_features is None else f"Number selected features {model.n_features}"
+
+
+def _sizes(rows: PerformanceRows) -> str:
+    """Sizes of the set, where they are known."""
+    if rows.n_images is None:
+        return ""
+    return f" ({rows.n_images} images, {rows.n_gts} GTs in {rows.n_positive_images} of them)"
+
+
+def _footnotes(table: PerformanceTable) -> list[str]:
+    """Say what a hit is, how hits are counted, what the intervals are."""
+    notes = [f"Hit: {table.rule}." if table.rule else "", f"{table.counting}." if table.counting else ""]
+    if table.level is not None:
+        notes.append("Sensitivities in per cent; intervals by bootstrap over patients.")
+    return [note[0].upper() + note[1:] for note in notes if note]
+
+
+def _n_points(table: PerformanceTable) -> int:
+    """Count the operating points."""
+    return max((len(rows.fp_per_image) for model in table.models for rows in model.rows), default=0)
+
+
+def _html_row(label: str, cells: list[str], tag: str) -> str:
+    """One row of an HTML table."""
+    inner = "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells)
+    return f"<tr><th>{escape(label)}</th>{inner}</tr>"
+
+
+def _latex_row(label: str, cells: list[str]) -> str:
+    """One row of a tabular; a range gets an en dash."""
+    return (
+        " & ".join([label, *(cell.replace("-", "--") if len(cell) > 1 else cell for cell in cells)]) + r" \\"
+    )
+
+
+def _latex_escape(text: str) -> str:
+    """Text without LaTeX's active characters."""
+    return "".join(LATEX.get(character, character) for character in join_lines(text))

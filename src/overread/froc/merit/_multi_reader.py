@@ -1,0 +1,471 @@
+"""Obuchowski-Rockette inference on the differences of modalities, from figures of merit and their covariance.
+
+Conventions: I modalities (say, without and with CAD), J readers; theta_ij is the figure of merit of reader j
+with modality i. The model is theta_ij = mu + tau_i + R_j + (tau R)_ij + e_ij, where the errors of two cells
+share Cov1 (same reader, other modality), Cov2 (same modality, other reader) or Cov3 (both differ), and have
+variance Var within a cell; each is a mean over the cells. MS_T and MS_TR are the mean squares of modality and
+interaction in the I x J table.
+
+=====================  ====================================  =================  =========================
+what is random         error term D                          test               degrees of freedom
+=====================  ====================================  =================  =========================
+readers and cases      MS_TR + J max(Cov2 - Cov3, 0)         F = MS_T / D       D^2 (I-1)(J-1) / MS_TR^2
+readers only           MS_TR                                 F = MS_T / D       (I-1)(J-1)
+cases only             Var - Cov1 + (J-1) max(Cov2-Cov3, 0)  X2 = (I-1) MS_T/D  chi-square, I-1
+=====================  ====================================  =================  =========================
+
+In all three a difference of two modalities has standard error sqrt(2 D / J). References: Obuchowski and
+Rockette 1995 (Commun. Stat. Simul. 24:285); Hillis 2007 (Stat. Med. 26:596) for the degrees of freedom.
+
+Readers x modalities on the same cases: AFROC figures of every reader, compared by Obuchowski-Rockette.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
+
+from overread._text import short_repr
+from overread.errors import InvalidInputError
+from overread.froc._bootstrap import ROUNDING
+from overread.froc._counting import LEVEL
+from overread.froc.merit._figures_of_merit import (
+    CaseRatings,
+    FigureOfMerit,
+    figure_of_merit,
+    jackknife_figures,
+    patient_groups,
+)
+
+FloatArray = NDArray[np.float64]
+RandomEffects = Literal["readers and cases", "readers", "cases"]
+"""What the conclusion is to hold for, beyond the data: new readers, new cases, or both."""
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceComponents:
+    """Variance components of the model; the estimates of the first two may be negative."""
+
+    reader: float
+    modality_reader: float
+    error: float
+    cov1: float
+    cov2: float
+    cov3: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Modality a minus modality b, averaged over readers; ``df`` is infinite where readers are fixed.
+
+    Interval and p-value are NaN where the data give no estimate of error.
+    """
+
+    modality_a: str
+    modality_b: str
+    estimate: float
+    standard_error: float
+    df: float
+    lower: float
+    upper: float
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModalityMean:
+    """Mean over readers of one modality, with an interval from the data of that modality alone."""
+
+    modality: str
+    estimate: float
+    standard_error: float
+    df: float
+    lower: float
+    upper: float
+
+
+@short_repr("figure", "random", "modalities", "readers", "p_value", "n_cases")
+@dataclass(frozen=True, slots=True, eq=False)
+class ReaderStudy:
+    """Result of a reader study.
+
+    Attributes
+    ----------
+    figure, random, level
+        Figure of merit, what was taken as random, and the level of all intervals.
+    modalities, readers, figures
+        Names, and theta_ij with shape (I, J).
+    components
+        Variance components; None where cases are fixed and no covariance was given.
+    statistic, df1, df2, p_value
+        Test that all modalities are equal: F(df1, df2), or chi-square(df1) with infinite ``df2`` where only
+        cases are random. NaN where the data give no estimate of error, as identical modalities do.
+    differences, means
+        Every pair of modalities, and every modality.
+    n_cases
+        Number of cases (of patients, where these were given); None where only covariances were given.
+    """
+
+    figure: str
+    random: RandomEffects
+    level: float
+    modalities: tuple[str, ...]
+    readers: tuple[str, ...]
+    figures: FloatArray
+    components: VarianceComponents | None
+    statistic: float
+    df1: float
+    df2: float
+    p_value: float
+    differences: tuple[Difference, ...]
+    means: tuple[ModalityMean, ...]
+    n_cases: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeanSquares:
+    """Mean squares of the I x J table of figures."""
+
+    modality: float
+    reader: float
+    interaction: float
+    reader_within: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ErrorCovariance:
+    """Means of the error covariances over the cells, and those within each modality."""
+
+    error: float
+    cov1: float
+    cov2: float
+    cov3: float
+    error_within: FloatArray
+    cov2_within: FloatArray
+
+
+def obuchowski_rockette(
+    figures: ArrayLike,
+    covariance: ArrayLike | None,
+    *,
+    modalities: Sequence[str] | None = None,
+    readers: Sequence[str] | None = None,
+    figure: str = "figure of merit",
+    random: RandomEffects = "readers and cases",
+    level: float = LEVEL,
+    n_cases: int | None = None,
+) -> ReaderStudy:
+    """Infer from any table of figures of merit and the covariance of its cells.
+
+    Parameters
+    ----------
+    figures
+        theta_ij, shape (I, J) with I >= 2; J >= 2 unless only cases are random.
+    covariance
+        Covariance of theta_ij and theta_kl over cases, shape (I, J, I, J); None only for random="readers".
+    modalities, readers
+        Names; default "1", "2", ...
+    figure, random, level, n_cases
+        Carried into the result; ``random`` and ``level`` as in :func:`overread.froc.merit._multi_reader`.
+    """
+    theta = _check_figures(figures, random, level)
+    mean_squares = _table_mean_squares(theta)
+    errors = None if covariance is None else _mean_covariances(_check_covariance(covariance, theta.shape))
+    names = _check_names(modalities, theta.shape[0], "modalities")
+    error_term, df2 = _denominator(mean_squares, errors, theta.shape, random)
+    statistic, p_value = _overall_test(mean_squares.modality, error_term, theta.shape[0] - 1, df2, random)
+    return ReaderStudy(
+        figure=figure,
+        random=random,
+        level=level,
+        modalities=names,
+        readers=_check_names(readers, theta.shape[1], "readers"),
+        figures=theta,
+        components=None if errors is None else _variance_components(mean_squares, errors, theta.shape[0]),
+        statistic=statistic,
+        df1=float(theta.shape[0] - 1),
+        df2=df2,
+        p_value=p_value,
+        differences=_pairwise_differences(theta, names, error_term, df2, level),
+        means=_modality_means(theta, names, mean_squares, errors, random, level),
+        n_cases=n_cases,
+    )
+
+
+def _table_mean_squares(theta: FloatArray) -> MeanSquares:
+    """Two-way analysis of variance without replication; a single reader has no reader terms (NaN)."""
+    n_modalities, n_readers = theta.shape
+    by_modality, by_reader, grand = theta.mean(axis=1), theta.mean(axis=0), theta.mean()
+    residual = theta - by_modality[:, None] - by_reader[None, :] + grand
+    modality = float(n_readers * np.sum((by_modality - grand) ** 2) / (n_modalities - 1))
+    if n_readers == 1:
+        return MeanSquares(modality, np.nan, np.nan, np.full(n_modalities, np.nan))
+    return MeanSquares(
+        modality=modality,
+        reader=float(n_modalities * np.sum((by_reader - grand) ** 2) / (n_readers - 1)),
+        interaction=float(np.sum(residual**2) / ((n_modalities - 1) * (n_readers - 1))),
+        reader_within=theta.var(axis=1, ddof=1),
+    )
+
+
+def _mean_covariances(covariance: FloatArray) -> ErrorCovariance:
+    """Var, Cov1, Cov2 and Cov3: means of the covariance over the cells that share what each one shares."""
+    n_modalities, n_readers = covariance.shape[:2]
+    same_modality = np.eye(n_modalities, dtype=bool)[:, None, :, None]
+    same_reader = np.eye(n_readers, dtype=bool)[None, :, None, :]
+    within = covariance[np.arange(n_modalities), :, np.arange(n_modalities), :]
+    off_diagonal = ~np.eye(n_readers, dtype=bool)
+
+    def mean_where(mask: NDArray[np.bool_]) -> float:
+        chosen = covariance[np.broadcast_to(mask, covariance.shape)]
+        return float(chosen.mean()) if chosen.size else 0.0
+
+    return ErrorCovariance(
+        error=mean_where(same_modality & same_reader),
+        cov1=mean_where(~same_modality & same_reader),
+        cov2=mean_where(same_modality & ~same_reader),
+        cov3=mean_where(~same_modality & ~same_reader),
+        error_within=np.array([np.diag(block).mean() for block in within]),
+        cov2_within=np.array([block[off_diagonal].mean() if n_readers > 1 else 0.0 for block in within]),
+    )
+
+
+def _variance_components(
+    mean_squares: MeanSquares, errors: ErrorCovariance, n_modalities: int
+) -> VarianceComponents:
+    """Solve the expected mean squares for the reader and interaction variances."""
+    reader = (mean_squares.reader - mean_squares.interaction) / n_modalities - errors.cov1 + errors.cov3
+    shared = max(errors.cov2 - errors.cov3, 0.0)
+    interaction = mean_squares.interaction - errors.error + errors.cov1 + shared
+    return VarianceComponents(reader, interaction, errors.error, errors.cov1, errors.cov2, errors.cov3)
+
+
+def _denominator(
+    mean_squares: MeanSquares, errors: ErrorCovariance | None, shape: tuple[int, ...], random: RandomEffects
+) -> tuple[float, float]:
+    """Error term D and its degrees of freedom, infinite where readers are fixed."""
+    n_modalities, n_readers = shape
+    df = (n_modalities - 1) * (n_readers - 1)
+    if random == "readers":
+        return mean_squares.interaction, float(df)
+    if errors is None:
+        raise InvalidInputError(f"random={random!r} needs the covariance over cases")
+    shared = max(errors.cov2 - errors.cov3, 0.0)
+    if random == "cases":
+        return errors.error - errors.cov1 + (n_readers - 1) * shared, np.inf
+    error_term = mean_squares.interaction + n_readers * shared
+    if mean_squares.interaction == 0:
+        return error_term, np.inf
+    return error_term, error_term**2 * df / mean_squares.interaction**2
+
+
+def _overall_test(
+    mean_square: float, error_term: float, df1: int, df2: float, random: RandomEffects
+) -> tuple[float, float]:
+    """Test of equal modalities; none without an estimate of error."""
+    if error_term <= ROUNDING**2:
+        return np.nan, np.nan
+    if random == "cases":
+        chi_square = df1 * mean_square / error_term
+        return chi_square, float(chdtrc(df1, chi_square))
+    ratio = mean_square / error_term
+    return ratio, float(chdtrc(df1, df1 * ratio) if np.isinf(df2) else fdtrc(df1, df2, ratio))
+
+
+def _pairwise_differences(
+    theta: FloatArray, names: tuple[str, ...], error_term: float, df: float, level: float
+) -> tuple[Difference, ...]:
+    """Differences of the reader-averaged figures of every two modalities."""
+    error = float(np.sqrt(2 * max(error_term, 0.0) / theta.shape[1]))
+    half_width = _find_half_width(error, df, level)
+    results = []
+    for a, b in combinations(range(len(names)), 2):
+        estimate = float(theta[a].mean() - theta[b].mean())
+        p_value = _two_sided(estimate, error, df)
+        results.append(
+            Difference(
+                names[a], names[b], estimate, error, df, estimate - half_width, estimate + half_width, p_value
+            )
+        )
+    return tuple(results)
+
+
+def _modality_means(
+    theta: FloatArray,
+    names: tuple[str, ...],
+    mean_squares: MeanSquares,
+    errors: ErrorCovariance | None,
+    random: RandomEffects,
+    level: float,
+) -> tuple[ModalityMean, ...]:
+    """Means of the modalities, each with the error of its own data only (Hillis 2007)."""
+    n_readers = theta.shape[1]
+    results = []
+    for i, name in enumerate(names):
+        reader_square, df = float(mean_squares.reader_within[i]), float(n_readers - 1)
+        if random == "readers" or errors is None:
+            error_term = reader_square
+        elif random == "cases":
+            error_term, df = (
+                errors.error_within[i] + (n_readers - 1) * max(errors.cov2_within[i], 0.0),
+                np.inf,
+            )
+        else:
+            error_term = reader_square + n_readers * max(errors.cov2_within[i], 0.0)
+            df = np.inf if reader_square == 0 else df * (error_term / reader_square) ** 2
+        estimate, error = float(theta[i].mean()), float(np.sqrt(error_term / n_readers))
+        half_width = _find_half_width(error, df, level)
+        results.append(ModalityMean(name, estimate, error, df, estimate - half_width, estimate + half_width))
+    return tuple(results)
+
+
+def _find_half_width(error: float, df: float, level: float) -> float:
+    """Half of an interval; NaN where the data give no estimate of error, for an interval without width is a claim."""
+    return t_quantile((1 + level) / 2, df) * error if error > ROUNDING else np.nan
+
+
+def _two_sided(estimate: float, error: float, df: float) -> float:
+    """Two-sided p-value of estimate / error."""
+    if not error > ROUNDING:
+        return np.nan
+    distance = -abs(estimate) / error
+    return float(2 * (ndtr(distance) if np.isinf(df) else stdtr(df, distance)))
+
+
+def t_quantile(probability: float, df: float) -> float:
+    """Quantile of Student's t; of the normal distribution where the degrees of freedom are infinite."""
+    return float(ndtri(probability) if np.isinf(df) else stdtrit(df, probability))
+
+
+def _check_figures(figures: ArrayLike, random: RandomEffects, level: float) -> FloatArray:
+    """Figures as floats, with enough modalities and readers for the question asked."""
+    theta = np.asarray(figures, dtype=np.float64)
+    if random not in get_args(RandomEffects):
+        raise InvalidInputError(
+            f"unknown random={random!r}: one of {', '.join(map(repr, get_args(RandomEffects)))}"
+        )
+    if not 0 < level < 1:
+        raise InvalidInputError(f"level is {level}: it must lie between 0 and 1")
+    if theta.ndim != 2 or not np.all(np.isfinite(theta)):
+        raise InvalidInputError("figures needs finite numbers with shape (modalities, readers)")
+    if theta.shape[0] < 2:
+        raise InvalidInputError(f"a reader study compares at least two modalities, not {theta.shape[0]}")
+    if theta.shape[1] < (1 if random == "cases" else 2):
+        raise InvalidInputError(
+            f"{theta.shape[1]} reader(s) cannot stand for others: use at least two, or random='cases', "
+            "which speaks of these readers only"
+        )
+    return theta
+
+
+def _check_covariance(covariance: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    """Covariance of the cells, finite and of the right shape."""
+    array = np.asarray(covariance, dtype=np.float64)
+    if array.shape != shape + shape or not np.all(np.isfinite(array)):
+        raise InvalidInputError(
+            f"covariance needs finite numbers with shape {shape + shape}, not {array.shape}"
+        )
+    return array
+
+
+def _check_names(names: Sequence[str] | None, count: int, what: str) -> tuple[str, ...]:
+    """Names, all different, as many as there are rows or columns."""
+    chosen = tuple(str(i + 1) for i in range(count)) if names is None else tuple(names)
+    if len(chosen) != count or len(set(chosen)) != count:
+        raise InvalidInputError(f"{what} needs {count} different names, not {chosen}")
+    return chosen
+
+
+def reader_study(
+    ratings: Mapping[str, Mapping[str, CaseRatings]],
+    figure: FigureOfMerit = "wAFROC",
+    *,
+    random: RandomEffects = "readers and cases",
+    patients: ArrayLike | None = None,
+    level: float = LEVEL,
+) -> ReaderStudy:
+    """Compare modalities that the same readers used on the same cases.
+
+    The covariance of the figures is a jackknife over the K cases: that of the left-out figures, times
+    (K - 1)^2 / K. The inference is that of :func:`overread.froc.merit._multi_reader`. Figures are areas: the
+    intervals of means are cut at 0 and 1, those of differences at -1 and 1.
+
+    Parameters
+    ----------
+    ratings
+        ``ratings[modality][reader]``: every reader read every case with every modality.
+    figure
+        Figure of merit.
+    random
+        What the conclusion extends to: other readers and other cases, other readers on these cases, or other
+        cases read by these readers.
+    patients
+        Patient of each case; the jackknife then leaves out patients instead of cases.
+    level
+        Level of the intervals.
+    """
+    modalities, readers = _check_crossed(ratings)
+    cells = [ratings[modality][reader] for modality in modalities for reader in readers]
+    check_same_cases(cells, [(modality, reader) for modality in modalities for reader in readers])
+    shape = (len(modalities), len(readers))
+    figures = np.array([figure_of_merit(cell, figure) for cell in cells]).reshape(shape)
+    left_out = np.stack([jackknife_figures(cell, figure, patients=patients) for cell in cells])
+    n_cases = patient_groups(patients, cells[0].n_cases)[1]
+    covariance = np.cov(left_out) * (n_cases - 1) ** 2 / n_cases
+    study = obuchowski_rockette(
+        figures,
+        covariance.reshape(shape + shape),
+        modalities=modalities,
+        readers=readers,
+        figure=figure,
+        random=random,
+        level=level,
+        n_cases=n_cases,
+    )
+    return replace(
+        study,
+        means=tuple(
+            replace(one, lower=max(one.lower, 0.0), upper=min(one.upper, 1.0)) for one in study.means
+        ),
+        differences=tuple(
+            replace(one, lower=max(one.lower, -1.0), upper=min(one.upper, 1.0)) for one in study.differences
+        ),
+    )
+
+
+def _check_crossed(
+    ratings: Mapping[str, Mapping[str, CaseRatings]],
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of modalities and readers; every reader must have used every modality."""
+    modalities = tuple(ratings)
+    if not modalities:
+        raise InvalidInputError("a reader study needs at least two modalities, and there are none")
+    readers = tuple(ratings[modalities[0]])
+    for modality in modalities:
+        odd = set(ratings[modality]) ^ set(readers)
+        if odd:
+            raise InvalidInputError(
+                f"reader {sorted(odd)[0]!r} did not use every modality (see {modality!r}): "
+                "leave out readers or modalities until every reader used every one"
+            )
+    return modalities, readers
+
+
+def check_same_cases(cells: Sequence[CaseRatings], names: Sequence[tuple[str, str]]) -> None:
+    """Every cell must be about the same cases with the same lesions and weights."""
+    for cell, (modality, reader) in zip(cells, names, strict=True):
+        same = (
+            cell.n_cases == cells[0].n_cases
+            and np.array_equal(cell.lesion_case, cells[0].lesion_case)
+            and np.array_equal(cell.weights(), cells[0].weights())
+        )
+        if not same:
+            raise InvalidInputError(
+                f"modality {modality!r}, reader {reader!r}: other cases or lesions than {names[0][0]!r}, "
+                f"reader {names[0][1]!r}; every reader reads the same cases with every modality"
+            )

@@ -1,0 +1,458 @@
+"""How large a study has to be, from the variance that a finished one shows.
+
+The variance of a sensitivity, and of a paired difference of two, falls as one over the number of patients: patients
+are what is drawn (:mod:`overread.froc._bootstrap`), and lesions of one patient are alike. A study with f times the
+patients of the pilot, and the same mix of images and lesions, therefore has
+
+- a sensitivity p that is worth f n* independent lesions, where n* is what the pilot is worth: half the width of its
+  interval is that of Wilson's interval for p and f n* (:func:`~overread.froc.score_interval`);
+- a difference d with the standard error e / sqrt(f), where e is the pilot's: half the width of its interval is
+  z e / sqrt(f), and the two-sided test finds a true difference D with probability
+  Phi(|D| sqrt(f) / e - z) + Phi(-|D| sqrt(f) / e - z).
+
+The number of lesions over n* is the design effect (Rao and Scott, Biometrics 48:577, 1992, who correct clustered
+proportions by it): above 1 where lesions of a patient are alike or the threshold is estimated as well, below 1 where
+the threshold's own variation cancels that of the lesions.
+
+How many lesions a sensitivity or a comparison needs without any pilot, and what a published table can say.
+
+With a pilot study use :mod:`overread.froc.merit._planning`, which measures what is assumed here.
+
+A sensitivity p on n independent lesions has Wilson's interval
+(:func:`~overread.froc.proportion_interval`). Half its width is h where, with u = z^2 / n,
+
+    (1/4 - h^2) u^2 + (p (1 - p) - 2 h^2) u - h^2 = 0.
+
+Two models on the same n lesions differ only on those that one finds and the other misses. With
+``only_first`` and ``only_second`` of them the difference is (only_second - only_first) / n, and under the
+null hypothesis each is equally likely to be either (McNemar).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, isfinite, sqrt
+
+import numpy as np
+from scipy.special import bdtr, ndtr, ndtri
+
+from overread._text import short_repr
+from overread.errors import InvalidInputError
+from overread.froc._bootstrap import ROUNDING, bootstrap, proportion_interval
+from overread.froc._comparison import compare_models
+from overread.froc._counting import LEVEL, N_BOOTSTRAP
+from overread.froc._curve import MEASURES
+from overread.froc._matching import Matching
+
+
+@dataclass(frozen=True, slots=True)
+class PairedPRange:
+    """Two-sided exact p-values that the two counts alone allow.
+
+    Attributes
+    ----------
+    smallest
+        When one model finds everything that the other finds: the least disagreement that the counts allow.
+    independent
+        When the models miss lesions independently of each other: the expected disagreement, rounded.
+    """
+
+    smallest: float
+    independent: float
+
+
+def paired_p_range(first: int, second: int, total: int) -> PairedPRange:
+    """Range of McNemar's exact p-value when only the numbers of found lesions are known.
+
+    Parameters
+    ----------
+    first, second
+        Lesions that each model found.
+    total
+        Lesions there are.
+    """
+    if not (0 <= first <= total and 0 <= second <= total and total > 0):
+        raise InvalidInputError(f"found {first} and {second} of {total}: not possible")
+    difference = abs(second - first)
+    both = round(first * second / total)
+    return PairedPRange(
+        smallest=mcnemar_p(0, difference),
+        independent=mcnemar_p(min(first, second) - both, max(first, second) - both),
+    )
+
+
+def mcnemar_p(only_first: int, only_second: int) -> float:
+    """Two-sided exact p-value of McNemar's test."""
+    fewer, discordant = min(only_first, only_second), only_first + only_second
+    return min(1.0, 2.0 * float(bdtr(fewer, discordant, 0.5))) if discordant else 1.0
+
+
+def gts_needed(
+    first: float,
+    second: float,
+    *,
+    discordant: float | None = None,
+    power: float = 0.8,
+    level: float = 0.05,
+    design_effect: float = 1.0,
+) -> int:
+    """Lesions needed to tell two paired sensitivities apart.
+
+    Connor's formula for McNemar's test (Biometrics 43:207, 1987): with d the difference, psi the share of
+    lesions on which the models disagree,
+
+    ::
+
+        n = (z_(1-level/2) sqrt(psi) + z_power sqrt(psi - d^2))^2 / d^2.
+
+    Parameters
+    ----------
+    first, second
+        The two sensitivities.
+    discordant
+        psi, between ``|d|`` and what independent models have, first (1 - second) + second (1 - first), which
+        is the default.
+    power, level
+        Probability of finding the difference; two-sided level of the test.
+    design_effect
+        Factor for lesions of one patient being alike and thresholds being estimated: n_gts over the n* of
+        :func:`~overread.froc.score_interval`.
+    """
+    if not (0 <= first <= 1 and 0 <= second <= 1 and 0 < power < 1 and 0 < level < 1):
+        raise InvalidInputError("gts_needed: sensitivities in [0, 1], power and level between 0 and 1")
+    _check_design_effect(design_effect)
+    difference = abs(second - first)
+    independent = first * (1 - second) + second * (1 - first)
+    psi = independent if discordant is None else discordant
+    if difference == 0:
+        raise InvalidInputError("gts_needed: equal sensitivities cannot be told apart by any number")
+    if not difference - ROUNDING <= psi <= 1:
+        raise InvalidInputError(f"discordant={psi}: need between {difference:.3g} and 1")
+    z_level, z_power = float(ndtri(1 - level / 2)), float(ndtri(power))
+    n = (z_level * sqrt(psi) + z_power * sqrt(max(psi - difference**2, 0.0))) ** 2 / difference**2
+    return ceil(n * design_effect)
+
+
+def gts_for_half_width(
+    sensitivity: float, half_width: float, *, level: float = LEVEL, design_effect: float = 1.0
+) -> int:
+    """Lesions needed for a sensitivity whose interval is the estimate +- ``half_width``.
+
+    The interval is Wilson's, as Overread reports it. The textbook's z^2 p (1 - p) / h^2 (Zhou, Obuchowski and
+    McClish, Statistical Methods in Diagnostic Medicine, 2011, section 6.1) asks for nearly the same near p = 1/2
+    and for less towards 0 and 1, where the interval that it belongs to is too short.
+
+    Parameters
+    ----------
+    sensitivity
+        Sensitivity that is expected.
+    half_width
+        Half the width of the interval, as a share: 0.05 is 5 points.
+    level
+        Level of the interval.
+    design_effect
+        Factor for lesions of one patient being alike and thresholds being estimated, as in :func:`gts_needed`.
+        With s lesions a patient and a correlation r between them it is 1 + (s - 1) r, thresholds apart.
+    """
+    _check_design_effect(design_effect)
+    return ceil(independent_lesions(sensitivity, half_width, level) * design_effect - ROUNDING)
+
+
+def independent_lesions(sensitivity: float, half_width: float, level: float = LEVEL) -> float:
+    """Independent lesions, not rounded, for which Wilson's interval has half this width."""
+    if not 0 <= sensitivity <= 1:
+        raise InvalidInputError(f"sensitivity={sensitivity}: need a number from 0 to 1")
+    if not 0 < half_width < 0.5:
+        raise InvalidInputError(f"half_width={half_width}: need a share between 0 and 0.5, such as 0.05")
+    if not 0 < level < 1:
+        raise InvalidInputError(f"level={level}: need a number between 0 and 1, such as 0.95")
+    a, b = 0.25 - half_width**2, sensitivity * (1 - sensitivity) - 2 * half_width**2
+    u = (sqrt(b * b + 4 * a * half_width**2) - b) / (2 * a)
+    return float(ndtri(0.5 + level / 2)) ** 2 / u
+
+
+def _check_design_effect(design_effect: float) -> None:
+    """Refuse a factor that is none."""
+    if not (isfinite(design_effect) and design_effect > 0):
+        raise InvalidInputError(f"design_effect={design_effect}: need a finite number above 0")
+
+
+PLANNED_MEASURES = MEASURES[:2]
+
+
+@short_repr()
+@dataclass(frozen=True, slots=True)
+class StudySize:
+    """Patients, images and GTs to find (golden objects) of a study; without patients each image is one."""
+
+    patients: int
+    images: int
+    gts: int
+
+    def times(self, factor: float) -> StudySize:
+        """Return the size of a study with the same mix and ``factor`` times as many patients, rounded up."""
+        return StudySize(*(ceil(n * factor - ROUNDING) for n in (self.patients, self.images, self.gts)))
+
+    def growth(
+        self, *, patients: float | None = None, images: float | None = None, gts: float | None = None
+    ) -> float:
+        """Factor to a study of which one number is planned; 1 where none is."""
+        planned = {"patients": patients, "images": images, "gts": gts}
+        given = {name: n for name, n in planned.items() if n is not None}
+        if len(given) > 1:
+            raise InvalidInputError(
+                f"plan by one of {', '.join(given)}: the others follow from the pilot's mix"
+            )
+        for name, n in given.items():
+            if not (isfinite(n) and n > 0):
+                raise InvalidInputError(f"{name}={n}: need a number above 0")
+            return float(n / getattr(self, name))
+        return 1.0
+
+
+@short_repr()
+@dataclass(frozen=True, slots=True)
+class SensitivityPilot:
+    """One model's sensitivity at an operating point of a finished study.
+
+    Attributes
+    ----------
+    measure
+        ``"gt_sensitivity"`` or ``"image_sensitivity"``.
+    estimate, lower, upper, level
+        Sensitivity and its interval, and the level of that.
+    worth
+        n*: the number of independent lesions (images with a lesion) that the data are worth.
+    design_effect
+        Number of lesions (images with a lesion) over n*.
+    patients_with_gts
+        Patients that have something to find: what the estimate of n* rests on.
+    size
+        Size of the pilot.
+    """
+
+    measure: str
+    estimate: float
+    lower: float
+    upper: float
+    level: float
+    worth: float
+    design_effect: float
+    patients_with_gts: int
+    size: StudySize
+
+    def half_width(
+        self,
+        *,
+        patients: float | None = None,
+        images: float | None = None,
+        gts: float | None = None,
+        level: float = LEVEL,
+    ) -> float:
+        """Half the width of the interval in a study of this size; of the pilot's own without one."""
+        n = self.worth * self.size.growth(patients=patients, images=images, gts=gts)
+        lower, upper = proportion_interval(self.estimate * n, n, level)
+        return float(upper - lower) / 2
+
+    def size_for(self, half_width: float, *, level: float = LEVEL) -> StudySize:
+        """Return the size of the study whose interval has half this width."""
+        return self.size.times(independent_lesions(self.estimate, half_width, level) / self.worth)
+
+    def cautious_size_for(self, half_width: float, *, level: float = LEVEL) -> StudySize:
+        """Return the size where the pilot was lucky: :attr:`worst_estimate`, and no design effect below 1."""
+        factor = independent_lesions(self.worst_estimate, half_width, level) / self.worth
+        return self.size.times(factor * max(1.0, 1.0 / self.design_effect))
+
+    @property
+    def worst_estimate(self) -> float:
+        """Sensitivity inside the pilot's interval that takes the largest study: the one nearest to 1/2."""
+        return min(max(0.5, self.lower), self.upper)
+
+
+@short_repr()
+@dataclass(frozen=True, slots=True)
+class DifferencePilot:
+    """Difference of two models' sensitivities at one FP target, in a finished study.
+
+    Attributes
+    ----------
+    measure
+        ``"gt_sensitivity"`` or ``"image_sensitivity"``.
+    first, second, difference
+        The two sensitivities, and second minus first.
+    standard_error
+        e: standard deviation of the paired bootstrap replicates of the difference.
+    patients_with_gts
+        Patients that have something to find.
+    size
+        Size of the pilot.
+    """
+
+    measure: str
+    first: float
+    second: float
+    difference: float
+    standard_error: float
+    patients_with_gts: int
+    size: StudySize
+
+    def half_width(
+        self,
+        *,
+        patients: float | None = None,
+        images: float | None = None,
+        gts: float | None = None,
+        level: float = LEVEL,
+    ) -> float:
+        """Half the width of the difference's interval in a study of this size."""
+        return _z(level) * self._error_of(patients, images, gts)
+
+    def power(
+        self,
+        difference: float,
+        *,
+        patients: float | None = None,
+        images: float | None = None,
+        gts: float | None = None,
+        level: float = LEVEL,
+    ) -> float:
+        """Probability that a study of this size tells models apart that differ by ``difference``."""
+        distance, z = abs(difference) / self._error_of(patients, images, gts), _z(level)
+        return float(ndtr(distance - z) + ndtr(-distance - z))
+
+    def size_for(self, half_width: float, *, level: float = LEVEL) -> StudySize:
+        """Return the size of the study whose difference has half this width."""
+        if not 0 < half_width < 1:
+            raise InvalidInputError(f"half_width={half_width}: need a share between 0 and 1, such as 0.05")
+        return self.size.times((_z(level) * self.standard_error / half_width) ** 2)
+
+    def size_for_power(self, difference: float, *, power: float = 0.8, level: float = LEVEL) -> StudySize:
+        """Return the size of the study that finds a true difference with this probability.
+
+        f = e^2 (z_(1 - alpha/2) + z_power)^2 / difference^2; the chance of a verdict in the wrong direction, which
+        is below 1e-5 at any power worth planning for, is left out.
+        """
+        if not 0 < abs(difference) < 1:
+            raise InvalidInputError(f"difference={difference}: need a share between 0 and 1, such as 0.05")
+        if not max(0.0, 1 - level) < power < 1:
+            raise InvalidInputError(f"power={power}: need a number between {1 - level:g} and 1, such as 0.8")
+        distance = _z(level) + float(ndtri(power))
+        return self.size.times((self.standard_error * distance / difference) ** 2)
+
+    def _error_of(self, patients: float | None, images: float | None, gts: float | None) -> float:
+        return self.standard_error / sqrt(self.size.growth(patients=patients, images=images, gts=gts))
+
+
+def pilot_sensitivity(
+    matching: Matching,
+    *,
+    fp_target: float | None = None,
+    threshold: float | None = None,
+    measure: str = "gt_sensitivity",
+    n_bootstrap: int = N_BOOTSTRAP,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> SensitivityPilot:
+    """Measure what a sensitivity in a finished study is worth.
+
+    Parameters
+    ----------
+    matching
+        One model on the pilot's images.
+    fp_target, threshold
+        One of them: FP per image, with the threshold estimated from the same images as in the study to come, or a
+        threshold that is locked in both.
+    measure
+        ``"gt_sensitivity"`` or ``"image_sensitivity"``.
+    n_bootstrap, seed
+        Resamplings of patients.
+    level
+        Level of the pilot's interval.
+    """
+    _check_measure(measure)
+    if (fp_target is None) == (threshold is None):
+        raise InvalidInputError("pilot_sensitivity: give an fp_target or a threshold")
+    _check_something_to_find(matching)
+    where = {"fp_targets": [fp_target]} if threshold is None else {"thresholds": [threshold]}
+    result = bootstrap(matching, n_bootstrap=n_bootstrap, seed=seed, **where)
+    estimate = float(result.points[measure].iloc[0])
+    lower, upper = (float(end[0]) for end in result.interval_of(measure, level))
+    # The interval is Wilson's for n* lesions, so n* is what gives its width.
+    worth = independent_lesions(min(max(estimate, 0.0), 1.0), (upper - lower) / 2, level)
+    n_items = matching.n_gts if measure == "gt_sensitivity" else len(matching.positive_images().images)
+    return SensitivityPilot(
+        measure=measure,
+        estimate=estimate,
+        lower=lower,
+        upper=upper,
+        level=level,
+        worth=worth,
+        design_effect=n_items / worth,
+        patients_with_gts=result.n_units[measure],
+        size=_size_of(matching),
+    )
+
+
+def pilot_difference(
+    first: Matching,
+    second: Matching,
+    *,
+    fp_target: float,
+    measure: str = "gt_sensitivity",
+    n_bootstrap: int = N_BOOTSTRAP,
+    seed: int = 0,
+) -> DifferencePilot:
+    """Measure how much the difference of two models varies in a finished study.
+
+    Parameters
+    ----------
+    first, second
+        Two models on the same images.
+    fp_target
+        FP per image, at which each model has its own threshold.
+    measure
+        ``"gt_sensitivity"`` or ``"image_sensitivity"``.
+    n_bootstrap, seed
+        Resamplings of patients.
+    """
+    _check_measure(measure)
+    _check_something_to_find(first)
+    found = compare_models(
+        first, second, fp_targets=[fp_target], n_bootstrap=n_bootstrap, n_permutations=1, seed=seed
+    )
+    replicates = found.differences[measure][:, 0]
+    error = float(np.nanstd(replicates, ddof=1))
+    if not error > ROUNDING or found.n_units[measure] < 2:
+        raise InvalidInputError(
+            "the two models find the same in every replicate, or fewer than two patients have anything to find: "
+            "the data do not say how much their difference varies"
+        )
+    return DifferencePilot(
+        measure=measure,
+        first=float(found.first[measure].iloc[0]),
+        second=float(found.second[measure].iloc[0]),
+        difference=float(found.difference(measure)[0]),
+        standard_error=error,
+        patients_with_gts=found.n_units[measure],
+        size=_size_of(first),
+    )
+
+
+def _size_of(matching: Matching) -> StudySize:
+    return StudySize(matching.n_patients, matching.n_images, matching.n_gts)
+
+
+def _check_measure(measure: str) -> None:
+    if measure not in PLANNED_MEASURES:
+        raise InvalidInputError(f"measure={measure!r}: use one of {', '.join(map(repr, PLANNED_MEASURES))}")
+
+
+def _check_something_to_find(matching: Matching) -> None:
+    if not matching.n_gts:
+        raise InvalidInputError("the pilot has no golden object, so it says nothing about sensitivity")
+
+
+def _z(level: float) -> float:
+    if not 0 < level < 1:
+        raise InvalidInputError(f"level={level}: need a number between 0 and 1, such as 0.95")
+    return float(ndtri(0.5 + level / 2))

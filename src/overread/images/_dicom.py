@@ -1,0 +1,510 @@
+"""A DICOM file as a source image: the attributes that say what a number means, and the pixels.
+
+A walk over the elements of a DICOM data set that keeps only the few it is asked for.
+
+Nothing else of the file is ever decoded, so nothing about the patient can get into a message or a result. The
+walk is a loop with its own stack: it takes time in proportion to the number of elements, which is capped, and
+no memory beyond the file's bytes (PS3.5 section 7).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydicom import uid
+
+from overread.errors import ImageError, InvalidInputError
+from overread.images._codestreams import COMPRESSED, PixelLayout, decode
+from overread.images._limits import MAX_BYTES, check_shape
+from overread.images._source import LookupTable, Rescale, SourceImage, VoiFunction, Window
+from overread.images._spacing import decimal, file_spacing
+
+MAX_ELEMENTS = 100_000
+MAX_NESTING = 64
+UNDEFINED = 0xFFFFFFFF
+ITEM, ITEM_END, SEQUENCE_END = 0xFFFEE000, 0xFFFEE00D, 0xFFFEE0DD
+LONG_VRS = frozenset(
+    [b"OB", b"OD", b"OF", b"OL", b"OV", b"OW", b"SQ", b"SV", b"UC", b"UN", b"UR", b"UT", b"UV"]
+)
+PIXEL_DATA = 0x7FE00010
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How elements are written: with or without their type, and the order of bytes."""
+
+    implicit: bool = False
+    big_endian: bool = False
+
+    @property
+    def order(self) -> str:
+        """Byte order, as `struct` and NumPy write it."""
+        return ">" if self.big_endian else "<"
+
+
+UNKNOWN_CONTENT = Encoding(implicit=True)
+"""What stands inside an element of VR UN and undefined length (PS3.5 section 6.2.2)."""
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element: its type ("" where the file does not say), and its bytes."""
+
+    vr: str
+    value: memoryview
+    encapsulated: bool = False
+
+
+@dataclass(frozen=True)
+class Head:
+    """Tag, type and length of an element, and where its value starts."""
+
+    tag: int
+    vr: bytes
+    length: int
+    start: int
+
+
+class Walk:
+    """Position in the bytes, the sequences it stands in, and the elements left until the cap."""
+
+    def __init__(self, content: memoryview, start: int, encoding: Encoding) -> None:
+        self.content = content
+        self.position = start
+        self.encoding = encoding
+        self.left = MAX_ELEMENTS
+
+    def at_end(self) -> bool:
+        """Whether nothing more follows."""
+        return self.position >= len(self.content)
+
+    def head(self, encoding: Encoding) -> Head:
+        """Read an element's head and move to its value."""
+        self.left -= 1
+        if self.left < 0:
+            raise ImageError(f"more than {MAX_ELEMENTS:,} elements")
+        at, order = self.position, encoding.order
+        try:
+            group, number = struct.unpack_from(order + "HH", self.content, at)
+            tag = group << 16 | number
+            if encoding.implicit or group == ITEM >> 16:
+                vr, (length,), start = b"", struct.unpack_from(order + "L", self.content, at + 4), at + 8
+            else:
+                vr = bytes(self.content[at + 4 : at + 6])
+                if vr in LONG_VRS:
+                    (length,), start = struct.unpack_from(order + "L", self.content, at + 8), at + 12
+                else:
+                    (length,), start = struct.unpack_from(order + "H", self.content, at + 6), at + 8
+        except struct.error:
+            raise ImageError("the file ends in the middle of an element") from None
+        if length != UNDEFINED and start + length > len(self.content):
+            raise ImageError("an element is longer than the file: truncated or damaged")
+        self.position = start
+        return Head(tag, vr, length, start)
+
+    def skip_undefined(self, encoding: Encoding) -> memoryview:
+        """Move past a sequence of undefined length and give its body, without the delimiter."""
+        start = self.position
+        # Whether each level is an item (holding elements) or a sequence (holding items).
+        levels = [(False, encoding)]
+        while levels:
+            inside_item, now = levels[-1]
+            body_end = self.position
+            head = self.head(now)
+            if head.tag == (ITEM_END if inside_item else SEQUENCE_END):
+                levels.pop()
+            elif head.length != UNDEFINED:
+                if not inside_item and head.tag != ITEM:
+                    raise ImageError("a sequence holds something that is not an item")
+                self.position += head.length
+            elif len(levels) == MAX_NESTING:
+                raise ImageError(f"sequences are nested deeper than {MAX_NESTING}")
+            else:
+                levels.append((not inside_item, UNKNOWN_CONTENT if head.vr == b"UN" else now))
+        return self.content[start:body_end]
+
+
+def read_elements(
+    content: memoryview, start: int, encoding: Encoding, wanted: Collection[int], *, group: int | None = None
+) -> tuple[dict[int, Element], int]:
+    """Read the wanted elements of one level, to the pixel data, the item's end or the end.
+
+    Parameters
+    ----------
+    content
+        Bytes of the file, or of an item.
+    start
+        Where the first element stands.
+    encoding
+        How elements are written.
+    wanted
+        Tags to keep, as group << 16 | element.
+    group
+        Stop before the first element of another group (little endian, as file meta information is).
+
+    Returns
+    -------
+    elements, end
+        What was found by tag, and where the walk stopped.
+    """
+    found: dict[int, Element] = {}
+    walk = Walk(content, start, encoding)
+    while not walk.at_end():
+        # What follows the group may be deflated, or of another byte order: its head must not be read.
+        if group is not None and content[walk.position : walk.position + 2] != struct.pack("<H", group):
+            break
+        head = walk.head(encoding)
+        if head.tag == ITEM_END:
+            break
+        encapsulated = head.length == UNDEFINED
+        if encapsulated:
+            value = walk.skip_undefined(UNKNOWN_CONTENT if head.vr == b"UN" else encoding)
+        else:
+            value = content[head.start : head.start + head.length]
+            walk.position += head.length
+        if head.tag in wanted:
+            if head.tag in found:
+                raise ImageError(f"element ({head.tag >> 16:04X},{head.tag & 0xFFFF:04X}) stands there twice")
+            found[head.tag] = Element(head.vr.decode("latin-1"), value, encapsulated)
+        if head.tag == PIXEL_DATA:
+            break
+    return found, walk.position
+
+
+def first_item(sequence: Element, encoding: Encoding, wanted: Collection[int]) -> dict[int, Element]:
+    """Wanted elements of a sequence's first item; none if the sequence is empty."""
+    walk = Walk(sequence.value, 0, encoding)
+    if walk.at_end():
+        return {}
+    head = walk.head(encoding)
+    if head.tag != ITEM:
+        raise ImageError("a sequence holds something that is not an item")
+    end = len(sequence.value) if head.length == UNDEFINED else head.start + head.length
+    return read_elements(sequence.value[:end], head.start, encoding, wanted)[0]
+
+
+def fragments(pixel_data: Element) -> bytes:
+    """Join the fragments of a single frame, the offset table left out (PS3.5 section A.4)."""
+    walk = Walk(pixel_data.value, 0, Encoding())
+    parts = []
+    while not walk.at_end():
+        head = walk.head(Encoding())
+        if head.tag != ITEM or head.length == UNDEFINED:
+            raise ImageError("the compressed pixels are not made of fragments")
+        parts.append(pixel_data.value[head.start : head.start + head.length])
+        walk.position += head.length
+    if len(parts) < 2:
+        raise ImageError("there are no compressed pixels")
+    return b"".join(parts[1:])
+
+
+DICOM_PREFIX, PREAMBLE = b"DICM", 128
+TRANSFER_SYNTAX = 0x00020010
+TAGS = {
+    "EstimatedRadiographicMagnificationFactor": 0x00181114,
+    "ImagerPixelSpacing": 0x00181164,
+    "SamplesPerPixel": 0x00280002,
+    "PhotometricInterpretation": 0x00280004,
+    "NumberOfFrames": 0x00280008,
+    "Rows": 0x00280010,
+    "Columns": 0x00280011,
+    "PixelSpacing": 0x00280030,
+    "BitsAllocated": 0x00280100,
+    "BitsStored": 0x00280101,
+    "HighBit": 0x00280102,
+    "PixelRepresentation": 0x00280103,
+    "PixelPaddingValue": 0x00280120,
+    "PixelPaddingRangeLimit": 0x00280121,
+    "WindowCenter": 0x00281050,
+    "WindowWidth": 0x00281051,
+    "RescaleIntercept": 0x00281052,
+    "RescaleSlope": 0x00281053,
+    "VOILUTFunction": 0x00281056,
+    "ModalityLUTSequence": 0x00283000,
+    "LUTDescriptor": 0x00283002,
+    "LUTData": 0x00283006,
+    "VOILUTSequence": 0x00283010,
+    "PresentationLUTShape": 0x20500020,
+    "PixelData": PIXEL_DATA,
+}
+"""All that is ever read of an image; `dicom_facts` reads whose it is and of what."""
+
+
+class Attributes:
+    """The attributes of `TAGS` that a file has, by name."""
+
+    def __init__(self, elements: dict[int, Element], encoding: Encoding) -> None:
+        self._elements = elements
+        self.encoding = encoding
+
+    def element(self, name: str) -> Element | None:
+        """Give the element, or None."""
+        return self._elements.get(TAGS[name])
+
+    def text(self, name: str) -> str:
+        """Text without its padding; "" if absent."""
+        return _plain_text(self.element(name), name)
+
+    def number(self, name: str, default: float) -> float:
+        """Decimal string, the first of several."""
+        text = self.text(name).split("\\")[0]
+        if not text:
+            return default
+        value = decimal(text, name)
+        if not math.isfinite(value):
+            raise ImageError(f"{name} is not finite")
+        return value
+
+    def words(self, name: str, *, signed: bool = False) -> NDArray[Any]:
+        """16-bit integers; none if absent."""
+        element = self.element(name)
+        if element is None:
+            return np.zeros(0, np.uint16)
+        if element.encapsulated or len(element.value) % 2:
+            raise ImageError(f"{name} is damaged")
+        return np.frombuffer(element.value, self.encoding.order + ("i2" if signed else "u2"))
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """One 16-bit unsigned integer."""
+        words = self.words(name)
+        if words.size == 0 and default is not None:
+            return default
+        if words.size != 1:
+            raise ImageError(f"{name} is missing or damaged")
+        return int(words[0])
+
+    def item(self, name: str) -> Attributes | None:
+        """Attributes of a sequence's first item."""
+        sequence = self.element(name)
+        if sequence is None:
+            return None
+        elements = first_item(sequence, self.encoding, TAGS.values())
+        return Attributes(elements, self.encoding) if elements else None
+
+
+def _plain_text(element: Element | None, name: str) -> str:
+    """ASCII text without its padding; "" if absent."""
+    if element is None:
+        return ""
+    try:
+        return bytes(element.value).decode("ascii").strip(" \0")
+    except UnicodeDecodeError:
+        raise ImageError(f"{name} is not plain text") from None
+
+
+def read_dicom(content: bytes) -> SourceImage:
+    """Read the pixels of a DICOM file, and what they mean.
+
+    Raises
+    ------
+    ImageError
+        If the file is cut, too large, of several frames, in colour, or of a transfer syntax that is not read.
+    """
+    syntax, attributes = _read_attributes(content)
+    photometric = _read_photometric(attributes)
+    layout = _pixel_layout(attributes)
+    stored = _read_stored_pixels(attributes, syntax, layout, photometric)
+    low = -(1 << (layout.bits_stored - 1)) if layout.signed else 0
+    return SourceImage(
+        stored,
+        (float(low), float(low + (1 << layout.bits_stored) - 1)),
+        valid=_find_valid(attributes, stored, signed=layout.signed),
+        modality=modality(attributes, signed=layout.signed),
+        inverted=photometric == "MONOCHROME1" or attributes.text("PresentationLUTShape") == "INVERSE",
+        voi=_voi(attributes, signed=layout.signed),
+        spacing=file_spacing(
+            attributes.text("PixelSpacing"),
+            attributes.text("ImagerPixelSpacing"),
+            attributes.text("EstimatedRadiographicMagnificationFactor"),
+        ),
+    )
+
+
+def _read_attributes(content: bytes) -> tuple[str, Attributes]:
+    """Transfer syntax and attributes."""
+    syntax, data, encoding = dataset_of(content)
+    elements, _ = read_elements(data, 0, encoding, frozenset(TAGS.values()))
+    return syntax, Attributes(elements, encoding)
+
+
+def dataset_of(content: bytes) -> tuple[str, memoryview, Encoding]:
+    """Transfer syntax, data set and its encoding, of a deflated file after inflating it."""
+    view = memoryview(content)
+    start = PREAMBLE + len(DICOM_PREFIX)
+    meta, start = read_elements(view, start, Encoding(), [TRANSFER_SYNTAX], group=0x0002)
+    syntax = _plain_text(meta.get(TRANSFER_SYNTAX), "the transfer syntax")
+    if syntax == uid.DeflatedExplicitVRLittleEndian:
+        view, start = memoryview(_inflate(view[start:])), 0
+    elif syntax not in (*COMPRESSED, *uid.UncompressedTransferSyntaxes):
+        raise ImageError("the transfer syntax is missing, or not one that is read")
+    encoding = Encoding(
+        implicit=syntax == uid.ImplicitVRLittleEndian, big_endian=syntax == uid.ExplicitVRBigEndian
+    )
+    return syntax, view[start:], encoding
+
+
+def _inflate(data: memoryview) -> bytes:
+    """Inflate up to the cap."""
+    engine = zlib.decompressobj(-zlib.MAX_WBITS)
+    content = engine.decompress(data, MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ImageError(f"inflates to more than {MAX_BYTES >> 20} MiB")
+    if not engine.eof:
+        raise ImageError("the deflated content is cut")
+    return content
+
+
+def _read_photometric(attributes: Attributes) -> str:
+    """MONOCHROME1 or MONOCHROME2, of one frame and one channel."""
+    if attributes.number("NumberOfFrames", 1) != 1:
+        raise ImageError("the file holds several frames; a radiograph is one")
+    if attributes.integer("SamplesPerPixel", 1) != 1:
+        raise ImageError("the image is in colour; a radiograph is grey")
+    photometric = attributes.text("PhotometricInterpretation")
+    if photometric not in ("MONOCHROME1", "MONOCHROME2"):
+        raise ImageError("PhotometricInterpretation is neither MONOCHROME1 nor MONOCHROME2")
+    return photometric
+
+
+def _pixel_layout(attributes: Attributes) -> PixelLayout:
+    """Size of image and numbers, checked against each other and the caps."""
+    rows, columns = attributes.integer("Rows"), attributes.integer("Columns")
+    check_shape(rows, columns)
+    allocated = attributes.integer("BitsAllocated")
+    stored = attributes.integer("BitsStored")
+    high_bit = attributes.integer("HighBit", stored - 1)
+    if allocated not in (8, 16, 32):
+        raise ImageError("BitsAllocated is none of 8, 16, 32")
+    if not 1 <= stored <= high_bit + 1 <= allocated:
+        raise ImageError("BitsStored, HighBit and BitsAllocated contradict each other")
+    representation = attributes.integer("PixelRepresentation", 0)
+    if representation not in (0, 1):
+        raise ImageError("PixelRepresentation is neither 0 nor 1")
+    return PixelLayout(rows, columns, allocated, stored, high_bit, representation == 1)
+
+
+def _read_stored_pixels(
+    attributes: Attributes, syntax: str, layout: PixelLayout, photometric: str
+) -> NDArray[Any]:
+    """Decode the stored numbers and remove unused bits."""
+    pixel_data = attributes.element("PixelData")
+    if pixel_data is None:
+        raise ImageError("the file has no pixel data")
+    if pixel_data.encapsulated != (syntax in COMPRESSED):
+        raise ImageError("the pixel data are not written as the transfer syntax says")
+    if syntax == uid.RLELossless:
+        return _cut_to_used_bits(decode(fragments(pixel_data), syntax, layout, photometric), layout)
+    if syntax in COMPRESSED:
+        return _within_bits(decode(fragments(pixel_data), syntax, layout, photometric), layout)
+    return _cut_to_used_bits(_native_pixels(pixel_data, attributes.encoding, layout), layout)
+
+
+def _native_pixels(pixel_data: Element, encoding: Encoding, layout: PixelLayout) -> NDArray[Any]:
+    """Uncompressed numbers; up to a row of padding may follow them."""
+    n_bytes = layout.bits_allocated // 8
+    row, value = layout.columns * n_bytes, pixel_data.value
+    if not 0 <= len(value) - layout.rows * row <= row:
+        raise ImageError(f"{len(value)} bytes of pixels instead of {layout.rows * row}: truncated or damaged")
+    if encoding.big_endian and n_bytes == 1 and pixel_data.vr == "OW":
+        # Bytes travel in 16-bit words, whose order is swapped (PS3.5 section 8.1.1).
+        value = memoryview(np.frombuffer(value[: len(value) // 2 * 2], ">u2").astype("<u2").tobytes())
+    n_pixels = layout.rows * layout.columns
+    pixels = np.frombuffer(value, f"{encoding.order}u{n_bytes}", count=n_pixels)
+    return pixels.astype(f"=u{n_bytes}", copy=False).reshape(layout.rows, layout.columns)
+
+
+def _cut_to_used_bits(pixels: NDArray[Any], layout: PixelLayout) -> NDArray[Any]:
+    """Bits HighBit - BitsStored + 1 to HighBit as a number; the others may hold an overlay."""
+    size = layout.bits_allocated // 8
+    bits = pixels.view(f"u{size}")
+    above = layout.bits_allocated - 1 - layout.high_bit
+    unused = layout.bits_allocated - layout.bits_stored
+    # Shifting up first drops the bits above; shifting down as a signed type repeats the sign.
+    moved = bits << np.array(above, bits.dtype) if above else bits
+    moved = moved.view(f"i{size}") if layout.signed else moved
+    return moved >> np.array(unused, moved.dtype) if unused else moved
+
+
+def _within_bits(pixels: NDArray[Any], layout: PixelLayout) -> NDArray[Any]:
+    """Numbers of a codestream, which must fit the stored bits; the sign may still be a plain bit."""
+    low, high = int(pixels.min()), int(pixels.max())
+    n_values = 1 << layout.bits_stored
+    if low >= 0 and high < n_values:
+        if not layout.signed:
+            return pixels
+        wide = pixels.astype(np.int64)
+        return np.where(wide >= n_values // 2, wide - n_values, wide).astype(np.int32)
+    if not layout.signed or low < -n_values // 2 or high >= n_values // 2:
+        raise ImageError("compressed pixels hold more bits than BitsStored says")
+    return pixels
+
+
+def _find_valid(attributes: Attributes, stored: NDArray[Any], *, signed: bool) -> NDArray[np.bool_] | None:
+    """Mask, False from PixelPaddingValue to PixelPaddingRangeLimit; None where nothing is padding."""
+    value = attributes.words("PixelPaddingValue", signed=signed)
+    if value.size == 0:
+        return None
+    limit = attributes.words("PixelPaddingRangeLimit", signed=signed)
+    ends = [int(value[0]), int(limit[0] if limit.size else value[0])]
+    valid = (stored < min(ends)) | (stored > max(ends))
+    if not valid.any():
+        raise ImageError("every pixel is padding")
+    return None if valid.all() else valid
+
+
+def modality(attributes: Attributes, *, signed: bool) -> Rescale | LookupTable:
+    """Look-up table or rescale; the identity where the file has neither."""
+    table = _lookup_table(attributes, "ModalityLUTSequence", signed=signed)
+    if table is not None:
+        return table
+    rescale = Rescale(attributes.number("RescaleSlope", 1.0), attributes.number("RescaleIntercept", 0.0))
+    if rescale.slope == 0.0:
+        raise ImageError("RescaleSlope is 0")
+    return rescale
+
+
+def _lookup_table(attributes: Attributes, sequence: str, *, signed: bool) -> LookupTable | None:
+    """Table of descriptor (number of entries, first number mapped, bits) and data; None if absent or empty."""
+    item = attributes.item(sequence)
+    if item is None:
+        return None
+    descriptor = item.words("LUTDescriptor")
+    data = item.element("LUTData")
+    if descriptor.size == 0 and (data is None or len(data.value) == 0):
+        return None
+    if descriptor.size != 3 or data is None or data.encapsulated:
+        raise ImageError("a look-up table is damaged")
+    n_entries = int(descriptor[0]) or 1 << 16
+    first = int(descriptor[1:2].astype(np.uint16).view(np.int16)[0]) if signed else int(descriptor[1])
+    bits = int(descriptor[2])
+    if not 1 <= bits <= 16:
+        raise ImageError("a look-up table has no usable number of bits")
+    if len(data.value) == 2 * n_entries:
+        entries = np.frombuffer(data.value, item.encoding.order + "u2").astype(np.uint16)
+    elif bits <= 8 and len(data.value) == n_entries + n_entries % 2:
+        entries = np.frombuffer(data.value, np.uint8, count=n_entries).astype(np.uint16)
+    else:
+        raise ImageError("a look-up table is of another length than it says")
+    return LookupTable(first, entries, bits)
+
+
+def _voi(attributes: Attributes, *, signed: bool) -> Window | LookupTable | None:
+    """How the file wants to be shown; None where it does not say, or not usably: no number depends on it."""
+    try:
+        table = _lookup_table(attributes, "VOILUTSequence", signed=signed)
+        if table is not None:
+            return table
+        width = attributes.number("WindowWidth", 0.0)
+        function = VoiFunction(attributes.text("VOILUTFunction") or VoiFunction.LINEAR)
+        if width > 0.0 and attributes.text("WindowCenter"):
+            return Window(attributes.number("WindowCenter", 0.0), width, function)
+    except (InvalidInputError, ValueError):
+        pass
+    return None

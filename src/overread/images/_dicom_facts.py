@@ -1,0 +1,167 @@
+"""What a DICOM file says of itself beside its pixels: whose it is, which view, which part of the body.
+
+Names, birth dates and UIDs of studies are for comparing files with each other; nothing here writes them.
+
+Image files of a folder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from overread._text import join_lines
+from overread.files import open_regular
+from overread.images._dicom import DICOM_PREFIX, PREAMBLE, Encoding, dataset_of, read_elements
+from overread.images._limits import MAX_BYTES
+from overread.marks import IMAGE_ENDINGS
+
+OURS = {"runs", "known"}
+
+
+def image_files(folder: Path) -> list[Path]:
+    """Files that may be images, also in folders within, sorted by path.
+
+    They are told by their ending or, for DICOM, by their content. Hidden files and Overread's own folders are passed
+    over.
+    """
+    found = []
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        if any(part.startswith(".") for part in parts) or parts[0] in OURS:
+            continue
+        if path.is_file() and (path.suffix.lower() in IMAGE_ENDINGS or is_dicom(path)):
+            found.append(path)
+    return found
+
+
+def is_dicom(path: Path) -> bool:
+    """Whether a file is DICOM by its content: many are named by a UID, whose last number is no ending."""
+    try:
+        with open_regular(path) as file:
+            return file.read(PREAMBLE + len(DICOM_PREFIX))[PREAMBLE:] == DICOM_PREFIX
+    except OSError:
+        return False
+
+
+# Media Storage Directory Storage (PS3.6 annex A): a DICOMDIR.
+DIRECTORY_CLASS = "1.2.840.10008.1.3.10"
+TAGS = {
+    "instance": 0x00080018,
+    "modality": 0x00080060,
+    "manufacturer": 0x00080070,
+    "series": 0x0008103E,
+    "name": 0x00100010,
+    "patient_id": 0x00100020,
+    "birth_date": 0x00100030,
+    "sex": 0x00100040,
+    "body_part": 0x00180015,
+    "kvp": 0x00180060,
+    "view_position": 0x00185101,
+    "study": 0x0020000D,
+    "orientation": 0x00200020,
+    "burned_in": 0x00280301,
+}
+# ViewPosition (PS3.3 C.8.1.2) has AP, PA, LL, RL and decubitus, and free terms of makers.
+LATERAL_WORDS = ("LL", "RL", "LAT", "LATERAL", "LLAT", "RLAT")
+PROJECTION_MODALITIES = ("CR", "DX", "DR", "RG", "RF", "XA", "OT", "SC", "")
+# The longest text that the describing elements may have (LO, PS3.5).
+LONGEST = 64
+CHEST_WORDS = ("CHEST", "THORAX", "LUNG", "RIBS", "TORSO")
+
+
+@dataclass(frozen=True)
+class DicomFacts:
+    """Text of a few attributes, upper case but for ids; empty where the file has none, or is no DICOM."""
+
+    patient_id: str = ""
+    name: str = ""
+    birth_date: str = ""
+    study: str = ""
+    instance: str = ""
+    modality: str = ""
+    series: str = ""
+    body_part: str = ""
+    view_position: str = ""
+    orientation: str = ""
+    burned_in: str = ""
+    sex: str = ""
+    manufacturer: str = ""
+    kvp: str = ""
+
+    @property
+    def description(self) -> dict[str, str]:
+        """What describes the image without naming a patient, by column of the images table; what the file states.
+
+        The SOP instance UID is that by which structured reports and presentation states know the image.
+        """
+        texts = {
+            "sex": self.sex,
+            "view": self.view_position,
+            "manufacturer": self.manufacturer,
+            "kvp": self.kvp,
+            "sop_instance_uid": self.instance,
+        }
+        stated = {name: join_lines(text)[:LONGEST].strip() for name, text in texts.items()}
+        return {name: text for name, text in stated.items() if text}
+
+    @property
+    def view(self) -> str:
+        """``"lateral"``, ``"ap"`` or ``"pa"`` by ViewPosition, else by PatientOrientation; empty where neither tells.
+
+        The row direction of a lateral view runs to the front or the back of the patient, that of a frontal one to a
+        side (PS3.3 C.7.6.1.1.1); it does not tell AP from PA, so that a frontal orientation counts as ``"pa"``.
+        """
+        words = self.view_position.replace("_", " ").split()
+        if any(word in LATERAL_WORDS for word in words):
+            return "lateral"
+        if words and words[0] in ("AP", "PA"):
+            return words[0].lower()
+        rows = self.orientation.split("\\")[0]
+        if rows[:1] in ("A", "P"):
+            return "lateral"
+        return "pa" if rows[:1] in ("L", "R") else ""
+
+    @property
+    def is_other_than_chest(self) -> bool:
+        """Whether the file says that it is no radiograph, or of another part of the body."""
+        part = self.body_part
+        other_part = bool(part) and not any(word in part for word in CHEST_WORDS)
+        return other_part or self.modality not in PROJECTION_MODALITIES
+
+
+def is_directory(path: Path) -> bool:
+    """Whether a file is a DICOMDIR: the index of a medium, whatever its name."""
+    with open_regular(path) as file:
+        head = file.read(4096)
+    start = PREAMBLE + len(DICOM_PREFIX)
+    if head[PREAMBLE:start] != DICOM_PREFIX:
+        return False
+    return DIRECTORY_CLASS.encode() in head[start:]
+
+
+def facts_of(path: Path) -> DicomFacts:
+    """Read the facts of a DICOM file; none for others.
+
+    Raises
+    ------
+    ImageError
+        If the file is DICOM and damaged.
+    """
+    if not is_dicom(path):
+        return DicomFacts()
+    with open_regular(path) as file:
+        _, data, encoding = dataset_of(file.read(MAX_BYTES))
+    return DicomFacts(**_texts_of(data, encoding))
+
+
+def _texts_of(data: memoryview, encoding: Encoding) -> dict[str, str]:
+    """Texts of the attributes by name."""
+    elements, _ = read_elements(data, 0, encoding, TAGS.values())
+    texts = {
+        name: bytes(elements[tag].value).decode("utf-8", "replace").strip(" \0")
+        for name, tag in TAGS.items()
+        if tag in elements
+    }
+    kept = ("patient_id", "name", "study", "instance", "manufacturer")
+    return {name: text if name in kept else text.upper() for name, text in texts.items()}

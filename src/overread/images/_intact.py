@@ -1,0 +1,193 @@
+"""Whether a PNG (ISO/IEC 15948) is whole: every chunk as its checksum says, and pixel data for just its pixels.
+
+Pillow looks at no checksum of the pixels, and passes over data that are left when it has all rows: what a second
+stream or surplus rows mean, nobody can tell.
+
+Whether the strips or tiles of a TIFF (version 6.0) hold just the bytes that its pixels need.
+
+libtiff passes over a wrong checksum of deflated data, and fills what is missing. Pixels that are not compressed, or by
+LZW or run lengths, have no checksum: a changed byte cannot be told, missing ones can.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from overread.errors import ImageError
+from overread.images._kernels import count_lzw, left_after_run_lengths
+from overread.images._limits import MAX_PIXELS, check_shape
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+# First column and row, and steps, of the seven passes of an interlaced image (section 8.2).
+PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+BLOCK = 1 << 20
+
+
+def check_png_data(content: bytes) -> None:
+    """Refuse a PNG that is damaged, cut, or has other than the data of its pixels.
+
+    Raises
+    ------
+    ImageError
+        If so, or if it is larger than images may be.
+    """
+    header, parts = _read_chunks(content)
+    columns, rows, depth, colour, _, _, interlace = struct.unpack(">LLBBBBB", header)
+    check_shape(rows, columns)
+    if colour not in CHANNELS or interlace > 1:
+        raise ImageError("damaged: its header is none")
+    expected = count_bytes(columns, rows, depth * CHANNELS[colour], interlaced=interlace == 1)
+    if _count_unpacked(parts, expected) != expected:
+        raise ImageError("damaged, or cut: it has other than the data of its pixels")
+
+
+def _read_chunks(content: bytes) -> tuple[bytes, list[bytes]]:
+    """Header and parts of the pixel data; a chunk whose checksum does not fit is refused."""
+    at, header, last = len(SIGNATURE), b"", b""
+    parts: list[bytes] = []
+    while at + 12 <= len(content):
+        length, kind = struct.unpack_from(">L4s", content, at)
+        end = at + 8 + length
+        if (
+            end + 4 > len(content)
+            or zlib.crc32(content[at + 4 : end]) != struct.unpack_from(">L", content, end)[0]
+        ):
+            raise ImageError(f"damaged, or cut, in its chunk at byte {at}")
+        if (kind == b"IHDR") != (last == b"") or (kind == b"IDAT" and parts and last != b"IDAT"):
+            raise ImageError(f"damaged: its chunk at byte {at} is in the wrong place")
+        if kind == b"IHDR" and length == 13:
+            header = content[at + 8 : end]
+        elif kind == b"IDAT":
+            parts.append(content[at + 8 : end])
+        elif kind == b"IEND" and header:
+            return header, parts
+        at, last = end + 4, kind
+    raise ImageError("damaged, or cut: it has no end")
+
+
+def count_bytes(columns: int, rows: int, bits: int, *, interlaced: bool) -> int:
+    """Bytes of all rows, each behind a byte that names its filter."""
+    total = 0
+    for x, y, x_step, y_step in PASSES if interlaced else ((0, 0, 1, 1),):
+        width, height = -(-(columns - x) // x_step), -(-(rows - y) // y_step)
+        if width > 0 and height > 0:
+            total += height * (1 + (width * bits + 7) // 8)
+    return total
+
+
+def _count_unpacked(parts: list[bytes], most: int) -> int:
+    """Bytes of the one deflated stream; -1 where there is more than that stream, or more than ``most`` bytes."""
+    stream, count = zlib.decompressobj(), 0
+    try:
+        for part in parts:
+            waiting = part
+            while waiting:
+                if stream.eof:
+                    return -1
+                count += len(stream.decompress(waiting, BLOCK))
+                if count > most:
+                    return -1
+                waiting = stream.unused_data or stream.unconsumed_tail
+        while not stream.eof and (rest := stream.decompress(b"", BLOCK)):
+            count += len(rest)
+    except zlib.error:
+        return -1
+    return count if stream.eof and not stream.unused_data and count <= most else -1
+
+
+BITS, COMPRESSION, STRIPS, SAMPLES, ROWS_PER_STRIP, STRIP_BYTES, PLANAR = 258, 259, 273, 277, 278, 279, 284
+TILE_WIDTH, TILE_LENGTH, TILES, TILE_BYTES = 322, 323, 324, 325
+PADDING = b"\0" * 4
+# Four channels of 16 bits; tiles may reach over the border.
+LARGEST = 16 * MAX_PIXELS
+
+
+def check_strips(content: bytes, tags: Mapping[int, Any], size: tuple[int, int]) -> None:
+    """Refuse a TIFF with a strip or tile that gives other than its number of bytes.
+
+    Parameters
+    ----------
+    content
+        Bytes of the file.
+    tags
+        Its tags, as Pillow reads them.
+    size
+        Columns and rows of the image.
+
+    Raises
+    ------
+    ImageError
+        Also for a compression whose data cannot be counted.
+    """
+    count = COUNTS.get(tags.get(COMPRESSION, 1))
+    if count is None:
+        raise ImageError(
+            "a TIFF of this compression is not read; save it with LZW, deflate, PackBits or none"
+        )
+    tiled = TILES in tags
+    offsets, lengths = (
+        tags.get(tag, ()) for tag in ((TILES, TILE_BYTES) if tiled else (STRIPS, STRIP_BYTES))
+    )
+    wanted = _tile_bytes(tags, size, len(offsets)) if tiled else _strip_bytes(tags, size)
+    if not len(offsets) == len(lengths) == len(wanted) or sum(wanted) > LARGEST:
+        raise ImageError("the TIFF has another number of strips or tiles than its size needs")
+    for offset, length, needed in zip(offsets, lengths, wanted, strict=True):
+        part = content[offset : offset + length]
+        if len(part) < length or not count(part, needed):
+            raise ImageError("a strip of the TIFF is cut or damaged")
+
+
+def _row_bytes(tags: Mapping[int, Any], columns: int) -> tuple[int, int]:
+    """Bytes of a row, and how many planes there are."""
+    bits, samples = tags.get(BITS, (1,)), tags.get(SAMPLES, 1)
+    apart = tags.get(PLANAR, 1) == 2
+    return math.ceil(columns * (bits[0] if apart else sum(bits[:samples])) / 8), samples if apart else 1
+
+
+def _strip_bytes(tags: Mapping[int, Any], size: tuple[int, int]) -> list[int]:
+    columns, rows = size
+    row_bytes, planes = _row_bytes(tags, columns)
+    per_strip = max(1, min(tags.get(ROWS_PER_STRIP, rows), rows))
+    return [row_bytes * min(per_strip, rows - first) for first in range(0, rows, per_strip)] * planes
+
+
+def _tile_bytes(tags: Mapping[int, Any], size: tuple[int, int], n_tiles: int) -> list[int]:
+    """Bytes of each tile; none where the size needs another number of them, which may be huge."""
+    width, length = tags[TILE_WIDTH], tags[TILE_LENGTH]
+    row_bytes, planes = _row_bytes(tags, width)
+    needed = math.ceil(size[0] / width) * math.ceil(size[1] / length) * planes
+    return [row_bytes * length] * (n_tiles if needed == n_tiles else 0)
+
+
+def _is_inflated(part: bytes, needed: int) -> bool:
+    decoder = zlib.decompressobj()
+    try:
+        found = decoder.decompress(part, needed + 1)
+        return len(found) == needed and (decoder.eof or not decoder.decompress(decoder.unconsumed_tail, 1))
+    except zlib.error:
+        return False
+
+
+def _is_lzw(part: bytes, needed: int) -> bool:
+    return count_lzw(np.frombuffer(part + PADDING, np.uint8), 8 * len(part), needed) == needed
+
+
+def _is_packed(part: bytes, needed: int) -> bool:
+    # Some writers make the length even.
+    return 0 <= left_after_run_lengths(np.frombuffer(part, np.uint8), 0, len(part), needed) <= 1
+
+
+COUNTS: dict[int, Callable[[bytes, int], bool]] = {
+    1: lambda part, needed: len(part) == needed,
+    5: _is_lzw,
+    8: _is_inflated,
+    32946: _is_inflated,
+    32773: _is_packed,
+}

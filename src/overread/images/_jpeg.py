@@ -1,0 +1,256 @@
+"""Whether the data of a JPEG (ITU T.81) are all there, counted without decoding a pixel.
+
+A decoder fills what is missing with grey and goes on. So the entropy-coded data of every scan are walked over, code by
+code: they must give as many blocks as the image has, with nothing missing and nothing left over, and no DC value that
+no pixel can have. That is what libjpeg would warn of, and a little more. A changed bit after which the count comes
+out right all the same cannot be told: the format has no checksum.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.errors import ImageError
+from overread.images import _kernels as kernels
+from overread.images._limits import check_shape
+
+SEQUENTIAL, PROGRESSIVE, LOSSLESS = (0xC0, 0xC1), 0xC2, 0xC3
+# Frames of other kinds: arithmetic coding and hierarchies, which hardly anybody writes; JPEG-LS is not looked at here.
+OTHER_FRAMES = {*range(0xC5, 0xD0)} - {0xC8, 0xCC}
+DHT, SOI, EOI, SOS, DQT, DNL, DRI = 0xC4, 0xD8, 0xD9, 0xDA, 0xDB, 0xDC, 0xDD
+ALONE = {0x01, *range(0xD0, 0xD9)}
+RESTART = re.compile(rb"\xff+([\xd0-\xd7])")
+# The end of entropy-coded data: a marker that is neither a stuffed byte nor a restart.
+MARKER = re.compile(rb"\xff+[^\x00\xff\xd0-\xd7]")
+# A block takes at most 64 codes of 16 bits and as many values of 16 bits: the end is looked at after each block.
+PADDING = b"\0" * 512
+# Bits that may be left at the end of an interval: less than the byte that is filled up, and one more, as some
+# writers make the length even.
+SLACK = 16
+WORDS = {
+    kernels.SHORT: "cut: data are missing",
+    kernels.NO_CODE: "damaged: a code that is none",
+    kernels.LEFT_OVER: "damaged: more data than its pixels need",
+    kernels.OUT_OF_RANGE: "damaged: a value that no pixel can have",
+}
+
+
+@dataclass(frozen=True)
+class Component:
+    """A channel: sampling factors, and number of the quantization table."""
+
+    horizontal: int
+    vertical: int
+    quantization: int
+
+
+@dataclass
+class Frame:
+    """What the headers tell so far."""
+
+    kind: int = 0
+    precision: int = 8
+    rows: int = 0
+    columns: int = 0
+    components: dict[int, Component] = field(default_factory=dict)
+    restart: int = 0
+    codes: NDArray[np.int64] = field(default_factory=lambda: np.zeros((8, 1 << 16), np.int64))
+    dc_steps: dict[int, int] = field(default_factory=dict)
+    seen: NDArray[np.int64] = field(default_factory=lambda: np.full((0, 64), -1, np.int64))
+    known: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
+
+
+def check_jpeg_data(content: bytes) -> None:
+    """Refuse a JPEG whose data are not just what its pixels need.
+
+    Raises
+    ------
+    ImageError
+        Also for headers that contradict each other, and for arithmetic coding.
+    """
+    try:
+        _walk(content)
+    except (IndexError, struct.error, KeyError, ValueError) as error:
+        if isinstance(error, ImageError):
+            raise
+        raise ImageError("the headers of the JPEG are damaged") from None
+
+
+def _walk(content: bytes) -> None:
+    frame, at = Frame(), 2
+    while True:
+        marker, at = _next_marker(content, at)
+        if marker == EOI:
+            break
+        if marker in ALONE:
+            continue
+        (length,) = struct.unpack_from(">H", content, at)
+        body = content[at + 2 : at + length]
+        if length < 2 or len(body) < length - 2:
+            raise ImageError("the headers of the JPEG are damaged")
+        at += length
+        if marker == SOS:
+            end = MARKER.search(content, at)
+            if end is None:
+                raise ImageError("the data of the JPEG are cut: no end marker")
+            _check_scan(frame, body, content[at : end.start()])
+            at = end.start()
+        else:
+            _read_segment(frame, marker, body)
+    if not frame.kind or (frame.seen != 0).any():
+        raise ImageError("the data of the JPEG are cut: scans are missing")
+
+
+def _next_marker(content: bytes, at: int) -> tuple[int, int]:
+    """Return a marker that begins here, and where it ends."""
+    if content[at] != 0xFF:
+        raise ImageError("the headers of the JPEG are damaged")
+    while content[at] == 0xFF:
+        at += 1
+    return content[at], at + 1
+
+
+def _read_segment(frame: Frame, marker: int, body: bytes) -> None:
+    if marker in (*SEQUENTIAL, PROGRESSIVE, LOSSLESS):
+        _read_frame(frame, marker, body)
+    elif marker in OTHER_FRAMES:
+        raise ImageError("a JPEG of a kind that is not read (arithmetic coding, or a hierarchy)")
+    elif marker == DHT:
+        _read_codes(frame, body)
+    elif marker == DQT:
+        _read_quantization(frame, body)
+    elif marker == DRI:
+        (frame.restart,) = struct.unpack(">H", body)
+    elif marker == DNL:
+        raise ImageError("a JPEG whose number of lines follows its data")
+
+
+def _read_frame(frame: Frame, marker: int, body: bytes) -> None:
+    if frame.kind:
+        raise ImageError("a JPEG of two frames")
+    frame.kind = marker
+    frame.precision, frame.rows, frame.columns, count = struct.unpack_from(">BHHB", body)
+    check_shape(frame.rows, frame.columns)
+    for number, sampling, table in struct.iter_unpack("3B", body[6 : 6 + 3 * count]):
+        if not 1 <= sampling >> 4 <= 4 or not 1 <= sampling & 15 <= 4:
+            raise ImageError("the headers of the JPEG are damaged")
+        frame.components[number] = Component(sampling >> 4, sampling & 15, table)
+    if not 1 <= len(frame.components) == count <= 4:
+        raise ImageError("the headers of the JPEG are damaged")
+    n_values = 64 if marker == PROGRESSIVE else 1
+    frame.seen = np.full((count, n_values), -1, np.int64)
+
+
+def _read_codes(frame: Frame, body: bytes) -> None:
+    """Fill the look-up tables of Huffman codes: 0 to 3 for DC, 4 to 7 for AC."""
+    while body:
+        kind, counts = body[0], body[1:17]
+        if kind >> 4 > 1 or kind & 15 > 3 or len(counts) < 16 or len(body) < 17 + sum(counts):
+            raise ImageError("the headers of the JPEG are damaged")
+        table = frame.codes[4 * (kind >> 4) + (kind & 15)]
+        table[:] = 0
+        code, at = 0, 17
+        for length, count in enumerate(counts, start=1):
+            for symbol in body[at : at + count]:
+                first, last = code << (16 - length), (code + 1) << (16 - length)
+                if last > 1 << 16:
+                    raise ImageError("the headers of the JPEG are damaged")
+                table[first:last] = 256 * length + symbol
+                code += 1
+            at += count
+            code <<= 1
+        body = body[at:]
+
+
+def _read_quantization(frame: Frame, body: bytes) -> None:
+    """Keep the step of the DC value of each table."""
+    while body:
+        wide = body[0] >> 4
+        frame.dc_steps[body[0] & 15] = int.from_bytes(body[1 : 2 + wide], "big")
+        body = body[1 + 64 * (1 + wide) :]
+
+
+def _check_scan(frame: Frame, header: bytes, data: bytes) -> None:
+    """Walk over the data of one scan."""
+    if not frame.kind:
+        raise ImageError("the headers of the JPEG are damaged")
+    order = list(frame.components)
+    pairs = [
+        (order.index(one), tables) for one, tables in struct.iter_unpack("2B", header[1 : 1 + 2 * header[0]])
+    ]
+    first, last, bits = header[1 + 2 * header[0] : 4 + 2 * header[0]]
+    high, low = bits >> 4, bits & 15
+    progressive = frame.kind == PROGRESSIVE
+    if not progressive:
+        first, last, high, low = 0, 0, 0, 0
+    chosen = [place for place, _ in pairs]
+    if not 1 <= len(set(chosen)) == len(pairs) == header[0] or last > 63 or first > last:
+        raise ImageError("the headers of the JPEG are damaged")
+    band = frame.seen[chosen, first : last + 1]
+    if (band != (high if high else -1)).any() or (first and len(chosen) > 1) or (high and low != high - 1):
+        raise ImageError("the scans of the JPEG contradict each other")
+    frame.seen[chosen, first : last + 1] = low
+    n_units, blocks = _count_units(frame, chosen)
+    intervals = _split(data)
+    common = (*intervals, frame.restart or n_units, n_units)
+    dc, ac = np.zeros(len(order), np.int64), np.zeros(len(order), np.int64)
+    for place, tables in pairs:
+        dc[place], ac[place] = tables >> 4 & 3, 4 + (tables & 3)
+    codes = frame.codes
+    if frame.kind == LOSSLESS:
+        state = kernels.walk_lossless(*common, blocks, dc, codes, SLACK)
+    elif not progressive:
+        state = kernels.walk_sequential(*common, blocks, dc, ac, codes, _dc_limits(frame), SLACK)
+    elif first == 0 and high == 0:
+        state = kernels.walk_dc_first(*common, blocks, dc, codes, SLACK)
+    elif first == 0:
+        state = kernels.walk_dc_refinement(*common[1:], blocks.size, SLACK)
+    else:
+        known = frame.known.setdefault(chosen[0], np.zeros((n_units, 64), np.uint8))
+        walk = kernels.walk_ac_refinement if high else kernels.walk_ac_first
+        state = walk(*common, first, last, ac[chosen[0]], codes, known, SLACK)
+    if state != kernels.GOOD:
+        raise ImageError(f"the data of the JPEG are {WORDS[state]}")
+
+
+def _count_units(frame: Frame, chosen: list[int]) -> tuple[int, NDArray[np.int64]]:
+    """Count the units of a scan, and list the channel of each block of a unit (ITU T.81, A.2)."""
+    components = list(frame.components.values())
+    side = 1 if frame.kind == LOSSLESS else 8
+    widest, highest = max(one.horizontal for one in components), max(one.vertical for one in components)
+    if len(chosen) == 1:
+        own = components[chosen[0]]
+        across = math.ceil(math.ceil(frame.columns * own.horizontal / widest) / side)
+        down = math.ceil(math.ceil(frame.rows * own.vertical / highest) / side)
+        return across * down, np.array(chosen, np.int64)
+    across, down = math.ceil(frame.columns / (side * widest)), math.ceil(frame.rows / (side * highest))
+    blocks = [
+        place for place in chosen for _ in range(components[place].horizontal * components[place].vertical)
+    ]
+    return across * down, np.array(blocks, np.int64)
+
+
+def _dc_limits(frame: Frame) -> NDArray[np.int64]:
+    """Largest DC value, in steps, that pixels of the frame's precision can have."""
+    # The DC value is 8 times the mean of a block, less half the range; rounding may add a step.
+    largest = 1 << (frame.precision + 2)
+    steps = [max(frame.dc_steps.get(one.quantization, 1), 1) for one in frame.components.values()]
+    return np.array([largest // step + 1 for step in steps], np.int64)
+
+
+def _split(data: bytes) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+    """Take out stuffed bytes, and find where each restart interval begins and ends."""
+    parts = RESTART.split(data)
+    numbers = [marker[0] & 7 for marker in parts[1::2]]
+    if numbers != [k & 7 for k in range(len(numbers))]:
+        raise ImageError("the data of the JPEG are damaged: restart markers out of order")
+    plain = [part.replace(b"\xff\x00", b"\xff") for part in parts[0::2]]
+    ends = np.cumsum([len(part) for part in plain], dtype=np.int64)
+    starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+    return np.frombuffer(b"".join([*plain, PADDING]), np.uint8), starts, ends

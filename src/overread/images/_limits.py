@@ -1,0 +1,26 @@
+"""How much an image may ask for, checked before anything is allocated."""
+
+from __future__ import annotations
+
+from overread.errors import ImageError
+
+MAX_PIXELS = 1 << 25
+"""33.5 million: the largest detectors have about 20 million."""
+MAX_BYTES = 192 << 20
+"""Of a file, and of what a deflated file inflates to."""
+MAX_SCANS = 100
+"""Of a JPEG; a progressive one has about ten."""
+
+
+def check_shape(rows: int, columns: int) -> None:
+    """Refuse a size that is empty or above the cap."""
+    if rows < 1 or columns < 1:
+        raise ImageError(f"an image of {rows} x {columns} pixels is empty")
+    if rows * columns > MAX_PIXELS:
+        raise ImageError(f"{rows} x {columns} pixels are more than the cap of {MAX_PIXELS:,}")
+
+
+def check_scans(jpeg: bytes) -> None:
+    """Refuse a JPEG of very many scans: each may cost a pass over all pixels, and takes a dozen bytes."""
+    if jpeg.count(b"\xff\xda") > MAX_SCANS:
+        raise ImageError(f"a JPEG of more than {MAX_SCANS} scans")

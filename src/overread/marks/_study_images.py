@@ -1,0 +1,190 @@
+"""The images of the study that marks are imported into: imported marks take their ids.
+
+Checks that the image files are there that an images table points to; no image is opened.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import pandas as pd
+
+from overread.errors import DataWarning, TableError
+from overread.marks._file_names import ImageNames, ids_of_files
+from overread.marks._mark_set import FOUND_FILE, MarkSet, read_left_out
+from overread.tables import (
+    SCHEMAS,
+    Column,
+    Problem,
+    Schema,
+    quote_cell,
+    raise_for_errors,
+    read_table,
+    scan_file,
+)
+
+# An images table whose rows may go by their files.
+LISTED = Schema("images", (Column("file", "id", required=False), *SCHEMAS["images"].columns[1:]), key=())
+
+
+@dataclass(frozen=True)
+class StudyImages:
+    """Images table of a study, and the files that were left out of it.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The images table.
+    place : str
+        Its file, for messages.
+    left_out : dict
+        Reason by path of the files that the study left out.
+    """
+
+    table: pd.DataFrame
+    place: str
+    left_out: dict[str, str]
+
+    @classmethod
+    def read(cls, path: Path) -> StudyImages:
+        """Read an images table and, beside it, the table of what was left out."""
+        return cls(read_image_list(path), str(path), read_left_out(path.parent))
+
+    @property
+    def names(self) -> ImageNames:
+        """Images of the table, found by whatever they are called."""
+        paths = self.table["path"] if "path" in self.table else [""] * len(self.table)
+        return ImageNames(dict(zip(self.table["image_id"], paths, strict=True)), self.place)
+
+    def adopt(self, found: MarkSet, *, drop_unknown: bool = False) -> MarkSet:
+        """Give imported marks the ids of the table; marks of images that the study left out are left out too.
+
+        Parameters
+        ----------
+        found : MarkSet
+            What a file holds, with the file's own names of images.
+        drop_unknown : bool
+            Also leave out images that the study has never seen, instead of refusing them.
+
+        Warns
+        -----
+        DataWarning
+            With the number of marks and images that were left out.
+        """
+        ids = self.names.find_all([*found.images["image_id"], *sorted(image for image, _ in found.left_out)])
+        path_of = dict(zip(ids_of_files(list(self.left_out)), self.left_out, strict=True))
+        gone = ImageNames(path_of, FOUND_FILE)
+        strange = [image for image in found.images["image_id"] if image not in ids]
+        known = {image: path_of[name] for image in strange if (name := gone.find(image)) is not None}
+        unknown = [image for image in strange if image not in known]
+        if unknown and not drop_unknown:
+            raise TableError(
+                f"{self.place}: no image goes by {quote_cell(unknown[0])}"
+                f"{f' ({len(unknown)} such images)' if len(unknown) > 1 else ''} (put the files into the folder and "
+                "run overread init again, or leave their marks out with --drop-unknown)"
+            )
+        if strange:
+            warnings.warn(self.left_out_text(found, strange, known), DataWarning, stacklevel=2)
+        return rename_images(found, ids)
+
+    def left_out_text(self, found: MarkSet, strange: Sequence[str], known: dict[str, str]) -> str:
+        """Say which images of a file are not in the study, and why where that is known."""
+        n_marks = int(found.marks["image_id"].isin(list(strange)).sum())
+        told = [f"{quote_cell(image)} ({self.left_out[path]})" for image, path in known.items()]
+        told += [f"{quote_cell(image)} (not in {self.place})" for image in strange if image not in known]
+        more = f" and {len(told) - 5} more" if len(told) > 5 else ""
+        return f"left out {n_marks} marks of {len(strange)} images outside the study: {', '.join(told[:5])}{more}"
+
+
+def read_image_list(path: Path) -> pd.DataFrame:
+    """Read a user's table of images, which names them by image_id, or by their files in a column path or file.
+
+    Raises
+    ------
+    TableError
+        If no column names the images, or two rows name one.
+    """
+    scan = scan_file(path, LISTED)
+    table = scan.frame
+    if "image_id" in table:
+        return read_table(path, "images")
+    raise_for_errors(scan.problems)
+    column = next((name for name in ("path", "file") if name in table), None)
+    if column is None:
+        raise TableError(f"{path}, row 1: no column names the images (call it image_id, path or file)")
+    names = table[column].tolist()
+    wrong = (table[column].duplicated() | (table[column] == "")).to_numpy()
+    if wrong.any():
+        row = int(wrong.argmax())
+        reason = f"{quote_cell(names[row])} is there twice" if names[row] else "is empty"
+        raise TableError(f"{path}, row {row + 2}, column {column}: {reason} (give each image one row)")
+    listed = table.drop(columns=column)
+    listed.insert(0, "image_id", pd.Series(ids_of_files(names), index=table.index, dtype="str"))
+    return listed.assign(path=table[column].astype("str"))
+
+
+def rename_images(found: MarkSet, ids: dict[str, str]) -> MarkSet:
+    """Give marks, readings and images other ids; what has none is dropped."""
+
+    def renamed(table: pd.DataFrame) -> pd.DataFrame:
+        kept = table[table["image_id"].isin(list(ids))].reset_index(drop=True)
+        return kept.assign(image_id=kept["image_id"].map(ids).astype("str"))
+
+    left_out = frozenset((ids[image], reader) for image, reader in found.left_out if image in ids)
+    return MarkSet(renamed(found.marks), renamed(found.readings), renamed(found.images), left_out)
+
+
+def with_ids_of_files(found: Sequence[MarkSet]) -> list[MarkSet]:
+    """Give the images of several files the ids that `overread init` would give their image files."""
+    read = [image for part in found for image in part.images["image_id"]]
+    names = list(dict.fromkeys([*read, *sorted(image for part in found for image, _ in part.left_out)]))
+    ids = dict(zip(names, ids_of_files(names), strict=True))
+    return [rename_images(part, ids) for part in found]
+
+
+REMEDY = (
+    "if the images are to be opened: correct the path, or let `overread init` find the files by their names"
+)
+
+
+def check_image_files(images: pd.DataFrame, folder: Path, *, file: str = "images") -> list[Problem]:
+    """Find paths without a file.
+
+    Parameters
+    ----------
+    images : pandas.DataFrame
+        An images table; rows without a path are passed over.
+    folder : Path
+        Folder that the paths are relative to.
+    file : str
+        Name of the table in messages.
+
+    Returns
+    -------
+    list of Problem
+        Warnings.
+    """
+    if "path" not in images:
+        remedy = "add the column path, relative to the study's folder"
+        return [Problem(file, None, "path", "no image can be opened", remedy, "warning")]
+    problems: list[Problem] = []
+    without = [row for row, name in enumerate(images["path"]) if not name]
+    if without:
+        message = f"{len(without)} of {len(images)} images have no path"
+        problems.append(Problem(file, without[0] + 2, "path", message, REMEDY, "warning"))
+    named = [(row, name) for row, name in enumerate(images["path"]) if name]
+    there = [row for row, name in named if (folder / name).is_file()]
+    if len(named) > 1 and not there:
+        message = f"not one of {len(named)} files is there, such as {PurePosixPath(named[0][1]).name!r}"
+        return [*problems, Problem(file, None, "path", message, REMEDY, "warning")]
+    present = set(there)
+    # Marks can be merged without pixels, and an annotation tool exports its own paths: only a warning.
+    problems += [
+        Problem(file, row + 2, "path", f"{quote_cell(name)} is not there", REMEDY, "warning")
+        for row, name in named
+        if row not in present
+    ]
+    return problems

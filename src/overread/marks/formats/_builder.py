@@ -1,0 +1,465 @@
+"""What every importer needs: pixel spacings, sizes of copies, and a builder of the three tables.
+
+What an import leaves out: counted by kind, named with the option that takes it, never silent.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from overread.errors import DataWarning, FormatError, InvalidInputError
+from overread.marks._ellipse import ELLIPSE_COLUMNS, rescale_ellipses
+from overread.marks._file_names import ImageNames
+from overread.marks._mark_set import MarkSet
+from overread.tables import SCHEMAS, parse_number, quote_cell, read_table, validate_images
+
+NO_SPACING = (
+    "neither the file nor an images table tells its mm per pixel: give mm_per_px (--mm-per-px), or an images table "
+    "(--images) that lists the image by its id or its file, with mm_per_px_x and mm_per_px_y"
+)
+"""What to do about an image whose size of a pixel is not known."""
+
+
+@dataclass(frozen=True)
+class Spacings:
+    """Millimetres per pixel, one pair for all images or one for each, and what else is known of the images.
+
+    Parameters
+    ----------
+    everywhere : tuple of float or None
+        Spacing (x, y) of images that are not listed.
+    listed : mapping
+        Rows of a user's images table by image id; images are found in it as `ImageNames` does.
+    others_go : bool
+        Whether images that are not listed will be left out later, so that they need no spacing.
+    scale : float or None
+        Factor from the file's pixels to those of the images, where the user gives it.
+    """
+
+    everywhere: tuple[float, float] | None = None
+    listed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    others_go: bool = False
+    scale: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        mm_per_px: float | tuple[float, float] | None = None,
+        images: pd.DataFrame | str | Path | None = None,
+        *,
+        others_go: bool = False,
+        scale: float | None = None,
+    ) -> Spacings:
+        """Spacings from a number, a pair (x, y), an images table, or both, where the table wins."""
+        pair = None if mm_per_px is None else _pair_of(mm_per_px)
+        if scale is not None and not 0 < scale < math.inf:
+            raise InvalidInputError(f"scale is {scale!r}; give a positive number, such as 0.5")
+        if images is None:
+            return cls(pair, scale=scale)
+        table = images if isinstance(images, pd.DataFrame) else read_table(images, "images")
+        validate_images(table)
+        names = list(table.columns)
+        rows = (dict(zip(names, row, strict=True)) for row in table.itertuples(index=False, name=None))
+        return cls(pair, {str(row["image_id"]): row for row in rows}, others_go=others_go, scale=scale)
+
+    @cached_property
+    def names(self) -> ImageNames:
+        """Images of the table, to be found by whatever they are called."""
+        return ImageNames({image: str(row.get("path", "")) for image, row in self.listed.items()})
+
+    @cached_property
+    def instances(self) -> dict[str, str]:
+        """Image id by SOP instance UID, of the images whose UID the table tells.
+
+        Raises
+        ------
+        FormatError
+            If two images have one UID: marks on it may belong to either.
+        """
+        found: dict[str, str] = {}
+        for image_id, row in self.listed.items():
+            uid = str(row.get("sop_instance_uid", ""))
+            if uid and (owner := found.setdefault(uid, image_id)) != image_id:
+                raise FormatError(
+                    f"the images table, column sop_instance_uid: {quote_cell(owner)} and {quote_cell(image_id)} have"
+                    f" {uid} (empty the cell of the one that is a copy)"
+                )
+        return found
+
+    def listed_name(self, image_id: str) -> str | None:
+        """Id in the table that an image goes by."""
+        return self.names.find(image_id)
+
+    def row(self, image_id: str) -> Mapping[str, Any]:
+        """Find what the table tells of an image, but for its id."""
+        name = self.listed_name(image_id)
+        found = {} if name is None else self.listed[name]
+        return {column: value for column, value in found.items() if column != "image_id"}
+
+    def find(self, image_id: str) -> tuple[float, float] | None:
+        """Spacing (x, y) of an image, or None where nobody told it."""
+        row = self.row(image_id)
+        x, y = row.get("mm_per_px_x", math.nan), row.get("mm_per_px_y", math.nan)
+        return self.everywhere if math.isnan(x) or math.isnan(y) else (x, y)
+
+
+def _pair_of(mm_per_px: float | tuple[float, float]) -> tuple[float, float]:
+    """Spacing (x, y) of one number or two, which must be positive."""
+    x, y = (mm_per_px, mm_per_px) if isinstance(mm_per_px, int | float) else mm_per_px
+    if not all(math.isfinite(value) and value > 0 for value in (x, y)):
+        raise InvalidInputError(
+            f"mm_per_px is {mm_per_px!r}; give one or two positive numbers, such as 0.143"
+        )
+    return float(x), float(y)
+
+
+def scale_of_copy(stated: tuple[float, float], actual: tuple[float, float]) -> tuple[float, float] | None:
+    """Factors (x, y) from the pixels of a scaled copy to those of the image; None where it cannot be such a copy.
+
+    The sides of a scaled copy are rounded, both up, both down or both to the nearest pixel: the scales of the two sides
+    then differ by at most one over the shorter side of the larger picture. Swapped sides are a turned image, however
+    nearly square it is.
+
+    Parameters
+    ----------
+    stated, actual : tuple of float
+        Width and height of the copy, and of the image.
+    """
+    if stated == actual[::-1] != actual:
+        return None
+    small, large = sorted((stated, actual))
+    if abs(small[0] / large[0] - small[1] / large[1]) > 1 / min(large):
+        return None
+    return actual[0] / stated[0], actual[1] / stated[1]
+
+
+@dataclass
+class MarkSetBuilder:
+    """Collects images, readings and marks in pixels, and gives the tables in millimetres.
+
+    Where the file states the size of an image, its pixels are those of a picture of that size: on a copy of another
+    size they are scaled to the image, and a size that no scaled copy has is refused.
+
+    Parameters
+    ----------
+    source : str
+        File that is being read, for messages.
+    spacings : Spacings
+        Millimetres per pixel.
+    """
+
+    source: str
+    spacings: Spacings = field(default_factory=Spacings)
+    images: dict[str, dict[str, Any]] = field(default_factory=dict)
+    readings: dict[tuple[str, str], None] = field(default_factory=dict)
+    left_out: set[tuple[str, str]] = field(default_factory=set)
+    marks: list[dict[str, Any]] = field(default_factory=list)
+    by_image: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    scales: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def marks_of(self, image_id: str) -> list[dict[str, Any]]:
+        """List the marks noted so far on an image."""
+        return self.by_image.get(image_id, [])
+
+    def add_image(
+        self,
+        image_id: str,
+        *,
+        path: str = "",
+        patient_id: str = "",
+        width: float = math.nan,
+        height: float = math.nan,
+        mm_per_px: tuple[float, float] | None = None,
+    ) -> None:
+        """Note an image; noting it again with another path or size is an error, a size not known before is kept."""
+        if not image_id:
+            raise FormatError(f"{self.source}: an image without an id")
+        pair = self.spacings.find(image_id) or mm_per_px or (math.nan, math.nan)
+        row = {
+            "image_id": image_id,
+            "patient_id": patient_id,
+            "path": path,
+            "mm_per_px_x": pair[0],
+            "mm_per_px_y": pair[1],
+            "width_px": width or math.nan,  # some tools write 0 where they do not know it
+            "height_px": height or math.nan,
+        }
+        known = self.images.setdefault(image_id, row)
+        if known == row and image_id in self.scales:
+            return
+        for name, value in row.items():
+            if value != value:
+                continue
+            if known[name] == known[name] and value != known[name]:
+                raise FormatError(
+                    f"{self.source}: image {quote_cell(image_id)} is there twice, with {name} {known[name]} "
+                    f"and {value} (give different images different ids)"
+                )
+            known[name] = value
+        self.scales[image_id] = self.find_scale(image_id)
+
+    def find_scale(self, image_id: str) -> tuple[float, float]:
+        """Factors from the file's pixels of an image to its own: by the sizes that are known, or as the user says."""
+        own = self.spacings.scale or 1.0
+        known, listed = self.images[image_id], self.spacings.row(image_id)
+        stated = known["width_px"], known["height_px"]
+        actual = float(listed.get("width_px", math.nan)), float(listed.get("height_px", math.nan))
+        if any(math.isnan(side) for side in (*stated, *actual)) or stated == actual:
+            return own, own
+        sizes = (
+            f"{self.source}: image {quote_cell(image_id)} has {actual[0]:g} x {actual[1]:g} px, and the file states "
+            f"{stated[0]:g} x {stated[1]:g}"
+        )
+        found = scale_of_copy(stated, actual)
+        if found is None:
+            raise FormatError(
+                f"{sizes}, which is no copy of it at another scale (turned, cropped, or another image? Give the marks "
+                "in pixels of this image)"
+            )
+        if self.spacings.scale is not None:
+            raise FormatError(f"{sizes}, which tells the scale already (leave --scale out)")
+        return found
+
+    def add_reading(self, image_id: str, reader_id: str) -> None:
+        """Note that a reader read an image."""
+        if not reader_id:
+            raise FormatError(f"{self.source}: a reading of image {quote_cell(image_id)} without a reader")
+        self.readings[image_id, reader_id] = None
+
+    def add_mark(
+        self,
+        image_id: str,
+        reader_id: str,
+        mark_id: str,
+        *,
+        centre: tuple[float, float],
+        semi_axes: tuple[float, float],
+        angle_deg: float = 0.0,
+        label: str = "",
+        confidence: float = math.nan,
+        place: str = "",
+        in_mm: bool = False,
+    ) -> None:
+        """Note a mark in pixels, or in mm; its first semi-axis points along ``angle_deg``."""
+        where = f"{self.source}{', ' + place if place else ''}: mark {quote_cell(mark_id)}"
+        if not mark_id:
+            raise FormatError(f"{self.source}, {place}: a mark without an id")
+        if not all(math.isfinite(value) for value in (*centre, angle_deg)):
+            raise FormatError(f"{where} has a centre or an angle that is not finite")
+        if not all(math.isfinite(value) and value > 0 for value in semi_axes):
+            raise FormatError(
+                f"{where} has semi-axes {semi_axes[0]:.6g} and {semi_axes[1]:.6g}; both must be positive"
+            )
+        scale = (1.0, 1.0) if in_mm else self.mm_per_px_of_file(image_id)
+        if math.isnan(scale[0]) and self.spacings.others_go and not self.spacings.listed_name(image_id):
+            scale = (1.0, 1.0)
+        if math.isnan(scale[0]):
+            raise FormatError(f"{self.source}: image {quote_cell(image_id)}: {NO_SPACING}")
+        mark = {
+            "image_id": image_id,
+            "reader_id": reader_id,
+            "mark_id": mark_id,
+            "x": centre[0],
+            "y": centre[1],
+            "a": semi_axes[0],
+            "b": semi_axes[1],
+            "angle": angle_deg,
+            "scale_x": scale[0],
+            "scale_y": scale[1],
+            "confidence": confidence,
+            "label": label,
+            "in_mm": in_mm,
+        }
+        self.marks.append(mark)
+        self.by_image.setdefault(image_id, []).append(mark)
+
+    def mm_per_px_of_file(self, image_id: str) -> tuple[float, float]:
+        """Millimetres (x, y) of a pixel of the file, which may be of a copy at another scale."""
+        known, scale = self.images[image_id], self.scales[image_id]
+        return known["mm_per_px_x"] * scale[0], known["mm_per_px_y"] * scale[1]
+
+    def build(self) -> MarkSet:
+        """Tables in millimetres; columns that nobody filled are left out.
+
+        Raises
+        ------
+        FormatError
+            If all marks lie within the first pixel of their images: they are fractions.
+
+        Warns
+        -----
+        DataWarning
+            With the number of marks that were drawn on copies at another scale.
+        """
+        in_px = [mark for mark in self.marks if not mark["in_mm"]]
+        drawn = ((self.scales[mark["image_id"]], mark) for mark in in_px)
+        if in_px and all(
+            max(mark["x"] * across, mark["y"] * down, mark["a"] * across, mark["b"] * down) <= 1
+            for (across, down), mark in drawn
+        ):
+            raise FormatError(
+                f"{self.source}: all {len(in_px)} marks lie within the first pixel of their images: are they fractions "
+                "of its width and height? (write pixels; in a spreadsheet, say --unit fraction)"
+            )
+        self.say_what_was_scaled(in_px)
+        tables = self.marks_table(), self.readings_table(), self.images_table()
+        return MarkSet(*tables, frozenset(self.left_out))
+
+    def say_what_was_scaled(self, marks: list[dict[str, Any]]) -> None:
+        """Warn once of marks that were drawn on copies at another scale."""
+        own = self.spacings.scale or 1.0
+        copies = [mark["image_id"] for mark in marks if self.scales[mark["image_id"]] != (own, own)]
+        if copies:
+            first = self.images[copies[0]]
+            actual = self.spacings.row(copies[0])
+            warnings.warn(
+                f"{self.source}: {len(copies)} marks on {len(set(copies))} images were drawn on copies at another "
+                f"scale and are scaled to the images; {quote_cell(copies[0])}: from {first['width_px']:g} x "
+                f"{first['height_px']:g} to {actual['width_px']:g} x {actual['height_px']:g} px",
+                DataWarning,
+                stacklevel=3,
+            )
+
+    def marks_table(self) -> pd.DataFrame:
+        """Give the marks as ellipses in mm."""
+        drawn = {name: [mark[name] for mark in self.marks] for name in MARK_FIELDS}
+        shapes = np.array([drawn[name] for name in ("x", "y", "a", "b", "angle")], float).T
+        ellipses = rescale_ellipses(shapes, drawn["scale_x"], drawn["scale_y"])
+        table = pd.DataFrame(
+            {
+                **{
+                    name: pd.Series(drawn[name], dtype="str") for name in ("image_id", "reader_id", "mark_id")
+                },
+                **dict(zip(ELLIPSE_COLUMNS, ellipses.T, strict=True)),
+                "confidence": np.array(drawn["confidence"], float),
+                "label": pd.Series(drawn["label"], dtype="str"),
+            }
+        )
+        return _without_empty(table, ("confidence", "label"))
+
+    def readings_table(self) -> pd.DataFrame:
+        """Give the readings in the order in which they were met."""
+        pairs = list(self.readings)
+        return pd.DataFrame(
+            {
+                "image_id": pd.Series([image for image, _ in pairs], dtype="str"),
+                "reader_id": pd.Series([reader for _, reader in pairs], dtype="str"),
+            }
+        )
+
+    def images_table(self) -> pd.DataFrame:
+        """Images, with what the user's own images table tells of them."""
+        self.spacings.names.find_all(self.images)
+        # By a scale of the user's, the size that the file states is that of a copy.
+        unknown = (
+            {"width_px": math.nan, "height_px": math.nan} if self.spacings.scale not in (None, 1) else {}
+        )
+        rows = [
+            {**row, **unknown, **nonempty_cells(self.spacings.row(name))} for name, row in self.images.items()
+        ]
+        names = [column.name for column in SCHEMAS["images"].columns]
+        names += [name for row in rows for name in row if name not in names]
+        columns = {name: [row.get(name, "") for row in rows] for name in dict.fromkeys(names)}
+        table = pd.DataFrame(
+            {
+                name: pd.Series(values, dtype="float64" if name in IMAGE_NUMBERS else "str")
+                for name, values in columns.items()
+            }
+        )
+        return _without_empty(table, tuple(name for name in table.columns if name != "image_id"))
+
+
+MARK_FIELDS = (
+    "image_id",
+    "reader_id",
+    "mark_id",
+    "x",
+    "y",
+    "a",
+    "b",
+    "angle",
+    "scale_x",
+    "scale_y",
+    "confidence",
+    "label",
+)
+IMAGE_NUMBERS = ("mm_per_px_x", "mm_per_px_y", "width_px", "height_px")
+
+
+def nonempty_cells(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Cells of a row that are not empty."""
+    return {name: value for name, value in row.items() if value == value and value != ""}
+
+
+def _without_empty(table: pd.DataFrame, optional: tuple[str, ...]) -> pd.DataFrame:
+    """Table without the optional columns that hold nothing."""
+    empty = [name for name in optional if name in table and (table[name].isna() | (table[name] == "")).all()]
+    return table.drop(columns=empty)
+
+
+TAKEN_BY = {"box": "count with --boxes", "polygon": "become ellipses with --polygons ellipse"}
+
+
+@dataclass
+class ShapeCounter:
+    """Counts what one file's import leaves out.
+
+    An image on which a reader drew a shape that is left out is not a reading without marks: without marks it is left
+    out too, and the builder keeps it out.
+    """
+
+    builder: MarkSetBuilder
+    shapes: Counter[str] = field(default_factory=Counter)
+    only_such: int = 0
+    notes: Counter[str] = field(default_factory=Counter)
+
+    def leave_out(self, kind: str, image_id: str, reader: str) -> None:
+        """Count a shape of a reading."""
+        self.shapes[kind] += 1
+        self.builder.left_out.add((image_id, reader))
+
+    def note(self, text: str) -> None:
+        """Count something else that is to be said."""
+        self.notes[text] += 1
+
+    def confidence(self, attributes: Mapping[str, Any]) -> float:
+        """Give the attribute that is the confidence, as it stands; one that is not a number is counted as lost."""
+        for name, value in attributes.items():
+            if not is_confidence(name) or value is None or value == "":
+                continue
+            try:
+                number = parse_number(value) if isinstance(value, str) else float(value)
+            except (ValueError, TypeError):
+                number = math.nan
+            if math.isfinite(number) and not isinstance(value, bool):
+                return number
+            self.note(f"values of {name!r} that are not numbers (their marks stay)")
+        return math.nan
+
+    def warn(self) -> None:
+        """Say what was left out, if anything was."""
+        told = [
+            f"{count} {kind}{'' if count == 1 else 'es' if kind.endswith('x') else 's'}"
+            f"{f' ({TAKEN_BY[kind]})' if kind in TAKEN_BY else ''}"
+            for kind, count in self.shapes.items()
+        ]
+        if self.only_such:
+            told.append(f"{self.only_such} readings that hold nothing else")
+        told += [f"{count} {text}" for text, count in self.notes.items()]
+        if told:
+            warnings.warn(f"{self.builder.source}: left out: {', '.join(told)}", DataWarning, stacklevel=3)
+
+
+def is_confidence(name: str) -> bool:
+    """Whether an attribute of a mark, or a control of a tool, is the reader's confidence by its name."""
+    return name.strip().casefold() in ("confidence", "certainty")

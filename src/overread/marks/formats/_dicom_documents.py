@@ -1,0 +1,336 @@
+"""What DICOM documents about images have in common: whom they refer to, their series, their identity.
+
+A document refers to images by their headers. Headers come from anywhere: what the standard wants to be there, even
+empty (type 2), is filled with nothing where it is missing or unreadable. The SOP instance UID is a hash of all that
+the document says but for the time of its writing, so that another content is another instance, and the same content
+written again is the same one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydicom import dcmread
+from pydicom.dataset import Dataset
+from pydicom.filebase import DicomBytesIO
+from pydicom.filewriter import write_dataset
+
+from overread.errors import FormatError, InvalidInputError, TableError
+from overread.files import write_atomically
+from overread.marks._ellipse import ELLIPSE_COLUMNS, PixelEllipse, outline_of_ellipse, rescale_ellipses
+from overread.marks.formats.dicom_sr import read_dicom
+from overread.tables import quote_cell
+
+Observer = Literal["person", "device"]
+
+# Longest value of LO, and of the meaning of a code (PS3.5 table 6.2-1).
+LONGEST_MEANING = 64
+# Longest id that we write where the standard sets no bound (UT, UC): chosen by eye, far above any real id.
+LONGEST_ID = 1024
+NEEDED_COLUMNS = ("path", "mm_per_px_x", "mm_per_px_y")
+# Of the modules patient and general study, attributes that name a patient and need not be there (type 3).
+NAMING_OPTIONAL = (
+    "IssuerOfPatientID",
+    "OtherPatientIDs",
+    "OtherPatientIDsSequence",
+    "OtherPatientNames",
+    "PatientAge",
+    "PatientSize",
+    "PatientWeight",
+    "PatientBirthTime",
+    "PatientComments",
+    "EthnicGroup",
+    "Occupation",
+    "AdditionalPatientHistory",
+    "StudyDescription",
+    "PhysiciansOfRecord",
+    "NameOfPhysiciansReadingStudy",
+    "AdmittingDiagnosesDescription",
+    "InstitutionName",
+    "InstitutionAddress",
+    "InstitutionalDepartmentName",
+    "StationName",
+    "PerformingPhysicianName",
+    "OperatorsName",
+    "ReferencedRequestSequence",
+)
+# Free text beside the pixels' way to grey, which need not be there: software wrote it, or a person.
+FREE_TEXT = ("LUTExplanation", "WindowCenterWidthExplanation")
+# Text that must be there, with the words that the standard defines (PS3.3 C.11.1.1.2); any other becomes "unspecified".
+DEFINED_TERMS = frozenset(["OD", "HU", "US", "MGML", "Z_EFF", "ED", "EDW", "HU_MOD", "PCT"])
+UNSPECIFIED = "US"
+VOI_FUNCTIONS = frozenset(["LINEAR", "LINEAR_EXACT", "SIGMOID"])  # PS3.3 C.11.2.1.3
+# All that an item of these sequences needs; another element of it is nobody's business.
+LUT_SEQUENCES = ("ModalityLUTSequence", "VOILUTSequence")
+LUT_ELEMENTS = frozenset(["LUTDescriptor", "LUTData", "ModalityLUTType"])
+IDENTITY = ("SOPClassUID", "SOPInstanceUID", "StudyInstanceUID", "SeriesInstanceUID", "Rows", "Columns")
+# Type 2 of the modules Patient and General Study (PS3.3 C.7.1.1, C.7.2.1); there, if only empty.
+TYPE_2 = (
+    "PatientName",
+    "PatientID",
+    "PatientBirthDate",
+    "PatientSex",
+    "StudyDate",
+    "StudyTime",
+    "ReferringPhysicianName",
+    "StudyID",
+    "AccessionNumber",
+)
+# What else of the image a document repeats: whose id it is, what the study is called, how the pixels become grey.
+OPTIONAL = (
+    "IssuerOfPatientID",
+    "StudyDescription",
+    "Modality",
+    "InstanceNumber",
+    "SamplesPerPixel",
+    "PhotometricInterpretation",
+    "PixelRepresentation",
+    "BitsAllocated",
+    "BitsStored",
+    "NumberOfFrames",
+    "RescaleIntercept",
+    "RescaleSlope",
+    "RescaleType",
+    "ModalityLUTSequence",
+    "WindowCenter",
+    "WindowWidth",
+    "WindowCenterWidthExplanation",
+    "VOILUTFunction",
+    "VOILUTSequence",
+)
+SHAPES = {
+    "PatientBirthDate": re.compile(r"\d{8}"),
+    "StudyDate": re.compile(r"\d{8}"),
+    "StudyTime": re.compile(r"\d{2}(\d{2}(\d{2}(\.\d{1,6})?)?)?"),
+    "PatientSex": re.compile(r"[MFO]"),
+}
+# When it was written and with what: no part of what a document says.
+VOLATILE = (
+    "SOPInstanceUID",
+    "InstanceCreationDate",
+    "InstanceCreationTime",
+    "ContentDate",
+    "ContentTime",
+    "PresentationCreationDate",
+    "PresentationCreationTime",
+    "ContributingEquipmentSequence",
+    "SoftwareVersions",
+)
+# First series numbers, chosen by eye: behind those that modalities give, and apart for each kind.
+FIRST_SERIES = {
+    ("SR", "person"): 91001,
+    ("PR", "person"): 92001,
+    ("SR", "device"): 93001,
+    ("PR", "device"): 94001,
+}
+
+
+@dataclass(frozen=True)
+class SeriesFacts:
+    """Identity of a series of documents: UID, number and description."""
+
+    uid: str
+    number: int
+    description: str
+
+
+def header_of(image: str, row: Mapping[Any, Any], folder: Path) -> Dataset:
+    """Header of an image's DICOM file, reduced to what documents repeat; type 2 attributes are there, if empty."""
+    for name in NEEDED_COLUMNS:
+        value = row.get(name, "")
+        if value == "" or value != value:
+            raise TableError(f"images: image {quote_cell(image)}: a DICOM document needs the column {name}")
+    path = folder / str(row["path"])
+    full = read_dicom(path, headers_only=True)
+    header = Dataset()
+    for name in (*IDENTITY, *TYPE_2, *OPTIONAL):
+        _copy_element(full, header, name)
+    if header.get("VOILUTFunction", "LINEAR") not in VOI_FUNCTIONS:
+        del header.VOILUTFunction
+    for name in IDENTITY:
+        if header.get(name, None) in (None, ""):
+            raise TableError(f"{path}: no DICOM image: {name} is missing")
+    for name in TYPE_2:
+        shape = SHAPES.get(name)
+        value = str(header.get(name, "") or "")
+        if name not in header or (shape is not None and not shape.fullmatch(value)):
+            setattr(header, name, "")
+    return header
+
+
+def _copy_element(source: Dataset, target: Dataset, name: str) -> None:
+    """Copy an element that is there and can be read; one that cannot is as good as missing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            if name in source:
+                target.add(source[name])
+                str(target[name].value)
+        except Exception:  # pydicom raises almost anything on values that break their type
+            if name in target:
+                delattr(target, name)
+
+
+@contextmanager
+def refuse_unusable_headers(header: Dataset) -> Iterator[None]:
+    """Turn whatever a header makes go wrong inside into one typed error; highdicom raises many kinds."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except InvalidInputError:
+        raise
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError, NotImplementedError) as error:
+        raise FormatError(
+            f"image {header.SOPInstanceUID}: its DICOM header does not bear a document"
+        ) from error  # whose own words may quote the header
+
+
+def series_positions(readers: Iterable[str]) -> dict[str, int]:
+    """Place of each reader in the order in which the readings name them."""
+    return {reader: place for place, reader in enumerate(dict.fromkeys(readers))}
+
+
+def describe_series(
+    kind: Literal["SR", "PR"], study: str, reader: str, place: int, observer: Observer
+) -> SeriesFacts:
+    """Series of one reader's documents of a kind; number and description tell readers and programs apart."""
+    number = FIRST_SERIES[kind, observer] + place
+    what = "marks of" if observer == "person" else "detections by"
+    plain = "".join(letter for letter in reader if letter.isprintable() and letter != "\\")
+    description = f"Overread {kind}: {what} {plain}"[:LONGEST_MEANING].strip()
+    return SeriesFacts(uid_of("series", kind, study, reader, str(number)), number, description)
+
+
+def instance_number_of(header: Dataset) -> int:
+    """Instance number of a document: that of its image, so that documents of one series sort as the images do."""
+    try:
+        return max(int(header.InstanceNumber), 1)
+    except (AttributeError, TypeError, ValueError):
+        return 1
+
+
+def graphic_points(
+    mark: Mapping[Any, Any], image: Mapping[Any, Any], header: Dataset, geometry: str = "ellipse"
+) -> NDArray[np.float64]:
+    """Points of a mark in pixels: end points of the axes, or a closed outline; all must lie within the image.
+
+    Both SR (PS3.3 C.18.6) and presentation states (C.10.5) put (0, 0) at the top-left corner of the first pixel.
+    """
+    shape = [[mark[name] for name in ELLIPSE_COLUMNS]]
+    scale = 1 / image["mm_per_px_x"], 1 / image["mm_per_px_y"]
+    x, y, a, b, angle = rescale_ellipses(shape, *scale)[0].tolist()
+    ellipse = PixelEllipse((x, y), (a, b), angle)
+    if geometry == "polyline":
+        outline = outline_of_ellipse(ellipse)
+        points = np.vstack([outline, outline[:1]])
+    else:
+        # Four points of the outline are the end points of the axes: at 180, 0, 270 and 90 degrees.
+        points = outline_of_ellipse(ellipse, 4)[[2, 0, 3, 1]]
+    if points.min() < 0 or points[:, 0].max() > header.Columns or points[:, 1].max() > header.Rows:
+        raise TableError(
+            f"marks: mark {quote_cell(str(mark['mark_id']))} of image {quote_cell(str(mark['image_id']))} reaches "
+            "beyond the image, which DICOM does not allow (take it out, or correct it)"
+        )
+    return points
+
+
+def exact_text(text: str, what: str, longest: int = LONGEST_ID) -> str:
+    """Text that DICOM keeps as it is: it drops trailing blanks, and readers trip over control characters."""
+    if text != text.rstrip() or not text.isprintable() or len(text) > longest:
+        raise TableError(
+            f"the {what} id {quote_cell(text)} would not come back exactly from DICOM (choose another)"
+        )
+    return text
+
+
+def person_name(reader: str) -> str:
+    """Reader as a DICOM person name: for people to read; the id is kept elsewhere."""
+    plain = "".join(letter if letter.isalnum() and letter.isascii() else " " for letter in reader)
+    return (" ".join(plain.split())[:60] or "Reader") + "^"
+
+
+def uid_of(*parts: str) -> str:
+    """UID that follows from texts: 2.25 and 128 bits of their SHA-256."""
+    text = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return f"2.25.{int.from_bytes(hashlib.sha256(text).digest()[:16], 'big')}"
+
+
+def content_uid(document: Dataset) -> str:
+    """UID that follows from all that a document says, but for when and with what it was written."""
+    said = Dataset()
+    for element in document:
+        if element.keyword not in VOLATILE and element.tag.group != 2:
+            said.add(element)
+    # Implicit little endian: lengths and values alone, whatever syntax the file has.
+    buffer = DicomBytesIO()
+    buffer.is_implicit_VR, buffer.is_little_endian = True, True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        write_dataset(buffer, said)
+    return uid_of("document", hashlib.sha256(buffer.getvalue()).hexdigest())
+
+
+def leave_out_names(document: Dataset) -> None:
+    """Empty what the images' headers gave of patient and visit, and free text; what need not be there goes."""
+
+    def leave_out(dataset: Dataset, element: Any) -> None:
+        name = element.keyword
+        if name in TYPE_2:
+            element.value = ""
+        elif name in ("RescaleType", "ModalityLUTType"):
+            element.value = element.value if element.value in DEFINED_TERMS else UNSPECIFIED
+        elif name in LUT_SEQUENCES:
+            for item in element.value:
+                for other in [one.tag for one in item if one.keyword not in LUT_ELEMENTS]:
+                    del item[other]
+        elif _may_name_somebody(element):
+            del dataset[element.tag]
+
+    document.walk(leave_out)
+
+
+def _may_name_somebody(element: Any) -> bool:
+    """Whether an element that need not be there holds a name, or text that nobody has checked."""
+    return element.tag.is_private or element.keyword in (*NAMING_OPTIONAL, *FREE_TEXT)
+
+
+def write_document(document: Any, folder: Path, mode: int | None = None) -> Path:
+    """Give a document its identity and write it into a folder; one that is there with the same content stays."""
+    document.SpecificCharacterSet = "ISO_IR 192"  # UTF-8: ids may have any letters
+    uid = content_uid(document)
+    document.SOPInstanceUID = document.file_meta.MediaStorageSOPInstanceUID = uid
+    path = folder / f"{uid}.dcm"
+    if _holds_document(path, uid):
+        return path
+    # The name is ours, so a link there is not the user's: it is not written through.
+    return write_atomically(path, _as_bytes(document), mode=mode, within=folder)
+
+
+def _holds_document(path: Path, uid: str) -> bool:
+    """Whether a file holds the document of this UID, whole."""
+    if not path.is_file():
+        return False
+    try:
+        return content_uid(dcmread(path)) == uid
+    except Exception:  # whatever a damaged file makes pydicom raise, it is written anew
+        return False
+
+
+def _as_bytes(document: Any) -> bytes:
+    """Document as the bytes of a DICOM file."""
+    buffer = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        document.save_as(buffer)
+    return buffer.getvalue()

@@ -1,0 +1,185 @@
+"""JSON from strangers: a wrong type or a missing member gives an error that names the place.
+
+XML from strangers: no document types, no entities, bounded depth, bounded size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import iterparse
+
+from overread.errors import FormatError
+from overread.files import read_capped, read_json
+from overread.tables import parse_number, quote_cell
+
+
+@dataclass(frozen=True)
+class JsonNode:
+    """A JSON value that knows its place in the file.
+
+    Parameters
+    ----------
+    value : object
+        What ``json`` gave.
+    place : str
+        File and path, such as ``export.json: [3].annotations[0]``.
+    """
+
+    value: Any
+    place: str
+
+    def __getitem__(self, key: str) -> JsonNode:
+        if key not in self.mapping():
+            raise FormatError(f"{self.place}: {key!r} is missing")
+        return JsonNode(self.value[key], f"{self.place}.{key}")
+
+    def __contains__(self, key: str) -> bool:
+        return isinstance(self.value, dict) and key in self.value
+
+    def get(self, key: str) -> JsonNode | None:
+        """Member, or None where it is absent or null."""
+        return self[key] if key in self.mapping() and self.value[key] is not None else None
+
+    def mapping(self) -> dict[str, Any]:
+        """Value as an object."""
+        if not isinstance(self.value, dict):
+            raise FormatError(f"{self.place}: {_name_kind(self.value)} where an object belongs")
+        return self.value
+
+    def items(self) -> Iterator[JsonNode]:
+        """Members of an array."""
+        if not isinstance(self.value, list):
+            raise FormatError(f"{self.place}: {_name_kind(self.value)} where an array belongs")
+        for index, value in enumerate(self.value):
+            yield JsonNode(value, f"{self.place}[{index}]")
+
+    def number(self) -> float:
+        """Value as a finite number; true and "1" are none."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            raise FormatError(f"{self.place}: {_name_kind(self.value)} where a number belongs")
+        return float(self.value)
+
+    def text(self) -> str:
+        """Value as text."""
+        if not isinstance(self.value, str):
+            raise FormatError(f"{self.place}: {_name_kind(self.value)} where text belongs")
+        return self.value
+
+    def identifier(self) -> str:
+        """Value as an id: text, or a whole number written as text."""
+        if isinstance(self.value, int) and not isinstance(self.value, bool):
+            return str(self.value)
+        if not self.text():
+            raise FormatError(f"{self.place}: an empty id")
+        return self.text()
+
+
+def _name_kind(value: Any) -> str:
+    """Name a JSON value for a message."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "an object"
+    return "an array" if isinstance(value, list) else quote_cell(str(value))
+
+
+def read_node(path: Path) -> JsonNode:
+    """Read a JSON file strictly, as `overread.files._json` does.
+
+    Raises
+    ------
+    FormatError
+        If it is not JSON, or holds NaN, infinities, a key twice, or nesting deeper than Python can follow.
+    """
+    return JsonNode(read_json(path), f"{path}: ")
+
+
+LARGEST_FILE = 1 << 29
+DEEPEST = 100
+# A document type that only names itself declares nothing; DIARETDB1 has one. Any other stays for the parser to refuse.
+PLAIN_DOCTYPE = re.compile(rb"\A(\s*<\?xml[^>]*\?>)?\s*<!DOCTYPE\s+[\w:.-]+\s*>")
+
+
+def read_xml(path: Path) -> Element:
+    """Read an XML file and return its root.
+
+    Raises
+    ------
+    FormatError
+        If it is not XML, is larger than 512 MB, is nested deeper than 100 elements, or has a document type with
+        declarations (with which entity bombs and external entities begin).
+    """
+    content = read_capped(
+        path,
+        LARGEST_FILE,
+        lambda _: FormatError(f"{path}: more than {LARGEST_FILE >> 20} MB of XML; split the export"),
+    )
+    depth = 0
+    root: Element | None = None
+    try:
+        for event, element in iterparse(
+            BytesIO(without_doctype(content)), events=("start", "end"), forbid_dtd=True
+        ):
+            depth += 1 if event == "start" else -1
+            root = element if root is None else root
+            if depth > DEEPEST:
+                raise FormatError(f"{path}: nested deeper than {DEEPEST} elements")
+    except DefusedXmlException as error:
+        raise FormatError(f"{path}: declares a document type or entities, which are refused") from error
+    except (ParseError, ValueError, LookupError) as error:
+        raise error if isinstance(error, FormatError) else FormatError(f"{path}: not XML: {error}") from error
+    if root is None:
+        raise FormatError(f"{path}: not XML: no element")
+    return root
+
+
+def without_doctype(content: bytes) -> bytes:
+    """Blank out a document type that declares nothing, lines kept for messages."""
+    found = PLAIN_DOCTYPE.match(content)
+    if found is None:
+        return content
+    start = content.index(b"<!DOCTYPE")
+    blank = re.sub(rb"[^\n]", b" ", content[start : found.end()])
+    return content[:start] + blank + content[found.end() :]
+
+
+def local_name(element: Element) -> str:
+    """Name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def attribute(element: Element, name: str, place: str) -> str:
+    """Attribute that must be there."""
+    value = element.get(name)
+    if value is None:
+        raise FormatError(f"{place}: <{local_name(element)}> lacks the attribute {name}")
+    return value
+
+
+def child_text(element: Element, name: str) -> str | None:
+    """Text of a child, whatever its namespace, or None."""
+    for child in element:
+        if local_name(child) == name:
+            return (child.text or "").strip()
+    return None
+
+
+def number_in(text: str | None, name: str, place: str) -> float:
+    """Read a number from XML text."""
+    try:
+        value = parse_number(text or "")
+    except ValueError:
+        value = float("nan")
+    if value != value or value in (float("inf"), float("-inf")):
+        raise FormatError(f"{place}: {name} is {text!r}, not a finite number")
+    return value

@@ -1,0 +1,209 @@
+"""Boosted trees on instances, for those who want to know what a model that is no weighted sum would give.
+
+The trees are grown by scikit-learn's histogram gradient boosting and kept as plain arrays, so that a saved model is
+JSON like any other and is scored without scikit-learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from overread.bags import Bags
+from overread.errors import InvalidInputError
+from overread.models._base import BagClassifier, read_bags
+from overread.models._kernels import sum_trees
+from overread.models._saving import (
+    Classes,
+    Field,
+    Flag,
+    Float,
+    FloatArray,
+    IntegerArray,
+    Length,
+    Names,
+    SavedModel,
+)
+from overread.models.loss._bag_loss import PoolingName, weigh_bags
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+NODE_FIELDS = ("feature_", "threshold_", "left_", "right_", "value_", "missing_left_")
+
+
+class BoostedBags(SavedModel, BagClassifier, kind="BoostedBags"):
+    """Gradient boosted trees on instances; the probability of a bag is pooled from those of its instances.
+
+    Every instance takes the label of its bag: one of label p counts as a positive of weight p and as a negative of
+    weight 1 - p, and the instances of a bag share its weight. So the trees learn on instances, not on bags as the
+    other models do; noisy-or puts the bag together again.
+
+    Parameters
+    ----------
+    n_trees
+        Rounds of boosting.
+    learning_rate
+        Share of each tree that is kept.
+    max_leaves
+        Most leaves of a tree.
+    min_instances
+        Fewest instances of a leaf.
+    l2
+        Penalty on the leaves' values.
+    pooling
+        As in `SoftMILLogisticRegression`.
+    random_state
+        Seed of the trees.
+
+    Attributes
+    ----------
+    classes_
+        The two classes.
+    feature_, threshold_, left_, right_, value_, missing_left_
+        The nodes of all trees, one entry a node: instances with a value of the feature at most the threshold go
+        left; a leaf has the feature -1 and a value.
+    roots_
+        First node of each tree.
+    baseline_
+        Score before the first tree.
+    gains_
+        Gain of the loss by each feature, summed over the splits on it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overread.models import BoostedBags
+    >>> X = np.random.default_rng(0).normal(size=(400, 3))
+    >>> model = BoostedBags(n_trees=5, min_instances=5).fit(X, (X[:, 1] ** 2 > 1).astype(int))
+    >>> int(model.gains_.argmax())
+    1
+    """
+
+    saved_fields: ClassVar[Mapping[str, Field]] = {
+        "n_features_in_": Length("d"),
+        "feature_names_in_": Names("d", optional=True),
+        "classes_": Classes(),
+        "fitted_with_bags_": Flag(),
+        "feature_": IntegerArray("n"),
+        "threshold_": FloatArray("n"),
+        "left_": IntegerArray("n"),
+        "right_": IntegerArray("n"),
+        "value_": FloatArray("n"),
+        "missing_left_": IntegerArray("n"),
+        "roots_": IntegerArray("t"),
+        "baseline_": Float(),
+        "gains_": FloatArray("d"),
+    }
+
+    def __init__(
+        self,
+        n_trees: int = 100,
+        *,
+        learning_rate: float = 0.1,
+        max_leaves: int = 15,
+        min_instances: int = 20,
+        l2: float = 1.0,
+        pooling: PoolingName = "noisy_or",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_trees = n_trees
+        self.learning_rate = learning_rate
+        self.max_leaves = max_leaves
+        self.min_instances = min_instances
+        self.l2 = l2
+        self.pooling = pooling
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None) -> BoostedBags:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : Bags, array-like or pandas.DataFrame
+            Bags, or instances of shape (n_instances, n_features).
+        y : array-like of shape (n_bags,)
+            Two classes, or soft labels in [0, 1].
+        bags : array-like of shape (n_instances,), optional
+            The bag of each row of a matrix; None makes every row its own bag.
+        sample_weight : array-like of shape (n_bags,), optional
+            Weight of each bag, times the readers' weight that `Bags` may carry.
+        """
+        given = read_bags(self, X, bags, reset=True)
+        weighed = weigh_bags(given, y, sample_weight=sample_weight, reader_weight=None, normalization="bags")
+        self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
+        self.classes_ = weighed.labels.classes
+        instances, hard, weight = _weigh_instances(given, weighed.labels.probability, weighed.weight)
+        if len(np.unique(hard)) < 2:
+            raise InvalidInputError("there is one class only: trees need instances of both")
+        grown = HistGradientBoostingClassifier(
+            max_iter=self.n_trees,
+            learning_rate=self.learning_rate,
+            max_leaf_nodes=self.max_leaves,
+            min_samples_leaf=self.min_instances,
+            l2_regularization=self.l2,
+            early_stopping=False,
+            random_state=self.random_state,
+        ).fit(instances, hard, sample_weight=weight)
+        self._keep(grown)
+        return self
+
+    @property
+    def used_columns_(self) -> NDArray[np.intp]:
+        """Columns that some tree splits on."""
+        return np.unique(self.feature_[self.feature_ >= 0])
+
+    @property
+    def n_features_(self) -> int:
+        """Number of features that some tree splits on."""
+        return len(self.used_columns_)
+
+    def score_used(self, X: NDArray[np.floating]) -> Floats:
+        """Score instances of which only the used columns are given."""
+        place = np.full(self.n_features_in_ + 1, -1, dtype=np.int64)
+        place[self.used_columns_] = np.arange(self.n_features_)
+        nodes = [getattr(self, name) for name in NODE_FIELDS]
+        nodes[0] = place[self.feature_]
+        return sum_trees(np.ascontiguousarray(X, dtype=np.float64), self.roots_, *nodes) + self.baseline_
+
+    def _keep(self, grown: HistGradientBoostingClassifier) -> None:
+        """Copy the trees into plain arrays; nothing of scikit-learn's own classes stays."""
+        trees = [stage[0].nodes for stage in grown._predictors]
+        sizes = np.array([len(nodes) for nodes in trees])
+        self.roots_ = np.cumsum(sizes) - sizes
+        nodes = np.concatenate(trees)
+        first = np.repeat(self.roots_, sizes)
+        leaf = nodes["is_leaf"].astype(bool)
+        self.feature_ = np.where(leaf, -1, nodes["feature_idx"]).astype(np.int64)
+        # A split that sends all values left and only missing ones right has the threshold infinity.
+        limits = np.nan_to_num(nodes["num_threshold"], posinf=np.finfo(np.float64).max)
+        self.threshold_ = np.where(leaf, 0.0, limits)
+        self.left_ = np.where(leaf, -1, nodes["left"].astype(np.int64) + first)
+        self.right_ = np.where(leaf, -1, nodes["right"].astype(np.int64) + first)
+        self.value_ = np.where(leaf, nodes["value"], 0.0)
+        self.missing_left_ = nodes["missing_go_to_left"].astype(np.int64)
+        self.baseline_ = float(np.ravel(grown._baseline_prediction)[0])
+        self.gains_ = np.zeros(self.n_features_in_)
+        np.add.at(self.gains_, self.feature_[~leaf], nodes["gain"][~leaf])
+
+
+def _weigh_instances(
+    bags: Bags, probability: Floats, weight: Floats
+) -> tuple[NDArray[np.floating], Ints, Floats]:
+    """Return instances with hard labels and weights that say what soft ones say.
+
+    An instance between 0 and 1 is there twice, as a positive and as a negative.
+    """
+    soft = np.repeat(probability, bags.sizes)
+    share = np.repeat(weight / bags.sizes, bags.sizes)
+    twice = np.flatnonzero((soft > 0) & (soft < 1))
+    instances = np.concatenate([bags.instances, bags.instances[twice]]) if len(twice) else bags.instances
+    hard = np.concatenate([soft > 0, np.zeros(len(twice), dtype=bool)]).astype(np.int64)
+    weights = np.concatenate([np.where(soft > 0, soft, 1.0) * share, (1.0 - soft[twice]) * share[twice]])
+    # scikit-learn's minimal leaf and penalty are meant for weights of about 1. Equal weights become exactly 1, by
+    # way of the largest: splits of equal gain are common, and the last bit of a weight would decide between them.
+    weights /= weights.max()
+    return instances, hard, weights * (len(weights) / weights.sum())

@@ -1,0 +1,479 @@
+"""B2, the paper's mixture of readers: a relevance vector machine per reader, and one network that mixes them.
+
+How the readers' weights in the mixture vary over patients.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from overread._terminal import count_steps
+from overread.bags import Bags, Matrix, SoftStratifiedGroupKFold, group_codes, read_labels, take_rows
+from overread.errors import DataWarning, InvalidInputError
+from overread.models._base import LinearBagClassifier, linear_scores, read_bags
+from overread.models._problem import check_number, seed_of
+from overread.models._saving import (
+    Classes,
+    Field,
+    Flag,
+    Float,
+    FloatArray,
+    Integer,
+    IntegerArray,
+    Length,
+    Names,
+    SavedModel,
+)
+from overread.models.loss._bag_loss import PoolingName
+from overread.models.rvm._estimator import RVMMIL
+from overread.models.rvm._evidence import UpdateName
+
+Floats = NDArray[np.float64]
+
+
+def bootstrap_weights(network: RVMMIL, scores: Bags, target: Floats, n_draws: int, seed: int) -> Floats:
+    """Weights (draws, R) of the mixture, refitted to groups drawn with replacement.
+
+    A bag counts as often as its group was drawn. Draws without a positive or without a negative bag are drawn again.
+
+    Parameters
+    ----------
+    network
+        The mixture; a clone of it is fitted to each draw.
+    scores
+        Standardized scores of the readers' models, which stay as they are.
+    target
+        Golden labels.
+    """
+    random = np.random.default_rng(seed)
+    group = group_codes(scores, None, len(scores))
+    n_groups = int(group.max()) + 1
+    bare = scores.with_labels(None)
+    weights = np.empty((n_draws, scores.n_features))
+    for draw in count_steps("bootstraps of readers", range(n_draws)):
+        counts = _usable_draw(random, group, n_groups, target)
+        chosen = np.flatnonzero(counts)
+        fitted = clone(network).fit(bare[chosen], target[chosen], sample_weight=counts[chosen])
+        weights[draw] = fitted.coef_[0]
+    return weights
+
+
+def _usable_draw(
+    random: np.random.Generator, group: NDArray[np.int64], n_groups: int, target: Floats
+) -> Floats:
+    while True:
+        drawn = random.multinomial(n_groups, np.full(n_groups, 1.0 / n_groups))
+        counts = drawn[group].astype(np.float64)
+        if len(np.unique(target[counts > 0])) == 2:
+            return counts
+
+
+ScoresName = Literal["in_sample", "out_of_fold"]
+
+
+@dataclass(frozen=True)
+class _Experts:
+    """Coefficients (R, d) and intercepts (R,) of the readers' models."""
+
+    coefs: Floats
+    intercepts: Floats
+
+    def scores(self, instances: Matrix) -> Floats:
+        return linear_scores(instances, self.coefs.T, self.intercepts)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """A reader with a model and, where there are folds, a column of out-of-fold scores for each prune bound."""
+
+    id: str
+    n_positive: int
+    n_bags: int
+    models: list[RVMMIL]
+    scores: Floats
+
+
+@dataclass(frozen=True)
+class _Readers:
+    """Readers with models, and why others have none."""
+
+    fitted: list[_Reader]
+    left_out: dict[str, str]
+
+    def experts(self, position: int) -> _Experts:
+        """Models of a bound."""
+        models = [reader.models[position] for reader in self.fitted]
+        return _Experts(
+            np.concatenate([model.coef_ for model in models]),
+            np.concatenate([model.intercept_ for model in models]),
+        )
+
+    def fold_scores(self, position: int) -> Floats:
+        """Out-of-fold scores of a bound, one column a reader."""
+        return np.column_stack([reader.scores[:, position] for reader in self.fitted])
+
+
+class ReaderMixture(SavedModel, LinearBagClassifier, kind="ReaderMixture"):
+    """One `RVMMIL` per reader on the images that reader read, mixed by a logistic network on golden GTs (B2).
+
+    Sections 5.1 and 6.2 of the paper. With the score s_r(x) = w_r'x + b_r of reader r's model, standardized
+    over the training instances to mean 0 and deviation 1,
+
+    ::
+
+        z(x) = c + sum_r v_r (s_r(x) - m_r) / d_r,    p = 1 - prod_k (1 - sigma(z(x_k))),
+
+    and (v, c) maximize the likelihood of the golden labels less ``ridge/2 |v|^2``. The weight v_r is the reader's
+    importance (the paper's Figure 5). The mixture is linear in x, so that ``coef_`` and ``intercept_`` are all
+    that a prediction needs.
+
+    Parameters
+    ----------
+    update, prune_bound, alpha_init, screen, tol, max_iter, pooling, memory_mb
+        Of each reader's `RVMMIL`.
+    scores
+        "in_sample", as in the paper: the mixture learns from scores of the instances the readers' models were
+        trained on. "out_of_fold": from scores by models trained without the patient's group.
+    cv
+        Number of folds of the out-of-fold scores.
+    min_positives
+        A reader with fewer positive bags, or fewer negative ones, is left out and named.
+    ridge
+        Precision of the prior on v; so small that it matters only where scores are collinear, and two readers
+        with the same scores then share their weight equally.
+    n_bootstrap, confidence
+        Draws of the groups (patients) for the intervals of the importance, and their level. The readers' models
+        are held fixed. 0 draws: no intervals.
+    random_state
+        Seed of the bootstrap; None means 0.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        Of the whole mixture, (1, d) and (1,), on the user's scale.
+    reader_ids_
+        Readers in the mixture, R of them.
+    reader_importance_
+        Table: reader_id, importance, low, high, n_positive, n_bags, n_features.
+    left_out_readers_
+        Reason by reader id.
+    reader_coefs_, reader_intercepts_
+        The readers' models, (R, d) and (R,).
+    score_means_, score_deviations_
+        By which the scores are standardized, (R,).
+    n_features_
+        Features that any reader's model uses: the size of the union.
+    converged_
+        Whether all readers' models and the mixture did.
+    """
+
+    later_parameters = frozenset({"memory_mb"})
+    saved_fields: ClassVar[Mapping[str, Field]] = {
+        "n_features_in_": Length("d"),
+        "feature_names_in_": Names("d", optional=True),
+        "classes_": Classes(),
+        "fitted_with_bags_": Flag(),
+        "coef_": FloatArray(1, "d"),
+        "intercept_": FloatArray(1),
+        "reader_ids_": Names("R"),
+        "reader_coefs_": FloatArray("R", "d"),
+        "reader_intercepts_": FloatArray("R"),
+        "score_means_": FloatArray("R"),
+        "score_deviations_": FloatArray("R"),
+        "importance_": FloatArray("R"),
+        "interval_": FloatArray("R", 2),
+        "n_positive_": IntegerArray("R"),
+        "n_bags_": IntegerArray("R"),
+        "mixture_intercept_": Float(),
+        "left_out_ids_": Names("L"),
+        "left_out_reasons_": Names("L"),
+        "n_features_": Integer(),
+        "converged_": Flag(),
+    }
+
+    def __init__(
+        self,
+        update: UpdateName = "mackay",
+        *,
+        prune_bound: float = 1e6,
+        alpha_init: float = 1.0,
+        screen: int | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        pooling: PoolingName = "noisy_or",
+        scores: ScoresName = "in_sample",
+        cv: int = 5,
+        min_positives: int = 10,
+        ridge: float = 1e-3,
+        n_bootstrap: int = 200,
+        confidence: float = 0.95,
+        random_state: int | None = None,
+        memory_mb: float | None = None,
+    ) -> None:
+        self.update = update
+        self.prune_bound = prune_bound
+        self.alpha_init = alpha_init
+        self.screen = screen
+        self.tol = tol
+        self.max_iter = max_iter
+        self.pooling = pooling
+        self.scores = scores
+        self.cv = cv
+        self.min_positives = min_positives
+        self.ridge = ridge
+        self.n_bootstrap = n_bootstrap
+        self.confidence = confidence
+        self.random_state = random_state
+        self.memory_mb = memory_mb
+
+    def fit(self, X: Bags, y: Any = None, *, reader_bags: Mapping[str, Bags]) -> ReaderMixture:
+        """Fit the readers' models and the mixture.
+
+        Parameters
+        ----------
+        X : Bags
+            Bags of golden GTs, as `make_bags(labels="golden")` makes them. Their groups (patients) are what the
+            bootstrap draws and the folds keep whole.
+        y : array-like of shape (n_bags,), optional
+            Two classes; the labels that `X` carries where None.
+        reader_bags : mapping of str to Bags
+            Bags of each reader, carrying labels, as `overread.bags._reader_bags` makes them: the same features in
+            the same order, and groups of the same kind.
+        """
+        self._fit_models([self], X, y, reader_bags)
+        return self
+
+    def fit_each(
+        self, X: Bags, y: Any = None, *, reader_bags: Mapping[str, Bags], prune_bounds: Sequence[float]
+    ) -> list[ReaderMixture]:
+        """Fit a mixture for each prune bound, with these parameters otherwise; the same as `fit` of each, but quicker.
+
+        Each reader's bags are read once, and each reader's models are fitted by `RVMMIL.fit_each`.
+
+        Parameters
+        ----------
+        X, y, reader_bags
+            As in `fit`.
+        prune_bounds
+            In the order of the models returned.
+        """
+        models = [clone(self).set_params(prune_bound=bound) for bound in prune_bounds]
+        self._fit_models(models, X, y, reader_bags)
+        return models
+
+    def _fit_models(
+        self, models: Sequence[ReaderMixture], X: Bags, y: Any, reader_bags: Mapping[str, Bags]
+    ) -> None:
+        """Fit mixtures that differ from this one in their prune bound alone."""
+        if not isinstance(X, Bags):
+            raise InvalidInputError("ReaderMixture learns from Bags; make them with overread.bags.make_bags")
+        self._check()
+        bags = read_bags(self, X, None, reset=True)
+        labels = read_labels(bags.labels if y is None else y)
+        if not labels.is_hard:
+            raise InvalidInputError("ReaderMixture needs golden labels: make_bags(labels='golden')")
+        if labels.is_constant:
+            raise InvalidInputError(
+                "every golden label is the same: there is nothing for the mixture to learn"
+            )
+        folds = self._folds(bags, labels.probability)
+        readers = self._fit_readers(bags, reader_bags, folds, [model.prune_bound for model in models])
+        for position, model in enumerate(models):
+            read_bags(model, X, None, reset=True)
+            model._remember_readers(readers, position)
+            model._fit_mixture(readers, position, bags, labels.probability, folds)
+            model.classes_, model.fitted_with_bags_ = labels.classes, True
+
+    @property
+    def reader_importance_(self) -> pd.DataFrame:
+        """One row per reader in the mixture; low and high are NaN without a bootstrap."""
+        low, high = self.interval_.T if self.n_bootstrap else (np.nan, np.nan)
+        return pd.DataFrame(
+            {
+                "reader_id": pd.Series(self.reader_ids_, dtype="str"),
+                "importance": self.importance_,
+                "low": low,
+                "high": high,
+                "n_positive": self.n_positive_,
+                "n_bags": self.n_bags_,
+                "n_features": np.count_nonzero(self.reader_coefs_, axis=1),
+            }
+        )
+
+    @property
+    def left_out_readers_(self) -> dict[str, str]:
+        """Why each reader without a model was left out."""
+        return dict(zip(self.left_out_ids_.tolist(), self.left_out_reasons_.tolist(), strict=True))
+
+    def _check(self) -> None:
+        if self.scores not in ("in_sample", "out_of_fold"):
+            raise InvalidInputError(f"scores={self.scores!r} is unknown; choose in_sample or out_of_fold")
+        check_number(self.min_positives, "min_positives", low=1, integer=True)
+        check_number(self.ridge, "ridge", low=1e-6)
+        check_number(self.n_bootstrap, "n_bootstrap", integer=True)
+        check_number(self.confidence, "confidence", high=1.0)
+
+    def _folds(self, bags: Bags, target: Floats) -> NDArray[np.int64] | None:
+        """Fold of each bag, or None for in-sample scores."""
+        if self.scores == "in_sample":
+            return None
+        if bags.groups is None:
+            raise InvalidInputError(
+                "out-of-fold scores need bags that carry groups: pass images= to make_bags"
+            )
+        fold = np.empty(len(bags), dtype=np.int64)
+        for number, (_, test) in enumerate(SoftStratifiedGroupKFold(self.cv).split(bags, target)):
+            fold[test] = number
+        return fold
+
+    def _fit_readers(
+        self,
+        bags: Bags,
+        reader_bags: Mapping[str, Bags],
+        folds: NDArray[np.int64] | None,
+        bounds: Sequence[float],
+    ) -> _Readers:
+        """Fit the models of all readers for each bound, and their scores of the bags fold by fold."""
+        fitted, left_out = [], {}
+        for reader in reader_bags:
+            own = read_bags(self, reader_bags[reader], None, reset=False)
+            label = _hard_labels(own, reader)
+            reason = self._reason_to_leave_out(label)
+            if reason is not None:
+                left_out[reader] = reason
+                continue
+            models = self._rvm().fit_each(own, label, prune_bounds=bounds)
+            scores = self._fold_scores(own, label, bags, folds, bounds)
+            fitted.append(_Reader(reader, int(label.sum()), len(label), models, scores))
+        if left_out:
+            named = "; ".join(f"{reader}: {reason}" for reader, reason in left_out.items())
+            warnings.warn(f"readers left out of the mixture: {named}", DataWarning, stacklevel=4)
+        if not fitted:
+            raise InvalidInputError("no reader has enough marks near candidates to be learned from")
+        return _Readers(fitted, left_out)
+
+    def _remember_readers(self, readers: _Readers, position: int) -> None:
+        """Keep who is in the mixture and who is not, and whether the models of a bound converged."""
+        self.reader_ids_ = np.array([reader.id for reader in readers.fitted], dtype=object)
+        self.n_positive_ = np.array([reader.n_positive for reader in readers.fitted], dtype=np.int64)
+        self.n_bags_ = np.array([reader.n_bags for reader in readers.fitted], dtype=np.int64)
+        self.left_out_ids_ = np.array(list(readers.left_out), dtype=object)
+        self.left_out_reasons_ = np.array(
+            [f"{reader}: {why}" for reader, why in readers.left_out.items()], dtype=object
+        )
+        self.converged_ = all(reader.models[position].fit_report_.converged for reader in readers.fitted)
+
+    def _reason_to_leave_out(self, label: Floats) -> str | None:
+        positive = int(label.sum())
+        for count, kind in ((positive, "positive"), (len(label) - positive, "negative")):
+            if count < self.min_positives:
+                return f"{count} {kind} bags, fewer than min_positives={self.min_positives}"
+        return None
+
+    def _rvm(self) -> RVMMIL:
+        shared = RVMMIL().get_params().keys() & self.get_params().keys()
+        return RVMMIL(**{name: getattr(self, name) for name in shared})
+
+    def _fold_scores(
+        self,
+        own: Bags,
+        label: Floats,
+        bags: Bags,
+        folds: NDArray[np.int64] | None,
+        bounds: Sequence[float],
+    ) -> Floats:
+        """Scores of all instances for each bound, one column a bound, by models that did not see the group."""
+        scores = np.zeros((bags.n_instances, len(bounds)))
+        if folds is None:
+            return scores
+        if own.groups is None or bags.groups is None:
+            raise InvalidInputError("out-of-fold scores need reader bags that carry groups")
+        fold_of_instance = folds[bags.bag_of_instance]
+        for fold in np.unique(folds):
+            tested = set(bags.groups[folds == fold].tolist())
+            train = np.array([group not in tested for group in own.groups.tolist()])
+            rows = fold_of_instance == fold
+            models = self._rvm().fit_each(own[train], label[train], prune_bounds=bounds)
+            tested_rows = take_rows(bags.matrix, np.flatnonzero(rows))
+            for column, model in enumerate(models):
+                found = linear_scores(tested_rows, model.coef_[0], model.intercept_[0])
+                scores[rows, column] = found
+        return scores
+
+    def _fit_mixture(
+        self,
+        readers: _Readers,
+        position: int,
+        bags: Bags,
+        target: Floats,
+        folds: NDArray[np.int64] | None,
+    ) -> None:
+        """Mix the readers' models of a bound."""
+        experts = readers.experts(position)
+        scores = experts.scores(bags.matrix)
+        self.score_means_, self.score_deviations_ = scores.mean(axis=0), _deviations(scores)
+        learned = scores if folds is None else readers.fold_scores(position)
+        self._learn_weights(bags.with_instances(_standardize_scores(learned, bags, folds)), target)
+        self._combine(experts)
+
+    def _learn_weights(self, scores: Bags, target: Floats) -> None:
+        network = self._rvm().set_params(
+            update="fixed", alpha_init=self.ridge, prune_bound=1e6, screen=None, standardize=False
+        )
+        network.fit(scores.with_labels(None), target)
+        self.importance_, self.mixture_intercept_ = network.coef_[0], float(network.intercept_[0])
+        self.converged_ = self.converged_ and network.fit_report_.converged
+        self.interval_ = np.zeros((len(self.importance_), 2))
+        if self.n_bootstrap:
+            draws = bootstrap_weights(network, scores, target, self.n_bootstrap, seed_of(self.random_state))
+            tail = 50.0 * (1.0 - self.confidence)
+            self.interval_ = np.percentile(draws, [tail, 100.0 - tail], axis=0).T
+
+    def _combine(self, experts: _Experts) -> None:
+        share = np.divide(
+            self.importance_,
+            self.score_deviations_,
+            out=np.zeros_like(self.importance_),
+            where=self.score_deviations_ > 0,
+        )
+        self.reader_coefs_, self.reader_intercepts_ = experts.coefs, experts.intercepts
+        self.coef_ = (share @ experts.coefs)[None, :]
+        offset = self.mixture_intercept_ + share @ (experts.intercepts - self.score_means_)
+        self.intercept_ = np.array([offset])
+        self.n_features_ = int(np.count_nonzero(experts.coefs.any(axis=0)))
+
+
+def _hard_labels(own: Bags, reader: str) -> Floats:
+    if own.labels is None:
+        raise InvalidInputError(f"the bags of reader {reader!r} carry no labels; make them with reader_bags")
+    labels = read_labels(own.labels)
+    if not labels.is_hard:
+        raise InvalidInputError(f"the bags of reader {reader!r} carry soft labels; a mark is there or not")
+    return labels.probability
+
+
+def _deviations(scores: Floats) -> Floats:
+    """Deviation of each column; 0 for one that does not vary, whose reader then has no say."""
+    deviation = scores.std(axis=0)
+    deviation[deviation <= 1e-12 * np.abs(scores).max(axis=0, initial=0.0)] = 0.0
+    return deviation
+
+
+def _standardize_scores(scores: Floats, bags: Bags, folds: NDArray[np.int64] | None) -> Floats:
+    """Scores with mean 0 and deviation 1, within each fold where there are folds: every fold has its own model."""
+    fold = np.zeros(bags.n_instances, dtype=np.int64) if folds is None else folds[bags.bag_of_instance]
+    result = np.empty_like(scores)
+    for number in np.unique(fold):
+        part = scores[fold == number]
+        deviation = _deviations(part)
+        centred = part - part.mean(axis=0)
+        result[fold == number] = np.divide(centred, deviation, out=np.zeros_like(part), where=deviation > 0)
+    return result

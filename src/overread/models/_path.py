@@ -1,0 +1,287 @@
+"""The soft model for a whole grid of penalties at once, warm from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted
+
+from overread._terminal import count_steps
+from overread.bags import Bags
+from overread.errors import InvalidInputError
+from overread.models._base import bags_to_score, linear_scores, read_bags
+from overread.models._penalties import Penalty
+from overread.models._plots import plot_path
+from overread.models._problem import (
+    check_number,
+    effort_of,
+    make_report,
+    prepare_for,
+    single_threaded_blas,
+    warn_about,
+)
+from overread.models._report import FitReport
+from overread.models._saving import (
+    Classes,
+    Field,
+    Flag,
+    Float,
+    FloatArray,
+    IntegerArray,
+    Length,
+    Names,
+    Records,
+    SavedModel,
+)
+from overread.models._soft import SoftMILLogisticRegression
+from overread.models.loss._bag_loss import NormalizationName, PoolingName, pool
+from overread.models.solver._path import lambda_grid
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+# Smallest penalty of a path, as a share of the largest that matters; the solver's benchmarks end there too.
+MIN_RATIO = 0.02
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PathProgress:
+    """What a callback is told after each penalty: position, size of the grid, and the certificate."""
+
+    index: int
+    n_lambdas: int
+    report: FitReport
+
+
+class SoftMILPath(SavedModel, BaseEstimator, kind="SoftMILPath"):
+    """All models of `SoftMILLogisticRegression` along a decreasing grid of penalties.
+
+    Parameters
+    ----------
+    lambdas
+        Penalties, any order; None means a geometric grid of `n_lambdas` from lambda_max to
+        `min_ratio` lambda_max.
+    n_lambdas, min_ratio
+        The grid, where `lambdas` is None.
+    penalty, normalization, divide_by_features, fit_intercept, standardize, pooling, tol, max_iter, random_state,
+    memory_mb
+        As in `SoftMILLogisticRegression`; max_iter is per penalty.
+
+    Attributes
+    ----------
+    lambdas_
+        Penalties in decreasing order, L of them.
+    coefs_, intercepts_
+        Coefficients (L, d) and intercepts (L,) on the user's scale.
+    objectives_, n_features_
+        Objective and number of non-zero coefficients of each, (L,).
+    fit_reports_
+        L certificates; counts in them are cumulative along the path.
+    lambda_max_
+        Smallest penalty that gives w = 0.
+    center_, scale_
+        As in `SoftMILLogisticRegression`.
+
+    Examples
+    --------
+    >>> from overread.models import SoftMILPath
+    >>> path = SoftMILPath(n_lambdas=3).fit([[0.0], [3.0], [0.1], [-0.2]], [0.25, 1.0, 0.0, 0.0])
+    >>> path.n_features_.tolist()
+    [0, 1, 1]
+    """
+
+    later_parameters = frozenset({"memory_mb", "penalty"})
+    saved_fields: ClassVar[Mapping[str, Field]] = {
+        "n_features_in_": Length("d"),
+        "feature_names_in_": Names("d", optional=True),
+        "classes_": Classes(),
+        "fitted_with_bags_": Flag(),
+        "lambdas_": FloatArray("L"),
+        "coefs_": FloatArray("L", "d"),
+        "intercepts_": FloatArray("L"),
+        "center_": FloatArray("d"),
+        "scale_": FloatArray("d"),
+        "objectives_": FloatArray("L"),
+        "n_features_": IntegerArray("L"),
+        "lambda_max_": Float(),
+        "fit_reports_": Records(FitReport, "L"),
+    }
+
+    def __init__(
+        self,
+        lambdas: Any = None,
+        *,
+        n_lambdas: int = 30,
+        min_ratio: float = MIN_RATIO,
+        penalty: str | Penalty = "l1",
+        normalization: NormalizationName = "bags",
+        divide_by_features: bool = False,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        pooling: PoolingName = "noisy_or",
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        random_state: int | np.random.RandomState | None = None,
+        memory_mb: float | None = None,
+    ) -> None:
+        self.lambdas = lambdas
+        self.n_lambdas = n_lambdas
+        self.min_ratio = min_ratio
+        self.penalty = penalty
+        self.normalization = normalization
+        self.divide_by_features = divide_by_features
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.pooling = pooling
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.memory_mb = memory_mb
+
+    def __sklearn_tags__(self) -> Any:
+        """Many models in one are no classifier to scikit-learn, but their labels are those of one."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        tags.target_tags.required = True
+        return tags
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        bags: Any = None,
+        sample_weight: Any = None,
+        reader_weight: Any = None,
+        callback: Callable[[PathProgress], None] | None = None,
+    ) -> SoftMILPath:
+        """Fit every penalty of the grid; arguments as in `SoftMILLogisticRegression.fit`.
+
+        Parameters
+        ----------
+        X, y, bags, sample_weight, reader_weight
+            As in `SoftMILLogisticRegression.fit`.
+        callback
+            Called with a `PathProgress` after each penalty.
+        """
+        given = read_bags(self, X, bags, reset=True)
+        effort = effort_of(self)
+        problem = prepare_for(self, given, y, sample_weight, reader_weight)
+        solver = problem.solver(effort.seed)
+        self.lambda_max_ = solver.lambda_max / problem.lam_unit
+        self.lambdas_ = self._grid(self.lambda_max_)
+        self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
+        self.classes_ = problem.labels.classes
+        coefs, intercepts, reports = [], [], []
+        with single_threaded_blas():
+            for index, lam in enumerate(count_steps("penalties", self.lambdas_)):
+                solution = solver.solve(lam * problem.lam_unit, tol=effort.tol, max_iter=effort.max_iter)
+                coefficients, intercept = problem.design.to_user(solution.w, solution.b)
+                coefs.append(coefficients)
+                intercepts.append(intercept)
+                report = make_report(
+                    problem,
+                    solver,
+                    solution,
+                    lam=float(lam),
+                    lambda_max=self.lambda_max_,
+                    effort=effort,
+                    start_objectives=(problem.unit * solution.objective,),
+                )
+                reports.append(report)
+                if callback is not None:
+                    callback(PathProgress(index, len(self.lambdas_), report))
+        self.coefs_, self.intercepts_ = np.array(coefs), np.array(intercepts)
+        self.center_, self.scale_ = problem.design.center, problem.design.scale
+        self.fit_reports_ = tuple(reports)
+        self.objectives_ = np.array([report.objective for report in reports])
+        self.n_features_ = np.array([report.n_features for report in reports])
+        for report in reports:
+            warn_about(report)
+        return self
+
+    def _grid(self, lambda_max: float) -> Floats:
+        if self.lambdas is None:
+            n_lambdas = int(check_number(self.n_lambdas, "n_lambdas", low=1, integer=True))
+            ratio = check_number(self.min_ratio, "min_ratio", low=np.finfo(float).tiny, high=1.0)
+            return lambda_grid(lambda_max, n_lambdas, ratio)
+        try:
+            values = np.asarray(self.lambdas, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"lambdas must be numbers: {error}") from error
+        if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values >= 0)).all():
+            raise InvalidInputError("lambdas must be a sequence of at least one finite number >= 0")
+        return np.sort(values)[::-1]
+
+    def make_grid(self, X: Any, y: Any, *, bags: Any = None) -> Floats:
+        """Return the penalties that `fit` would take, without fitting: to try the same ones on parts of the data."""
+        problem = prepare_for(self, read_bags(self, X, bags, reset=True), y, None, None)
+        return self._grid(problem.lambda_max)
+
+    def decision_function(self, X: Any, bags: Any = None) -> Floats:
+        """Log-odds of each bag for each penalty, (n_bags, L)."""
+        given = bags_to_score(self, X, bags)
+        scores = linear_scores(given.matrix, self.coefs_.T, self.intercepts_)
+        columns = [pool(scores[:, i], given.offsets, self.pooling) for i in range(scores.shape[1])]
+        return np.column_stack([log_p - log_q for log_p, log_q in columns])
+
+    def decision_instance_function(self, X: Any) -> Floats:
+        """Score of each instance for each penalty, (n_instances, L)."""
+        check_is_fitted(self)
+        instances = read_bags(self, X, None, reset=False).matrix
+        return linear_scores(instances, self.coefs_.T, self.intercepts_)
+
+    def plot(self, axes: Axes | None = None, *, chosen: int | None = None, n_named: int = 6) -> Axes:
+        """Draw the coefficients along the path.
+
+        Parameters
+        ----------
+        axes
+            Where to draw; a new figure if not given.
+        chosen
+            Position of the penalty to mark, such as that of a `SettingChoice`.
+        n_named
+            Features to name, those with the largest coefficients in the end.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            Its ``figure`` can be saved.
+        """
+        check_is_fitted(self)
+        return plot_path(self, axes, chosen=chosen, n_named=n_named)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Tell what was fitted; before that, the parameters as scikit-learn does."""
+        if not hasattr(self, "coefs_"):
+            return str(super().__repr__(N_CHAR_MAX))
+        counts, lambdas = self.n_features_, self.lambdas_
+        return (
+            f"SoftMILPath({len(lambdas)} penalties {lambdas[0]:.3g} to {lambdas[-1]:.3g}, "
+            f"{counts.min()} to {counts.max()} of {self.coefs_.shape[1]} features)"
+        )
+
+    def model(self, index: int) -> SoftMILLogisticRegression:
+        """Return the fitted model of one penalty."""
+        check_is_fitted(self)
+        shared = SoftMILLogisticRegression().get_params().keys() & self.get_params().keys()
+        model = SoftMILLogisticRegression(
+            lam=float(self.lambdas_[index]), **{name: getattr(self, name) for name in shared}
+        )
+        model.coef_, model.intercept_ = self.coefs_[[index]], self.intercepts_[[index]]
+        model.lam_ = float(self.lambdas_[index])
+        model.fit_report_ = self.fit_reports_[index]
+        model.n_iter_ = max(1, model.fit_report_.n_iter)
+        for name in SoftMILLogisticRegression.saved_fields.keys() & self.saved_fields.keys():
+            if hasattr(self, name):
+                setattr(model, name, getattr(self, name))
+        return model

@@ -1,0 +1,142 @@
+"""The paper's Figure 5, the weights of the readers in the mixture; and the coefficients along a path of penalties.
+
+matplotlib is imported where a figure is drawn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from overread._plots import empty_figure
+from overread.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from overread.models._path import SoftMILPath
+
+
+BAR, INTERVAL, GREY = "#0072B2", "#000000", "#595959"
+
+
+def reader_importance_figure(importance: pd.DataFrame, *, confidence: float = 0.95) -> Figure:
+    """Draw each reader's weight in the mixture as a bar, with its interval and the reader's name in a box.
+
+    Parameters
+    ----------
+    importance
+        ``reader_importance_`` of a fitted `ReaderMixture`: reader_id, importance, low, high.
+    confidence
+        Level of the intervals, for the caption.
+    """
+    from matplotlib.figure import Figure
+
+    if not len(importance):
+        raise InvalidInputError("there is no reader to draw")
+    places = np.arange(len(importance))
+    weight = importance["importance"].to_numpy()
+    low, high = importance["low"].to_numpy(), importance["high"].to_numpy()
+    figure = Figure(figsize=(max(4.5, 1.2 + 0.65 * len(importance)), 3.6), layout="constrained")
+    axis = figure.subplots()
+    axis.bar(places, weight, color=BAR, width=0.65, zorder=2)
+    has_interval = np.isfinite(low) & np.isfinite(high)
+    if has_interval.any():
+        axis.vlines(
+            places[has_interval], low[has_interval], high[has_interval], color=INTERVAL, lw=1.6, zorder=3
+        )
+        level = f"lines: {100 * confidence:g} % intervals over patients"
+        axis.set_title(level, fontsize=9, color=GREY, loc="left")
+    tops = np.fmax(np.fmax(weight, high), 0.0)
+    for place, top, reader in zip(places, tops, importance["reader_id"], strict=True):
+        axis.annotate(
+            str(reader),
+            (place, top),
+            xytext=(0, 6),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=9,
+            bbox={"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": GREY, "linewidth": 0.8},
+        )
+    axis.axhline(0, color=GREY, linewidth=0.8)
+    axis.margins(y=0.16)
+    axis.set_xticks([])
+    axis.set(xlabel="reader", ylabel="weight in the mixture")
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.grid(axis="y", color="#E5E5E5", linewidth=0.6, zorder=0)
+    return figure
+
+
+def plot_path(
+    path: SoftMILPath, axes: Axes | None = None, *, chosen: int | None = None, n_named: int = 6
+) -> Axes:
+    """Draw the coefficients of a fitted path over its penalties, strongest penalty to the left.
+
+    Parameters
+    ----------
+    path
+        Fitted. Coefficients are drawn per standard deviation of their feature.
+    axes
+        Where to draw; a new figure if not given.
+    chosen
+        Position of the penalty to mark with a line.
+    n_named
+        Features to name at the right end, those with the largest coefficients.
+    """
+    axes = empty_figure(7.0, 4.2).subplots() if axes is None else axes
+    weights = path.coefs_ * path.scale_
+    used = np.flatnonzero(weights.any(axis=0))
+    # A penalty of 0 has no place on a scale of logarithms.
+    positive = path.lambdas_[path.lambdas_ > 0]
+    lambdas = np.maximum(path.lambdas_, positive.min(initial=1.0) / 2)
+    axes.plot(lambdas, weights[:, used], color=BAR, linewidth=1.0, alpha=0.6)
+    axes.set_xscale("log")
+    axes.set_xlim(lambdas.max() * 1.05, lambdas.min() / 1.05)
+    axes.axhline(0, color=GREY, linewidth=0.8)
+    axes.set(xlabel="penalty", ylabel="coefficient per standard deviation")
+    if chosen is not None:
+        told = f"chosen: {path.lambdas_[chosen]:.3g}, {path.n_features_[chosen]} features"
+        axes.axvline(lambdas[chosen], color=INTERVAL, linestyle="--", linewidth=1.2, label=told)
+        axes.legend(loc="best", frameon=False, fontsize=9)
+    _name_ends(axes, path, weights, used[np.argsort(-np.abs(weights[-1, used]))][:n_named], lambdas[-1])
+    _count_above(axes, lambdas, path.n_features_)
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def _name_ends(axes: Axes, path: SoftMILPath, weights: Any, named: Any, end: float) -> None:
+    """Write names beside the ends of some curves, apart enough to be read."""
+    names = getattr(path, "feature_names_in_", None)
+    low, high = axes.get_ylim()
+    gap, last = 0.055 * (high - low), -np.inf
+    for column in sorted(named, key=lambda one: weights[-1, one]):
+        last = max(weights[-1, column], last + gap)
+        axes.annotate(
+            str(column) if names is None else str(names[column]),
+            (end, weights[-1, column]),
+            xytext=(1.02, last),
+            textcoords=axes.get_yaxis_transform(),
+            fontsize=8,
+            va="center",
+            arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.5},
+        )
+
+
+def _count_above(axes: Axes, lambdas: Any, n_features: Any) -> None:
+    """Write the number of features of some penalties over the axes."""
+    shown = np.unique(np.linspace(0, len(lambdas) - 1, min(len(lambdas), 7)).round().astype(int))
+    for place in shown:
+        axes.annotate(
+            str(n_features[place]),
+            (lambdas[place], 1.01),
+            xycoords=("data", "axes fraction"),
+            ha="center",
+            va="bottom",
+            fontsize=8,
+            color=GREY,
+        )
+    axes.set_title("features:", loc="left", fontsize=8, color=GREY, pad=14)

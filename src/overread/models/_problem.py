@@ -1,0 +1,496 @@
+"""From what the user passes to `fit` to the solver's own problem.
+
+From the user's matrix to the solver's: one standardized feature per row, in the order of the loss.
+
+The copy is the only one made of X, and column-major features that need no scaling are not copied at all. Each
+column is first divided by a power of two near its largest value, so that squares neither overflow nor underflow,
+then centred and divided by its standard deviation, in float64. A matrix in a file is read once, for these numbers, and
+stays there.
+
+Running the solver for an estimator: starts, certificate, warnings.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import ThreadpoolController
+
+from overread.bags import Bags, Matrix, SoftLabels, StoredInstances
+from overread.errors import DataWarning, InvalidInputError
+from overread.models._kernels import describe_rows, standardize_rows
+from overread.models._penalties import Penalty, find_penalty
+from overread.models._report import FitReport
+from overread.models.columns._budget import room_for_columns
+from overread.models.columns._cluster import ClusterColumns
+from overread.models.columns._columns import Columns, MemoryColumns
+from overread.models.columns._file_columns import FileColumns, constant_share, describe_columns
+from overread.models.loss._bag_loss import BagLoss, find_pooling, weigh_bags
+from overread.models.solver._curvature import worth_sampling
+from overread.models.solver._newton import NewtonSolver, Solution
+from overread.models.solver._path import COARSE, FINE, Pace, descend, null_intercept, witness_loss
+
+Floats = NDArray[np.float64]
+
+# Rows copied at once: a block of a thousand float64 columns is 8 MB. Chosen by eye.
+ROWS_PER_BLOCK = 1024
+# Far below where squares, summed over rows, overflow; from when these sums were in float32, of 3.4e38 at most.
+LARGEST_UNSCALED = 1e15
+# In deviations: features whose mean is smaller are used as they are, for speed; the intercept takes up the rest. Chosen
+# by eye.
+SMALL_MEAN = 0.1
+
+
+@dataclass(frozen=True)
+class Design:
+    """Standardized features and the way back: coefficient on the user's scale = w / scale.
+
+    Attributes
+    ----------
+    columns
+        (x - center) / scale, in the precision of the input.
+    center, scale
+        Per feature; scale is 0 for a feature that was left out because it does not vary.
+    norms
+        Euclidean norm of each standardized feature.
+    vanishing
+        Features left out because all their values are below the smallest normal number.
+    """
+
+    columns: Columns
+    center: Floats
+    scale: Floats
+    norms: Floats
+    vanishing: NDArray[np.int64]
+
+    def to_user(self, w: Floats, b: float) -> tuple[Floats, float]:
+        """Coefficients and intercept on the scale of the user's features."""
+        used = self.scale > 0
+        coefficients = np.zeros_like(w)
+        coefficients[used] = w[used] / self.scale[used]
+        return coefficients, float(b - coefficients @ self.center)
+
+    def from_user(self, coefficients: Floats, intercept: float) -> tuple[Floats, float]:
+        """Undo `to_user`."""
+        return coefficients * self.scale, float(intercept + coefficients @ self.center)
+
+
+def make_design(
+    X: Matrix,
+    order: NDArray[np.int64],
+    row_weight: Floats,
+    *,
+    center: bool,
+    standardize: bool,
+    memory_mb: float | None = None,
+) -> Design:
+    """Copy X (n x d) into a `Design`, rows in the given order.
+
+    Parameters
+    ----------
+    X
+        Finite values, float32 or float64; in memory, or in a file.
+    order
+        Row i of the design is row order[i] of X.
+    row_weight
+        How often each row of X counts in means and deviations.
+    center
+        Whether to subtract the mean (when there is an intercept to absorb it).
+    standardize
+        Whether to divide by the standard deviation (without centring: by the root mean square).
+    memory_mb
+        Memory that the process may take with a matrix in a file; None: half of what the machine has.
+    """
+    n, d = X.shape
+    weight = row_weight[order] / row_weight.sum()
+    if isinstance(X, StoredInstances):
+        return _make_stored_design(
+            X, order, weight, center=center, standardize=standardize, memory_mb=memory_mb
+        )
+    if not standardize:
+        shared = _share_design(X, order, weight, center=center)
+        if shared is not None:
+            return shared
+    Xt = np.empty((d, n), dtype=X.dtype)
+    if X.flags.f_contiguous:
+        np.take(X.T, order, axis=1, out=Xt, mode="clip")
+    else:
+        for first in range(0, n, ROWS_PER_BLOCK):
+            block = slice(first, first + ROWS_PER_BLOCK)
+            Xt[:, block] = X[order[block]].T
+    means, scales, norms, largest = (np.empty(d) for _ in range(4))
+    standardize_rows(Xt, weight, center, standardize, constant_share(X.dtype), means, scales, norms, largest)
+    if not standardize:
+        _refuse_overflow(np.where(scales > 0, largest, 0.0))
+    return Design(MemoryColumns(Xt), means, scales, norms, _find_vanishing(largest, X.dtype))
+
+
+def _make_stored_design(
+    X: StoredInstances,
+    order: NDArray[np.int64],
+    weight: Floats,
+    *,
+    center: bool,
+    standardize: bool,
+    memory_mb: float | None,
+) -> Design:
+    """Read the file once, a column at a time, for the numbers by which columns are standardized later."""
+    room = room_for_columns(memory_mb, *X.shape, X.dtype.itemsize)
+    columns: FileColumns | ClusterColumns
+    if X.client is None:
+        everything = range(X.shape[1])
+        numbers = describe_columns(X, everything, order, weight, center=center, standardize=standardize)
+        columns = FileColumns(X, order, numbers.scaling(standardize=standardize), room.columns, room.sample)
+        columns.n_read = X.shape[1]
+    else:
+        columns = ClusterColumns(X, order, weight, room.columns, room.columns + room.sample)
+        numbers = columns.describe(center=center, standardize=standardize)
+        columns.standardize(numbers.scaling(standardize=standardize))
+    if not standardize:
+        _refuse_overflow(np.where(numbers.scales > 0, numbers.largest, 0.0))
+    vanishing = _find_vanishing(numbers.largest, X.dtype)
+    return Design(columns, numbers.means, numbers.scales, numbers.norms, vanishing)
+
+
+def _find_vanishing(largest: Floats, dtype: np.dtype[np.floating]) -> NDArray[np.int64]:
+    return np.flatnonzero((largest > 0) & (largest < float(np.finfo(dtype).tiny)))
+
+
+def _share_design(
+    X: NDArray[np.floating], order: NDArray[np.int64], weight: Floats, *, center: bool
+) -> Design | None:
+    """Design that is X itself, where its layout and means allow; None where a copy is needed.
+
+    Columns with a mean that is small beside their deviation need no centring: the intercept takes it up.
+    """
+    n, d = X.shape
+    if not (X.flags.f_contiguous and X.flags.writeable and np.array_equal(order, np.arange(n))):
+        return None
+    means, spreads, norms = (np.empty(d) for _ in range(3))
+    describe_rows(X.T, weight, means, spreads, norms)
+    if not norms.max() <= LARGEST_UNSCALED:
+        return None
+    if center and not (np.abs(means) <= SMALL_MEAN * spreads).all():
+        return None
+    return Design(MemoryColumns(X.T), np.zeros(d), np.ones(d), norms, np.empty(0, dtype=np.int64))
+
+
+def _refuse_overflow(largest: Floats) -> None:
+    """Refuse columns whose products would overflow without scaling."""
+    if largest.max() > LARGEST_UNSCALED:
+        raise InvalidInputError(
+            f"column {largest.argmax()} of X reaches {largest.max():.3g}; products would overflow. "
+            "Use standardize=True"
+        )
+
+
+# Mean loss below which hard labels count as separated; chosen by eye.
+PERFECT = 1e-6
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard to try: tolerance, Newton steps, number of starts, seed."""
+
+    tol: float
+    max_iter: int
+    n_init: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A fit made ready: the loss, the penalty, the standardized features, and the units of lambda.
+
+    The solver works with weights that sum to 1, so that objectives of size 1 are compared whatever the
+    normalization; `unit` is what its objective is to be multiplied by, and `lam_unit` its lambda.
+    """
+
+    loss: BagLoss
+    penalty: Penalty
+    design: Design
+    labels: SoftLabels
+    fit_intercept: bool
+    unit: float
+    lam_unit: float
+    null: float
+
+    def solver(self, seed: int, *, loss: BagLoss | None = None) -> NewtonSolver:
+        """Return a solver of this loss, or of a stand-in for it, standing at w = 0."""
+        solver = self._solver(seed, loss or self.loss)
+        known = self._null_gradient if loss is None else None
+        solver.start(np.zeros(self.design.columns.n_features), self.null, gradient=known)
+        return solver
+
+    @property
+    def lambda_max(self) -> float:
+        """Smallest lambda, in the user's unit, that gives w = 0."""
+        return self.penalty.lambda_max(self._null_gradient) / self.lam_unit
+
+    @cached_property
+    def _null_gradient(self) -> Floats:
+        solver = self._solver(0, self.loss)
+        solver.start(np.zeros(self.design.columns.n_features), self.null)
+        return solver.point.gradient
+
+    def _solver(self, seed: int, loss: BagLoss) -> NewtonSolver:
+        return NewtonSolver(
+            self.design.columns,
+            loss,
+            self.penalty,
+            fit_intercept=self.fit_intercept,
+            norms=self.design.norms,
+            seed=seed,
+        )
+
+    def is_separated(self, solution: Solution) -> bool:
+        """Whether hard labels are met so well that the loss is near rounding: nothing but lam bounds w."""
+        return self.labels.is_hard and not self.labels.is_constant and solution.loss < PERFECT
+
+
+def check_number(
+    value: Any, name: str, *, low: float = 0.0, high: float = np.inf, integer: bool = False
+) -> float:
+    """Return a finite number within [low, high]; the error names the parameter."""
+    is_number = isinstance(value, Integral if integer else Real) and not isinstance(value, bool)
+    if not is_number or not low <= float(value) <= high or np.isinf(float(value)):
+        wanted = "an integer" if integer else "a finite number"
+        raise InvalidInputError(f"{name}={value!r} must be {wanted} in [{low:g}, {high:g}]")
+    return float(value)
+
+
+def seed_of(random_state: Any) -> int:
+    """Seed for a fit: None means 0, so that the same data give the same answer."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return int(check_number(random_state, "random_state", high=2**63 - 1, integer=True))
+
+
+def effort_of(estimator: Any, *, n_init: int = 1) -> Effort:
+    """Read and check an estimator's parameters of the search."""
+    return Effort(
+        tol=check_number(estimator.tol, "tol", high=1.0),
+        max_iter=int(check_number(estimator.max_iter, "max_iter", integer=True)),
+        n_init=int(check_number(n_init, "n_init", low=1, integer=True)),
+        seed=seed_of(estimator.random_state),
+    )
+
+
+def prepare_for(estimator: Any, bags: Bags, y: Any, sample_weight: Any, reader_weight: Any) -> Problem:
+    """Prepare with an estimator's parameters of the model."""
+    return prepare(
+        bags,
+        y,
+        sample_weight=sample_weight,
+        reader_weight=reader_weight,
+        normalization=estimator.normalization,
+        divide_by_features=estimator.divide_by_features,
+        fit_intercept=estimator.fit_intercept,
+        standardize=estimator.standardize,
+        pooling=estimator.pooling,
+        penalty=estimator.penalty,
+        memory_mb=None
+        if estimator.memory_mb is None
+        else check_number(estimator.memory_mb, "memory_mb", low=1),
+    )
+
+
+def prepare(
+    bags: Bags,
+    y: Any,
+    *,
+    sample_weight: Any,
+    reader_weight: Any,
+    normalization: str,
+    divide_by_features: bool,
+    fit_intercept: bool,
+    standardize: bool,
+    pooling: str,
+    penalty: str | Penalty = "l1",
+    memory_mb: float | None = None,
+) -> Problem:
+    """Check labels, weights and penalty, standardize, and find the start at w = 0."""
+    weighed = weigh_bags(
+        bags, y, sample_weight=sample_weight, reader_weight=reader_weight, normalization=normalization
+    )
+    labels, repetitions, weight = weighed.labels, weighed.sample_weight, weighed.weight
+    unit = float(weight.sum())
+    chosen = find_penalty(penalty)
+    chosen.check(bags.n_features)
+    _warn_if_constant(labels)
+    loss = BagLoss.build(bags.offsets, labels.probability, weight / unit, find_pooling(pooling))
+    row_weight = np.repeat(repetitions / repetitions.max(), bags.sizes)
+    design = make_design(
+        bags.matrix,
+        loss.order,
+        row_weight,
+        center=fit_intercept,
+        standardize=standardize,
+        memory_mb=memory_mb,
+    )
+    if not design.scale.any():
+        warnings.warn(
+            "no feature varies: there is nothing to choose from, so every coefficient is 0",
+            DataWarning,
+            stacklevel=3,
+        )
+    if len(design.vanishing):
+        names = [bags.feature_names[j] if bags.feature_names else str(j) for j in design.vanishing]
+        warnings.warn(
+            f"left out because every value is smaller than the smallest normal number: {', '.join(names)}",
+            DataWarning,
+            stacklevel=3,
+        )
+    lam_unit = 1.0 / unit / (bags.n_features if divide_by_features else 1)
+    null = null_intercept(loss) if fit_intercept else 0.0
+    return Problem(loss, chosen, design, labels, fit_intercept, unit, lam_unit, null)
+
+
+def _warn_if_constant(labels: SoftLabels) -> None:
+    if labels.is_constant:
+        warnings.warn(
+            f"every label is {labels.probability[0]:g}: there is nothing to tell apart, so no feature is chosen",
+            DataWarning,
+            stacklevel=4,
+        )
+
+
+Start = tuple[Floats, float]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A solution, the solver that found it, and the objectives that all starts reached."""
+
+    solution: Solution
+    solver: NewtonSolver
+    start_objectives: tuple[float, ...]
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Keep BLAS to one thread: its sums, and so the solver's steps, then do not depend on the machine."""
+    with _threadpools().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _threadpools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def fit_one_lambda(problem: Problem, lam: float, effort: Effort, start: Start | None = None) -> Fit:
+    """Best stationary point from the default start and effort.n_init - 1 others; lam in the solver's unit.
+
+    The default start, w = 0, is followed down at two paces where the problem is not convex.
+    """
+    if start is not None and _is_better(problem, lam, start):
+        fits = [_warm_fit(problem, lam, effort, start)]
+    else:
+        paces = (FINE,) if problem.loss.is_convex else (FINE, COARSE)
+        fits = [_descent(problem, lam, effort, pace) for pace in paces]
+    if not problem.loss.is_convex:
+        fits += [_witness_fit(problem, lam, effort, number) for number in range(1, effort.n_init)]
+    best = min(fits, key=lambda fit: (not fit.solution.converged, fit.solution.objective))
+    objectives = tuple(problem.unit * fit.solution.objective for fit in fits)
+    return Fit(best.solution, best.solver, objectives)
+
+
+def _warm_fit(problem: Problem, lam: float, effort: Effort, start: Start) -> Fit:
+    solver = problem.solver(effort.seed)
+    solver.start(*start)
+    return Fit(solver.solve(lam, tol=effort.tol, max_iter=effort.max_iter), solver, ())
+
+
+def _descent(problem: Problem, lam: float, effort: Effort, pace: Pace) -> Fit:
+    solver = problem.solver(effort.seed)
+    solution = descend(solver, lam, tol=effort.tol, max_iter=effort.max_iter, pace=pace)
+    return Fit(solution, solver, ())
+
+
+def _is_better(problem: Problem, lam: float, start: Start) -> bool:
+    """Whether a start beats w = 0; one that does not would only be a long way home."""
+    solver = problem.solver(0)
+    null = solver.point.loss
+    solver.start(*start)
+    return solver.point.loss + lam * problem.penalty.value(start[0]) < null
+
+
+def _witness_fit(problem: Problem, lam: float, effort: Effort, number: int) -> Fit:
+    """Start from the convex fit to one random instance of each bag."""
+    random = np.random.default_rng([effort.seed, number])
+    rehearsal = problem.solver(effort.seed, loss=witness_loss(problem.loss, random))
+    first = descend(rehearsal, lam, tol=FINE.tol, max_iter=effort.max_iter)
+    solver = problem.solver(effort.seed)
+    solver.start(first.w, first.b)
+    return Fit(solver.solve(lam, tol=effort.tol, max_iter=effort.max_iter), solver, ())
+
+
+def make_report(
+    problem: Problem,
+    solver: NewtonSolver,
+    solution: Solution,
+    *,
+    lam: float,
+    lambda_max: float,
+    effort: Effort,
+    start_objectives: tuple[float, ...],
+) -> FitReport:
+    """Certificate of a solution, in the user's units."""
+    counters, n_columns = solver.counters, problem.design.columns.n_features
+    low, high = min(start_objectives), max(start_objectives)
+    return FitReport(
+        lam=lam,
+        lambda_max=lambda_max,
+        objective=problem.unit * solution.objective,
+        loss=problem.unit * solution.loss,
+        kkt_residual=solution.relative_violation,
+        tol=effort.tol,
+        converged=solution.converged,
+        n_features=int(np.count_nonzero(solution.w)),
+        n_iter=solution.n_iter,
+        full_passes=counters.columns_checked / n_columns,
+        active_passes=counters.active_columns_read / n_columns,
+        columns_skipped=counters.columns_skipped,
+        curvature_refreshes=counters.refreshes,
+        descent_sweeps=counters.sweeps,
+        rows_sampled=worth_sampling(solver.loss.n_plain, solver.curvature.sample_size),
+        convex=problem.loss.is_convex,
+        start_objectives=start_objectives,
+        spread=(high - low) / low if low > 0 else 0.0,
+        unbounded=problem.is_separated(solution),
+        columns_left_out=int(np.count_nonzero(problem.design.scale == 0)),
+        seed=effort.seed,
+        gap=solution.gap,
+        criterion=solution.criterion,
+        file_passes=problem.design.columns.n_read / n_columns,
+    )
+
+
+def warn_about(report: FitReport, *, stacklevel: int = 3) -> None:
+    """Say what the certificate has to say: not converged, or held only by the penalty."""
+    if not report.converged:
+        warnings.warn(
+            f"not converged at lam={report.lam:g}: after {report.n_iter} Newton steps the optimality conditions are "
+            f"violated by {report.kkt_residual:.2g} of lam (tol={report.tol:g}); raise max_iter or lam",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+    if report.unbounded:
+        warnings.warn(
+            "the labels are separated perfectly: without a penalty the coefficients are unbounded, and "
+            f"lam={report.lam:g} holds them only where the loss is rounding; raise lam",
+            DataWarning,
+            stacklevel=stacklevel,
+        )

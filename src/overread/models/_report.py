@@ -1,0 +1,168 @@
+"""The certificate of a fit: what was reached, and what it cost.
+
+The certificate of an RVMMIL fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from overread._text import short_repr
+
+
+@short_repr("lam", "n_features", "objective", "converged", "kkt_residual", "n_iter")
+@dataclass(frozen=True)
+class FitReport:
+    """Certificate of one fit.
+
+    A non-convex problem has no certificate of global optimality; this one says how well the stationarity
+    conditions hold, and how far apart the stationary points found from different starts are.
+
+    Attributes
+    ----------
+    lam, lambda_max
+        Penalty of the fit, and the smallest one that gives w = 0.
+    objective, loss
+        F(w) with penalty, and its divergence part.
+    kkt_residual
+        Largest violation of the optimality conditions, relative to lam (times l1_ratio for the elastic net; for
+        lam = 0, to the largest gradient at w = 0), but to no less than 1e-10 of the sum of the weights, where
+        rounding begins.
+    tol, converged
+        What was asked of the conditions and, where the problem is convex, of the gap; and whether it was reached.
+    n_features
+        Number of non-zero coefficients.
+    n_iter
+        Newton steps at this lambda.
+    full_passes
+        Reads of all columns of X since the start, counting a read of k of d columns as k / d.
+    active_passes
+        Reads of working-set columns since the start, in the same unit.
+    columns_skipped
+        How often a column's optimality was proved without reading it.
+    curvature_refreshes, descent_sweeps
+        How often the curvature was built anew, and sweeps of coordinate descent.
+    rows_sampled
+        Whether the curvature came from a sample of rows.
+    convex
+        Whether the problem is convex, so that the stationary point is the minimum.
+    start_objectives
+        Objective reached from each start; the default one, which is followed at two paces, comes first.
+    spread
+        (largest - smallest) / smallest of these.
+    unbounded
+        Whether the labels are separated so well that only lam, or rounding, keeps the coefficients finite.
+    columns_left_out
+        Features that do not vary (or vanish) and got no coefficient.
+    seed
+        Seed of row sampling and starts.
+    gap
+        Certified bound of (F(w) - minimum) / F(w), from a dual point. 1, which always holds as F is not below 0, where
+        no other bound is known: the problem is not convex, or its minimum is at infinity.
+    criterion
+        What was met: "conditions" (kkt_residual <= tol), "gap" (gap <= tol alone), "none"; empty in files of versions
+        that did not record it.
+    file_passes
+        Reads of all columns from the file since the start, in the unit of full_passes; 0 for features in memory.
+    """
+
+    lam: float
+    lambda_max: float
+    objective: float
+    loss: float
+    kkt_residual: float
+    tol: float
+    converged: bool
+    n_features: int
+    n_iter: int
+    full_passes: float
+    active_passes: float
+    columns_skipped: int
+    curvature_refreshes: int
+    descent_sweeps: int
+    rows_sampled: bool
+    convex: bool
+    start_objectives: tuple[float, ...]
+    spread: float
+    unbounded: bool
+    columns_left_out: int
+    seed: int
+    gap: float = 1.0
+    criterion: str = ""
+    file_passes: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {**asdict(self), "start_objectives": list(self.start_objectives)}
+
+
+@short_repr("n_features", "converged", "n_rounds", "n_pruned")
+@dataclass(frozen=True)
+class RVMReport:
+    """What the rounds of evidence maximization reached, and what they cost.
+
+    Attributes
+    ----------
+    n_rounds
+        Updates of alpha.
+    log_evidence
+        Laplace's approximation of log p(y | alpha), in nats, at the mode of each round. It need not grow: the
+        updates are fixed-point steps, and pruning changes the model.
+    n_kept_per_round
+        Features in each of these.
+    alpha_change
+        Largest change of log alpha in the last round.
+    evidence_gradient
+        Largest ``|1 - alpha (w^2 + S_ii)| / 2`` over the features not held: the derivative of the log evidence in log
+        alpha, H taken as constant. 0 at a stationary point of either update.
+    gradient_norm, decrement
+        Largest entry of the gradient of the penalized loss at the mode, and half the squared Newton decrement: its
+        distance from the minimum in nats.
+    tol, converged
+        Bound on `alpha_change`, and whether it and the mode were reached.
+    n_features
+        Features with a coefficient.
+    n_screened
+        Features that the screening left out before the first round.
+    left_out_gain
+        Most evidence, in nats, that one of these would add to the final model; 0 where none was left out.
+    n_pruned
+        Features whose alpha passed the bound.
+    n_constant
+        Features without variation, which never entered.
+    n_newton_steps, n_hessians
+        Newton steps, and how often the second derivative was formed.
+    exact_curvature
+        Whether the posterior's covariance is from the exact second derivative in the last round.
+    n_held
+        Features whose alpha is held where it is, because the likelihood bends the wrong way there (gamma <= 0).
+    at_floor
+        Features whose alpha came down to the smallest allowed one: the evidence asks for unbounded
+        coefficients, as it does where the labels are separated.
+    """
+
+    n_rounds: int
+    log_evidence: tuple[float, ...]
+    n_kept_per_round: tuple[float, ...]
+    alpha_change: float
+    evidence_gradient: float
+    gradient_norm: float
+    decrement: float
+    tol: float
+    converged: bool
+    n_features: int
+    n_screened: int
+    left_out_gain: float
+    n_pruned: int
+    n_constant: int
+    n_newton_steps: int
+    n_hessians: int
+    exact_curvature: bool
+    n_held: int
+    at_floor: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        lists = {name: list(getattr(self, name)) for name in ("log_evidence", "n_kept_per_round")}
+        return {**asdict(self), **lists}

@@ -1,0 +1,390 @@
+"""Features in a file that the workers of a Dask cluster read: products are made where they are, and only these travel.
+
+The rows are cut into parts. A task gets the part of a vector that it needs and gives back a sum or some rows; it keeps
+nothing that could not be read again, so that a worker may die at any time and another one takes its tasks. Workers hold
+columns of the working set of their parts between tasks, as `StoredColumns` does.
+
+How long to wait for a Dask cluster, which itself waits for ever for workers and for a silent scheduler.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import shutil
+import tempfile
+import threading
+import uuid
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread import __version__
+from overread._terminal import say
+from overread.bags import StoredInstances
+from overread.errors import InvalidInputError, MissingExtraError, OverreadError, StorageError
+from overread.models.columns._columns import Columns
+from overread.models.columns._file_columns import ColumnNumbers, FileColumns, Scaling, describe_columns
+
+Answer = TypeVar("Answer")
+
+# The first look that finds no worker is told, the last one ends the wait: ten times what Dask's nanny took to start one
+# on a busy machine.
+LOOK_SECONDS, MOST_EMPTY_LOOKS = 30.0, 10
+
+
+def wait_with_workers(client: Any, is_over: Callable[[float], bool]) -> None:
+    """Wait as long as the cluster has workers, and a while without.
+
+    Parameters
+    ----------
+    client
+        Of the cluster.
+    is_over
+        Waits a number of seconds at most, and says whether the wait is over.
+
+    Raises
+    ------
+    StorageError
+        If there were no workers for a while, or the connection is lost.
+    """
+    n_empty = 0
+    while not is_over(LOOK_SECONDS):
+        if client.status == "closed":
+            raise StorageError("the Dask scheduler is gone: start it and its workers, and run again")
+        n_empty = 0 if has_workers(client) else n_empty + 1
+        if n_empty == 1:
+            say(
+                f"the Dask cluster has no worker: waiting up to {MOST_EMPTY_LOOKS * LOOK_SECONDS:.0f} s for one"
+            )
+        if n_empty == MOST_EMPTY_LOOKS:
+            raise StorageError(
+                f"the Dask cluster has had no worker for {n_empty * LOOK_SECONDS:.0f} s: start some, and run again"
+            )
+
+
+def answer_within(seconds: float, ask: Callable[[], Answer]) -> Answer:
+    """Return an answer that comes in time; who waits for a later one is left behind in a thread.
+
+    Raises
+    ------
+    TimeoutError
+        If none came.
+    """
+    answers: queue.SimpleQueue[tuple[Answer | None, BaseException | None]] = queue.SimpleQueue()
+
+    def wait() -> None:
+        try:
+            answers.put((ask(), None))
+        except BaseException as error:
+            answers.put((None, error))
+
+    threading.Thread(target=wait, daemon=True).start()
+    try:
+        answer, error = answers.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError from None
+    if error is not None:
+        raise error
+    return answer  # type: ignore[return-value]
+
+
+def has_workers(client: Any) -> bool:
+    """Whether a cluster says that it has workers."""
+    try:
+        return bool(answer_within(LOOK_SECONDS, client.nthreads))
+    except (OSError, RuntimeError, ValueError):  # a scheduler that is silent, or being connected to again
+        return False
+
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Parts for each thread of the cluster, so that a slow one does not hold up all; by eye.
+PARTS_PER_THREAD = 2
+# How often a task is tried again on other workers before the fit fails; by eye.
+RETRIES = 10
+NOT_SPREAD = "this model is fitted on one machine: leave client= out of StoredInstances"
+
+
+@dataclass(frozen=True)
+class SharedRows:
+    """Files beside the table that tell workers what they need of every row, which is too much to send with each task.
+
+    Attributes
+    ----------
+    order
+        Row i is row order[i] of the file of features.
+    weight
+        How much each row counts in means and deviations; sums to 1.
+    """
+
+    order: Path
+    weight: Path
+
+    @classmethod
+    def write(cls, source: StoredInstances, order: Ints, weight: Floats, owner: object) -> SharedRows:
+        """Write them; they are there as long as their owner is."""
+        # Named as half written files are: who opens the run after a kill takes it away.
+        folder = Path(tempfile.mkdtemp(prefix=".overread-", suffix=".part", dir=source.path.parent))
+        weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+        shared = cls(folder / "order.npy", folder / "weight.npy")
+        np.save(shared.order, order if source.rows is None else source.rows[order])
+        np.save(shared.weight, weight)
+        return shared
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows first to last, in the order of the loss, of a file; all that a worker has to know to read them."""
+
+    token: str
+    path: Path
+    order_file: Path
+    first: int
+    last: int
+    scaling: Scaling
+    n_bytes: int
+
+
+class ClusterColumns(Columns):
+    """Columns of a file that a cluster reads.
+
+    Parameters
+    ----------
+    source
+        Where they are, with the client of the cluster.
+    order
+        Row i is row order[i] of the source.
+    weight
+        How much each row counts in means and deviations; sums to 1.
+    n_bytes
+        Memory of each worker for columns that are held.
+    sample_bytes
+        Memory of this process for the sampled rows of the curvature.
+
+    Raises
+    ------
+    StorageError
+        If the cluster has no workers.
+    """
+
+    def __init__(
+        self, source: StoredInstances, order: Ints, weight: Floats, n_bytes: int, sample_bytes: float
+    ) -> None:
+        self.n_rows, self.n_features = source.shape
+        self._path, self._client = source.path.resolve(), source.client
+        threads = self._client.nthreads()
+        if not threads:
+            raise StorageError("the Dask cluster has no workers: start some, and fit again")
+        self._n_parts = min(self.n_rows, PARTS_PER_THREAD * sum(threads.values()))
+        self._n_bytes = len(threads) * n_bytes // self._n_parts
+        self._rows = SharedRows.write(source, order, weight, self)
+        self._parts: list[Part] = []
+        self.sample_bytes = sample_bytes
+
+    def describe(self, *, center: bool, standardize: bool) -> ColumnNumbers:
+        """Let the cluster read every column once, for the numbers by which it is standardized."""
+        groups = np.array_split(np.arange(self.n_features), min(self.n_features, self._n_parts))
+        given = [(self._path, self._rows, group, center, standardize) for group in groups]
+        self.n_read += self.n_features
+        return ColumnNumbers.join(self._gather(_describe_stored, given))
+
+    def standardize(self, scaling: Scaling) -> None:
+        """Take what columns are standardized by; products are possible from now on."""
+        bounds = np.linspace(0, self.n_rows, self._n_parts + 1).astype(int)
+        token = uuid.uuid4().hex
+        self._parts = [
+            Part(token, self._path, self._rows.order, int(first), int(last), scaling, self._n_bytes)
+            for first, last in pairwise(bounds)
+        ]
+
+    def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:
+        """Return X[:, columns]' residual; with hold the workers keep their parts of the columns."""
+        given = [(columns, residual[part.first : part.last], hold) for part in self._parts]
+        return np.sum(self._ask(_dot_part, given), axis=0)
+
+    def add(self, columns: Ints, factors: Floats, scores: Floats) -> None:
+        """Add X[:, columns] factors to scores."""
+        found = self._ask(_add_part, [(columns, factors)] * len(self._parts))
+        for part, added in zip(self._parts, found, strict=True):
+            scores[part.first : part.last] += added
+
+    def gather(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
+        """Write X[rows[i], columns[c]] factor[i] to out[c, i]."""
+        inside = [np.flatnonzero((part.first <= rows) & (rows < part.last)) for part in self._parts]
+        given = [
+            (columns, rows[places] - part.first, factor[places])
+            for part, places in zip(self._parts, inside, strict=True)
+        ]
+        for places, found in zip(inside, self._ask(_gather_part, given), strict=True):
+            out[:, places] = found
+
+    def read_groups(self, columns: Ints, size: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+        """Refuse: columns do not travel."""
+        raise InvalidInputError(NOT_SPREAD)
+
+    def hold_all(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
+        """Refuse: columns do not travel."""
+        raise InvalidInputError(NOT_SPREAD)
+
+    def _ask(self, work: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Let the cluster work on every part; count what it read."""
+        answers = self._gather(work, [(part, *one) for part, one in zip(self._parts, given, strict=True)])
+        self.n_read += round(sum(n_read for _, n_read in answers) / len(self._parts))
+        return [answer for answer, _ in answers]
+
+    def _gather(self, work: Callable[..., Any], given: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Let the cluster do some work with all that is given, and wait for the answers.
+
+        Raises
+        ------
+        StorageError
+            If the cluster gave up: its workers died one after the other, or its scheduler is gone; or if a worker,
+            which may have joined just now, has another version of the package.
+        """
+        try:
+            answers: dict[int, Any] = {}
+            for _ in range(RETRIES):
+                places = [place for place in range(len(given)) if place not in answers]
+                futures = [
+                    self._client.submit(_with_version, work, *given[place], pure=False, retries=RETRIES)
+                    for place in places
+                ]
+                answers |= _collect_answers(self._client, dict(zip(places, futures, strict=True)))
+                if len(answers) == len(given):
+                    for version, _ in answers.values():
+                        if version != __version__:
+                            raise StorageError(
+                                f"a Dask worker has overread {version}, this run {__version__}: install "
+                                f"overread=={__version__} there, or stop that worker, and run again"
+                            )
+                    return [answers[place][1] for place in range(len(given))]
+            raise StorageError(
+                f"the Dask cluster lost the same task {RETRIES} times: its workers die too soon"
+            )
+        except OverreadError:  # of the features, not of the cluster
+            raise
+        except Exception as error:
+            said = (str(error).splitlines() or [""])[0]
+            raise StorageError(
+                f"the Dask cluster gave up in the middle of a fit ({type(error).__name__}: {said}): its workers need"
+                f" Overread, enough memory, and {self._path.parent} at the same place; see to them, and run again"
+            ) from error
+
+
+def _with_version(work: Callable[..., Any], *given: Any) -> tuple[str, Any]:
+    """Do some work on a worker, and say by which version of the package."""
+    return __version__, work(*given)
+
+
+def _collect_answers(client: Any, futures: dict[int, Any]) -> dict[int, Any]:
+    """Wait for answers, and leave out those that the scheduler gave up after too many deaths of workers.
+
+    It takes a task that was on several workers when they died for the cause; here it is not.
+    """
+    try:
+        from distributed.scheduler import KilledWorker
+    except ImportError as error:
+        raise MissingExtraError("a fit on a cluster needs: pip install overread[dask]") from error
+    wait_with_workers(client, partial(_await_all, list(futures.values())))
+    answers: dict[int, Any] = {}
+    with contextlib.suppress(KilledWorker):
+        return dict(zip(futures, client.gather(list(futures.values())), strict=True))
+    for place, future in futures.items():
+        with contextlib.suppress(KilledWorker):
+            answers[place] = future.result()
+    return answers
+
+
+def _await_all(futures: list[Any], seconds: float) -> bool:
+    """Wait until all is done or given up."""
+    from distributed import wait
+
+    try:
+        wait(futures, timeout=seconds)
+    except TimeoutError:
+        return False
+    except Exception:  # of a task, or of the scheduler: told when answers are gathered
+        return True
+    return True
+
+
+def _describe_stored(
+    path: Path,
+    rows: SharedRows,
+    columns: Ints,
+    center: bool,  # noqa: FBT001
+    standardize: bool,  # noqa: FBT001
+) -> ColumnNumbers:
+    """Describe some columns; runs in a worker."""
+    source = StoredInstances(path, rows=np.load(rows.order))
+    weight = np.load(rows.weight)
+    return describe_columns(source, columns, None, weight, center=center, standardize=standardize)
+
+
+def _dot_part(part: Part, columns: Ints, residual: Floats, hold: bool) -> tuple[Floats, int]:  # noqa: FBT001
+    """Return X[:, columns]' residual of a part, and how many columns were read; runs in a worker."""
+    with _opened(part) as features:
+        return features.dot(columns, residual, hold=hold), _take_count(features)
+
+
+def _add_part(part: Part, columns: Ints, factors: Floats) -> tuple[Floats, int]:
+    """Return X[:, columns] factors of a part; runs in a worker."""
+    with _opened(part) as features:
+        scores = np.zeros(features.n_rows)
+        features.add(columns, factors, scores)
+        return scores, _take_count(features)
+
+
+def _gather_part(part: Part, columns: Ints, rows: Ints, factor: Floats) -> tuple[Floats, int]:
+    """Return some rows of a part times factor; runs in a worker."""
+    with _opened(part) as features:
+        out = np.empty((len(columns), len(rows)))
+        if len(rows):
+            features.gather(columns, rows, factor, out)
+        return out, _take_count(features)
+
+
+class _Opened:
+    """A part with its columns, held by a worker from one task to the next; one task at a time."""
+
+    def __init__(self, part: Part) -> None:
+        order = np.load(part.order_file, mmap_mode="r")[part.first : part.last]
+        source = StoredInstances(part.path, rows=np.array(order))
+        self.features = FileColumns(source, np.arange(len(source)), part.scaling, part.n_bytes)
+        self.lock = threading.Lock()
+
+    def __enter__(self) -> FileColumns:
+        self.lock.acquire()
+        return self.features
+
+    def __exit__(self, *error: object) -> None:
+        self.lock.release()
+
+
+_OPENED: dict[tuple[str, int], _Opened] = {}
+_OPENING = threading.Lock()
+
+
+def _opened(part: Part) -> _Opened:
+    """Return the part as this worker holds it; parts of other fits are given up."""
+    with _OPENING:
+        for key in [key for key in _OPENED if key[0] != part.token]:
+            del _OPENED[key]
+        key = (part.token, part.first)
+        if key not in _OPENED:
+            _OPENED[key] = _Opened(part)
+        return _OPENED[key]
+
+
+def _take_count(features: FileColumns) -> int:
+    count, features.n_read = features.n_read, 0
+    return count

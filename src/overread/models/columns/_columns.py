@@ -1,0 +1,149 @@
+"""What the solver asks of the standardized features, wherever they are.
+
+Features in memory.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.models.loss._bag_loss import BagLoss
+from overread.models.solver._kernels import add_columns, dot_columns, fused_pass, gather
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Columns(ABC):
+    """Features of n rows, in the order of the loss; products run in float64 whatever their precision.
+
+    Attributes
+    ----------
+    n_features, n_rows
+        Their numbers.
+    n_read
+        Columns that were read from where they are kept, each time counted; 0 for what is in memory.
+    sample_bytes
+        Memory that the sampled rows of the curvature may take.
+    """
+
+    n_features: int
+    n_rows: int
+    n_read: int = 0
+    sample_bytes: float = np.inf
+
+    @abstractmethod
+    def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:
+        """Return X[:, columns]' residual; with hold the columns will be wanted again soon."""
+
+    @abstractmethod
+    def add(self, columns: Ints, factors: Floats, scores: Floats) -> None:
+        """Add X[:, columns] factors to scores."""
+
+    @abstractmethod
+    def gather(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
+        """Write X[rows[i], columns[c]] factor[i] to out[c, i]."""
+
+    @abstractmethod
+    def read_groups(self, columns: Ints, size: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+        """Give columns so many at a time, as rows of a matrix, with their places among those asked for.
+
+        The matrix may be written over when the next one is asked for.
+        """
+
+    @abstractmethod
+    def hold_all(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
+        """Return a matrix in memory, one feature per row, and the rows that are the columns asked for.
+
+        Raises
+        ------
+        InvalidInputError
+            If they do not all fit in memory.
+        """
+
+    def move(
+        self,
+        loss: BagLoss,
+        working: Ints,
+        moved: Ints,
+        steps: Floats,
+        intercept_step: float,
+        scores: Floats,
+        residual: Floats,
+        gradient: Floats,
+    ) -> float:
+        """Add X[:, moved] steps + intercept_step to scores; return the loss there.
+
+        Writes residual, the loss's derivative in the scores, and X[:, working]' residual into gradient.
+        """
+        scores += intercept_step
+        self.add(moved, steps, scores)
+        value = loss.value(scores, residual)
+        gradient[:] = self.dot(working, residual, hold=True)
+        return value
+
+
+class MemoryColumns(Columns):
+    """A matrix of one standardized feature per row (d x n, C order)."""
+
+    def __init__(self, Xt: NDArray[np.floating]) -> None:
+        self.Xt = Xt
+        self.n_features, self.n_rows = Xt.shape
+
+    def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:
+        """Return X[:, columns]' residual; all columns are held anyway."""
+        out = np.zeros(len(columns))
+        dot_columns(self.Xt, columns, 0, self.n_rows, residual, out)
+        return out
+
+    def add(self, columns: Ints, factors: Floats, scores: Floats) -> None:
+        """Add X[:, columns] factors to scores."""
+        add_columns(self.Xt, columns, factors, 0, self.n_rows, scores)
+
+    def gather(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
+        """Write X[rows[i], columns[c]] factor[i] to out[c, i]."""
+        gather(self.Xt, columns, rows, factor, out)
+
+    def read_groups(self, columns: Ints, size: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+        """Give columns so many at a time; copies of them."""
+        for first in range(0, len(columns), size):
+            group = slice(first, first + size)
+            yield group, self.Xt[columns[group]]
+
+    def hold_all(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
+        """Return the matrix itself: all columns are held."""
+        return self.Xt, columns
+
+    def move(
+        self,
+        loss: BagLoss,
+        working: Ints,
+        moved: Ints,
+        steps: Floats,
+        intercept_step: float,
+        scores: Floats,
+        residual: Floats,
+        gradient: Floats,
+    ) -> float:
+        """Move in one pass over the rows: each block of X[:, working] is read from memory once and used twice."""
+        return fused_pass(
+            self.Xt,
+            working,
+            moved,
+            steps,
+            intercept_step,
+            loss.plain_weight,
+            loss.plain_label,
+            loss.offsets,
+            loss.weight,
+            loss.label,
+            loss.exponent,
+            loss.pooling,
+            scores,
+            residual,
+            gradient,
+        )

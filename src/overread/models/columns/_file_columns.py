@@ -1,0 +1,261 @@
+"""Features in a file: columns of the working set are held as far as memory allows, the others read when wanted.
+
+A column is read whole, brought into the order of the loss and standardized each time; numbers are those of the matrix
+in memory, bit for bit. While one column is worked on the next one is read.
+
+What columns of a file are standardized by: found in one read of each, applied whenever they are read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overread.bags import StoredInstances
+from overread.errors import InvalidInputError
+from overread.models._kernels import rescale_row, standardize_rows
+from overread.models.columns._columns import Columns, MemoryColumns
+from overread.models.loss._bag_loss import BagLoss
+from overread.models.solver._kernels import add_columns, dot_columns, gather
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How a column becomes a standardized one: (x unit - middle) / divisor; a divisor of 0 makes it 0."""
+
+    unit: Floats
+    middle: Floats
+    divisor: Floats
+
+
+@dataclass(frozen=True)
+class ColumnNumbers:
+    """What was found of each column: mean, scale, norm once standardized, and largest absolute value."""
+
+    means: Floats
+    scales: Floats
+    norms: Floats
+    largest: Floats
+
+    @classmethod
+    def join(cls, parts: Sequence[ColumnNumbers]) -> ColumnNumbers:
+        """Put the numbers of groups of columns one after the other."""
+        return cls(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)))
+
+    def scaling(self, *, standardize: bool) -> Scaling:
+        """Return how columns become standardized ones, to the bit as `standardize_rows` does it."""
+        unit = np.ldexp(1.0, -np.frexp(self.largest)[1]) if standardize else np.ones(len(self.largest))
+        return Scaling(unit, self.means * unit, self.scales * unit)
+
+
+def describe_columns(
+    source: StoredInstances,
+    columns: Sequence[int] | Ints,
+    order: Ints | None,
+    weight: Floats,
+    *,
+    center: bool,
+    standardize: bool,
+) -> ColumnNumbers:
+    """Read columns once.
+
+    Parameters
+    ----------
+    source, columns
+        Where they are, and which.
+    order
+        Row i is row order[i] of the source; None: as they are.
+    weight
+        How much each row, in that order, counts in means and deviations; sums to 1.
+    center, standardize
+        As in `overread.models._problem.make_design`.
+    """
+    numbers = ColumnNumbers(*(np.empty(len(columns)) for _ in range(4)))
+    for place, values in enumerate(read_ahead(source.read_columns(columns))):
+        one = slice(place, place + 1)
+        standardize_rows(
+            (values if order is None else values[order])[None],
+            weight,
+            center,
+            standardize,
+            constant_share(source.dtype),
+            numbers.means[one],
+            numbers.scales[one],
+            numbers.norms[one],
+            numbers.largest[one],
+        )
+    return numbers
+
+
+def constant_share(dtype: np.dtype[np.floating]) -> float:
+    """Deviation, as a share of the mean, up to which a column does not vary."""
+    return 10.0 * float(np.finfo(dtype).eps)
+
+
+def read_ahead(values: Iterable[NDArray[np.floating]]) -> Iterator[NDArray[np.floating]]:
+    """Give values one by one, the next one fetched in another thread meanwhile."""
+    source = iter(values)
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, source, None)
+        while (value := coming.result()) is not None:
+            coming = reader.submit(next, source, None)
+            yield value
+
+
+# Columns that share each load of the residual in the solver's products.
+COLUMNS_AT_ONCE = 4
+
+
+class FileColumns(Columns):
+    """Columns of a file.
+
+    Parameters
+    ----------
+    source
+        Where they are.
+    order
+        Row i is row order[i] of the source.
+    scaling
+        How they are standardized.
+    n_bytes
+        Memory for columns that are held.
+    sample_bytes
+        Memory for the sampled rows of the curvature.
+
+    Attributes
+    ----------
+    capacity
+        How many columns can be held.
+    """
+
+    def __init__(
+        self,
+        source: StoredInstances,
+        order: Ints,
+        scaling: Scaling,
+        n_bytes: int,
+        sample_bytes: float = np.inf,
+    ) -> None:
+        self.source = source
+        self.n_rows, self.n_features = source.shape
+        self._is_sorted = bool((np.diff(order) == 1).all())
+        self._order = order
+        self._scaling = scaling
+        self.capacity = min(self.n_features, max(0, n_bytes // (self.n_rows * source.dtype.itemsize)))
+        # Memory is taken by the system's page as it is written to, so an empty room costs nothing.
+        self._held = MemoryColumns(np.empty((self.capacity, self.n_rows), dtype=source.dtype))
+        self._slot = np.full(self.n_features, -1, dtype=np.int64)
+        self._owner = np.full(self.capacity, -1, dtype=np.int64)
+        self._wanted_at = np.zeros(self.capacity, dtype=np.int64)
+        self._clock = 0
+        self.sample_bytes = sample_bytes
+
+    def dot(self, columns: Ints, residual: Floats, *, hold: bool = False) -> Floats:
+        """Return X[:, columns]' residual; with hold the columns are read into memory first, as far as they fit."""
+        if hold:
+            self.hold(columns)
+        out = np.empty(len(columns))
+        slots = self._slot[columns]
+        out[slots >= 0] = self._held.dot(slots[slots >= 0], residual)
+        places = np.flatnonzero(slots < 0)
+        for group, block in self.read_groups(columns[places], COLUMNS_AT_ONCE):
+            found = np.zeros(len(block))
+            dot_columns(block, np.arange(len(block)), 0, self.n_rows, residual, found)
+            out[places[group]] = found
+        return out
+
+    def add(self, columns: Ints, factors: Floats, scores: Floats) -> None:
+        """Add X[:, columns] factors to scores."""
+        slots = self._slot[columns]
+        self._held.add(slots[slots >= 0], factors[slots >= 0], scores)
+        rest = slots < 0
+        for group, block in self.read_groups(columns[rest], COLUMNS_AT_ONCE):
+            add_columns(block, np.arange(len(block)), factors[rest][group], 0, self.n_rows, scores)
+
+    def gather(self, columns: Ints, rows: Ints, factor: Floats, out: Floats) -> None:
+        """Write X[rows[i], columns[c]] factor[i] to out[c, i]."""
+        self.hold(columns)
+        slots = self._slot[columns]
+        held = np.flatnonzero(slots >= 0)
+        if len(held) == len(columns):
+            self._held.gather(slots, rows, factor, out)
+            return
+        block = np.empty((len(held), len(rows)))
+        self._held.gather(slots[held], rows, factor, block)
+        out[held] = block
+        places = np.flatnonzero(slots < 0)
+        for group, block_read in self.read_groups(columns[places], COLUMNS_AT_ONCE):
+            found = np.empty((len(block_read), len(rows)))
+            gather(block_read, np.arange(len(block_read)), rows, factor, found)
+            out[places[group]] = found
+
+    def move(
+        self,
+        loss: BagLoss,
+        working: Ints,
+        moved: Ints,
+        steps: Floats,
+        intercept_step: float,
+        scores: Floats,
+        residual: Floats,
+        gradient: Floats,
+    ) -> float:
+        """Move; where the whole working set is held, exactly as in memory."""
+        self.hold(working)
+        slots = self._slot[working]
+        if (slots >= 0).all() and (self._slot[moved] >= 0).all():
+            return self._held.move(
+                loss, slots, self._slot[moved], steps, intercept_step, scores, residual, gradient
+            )
+        return super().move(loss, working, moved, steps, intercept_step, scores, residual, gradient)
+
+    def hold(self, columns: Ints) -> None:
+        """Read columns that are not held, as far as there is room; those wanted longest ago make way."""
+        self._clock += 1
+        slots = self._slot[columns]
+        self._wanted_at[slots[slots >= 0]] = self._clock
+        missing = columns[slots < 0]
+        free = np.argsort(self._wanted_at, kind="stable")
+        free = free[self._wanted_at[free] < self._clock][: len(missing)]
+        missing = missing[: len(free)]
+        for slot, column, values in zip(free, missing, self._read(missing), strict=True):
+            if self._owner[slot] >= 0:
+                self._slot[self._owner[slot]] = -1
+            self._held.Xt[slot] = values
+            self._owner[slot], self._slot[column], self._wanted_at[slot] = column, slot, self._clock
+
+    def read_groups(self, columns: Ints, size: int) -> Iterator[tuple[slice, NDArray[np.floating]]]:
+        """Give columns so many at a time, in one matrix that is filled again and again; none is held."""
+        block = np.empty((min(size, len(columns)), self.n_rows), dtype=self.source.dtype)
+        filled = 0
+        for place, values in enumerate(self._read(columns)):
+            block[filled] = values
+            filled += 1
+            if filled == len(block) or place == len(columns) - 1:
+                yield slice(place + 1 - filled, place + 1), block[:filled]
+                filled = 0
+
+    def hold_all(self, columns: Ints) -> tuple[NDArray[np.floating], Ints]:
+        """Hold columns, each read once; return the matrix they are held in, and their rows."""
+        if len(columns) > self.capacity:
+            raise InvalidInputError(
+                f"{len(columns)} columns of {self.n_rows} rows do not fit in memory, {self.capacity} would"
+            )
+        self.hold(columns)
+        return self._held.Xt, self._slot[columns]
+
+    def _read(self, columns: Ints) -> Iterator[NDArray[np.floating]]:
+        """Give standardized columns one by one."""
+        self.n_read += len(columns)
+        scaling = self._scaling
+        for column, values in zip(columns, read_ahead(self.source.read_columns(columns)), strict=True):
+            chosen = values if self._is_sorted else values[self._order]
+            rescale_row(chosen, scaling.unit[column], scaling.middle[column], scaling.divisor[column])
+            yield chosen

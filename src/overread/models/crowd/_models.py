@@ -1,0 +1,414 @@
+"""Dawid and Skene's model for two classes: prevalence and reader skills by EM, without features.
+
+What a fitted crowd model knows of its readers, and how that is saved.
+
+Raykar's model: reader skills and a multiple-instance logistic model, by EM.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from overread.bags import Bags
+from overread.errors import InvalidInputError
+from overread.models._base import LinearBagClassifier, read_bags
+from overread.models._penalties import Penalty, find_penalty
+from overread.models._problem import check_number, warn_about
+from overread.models._report import FitReport
+from overread.models._saving import (
+    Classes,
+    Field,
+    Flag,
+    Float,
+    FloatArray,
+    Integer,
+    IntegerArray,
+    Length,
+    Names,
+    Record,
+    SavedModel,
+)
+from overread.models._soft import SoftMILLogisticRegression
+from overread.models.crowd._em import (
+    EMResult,
+    LabelStep,
+    Prior,
+    Priors,
+    majority,
+    prior_of,
+    priors_of,
+    run_em,
+    warn_about_crowd,
+)
+from overread.models.crowd._intervals import (
+    Information,
+    LabelPart,
+    label_part,
+    logit_interval,
+    observed_information,
+)
+from overread.models.crowd._votes import Votes, read_votes
+from overread.models.loss._bag_loss import PoolingName
+
+Floats = NDArray[np.float64]
+
+FEWEST_READERS, FEWEST_VOTES = 3, 2
+INTERVAL_ROUNDS, INTERVAL_TOL = 2000, 1e-9
+
+
+class ReaderSkills(SavedModel):
+    """Skills of readers with their intervals, kept as arrays and shown as a table."""
+
+    skill_fields: ClassVar[Mapping[str, Field]] = {
+        "posterior_": FloatArray("n"),
+        "objectives_": FloatArray("k"),
+        "n_iter_": Integer(),
+        "converged_": Flag(),
+        "determined_": Flag(),
+        "reader_ids_": Names("R"),
+        "n_votes_": IntegerArray("R"),
+        "n_marked_": IntegerArray("R"),
+        "expected_positives_": FloatArray("R"),
+        "sensitivity_": FloatArray("R"),
+        "sensitivity_interval_": FloatArray("R", 2),
+        "specificity_": FloatArray("R"),
+        "specificity_interval_": FloatArray("R", 2),
+    }
+
+    posterior_: Floats
+    sensitivity_: Floats
+    sensitivity_interval_: Floats
+    specificity_: Floats
+    specificity_interval_: Floats
+
+    @property
+    def reader_skills_(self) -> pd.DataFrame:
+        """One row a reader: counts, expected positives, either skill with its 95 % interval."""
+        columns: dict[str, Any] = {
+            "reader_id": pd.Series(self.reader_ids_, dtype="str"),
+            "n_votes": self.n_votes_,
+            "n_marked": self.n_marked_,
+            "expected_positives": self.expected_positives_,
+        }
+        for name in ("sensitivity", "specificity"):
+            columns[name] = getattr(self, f"{name}_")
+            columns[f"{name}_low"], columns[f"{name}_high"] = getattr(self, f"{name}_interval_").T
+        return pd.DataFrame(columns)
+
+    def _keep_skills(
+        self,
+        votes: Votes,
+        result: EMResult,
+        priors: Priors,
+        label_step: Callable[[Floats], LabelStep],
+        label_part: Callable[[Floats], LabelPart],
+    ) -> Information:
+        """Keep the result of EM with intervals, and warn; return the information that the intervals are from."""
+        read = ~np.isnan(votes.matrix)
+        self.posterior_, self.objectives_ = result.posterior, result.objectives
+        self.n_iter_, self.converged_ = len(result.objectives) - 1, result.converged
+        self.reader_ids_ = _as_text(votes.reader_ids)
+        self.n_votes_, self.n_marked_ = read.sum(axis=0), (votes.matrix == 1).sum(axis=0)
+        self.expected_positives_ = result.posterior @ read
+        self.sensitivity_, self.specificity_ = result.skills.sensitivity, result.skills.specificity
+        at_estimate = observed_information(
+            votes.matrix, result.posterior, result.skills, priors, label_part(result.posterior)
+        )
+        shrunk_priors = priors.with_half_a_vote()
+        shrunk = run_em(
+            votes.matrix,
+            result.posterior,
+            shrunk_priors,
+            label_step,
+            tol=INTERVAL_TOL,
+            max_rounds=INTERVAL_ROUNDS,
+        )
+        information = observed_information(
+            votes.matrix, shrunk.posterior, shrunk.skills, shrunk_priors, label_part(shrunk.posterior)
+        )
+        for name in ("sensitivity", "specificity"):
+            estimate, centre = getattr(self, f"{name}_"), getattr(shrunk.skills, name)
+            low, high = logit_interval(centre, getattr(information, name))
+            limits = np.column_stack([np.minimum(low, estimate), np.maximum(high, estimate)])
+            setattr(self, f"{name}_interval_", limits)
+        has_priors = min(priors.sensitivity.weight, priors.specificity.weight) > 0
+        self.determined_ = at_estimate.determined and (has_priors or _can_be_determined(read))
+        warn_about_crowd(result, self.reader_skills_, determined=self.determined_)
+        return information
+
+
+def _can_be_determined(read: NDArray[np.bool_]) -> bool:
+    """Whether there are three readers and a bag that two of them read, without which there is always another fit.
+
+    Where estimates are 0 or 1 the information does not show this.
+    """
+    return bool(read.shape[1] >= FEWEST_READERS and read.sum(axis=1).max() >= FEWEST_VOTES)
+
+
+def _as_text(ids: pd.Index[Any]) -> NDArray[Any]:
+    """Ids as strings, which is what a file and a table hold."""
+    names = np.array([str(reader) for reader in ids], dtype=object)
+    if len(set(names)) < len(names):
+        raise InvalidInputError("votes: two readers have the same name when written as text; rename one")
+    return names
+
+
+class DawidSkene(ReaderSkills, BaseEstimator, kind="DawidSkene"):
+    """Hidden labels of bags from votes alone (Dawid and Skene 1979, two classes).
+
+    Maximizes L = sum_i log(pi A_i + (1 - pi) B_i) + log prior over the prevalence pi and the readers' skills; A and B
+    as in `overread.models.crowd._em`. EM starts from the proportion of votes and never lowers L.
+
+    Parameters
+    ----------
+    sensitivity_prior, specificity_prior, prevalence_prior
+        (a, b) of Beta priors, at least 1; (1, 1) is maximum likelihood.
+    tol
+        EM stops when a round raises L by at most tol per bag.
+    max_iter
+        Rounds allowed.
+
+    Attributes
+    ----------
+    posterior_ : ndarray of shape (n_bags,)
+        Probability of label 1 given the votes.
+    prevalence_ : float
+        pi.
+    reader_skills_ : pandas.DataFrame
+        reader_id, n_votes, n_marked, expected_positives, sensitivity and specificity with 95 % intervals from the
+        observed information (`overread.models.crowd._intervals`; coverage in docs/explanation/crowd_models.md).
+    prevalence_interval_ : ndarray of shape (2,)
+        95 % interval of pi, likewise.
+    objectives_ : ndarray
+        L at the start and after each round.
+    n_iter_, converged_
+        Rounds, and whether tol was reached.
+    determined_
+        Whether the votes determine skills and labels; two readers never do, without priors.
+
+    Examples
+    --------
+    >>> model = DawidSkene().fit([[1, 1, 1], [1, 1, 0], [0, 0, 0], [0, 0, 1]])
+    >>> model.posterior_.round(2)
+    array([1., 1., 0., 0.])
+    """
+
+    saved_fields: ClassVar[Mapping[str, Field]] = {
+        **ReaderSkills.skill_fields,
+        "prevalence_": Float(),
+        "prevalence_interval_": FloatArray(2),
+    }
+
+    def __init__(
+        self,
+        *,
+        sensitivity_prior: tuple[float, float] = (1.0, 1.0),
+        specificity_prior: tuple[float, float] = (1.0, 1.0),
+        prevalence_prior: tuple[float, float] = (1.0, 1.0),
+        tol: float = 1e-9,
+        max_iter: int = 2000,
+    ) -> None:
+        self.sensitivity_prior = sensitivity_prior
+        self.specificity_prior = specificity_prior
+        self.prevalence_prior = prevalence_prior
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, votes: Any, y: None = None) -> DawidSkene:
+        """Fit to votes, in any form that `overread.models.crowd._votes.read_votes` takes; y is ignored."""
+        read = read_votes(votes)
+        priors = priors_of(self)
+        prevalence_prior = prior_of(self.prevalence_prior, "prevalence_prior")
+        tol = check_number(self.tol, "tol", high=1.0)
+        rounds = int(check_number(self.max_iter, "max_iter", low=1, integer=True))
+        start = majority(read.matrix)
+        labels = _Prevalence(prevalence_prior)
+        result = run_em(read.matrix, start, priors, labels.step, tol=tol, max_rounds=rounds)
+        self.prevalence_ = labels.rate
+        shrunk = _Prevalence(prevalence_prior.with_half_a_vote())
+        information = self._keep_skills(read, result, priors, shrunk.step, shrunk.part)
+        low, high = logit_interval(shrunk.rate, information.labels[0])
+        self.prevalence_interval_ = np.array([min(low, self.prevalence_), max(high, self.prevalence_)])
+        return self
+
+
+class _Prevalence:
+    """One probability of label 1 for all bags, `rate`."""
+
+    def __init__(self, prior: Prior) -> None:
+        self.prior = prior
+        self.rate = 0.5
+
+    def step(self, posterior: Floats) -> LabelStep:
+        self.rate = float(self.prior.mode(posterior.sum(), len(posterior)))
+        with np.errstate(divide="ignore"):
+            log_p, log_q = np.log(self.rate), np.log1p(-self.rate)
+        shape = np.ones(len(posterior))
+        return LabelStep(log_p * shape, log_q * shape, self.prior.log_density(self.rate))
+
+    def part(self, posterior: Floats) -> LabelPart:
+        rate = float(self.prior.mode(posterior.sum(), len(posterior)))
+        information = (len(posterior) + self.prior.weight) * rate * (1.0 - rate)
+        return LabelPart(np.ones((len(posterior), 1)), np.array([[information]]))
+
+
+class RaykarCrowd(ReaderSkills, LinearBagClassifier, kind="RaykarCrowd"):
+    """Learning from crowds (Raykar et al. 2010) on bags: the model's probability is the prior of each bag's label.
+
+    Maximizes, with p_i the noisy-or probability of bag i and A, B as in `overread.models.crowd._em`,
+
+    ::
+
+        L = sum_i log(p_i A_i + (1 - p_i) B_i) + log prior(skills) - M lam R(w),    M bags.
+
+    The E-step gives the posterior of each label; the M-step for (w, b) is `SoftMILLogisticRegression` with the
+    posteriors as soft labels, warm-started, so that no round lowers L. A stationary point, not a global one.
+
+    Parameters
+    ----------
+    lam
+        Penalty as in `SoftMILLogisticRegression` with normalization "bags"; None means a tenth of the smallest one
+        that gives w = 0 for the labels of the first round, kept for all rounds.
+    sensitivity_prior, specificity_prior
+        (a, b) of Beta priors, at least 1; (1, 1) is maximum likelihood.
+    penalty, fit_intercept, standardize, pooling, random_state
+        As in `SoftMILLogisticRegression`.
+    tol, max_iter
+        Of each M-step, as in `SoftMILLogisticRegression`.
+    round_tol, max_rounds
+        EM stops when a round raises L by at most round_tol per bag, or after so many rounds.
+
+    Attributes
+    ----------
+    posterior_ : ndarray of shape (n_bags,)
+        Probability of label 1 given votes and features.
+    reader_skills_ : pandas.DataFrame
+        As in `DawidSkene`. The intervals take the chosen features as given and lam R(w) as it is.
+    coef_, intercept_, center_, scale_, lam_, lambda_max_, fit_report_
+        Of the last M-step, as in `SoftMILLogisticRegression`.
+    objectives_, n_iter_, converged_
+        L after each round, rounds, and whether round_tol was reached.
+    determined_
+        As in `DawidSkene`.
+    """
+
+    later_parameters = frozenset({"penalty"})
+    saved_fields: ClassVar[Mapping[str, Field]] = {
+        "n_features_in_": Length("d"),
+        "feature_names_in_": Names("d", optional=True),
+        "classes_": Classes(),
+        "fitted_with_bags_": Flag(),
+        "coef_": FloatArray(1, "d"),
+        "intercept_": FloatArray(1),
+        "center_": FloatArray("d"),
+        "scale_": FloatArray("d"),
+        "lam_": Float(),
+        "lambda_max_": Float(),
+        "fit_report_": Record(FitReport),
+        **ReaderSkills.skill_fields,
+    }
+
+    def __init__(
+        self,
+        lam: float | None = None,
+        *,
+        penalty: str | Penalty = "l1",
+        sensitivity_prior: tuple[float, float] = (1.0, 1.0),
+        specificity_prior: tuple[float, float] = (1.0, 1.0),
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        pooling: PoolingName = "noisy_or",
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        round_tol: float = 1e-7,
+        max_rounds: int = 500,
+        random_state: int | None = None,
+    ) -> None:
+        self.lam = lam
+        self.penalty = penalty
+        self.sensitivity_prior = sensitivity_prior
+        self.specificity_prior = specificity_prior
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.pooling: PoolingName = pooling
+        self.tol = tol
+        self.max_iter = max_iter
+        self.round_tol = round_tol
+        self.max_rounds = max_rounds
+        self.random_state = random_state
+
+    def fit(self, X: Any, votes: Any, *, bags: Any = None) -> RaykarCrowd:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : Bags, array-like or pandas.DataFrame
+            Bags, or instances of shape (n_instances, n_features). Labels and reader weights that `Bags` carry are
+            not used: the votes say both.
+        votes : Votes, pandas.DataFrame or array-like of shape (n_bags, n_readers)
+            0, 1 or NaN; rows in the order of the bags.
+        bags : array-like of shape (n_instances,), optional
+            The bag of each row of a matrix; None makes every row its own bag.
+        """
+        given = read_bags(self, X, bags, reset=True).with_labels(None)
+        read = read_votes(votes)
+        if len(read.matrix) != len(given):
+            raise InvalidInputError(f"votes on {len(read.matrix)} bags for {len(given)} bags of X")
+        priors = priors_of(self)
+        round_tol = check_number(self.round_tol, "round_tol", high=1.0)
+        rounds = int(check_number(self.max_rounds, "max_rounds", low=1, integer=True))
+        model = self._soft_model()
+        result = run_em(
+            read.matrix,
+            majority(read.matrix),
+            priors,
+            lambda posterior: self._label_step(model, given, posterior),
+            tol=round_tol,
+            max_rounds=rounds,
+        )
+        for name in ("coef_", "intercept_", "center_", "scale_", "lam_", "lambda_max_", "fit_report_"):
+            setattr(self, name, getattr(model, name))
+        self.classes_ = np.array([0, 1])
+        self.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
+        warn_about(model.fit_report_)
+        # The weights stay as they are where half a vote is added: it hardly moves them, and a fit costs much.
+        log_q, log_p = model.predict_log_proba(given).T
+        fixed = LabelStep(log_p, log_q, 0.0)
+        self._keep_skills(
+            read, result, priors, lambda _: fixed, lambda posterior: label_part(model, given, posterior)
+        )
+        return self
+
+    def _label_step(self, model: SoftMILLogisticRegression, bags: Bags, posterior: Floats) -> LabelStep:
+        self._fit_soft(model, bags, posterior)
+        log_q, log_p = model.predict_log_proba(bags).T
+        penalized = model.coef_[0] * (model.scale_ if self.standardize else 1.0)
+        strength = len(bags) * model.lam_
+        return LabelStep(log_p, log_q, -strength * find_penalty(self.penalty).value(penalized))
+
+    def _soft_model(self) -> SoftMILLogisticRegression:
+        return SoftMILLogisticRegression(
+            self.lam,
+            penalty=self.penalty,
+            fit_intercept=self.fit_intercept,
+            standardize=self.standardize,
+            pooling=self.pooling,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            warm_start=True,
+            random_state=self.random_state,
+        )
+
+    def _fit_soft(self, model: SoftMILLogisticRegression, bags: Bags, posterior: Any) -> None:
+        """Fit one M-step; its warnings concern a step on the way, so the last certificate speaks for all."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(bags, posterior, reader_weight=np.ones(len(bags)))
+        model.lam = model.lam_

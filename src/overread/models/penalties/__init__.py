@@ -1,1 +1,0 @@
-"""What knows the penalty: one file a penalty, and the registry of their names."""

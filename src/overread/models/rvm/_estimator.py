@@ -1,0 +1,370 @@
+"""B1, the paper's binary classifier: a relevance vector machine for bags."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from overread.bags import Bags, read_labels
+from overread.errors import DataWarning, InvalidInputError
+from overread.models._base import LinearBagClassifier, read_bags
+from overread.models._problem import Problem, check_number, prepare, single_threaded_blas
+from overread.models._report import RVMReport
+from overread.models._saving import (
+    Classes,
+    Field,
+    Flag,
+    FloatArray,
+    Integer,
+    Length,
+    Names,
+    Record,
+    SavedModel,
+)
+from overread.models.columns._columns import Columns
+from overread.models.columns._file_columns import FileColumns
+from overread.models.loss._bag_loss import PoolingName
+from overread.models.rvm._evidence import (
+    SMALLEST_ALPHA,
+    UPDATES,
+    Rounds,
+    UpdateName,
+    find_first_posterior,
+    left_out_gain,
+    maximize_evidence,
+    screen_features,
+)
+from overread.models.rvm._posterior import Posterior, PosteriorSearch
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class RVMMIL(SavedModel, LinearBagClassifier, kind="RVMMIL"):
+    """Multiple-instance logistic regression with a prior width per feature, learned from the data (B1).
+
+    The paper's baseline of section 5.1, after Raykar et al. (2008). Likelihood of hard labels y and prior
+
+    ::
+
+        log L(w, b) = sum_mu c_mu [y log p + (1 - y) log(1 - p)],    p = 1 - prod_k (1 - sigma(w'x_k + b)),
+        w_i ~ N(0, 1 / alpha_i),    b flat.
+
+    A round finds the mode of the posterior by Newton's method, fits the Gaussian with covariance S there, and
+    updates alpha to raise the evidence p(y | alpha) in Laplace's approximation. A feature whose alpha passes
+    `prune_bound` is dropped for good. ``fit_report_`` is a certificate of what was reached.
+
+    Parameters
+    ----------
+    update
+        "mackay": alpha = (1 - alpha S_ii) / w^2. "em": alpha = 1 / (w^2 + S_ii), slower by far. "fixed": alpha
+        stays at `alpha_init`, which gives L2-penalized multiple-instance logistic regression.
+    prune_bound
+        Largest alpha of a feature that stays.
+    alpha_init
+        Alpha of every feature in the first round.
+    screen
+        Number of features that enter the first round, those with the largest score statistic; None lets all in.
+        It saves time and costs evidence (docs/explanation/baselines.md).
+    threshold
+        None: soft labels are an error. Else a soft label of at least this counts as 1, a smaller one as 0.
+    fit_intercept
+        Whether there is an intercept; it has no prior and is never pruned.
+    standardize
+        Whether features are brought to mean 0 and deviation 1, to which alpha then refers.
+    pooling
+        As in `SoftMILLogisticRegression`.
+    tol
+        Largest change of log alpha in the last round.
+    max_iter
+        Rounds allowed.
+    memory_mb
+        Megabytes that the process may take while it fits `StoredInstances`; None: half of the machine's memory. As many
+        features enter as it holds, the best by `screen`'s measure, and a warning says so where these are not all. What
+        is in memory already is fitted there.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        Coefficients (1, d) and intercept (1,) on the user's scale; 0 for dropped features.
+    classes_
+        The two classes.
+    alpha_
+        Prior precisions (d,) on the scale the model was fitted on; 0 stands for a feature without a coefficient.
+    deviation_
+        Posterior standard deviations (d,) of the coefficients on the user's scale; 0 where there is none.
+    n_iter_
+        Rounds, at least 1.
+    fit_report_
+        `RVMReport`: the certificate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from overread.models import RVMMIL
+    >>> random = np.random.default_rng(0)
+    >>> X = random.normal(size=(200, 5))
+    >>> y = (X[:, 2] + random.logistic(size=200) > 0).astype(int)
+    >>> np.flatnonzero(RVMMIL().fit(X, y).coef_).tolist()
+    [2]
+    """
+
+    later_parameters = frozenset({"memory_mb"})
+    saved_fields: ClassVar[Mapping[str, Field]] = {
+        "n_features_in_": Length("d"),
+        "feature_names_in_": Names("d", optional=True),
+        "classes_": Classes(),
+        "fitted_with_bags_": Flag(),
+        "coef_": FloatArray(1, "d"),
+        "intercept_": FloatArray(1),
+        "alpha_": FloatArray("d"),
+        "deviation_": FloatArray("d"),
+        "center_": FloatArray("d"),
+        "scale_": FloatArray("d"),
+        "n_iter_": Integer(),
+        "fit_report_": Record(RVMReport),
+    }
+
+    def __init__(
+        self,
+        update: UpdateName = "mackay",
+        *,
+        prune_bound: float = 1e6,
+        alpha_init: float = 1.0,
+        screen: int | None = None,
+        threshold: float | None = None,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        pooling: PoolingName = "noisy_or",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        memory_mb: float | None = None,
+    ) -> None:
+        self.update = update
+        self.prune_bound = prune_bound
+        self.alpha_init = alpha_init
+        self.screen = screen
+        self.threshold = threshold
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.pooling = pooling
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_mb = memory_mb
+
+    def fit(self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None) -> RVMMIL:
+        """Fit the model. Reader weights that `Bags` carry are not used: the paper's B1 has none.
+
+        Parameters
+        ----------
+        X : Bags, array-like or pandas.DataFrame
+            Bags, or instances of shape (n_instances, n_features).
+        y : array-like of shape (n_bags,)
+            Two classes; soft labels need `threshold`.
+        bags : array-like of shape (n_instances,), optional
+            The bag of each row of a matrix; None makes every row its own bag.
+        sample_weight : array-like of shape (n_bags,), optional
+            Counts as repetition of a bag.
+        """
+        _fit_models([self], X, y, bags=bags, sample_weight=sample_weight)
+        return self
+
+    def fit_each(
+        self, X: Any, y: Any, *, prune_bounds: Sequence[float], bags: Any = None, sample_weight: Any = None
+    ) -> list[RVMMIL]:
+        """Fit a model for each prune bound, with these parameters otherwise; the same as `fit` of each, but quicker.
+
+        Features are standardized, and the mode of the first round is found, once for all. The counts in each report are
+        those of a fit by itself.
+
+        Parameters
+        ----------
+        X, y, bags, sample_weight
+            As in `fit`.
+        prune_bounds
+            In the order of the models returned.
+        """
+        models = [clone(self).set_params(prune_bound=bound) for bound in prune_bounds]
+        _fit_models(models, X, y, bags=bags, sample_weight=sample_weight)
+        return models
+
+    def _settings(self) -> dict[str, Any]:
+        if self.update not in UPDATES:
+            raise InvalidInputError(f"update={self.update!r} is unknown; choose one of {UPDATES}")
+        if self.screen is not None:
+            check_number(self.screen, "screen", low=1, integer=True)
+        if self.threshold is not None:
+            check_number(self.threshold, "threshold", low=np.finfo(float).tiny, high=1.0)
+        bound = check_number(self.prune_bound, "prune_bound", low=SMALLEST_ALPHA)
+        return {
+            "update": self.update,
+            "alpha_init": check_number(self.alpha_init, "alpha_init", low=SMALLEST_ALPHA, high=bound),
+            "prune_bound": bound,
+            "tol": check_number(self.tol, "tol"),
+            "max_rounds": int(check_number(self.max_iter, "max_iter", integer=True)),
+        }
+
+    def _problem(self, bags: Bags, y: Any, sample_weight: Any) -> Problem:
+        bags.check_labels(y)
+        labels = read_labels(y)
+        if not labels.is_hard:
+            if self.threshold is None:
+                raise InvalidInputError(
+                    "Unknown label type: continuous. RVMMIL needs two classes, and y holds soft labels: use "
+                    "make_bags(labels='golden'), or threshold= to say from which label on a bag is positive"
+                )
+            y = (labels.probability >= self.threshold).astype(np.float64)
+        return prepare(
+            bags.with_labels(None),
+            y,
+            sample_weight=sample_weight,
+            reader_weight=np.ones(len(bags)),
+            normalization="none",
+            divide_by_features=False,
+            fit_intercept=self.fit_intercept,
+            standardize=self.standardize,
+            pooling=self.pooling,
+            memory_mb=None if self.memory_mb is None else check_number(self.memory_mb, "memory_mb", low=1),
+        )
+
+    def _follow(
+        self,
+        problem: Problem,
+        search: PosteriorSearch,
+        entered: Ints,
+        first: Posterior | None,
+        settings: dict[str, Any],
+    ) -> None:
+        """Go on from the first posterior, and keep what is found."""
+        feature_of_row = dict(zip(search.kept.tolist(), entered.tolist(), strict=True))
+        rounds = maximize_evidence(search, first, **settings)
+        gain = self._left_out_gain(problem, search, rounds, entered)
+        self.classes_ = problem.labels.classes
+        kept = np.array([feature_of_row[row] for row in search.kept.tolist()], dtype=np.int64)
+        self._keep(problem, kept, rounds)
+        self.fit_report_ = _report(problem, search, rounds, entered, gain, settings["tol"])
+
+    def _search(self, problem: Problem) -> tuple[PosteriorSearch, Ints]:
+        """Return the search over the screened features, on the loss as a sum of nats, and which features these are."""
+        loss = problem.loss
+        loss = replace(loss, plain_weight=loss.plain_weight * problem.unit, weight=loss.weight * problem.unit)
+        usable = np.flatnonzero(problem.design.scale > 0)
+        if problem.labels.is_constant:
+            usable = usable[:0]
+        columns = problem.design.columns
+        limit = self._limit(columns, len(usable))
+        entered = screen_features(columns, loss, problem.null, usable, limit)
+        Xt, rows = columns.hold_all(entered)
+        return PosteriorSearch(Xt, loss, rows, problem.null, fit_intercept=self.fit_intercept), entered
+
+    def _limit(self, columns: Columns, n_usable: int) -> int | None:
+        """Return how many features may enter; of those in a file no more than memory holds."""
+        if not isinstance(columns, FileColumns):
+            return self.screen
+        wanted = n_usable if self.screen is None else min(self.screen, n_usable)
+        if wanted <= columns.capacity:
+            return self.screen
+        told = f"memory_mb holds {columns.capacity} features of {columns.n_rows} rows"
+        if self.screen is not None:
+            raise InvalidInputError(f"{told}, and screen={self.screen}: lower screen, or raise memory_mb")
+        warnings.warn(
+            f"{told}: of {n_usable} features the others were left out before the first round; raise memory_mb to let"
+            " all enter",
+            DataWarning,
+            stacklevel=6,
+        )
+        return columns.capacity
+
+    def _left_out_gain(
+        self, problem: Problem, search: PosteriorSearch, rounds: Rounds, entered: Ints
+    ) -> float:
+        usable = np.flatnonzero(problem.design.scale > 0)
+        left_out = np.setdiff1d(usable, entered)
+        if not len(left_out) or problem.labels.is_constant:
+            return 0.0
+        return left_out_gain(search, rounds.alpha, problem.design.columns, left_out)
+
+    def _keep(self, problem: Problem, kept: Ints, rounds: Rounds) -> None:
+        design, d = problem.design, len(problem.design.scale)
+        w, alpha, deviation = np.zeros(d), np.zeros(d), np.zeros(d)
+        w[kept], alpha[kept] = rounds.posterior.w, rounds.alpha
+        deviation[kept] = np.sqrt(rounds.posterior.variance) / design.scale[kept]
+        coefficients, intercept = design.to_user(w, rounds.posterior.b)
+        self.coef_, self.intercept_ = coefficients[None, :], np.array([intercept])
+        self.alpha_, self.deviation_ = alpha, deviation
+        self.center_, self.scale_ = design.center, design.scale
+        self.n_iter_ = max(1, len(rounds.log_evidence) - 1)
+
+
+def _fit_models(models: Sequence[RVMMIL], X: Any, y: Any, *, bags: Any, sample_weight: Any) -> None:
+    """Fit models that differ in their prune bound alone."""
+    if not models:
+        return
+    for model in models:
+        given = read_bags(model, X, bags, reset=True)
+    settings = [model._settings() for model in models]
+    problem = models[0]._problem(given, y, sample_weight)
+    with single_threaded_blas():
+        search, entered = models[0]._search(problem)
+        first = None
+        if settings[0]["update"] != "fixed" and settings[0]["max_rounds"]:
+            first = find_first_posterior(search, settings[0]["alpha_init"])
+        for model, own in zip(models, settings, strict=True):
+            model.fitted_with_bags_ = bags is not None or isinstance(X, Bags)
+            model._follow(problem, search.branch(), entered, first, own)
+    for model in models:
+        _warn_about(model.fit_report_)
+
+
+def _report(
+    problem: Problem, search: PosteriorSearch, rounds: Rounds, entered: Ints, gain: float, tol: float
+) -> RVMReport:
+    constant = int(np.count_nonzero(problem.design.scale == 0))
+    screened = 0 if problem.labels.is_constant else len(problem.design.scale) - constant - len(entered)
+    posterior = rounds.posterior
+    return RVMReport(
+        n_rounds=len(rounds.log_evidence) - 1,
+        log_evidence=rounds.log_evidence,
+        n_kept_per_round=rounds.n_kept,
+        alpha_change=rounds.alpha_change,
+        evidence_gradient=rounds.evidence_gradient,
+        gradient_norm=posterior.gradient_norm,
+        decrement=posterior.decrement,
+        tol=tol,
+        converged=rounds.converged,
+        n_features=len(search.kept),
+        n_screened=screened,
+        left_out_gain=gain,
+        n_pruned=len(entered) - len(search.kept),
+        n_constant=constant,
+        n_newton_steps=rounds.n_newton_steps,
+        n_hessians=search.n_hessians,
+        exact_curvature=posterior.exact,
+        n_held=int(np.count_nonzero(rounds.held)),
+        at_floor=int(np.count_nonzero(rounds.alpha <= SMALLEST_ALPHA)) if rounds.n_kept[1:] else 0,
+    )
+
+
+def _warn_about(report: RVMReport) -> None:
+    if not report.converged:
+        warnings.warn(
+            f"not converged: after {report.n_rounds} rounds log alpha still changes by {report.alpha_change:.2g} "
+            f"(tol={report.tol:g}), and the mode is found to {report.decrement:.2g} nats; raise max_iter, or use "
+            "update='mackay'",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    if report.at_floor:
+        warnings.warn(
+            f"the evidence asks for unbounded coefficients of {report.at_floor} features, as where labels are "
+            f"separated perfectly; alpha was held at {SMALLEST_ALPHA:g}",
+            DataWarning,
+            stacklevel=4,
+        )

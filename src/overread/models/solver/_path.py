@@ -1,0 +1,88 @@
+"""Where to start, which lambdas to visit, and how to get from one to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from overread.models.loss._bag_loss import BagLoss
+from overread.models.solver._newton import NewtonSolver, Solution
+
+Floats = NDArray[np.float64]
+
+# Where labels push b to infinity: beyond this score what is left of the gradient is below rounding.
+CAP = 50.0
+# Beyond it exp underflows altogether: exp(-745) is the smallest double.
+BRACKET = 740.0
+# The way to a single lambda ends here at the latest, times lambda_max; chosen by eye.
+LOWEST = 1e-4
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How to go down to a single lambda: the ratio of one lambda to the next, and how well each is solved."""
+
+    ratio: float
+    tol: float
+
+
+# Where the problem is not convex a fine and a coarse pace often end in different basins, and neither is always
+# the better one: docs/explanation/model.md has the counts.
+FINE = Pace(0.7, 1e-2)
+COARSE = Pace(0.4, 1e-1)
+
+
+def null_intercept(loss: BagLoss) -> float:
+    """Intercept that minimizes the loss at w = 0, the start of every path.
+
+    With all scores of a bag equal to b, the loss of each bag is convex in b, so the root of its derivative is
+    unique; for the noisy-or it solves mean(1 - (1 - sigma(b))^K) = mean label up to the weights. Where all
+    labels are 0 (or 1) it lies at infinity and is capped.
+    """
+    residual = np.empty(loss.n_rows)
+
+    def slope(b: float) -> float:
+        loss.value(np.full(loss.n_rows, b), residual)
+        return float(residual.sum())
+
+    if slope(-CAP) >= 0:
+        return -CAP if slope(-BRACKET) >= 0 else float(brentq(slope, -BRACKET, -CAP, xtol=1e-13))
+    if slope(CAP) <= 0:
+        return CAP
+    return float(brentq(slope, -CAP, CAP, xtol=1e-13, rtol=1e-14))
+
+
+def lambda_grid(lambda_max: float, n_lambdas: int, min_ratio: float) -> Floats:
+    """Geometric grid from lambda_max down to min_ratio lambda_max."""
+    return lambda_max * np.geomspace(1.0, min_ratio, n_lambdas)
+
+
+def descend(solver: NewtonSolver, lam: float, *, tol: float, max_iter: int, pace: Pace = FINE) -> Solution:
+    """Reach a single lambda from w = 0 along a short, loose path; without it the non-convex fit does worse."""
+    current = pace.ratio * solver.lambda_max
+    last = max(lam / pace.ratio, LOWEST * solver.lambda_max)
+    while current > last:
+        solver.solve(current, tol=pace.tol, max_iter=max_iter)
+        current *= pace.ratio
+    return solver.solve(lam, tol=tol, max_iter=max_iter)
+
+
+def witness_loss(loss: BagLoss, random: np.random.Generator) -> BagLoss:
+    """Convex stand-in that takes one random instance of each coupled bag as its witness: another way to start."""
+    sizes = np.diff(loss.offsets)
+    witness = loss.offsets[:-1] + (random.random(len(sizes)) * sizes).astype(np.int64)
+    weight = np.zeros(int(loss.offsets[-1]))
+    weight[witness] = loss.weight
+    return BagLoss(
+        order=loss.order,
+        plain_weight=np.concatenate([loss.plain_weight, weight]),
+        plain_label=np.concatenate([loss.plain_label, np.repeat(loss.label, sizes)]),
+        offsets=np.zeros(1, dtype=np.int64),
+        weight=np.empty(0),
+        label=np.empty(0),
+        exponent=np.empty(0),
+        pooling=loss.pooling,
+    )

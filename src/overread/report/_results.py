@@ -1,0 +1,556 @@
+"""Every number of a run, as records that are written to ``results.json`` and read back: all that the page shows.
+
+Conventions: sensitivities are fractions. In the file a table is an object of its columns, and null stands for what is
+not defined, such as a sensitivity without anything to find, or a threshold above every score.
+
+Records of what a study is made of: files that were found, kinds of images, groups of them.
+
+Which run a page shows: the study's name, the run's name, its id and its date.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from overread._text import short_repr
+from overread.errors import FormatError
+from overread.files import digest_of_value, from_json, read_json
+from overread.froc import (
+    Calibration,
+    ChanceLevel,
+    FigureComparison,
+    FigureEstimate,
+    LambdaChoice,
+    PerformanceTable,
+    SettingChoice,
+)
+from overread.truth import ReaderStatistics
+
+
+@dataclass(frozen=True)
+class FoundFiles:
+    """Counts of what `overread init` found, held against the images table of the run.
+
+    Attributes
+    ----------
+    n_found
+        Image files in the folder when `init` looked.
+    left_out
+        Files that `init` left out, by reason, the commonest first.
+    n_taken_out, n_added
+        Files that the images table had then and has no more, and those that it has got since.
+    """
+
+    n_found: int
+    left_out: dict[str, int]
+    n_taken_out: int
+    n_added: int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Lowest, middle and highest of some numbers."""
+
+    lowest: float
+    median: float
+    highest: float
+
+
+@dataclass(frozen=True)
+class Description:
+    """What the images are, as far as files and the images table tell.
+
+    Attributes
+    ----------
+    numbers
+        By what they are: pixel size, width and height in mm, tube voltage, age.
+    counts
+        Images by value, by column: where the pixel size was read, manufacturer, view, sex, ...
+    """
+
+    numbers: dict[str, Spread]
+    counts: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Subgroup:
+    """The detector at its locked threshold in the groups of test images that a column of the images table makes.
+
+    ``table`` has the columns of `overread.froc.performance_by`.
+    """
+
+    column: str
+    table: pd.DataFrame
+
+
+SCHEMA = "overread.results/7"
+
+Treatment = Literal["fp", "ignore"]
+ThresholdSource = Literal["in_sample", "out_of_fold"]
+
+
+@dataclass(frozen=True)
+class Quarantined:
+    """An image that was given up: its id, the kind of fault, and why."""
+
+    image_id: str
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class SplitSummary:
+    """Counts of training, validation or test, without quarantined images.
+
+    ``n_golden_reached`` counts the golden GTs that at least one candidate hits.
+    """
+
+    name: str
+    n_images: int
+    n_patients: int
+    n_images_with_golden: int
+    n_objects: int
+    n_golden: int
+    n_golden_reached: int
+    n_candidates: int
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """What the study is made of; counts include quarantined images, which ``quarantined`` lists.
+
+    ``is_simulated`` says that `overread.simulate` made it; ``own_candidates`` and ``own_features`` that it brought
+    tables of its own. ``found`` is None where `overread init` did not make the study. ``decisions`` counts what a chair
+    decided on objects (lesion, not, unsure, open); it is empty where the study uses no adjudication. ``compared``
+    counts the images by what copies in two parts were looked for: "picture" (and pixels), "pixels" alone, "rows" of
+    features, or "" where nothing could be compared.
+    """
+
+    n_images: int
+    n_patients: int
+    n_readers: int
+    n_readings: int
+    n_marks: int
+    n_marked_images: int
+    n_objects: int
+    n_golden: int
+    n_features: int
+    fewest_readings: int
+    most_readings: int
+    is_simulated: bool
+    own_candidates: bool
+    own_features: bool
+    decisions: dict[str, int]
+    splits: list[SplitSummary]
+    quarantined: list[Quarantined]
+    found: FoundFiles | None
+    compared: dict[str, int]
+    description: Description
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """An image whose marks and merged objects are shown."""
+
+    image_id: str
+    marks: pd.DataFrame
+    objects: pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class PaperChoice:
+    """What the paper's rule would choose for the soft model, and the bounds of the rule."""
+
+    choice: LambdaChoice
+    fp_targets: list[float]
+    tolerance: float
+    max_gap: float
+    pick: str
+
+
+@dataclass(frozen=True)
+class FeatureWeight:
+    """A feature that a model reads.
+
+    Attributes
+    ----------
+    name, meaning, words
+        Of the feature, its formula, and what it looks at in words; both are empty for one that is not in the
+        catalogue.
+    weight
+        Its coefficient; NaN in a model that has none.
+    importance
+        What features are sorted by (`ModelResult.importance_is`).
+    """
+
+    name: str
+    meaning: str
+    words: str
+    weight: float
+    importance: float
+
+
+@dataclass(frozen=True, eq=False)
+class SetResult:
+    """One model on one set of images.
+
+    Attributes
+    ----------
+    n_images, n_gts, n_gts_reached, n_positive_images, n_positive_images_reached
+        Denominators.
+    curve
+        Corners of the FROC curve: threshold, fp_per_image and the four measures.
+    band
+        Sensitivities and FP per image on a grid of FP targets with intervals; the threshold is estimated anew in
+        each replicate. Columns: fp_target, threshold, measure, estimate, lower, upper. The study's FP targets are on
+        the grid.
+    figures
+        AFROC and wAFROC with intervals; none where there is nothing to find, or no image without a target.
+    """
+
+    n_images: int
+    n_gts: int
+    n_gts_reached: int
+    n_positive_images: int
+    n_positive_images_reached: int
+    curve: pd.DataFrame
+    band: pd.DataFrame
+    figures: tuple[FigureEstimate, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """One model under one treatment of candidates on GTs of a single reader.
+
+    Attributes
+    ----------
+    single_reader
+        "fp": they are false positives; "ignore": they are nothing.
+    training, out_of_fold, test
+        Training + validation in sample, the same by models that did not see the patient, and the test set.
+    locked
+        Operating points from training + validation carried to the test set: source ("in_sample" or "out_of_fold"),
+        fp_target, threshold, measure, estimate, lower, upper; thresholds are fixed in the bootstrap. The rows of
+        the measure fp_per_image are the induced FP per image.
+    by_size
+        Sensitivity on the test set by size of the GT at the out-of-fold operating point nearest to 1 FP per image.
+    chance
+        Sensitivities on the test set beside those of candidates moved to other images; None without GTs.
+    """
+
+    single_reader: Treatment
+    training: SetResult
+    out_of_fold: SetResult
+    test: SetResult
+    locked: pd.DataFrame
+    by_size: pd.DataFrame
+    chance: ChanceLevel | None
+
+
+@dataclass(frozen=True, eq=False)
+class ModelResult:
+    """One model.
+
+    Attributes
+    ----------
+    name, title, summary
+        Name in files and columns ("soft"), in print ("Soft"), and what it is in a sentence.
+    file
+        The saved model, relative to the run's folder.
+    parameters
+        Of the estimator.
+    n_features, features, importance_is
+        What it reads, the most important first, and what importance means.
+    intercept
+        NaN in a model that has none.
+    converged, certificate
+        Whether the fit did what was asked, and its report.
+    choice
+        How its settings were chosen by cross-validation; what differs between them stands first in the table.
+    reader_importance, left_out_readers
+        Of a mixture of readers: weights of the readers with intervals (Figure 5); readers with too few marks.
+    score_map
+        How scores become probabilities: "none", "sigmoid", "isotonic" or "rank" (too little to calibrate with).
+    calibration, uncalibrated
+        Of the probabilities of the test set's places against their soft labels, with the map and without it; None where
+        there are ranks and no probabilities. In a nested run, of the outer folds that had enough to calibrate with.
+    counted
+        Performance under each treatment of single-reader GTs; the study's own choice comes first.
+    """
+
+    name: str
+    title: str
+    summary: str
+    file: str
+    parameters: dict[str, Any]
+    n_features: int
+    features: list[FeatureWeight]
+    importance_is: str
+    intercept: float
+    converged: bool
+    certificate: dict[str, Any]
+    choice: SettingChoice
+    reader_importance: pd.DataFrame
+    left_out_readers: dict[str, str]
+    score_map: str
+    calibration: Calibration | None
+    uncalibrated: Calibration | None
+    counted: list[Counted]
+
+
+@dataclass(frozen=True, eq=False)
+class Table1:
+    """The paper's Table 1 for one source of thresholds and one treatment of single-reader GTs."""
+
+    source: ThresholdSource
+    single_reader: Treatment
+    table: PerformanceTable
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two models on the same test images; differences are second minus first.
+
+    ``points`` are the columns of `overread.froc.Comparison.table`; ``figures`` compare whole curves.
+    """
+
+    first: str
+    second: str
+    single_reader: Treatment
+    points: pd.DataFrame
+    figures: tuple[FigureComparison, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Headline:
+    """What kind of figures the run has.
+
+    Attributes
+    ----------
+    kind
+        "test": of a test set. "nested": of all patients, each scored by models, settings, thresholds and maps that were
+        made without him; the detector is fitted to all patients by the same rule.
+    chosen
+        Of a nested run: the model that each outer fold supports.
+    counted
+        Of a nested run: what was measured of the detector, in each outer fold the model that is supported there; None:
+        the supported model's own.
+    """
+
+    kind: Literal["test", "nested"]
+    chosen: list[str]
+    counted: Counted | None
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """What the page says first.
+
+    Attributes
+    ----------
+    model, fp_target
+        The supported model, and its operating point: locked out of fold at the FP target nearest to 1.
+    sensitivity, lower, upper, fp_per_image, chance
+        GT sensitivity there on the test set with its interval, the induced FP per image, and the sensitivity of
+        candidates moved to other images.
+    n_readers, fewest_objects
+        Readers of ``StudyResults.reader_points`` that the verdict counts: those judged on at least so many objects.
+    n_better, n_worse
+        How many of them found clearly more, or clearly fewer, than the detector with as many false marks: the interval
+        of the difference leaves out 0.
+    median_reader, margin
+        The reader in the middle of them, by how far each is ahead of the detector; of two in the middle the one further
+        ahead; None without readers. The detector keeps up if the lower end of the interval of its difference from this
+        reader is not below minus the margin.
+    grade
+        "too small", "chance", "too few readers", "below readers", "undecided" or "among readers".
+    wanted_half_width, objects_needed, images_needed
+        Golden objects in the test set, and images like these, for an interval of this half-width.
+    better_on_test
+        A model that is better than the supported one on the test set, if there is any.
+    """
+
+    model: str
+    fp_target: float
+    sensitivity: float
+    lower: float
+    upper: float
+    fp_per_image: float
+    chance: float
+    n_readers: int
+    fewest_objects: int
+    n_better: int
+    n_worse: int
+    median_reader: str | None
+    margin: float
+    grade: str
+    wanted_half_width: float
+    objects_needed: int
+    images_needed: int
+    better_on_test: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Gallery:
+    """Candidates and golden GTs of the test set at one operating point of one model, sorted.
+
+    Attributes
+    ----------
+    model, fp_target, threshold
+        The operating point: locked out of fold at the FP target nearest to 1; NaN where no score reaches it.
+    hits
+        Golden GTs that are found, highest score first: image_id, the ellipse, n_readers, n_readings, score, and x, y
+        and radius of the candidate.
+    misses
+        Golden GTs that are not, the largest first; the score is missing where no candidate hits them.
+    false_positives
+        Candidates at or above the threshold that hit no GT, highest score first; ``is_nodule`` says that a simulated
+        nodule lies there which nobody marked.
+    """
+
+    model: str
+    fp_target: float
+    threshold: float
+    hits: pd.DataFrame
+    misses: pd.DataFrame
+    false_positives: pd.DataFrame
+
+
+@short_repr("supported", "seed", "n_bootstrap", "level", "fp_targets", "models")
+@dataclass(frozen=True, eq=False)
+class StudyResults:
+    """Everything that a run found.
+
+    Attributes
+    ----------
+    schema, version
+        Of this layout; of the package that wrote it.
+    rule
+        What a hit is, in words.
+    fp_targets, level, n_bootstrap, seed
+        Of the evaluation.
+    settings
+        All settings that the results depend on.
+    models, skipped_models
+        Those that were fitted; and why others that were wanted could not be, by title.
+    headline
+        What kind of figures these are. Of a nested run all that is said to be of the test set is of all patients, each
+        unseen, on the scale of `overread.froc.to_fp_scale`.
+    reader_points
+        Each reader and the detector in unseen patients, judged by the same objects and rules: reader_id, n_images,
+        n_gts, sensitivity, fp_per_image, detector_sensitivity; and difference, detector minus reader, with its
+        interval: lower, upper.
+    verdict
+        What the page says first.
+    supported, support
+        Name of the model that out-of-fold scores support, which the detector is: the most compact that cannot be told
+        from the best; and the comparison.
+    tables
+        Table 1 as in the paper (in-sample thresholds, "fp"), with "ignore", and with the out-of-fold thresholds that
+        the detector has under the study's own treatment.
+    comparisons
+        Every two models under both treatments.
+    subgroups
+        The supported model in groups of the test images.
+    feature_examples
+        For the features that the page tells in words, a candidate of the test set with a low value and one with a
+        high value: feature, end ("low", "high"), image_id, x_mm, y_mm, radius_mm, value.
+    """
+
+    schema: str
+    version: str
+    rule: str
+    fp_targets: list[float]
+    level: float
+    n_bootstrap: int
+    seed: int
+    settings: dict[str, Any]
+    study: StudySummary
+    readers: ReaderStatistics
+    examples: list[Example]
+    paper_choice: PaperChoice | None
+    models: list[ModelResult]
+    skipped_models: dict[str, str]
+    headline: Headline
+    reader_points: pd.DataFrame
+    verdict: Verdict
+    supported: str
+    support: SettingChoice
+    tables: list[Table1]
+    comparisons: list[Comparison]
+    gallery: Gallery
+    subgroups: list[Subgroup]
+    feature_examples: pd.DataFrame
+
+    def model(self, name: str) -> ModelResult:
+        """Return the model of a name."""
+        return next(model for model in self.models if model.name == name)
+
+    @property
+    def detector(self) -> Counted:
+        """What was measured of the detector in unseen patients."""
+        return self.headline.counted or self.model(self.supported).counted[0]
+
+
+def read_results(path: Path) -> StudyResults:
+    """Read ``results.json`` back.
+
+    Raises
+    ------
+    FormatError
+        If the file is not what this version writes.
+    """
+    record = read_json(path)
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+        raise FormatError(f"{path}: its schema is not {SCHEMA} (run the study again with this version)")
+    return from_json(StudyResults, record, str(path))
+
+
+# 48 bits: enough to tell the runs of a laboratory apart, short enough to be read out.
+ID_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class RunHead:
+    """What stands at the top of the page.
+
+    Attributes
+    ----------
+    study, run
+        Names.
+    id
+        Begins the SHA-256 of the results: the same results have the same id.
+    date
+        Day (UTC) on which the results were computed, as 2026-01-31.
+    """
+
+    study: str
+    run: str
+    id: str
+    date: str
+
+
+def head_run(study: str, run: str, results: Any) -> RunHead:
+    """Name a run by its results; the date is today, or that of ``SOURCE_DATE_EPOCH`` where this is set.
+
+    Parameters
+    ----------
+    study, run
+        Names.
+    results
+        The content of ``results.json``.
+    """
+    return RunHead(study, run, digest_of_value(results)[:ID_DIGITS], _today())
+
+
+def _today() -> str:
+    """Return the day; who builds reproducibly fixes it (reproducible-builds.org, SOURCE_DATE_EPOCH)."""
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdecimal() else datetime.now(UTC)
+    return now.date().isoformat()

@@ -1,0 +1,321 @@
+"""Cohorts of any size: images, tables and everything that is known of them, in one folder.
+
+Write a cohort as a study folder: in parallel, so that it can be stopped and taken up again.
+
+The folder's ``known/journal.jsonl`` gets a line an image, in their order, once its files are on the device. A run
+that takes up a folder keeps every image whose line is there, is what its checksum says, and whose files (image, mask,
+anatomy) still have the hashes of the line. The tables are written from the journal, line by line, at the end. So
+memory does not grow with the cohort, and the bytes depend on the recipe alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Literal
+
+import cv2
+
+from overread import __version__
+from overread._child_process import start_children_safely
+from overread._terminal import count_steps
+from overread.errors import InvalidInputError, OverreadError, UsageError
+from overread.files import (
+    SIMULATION_FILE,
+    Journal,
+    digest_of_file,
+    folder_lock,
+    read_regular,
+    write_atomically,
+)
+from overread.images import GRID_MM
+from overread.simulate._backgrounds import background_files
+from overread.simulate._cases import CaseDistribution
+from overread.simulate._frozen import BENCHMARKS
+from overread.simulate._reader_fit import law_for_readers
+from overread.simulate._readers import field_readers
+from overread.simulate._recipes import (
+    FileRecipe,
+    Format,
+    FrozenPhantomRecipe,
+    NihRecipe,
+    PhantomRecipe,
+    PictureDistribution,
+    PictureRecipe,
+    Recipe,
+)
+from overread.simulate._tables import entry_line, read_entry, write_tables
+
+JOURNAL = "known/journal.jsonl"
+# Images under way for each worker: enough that none waits, few enough that memory does not grow with the cohort.
+WAITING_PER_WORKER = 4
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker needs."""
+
+    recipe: Recipe
+    folder: Path
+    format: Format
+
+
+def write_study(
+    recipe: Recipe,
+    folder: str | Path,
+    *,
+    format: Format = "dicom",
+    workers: int = 1,
+) -> Path:
+    """Write all images, tables and what is known of them.
+
+    Parameters
+    ----------
+    recipe
+        What makes the images.
+    folder
+        A new folder, or one that the same recipe began.
+    format
+        Files of the images.
+    workers
+        Processes; the result does not depend on it.
+
+    Raises
+    ------
+    InvalidInputError
+        If the folder holds something else.
+    LockedError
+        If another run is writing to it.
+    """
+    if format not in ("dicom", "png") or workers < 1:
+        raise InvalidInputError("a study needs the format dicom or png, and at least one worker")
+    target = Path(folder)
+    settings = {"overread": __version__, "format": format, "recipe": recipe.settings()}
+    prepare(target, json.dumps(settings, indent=1, sort_keys=True, default=str) + "\n")
+    journal = Journal(target / JOURNAL)
+    with folder_lock(target, "known/.lock", "another run is writing to it"):
+        n_kept, length = _count_good_lines(target, journal, recipe.n_images)
+        with journal.open(kept=length):
+            job = Job(recipe, target, format)
+            lines = _make_lines(job, n_kept, workers)
+            for line in count_steps("simulating: images", lines, recipe.n_images - n_kept):
+                journal.append(line)
+        write_tables(target, journal, recipe.layout)
+    return target
+
+
+def prepare(folder: Path, settings: str) -> None:
+    """Make the folder, or see that it was begun with the same settings."""
+    file = folder / SIMULATION_FILE
+    if file.exists():
+        if read_regular(file) != settings.encode():
+            raise InvalidInputError(
+                f"{folder}: holds a study with another seed or other settings ({SIMULATION_FILE}); give another folder"
+            )
+    elif folder.exists() and any(_is_foreign(path) for path in folder.rglob("*")):
+        raise InvalidInputError(f"{folder}: is not empty and holds no simulated study; give another folder")
+    for name in ("images", "known/masks", "known/anatomy"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        write_atomically(file, settings.encode())
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether a path is neither a folder nor what a run leaves that is killed before it wrote anything."""
+    return not path.is_dir() and not (path.name.startswith(".overread-") and path.name.endswith(".part"))
+
+
+def _count_good_lines(folder: Path, journal: Journal, n_images: int) -> tuple[int, int]:
+    """Count the journal's lines, and their bytes, up to one that is cut or whose image is not what it was."""
+    n, length = 0, 0
+    for line in journal.lines():
+        entry = read_entry(line)
+        if n == n_images or entry is None or not _image_is_good(folder, entry):
+            break
+        n, length = n + 1, length + len(line) + 1
+    return n, length
+
+
+def _image_is_good(folder: Path, entry: dict[str, Any]) -> bool:
+    """Whether all files of a line are there with the bytes they were written with."""
+    return all(
+        (folder / path).is_file() and digest_of_file(folder / path) == sha256
+        for path, sha256 in entry["files"].items()
+    )
+
+
+def _make_lines(job: Job, start: int, workers: int) -> Iterator[bytes]:
+    """Lines of the images from ``start`` on, in order, a bounded number of them under way."""
+    if workers == 1:
+        yield from (_write_image(job, number) for number in range(start, job.recipe.n_images))
+        return
+    context = get_context("spawn")
+    with (
+        start_children_safely(),
+        ProcessPoolExecutor(
+            workers, mp_context=context, initializer=cv2.setNumThreads, initargs=(1,)
+        ) as pool,
+    ):
+        under_way: deque[Future[bytes]] = deque()
+        numbers = iter(range(start, job.recipe.n_images))
+        try:
+            for number in numbers:
+                under_way.append(pool.submit(_write_image, job, number))
+                if len(under_way) >= WAITING_PER_WORKER * workers:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
+        except BrokenProcessPool:
+            raise OverreadError(
+                f"{job.folder}: a worker died (memory?); run the same command again"
+            ) from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _write_image(job: Job, number: int) -> bytes:
+    """Make and write one image; its line of the journal, with all that the tables need."""
+    made = job.recipe.make(number)
+    written = made.write_files(job.folder, job.format)
+    files = {name: digest_of_file(job.folder / name) for name in written}
+    return entry_line({**made.entry(), "path": written[0], "files": files})
+
+
+LAW_AND_MORE = "a law tells the readers and the nodules itself: give either it, or n_readers and nodules"
+
+
+def cohort(
+    folder: str | Path,
+    *,
+    n_images: int,
+    n_readers: int | None = None,
+    seed: int = 0,
+    backgrounds: str | Path | None = None,
+    images_csv: str | Path | None = None,
+    law: CaseDistribution | None = None,
+    nodules: Literal["plain", "varied"] = "plain",
+    format: Format = "dicom",
+    grid_mm: float = GRID_MM,
+    workers: int = 1,
+) -> Path:
+    """Write a cohort with known nodules and simulated readers as a study folder.
+
+    The same arguments give the same bytes, whatever the number of workers. A run that was stopped is taken up by the
+    same call.
+
+    Parameters
+    ----------
+    folder
+        A new folder, or one that the same call began.
+    n_images, seed
+        Size of the cohort, and the source of everything random.
+    n_readers
+        Readers of the cohort; 8 if neither they nor a law are given.
+    backgrounds, images_csv
+        Folder of real radiographs to put nodules in, and a table of them (`background_files`). They are taken in
+        turn, so that a background may serve several images; these then share their patient. Without a folder every
+        image is a phantom.
+    law
+        What is drawn, with its readers; the law fitted to the paper's counts if not given.
+    nodules
+        What the fitted law draws: plain ones, or six kinds (`VariedLaw`).
+    format
+        ``"dicom"``, or ``"png"`` with 16 bits.
+    grid_mm
+        Side of a pixel.
+    workers
+        Processes.
+
+    Raises
+    ------
+    InvalidInputError
+        If an argument has no meaning, or the folder holds something else.
+    """
+    if n_images < 1 or seed < 0:
+        raise InvalidInputError("a cohort needs n_images >= 1 and seed >= 0")
+    if images_csv is not None and backgrounds is None:
+        raise UsageError("a table of backgrounds needs the folder of backgrounds too")
+    if law is not None and (n_readers is not None or nodules != "plain"):
+        raise UsageError(LAW_AND_MORE)
+    drawn_by = law_for_readers(8 if n_readers is None else n_readers, nodules) if law is None else law
+    recipe: Recipe
+    if backgrounds is None:
+        recipe = PhantomRecipe(n_images, drawn_by, seed, grid_mm)
+    else:
+        files = tuple(background_files(backgrounds, images_csv))
+        recipe = FileRecipe(files, n_images, drawn_by, seed, grid_mm)
+    return write_study(recipe, folder, format=format, workers=workers)
+
+
+def picture_cohort(
+    folder: str | Path,
+    *,
+    n_images: int,
+    n_readers: int | None = None,
+    seed: int = 0,
+    law: PictureDistribution | None = None,
+    workers: int = 1,
+) -> Path:
+    """Write a cohort of field phantoms with simulated readers as a study folder; see `cohort`.
+
+    Parameters
+    ----------
+    folder, n_images, seed, workers
+        As in `cohort`.
+    n_readers
+        Readers, all of whom read every picture; every second one draws rings around clusters. 4 if neither they nor
+        a law are given.
+    law
+        What is drawn, with its readers.
+    """
+    if n_images < 1 or seed < 0:
+        raise InvalidInputError("a cohort needs n_images >= 1 and seed >= 0")
+    if law is not None and n_readers is not None:
+        raise UsageError(LAW_AND_MORE)
+    drawn_by = (
+        PictureDistribution(readers=field_readers(4 if n_readers is None else n_readers))
+        if law is None
+        else law
+    )
+    return write_study(PictureRecipe(n_images, drawn_by, seed), folder, format="png", workers=workers)
+
+
+def benchmark(
+    name: str,
+    folder: str | Path,
+    *,
+    backgrounds: str | Path | None = None,
+    images_csv: str | Path | None = None,
+    format: Format = "png",
+    workers: int = 1,
+) -> Path:
+    """Write a frozen benchmark as a study folder.
+
+    Parameters
+    ----------
+    name
+        ``"nih-240x3"``, which needs its backgrounds, or ``"phantom-1978"``.
+    folder, format, workers
+        As in `cohort`.
+    backgrounds, images_csv
+        Folder of the NIH's images, and the table with their spacing and patients.
+    """
+    recipe = _benchmark_recipe(name, backgrounds, images_csv)
+    return write_study(recipe, folder, format=format, workers=workers)
+
+
+def _benchmark_recipe(name: str, backgrounds: str | Path | None, images_csv: str | Path | None) -> Recipe:
+    """Recipe of a frozen benchmark."""
+    if name not in BENCHMARKS:
+        raise UsageError(f"there is no benchmark {name!r}; there are {', '.join(sorted(BENCHMARKS))}")
+    if name == "phantom-1978":
+        return FrozenPhantomRecipe()
+    if backgrounds is None or images_csv is None:
+        raise UsageError(f"{name} needs the folder of its backgrounds and their table of spacings")
+    return NihRecipe(Path(backgrounds), Path(images_csv))

@@ -1,0 +1,597 @@
+"""Recipes: what makes image number i of a cohort. Small, sent to every worker, and the same everywhere.
+
+Every image has its own random stream from (seed, number), so that neither the order nor the number of workers plays
+any part.
+
+Recipe of a cohort of fields: what makes picture number i, and how its folder looks.
+
+A pixel is the unit of length: columns that end in ``_mm`` hold pixels, as ``[units] unit = "px"`` in study.toml says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread.images import GRID_MM, write_dicom, write_png16, write_png_colour
+from overread.simulate._backgrounds import BackgroundFile, file_background, phantom_background
+from overread.simulate._cases import Background, CaseDistribution, draw_case, pixels_with_nodules
+from overread.simulate._frozen import FrozenCohort, frozen_cohort, nih_background, nih_files
+from overread.simulate._nodules import (
+    Nodule,
+    NoduleDistribution,
+    VariedDistribution,
+    nodule_mask,
+    vary_pixels,
+)
+from overread.simulate._reader_fit import nodule_counts
+from overread.simulate._readers import ReaderModel, draw_readings, field_readers, mark_field
+from overread.simulate._tables import (
+    CHEST_LAYOUT,
+    ELLIPSE,
+    NODULE,
+    FolderLayout,
+    TableFile,
+    distractor_rows,
+    mark_rows,
+    nodule_rows,
+    nodules_by_image,
+)
+from overread.simulate.chest._render import Phantom, phantom
+from overread.simulate.picture._lesions import (
+    Cluster,
+    ClusterLaw,
+    Label,
+    draw_clusters,
+    draw_lookalikes,
+    insert_lesions,
+)
+from overread.simulate.picture._phantom import SHAPE, PicturePhantom, develop, picture_phantom
+
+Format = Literal["dicom", "png"]
+
+# From the lowest bit on, as docs/explanation/simulate.md tells.
+ANATOMY_BITS = ("left_lung", "right_lung", "ribs", "clavicles", "heart", "mediastinum")
+PHANTOM_NAME = "phantom "
+PHANTOM_GRID_MM = 0.7
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class MadeImage:
+    """One image of a cohort with all that is known of it.
+
+    Attributes
+    ----------
+    image_id, patient_id, background
+        Names; `background` says what is behind the nodules.
+    pixels, mm_per_px
+        16 bits; what absorbs more is brighter.
+    nodule_labels
+        0 outside, k in nodule Nk.
+    anatomy
+        Bits of a phantom's masks, in the order of `ANATOMY_BITS` from the lowest; None for files.
+    nodules, distractors, readings, marks
+        Rows of the tables.
+    """
+
+    image_id: str
+    patient_id: str
+    background: str
+    pixels: NDArray[np.uint16]
+    mm_per_px: float
+    nodule_labels: NDArray[np.uint16]
+    anatomy: NDArray[np.uint16] | None
+    nodules: Rows
+    distractors: Rows
+    readings: Rows
+    marks: Rows
+
+    @property
+    def is_phantom(self) -> bool:
+        """Whether no patient is behind the nodules; phantoms alone have an anatomy."""
+        return self.anatomy is not None
+
+    def write_files(self, folder: Path, format: Format) -> tuple[str, ...]:
+        """Write the image, then the masks; return their paths in this order."""
+        image = f"images/{self.image_id}.{'dcm' if format == 'dicom' else 'png'}"
+        if format == "dicom":
+            write_dicom(
+                folder / image,
+                self.pixels,
+                self.mm_per_px,
+                patient_id=self.patient_id,
+                image_id=self.image_id,
+                state_anonymous=self.is_phantom,
+            )
+        else:
+            write_png16(folder / image, self.pixels)
+        known = {f"known/masks/{self.image_id}.png": self.nodule_labels}
+        if self.anatomy is not None:
+            known[f"known/anatomy/{self.image_id}.png"] = self.anatomy
+        for name, pixels in known.items():
+            write_png16(folder / name, pixels)
+        return image, *known
+
+    def entry(self) -> dict[str, Any]:
+        """All that the tables need of it beside its path."""
+        return {
+            "image_id": self.image_id,
+            "patient_id": self.patient_id,
+            "background": self.background,
+            "mm_per_px": self.mm_per_px,
+            "nodules": self.nodules,
+            "distractors": self.distractors,
+            "readings": self.readings,
+            "marks": self.marks,
+        }
+
+
+class StudyImage(Protocol):
+    """An image that can be written into a study folder."""
+
+    def write_files(self, folder: Path, format: Format) -> tuple[str, ...]:
+        """Write its files; return their paths in the folder, that of the image first."""
+
+    def entry(self) -> dict[str, Any]:
+        """All that the tables of the folder need of it beside its path."""
+
+
+class Recipe(Protocol):
+    """What makes the images of a cohort."""
+
+    @property
+    def n_images(self) -> int:
+        """Number of images."""
+
+    def settings(self) -> dict[str, Any]:
+        """Everything the images depend on, to tell one cohort from another."""
+
+    @property
+    def layout(self) -> FolderLayout:
+        """Tables and settings of the study's folder."""
+
+    def make(self, number: int) -> StudyImage:
+        """Make image ``number``, from 0."""
+
+
+@dataclass(frozen=True)
+class PhantomRecipe:
+    """Phantoms, each with its own patient."""
+
+    n_images: int
+    law: CaseDistribution
+    seed: int
+    grid_mm: float = GRID_MM
+
+    layout: ClassVar[FolderLayout] = CHEST_LAYOUT
+
+    def settings(self) -> dict[str, Any]:
+        """See `Recipe`."""
+        return {"kind": "phantom", **asdict(self)}
+
+    def make(self, number: int) -> MadeImage:
+        """See `Recipe`."""
+        state = np.random.SeedSequence([self.seed, 3, number]).generate_state(1)
+        image = phantom(seed=int(state[0]), mm_per_px=self.grid_mm)
+        name = f"case{number + 1:05d}"
+        background = phantom_background(image)
+        return _draw_image(
+            name,
+            f"P{number + 1:05d}",
+            f"{PHANTOM_NAME}{int(state[0])}",
+            background,
+            self,
+            number,
+            _anatomy_bits(image),
+        )
+
+
+@dataclass(frozen=True)
+class FileRecipe:
+    """Real radiographs, taken in turn until there are enough images."""
+
+    files: tuple[BackgroundFile, ...]
+    n_images: int
+    law: CaseDistribution
+    seed: int
+    grid_mm: float = GRID_MM
+
+    layout: ClassVar[FolderLayout] = CHEST_LAYOUT
+
+    def settings(self) -> dict[str, Any]:
+        """See `Recipe`; files count by name, so that a folder may move."""
+        files = [(file.path.name, file.patient_id, file.mm_per_px) for file in self.files]
+        others = {
+            "n_images": self.n_images,
+            "law": asdict(self.law),
+            "seed": self.seed,
+            "grid_mm": self.grid_mm,
+        }
+        return {"kind": "files", "files": files, **others}
+
+    def make(self, number: int) -> MadeImage:
+        """See `Recipe`."""
+        file = self.files[number % len(self.files)]
+        name = f"case{number + 1:05d}"
+        varied = isinstance(self.law.nodules, VariedDistribution)
+        background = file_background(file, grid_mm=self.grid_mm, behind_heart=varied)
+        return _draw_image(name, file.patient_id, file.path.name, background, self, number, None)
+
+
+class FrozenRecipe:
+    """A frozen benchmark: its tables come from the package."""
+
+    name: ClassVar[str]
+    layout: ClassVar[FolderLayout] = CHEST_LAYOUT
+
+    @property
+    def cohort(self) -> FrozenCohort:
+        """The frozen tables."""
+        return frozen_cohort(self.name)
+
+    @property
+    def n_images(self) -> int:
+        """See `Recipe`."""
+        return len(self.cohort.images)
+
+    def settings(self) -> dict[str, Any]:
+        """See `Recipe`."""
+        return {"kind": "benchmark", "name": self.name}
+
+
+@dataclass(frozen=True)
+class NihRecipe(FrozenRecipe):
+    """The frozen benchmark nih-240x3: everything but the backgrounds comes from the package."""
+
+    name: ClassVar[str] = "nih-240x3"
+
+    folder: Path
+    images_csv: Path
+
+    def make(self, number: int) -> MadeImage:
+        """See `Recipe`."""
+        cohort = self.cohort
+        name = cohort.images["background"].iloc[number]
+        file = nih_files(cohort, self.folder, self.images_csv)[name]
+        return _build_frozen_image(cohort, number, file.patient_id, nih_background(file), None)
+
+
+@dataclass(frozen=True)
+class FrozenPhantomRecipe(FrozenRecipe):
+    """The frozen benchmark phantom-1978: the phantoms by their seeds, everything else from the package."""
+
+    name: ClassVar[str] = "phantom-1978"
+
+    def make(self, number: int) -> MadeImage:
+        """See `Recipe`."""
+        seed = int(self.cohort.images["background"].iloc[number].removeprefix(PHANTOM_NAME))
+        image = phantom(seed=seed, mm_per_px=PHANTOM_GRID_MM)
+        patient_id = f"P{number + 1:05d}"
+        return _build_frozen_image(
+            self.cohort, number, patient_id, phantom_background(image), _anatomy_bits(image)
+        )
+
+
+def _build_frozen_image(
+    cohort: FrozenCohort,
+    number: int,
+    patient_id: str,
+    background: Background,
+    anatomy: NDArray[np.uint16] | None,
+) -> MadeImage:
+    """Put what the tables of a frozen cohort say on a background."""
+    row = cohort.images.iloc[number]
+    image_id = str(row["image_id"])
+    nodules = nodules_by_image(_of_image(cohort.nodules, image_id)).get(image_id, [])
+    return MadeImage(
+        image_id,
+        patient_id,
+        str(row["background"]),
+        pixels_with_nodules(background, nodules),
+        background.mm_per_px,
+        label_image(nodules, background.pixels.shape, background.mm_per_px),
+        anatomy,
+        *(records(_of_image(table, image_id)) for table in (cohort.nodules, cohort.distractors)),
+        *(records(_of_image(table, image_id)) for table in (cohort.readings, cohort.marks)),
+    )
+
+
+def _draw_image(
+    image_id: str,
+    patient_id: str,
+    name: str,
+    background: Background,
+    recipe: PhantomRecipe | FileRecipe,
+    number: int,
+    anatomy: NDArray[np.uint16] | None,
+) -> MadeImage:
+    """Draw nodules, distractors, readings and marks on a background."""
+    law = recipe.law
+    random = np.random.default_rng([recipe.seed, 4, number])
+    if isinstance(law.nodules, VariedDistribution):
+        pixels = vary_pixels(
+            background.pixels, background.lungs, background.mm_per_px, law=law.nodules, random=random
+        )
+        background = replace(background, pixels=pixels)
+    n_nodules = int(nodule_counts(recipe.n_images, law.nodules, recipe.seed)[number])
+    readings = draw_readings([image_id], law.readers, random)
+    case = draw_case(background, list(readings["reader_id"]), law, random, n_nodules=n_nodules)
+    return MadeImage(
+        image_id,
+        patient_id,
+        name,
+        pixels_with_nodules(background, case.nodules),
+        background.mm_per_px,
+        label_image(case.nodules, background.pixels.shape, background.mm_per_px),
+        anatomy,
+        nodule_rows(image_id, case.nodules),
+        distractor_rows(image_id, case),
+        records(readings),
+        mark_rows(image_id, case),
+    )
+
+
+def label_image(nodules: Sequence[Nodule], shape: tuple[int, ...], mm_per_px: float) -> NDArray[np.uint16]:
+    """Image of the nodules' numbers."""
+    image = np.zeros(shape, dtype=np.uint16)
+    for number, nodule in enumerate(nodules, start=1):
+        image[nodule_mask(nodule, (shape[0], shape[1]), mm_per_px)] = number
+    return image
+
+
+def _anatomy_bits(image: Phantom) -> NDArray[np.uint16]:
+    """Masks of a phantom, a bit each."""
+    bits = np.zeros(image.shape, dtype=np.uint16)
+    for place, name in enumerate(ANATOMY_BITS):
+        bits |= getattr(image, name).astype(np.uint16) << place
+    return bits
+
+
+def _of_image(table: pd.DataFrame, image_id: str) -> pd.DataFrame:
+    """Rows of one image."""
+    return table[table["image_id"] == image_id]
+
+
+def records(table: pd.DataFrame) -> Rows:
+    """Rows as dictionaries of plain numbers and text."""
+    return [{str(k): v for k, v in row.items()} for row in table.to_dict(orient="records")]
+
+
+# From the lowest bit on, as docs/explanation/simulate.md tells.
+PICTURE_ANATOMY_BITS = ("field", "vessels", "disc")
+LABELS: tuple[Label, ...] = ("bright", "dark")
+
+FIELD_SETTINGS = """\
+# A simulated study of fields: colour pictures without a scale. images.csv, readings.csv and marks.csv are its tables,
+# as of any study; known/ holds what no real study has. Lengths are pixels.
+
+# Seed of everything random in a run.
+seed = 0
+
+[units]
+unit = "px"
+
+[region]
+kind = "field_of_view"
+
+[labels]
+groups = {bright = ["bright"], dark = ["dark"]}
+
+[merging]
+nested = "votes"
+
+[candidates]
+polarity = "both"
+limit = 100
+"""
+
+FIELD_LAYOUT = FolderLayout(
+    (
+        TableFile(
+            "images.csv", ("image_id", "patient_id", "path", "width_px", "height_px"), lambda entry: [entry]
+        ),
+        TableFile("readings.csv", ("image_id", "reader_id"), lambda entry: entry["readings"]),
+        TableFile(
+            "marks.csv",
+            ("image_id", "reader_id", "mark_id", *ELLIPSE, "confidence", "label"),
+            lambda entry: entry["marks"],
+        ),
+        TableFile(
+            "known/lesions.csv",
+            ("image_id", "nodule_id", "object_id", "label", *(name for name in NODULE if name != "contrast")),
+            lambda entry: entry["lesions"],
+        ),
+        TableFile(
+            "known/distractors.csv",
+            ("image_id", "object_id", "label", "x_mm", "y_mm", "diameter_mm", "conspicuity"),
+            lambda entry: entry["distractors"],
+        ),
+        TableFile("known/marks.csv", ("image_id", "mark_id", "object_id"), lambda entry: entry["marks"]),
+    ),
+    FIELD_SETTINGS,
+)
+
+# Lesions of an image. The median diameter of dark marks becomes 10 px of the phantom's 560, as 27 of 1,500 are on the
+# training images of DIARETDB1 (red lesions); everything else is chosen by eye.
+DARK = ClusterLaw(
+    clusters=5.0,
+    sizes=(0.55, 0.15, 0.12, 0.1, 0.08),
+    spread_px=10.0,
+    shape=NoduleDistribution(
+        diameter_mm=(4.0, 12.0), exponent=(0.5, 1.2), axis_ratio=(0.6, 1.0), conspicuity=(0.7, 3.2)
+    ),
+    lookalikes=2.0,
+)
+BRIGHT = ClusterLaw(
+    clusters=3.0,
+    sizes=(0.3, 0.1, 0.15, 0.15, 0.1, 0.1, 0.1),
+    spread_px=6.0,
+    shape=NoduleDistribution(
+        diameter_mm=(4.0, 11.0), exponent=(0.3, 0.8), axis_ratio=(0.6, 1.0), conspicuity=(0.7, 3.2)
+    ),
+    lookalikes=2.0,
+)
+
+
+@dataclass(frozen=True)
+class PictureDistribution:
+    """Laws of lesions and readers, and the part of the images that have lesions at all, by label."""
+
+    readers: ReaderModel = field(default_factory=lambda: field_readers(4))
+    bright: ClusterLaw = BRIGHT
+    dark: ClusterLaw = DARK
+    bright_images: float = 0.6
+    dark_images: float = 0.8
+
+    def of_label(self, label: Label) -> tuple[ClusterLaw, float]:
+        """Return the law of a label, and the part of the images that have such lesions."""
+        return (self.bright, self.bright_images) if label == "bright" else (self.dark, self.dark_images)
+
+
+@dataclass(frozen=True, eq=False)
+class MadeField:
+    """One picture of a cohort with all that is known of it; rows are those of the tables."""
+
+    image_id: str
+    patient_id: str
+    pixels: NDArray[np.uint8]
+    lesion_labels: NDArray[np.uint16]
+    anatomy: NDArray[np.uint16]
+    lesions: Rows
+    distractors: Rows
+    readings: Rows
+    marks: Rows
+
+    def write_files(self, folder: Path, format: Format) -> tuple[str, ...]:
+        """Write the picture, then the masks; return their paths in this order."""
+        image = f"images/{self.image_id}.png"
+        write_png_colour(folder / image, self.pixels)
+        known = {
+            f"known/masks/{self.image_id}.png": self.lesion_labels,
+            f"known/anatomy/{self.image_id}.png": self.anatomy,
+        }
+        for name, pixels in known.items():
+            write_png16(folder / name, pixels)
+        return image, *known
+
+    def entry(self) -> dict[str, Any]:
+        """All that the tables need."""
+        return {
+            "image_id": self.image_id,
+            "patient_id": self.patient_id,
+            "width_px": self.pixels.shape[1],
+            "height_px": self.pixels.shape[0],
+            "lesions": self.lesions,
+            "distractors": self.distractors,
+            "readings": self.readings,
+            "marks": self.marks,
+        }
+
+
+@dataclass(frozen=True)
+class PictureRecipe:
+    """Fields, each of its own patient."""
+
+    n_images: int
+    law: PictureDistribution
+    seed: int
+    shape: tuple[int, int] = SHAPE
+
+    layout: ClassVar[FolderLayout] = FIELD_LAYOUT
+
+    def settings(self) -> dict[str, Any]:
+        """See `Recipe`."""
+        return {"kind": "field", **asdict(self)}
+
+    def make(self, number: int) -> MadeField:
+        """See `Recipe`."""
+        state = np.random.SeedSequence([self.seed, 5, number]).generate_state(1)
+        phantom = picture_phantom(seed=int(state[0]), shape=self.shape)
+        random = np.random.default_rng([self.seed, 6, number])
+        clusters, lookalikes, light = _fill_field(phantom, self.law, random)
+        image_id, model = f"field{number + 1:05d}", self.law.readers
+        places = np.flatnonzero(phantom.field)
+
+        def place(generator: np.random.Generator) -> tuple[float, float]:
+            row, column = divmod(int(places[generator.integers(len(places))]), phantom.shape[1])
+            return column + 0.5, row + 0.5
+
+        marks = mark_field(clusters, lookalikes, model, place, random)
+        lesions = [lesion for cluster in clusters for lesion in cluster.lesions]
+        return MadeField(
+            image_id,
+            f"P{number + 1:05d}",
+            develop(phantom, light),
+            label_image(lesions, phantom.shape, 1.0),
+            _picture_anatomy_bits(phantom),
+            _lesion_rows(image_id, clusters),
+            _picture_distractor_rows(image_id, lookalikes),
+            [{"image_id": image_id, "reader_id": reader.reader_id} for reader in model.readers],
+            [
+                {"image_id": image_id, "mark_id": f"{image_id}-m{k + 1:03d}", **row}
+                for k, row in enumerate(marks)
+            ],
+        )
+
+
+def _fill_field(
+    phantom: PicturePhantom, law: PictureDistribution, random: np.random.Generator
+) -> tuple[list[Cluster], dict[Label, list[Nodule]], NDArray[np.float32]]:
+    """Put lesions and lookalikes of both labels into a field; return them and the light that comes back."""
+    clusters: list[Cluster] = []
+    lookalikes: dict[Label, list[Nodule]] = {}
+    there: list[Nodule] = []
+    light = phantom.light
+    for label in LABELS:
+        own, share = law.of_label(label)
+        drawn = draw_clusters(phantom, label, own, there, random) if random.random() < share else []
+        there += [lesion for cluster in drawn for lesion in cluster.lesions]
+        lookalikes[label] = draw_lookalikes(phantom, own, there, random)
+        there += lookalikes[label]
+        spots = [*(lesion for cluster in drawn for lesion in cluster.lesions), *lookalikes[label]]
+        light = insert_lesions(phantom, light, spots, label)
+        clusters += drawn
+    return clusters, lookalikes, light
+
+
+def _picture_anatomy_bits(phantom: PicturePhantom) -> NDArray[np.uint16]:
+    """Masks of a field, a bit each."""
+    bits = np.zeros(phantom.shape, dtype=np.uint16)
+    for place, name in enumerate(PICTURE_ANATOMY_BITS):
+        bits |= getattr(phantom, name).astype(np.uint16) << place
+    return bits
+
+
+def _lesion_rows(image_id: str, clusters: Sequence[Cluster]) -> Rows:
+    """Rows of the lesions; `object_id` is that of the marks, and says which cluster a lesion belongs to."""
+    meant = [
+        {"object_id": f"C{number + 1}-{k + 1}", "label": cluster.label}
+        for number, cluster in enumerate(clusters)
+        for k in range(len(cluster.lesions))
+    ]
+    lesions = [lesion for cluster in clusters for lesion in cluster.lesions]
+    return [{**row, **more} for row, more in zip(nodule_rows(image_id, lesions), meant, strict=True)]
+
+
+def _picture_distractor_rows(image_id: str, lookalikes: dict[Label, list[Nodule]]) -> Rows:
+    """Rows of the spots that are no lesions."""
+    return [
+        {
+            "image_id": image_id,
+            "object_id": f"D-{label}-{k + 1}",
+            "label": label,
+            "x_mm": spot.x_mm,
+            "y_mm": spot.y_mm,
+            "diameter_mm": spot.diameter_mm,
+            "conspicuity": spot.conspicuity,
+        }
+        for label, own in lookalikes.items()
+        for k, spot in enumerate(own)
+    ]

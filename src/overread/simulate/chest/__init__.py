@@ -1,0 +1,1 @@
+"""Chest radiographs of patients who never were, with every structure known."""

@@ -1,0 +1,124 @@
+"""Detections as DICOM documents: structured reports (TID 1500) and presentation states, for PACS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from overread.domains import PictureImage
+from overread.errors import InvalidInputError, UsageError
+from overread.images import Radiograph
+from overread.marks import DICOM_ENDINGS, IMAGE_ENDINGS, MarkSet, header_of
+from overread.marks.formats import dicom_sr_writer, gsps_writer
+
+# A circle stays this far from the border; the grid may end a fraction of its pixel beyond the image.
+BORDER_MM = 1.0
+# Coordinates are written in single precision: a circle that just touches the border could leave it.
+INSIDE = 0.999
+
+
+@dataclass(frozen=True, eq=False)
+class ImageReport:
+    """One image of a document: row of the images table, and the detections as marks."""
+
+    image: dict[str, Any]
+    marks: pd.DataFrame
+
+    @classmethod
+    def of(
+        cls, path: Path, radiograph: Radiograph | PictureImage, found: pd.DataFrame, *, label: str = "Nodule"
+    ) -> ImageReport:
+        """Turn detections into circles that lie within the image, as DICOM wants."""
+        if radiograph.source_mm_per_px is None or radiograph.source_shape is None:
+            raise InvalidInputError(
+                f"{path}: was not read from a file, so that a document cannot refer to it"
+            )
+        x_side, y_side = radiograph.source_mm_per_px
+        image = {"path": str(path.resolve()), "mm_per_px_x": x_side, "mm_per_px_y": y_side}
+        header = header_of(str(path), image, Path())
+        image |= {"image_id": str(header.SOPInstanceUID), "study": str(header.StudyInstanceUID)}
+        rows, columns = radiograph.source_shape
+        width, height = columns * x_side, rows * y_side
+        # A picture keeps its own pixels, and its unit need not be mm.
+        border = max(x_side, y_side) if isinstance(radiograph, PictureImage) else BORDER_MM
+        x = found["x_mm"].clip(border, width - border)
+        y = found["y_mm"].clip(border, height - border)
+        room = pd.concat([x, width - x, y, height - y], axis=1).min(axis=1) * INSIDE
+        radius = found["radius_mm"].clip(upper=room)
+        marks = pd.DataFrame(
+            {
+                "image_id": image["image_id"],
+                "mark_id": _name_marks(found),
+                "x_mm": x,
+                "y_mm": y,
+                "semi_major_mm": radius,
+                "semi_minor_mm": radius,
+                "angle_deg": 0.0,
+                "confidence": found["probability"],
+                "rank": found["rank"],
+                "label": label,
+            }
+        )
+        return cls(image, marks)
+
+
+def _name_marks(found: pd.DataFrame) -> pd.Series[str]:
+    """Return the candidates' ids; where they have no probability, with the rank in the image before them."""
+    if not found["probability"].isna().any():
+        return found["candidate_id"]
+    return "rank " + found["rank"].astype("str") + ", " + found["candidate_id"]
+
+
+def refuse_other_than_dicom(files: Sequence[Path]) -> None:
+    """Say at once that only DICOM images can have a document."""
+    for path in files:
+        if path.suffix.lower() in IMAGE_ENDINGS and path.suffix.lower() not in DICOM_ENDINGS:
+            raise UsageError(
+                f"{path}: --sr and --gsps need DICOM images: a document refers to its image by its DICOM identity"
+            )
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Which documents are written; ``anonymous`` leaves out what names a patient, ``mode`` is their permissions."""
+
+    sr: bool = False
+    gsps: bool = False
+    anonymous: bool = False
+    mode: int | None = None
+
+
+def write_documents(reports: Sequence[ImageReport], observer: str, out: Path, kinds: Documents) -> list[Path]:
+    """Write a structured report for each DICOM study, a presentation state for each image, or both.
+
+    Parameters
+    ----------
+    reports
+        Images with their detections.
+    observer
+        Name of the detector, who is the observer.
+    out
+        Folder.
+    kinds
+        Which documents.
+    """
+    images = pd.DataFrame([report.image for report in reports])
+    marks = pd.concat([report.marks for report in reports], ignore_index=True)
+    marks.insert(1, "reader_id", observer)
+    mark_set = MarkSet(marks, images[["image_id"]].assign(reader_id=observer), images)
+    given: dict[str, Any] = {
+        "images_folder": Path(),
+        "observer": "device",
+        "anonymous": kinds.anonymous,
+        "mode": kinds.mode,
+    }
+    written = []
+    if kinds.sr:
+        written += dicom_sr_writer.write(mark_set, out, **given)
+    if kinds.gsps:
+        written += gsps_writer.write(mark_set, out, ranked=True, **given)
+    return written

@@ -1,0 +1,306 @@
+"""Every image becomes a shard, or is given up with a reason; only what is not done yet is worked on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from overread import __version__
+from overread._terminal import begin_work
+from overread.errors import OverreadError
+from overread.files import FileDigests, digest_of_bytes, digest_of_value
+from overread.images import MAX_BYTES, SKETCH_VERSION
+from overread.study._pipeline import ImageTask, Pipeline, Versions
+from overread.study._store import CANDIDATE_COLUMNS, Entry, Manifest, RunFolder, decode_shard, shard_file
+from overread.study.executors._executors import Executor
+from overread.study.executors._outcome import Fault, Outcome, refuse_other_versions, without_path
+
+NEVER = "unreadable"
+HOPELESS = 10
+# Images from all over the study that are worked on first, to tell what the others will take. By eye: seconds, and
+# enough for a mean of candidates that is right to some tenth.
+SAMPLE = 12
+
+
+@dataclass(frozen=True)
+class ImageJob:
+    """An image with the digests of all that its candidates and features depend on.
+
+    ``content`` is the digest of its file; None, with a fault, where there is no readable file. ``versions`` are those
+    that the digests stand for.
+    """
+
+    task: ImageTask
+    candidates_key: str
+    features_key: str
+    content: str | None = None
+    fault: Fault | None = None
+    versions: Versions | None = None
+
+    @property
+    def fault_key(self) -> str:
+        """Digest of all that a fault of the image depends on: another version may be able to use it."""
+        return digest_of_value({"features": self.features_key, "overread": __version__})
+
+
+def make_jobs(
+    images: pd.DataFrame,
+    study: Path,
+    digests: FileDigests,
+    pipeline: Pipeline,
+    given: Mapping[str, pd.DataFrame] | None,
+    *,
+    masks: Mapping[str, Path] | None = None,
+) -> list[ImageJob]:
+    """Jobs of all images of a study.
+
+    Parameters
+    ----------
+    images
+        image_id, path, and mm_per_px_x and mm_per_px_y where known.
+    study
+        Folder that the paths are relative to.
+    digests
+        Of the image files.
+    pipeline
+        Its versions are part of the digests.
+    given
+        Candidates of each image, where the study brings its own.
+    masks
+        Mask of each image, where regions come from masks.
+    """
+    columns = [images.get(name, pd.Series(dtype="float64", index=images.index)) for name in SPACING]
+    jobs = []
+    for image_id, path, *spacing in zip(images["image_id"], images["path"], *columns, strict=True):
+        known = None if any(value != value for value in spacing) else (float(spacing[0]), float(spacing[1]))
+        file = study / path
+        own = None if given is None else given.get(image_id, NO_CANDIDATES)
+        mask = None if masks is None else masks[image_id]
+        try:
+            content = digests.of(image_id, file, MAX_BYTES)
+            shape = {} if mask is None else {"mask": digests.of(f"mask of {image_id}", mask, MAX_BYTES)}
+        except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
+            reason = getattr(error, "strerror", None) or "no file has such a path"
+            fault = Fault("image", without_path(f"the file cannot be read: {reason}", str(file)))
+            jobs.append(ImageJob(ImageTask(image_id, str(file), known, own), NEVER, NEVER, fault=fault))
+            continue
+        task = ImageTask(image_id, str(file), known, own, content, None if mask is None else str(mask))
+        source = (
+            {"version": pipeline.candidate_version} if own is None else {"given": own.to_dict(orient="list")}
+        )
+        candidates_key = digest_of_value(
+            {"image": content, "mm_per_px": known, "candidates": source, **shape}
+        )
+        version = [pipeline.feature_version, SKETCH_VERSION]
+        features_key = digest_of_value({"candidates": candidates_key, "version": version})
+        jobs.append(ImageJob(task, candidates_key, features_key, content, versions=Versions.of(pipeline)))
+    return jobs
+
+
+@dataclass(frozen=True)
+class ImageSample:
+    """What the first images of a run took, in the mean.
+
+    Attributes
+    ----------
+    n_todo
+        How many images the run has to work on, these among them.
+    n_images
+        How many they were.
+    seconds
+        Time from one image done to the next, by all workers together.
+    n_candidates, shard_bytes
+        Of an image.
+    """
+
+    n_todo: int
+    n_images: int
+    seconds: float
+    n_candidates: float
+    shard_bytes: float
+
+
+@dataclass(frozen=True, eq=False)
+class WorkedImages:
+    """Entries of all images, and how many were worked on now."""
+
+    manifest: Manifest
+    n_worked: int
+
+
+SPACING = ("mm_per_px_x", "mm_per_px_y")
+NO_CANDIDATES = pd.DataFrame({name: pd.Series(dtype="float64") for name in CANDIDATE_COLUMNS}).astype(
+    {"candidate_id": "str"}
+)
+
+
+def work_on_images(
+    folder: RunFolder,
+    jobs: Sequence[ImageJob],
+    executor: Executor,
+    *,
+    say: Callable[[str], None] = lambda text: None,
+    learn: Callable[[ImageSample], None] = lambda sample: None,
+) -> WorkedImages:
+    """Bring the shards up to date.
+
+    An image that fails is tried once more, alone, after all others; then it is given up. One that was given up
+    because its file cannot be used stays so as long as the file and the version of the package do; other faults get a
+    new chance in each run.
+
+    Parameters
+    ----------
+    folder
+        Of the run.
+    jobs
+        All images.
+    executor
+        Who does the work.
+    say
+        Called with lines for the log.
+    learn
+        Called once with what a sample of the images took, unless there are not many more than that.
+    """
+    manifest = Manifest(folder)
+    by_id = {job.task.image_id: job for job in jobs}
+    todo = [job for job in jobs if not _is_done(manifest, job)]
+    with manifest, begin_work("images", len(todo)) as advance:
+        tasks = []
+        for job in todo:
+            if job.fault is None:
+                tasks.append(_with_known_candidates(folder, manifest, job))
+            else:
+                _give_up(manifest, job, job.fault, say)
+                advance(1)
+        known = {task.image_id: task for task in tasks}
+        sample = _choose_sample(tasks)
+        sampler = Sampler(sample, len(tasks), executor.n_at_once, learn)
+        failed: list[ImageTask] = []
+        for last_try in (False, True):
+            waiting = failed if last_try else _put_first(sample, tasks)
+            for outcome in executor.work(waiting, alone=last_try) if waiting else ():
+                job = by_id[outcome.image_id]
+                if outcome.fault is not None and not last_try:
+                    failed.append(known[outcome.image_id])
+                    _refuse_a_broken_pipeline(manifest, outcome.fault, len(failed))
+                    say(f"image {outcome.image_id!r}: {outcome.fault.reason}; will be tried again")
+                    continue
+                _keep(manifest, job, outcome, say)
+                if outcome.shard is not None:
+                    sampler.add(outcome.image_id, outcome.shard)
+                advance(1)
+    manifest.finish([job.task.image_id for job in jobs])
+    manifest.remove_strangers()
+    return WorkedImages(manifest, len(todo))
+
+
+def _choose_sample(tasks: Sequence[ImageTask]) -> set[str]:
+    """Choose some images from all over the study, which is often sorted by site or by finding."""
+    places = np.linspace(0, len(tasks) - 1, SAMPLE) if tasks else ()
+    return {tasks[round(place)].image_id for place in places}
+
+
+def _put_first(sample: set[str], tasks: Sequence[ImageTask]) -> list[ImageTask]:
+    """Put the tasks of the sample before the others."""
+    return sorted(tasks, key=lambda task: task.image_id not in sample)
+
+
+class Sampler:
+    """Tells once what images take, unless there are not many more than have to be seen for that.
+
+    Parameters
+    ----------
+    sample
+        Images whose sizes count.
+    n_todo
+        How many images there are to do.
+    n_at_once
+        How many outcomes may come together.
+    learn
+        Who is told.
+    """
+
+    def __init__(
+        self, sample: set[str], n_todo: int, n_at_once: int, learn: Callable[[ImageSample], None]
+    ) -> None:
+        self._sample, self._n_todo, self._learn = sample, n_todo, learn
+        self._sizes: list[tuple[int, int]] = []
+        self._n_done, self._began = 0, 0.0
+        # The first ones waited for workers to start and kernels to compile, and those of a wave come together: time is
+        # counted from the end of the first wave to that of a later one.
+        self._first = n_at_once
+        self._last = n_at_once * (1 + -(-(SAMPLE - 1) // n_at_once))
+
+    def add(self, image_id: str, shard: bytes) -> None:
+        """Note an image that was worked on."""
+        self._n_done += 1
+        if self._n_done > self._last or self._n_todo <= 2 * self._last:
+            return
+        if image_id in self._sample:
+            self._sizes.append((len(decode_shard(shard).candidates), len(shard)))
+        if self._n_done == self._first:
+            self._began = time.monotonic()
+        if self._n_done == self._last and self._sizes:
+            n_candidates, n_bytes = np.mean(self._sizes, axis=0)
+            seconds = (time.monotonic() - self._began) / (self._last - self._first)
+            found = (float(n_candidates), float(n_bytes))
+            self._learn(ImageSample(self._n_todo, len(self._sizes), seconds, *found))
+
+
+def _refuse_a_broken_pipeline(manifest: Manifest, fault: Fault, n_failed: int) -> None:
+    """Stop early where no image ever came out well and the fault is not theirs."""
+    if (
+        n_failed >= HOPELESS
+        and fault.kind == "failure"
+        and not any(entry.sha256 for entry in manifest.entries.values())
+    ):
+        raise OverreadError(f"the first {n_failed} images all failed, the last with: {fault.reason}")
+
+
+def _is_done(manifest: Manifest, job: ImageJob) -> bool:
+    """Whether an image has its shard, or a file that was found to be of no use."""
+    entry = manifest.entries.get(job.task.image_id)
+    if entry is None or job.fault is not None:
+        return False
+    if entry.sha256 is None:
+        return entry.fault_kind == "image" and entry.features_key == job.fault_key
+    return entry.features_key == job.features_key and manifest.is_whole(entry)
+
+
+def _with_known_candidates(folder: RunFolder, manifest: Manifest, job: ImageJob) -> ImageTask:
+    """Return the task, with the candidates of its old shard where only the features have to be made anew."""
+    entry = manifest.entries.get(job.task.image_id)
+    if entry is None or entry.candidates_key != job.candidates_key or not manifest.is_whole(entry):
+        return job.task
+    shard = decode_shard(folder.path(shard_file(job.task.image_id)).read_bytes())
+    return replace(job.task, candidates=shard.candidates)
+
+
+def _keep(manifest: Manifest, job: ImageJob, outcome: Outcome, say: Callable[[str], None]) -> None:
+    """Write down how the work on an image ended."""
+    if outcome.fault is not None:
+        _give_up(manifest, job, outcome.fault, say)
+        return
+    assert outcome.shard is not None
+    refuse_other_versions(outcome.versions, job.versions, outcome.worker)
+    digest = digest_of_bytes(outcome.shard)
+    entry = Entry(job.task.image_id, job.candidates_key, job.features_key, digest)
+    manifest.add(entry, outcome.shard)
+
+
+def _give_up(manifest: Manifest, job: ImageJob, fault: Fault, say: Callable[[str], None]) -> None:
+    """Quarantine an image."""
+    entry = Entry(
+        job.task.image_id,
+        job.candidates_key,
+        job.fault_key,
+        fault_kind=fault.kind,
+        reason=fault.reason,
+    )
+    manifest.add(entry, None)
+    say(f"image {job.task.image_id!r}: quarantined: {fault.reason}")

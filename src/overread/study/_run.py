@@ -1,0 +1,639 @@
+"""Run a study: every stage in order, each done only if it is not done yet.
+
+The log of a run: short lines in its folder.
+
+How much memory and disk a run will take, and what to change where it will not fit.
+
+It follows from the numbers of images, candidates and features. What a run holds beside features grows with the
+candidates; the features that a model is fitted to are held twice, or stay on disk where memory is bounded.
+docs/explanation/scaling.md has the measurements.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from overread import __version__
+from overread._terminal import begin_work, say
+from overread._text import duration, short_repr
+from overread.errors import InvalidInputError, StorageError, UsageError
+from overread.files import digest_of_value, run_lock
+from overread.models import COPIES, find_least_bytes, fits_in_memory, machine_bytes, single_threaded_blas
+from overread.study._forecast import Forecast
+from overread.study._groups import name_run_of_group, split_groups, write_group_page
+from overread.study._image_jobs import ImageSample
+from overread.study._inputs import StudyInputs, read_inputs
+from overread.study._pipeline import PipelineSpec
+from overread.study._settings import Execution, Settings, leave_out_unused, read_settings
+from overread.study._store import Manifest, RunFolder, json_bytes
+from overread.study._study_marks import complete_settings
+from overread.study.executors._dask import DaskExecutor, close_shared_clients
+from overread.study.executors._executors import Executor, ProcessExecutor, SerialExecutor, count_processors
+from overread.study.executors._isolation import WorkLimits
+from overread.study.stages.fitting import SKIPPED_FILE
+from overread.study.stages.images import Workshop
+from overread.study.stages.nested import count_outer_folds
+from overread.study.stages.plan import PREPARATION, list_views, plan_stages
+from overread.study.stages.stage import Inputs, Source, Stage, Workspace
+
+
+class RunLog:
+    """Lines with the time, appended to a file; as a context it also keeps what each stage took."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle: int | None = None
+        self.seconds: dict[str, float] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            # Without waiting, as a pipe in the file's place would hang the run, and without following a link, which a
+            # stranger may have put there.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+            self._handle = os.open(self._path, flags, 0o644)
+        except OSError as error:
+            raise StorageError(f"{self._path}: not written: {error.strerror or error}") from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def write(self, text: str) -> None:
+        """Append a line; a full disk does not stop a run here, it will where something matters."""
+        line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {' '.join(text.split())}\n"
+        try:
+            if self._handle is not None:
+                os.write(self._handle, line.encode("utf-8", "backslashreplace"))
+        except OSError:
+            pass
+
+    def timed(self, name: str, started: float) -> None:
+        """Keep how long a stage took."""
+        self.seconds[name] = round(time.monotonic() - started, 3)
+
+
+# Measured by `python -m benchmarks.study_memory large` with 4,000 and 20,000 images x 20 candidates x 50 features, the
+# soft model: peaks of 554 and 888 MB. What there is without any candidate, and what each adds.
+PROCESS_MB = 470.0
+BYTES_PER_CANDIDATE = 775.0
+# What a run may hold beyond that when its last fit begins: of 100,000 candidates x 3750 features, with memory_mb = 900,
+# 568 MB where the two say 548; fits of the same fold began with up to 30 MB more in another run. The rest is by eye.
+RESERVE_MB = 70.0
+# On disk, of the same study of 20,000 images: all files but the features. Most are scores of folds by 60 settings.
+DISK_BYTES_PER_CANDIDATE = 470.0
+# A shard beside its features, in the demo with all features: their names and the facts of the image.
+DISK_BYTES_PER_SHARD = 100_000.0
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a run will take, in megabytes, about.
+
+    Attributes
+    ----------
+    memory
+        Of the run's own process, features held in memory.
+    least_memory
+        With features left on disk, as the fits themselves reckon.
+    disk
+        Of the run's folder.
+    """
+
+    memory: float
+    least_memory: float
+    disk: float
+
+
+@dataclass(frozen=True)
+class Supply:
+    """What there is for a run, in megabytes.
+
+    Attributes
+    ----------
+    memory
+        Of the machine.
+    bound
+        Of ``[execution] memory_mb``; None: not set.
+    disk
+        That is free where the run's folder is.
+    """
+
+    memory: float
+    bound: float | None
+    disk: float
+
+
+def estimate_resources(
+    n_candidates: float,
+    n_features: int,
+    *,
+    n_shards: int,
+    fitted: float,
+    itemsize: int = 4,
+    shard_bytes: float | None = None,
+) -> Demand:
+    """Reckon what a run will take.
+
+    Parameters
+    ----------
+    n_candidates, n_features
+        Of the whole study.
+    n_shards
+        Images whose features are made; 0 where the study brings its own.
+    fitted
+        Share of the candidates that the last fit has: those outside of the test set.
+    itemsize
+        Bytes of a feature.
+    shard_bytes
+        Mean size of a shard; None where none is known yet: its features, and what shards of the demo have beside them.
+    """
+    table = n_candidates * itemsize * n_features / 1e6
+    least = find_least_bytes(round(fitted * n_candidates), n_features, itemsize) / 1e6
+    held = PROCESS_MB + BYTES_PER_CANDIDATE * n_candidates / 1e6
+    shards = n_shards and (table + DISK_BYTES_PER_SHARD * n_shards / 1e6)
+    if shard_bytes is not None:
+        shards = shard_bytes * n_shards / 1e6
+    return Demand(
+        memory=held + COPIES * fitted * table,
+        least_memory=held + RESERVE_MB + least,
+        disk=table + shards + DISK_BYTES_PER_CANDIDATE * n_candidates / 1e6,
+    )
+
+
+def warn_if_short(demand: Demand, supply: Supply) -> list[str]:
+    """Say in lines what a run will take, and what to change where it will not fit."""
+    taken = demand.memory if supply.bound is None else min(demand.memory, supply.bound)
+    lines = [f"about {_tell_size(max(taken, 1))} of memory and {_tell_size(demand.disk)} of disk"]
+    least = f"memory_mb under [execution] in study.toml to {_round_up(demand.least_memory)} or more"
+    fewer = "fewer candidates ([candidates] limit) or features ([features] only)"
+    if supply.bound is not None and supply.bound < demand.least_memory:
+        lines.append(f"memory_mb = {supply.bound:.0f} will hardly do: set {least}, or take {fewer}")
+    if supply.memory < demand.least_memory:
+        lines.append(
+            f"this machine has {_tell_size(supply.memory)} of memory, too little even with features on disk: take"
+            f" {fewer}, or a machine with {_tell_size(demand.least_memory)}"
+        )
+    elif supply.bound is None and supply.memory < demand.memory:
+        lines.append(
+            f"this machine has {_tell_size(supply.memory)} of memory: set {least}, and models are fitted from disk"
+        )
+    if supply.disk < demand.disk:
+        lines.append(
+            f"{_tell_size(supply.disk)} of disk are free, too little: make room, put the study on another disk, or take"
+            f" {fewer}"
+        )
+    return lines
+
+
+def refuse_too_small_a_bound(demand: Demand, bound: float) -> None:
+    """Refuse a bound that the largest fit does not do with, before the first one begins.
+
+    Raises
+    ------
+    InvalidInputError
+        Naming a bound that does.
+    """
+    if bound < demand.least_memory:
+        raise InvalidInputError(
+            f"memory_mb = {bound:.0f} is too little for the largest fit of this study: set it to"
+            f" {_round_up(demand.least_memory)} or more (--memory-mb, or memory_mb under [execution] in study.toml), or"
+            " take fewer candidates ([candidates] limit) or features ([features] only)"
+        )
+
+
+def _tell_size(megabytes: float) -> str:
+    """Return a size in words: ``350 MB``, ``2.5 GB``."""
+    return f"{megabytes:.0f} MB" if megabytes < 1000 else f"{megabytes / 1000:,.1f} GB"
+
+
+def _round_up(megabytes: float) -> int:
+    """Return megabytes that are enough, as a number that one would write."""
+    return int(-(-megabytes // 100) * 100)
+
+
+GUESS = "a guess before the first image is done, from the rates of the demo"
+
+LIBRARIES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "scikit-learn",
+    "pandas",
+    "pyarrow",
+    "pydicom",
+    "opencv-python-headless",
+)
+
+
+@short_repr("folder", "n_images", "n_quarantined", "done", "skipped")
+@dataclass(frozen=True)
+class RunReport:
+    """How a run ended.
+
+    Attributes
+    ----------
+    folder
+        ``STUDY/runs/NAME``.
+    done, skipped
+        Stages that were done now, and those that were still valid.
+    n_images, n_quarantined
+        Images of the study, and how many of them were given up.
+    groups
+        Of a run of several groups of labels: how the run of each ended; `folder` then holds the page that joins them.
+    """
+
+    folder: Path
+    done: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    n_images: int = 0
+    n_quarantined: int = 0
+    groups: dict[str, RunReport] = field(default_factory=dict)
+
+
+def run_study(
+    study: Path,
+    *,
+    name: str = "main",
+    seed: int | None = None,
+    execution: Mapping[str, Any] | None = None,
+    pipeline: PipelineSpec | None = None,
+) -> RunReport:
+    """Run a study from its folder; what an earlier run finished and what still holds is not done again.
+
+    Parameters
+    ----------
+    study
+        Folder with ``study.toml``, the tables and the images.
+    name
+        Name of the run: files go to ``STUDY/runs/NAME``.
+    seed
+        In place of the seed of the settings.
+    execution
+        In place of keys of ``[execution]``: executor, workers, scheduler, batch, memory_mb.
+    pipeline
+        In place of the package's own work on an image; such a run makes no detector.
+
+    Raises
+    ------
+    OverreadError
+        Of the kinds in `overread.errors`; what was finished before stays finished.
+    """
+    settings = read_settings(study / "study.toml", seed=seed)
+    if execution:
+        settings = settings.model_copy(update={"execution": _merge_execution(settings.execution, execution)})
+    _check_name(name)
+    if len(settings.labels.groups) < 2:
+        return _run_one(study, settings, name, pipeline)
+    reports = {
+        group: _run_one(study, own, name_run_of_group(name, group), pipeline)
+        for group, own in split_groups(settings).items()
+    }
+    root = study / "runs" / name
+    write_group_page(root, {group: report.folder for group, report in reports.items()})
+    first = next(iter(reports.values()))
+    worst = max(report.n_quarantined for report in reports.values())
+    return RunReport(root, n_images=first.n_images, n_quarantined=worst, groups=reports)
+
+
+def find_study_candidates(
+    study: Path,
+    *,
+    name: str = "main",
+    execution: Mapping[str, Any] | None = None,
+    pipeline: PipelineSpec | None = None,
+) -> RunReport:
+    """Do the stages of a run up to candidates and their features, and fit no model.
+
+    What a run of that name did is kept, and what is done here a later `run_study` keeps.
+
+    Parameters
+    ----------
+    study, name, execution, pipeline
+        As in `run_study`; a study of several groups of labels is refused.
+    """
+    settings = read_settings(study / "study.toml")
+    if execution:
+        settings = settings.model_copy(update={"execution": _merge_execution(settings.execution, execution)})
+    if len(settings.labels.groups) > 1:
+        raise UsageError(f"{study}: has several groups of labels, and each has candidates of its own")
+    return _run_one(study, settings, _check_name(name), pipeline, last="candidates")
+
+
+def list_reports(report: RunReport) -> dict[str, RunReport]:
+    """Return how the run of each group ended; of a run without groups its own report, under no name."""
+    return report.groups or {"": report}
+
+
+def _run_one(
+    study: Path, settings: Settings, name: str, pipeline: PipelineSpec | None, *, last: str | None = None
+) -> RunReport:
+    """Run a study whose marks are all of one kind, or one group of its labels; to its end, or a last stage."""
+    folder = RunFolder(study / "runs" / name)
+    folder.prepare()
+    with run_lock(folder.root), RunLog(folder.path("run.log")) as log:
+        folder.clean()
+        log.write(f"run begins: overread {__version__}, seed {settings.seed}")
+        started = time.monotonic()
+        try:
+            report = Runner(study, settings, folder, log, pipeline).run(last)
+        except BaseException as error:
+            # Only the kind: the text of an error may quote the user's tables.
+            log.write(f"run ends early: {type(error).__name__}")
+            raise
+        finally:
+            close_shared_clients()
+        say(f"the run took {duration(time.monotonic() - started)}")
+        log.write(f"run ends: {report.n_quarantined} of {report.n_images} images quarantined")
+    return report
+
+
+def _merge_execution(own: Execution, given: Mapping[str, Any]) -> Execution:
+    """Put options of the call in place of the study's own."""
+    try:
+        return Execution.model_validate({**own.model_dump(), **given})
+    except ValidationError as error:
+        fault = error.errors()[0]
+        said = fault["msg"].removeprefix("Value error, ")
+        raise UsageError(f"--{fault['loc'][0]} {fault['input']!r}: {said[:1].lower()}{said[1:]}") from None
+
+
+def _check_name(name: str) -> str:
+    """Refuse a run's name that is not a plain name of a folder."""
+    if not name or not all(letter.isalnum() or letter in "-_." for letter in name) or name.startswith("."):
+        raise UsageError(f"--name {name!r}: use letters, digits, - _ . (not first)")
+    return name
+
+
+class Runner:
+    """Does the stages in order, with log, progress and warnings around each."""
+
+    _announced = _judged = False
+    _forecast: Forecast
+    _demand: Demand
+    _fitted: float
+
+    def __init__(
+        self,
+        study: Path,
+        settings: Settings,
+        folder: RunFolder,
+        log: RunLog,
+        pipeline: PipelineSpec | None,
+    ) -> None:
+        self._folder, self._log = folder, log
+        self._started = datetime.now(UTC)
+        self._inputs: StudyInputs = self._tell_warnings("inputs", lambda: read_inputs(study, settings))
+        self._settings = complete_settings(settings, self._inputs)
+        self._spec = pipeline or PipelineSpec.own(self._settings)
+        self._report = RunReport(folder.root, n_images=len(self._inputs.images))
+
+    def run(self, last: str | None = None) -> RunReport:
+        """Do all stages, or those up to a last one."""
+        inputs, settings, folder = self._inputs, self._settings, self._folder
+        _write_settings(folder, settings)
+        workshop = Workshop(folder, self._spec, self._make_executor, self._say, self._learn_sample)
+        sources = inputs.sources() | {"pipeline": self._pipeline_source(), "names": self._names_source()}
+        workspace = Workspace(folder, settings, sources, list_views(inputs, settings, folder))
+        with single_threaded_blas():
+            for stage in PREPARATION:
+                self._do(stage, workspace, stage.name)
+            split = workspace.load("tables/split.parquet")
+            n_outer_folds = count_outer_folds(split, settings.evaluation.outer_folds)
+            plan = partial(plan_stages, inputs, settings, workshop, n_outer_folds=n_outer_folds)
+            stages = plan()
+            names = [stage.name for stage in stages]
+            stages = stages if last is None else stages[: names.index(last) + 1]
+            self._forecast = self._make_forecast([stage.name for stage in stages])
+            self._fitted = float((split["split"] != "test").mean())
+            self._demand = self._reckon_demand(self._count_candidates())
+            fits = self._name_fits([stage.name for stage in stages])
+            for number, stage in enumerate(stages, start=1):
+                left = duration(self._forecast.left(stage.name))
+                title = f"{stage.name} (stage {number} of {len(stages)}, about {left} to the end)"
+                if self._do(self._announce(stage, left, workspace, fits), workspace, title):
+                    self._forecast.learn(stage.name, self._log.seconds[stage.name])
+                if SKIPPED_FILE in stage.writes:
+                    # The list goes on as planned without the models that cannot be fitted.
+                    stages[number:] = plan(skipped=self._tell_skipped(workspace.load(SKIPPED_FILE)))[number:]
+                    self._forecast.keep([one.name for one in stages])
+                workspace.release(stages[number:])
+        self._write_provenance()
+        return RunReport(
+            folder.root,
+            self._report.done,
+            self._report.skipped,
+            len(inputs.images),
+            len(workspace.load("quarantined")),
+        )
+
+    def _tell_skipped(self, skipped: dict[str, str]) -> dict[str, str]:
+        """Warn of the models that the run does without."""
+        for name, why in skipped.items():
+            self._say(f"warning: {name} is skipped: {why}")
+        return skipped
+
+    def _pipeline_source(self) -> Source:
+        """Return what a detector has to do to an image to get candidates and features like those it was trained on."""
+        pipeline = self._spec.build()
+        key = [self._spec.plain(), pipeline.candidate_version, pipeline.feature_version]
+        return Source(digest_of_value(key), lambda: pipeline)
+
+    def _names_source(self) -> Source:
+        """Return what the page calls the study and the run."""
+        study = self._settings.name or self._inputs.folder.resolve().name
+        names = {"study": study, "run": self._folder.root.name}
+        return Source(digest_of_value(names), lambda: names)
+
+    def _count_candidates(self) -> int:
+        """Count the candidates: those that the study brings, else as many as an image may have."""
+        own = self._inputs.candidates
+        return len(self._inputs.images) * self._settings.candidates.limit if own is None else len(own)
+
+    def _count_features(self) -> int:
+        """Count the features that a candidate has."""
+        own = self._inputs.features
+        return len(getattr(self._spec.build(), "feature_names", ()) if own is None else own.names)
+
+    def _learn_sample(self, sample: ImageSample) -> None:
+        """Say what the run will take, now that some images are done."""
+        brought = self._inputs.candidates
+        n_candidates = sample.n_candidates * len(self._inputs.images) if brought is None else len(brought)
+        self._forecast.learn_images(sample.seconds * sample.n_todo, n_candidates)
+        self._demand = self._reckon_demand(n_candidates, sample.shard_bytes)
+        left = duration(self._forecast.left("images"))
+        say(
+            f"about {left}, as an image is done every {sample.seconds:.2g} s, and {sample.n_images} from all over the"
+            f" study have {sample.n_candidates:.0f} candidates each"
+        )
+        for line in warn_if_short(self._demand, self._find_supply()):
+            say(line)
+
+    def _reckon_demand(self, n_candidates: float, shard_bytes: float | None = None) -> Demand:
+        """Reckon what the run will take of memory and disk."""
+        own = self._inputs.features
+        return estimate_resources(
+            n_candidates,
+            self._count_features(),
+            n_shards=len(self._inputs.images) if own is None else 0,
+            fitted=self._fitted,
+            itemsize=4 if own is None else own.dtype.itemsize,
+            shard_bytes=shard_bytes,
+        )
+
+    def _make_forecast(self, stages: list[str]) -> Forecast:
+        settings, known = self._settings, Manifest(self._folder).entries
+        return Forecast(
+            stages,
+            settings.models.wanted,
+            n_folds=settings.models.folds,
+            n_images=sum(image_id not in known for image_id in self._inputs.images["image_id"]),
+            n_candidates=self._count_candidates(),
+            n_features=self._count_features() or None,
+            workers=1
+            if settings.execution.executor == "serial"
+            else settings.execution.workers or count_processors(),
+        )
+
+    def _do(self, stage: Stage, workspace: Workspace, title: str) -> bool:
+        """Do a stage unless it is done already; return whether there was anything to do."""
+        started = time.monotonic()
+        with begin_work(title.replace("_", " "), None):
+            done: bool = self._tell_warnings(stage.name, lambda: workspace.run(stage))
+        self._log.timed(stage.name, started)
+        (self._report.done if done else self._report.skipped).append(stage.name)
+        self._log.write(
+            f"{stage.name}: {'done' if done else 'still valid'} ({self._log.seconds[stage.name]} s)"
+        )
+        return done
+
+    def _name_fits(self, names: list[str]) -> frozenset[str]:
+        """Name the stages from which on all candidates are known, up to the last that fits a model."""
+        first = names.index("candidates") + (self._inputs.features is None)
+        wanted = self._settings.models.wanted
+        return frozenset(
+            names[first : 1 + max((names.index(one) for one in wanted if one in names), default=-1)]
+        )
+
+    def _judge_bound(self, workspace: Workspace) -> None:
+        """Refuse a bound on memory that some fit will not do with, once: before the first of them begins."""
+        bound, own = self._settings.execution.memory_mb, self._inputs.features
+        if not bound or self._judged:
+            return
+        self._judged = True
+        n_known = (
+            len(workspace.load("tables/candidates.parquet")) if own is None else self._count_candidates()
+        )
+        itemsize = 4 if own is None else own.dtype.itemsize
+        if not fits_in_memory(bound, round(self._fitted * n_known), self._count_features(), itemsize):
+            refuse_too_small_a_bound(self._reckon_demand(n_known), bound)
+
+    def _announce(self, stage: Stage, left: str, workspace: Workspace, fits: frozenset[str]) -> Stage:
+        """Return the stage so that the first one with work to do says what the run will take, about."""
+
+        def make(inputs: Inputs) -> Mapping[str, Any]:
+            if stage.name in fits:
+                self._judge_bound(workspace)
+            if not self._announced:
+                self._announced = True
+                say(
+                    f"about {left} for {len(self._inputs.images):,} images and models {', '.join(wanted)}: {GUESS}"
+                )
+                for line in warn_if_short(self._demand, self._find_supply()):
+                    say(line)
+            return stage.make(inputs)
+
+        wanted = self._settings.models.wanted
+        return replace(stage, make=make)
+
+    def _find_supply(self) -> Supply:
+        return Supply(
+            memory=machine_bytes() / 1e6,
+            bound=self._settings.execution.memory_mb or None,
+            disk=shutil.disk_usage(self._folder.root).free / 1e6,
+        )
+
+    def _say(self, text: str) -> None:
+        self._log.write(text)
+        say(text)
+
+    def _make_executor(self) -> Executor:
+        execution, limits = self._settings.execution, self._settings.limits
+        work_limits = WorkLimits(limits.seconds_per_image, limits.memory_mb)
+        if execution.executor == "serial":
+            return SerialExecutor(self._spec)
+        if execution.executor == "dask":
+            if execution.scheduler is None:
+                raise UsageError("the executor dask needs the cluster's address: --scheduler tcp://host:8786")
+            return DaskExecutor(self._spec, work_limits, execution.scheduler, batch=execution.batch)
+        return ProcessExecutor(self._spec, work_limits, execution.workers)
+
+    def _tell_warnings(self, name: str, work: Callable[[], Any]) -> Any:
+        """Do some work, and pass on what it warns of, each warning once."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            result = work()
+        # A library's words about its own numbers, such as a division by zero, tell a user nothing.
+        told = [one for one in caught if issubclass(one.category, UserWarning)]
+        for warning in {str(one.message): one for one in told}.values():
+            say(f"warning: {name}: {warning.message}")
+            if name != "inputs":  # these quote the user's tables, with the readers' own ids
+                self._log.write(f"warning: {name}: {warning.message}")
+        return result
+
+    def _write_provenance(self) -> None:
+        record = {
+            "overread": __version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "libraries": _find_versions(LIBRARIES),
+            "started": self._started.isoformat(timespec="seconds"),
+            "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+            "processors": count_processors(),
+            "executor": self._settings.execution.executor,
+            "stages_done": self._report.done,
+            "stages_still_valid": self._report.skipped,
+            "seconds": self._log.seconds,
+        }
+        self._folder.write("provenance.json", json_bytes(record))
+
+
+def _write_settings(folder: RunFolder, settings: Settings) -> None:
+    """Write the settings that the results depend on, with a record as of a stage."""
+    plain = plain_settings(settings)
+    content = {"settings.json": json_bytes(plain)}
+    folder.stage("settings", needs=plain, gives=content, make=lambda: content)
+
+
+def plain_settings(settings: Settings) -> dict[str, Any]:
+    """Return the settings that the results depend on."""
+    used = leave_out_unused(settings.to_plain())
+    return {name: value for name, value in used.items() if name not in ("execution", "limits")}
+
+
+def _find_versions(names: Iterable[str]) -> dict[str, str]:
+    """Find the versions of the packages that are there."""
+    found = {}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,309 @@
+"""The marks of a study as its run merges them, for the commands that do only that.
+
+What `overread check` says of a study's unit: marks that do not fit the sizes that numbers refer to.
+
+How a study's pictures are read, searched and measured, for commands that do a part of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+
+from overread.domains import FieldRecipe, PictureImage
+from overread.errors import InvalidInputError, OverreadError, UsageError
+from overread.images import read_channels
+from overread.marks import MarkSet, StudyScan, find_path
+from overread.report import UNIT_WORDS
+from overread.study._groups import split_groups
+from overread.study._inputs import StudyInputs, choose_marks, read_inputs
+from overread.study._picture_pipeline import find_masks, make_recipe
+from overread.study._settings import Settings, read_settings
+from overread.study._units import (
+    LENGTHS,
+    ReferenceSizes,
+    convert_lengths,
+    find_radii,
+    find_reference_sizes,
+    find_unit_spacing,
+    resolve_settings,
+)
+from overread.tables import Problem
+from overread.truth import LabelOptions, MergeOptions, tell_misfit
+
+# A least semi-axis of more than so many usual ones makes neighbours of an object hits; by eye.
+MOST_OF_LEAST = 2.0
+
+
+def read_settings_if_sound(folder: Path) -> Settings:
+    """Read a study's settings; the defaults where there are none or they are wrong, which `run` tells."""
+    try:
+        return read_settings(folder / "study.toml")
+    except InvalidInputError:
+        return Settings()
+
+
+def check_units(scan: StudyScan, folder: Path, settings: Settings) -> Iterator[Problem]:
+    """Tell, group by group, where marks and reference sizes do not fit together.
+
+    Only where marks and readings are sound.
+    """
+    place = str(folder / "study.toml")
+    if scan.marks is None or scan.readings is None or scan.marks.empty:
+        return
+    if any(problem.severity == "error" for problem in scan.problems):
+        return
+    for group, own in (split_groups(settings) or {"": settings}).items():
+        try:
+            marks, sizes = measure_marks(scan.marks, scan.images, folder, own)
+        except InvalidInputError as error:
+            message, _, remedy = str(error).partition(" (")
+            yield Problem(place, None, None, message, remedy.rstrip(")"), "error")
+            return
+        options = merge_options(own, sizes)
+        word = UNIT_WORDS[own.units.unit]
+        told = [
+            (place, _tell_hits(marks, sizes, own, word)),
+            ("marks", tell_misfit(marks, options, word)),
+        ]
+        named = f"group {group}: " if group else ""
+        for file, words in told:
+            if words is not None:
+                yield Problem(file, None, None, f"{named}{words[0]}", words[1], "warning")
+
+
+def measure_marks(
+    marks: pd.DataFrame, images: pd.DataFrame | None, folder: Path, settings: Settings
+) -> tuple[pd.DataFrame, ReferenceSizes]:
+    """Return a group's marks in the study's unit, and the sizes that its numbers refer to."""
+    own, unit = choose_marks(marks, settings.labels.groups, folder), settings.units.unit
+    widths = np.empty(0)
+    if unit != "mm":
+        if images is None:
+            raise InvalidInputError(
+                f"[units] unit = {unit!r} needs the images table (overread init {folder})"
+            )
+        spacing = find_unit_spacing(images, unit, Path(find_path(folder, "images")))
+        own, widths = convert_lengths(own, images, spacing), images["width_px"].to_numpy(np.float64) * spacing
+    return own, find_reference_sizes(settings, widths, find_radii(own))
+
+
+def merge_options(settings: Settings, sizes: ReferenceSizes) -> MergeOptions:
+    """Return how the marks will be merged: by the settings, with the unit's full size where they name none."""
+    options = MergeOptions(**dict(settings.merging), seed=settings.seed)
+    if "full_size_mm" in settings.merging.model_fields_set:
+        return options
+    return replace(options, full_size_mm=sizes.full_size)
+
+
+def _tell_hits(
+    marks: pd.DataFrame, sizes: ReferenceSizes, settings: Settings, word: str
+) -> tuple[str, str] | None:
+    """Say that objects are widened far beyond the marks when hits are counted; None where they are not."""
+    radii = find_radii(marks)
+    least = getattr(settings.hits, "min_semi_axis_mm", None) or sizes.least_semi_axis
+    if settings.hits.rule not in ("hit", "strict") or not len(radii):
+        return None
+    usual = float(np.median(radii))
+    if least <= MOST_OF_LEAST * usual:
+        return None
+    other = (
+        'count in another unit ([units] unit = "px" or "fraction"), or ' if word == UNIT_WORDS["mm"] else ""
+    )
+    return (
+        f"half of the marks have a radius below {usual:.3g} {word}, and an object is widened to at least "
+        f"{least:.3g} {word} when hits are counted ([hits] min_semi_axis_mm)",
+        f"{other}set the number",
+    )
+
+
+Options = TypeVar("Options", MergeOptions, LabelOptions)
+
+
+@dataclass(frozen=True)
+class StudyMarks:
+    """Marks in a study's unit, and how its run merges them.
+
+    Attributes
+    ----------
+    tables
+        Marks, readings and images; with groups of labels, a mark's label is its group, and marks of no group are gone.
+        The images' mm_per_px are in the unit, too.
+    options, labels
+        Of merging, and of soft labels.
+    unit
+        Of the lengths, as it is written at an axis.
+    in_mm
+        Whether they are mm.
+    """
+
+    tables: MarkSet
+    options: MergeOptions
+    labels: LabelOptions
+    unit: str
+    in_mm: bool
+
+
+def take_study_marks(
+    folder: Path | None,
+    tables: MarkSet,
+    options: MergeOptions | None = None,
+    labels: LabelOptions | None = None,
+    *,
+    by_group: bool = True,
+) -> StudyMarks:
+    """Take the marks of a folder as its ``study.toml`` says; without one, as they are.
+
+    Parameters
+    ----------
+    folder
+        Of the study; None for tables that belong to none.
+    tables
+        What was read from it.
+    options, labels
+        What else was asked for: what is not as it comes counts more than the settings.
+    by_group
+        Whether a mark's label becomes that of its group; every label of a group has to be among the marks then.
+
+    Raises
+    ------
+    InvalidInputError
+        If the settings cannot be read, or need sizes that the images table does not tell.
+    """
+    path = None if folder is None else folder / "study.toml"
+    if folder is None or path is None or not path.is_file():
+        return StudyMarks(
+            tables, options or MergeOptions(), labels or LabelOptions(), UNIT_WORDS["mm"], in_mm=True
+        )
+    settings = read_settings(path)
+    named = _name_groups(tables.marks, settings, folder) if by_group else tables.marks
+    marks, sizes = measure_marks(named, tables.images, folder, _apart(settings))
+    images, unit = tables.images, settings.units.unit
+    if unit != "mm":
+        spacing = find_unit_spacing(images, unit, find_path(folder, "images"))
+        images = images.assign(mm_per_px_x=spacing, mm_per_px_y=spacing)
+    return StudyMarks(
+        MarkSet(marks, tables.readings, images),
+        _override(merge_options(settings, sizes), options),
+        _override(settings.labels.make_options(), labels),
+        UNIT_WORDS[unit],
+        in_mm=unit == "mm",
+    )
+
+
+def _name_groups(marks: pd.DataFrame, settings: Settings, folder: Path) -> pd.DataFrame:
+    """Put the group in place of a mark's label, where there are groups: marks of different groups stay apart."""
+    groups = settings.labels.groups
+    if not groups:
+        return marks
+    chosen = [
+        choose_marks(marks, {group: names}, folder).assign(label=group) for group, names in groups.items()
+    ]
+    return pd.concat(chosen, ignore_index=True)
+
+
+def _apart(settings: Settings) -> Settings:
+    """Return the settings without groups, for marks that were chosen already."""
+    return settings.model_copy(update={"labels": settings.labels.model_copy(update={"groups": {}})})
+
+
+def _override(own: Options, given: Options | None) -> Options:
+    """Put what was asked for on top: every field that is not as it comes."""
+    if given is None:
+        return own
+    usual = type(given)()
+    asked = {field.name: getattr(given, field.name) for field in fields(given)}
+    return replace(own, **{name: value for name, value in asked.items() if value != getattr(usual, name)})
+
+
+@dataclass(frozen=True)
+class StudyRecipe:
+    """A recipe with what else a study knows of its pictures.
+
+    Attributes
+    ----------
+    recipe
+        How pictures are read, searched and measured.
+    limit
+        Most candidates of a picture.
+    masks
+        Mask by image id, where the region comes from masks; a picture of no study has none.
+    """
+
+    recipe: FieldRecipe
+    limit: int
+    masks: dict[str, Path]
+
+    def read(self, image_id: str, path: Path, mm_per_px: tuple[float, float] | None) -> PictureImage:
+        """Read a picture of the study, or another one as if it were."""
+        return self.recipe.read(path, mm_per_px=mm_per_px, mask=self.masks.get(image_id))
+
+    def to_tables(
+        self, table: pd.DataFrame, field: PictureImage, mm_per_px: tuple[float, float] | None
+    ) -> pd.DataFrame:
+        """Convert lengths from the recipe's unit to that of the study's tables; pixels where these have no spacing."""
+        factor = (mm_per_px[0] if mm_per_px else 1.0) / field.mm_per_px if self.recipe.unit != "mm" else 1.0
+        return table.assign(**{name: table[name] * factor for name in LENGTHS if name in table})
+
+    def from_tables(
+        self, table: pd.DataFrame, field: PictureImage, mm_per_px: tuple[float, float] | None
+    ) -> pd.DataFrame:
+        """Convert lengths from the unit of the study's tables to that of the recipe."""
+        factor = field.mm_per_px / (mm_per_px[0] if mm_per_px else 1.0) if self.recipe.unit != "mm" else 1.0
+        return table.assign(**{name: table[name] * factor for name in LENGTHS if name in table})
+
+
+def read_study_recipe(folder: Path, group: str | None = None) -> StudyRecipe | None:
+    """Read how a study's pictures are worked on; None for a study of chests, or a folder that is no study.
+
+    Parameters
+    ----------
+    folder
+        Of the study.
+    group
+        One of its groups of labels, where it has several.
+
+    Raises
+    ------
+    UsageError
+        If it has several groups and none, or another, is named.
+    """
+    if not (folder / "study.toml").is_file():
+        return None
+    settings = read_settings(folder / "study.toml")
+    if settings.region.is_chest:
+        return None
+    groups = split_groups(settings)
+    if group is not None and group not in groups:
+        raise UsageError(f"--group {group!r}: the study has {', '.join(groups) or 'no groups'}")
+    if len(groups) > 1 and group is None:
+        raise UsageError(f"the study has several groups of labels; give --group {' or '.join(groups)}")
+    if groups:
+        settings = groups[group or next(iter(groups))]
+    inputs = read_inputs(folder, settings)
+    settings = complete_settings(settings, inputs)
+    has_masks = settings.region.kind == "masks"
+    masks = find_masks(inputs.images, folder, settings.images.masks) if has_masks else {}
+    return StudyRecipe(make_recipe(settings), settings.candidates.limit, masks)
+
+
+def complete_settings(settings: Settings, inputs: StudyInputs) -> Settings:
+    """Fill in what depends on the study's images and marks (`overread.study._units.resolve_settings`)."""
+    opens_pictures = not settings.region.is_chest and inputs.needs_images
+    colour = _has_colours(inputs) if opens_pictures else None
+    return resolve_settings(settings, inputs.images, inputs.marks, colour=colour)
+
+
+def _has_colours(inputs: StudyInputs) -> bool:
+    """Whether the first image that can be read has colours."""
+    for path in inputs.images["path"]:
+        try:
+            return bool(read_channels(inputs.folder / path).shape[2] > 1)
+        except OverreadError:
+            continue
+    return False

@@ -1,1 +1,0 @@
-"""The files of a run: folder, manifest, shards."""

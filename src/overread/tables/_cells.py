@@ -1,0 +1,242 @@
+"""What a cell of each type may hold, and how it is read from text.
+
+CSV as exact text: nothing is guessed, nothing is changed.
+
+Cells come back as the strings that the file holds. A spreadsheet runs a cell that begins with ``=``, ``+``,
+``-``, ``@``, a tab or a carriage return as a formula. So text cells written here that begin so, after any
+number of apostrophes, get one apostrophe more in front, and reading takes one away: ``=1+1`` is written
+``'=1+1`` and read back as ``=1+1``. Numbers are left alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from overread.errors import TableError
+from overread.files import read_regular
+from overread.tables._schemas import Type
+
+FORMULA = re.compile(r"'*[=+\-@\t\r]")
+GUARDED = re.compile(r"'+[=+\-@\t\r]")
+NEEDS_QUOTES = re.compile(r'[,"\r\n]|^\s|\s$')
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A CSV file as text.
+
+    Parameters
+    ----------
+    header : list of str
+        Column names.
+    rows : list of list of str
+        Records; all are as long as the header. Record i is row i + 2 of the file.
+    """
+
+    header: list[str]
+    rows: list[list[str]]
+
+    def column(self, name: str) -> list[str]:
+        """Cells of one column."""
+        place = self.header.index(name)
+        return [row[place] for row in self.rows]
+
+
+def guard_formula(text: str) -> str:
+    """Text that no spreadsheet takes for a formula; see `unguard_formula`."""
+    return "'" + text if FORMULA.match(text) else text
+
+
+def unguard_formula(cell: str) -> str:
+    """Undo `guard_formula`."""
+    return cell[1:] if GUARDED.match(cell) else cell
+
+
+def csv_text(rows: Iterable[Sequence[str]]) -> str:
+    """Rows as CSV (RFC 4180, lines end in a line feed)."""
+    return "".join(",".join(map(_quote_if_needed, row)) + "\n" for row in rows)
+
+
+def _quote_if_needed(cell: str) -> str:
+    """Cell in quotes where it needs them."""
+    return '"' + cell.replace('"', '""') + '"' if NEEDS_QUOTES.search(cell) else cell
+
+
+def read_cells(path: Path) -> Cells:
+    """Read a CSV file as text.
+
+    Raises
+    ------
+    TableError
+        If the file is missing, empty, not UTF-8, not CSV, or was cut: a last line without its line end is
+        refused, because a number cut in the middle is still a number.
+    """
+    return parse_cells(decode_csv(read_table_bytes(path), path), path)
+
+
+def read_table_bytes(path: Path) -> bytes:
+    """Bytes of a table's file; a `TableError` where it cannot be read."""
+    try:
+        return read_regular(path)
+    except OSError as error:
+        raise TableError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def decode_csv(raw: bytes, path: Path) -> str:
+    """Text of the file, or an error that names the encoding's fault."""
+    if not raw.strip():
+        raise TableError(f"{path}: the file is empty (write at least the header)")
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise TableError(f"{path}: the file is UTF-16 (save it as CSV UTF-8)")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        row = raw.count(b"\n", 0, error.start) + 1
+        raise TableError(f"{path}, row {row}: not UTF-8 text (save it as CSV UTF-8)") from error
+
+
+def parse_cells(text: str, path: Path) -> Cells:
+    """Split CSV text into cells; all rows must be as long as the header."""
+    if not text.endswith(("\n", "\r")):
+        last = text.count("\n") + 1
+        raise TableError(
+            f"{path}, row {last}: the last line has no line end, so the file may have been cut "
+            "(fetch it again, or add the line end if it is whole)"
+        )
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error as error:
+        raise TableError(
+            f"{path}: not CSV: {error} (cut in mid-line, or a quote that is not closed?)"
+        ) from error
+    while rows and not rows[-1]:
+        rows.pop()
+    if not rows:
+        raise TableError(f"{path}: the file is empty (write at least the header)")
+    header, records = rows[0], rows[1:]
+    for number, record in enumerate(records, start=2):
+        if len(record) != len(header):
+            raise TableError(
+                f"{path}, row {number}: {len(record)} cells where the header has {len(header)} "
+                "(cut in mid-line, or a comma that needs quotes?)"
+            )
+    return Cells(header, records)
+
+
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+NOT_FINITE = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
+WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+FLAGS = {"true": True, "false": False, "1": True, "0": False}
+UNREADABLE = {"number": math.nan, "count": 0, "flag": False, "ids": ()}
+"""What stands in a column, by its type, for a cell that cannot be read."""
+
+
+def parse_column(cells: Sequence[str], type_: Type) -> tuple[list[Any], list[int]]:
+    """Values of cells, and the places of those that are not of the type."""
+    if type_ in ("id", "text", "any"):
+        texts = [unguard_formula(cell) for cell in cells]
+        return texts, [place for place, text in enumerate(texts) if type_ == "id" and not text]
+    values: list[Any] = []
+    bad: list[int] = []
+    parse = PARSERS[type_]
+    for place, cell in enumerate(cells):
+        try:
+            values.append(parse(cell))
+        except (ValueError, RecursionError):
+            values.append(UNREADABLE[type_])
+            bad.append(place)
+    return values, bad
+
+
+def parse_number(cell: str) -> float:
+    """Floating-point number; an empty cell is NaN; 1e999, which no float64 holds, is refused."""
+    text = cell.strip(" ")
+    if NUMBER.fullmatch(text):
+        value = float(text)
+        if math.isfinite(value):
+            return value
+    elif not text:
+        return math.nan
+    elif text.lower() in NOT_FINITE:
+        return NOT_FINITE[text.lower()]
+    raise ValueError(cell)
+
+
+def _parse_count(cell: str) -> int:
+    """Whole number."""
+    if not WHOLE.fullmatch(cell.strip(" ")):
+        raise ValueError(cell)
+    return int(cell)
+
+
+def _parse_flag(cell: str) -> bool:
+    """Read true or false, in words or as 1 and 0."""
+    try:
+        return FLAGS[cell.strip(" ").lower()]
+    except KeyError:
+        raise ValueError(cell) from None
+
+
+def _parse_ids(cell: str) -> tuple[str, ...]:
+    """List of ids, as JSON."""
+    value = json.loads(cell)
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError(cell)
+    return tuple(value)
+
+
+PARSERS: dict[str, Callable[[str], Any]] = {
+    "number": parse_number,
+    "count": _parse_count,
+    "flag": _parse_flag,
+    "ids": _parse_ids,
+}
+DESCRIPTIONS = {
+    "id": "an id",
+    "number": "a number",
+    "count": "a whole number",
+    "flag": "true or false",
+    "ids": "a JSON list of ids",
+    "text": "text",
+    "any": "anything",
+}
+"""What a cell of each type is, in messages."""
+REMEDIES = {
+    "id": "give every row an id",
+    "number": "write 0.143, with a point, without a unit",
+    "count": "write a whole number",
+    "flag": "write true or false",
+    "ids": 'write ["a", "b"]',
+    "text": "write text",
+    "any": "write text",
+}
+"""What to write instead, in messages."""
+DTYPES = {
+    "id": "str",
+    "text": "str",
+    "any": "str",
+    "number": "float64",
+    "count": "int64",
+    "flag": "bool",
+    "ids": "object",
+}
+
+
+def as_series(values: Sequence[Any], type_: Type) -> pd.Series[Any]:
+    """Series of the type's dtype."""
+    return pd.Series(values, dtype=DTYPES[type_])
+
+
+def quote_cell(cell: str) -> str:
+    """Cell as it is named in a message: quoted, and not longer than a line."""
+    return repr(cell) if len(cell) <= 40 else f"{cell[:30]!r}... ({len(cell)} characters)"

@@ -1,0 +1,439 @@
+"""Checks of the tables that tell a study: all problems at once, each with its row, column and remedy.
+
+``check_*`` return every problem; ``validate_*`` raise one error that names the first few and return the
+warnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread.tables._cells import quote_cell
+from overread.tables._files import duplicated_rows
+from overread.tables._problems import Problem, Severity, raise_for_errors
+from overread.tables._schemas import schema_of
+from overread.tables._spelling import likeness_of, same_name, visible_text
+
+SMALLEST_AXIS_MM = 1e-3
+# The largest detectors are 43 cm wide: few marks are as large.
+USUAL_AXIS_MM = 215.0
+# A mark that takes more than this share of its image's shorter side is drawn or scaled wrongly; chosen by eye.
+LARGEST_SHARE = 0.6
+# The largest detectors of projection radiography have sides of 430 mm: no object is longer than this.
+LARGEST_AXIS_MM = 500.0
+# Beyond this, whatever the image: pixels of the finest detectors, taken for mm, stay below it.
+LARGEST_PLACE_MM = 10_000.0
+# As in images/spacing.py, which this stage does not import.
+SMALLEST_MM, LARGEST_MM = 0.01, 10.0
+ONE_READER = (
+    "one reader: write the name in one way (overread import --reader-names OLD=NEW); two: give them names that differ "
+    "in more than their spelling"
+)
+UNITS = "check the units: percent exported as pixels, or pixels as mm?"
+
+
+def validate_images(images: pd.DataFrame, *, file: str = "images") -> list[Problem]:
+    """Raise if the images table cannot be used; return the warnings."""
+    return raise_for_errors(check_images(images, file=file))
+
+
+def validate_readings(
+    readings: pd.DataFrame, images: pd.DataFrame | None = None, *, file: str = "readings"
+) -> list[Problem]:
+    """Raise if the readings table cannot be used; return the warnings."""
+    return raise_for_errors(check_readings(readings, images, file=file))
+
+
+def validate_marks(
+    marks: pd.DataFrame,
+    readings: pd.DataFrame | None = None,
+    images: pd.DataFrame | None = None,
+    *,
+    file: str = "marks",
+) -> list[Problem]:
+    """Raise if the marks table cannot be used; return the warnings."""
+    return raise_for_errors(check_marks(marks, readings, images, file=file))
+
+
+def validate_study(
+    marks: pd.DataFrame, readings: pd.DataFrame, images: pd.DataFrame | None = None, *, in_mm: bool = True
+) -> list[Problem]:
+    """Raise if the three tables do not fit together; return the warnings. See `check_marks` for in_mm."""
+    return raise_for_errors(check_study(marks, readings, images, in_mm=in_mm))
+
+
+def check_study(
+    marks: pd.DataFrame,
+    readings: pd.DataFrame,
+    images: pd.DataFrame | None = None,
+    *,
+    files: tuple[str, str, str] = ("marks", "readings", "images"),
+    in_mm: bool = True,
+    spelling: bool = True,
+) -> list[Problem]:
+    """All problems of the three tables, alone and against each other; see `check_readings` for spelling."""
+    return [
+        *(check_images(images, file=files[2]) if images is not None else []),
+        *check_readings(readings, images, file=files[1], spelling=spelling),
+        *check_marks(marks, readings, images, file=files[0], in_mm=in_mm),
+    ]
+
+
+def check_images(images: pd.DataFrame, *, file: str = "images") -> list[Problem]:
+    """List the problems of an images table: repeated ids, bad spacings and sizes, patients in two splits."""
+    problems = [*_missing_columns(images, "images", file)]
+    if problems:
+        return problems
+    problems += duplicated_rows(images, schema_of("images"), file)
+    problems += [
+        Problem(file, None, "image_id", f"{one!a} and {other!a} show the same name", "keep one")
+        for one, other in _coded_twice(images["image_id"])
+    ]
+    for name in ("mm_per_px_x", "mm_per_px_y"):
+        problems += _not_positive(
+            images, name, file, "give mm per pixel, such as 0.143, or leave the cell empty"
+        )
+    for name in ("width_px", "height_px"):
+        problems += _not_positive(images, name, file, "give the number of pixels, or leave the cell empty")
+    problems += _half_a_spacing(images, file)
+    problems += _strange_spacing(images, file)
+    return [*problems, *_patients_in_two_splits(images, file)]
+
+
+def _not_positive(images: pd.DataFrame, name: str, file: str, remedy: str) -> Iterator[Problem]:
+    """Cells of an optional column of lengths that are there and are not positive finite numbers."""
+    if name not in images:
+        return
+    values = images[name].to_numpy(float)
+    bad = ~np.isnan(values) & ~(np.isfinite(values) & (values > 0))
+    yield from _at_rows(bad, values, file, name, remedy, note="not a positive number")
+
+
+def _half_a_spacing(images: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Rows that give the spacing in one direction only."""
+    columns = ("mm_per_px_x", "mm_per_px_y")
+    nowhere = pd.Series(np.nan, index=images.index)
+    known = [images.get(name, nowhere).notna().to_numpy() for name in columns]
+    for row in np.flatnonzero(known[0] != known[1]):
+        empty = columns[int(known[0][row])]
+        yield Problem(
+            file, int(row) + 2, empty, "the spacing in one direction is missing", "give both or neither"
+        )
+
+
+def _strange_spacing(images: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Spacings that no radiograph has, such as 143 for 0.143: the image would be refused when it is opened."""
+    for name in ("mm_per_px_x", "mm_per_px_y"):
+        values = images[name].to_numpy(float) if name in images else np.empty(0)
+        strange = np.isfinite(values) & (values > 0) & ((values < SMALLEST_MM) | (values > LARGEST_MM))
+        rows = np.flatnonzero(strange)
+        if len(rows):
+            also = f" ({len(rows)} rows)" if len(rows) > 1 else ""
+            message = f"{values[rows[0]]:g} mm per pixel{also} is outside {SMALLEST_MM:g} to {LARGEST_MM:g}"
+            yield Problem(
+                file, int(rows[0]) + 2, name, message, "give mm per pixel, such as 0.143", "warning"
+            )
+
+
+def _patients_in_two_splits(images: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Patients with images in two splits: the score on one would be learnt from the other."""
+    if "patient_id" not in images or "split" not in images:
+        return
+    first: dict[str, str] = {}
+    for row, (patient, split) in enumerate(zip(images["patient_id"], images["split"], strict=True)):
+        if not (isinstance(patient, str) and patient and isinstance(split, str) and split):
+            continue
+        if split != first.setdefault(patient, split):
+            splits = f"{quote_cell(split)} and in {quote_cell(first[patient])}"
+            message = f"patient {quote_cell(patient)} is in split {splits}"
+            yield Problem(file, row + 2, "split", message, "keep a patient in one split", "leakage")
+
+
+def check_readings(
+    readings: pd.DataFrame,
+    images: pd.DataFrame | None = None,
+    *,
+    file: str = "readings",
+    spelling: bool = True,
+) -> list[Problem]:
+    """Problems of a readings table: readings listed twice, of unknown images; images that nobody read.
+
+    Readers who are one in two spellings are looked for with ``spelling``; who may still rename them asks later.
+    """
+    problems = [*_missing_columns(readings, "readings", file)]
+    if problems:
+        return problems
+    problems += duplicated_rows(readings, schema_of("readings"), file)
+    if spelling:
+        problems += _spelled_twice(readings["reader_id"], file, "readers", ONE_READER)
+    if images is None or "image_id" not in images:
+        return problems
+    problems += _unknown_images(readings, _absent(readings["image_id"], images["image_id"]), file)
+    unread = images.loc[_absent(images["image_id"], readings["image_id"]), "image_id"]
+    problems += [
+        Problem(
+            file,
+            None,
+            "image_id",
+            f"image {quote_cell(image)} has 0 readings",
+            "add them, or take the image out",
+        )
+        for image in unread.drop_duplicates()
+    ]
+    return problems
+
+
+def _coded_twice(ids: pd.Series[str]) -> Iterator[tuple[str, str]]:
+    """Find ids that people see as one: accents composed or not, characters that show nothing."""
+    first: dict[str, str] = {}
+    for name in dict.fromkeys(ids):
+        if isinstance(name, str) and (other := first.setdefault(visible_text(name), name)) != name:
+            yield other, name
+
+
+def _spelled_twice(ids: pd.Series[str], file: str, what: str, remedy: str) -> Iterator[Problem]:
+    """Find names that are one in two spellings (an error, for the user to settle), or that only look like one."""
+    alike: dict[str, list[str]] = {}
+    for name in sorted({name for name in ids if isinstance(name, str)}):
+        alike.setdefault(likeness_of(name), []).append(name)
+    for names in alike.values():
+        if len(names) < 2:
+            continue
+        is_one = len({same_name(name) for name in names}) < len(names)
+        shown = " and ".join(map(quote_cell if "".join(names).isascii() else ascii, names))
+        message = (
+            f"{shown} {'are one name, and' if is_one else 'look alike, and'} count as {len(names)} {what}"
+        )
+        yield Problem(file, None, str(ids.name), message, remedy, "error" if is_one else "warning")
+
+
+def check_marks(
+    marks: pd.DataFrame,
+    readings: pd.DataFrame | None = None,
+    images: pd.DataFrame | None = None,
+    *,
+    file: str = "marks",
+    in_mm: bool = True,
+) -> list[Problem]:
+    """List the problems of a marks table: bad shapes, readers without a reading, marks outside the image.
+
+    Lengths that no radiograph holds are told where lengths are in mm: in_mm, and the images table has no pixels of
+    1 x 1 mm, which is how `overread import --mm-per-px px` says that lengths are pixels.
+    """
+    problems = [*_missing_columns(marks, "marks", file)]
+    if problems:
+        return problems
+    problems += duplicated_rows(marks, schema_of("marks"), file)
+    problems += _bad_shapes(marks, file)
+    problems += _copied_marks(marks, file)
+    problems += _angles_like_radians(marks, file)
+    if in_mm:
+        problems += _odd_lengths(marks, images, file)
+    if readings is not None and {"image_id", "reader_id"} <= set(readings.columns):
+        problems += _marks_without_reading(marks, readings, file)
+    if images is not None and "image_id" in images:
+        problems += _unknown_images(marks, _absent(marks["image_id"], images["image_id"]), file)
+        problems += outside_the_image(marks, images, file)
+        problems += _in_the_first_pixel(marks, images, file)
+    return problems
+
+
+def _copied_marks(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Find marks that repeat another of the same reader: same image, place, size and label."""
+    keys = ["image_id", "reader_id", "x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
+    keys += ["label"] if "label" in marks else []
+    for row in np.flatnonzero(marks.duplicated(keys).to_numpy()):
+        message = f"reader {quote_cell(marks['reader_id'].iloc[row])} has this mark twice"
+        yield Problem(file, int(row) + 2, "mark_id", message, "keep one of the two rows", "warning")
+
+
+def _angles_like_radians(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Tell of angles that turn something, are all within 2 pi, and are not whole numbers."""
+    angles = marks["angle_deg"].to_numpy(float)
+    turned = (angles != 0) & (marks["semi_major_mm"] != marks["semi_minor_mm"]).to_numpy()
+    # Angles drawn at random are three times within 2 pi in one table of 20,000.
+    if len(np.unique(angles[turned])) >= 3 and look_like_radians(angles[turned]):
+        row = int(np.flatnonzero(turned)[0])
+        message = f"all {int(turned.sum())} angles are within 2 pi, such as {angles[row]:g}: radians?"
+        yield Problem(file, row + 2, "angle_deg", message, "give degrees", "warning")
+
+
+def look_like_radians(angles: NDArray[np.float64]) -> bool:
+    """Whether there are angles, all of them within 2 pi, and not all whole numbers."""
+    return bool(len(angles) and (np.abs(angles) <= 2 * np.pi).all() and (angles % 1 != 0).any())
+
+
+def _in_the_first_pixel(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Refuse marks of which all lie within the first pixel of their image: fractions, taken for pixels."""
+    if marks.empty or not {"mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
+        return
+    listed = images.drop_duplicates("image_id").set_index("image_id")
+    x, y = (marks["image_id"].map(listed[name]).to_numpy(float) for name in ("mm_per_px_x", "mm_per_px_y"))
+    sizes = ((marks["x_mm"], x), (marks["y_mm"], y), (marks["semi_major_mm"], np.maximum(x, y)))
+    if all(((length >= 0) & (length < pixel)).all() for length, pixel in sizes):
+        yield Problem(
+            file,
+            None,
+            None,
+            f"all {len(marks):,} marks lie within the first pixel of their image",
+            "fractions of the image, taken for pixels? Multiply them by its width and height",
+        )
+
+
+def _bad_shapes(marks: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Centres and angles that are not finite; semi-axes that are not positive, or that end in no image."""
+    for name in ("x_mm", "y_mm", "angle_deg"):
+        values = marks[name].to_numpy(float)
+        yield from _at_rows(
+            ~np.isfinite(values), values, file, name, "give a finite number", note="not finite"
+        )
+    yield from _far_places(marks, file)
+    for name in ("semi_major_mm", "semi_minor_mm"):
+        values = marks[name].to_numpy(float)
+        good = np.isfinite(values) & (values > 0)
+        remedy = "give a positive length, or take the mark out"
+        yield from _at_rows(~good, values, file, name, remedy, note="not a positive length")
+        endless = good & (values > LARGEST_PLACE_MM)
+        yield from _at_rows(endless, values, file, name, UNITS, note="longer than any image")
+
+
+def _odd_lengths(marks: pd.DataFrame, images: pd.DataFrame | None, file: str) -> Iterator[Problem]:
+    """Semi-axes in mm that are longer than a detector, or too small to be meant."""
+    mm = ~marks["image_id"].isin(images_in_pixels(images)).to_numpy(bool)
+    for name in ("semi_major_mm", "semi_minor_mm"):
+        values = marks[name].to_numpy(float)
+        good = mm & np.isfinite(values) & (values > 0) & (values <= LARGEST_PLACE_MM)
+        long = good & (values > LARGEST_AXIS_MM)
+        yield from _at_rows(long, values, file, name, UNITS, note=f"more than {LARGEST_AXIS_MM:g} mm")
+        tiny = good & (values < SMALLEST_AXIS_MM)
+        yield from _at_rows(tiny, values, file, name, "is the unit mm?", "warning", note="under 0.001 mm")
+        huge = good & (values > USUAL_AXIS_MM) & ~long
+        yield from _at_rows(huge, values, file, name, UNITS, "warning", note="more than any radiograph holds")
+
+
+def images_in_pixels(images: pd.DataFrame | None) -> list[str]:
+    """List the images whose pixels are 1 x 1, so that lengths in them are pixels."""
+    if images is None or not {"image_id", "mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
+        return []
+    return list(images.loc[(images["mm_per_px_x"] == 1) & (images["mm_per_px_y"] == 1), "image_id"])
+
+
+def _far_places(table: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Finite centres that lie in no image at all, whatever its size."""
+    for name in ("x_mm", "y_mm"):
+        values = table[name].to_numpy(float)
+        far = np.isfinite(values) & (np.abs(values) > LARGEST_PLACE_MM)
+        yield from _at_rows(far, values, file, name, UNITS, note="further out than any image reaches")
+
+
+def check_candidates(candidates: pd.DataFrame, *, file: str = "candidates") -> list[Problem]:
+    """List the problems of a candidates table: places, radii and responses that no candidate can have."""
+    problems: list[Problem] = []
+    for name in ("x_mm", "y_mm", *(["response"] if "response" in candidates else [])):
+        values = candidates[name].to_numpy(float)
+        wrong = ~np.isfinite(values)
+        problems += _at_rows(wrong, values, file, name, "give a finite number", note="not finite")
+    problems += _far_places(candidates, file)
+    radius = candidates["radius_mm"].to_numpy(float)
+    wrong = ~((radius > 0) & (radius <= LARGEST_AXIS_MM))
+    note = f"not a radius above 0 and at most {LARGEST_AXIS_MM:g} mm"
+    return [*problems, *_at_rows(wrong, radius, file, "radius_mm", UNITS, note=note)]
+
+
+def _marks_without_reading(marks: pd.DataFrame, readings: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Find marks by a reader who has no reading of that image."""
+    known = pd.MultiIndex.from_frame(readings[["image_id", "reader_id"]])
+    drawn = pd.MultiIndex.from_frame(marks[["image_id", "reader_id"]])
+    for row in np.flatnonzero(~drawn.isin(known)):
+        image, reader = marks["image_id"].iloc[row], marks["reader_id"].iloc[row]
+        message = f"reader {quote_cell(reader)} marked image {quote_cell(image)} without a reading of it"
+        yield Problem(file, int(row) + 2, "reader_id", message, "add the reading, or correct the reader")
+
+
+def _unknown_images(table: pd.DataFrame, unknown: NDArray[np.bool_], file: str) -> Iterator[Problem]:
+    """Rows of images that the images table does not list."""
+    for row in np.flatnonzero(unknown):
+        message = f"image {quote_cell(table['image_id'].iloc[row])} is not in the images table"
+        yield Problem(file, int(row) + 2, "image_id", message, "add the image, or correct the id")
+
+
+def outside_the_image(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Centres outside the image (a warning), or outside by a whole image (an error)."""
+    for centre, size, spacing in (("x_mm", "width_px", "mm_per_px_x"), ("y_mm", "height_px", "mm_per_px_y")):
+        if size not in images or spacing not in images:
+            continue
+        listed = images.drop_duplicates("image_id").set_index("image_id")
+        extent = marks["image_id"].map(listed[size] * listed[spacing]).to_numpy(float)
+        place = marks[centre].to_numpy(float)
+        beyond = np.maximum(-place, place - extent)
+        far = beyond >= extent
+        yield from _at_rows(far, place, file, centre, UNITS, note="outside its image by a whole image")
+        near = (beyond > 0) & ~far
+        yield from _at_rows(near, place, file, centre, UNITS, "warning", note="outside its image")
+    if "semi_major_mm" in marks:
+        yield from _too_large_for_the_image(marks, images, file)
+
+
+def _too_large_for_the_image(marks: pd.DataFrame, images: pd.DataFrame, file: str) -> Iterator[Problem]:
+    """Find marks that take up most of their image."""
+    if not {"width_px", "height_px", "mm_per_px_x", "mm_per_px_y"} <= set(images.columns):
+        return
+    listed = images.drop_duplicates("image_id").set_index("image_id")
+    sides = [listed["width_px"] * listed["mm_per_px_x"], listed["height_px"] * listed["mm_per_px_y"]]
+    shorter = np.minimum(*(marks["image_id"].map(side).to_numpy(float) for side in sides))
+    axis = marks["semi_major_mm"].to_numpy(float)
+    note = f"more than {LARGEST_SHARE:.0%} of its image when doubled"
+    yield from _at_rows(
+        2 * axis > LARGEST_SHARE * shorter, axis, file, "semi_major_mm", UNITS, "warning", note=note
+    )
+
+
+def _at_rows(
+    bad: NDArray[np.bool_],
+    values: NDArray[np.float64],
+    file: str,
+    column: str,
+    remedy: str,
+    severity: Severity = "error",
+    *,
+    note: str,
+) -> Iterator[Problem]:
+    """One problem for each bad row of a column of numbers."""
+    for row in np.flatnonzero(bad):
+        message = "the cell is empty" if np.isnan(values[row]) else f"{values[row]:.6g} is {note}"
+        yield Problem(file, int(row) + 2, column, message, remedy, severity)
+
+
+def _missing_columns(table: pd.DataFrame, kind: str, file: str) -> Iterator[Problem]:
+    """Find required columns that a data frame lacks, and columns of lengths that are not numbers."""
+    schema = schema_of(kind)
+    for column in schema.columns:
+        if column.name not in table:
+            if column.required:
+                yield Problem(file, None, column.name, "the column is missing", f"the {kind} table needs it")
+        elif column.type == "number" and table[column.name].dtype.kind not in "fiu":
+            yield Problem(file, None, column.name, "the column does not hold numbers", "convert it to float")
+        elif column.type == "id":
+            yield from _ids_that_are_none(table[column.name], file)
+
+
+def _ids_that_are_none(ids: pd.Series[str], file: str) -> Iterator[Problem]:
+    """Ids that are empty or not text."""
+    # one comparison for a column of strings: it costs more to visit 100,000 ids than to merge their marks
+    if isinstance(ids.dtype, pd.StringDtype) and not (ids.isna() | (ids == "")).any():
+        return
+    for row, value in enumerate(ids.to_numpy(object)):
+        if not isinstance(value, str) or not value:
+            yield Problem(
+                file, row + 2, str(ids.name), f"{value!r} is not an id", "give every row an id, as text"
+            )
+
+
+def _absent(ids: pd.Series[str], among: pd.Series[str]) -> NDArray[np.bool_]:
+    """Where an id is not among others (``isin`` of pandas' text columns is many times slower)."""
+    known = set(among.to_numpy(object))
+    return np.array([value not in known for value in ids.to_numpy(object)], bool)

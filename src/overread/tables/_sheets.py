@@ -1,0 +1,335 @@
+"""Spreadsheets as people keep them, as text: CSV with any separator and encoding of Excel, and XLSX.
+
+Our own tables are read by `overread.tables._cells`, which guesses nothing. Here the separator is the one that
+gives every row as many cells as the header, and text that is not UTF-8 is taken for Windows-1252, which Excel writes;
+both are said in the notes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from defusedxml.ElementTree import iterparse
+
+from overread.errors import TableError
+from overread.files import open_regular
+
+SHEET_ENDINGS = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
+EXCEL_ENDINGS = (".xlsx", ".xlsm")
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+# As for other tools' files (marks.formats): far beyond any table of marks.
+LARGEST_BYTES = 1 << 29
+# As many rows as a sheet of Excel can have; so many cells take about 500 MB. Gaps are filled with empty rows.
+MOST_ROWS, MOST_CELLS = 1_048_576, 5_000_000
+# The strings that the cells of a workbook share are read whole, at 12 s and 150 MB for a million short ones (measured).
+STRINGS, MOST_STRING_BYTES = "sharedstrings.xml", 1 << 26
+# Stands for a cell whose formula has no stored value; no cell of a workbook can hold the first character.
+NO_VALUE = "\0formula"
+# Programs that write formulas without computing them ask for it so; what they store as values (0, or nothing) is none.
+NOT_COMPUTED = re.compile(rb"""fullCalcOnLoad\s*=\s*["'](?:1|true)["']""")
+
+
+class NumberText(str):
+    """Text of a cell that a workbook stores as a number: a point in it stands before decimals."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table as text.
+
+    Parameters
+    ----------
+    header : tuple of str
+        Names of the columns, without spaces around them.
+    rows : tuple of tuple of str
+        Records without empty ones; all are as long as the header.
+    numbers : tuple of int
+        Row of each record as a spreadsheet counts; the file's first row is 1.
+    notes : tuple of str
+        What was found out about the file, in words.
+    source : str
+        The file, for messages.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+    source: str = "the table"
+
+    def column(self, name: str) -> list[str]:
+        """Cells of one column; a formula whose value the file does not hold is a `TableError`."""
+        place = self.header.index(name)
+        cells = [row[place] for row in self.rows]
+        if NO_VALUE in cells:
+            row, n = self.numbers[cells.index(NO_VALUE)], cells.count(NO_VALUE)
+            raise TableError(
+                f"{self.source}, row {row}, column {name}: the formula has no stored value"
+                f"{f' ({n} such cells in this column)' if n > 1 else ''} (open the file in a spreadsheet program and "
+                "save it, or write the numbers themselves)"
+            )
+        return cells
+
+
+def read_sheet(path: Path, sheet: str | None = None) -> Sheet:
+    """Read a spreadsheet.
+
+    Parameters
+    ----------
+    path : Path
+        A file of one of `SHEET_ENDINGS`.
+    sheet : str
+        Which sheet of a workbook; needed where several hold something.
+
+    Raises
+    ------
+    TableError
+        If it cannot be read as a table with a header; the message names the row.
+    """
+    ending = path.suffix.lower()
+    if ending in EXCEL_ENDINGS:
+        return _table_of(*_excel_rows(path, sheet), path)
+    if ending in (".xls", ".ods"):
+        raise TableError(f"{path}: {ending} files are not read (save it as .xlsx or as CSV)")
+    if sheet is not None:
+        raise TableError(f"{path}: only .xlsx files have sheets (leave --sheet out)")
+    return _table_of(*_text_rows(path), path)
+
+
+def _table_of(rows: Iterable[Sequence[str]], notes: Sequence[str], path: Path) -> Sheet:
+    """Table of rows: the first that is not empty is the header; empty rows and columns at the end are dropped."""
+    kept = [
+        (number, [cell if isinstance(cell, NumberText) else cell.strip() for cell in row])
+        for number, row in enumerate(rows, start=1)
+        if any(cell.strip() for cell in row)
+    ]
+    if not kept:
+        raise TableError(f"{path}: the table is empty (write at least the header)")
+    (first, header), records = kept[0], kept[1:]
+    while header and not header[-1]:
+        header.pop()
+    if NO_VALUE in header:
+        raise TableError(
+            f"{path}, row {first}: the name of column {header.index(NO_VALUE) + 1} is a formula without a stored value "
+            "(write the name itself)"
+        )
+    repeated = sorted({name for name in header if name and header.count(name) > 1})
+    if repeated:
+        raise TableError(f"{path}, row {first}: the column {repeated[0]!r} is there twice (rename one)")
+    width = len(header)
+    for number, record in records:
+        if any(record[width:]):
+            raise TableError(f"{path}, row {number}: {len(record)} cells where the header has {width}")
+    return Sheet(
+        tuple(header),
+        tuple(tuple(record[:width] + [""] * (width - len(record))) for _, record in records),
+        tuple(number for number, _ in records),
+        tuple(notes),
+        str(path),
+    )
+
+
+def _text_rows(path: Path) -> tuple[list[list[str]], list[str]]:
+    """Rows of a text file, and notes on its separator and encoding."""
+    text, notes = decode(path)
+    best: list[list[str]] = []
+    widest = 1
+    for separator, name in SEPARATORS.items():
+        rows = _split_text(text, separator)
+        widths = {len(row) for row in rows if row}
+        if len(widths) == 1 and (width := widths.pop()) > widest:
+            best, said, widest = rows, name, width
+    if not best:
+        lengths = {name: [len(row) for row in _split_text(text, mark)] for mark, name in SEPARATORS.items()}
+        raise TableError(f"{path}: {_uneven_text(lengths)}")
+    return best, [*notes, *([f"separated by {said}"] if said != "commas" else [])]
+
+
+def _uneven_text(widths: dict[str, list[int]]) -> str:
+    """Say why no separator makes a table: the row that differs under the one that fits the header best."""
+    name = max(widths, key=lambda key: widths[key][0] if widths[key] else 0)
+    numbers = widths[name]
+    if not numbers or numbers[0] < 2:
+        return "one column; a table of marks has at least an image, a reader, x and y"
+    row = next((place for place, n in enumerate(numbers, start=1) if n not in (0, numbers[0])), 1)
+    return (
+        f"row {row} has {numbers[row - 1]} cells where the header has {numbers[0]} separated by {name} "
+        "(cut in mid-line, or a cell that needs quotes?)"
+    )
+
+
+def _split_text(text: str, separator: str) -> list[list[str]]:
+    """Cells with one separator; none where quotes are broken."""
+    try:
+        return list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
+    except csv.Error:
+        return []
+
+
+def decode(path: Path) -> tuple[str, list[str]]:
+    """Text of a file, and a note where it is not UTF-8."""
+    try:
+        with open_regular(path) as file:
+            raw = file.read(LARGEST_BYTES + 1)
+    except OSError as error:
+        raise TableError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if len(raw) > LARGEST_BYTES:
+        raise TableError(f"{path}: more than {LARGEST_BYTES >> 20} MB")
+    if not raw.strip():
+        raise TableError(f"{path}: the file is empty (write at least the header)")
+    text, notes = _decode_bytes(raw, path)
+    if not text.endswith(("\n", "\r")):
+        row = text.count("\n") + 1
+        raise TableError(
+            f"{path}, row {row}: the last line has no line end, so the file may have been cut "
+            "(fetch it again, or add the line end if it is whole)"
+        )
+    return text, notes
+
+
+def _decode_bytes(raw: bytes, path: Path) -> tuple[str, list[str]]:
+    """Decode UTF-8, UTF-16 with its mark, or else Windows-1252."""
+    try:
+        if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return raw.decode("utf-16"), ["UTF-16 text"]
+        return raw.decode("utf-8-sig"), []
+    except UnicodeDecodeError as error:
+        if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise TableError(f"{path}: UTF-16 text that is damaged (save it as CSV UTF-8)") from error
+    try:
+        return raw.decode("cp1252"), ["not UTF-8: taken for Windows-1252 text"]
+    except UnicodeDecodeError as error:
+        row = raw.count(b"\n", 0, error.start) + 1
+        raise TableError(
+            f"{path}, row {row}: neither UTF-8 nor Windows-1252 (save it as CSV UTF-8)"
+        ) from error
+
+
+def _excel_rows(path: Path, sheet: str | None) -> tuple[list[list[str]], list[str]]:
+    """Rows of a workbook's sheet, and a note on which."""
+    import openpyxl
+
+    computed = _check_archive(path)
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        try:
+            tables = {
+                one.title: _with_formulas(_bounded_rows(one, path), one, path, computed=computed)
+                for one in book.worksheets
+                if one.sheet_state == "visible"
+            }
+        finally:
+            book.close()
+    except TableError:
+        raise
+    except Exception as error:  # whatever a damaged archive makes zip, XML and openpyxl raise
+        raise TableError(
+            f"{path}: cannot be read as .xlsx: {type(error).__name__} (save it again, or as CSV)"
+        ) from error
+    filled = [name for name, rows in tables.items() if any(any(row) for row in rows)]
+    if sheet is None and len(filled) > 1:
+        raise TableError(
+            f"{path}: several sheets hold something: {', '.join(filled)} (name one with --sheet)"
+        )
+    name = sheet if sheet is not None else next(iter(filled), "")
+    if name not in tables:
+        raise TableError(
+            f"{path}: no sheet {name!r}; there are {', '.join(tables)}" if name else f"{path}: is empty"
+        )
+    return tables[name], [f"sheet {name!r}"] if len(tables) > 1 else []
+
+
+def _bounded_rows(sheet: Any, path: Path) -> list[list[str]]:
+    """Rows of a sheet as they are stored, not as it says how many; a sheet larger than any table is refused."""
+    sheet.reset_dimensions()
+    rows: list[list[str]] = []
+    n_cells = 0
+    for row in sheet.iter_rows(values_only=True):
+        n_cells += len(row)
+        if len(rows) >= MOST_ROWS or n_cells > MOST_CELLS:
+            raise TableError(
+                f"{path}, sheet {sheet.title!r}: more than {MOST_ROWS:,} rows or {MOST_CELLS:,} cells, empty ones "
+                "between them counted (save the part that is filled, or save it as CSV)"
+            )
+        rows.append([_cell_text(value) for value in row])
+    return rows
+
+
+def _with_formulas(rows: list[list[str]], sheet: Any, path: Path, *, computed: bool) -> list[list[str]]:
+    """Put `NO_VALUE` where a formula has no stored value, and refuse a row or a cell that is there twice.
+
+    openpyxl gives nothing for such a formula, and drops rows that do not come after the one before.
+    """
+    place = f"{path}, sheet {sheet.title!r}"
+    row = column = 0
+    with sheet._get_source() as source:  # openpyxl has no public way to the XML of a sheet
+        for event, element in iterparse(source, events=("start", "end"), forbid_dtd=True):
+            tag = element.tag.rpartition("}")[2]
+            if event == "start" and tag == "row":
+                number, column = int(element.get("r") or row + 1), 0
+                if number <= row:
+                    raise TableError(
+                        f"{place}: row {number} comes after row {row} (save it again, or as CSV)"
+                    )
+                row = number
+            elif event == "start" and tag == "c":
+                number = _column_number(element.get("r")) or column + 1
+                if number <= column:
+                    raise TableError(f"{place}: cell {element.get('r')} is there twice or out of order")
+                column = number
+            elif event == "end" and tag == "c":
+                parts = {child.tag.rpartition("}")[2]: child.text or "" for child in element}
+                # A formula that gives an empty text is of the type str, and has been computed.
+                known = parts.get("v") or ("v" in parts and element.get("t") == "str")
+                if "f" in parts and not (computed and known):
+                    cells = rows[row - 1]
+                    cells += [""] * (column - len(cells))
+                    cells[column - 1] = NO_VALUE
+            elif event == "end" and tag == "row":
+                element.clear()
+    return rows
+
+
+def _column_number(coordinate: str | None) -> int:
+    """Count the column of a coordinate such as AB12 from 1; 0 where there is none."""
+    number = 0
+    for letter in (coordinate or "").rstrip("0123456789").upper():
+        number = 26 * number + ord(letter) - ord("A") + 1
+    return number
+
+
+def _check_archive(path: Path) -> bool:
+    """Refuse what is no workbook, or unpacks to more than any table; tell whether its formulas have been computed."""
+    try:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
+            entries = archive.infolist()
+            if sum(entry.file_size for entry in entries) > LARGEST_BYTES:
+                raise TableError(f"{path}: unpacks to more than {LARGEST_BYTES >> 20} MB")
+            books = [entry for entry in entries if entry.filename.lower().endswith("/workbook.xml")]
+            computed = not any(NOT_COMPUTED.search(archive.read(entry)) for entry in books)
+    except TableError:
+        raise
+    except Exception as error:  # whatever a damaged archive makes zipfile and zlib raise
+        raise TableError(f"{path}: cannot be read as .xlsx: {error}") from error
+    strings = [entry.file_size for entry in entries if entry.filename.lower().endswith(STRINGS)]
+    if sum(strings) > MOST_STRING_BYTES:
+        raise TableError(f"{path}: more than {MOST_STRING_BYTES >> 20} MB of text in cells (save it as CSV)")
+    return computed
+
+
+def _cell_text(value: Any) -> str:
+    """Cell of a workbook as text; a whole number has no point, whatever type the file stores."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return NumberText(value) if isinstance(value, float) else str(value)

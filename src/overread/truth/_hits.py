@@ -1,0 +1,370 @@
+"""The one rule of what hits what between candidates and ground-truth objects.
+
+Bags and FROC curves both ask it, so that training and scoring agree on what a detection is.
+
+What a hit is: one small class a rule, and the registry by which settings and commands name them.
+
+Only NumPy is imported here: commands show the rules in their help. `docs/how-to/add_a_hit_rule.md` adds one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread.errors import InvalidInputError, TableError
+from overread.marks import ELLIPSE_COLUMNS, equal_area_diameters, normalized_ellipses
+from overread.truth._kernels import near_pairs
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+# Reaches are a little more than exact, so that rounding never drops a hit on the rim.
+SLACK = 1.0 + 1e-9
+# A lung is some 250 mm high: a hit farther away, or by an ellipse ten times as large, is no hit. Chosen by eye.
+LARGEST_MM, LARGEST_SCALE = 100.0, 10.0
+
+
+@dataclass(frozen=True)
+class RuleParameter:
+    """A number that a rule takes; ``default`` is None where it has to be given, ``example`` is a usual value."""
+
+    name: str
+    default: float | None
+    description: str
+    example: float
+
+
+def rule_parameter(description: str, default: float | None = None, *, example: float | None = None) -> Any:
+    """Field of a rule with the sentence that settings and commands show; without a default it must be given."""
+    kept = MISSING if default is None else default
+    return field(
+        default=kept,
+        metadata={"description": description, "example": default if example is None else example},
+    )
+
+
+def _require(met: object, otherwise: str) -> None:
+    if not met:
+        raise InvalidInputError(f"hit rule: {otherwise}")
+
+
+def _require_length(name: str, value: float) -> None:
+    _require(0.0 <= value <= LARGEST_MM, f"{name} must be 0 to {LARGEST_MM:g} mm, not {value:g}")
+
+
+@dataclass(frozen=True)
+class HitRule(ABC):
+    """When a candidate hits a ground-truth object (GT) of the same image.
+
+    Candidates come as rows of the columns that the rule asks for, GTs as rows x, y, a, b, angle with a >= b.
+
+    Attributes
+    ----------
+    name
+        By which settings and commands call the rule.
+    kind
+        By which fingerprints and locked operating points call it; the same for rules that differ in defaults only.
+    columns
+        What the rule needs of a candidate; x_mm and y_mm come first.
+    sentence
+        What the rule says, for help and settings.
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[str]
+    columns: ClassVar[tuple[str, ...]] = ("x_mm", "y_mm")
+    sentence: ClassVar[str]
+
+    @abstractmethod
+    def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Radii around candidates and GTs; where the centres are farther apart than their sum, nothing hits."""
+
+    @abstractmethod
+    def hits(self, points: FloatArray, ellipses: FloatArray) -> BoolArray:
+        """Row by row, whether a candidate hits a GT."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Text of the rule for a caption."""
+
+
+@dataclass(frozen=True)
+class EllipseHit(HitRule):
+    """The candidate's centre lies in the GT's ellipse.
+
+    The ellipse's semi-axes are first multiplied by ``scale``, then raised to at least ``min_semi_axis_mm``, then
+    widened by ``margin_mm``.
+    """
+
+    name = "hit"
+    kind = "ellipse"
+    sentence = "the centre lies in the GT's ellipse, semi-axes at least 5 mm"
+
+    scale: float = rule_parameter("Factor of the GT's semi-axes.", 1.0)
+    # Chosen by eye; what it costs in luck is measured by `overread.froc.chance_level`.
+    min_semi_axis_mm: float = rule_parameter("Least semi-axis of the GT, after the factor.", 5.0)
+    margin_mm: float = rule_parameter("Widens the GT's semi-axes, after all else.", 0.0)
+
+    def __post_init__(self) -> None:
+        _require(0.0 < self.scale <= LARGEST_SCALE, f"scale must be above 0 and at most 10, not {self.scale}")
+        for name in ("min_semi_axis_mm", "margin_mm"):
+            _require_length(name, getattr(self, name))
+
+    def semi_axes(self, ellipses: FloatArray) -> FloatArray:
+        """Semi-axes that are tested."""
+        return np.asarray(np.maximum(self.scale * ellipses[:, 2:4], self.min_semi_axis_mm) + self.margin_mm)
+
+    def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Nothing around a candidate, the longer semi-axis around a GT."""
+        return np.zeros(len(points)), self.semi_axes(ellipses).max(axis=1, initial=0.0) * SLACK
+
+    def hits(self, points: FloatArray, ellipses: FloatArray) -> BoolArray:
+        """Whether the centre, turned to the ellipse's axes, lies in the ellipse."""
+        dx, dy = points[:, 0] - ellipses[:, 0], points[:, 1] - ellipses[:, 1]
+        axes = self.semi_axes(ellipses)
+        angle = np.radians(ellipses[:, 4])
+        along = (dx * np.cos(angle) + dy * np.sin(angle)) / axes[:, 0]
+        across = (dy * np.cos(angle) - dx * np.sin(angle)) / axes[:, 1]
+        return np.asarray(along**2 + across**2 <= 1.0)
+
+    def describe(self) -> str:
+        """Say which semi-axes are tested."""
+        axes = "" if self.scale == 1.0 else f" times {self.scale:g}"
+        margin = "" if self.margin_mm == 0.0 else f", widened by {self.margin_mm:g} mm"
+        return f"centre in the GT's ellipse, semi-axes{axes} at least {self.min_semi_axis_mm:g} mm{margin}"
+
+
+@dataclass(frozen=True)
+class StrictEllipseHit(EllipseHit):
+    """The same with other defaults: semi-axes halved, at least 4 mm."""
+
+    name = "strict"
+    sentence = "the same with semi-axes halved, at least 4 mm"
+
+    # Chosen by eye, for a hit in the middle of the GT.
+    scale: float = rule_parameter("Factor of the GT's semi-axes.", 0.5)
+    min_semi_axis_mm: float = rule_parameter("Least semi-axis of the GT, after the factor.", 4.0)
+
+
+@dataclass(frozen=True)
+class DistanceHit(HitRule):
+    """The centres are at most ``max_distance_mm`` apart."""
+
+    name = "distance"
+    kind = "distance"
+    sentence = "the centres are at most max_distance_mm apart"
+
+    max_distance_mm: float = rule_parameter("Largest distance of the centres.", example=10.0)
+
+    def __post_init__(self) -> None:
+        limit = self.max_distance_mm
+        _require(
+            limit is not None and limit >= 0.0, f"kind 'distance' needs max_distance_mm >= 0, not {limit}"
+        )
+        _require_length("max_distance_mm", limit)
+
+    def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Nothing around a candidate, the distance around a GT."""
+        return np.zeros(len(points)), np.full(len(ellipses), self.max_distance_mm * SLACK)
+
+    def hits(self, points: FloatArray, ellipses: FloatArray) -> BoolArray:
+        """Whether the centres are near enough."""
+        dx, dy = points[:, 0] - ellipses[:, 0], points[:, 1] - ellipses[:, 1]
+        return np.asarray(np.hypot(dx, dy) <= self.max_distance_mm)
+
+    def describe(self) -> str:
+        """Say how near the centres have to be."""
+        return f"centre at most {self.max_distance_mm:g} mm from the GT's centre"
+
+
+@dataclass(frozen=True)
+class OverlapHit(HitRule):
+    """S_ij / max(S_i, S_j) > ``min_overlap``: the paper's normalized intersection (section 2.1).
+
+    S_i is the candidate's disc of radius_mm, S_j the GT's ellipse, S_ij what they share.
+    """
+
+    name = "overlap"
+    kind = "overlap"
+    columns = ("x_mm", "y_mm", "radius_mm")
+    sentence = "the shared area over the larger one is above min_overlap"
+
+    min_overlap: float = rule_parameter(
+        "Share of the larger area that has to be exceeded; in [0, 1).", example=0.2
+    )
+
+    def __post_init__(self) -> None:
+        least = self.min_overlap
+        _require(
+            least is not None and 0.0 <= least < 1.0,
+            f"kind 'overlap' needs min_overlap in [0, 1), not {least}",
+        )
+
+    def reach(self, points: FloatArray, ellipses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Radius of the candidate, longer semi-axis of the GT."""
+        return points[:, 2] * SLACK, ellipses[:, 2] * SLACK
+
+    def hits(self, points: FloatArray, ellipses: FloatArray) -> BoolArray:
+        """Whether the shared area is large enough."""
+        from overread.marks import overlap_areas
+
+        radius = points[:, 2]
+        discs = np.column_stack([points[:, :2], radius, radius, np.zeros_like(radius)])
+        larger = np.maximum(radius**2, ellipses[:, 2] * ellipses[:, 3]) * np.pi
+        return np.asarray(overlap_areas(discs, ellipses) > self.min_overlap * larger)
+
+    def describe(self) -> str:
+        """Say how much has to be shared."""
+        return f"overlap over the larger area above {self.min_overlap:g}"
+
+
+HIT_RULES: dict[str, type[HitRule]] = {
+    rule.name: rule for rule in (EllipseHit, StrictEllipseHit, DistanceHit, OverlapHit)
+}
+"""Every rule by its name, in the order in which help shows them."""
+
+
+def hit_rule_parameters() -> dict[str, tuple[RuleParameter, ...]]:
+    """Parameters of every rule by its name: settings and commands are made from this."""
+    return {
+        name: tuple(
+            RuleParameter(
+                one.name,
+                None if one.default is MISSING else one.default,
+                one.metadata["description"],
+                one.metadata["example"],
+            )
+            for one in fields(rule)
+        )
+        for name, rule in HIT_RULES.items()
+    }
+
+
+def make_hit_rule(name: str, **parameters: float | None) -> HitRule:
+    """Make a rule by its name; a parameter that is None has the rule's own default.
+
+    Raises
+    ------
+    InvalidInputError
+        For a rule that does not exist, a parameter of another rule, one that is missing, or a value out of range.
+    """
+    if name not in HIT_RULES:
+        *others, last = HIT_RULES
+        raise InvalidInputError(f"hit rule {name!r} does not exist; use {', '.join(others)} or {last}")
+    given = {key: value for key, value in parameters.items() if value is not None}
+    own = {one.name: one.default for one in hit_rule_parameters()[name]}
+    for key in given.keys() - own.keys():
+        raise InvalidInputError(f"hit rule {name!r} has no {key}; it has {', '.join(own) or 'no parameters'}")
+    rule: Any = HIT_RULES[name]
+    return rule(**(own | given))
+
+
+HIT = EllipseHit()
+"""Default: centre in the GT's ellipse, each semi-axis raised to at least 5 mm."""
+
+STRICT_HIT = StrictEllipseHit()
+"""Centre in the GT's ellipse with halved semi-axes, at least 4 mm."""
+
+
+IntArray = NDArray[np.int64]
+
+
+def candidate_hits(candidates: pd.DataFrame, truth: pd.DataFrame, rule: HitRule = HIT) -> pd.DataFrame:
+    """All pairs of a candidate and a GT of the same image that hit each other.
+
+    Parameters
+    ----------
+    candidates
+        image_id, and the columns that the rule asks for: x_mm, y_mm, and radius_mm for "overlap".
+    truth
+        Columns image_id, x_mm, y_mm, semi_major_mm, semi_minor_mm, angle_deg.
+    rule
+        What counts as a hit.
+
+    Returns
+    -------
+    DataFrame
+        candidate_row, truth_row: positions (not index labels) in the two tables, sorted by both;
+        distance: distance of the centres over the GT's equal-area diameter 2 sqrt(a b), by which a candidate
+        on two GTs goes to the nearer.
+    """
+    points = _numbers(candidates, "candidates", list(rule.columns))
+    _require_radii(points, rule)
+    ellipses = normalized_ellipses(_numbers(truth, "truth", list(ELLIPSE_COLUMNS)))
+    reach, truth_reach = rule.reach(points, ellipses)
+    codes, truth_codes = _image_codes(candidates, truth)
+    rows, truth_rows = pairs_within_reach(codes, points, reach, truth_codes, ellipses, truth_reach)
+    keep = rule.hits(points[rows], ellipses[truth_rows])
+    rows, truth_rows = rows[keep], truth_rows[keep]
+    order = np.lexsort((truth_rows, rows))
+    rows, truth_rows = rows[order], truth_rows[order]
+    offsets = points[rows, :2] - ellipses[truth_rows, :2]
+    sizes = equal_area_diameters(ellipses[truth_rows])
+    distance = np.hypot(offsets[:, 0], offsets[:, 1]) / sizes
+    return pd.DataFrame({"candidate_row": rows, "truth_row": truth_rows, "distance": distance})
+
+
+def pairs_within_reach(
+    codes: IntArray,
+    points: FloatArray,
+    reach: FloatArray,
+    other_codes: IntArray,
+    other_points: FloatArray,
+    other_reach: FloatArray,
+) -> tuple[IntArray, IntArray]:
+    """Row numbers of the pairs of one group (equal code) not farther apart than the sum of their reaches."""
+    n_groups = 1 + max(codes.max(initial=-1), other_codes.max(initial=-1))
+    order, other_order = np.argsort(codes, kind="stable"), np.argsort(other_codes, kind="stable")
+    groups = np.arange(n_groups + 1)
+    rows, others = near_pairs(
+        np.searchsorted(codes[order], groups),
+        np.ascontiguousarray(points[order, :2]),
+        reach[order],
+        np.searchsorted(other_codes[other_order], groups),
+        np.ascontiguousarray(other_points[other_order, :2]),
+        other_reach[other_order],
+    )
+    return order[rows], other_order[others]
+
+
+def _require_radii(points: FloatArray, rule: HitRule) -> None:
+    """Refuse a radius that is not above 0, where the rule asks for radii."""
+    if "radius_mm" not in rule.columns:
+        return
+    radii = points[:, rule.columns.index("radius_mm")]
+    if not (radii > 0).all():
+        row = int(np.flatnonzero(radii <= 0)[0])
+        raise TableError(
+            f"candidates need radius_mm above 0 for the rule {rule.name}; row {row} has {radii[row]:g}"
+        )
+
+
+def _image_codes(first: pd.DataFrame, second: pd.DataFrame) -> tuple[IntArray, IntArray]:
+    """Integer code of each row's image, the same in both tables."""
+    for name, table in (("candidates", first), ("truth", second)):
+        if "image_id" not in table:
+            raise TableError(f"{name}: no column image_id")
+    ids = pd.concat([first["image_id"], second["image_id"]], ignore_index=True)
+    codes, _ = pd.factorize(ids, use_na_sentinel=False)
+    codes = codes.astype(np.int64)
+    return codes[: len(first)], codes[len(first) :]
+
+
+def _numbers(table: pd.DataFrame, name: str, columns: list[str]) -> FloatArray:
+    """Finite numbers of some columns of a table, as one array."""
+    missing = [column for column in columns if column not in table]
+    if missing:
+        raise TableError(f"{name}: no column {', '.join(missing)}; it needs image_id, {', '.join(columns)}")
+    values = table[columns].to_numpy(dtype=np.float64)
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0]
+        raise TableError(
+            f"{name}: row {row}, column {columns[column]}: {values[row, column]} is not a finite number"
+        )
+    return values

@@ -1,0 +1,151 @@
+"""Every choice that the paper leaves open about merging marks and labelling the result, with our defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Literal, get_args
+
+from overread.errors import InvalidInputError
+
+Method = Literal["star", "components", "dbscan", "fusion"]
+Size = Literal["equal_area", "major_axis", "mean"]
+SizeFraction = Literal["size", "area"]
+DistanceBy = Literal["max", "min", "mean"]
+Threshold = Literal["adaptive", "fixed"]
+PairRepresentative = Literal["random", "larger", "smaller"]
+Labels = Literal["separate", "ignore"]
+Score = Literal["readers", "marks"]
+Nested = Literal["no", "votes"]
+
+
+@dataclass(frozen=True)
+class MergeOptions:
+    """How marks become ground-truth objects (paper, section 2.1).
+
+    Attributes
+    ----------
+    method
+        "star": the paper's seeding mark with all its hitting marks still on the list.
+        "components": connected components of the hitting marks; with threshold "fixed", t0 = 0 and
+        same-reader hits allowed it joins all that touches, as pylidc clusters.
+        "dbscan": DBSCAN on the distance 1 - IoU, as panoptes_aggregation; noise gives GTs of one mark.
+        "fusion": marks join the running average that they overlap most, as in weighted boxes fusion.
+    size
+        Size D of a mark in mm: "equal_area" 2 sqrt(a b), "major_axis" 2 a, or "mean" a + b.
+    size_fraction
+        What "size fraction" means: "size" min D / max D, or "area" the ratio of the areas.
+    similar_size
+        A pair is similar when its size fraction is above this (the paper's 0.7) and its distance is small.
+    similar_distance
+        ... and when its centre distance over D is below this (the paper's 0.1).
+    distance_by
+        Which D of the pair divides the centre distance: "max", "min" or their "mean".
+    threshold
+        "adaptive": T = min(t0, t0 / full_size_mm * D), D the larger size of a similar pair, else the smaller.
+        "fixed": T = t0.
+    t0
+        The paper's T_0 = 0.63.
+    full_size_mm
+        Size from which the adaptive threshold is t0: the paper's 20 mm.
+    same_reader_hits
+        Whether two marks of one reader may hit each other.
+    pair_representative
+        Which of two marks represents a GT of two: "random" by `seed`, or the "larger" or "smaller" by size.
+    merge_coinciding
+        Whether GTs with representatives that hit each other are merged, until none do ("star", "components").
+    nested
+        "votes": a mark that holds the centre of an object, or whose centre the object holds, is a vote of its reader
+        for the object, however different their sizes; "no", as the paper: only marks that the object is made of vote.
+    labels
+        "separate": marks of different labels never hit each other; "ignore": labels do not matter.
+    dbscan_eps
+        DBSCAN's largest distance 1 - IoU of neighbours.
+    dbscan_min_marks
+        Marks within that distance, itself included, that make a mark a core.
+    fusion_iou
+        IoU above which a mark joins a running average.
+    seed
+        Seed of the random representatives.
+    """
+
+    method: Method = "star"
+    size: Size = "equal_area"
+    size_fraction: SizeFraction = "size"
+    similar_size: float = 0.7
+    similar_distance: float = 0.1
+    distance_by: DistanceBy = "max"
+    threshold: Threshold = "adaptive"
+    t0: float = 0.63
+    full_size_mm: float = 20.0
+    same_reader_hits: bool = False
+    pair_representative: PairRepresentative = "random"
+    merge_coinciding: bool = True
+    nested: Nested = "no"
+    labels: Labels = "separate"
+    # Half an overlap, and two marks as for a golden GT; chosen by eye.
+    dbscan_eps: float = 0.5
+    dbscan_min_marks: int = 2
+    # The default of weighted boxes fusion (Solovyev et al., 2021).
+    fusion_iou: float = 0.55
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _check_choices(self, globals())
+        _check_range("t0", self.t0, 0.0, 1.0)
+        _check_range("similar_size", self.similar_size, 0.0, 1.0)
+        _check_range("similar_distance", self.similar_distance, 0.0, float("inf"))
+        _check_range("dbscan_eps", self.dbscan_eps, 0.0, 1.0)
+        _check_range("dbscan_min_marks", self.dbscan_min_marks, 1, float("inf"))
+        _check_range("fusion_iou", self.fusion_iou, 0.0, 1.0)
+        if not 0.0 < self.full_size_mm < float("inf"):
+            raise InvalidInputError(f"full_size_mm must be above 0 and finite, not {self.full_size_mm}")
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """How the score of a GT becomes a probability (paper, section 3).
+
+    Attributes
+    ----------
+    n_min
+        Smallest allowed number of readings of an image; None takes it from the readings.
+    n_max
+        Largest allowed number of readings of an image; None takes it from the readings.
+    smallest_probability
+        The paper's P0; None is 2 / n_max.
+    depression
+        The paper's k_d = 1/8.
+    score
+        "readers": number of different readers. "marks": number of marks, which counts a reader who marked one
+        lesion twice twice; the probability is then cut at 1.
+    """
+
+    n_min: int | None = field(default=None, metadata={"example": 4})
+    n_max: int | None = field(default=None, metadata={"example": 8})
+    smallest_probability: float | None = field(default=None, metadata={"example": 0.25})
+    depression: float = 0.125
+    score: Score = "readers"
+
+    def __post_init__(self) -> None:
+        _check_choices(self, globals())
+        _check_range("depression", self.depression, 0.0, 1.0)
+        if self.smallest_probability is not None:
+            _check_range("smallest_probability", self.smallest_probability, 0.0, 1.0)
+        for name, value in (("n_min", self.n_min), ("n_max", self.n_max)):
+            if value is not None and value < 1:
+                raise InvalidInputError(f"{name} must be at least 1, not {value}")
+
+
+def _check_choices(options: MergeOptions | LabelOptions, types: dict[str, object]) -> None:
+    """Refuse a word that is not one of the choices of its option."""
+    for option in fields(options):
+        choices = get_args(types.get(str(option.type)))
+        value = getattr(options, option.name)
+        if choices and value not in choices:
+            raise InvalidInputError(f"{option.name} {value!r} does not exist; use {' or '.join(choices)}")
+
+
+def _check_range(name: str, value: float, low: float, high: float) -> None:
+    """Refuse a number outside [low, high]; NaN is outside."""
+    if not low <= value <= high:
+        raise InvalidInputError(f"{name} must be in [{low:g}, {high:g}], not {value}")

@@ -1,0 +1,268 @@
+"""The paper's pictures of annotation: marks beside merged objects (Figure 1), reader statistics (Figure 2).
+
+Functions return a `matplotlib.figure.Figure`; save it with
+`overread._plots.save_figure`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from overread._plots import empty_figure
+from overread.errors import InvalidInputError
+from overread.marks import ELLIPSE_COLUMNS
+from overread.truth._readers import ReaderStatistics
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+# Okabe and Ito's palette, safe for colour-blind readers, without the colour of merged objects.
+READER_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#F0E442", "#000000")
+READER_DASHES = ("-", "--", ":", "-.")
+OBJECT = "#E69F00"
+BAR = "#999999"
+# Shows what surrounds the marks; chosen by eye.
+MARGIN_MM = 15.0
+# More numbers than this lie on each other, and their list leaves the page; chosen by eye.
+MOST_NUMBERED = 20
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Pixels to draw under the marks, with their spacing."""
+
+    pixels: NDArray[Any]
+    mm_per_px_x: float
+    mm_per_px_y: float
+
+
+def marks_figure(
+    marks: pd.DataFrame,
+    truth: pd.DataFrame,
+    image_ids: Sequence[str],
+    *,
+    pictures: Mapping[str, Picture] | None = None,
+    upright: bool = False,
+    unit: str = "mm",
+    margin: float | None = None,
+) -> Figure:
+    """Draw the marks of each image, in the reader's colour, beside the merged objects (the paper's Figure 1).
+
+    One row per image; columns: the image alone (where pictures are given), the marks, the objects. Golden
+    objects are drawn solid, those of a single reader dashed, and a list gives the readers over the readings
+    and the probability of each; of more than 20 objects only their number is told. The view is the square around the
+    marks with a margin.
+
+    Parameters
+    ----------
+    marks, truth
+        Tables; only the rows of `image_ids` are drawn.
+    image_ids
+        Images, from top to bottom.
+    pictures
+        Pixels by image id; None, or no entry for an image, leaves its background plain.
+    upright
+        One column per image in place of one row, for a narrow page.
+    unit
+        Of the lengths, written at the axes.
+    margin
+        Around the marks, in the unit; None: 15.
+    """
+    pictures = pictures or {}
+    missing = [image_id for image_id in image_ids if not (marks["image_id"] == image_id).any()]
+    if missing or not image_ids:
+        raise InvalidInputError(
+            f"no marks to draw in image {missing[0]!r}" if missing else "no image to draw"
+        )
+    titles = [*(["a  image"] if pictures else []), "b  marks", "c  merged objects"]
+    titles = titles if pictures else ["a  marks", "b  merged objects"]
+    styles = _reader_styles(marks[marks["image_id"].isin(image_ids)])
+    from matplotlib.lines import Line2D
+
+    if upright:
+        figure = empty_figure(2.7 * len(image_ids) + 0.4, 2.7 * len(titles) + 1.6)
+        axes = figure.subplots(len(titles), len(image_ids), squeeze=False).T
+    else:
+        figure = empty_figure(3.4 * len(titles) + 1.2, 3.4 * len(image_ids) + 0.8)
+        axes = figure.subplots(len(image_ids), len(titles), squeeze=False)
+    for row, image_id in zip(axes, image_ids, strict=True):
+        drawn, objects = marks[marks["image_id"] == image_id], truth[truth["image_id"] == image_id]
+        for ax in row:
+            _draw_background(ax, drawn, pictures.get(image_id), MARGIN_MM if margin is None else margin)
+        draw_marks(row[-2], drawn, styles)
+        listed = _draw_objects(row[-1], objects)
+        if upright:
+            row[0].set_title(image_id, fontsize=9)
+            row[-1].set_xlabel("\n".join(listed), loc="left", fontsize=8)
+        else:
+            row[0].set_ylabel(f"{image_id}\ny ({unit})")
+            row[-1].text(
+                1.03,
+                1.0,
+                "\n".join(listed),
+                transform=row[-1].transAxes,
+                va="top",
+                fontsize=9,
+                linespacing=1.4,
+            )
+    _name_panels(axes, titles, upright=upright, unit=unit)
+    lines = [Line2D([], [], color=colour, linestyle=dash) for colour, dash in styles.values()]
+    names = [f"reader {reader}" for reader in styles]
+    lines += [Line2D([], [], color=OBJECT, lw=2.5), Line2D([], [], color=OBJECT, lw=1.5, linestyle="--")]
+    names += ["golden object: two readers or more", "object of one reader"]
+    figure.legend(
+        lines, names, loc="outside lower center", ncols=2 if upright else 4, frameon=False, fontsize=8
+    )
+    return figure
+
+
+def _name_panels(axes: NDArray[Any], titles: Sequence[str], *, upright: bool, unit: str) -> None:
+    """Name the panels once: above the first row, or beside the first column."""
+    for ax, title in zip(axes[0], titles, strict=True):
+        if upright:
+            ax.set_ylabel(f"{title}\ny ({unit})")
+        else:
+            ax.set_title(title, loc="left")
+    if not upright:
+        for ax in axes[-1]:
+            ax.set_xlabel(f"x ({unit})")
+
+
+def _reader_styles(marks: pd.DataFrame) -> dict[str, tuple[str, str]]:
+    """Colour and dash of each reader: the palette first, then the palette again with other dashes."""
+    readers = sorted(marks["reader_id"].unique())
+    n = len(READER_COLOURS)
+    return {
+        r: (READER_COLOURS[i % n], READER_DASHES[i // n % len(READER_DASHES)]) for i, r in enumerate(readers)
+    }
+
+
+def _draw_background(ax: Axes, marks: pd.DataFrame, picture: Picture | None, margin: float) -> None:
+    """Show the square around the marks, y down, with the picture under it."""
+    reach = marks["semi_major_mm"] + margin
+    left, right = (marks["x_mm"] - reach).min(), (marks["x_mm"] + reach).max()
+    top, bottom = (marks["y_mm"] - reach).min(), (marks["y_mm"] + reach).max()
+    half = 0.5 * max(right - left, bottom - top)
+    if picture is not None:
+        height, width = picture.pixels.shape[:2]
+        extent = (0.0, width * picture.mm_per_px_x, height * picture.mm_per_px_y, 0.0)
+        ax.imshow(picture.pixels, cmap="gray", extent=extent, interpolation="bilinear")
+    ax.set_xlim(0.5 * (left + right) - half, 0.5 * (left + right) + half)
+    ax.set_ylim(0.5 * (top + bottom) + half, 0.5 * (top + bottom) - half)
+    ax.set_aspect("equal")
+    ax.tick_params(labelsize=8)
+
+
+def draw_marks(ax: Axes, marks: pd.DataFrame, styles: Mapping[str, tuple[str, str]]) -> None:
+    """Draw each mark in its reader's colour."""
+    for reader, ellipse in zip(marks["reader_id"], _ellipse_rows(marks), strict=True):
+        colour, dash = styles[reader]
+        _add_ellipse(ax, ellipse, edgecolor=colour, linestyle=dash, linewidth=1.5)
+
+
+def _draw_objects(ax: Axes, truth: pd.DataFrame) -> list[str]:
+    """Draw each merged object with a number, and return readers / readings and probability by number.
+
+    Of many objects numbers would hide the picture: they are only counted.
+    """
+    lines = []
+    ellipses = _ellipse_rows(truth)
+    few = len(truth) <= MOST_NUMBERED
+    for number, (row, ellipse) in enumerate(zip(truth.itertuples(), ellipses, strict=True), start=1):
+        dash, width = ("-", 2.5) if row.golden else ("--", 1.5)
+        _add_ellipse(ax, ellipse, edgecolor=OBJECT, linestyle=dash, linewidth=width if few else width / 2)
+        if not few:
+            continue
+        side = _away_from_others(ellipses[:, :2], number - 1)
+        ax.annotate(
+            str(number),
+            ellipse[:2] + ellipse[2] * side,
+            xytext=(9 * side[0], -9 * side[1]),
+            textcoords="offset points",
+            fontsize=9,
+            ha="center",
+            va="center",
+            bbox={"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75},
+        )
+        lines.append(f"{number}:  {row.n_readers}/{row.n_readings},  p {float(str(row.probability)):.2g}")
+    return lines if few else [f"{len(truth)} objects, {int(truth['golden'].sum())} golden"]
+
+
+def _away_from_others(centres: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+    """Direction from one centre away from the others, the nearest counting most, as a unit vector."""
+    offsets = np.delete(centres[number] - centres, number, axis=0)
+    distances = np.hypot(offsets[:, 0], offsets[:, 1])[:, None]
+    push = np.sum(offsets / np.maximum(distances, 1.0) ** 3, axis=0) + np.array([1e-9, -1e-9])
+    return np.asarray(push / np.hypot(*push))
+
+
+def _ellipse_rows(table: pd.DataFrame) -> NDArray[np.float64]:
+    """Rows (x, y, a, b, angle) of a table."""
+    return table[list(ELLIPSE_COLUMNS)].to_numpy(dtype=np.float64)
+
+
+def _add_ellipse(ax: Axes, ellipse: NDArray[np.float64], **style: Any) -> None:
+    """Add the outline of an ellipse to a plot whose y axis points down."""
+    from matplotlib.patches import Ellipse as Patch
+
+    x, y, semi_major, semi_minor, angle = ellipse.tolist()
+    ax.add_patch(Patch((x, y), 2 * semi_major, 2 * semi_minor, angle=angle, fill=False, **style))
+
+
+def readers_figure(statistics: ReaderStatistics) -> Figure:
+    """Draw the readings per image, and each reader's sensitivity and false positives (the paper's Figure 2).
+
+    Bars: against the golden GTs of all readers, as in the paper. Diamonds: against the golden GTs that the
+    other readers make without this one.
+    """
+    readers = statistics.readers
+    # Panels below each other: so the figure can be read on a narrow page, too.
+    figure = empty_figure(max(4.8, 1.2 + 0.45 * len(readers)), 6.4)
+    from matplotlib.legend_handler import HandlerTuple
+
+    grid = figure.add_gridspec(3, 1)
+    histogram = figure.add_subplot(grid[0])
+    counts = statistics.readings_per_image
+    bars = histogram.bar(counts["n_readings"], counts["n_images"], color=BAR, width=0.7)
+    histogram.bar_label(bars, fontsize=8)
+    histogram.set_xticks(counts["n_readings"].to_numpy())
+    histogram.set_xlim(counts["n_readings"].min() - 1, counts["n_readings"].max() + 1)
+    histogram.set(xlabel="readings of an image", ylabel="images")
+    histogram.margins(y=0.15)
+    histogram.set_title("a", loc="left")
+    upper = figure.add_subplot(grid[1])
+    lower = figure.add_subplot(grid[2], sharex=upper)
+    _draw_rates(upper, readers, "sensitivity")
+    _draw_rates(lower, readers, "fp_per_image")
+    upper.set(ylabel="sensitivity", ylim=(0, 1))
+    upper.set_title("b", loc="left")
+    upper.tick_params(labelbottom=False)
+    lower.set(xlabel="reader", ylabel="false positives\nper image")
+    many = len(readers) > 12 or readers["reader_id"].str.len().max() > 4
+    lower.set_xticks(np.arange(len(readers)), readers["reader_id"], rotation=90 if many else 0)
+    handles: list[Any] = [(upper.patches[0], lower.patches[0]), upper.lines[0]] if len(readers) else []
+    figure.legend(
+        handles,
+        ["golden GTs of all readers", "golden GTs of the other readers"][: len(handles)],
+        handler_map={tuple: HandlerTuple(ndivide=None)},
+        loc="outside lower center",
+        frameon=False,
+        fontsize=8,
+        ncols=2,
+    )
+    return figure
+
+
+def _draw_rates(ax: Axes, readers: pd.DataFrame, rate: str) -> None:
+    """Bars of one rate, with its leave-one-out value as a diamond."""
+    places = np.arange(len(readers))
+    ax.bar(places, readers[rate], color=BAR, width=0.7)
+    ax.plot(places, readers[f"loo_{rate}"], "D", color="black", markerfacecolor="white", markersize=6)
