@@ -52,7 +52,8 @@ def measure(root: Path, *, named: bool = False) -> dict[str, object]:
     """Return each measure of a checkout by its name."""
     source = root / "src" / "overread"
     trees = {
-        path.relative_to(source).as_posix(): ast.parse(path.read_text("utf-8")) for path in source.rglob("*.py")
+        path.relative_to(source).as_posix(): ast.parse(path.read_text("utf-8"))
+        for path in source.rglob("*.py")
     }
     places: dict[str, list[str]] = {
         "functions of complexity D or worse": list(complex_functions(trees)),
@@ -115,7 +116,9 @@ def complexity(function: ast.AST) -> int:
             decisions += 1 + len(node.ifs)
         elif isinstance(node, ast.For | ast.While | ast.AsyncFor):
             decisions += 1 + bool(node.orelse)
-        elif isinstance(node, ast.If | ast.IfExp | ast.ExceptHandler | ast.Assert | ast.match_case | ast.Lambda):
+        elif isinstance(
+            node, ast.If | ast.IfExp | ast.ExceptHandler | ast.Assert | ast.match_case | ast.Lambda
+        ):
             decisions += 1
         waiting.extend(ast.iter_child_nodes(node))
     return decisions
@@ -139,7 +142,9 @@ def asks_for_kind(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr in KIND_ATTRIBUTES
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
-        return bool(IMAGE_CLASSES & {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)})
+        return bool(
+            IMAGE_CLASSES & {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
+        )
     return False
 
 
@@ -171,13 +176,17 @@ def stub_homes(source: Path) -> dict[str, str]:
     homes = {}
     for stub in source.rglob("__init__.pyi"):
         package = module_name(stub.relative_to(source).with_suffix(".py").as_posix())
-        for module, name in re.findall(r"^from \.([\w.]+) import (\w+)", stub.read_text("utf-8"), re.MULTILINE):
+        for module, name in re.findall(
+            r"^from \.([\w.]+) import (\w+)", stub.read_text("utf-8"), re.MULTILINE
+        ):
             homes[f"{package}.{name}"] = f"{package}.{module}"
     return homes
 
 
 def doubled_classes(trees: dict[str, ast.Module]) -> Iterator[str]:
-    names = Counter(node.name for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef))
+    names = Counter(
+        node.name for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef)
+    )
     yield from (name for name, number in names.items() if number > 1)
 
 
