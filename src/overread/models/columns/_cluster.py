@@ -293,7 +293,7 @@ def _collect_answers(client: Any, futures: dict[int, Any]) -> dict[int, Any]:
     try:
         from distributed.scheduler import KilledWorker
     except ImportError as error:
-        raise MissingExtraError("a fit on a cluster needs: pip install overread[dask]") from error
+        raise MissingExtraError("a fit on a cluster needs: pip install overread[cluster]") from error
     wait_with_workers(client, partial(_await_all, list(futures.values())))
     answers: dict[int, Any] = {}
     with contextlib.suppress(KilledWorker):

@@ -49,7 +49,7 @@ def connect_cluster(scheduler: str) -> Any:
     try:
         from distributed import Client
     except ImportError as error:
-        raise MissingExtraError("the executor dask needs: pip install overread[dask]") from error
+        raise MissingExtraError("the executor dask needs: pip install overread[cluster]") from error
     _silence_dask()
     given_up = threading.Event()
 
