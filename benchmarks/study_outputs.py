@@ -40,8 +40,8 @@ COMMAND = "import sys; from overread.cli import main; sys.exit(main())"
 # The law of the demo, so that few images have enough golden objects.
 SIMULATION = """
 import sys
-from overread.simulate import CaseLaw, NoduleLaw, cohort
-law = CaseLaw(nodules=NoduleLaw(counts=(0.2, 0.2, 0.3, 0.3), conspicuity=(1.2, 4.0)), distractors=0.6)
+from overread import CaseDistribution, NoduleDistribution, cohort
+law = CaseDistribution(nodules=NoduleDistribution(counts=(0.2, 0.2, 0.3, 0.3), conspicuity=(1.2, 4.0)), distractors=0.6)
 cohort(sys.argv[1], n_images=45, law=law, seed=11, format="dicom", workers=1)
 """
 LIGHT = """\

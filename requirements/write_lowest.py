@@ -6,6 +6,7 @@ The other files here are made by the same command out of the .in file of their n
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tomllib
 from pathlib import Path
@@ -21,7 +22,8 @@ def lowest_pins(project: dict[str, object]) -> list[str]:
         *project["dependencies"],
         *(one for extra in project["optional-dependencies"].values() for one in extra),
     ]
-    return sorted(requirement.replace(">=", "==") for requirement in wanted)
+    bounds = (re.match(r"([\w-]+)>=([\w.]+)", requirement) for requirement in wanted)
+    return sorted(f"{bound[1]}=={bound[2]}" for bound in bounds if bound)
 
 
 def main() -> None:

@@ -141,7 +141,8 @@ def bounds() -> dict[str, Version]:
     """Lowest version of every dependency, by its name."""
     extras = PROJECT["optional-dependencies"].values()
     wanted = [*PROJECT["dependencies"], *(one for extra in extras for one in extra)]
-    return {normalized(one): Version(one.partition(">=")[2]) for one in wanted}
+    found = (re.match(r"[^<>]+>=([\w.]+)", one) for one in wanted)
+    return {normalized(one[0]): Version(one[1]) for one in found if one}
 
 
 def test_every_dependency_has_a_lowest_version_and_that_is_what_is_tested():

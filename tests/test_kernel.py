@@ -39,7 +39,7 @@ SMALL_CHAIN = """
 import sys
 import numpy as np
 from overread.features.context._channels import CUT, SIDE, approximate, smooth
-from overread.features.families.gabor import GABOR_TAPS, filter_rows, gabor_magnitudes
+from overread.features.families.gabor import GABOR_TAPS, _filter_rows, _gabor_magnitudes
 from overread.marks import overlap_areas
 
 random = np.random.default_rng(0)
@@ -49,9 +49,9 @@ levels = [np.empty((side, side), np.float32) for side in (CUT - 4, CUT - 12, CUT
 magnitudes = np.zeros((4, 2))
 if sys.argv[1] == "callees first":
     smooth(patch, 1, levels[0].copy())
-    filter_rows(patch, carrier[0], np.zeros((CUT, CUT), np.float32))
+    _filter_rows(patch, carrier[0], np.zeros((CUT, CUT), np.float32))
 approximate(patch, *levels)
-gabor_magnitudes(patch, carrier, magnitudes)
+_gabor_magnitudes(patch, carrier, magnitudes)
 ellipses = random.uniform((0, 0, 4, 1, 0), (20, 20, 8, 4, 180), (4000, 5))
 areas = overlap_areas(ellipses[:2000], ellipses[2000:])
 sys.stdout.buffer.write(b"".join(np.ascontiguousarray(a).tobytes() for a in (*levels, magnitudes, areas)))
@@ -60,21 +60,18 @@ sys.stdout.buffer.write(b"".join(np.ascontiguousarray(a).tobytes() for a in (*le
 WHOLE_CHAIN = """
 import sys
 import numpy as np
-from overread.domains.chest import find_anatomy
-from overread.domains.chest import find_candidates
-from overread.features import extract
-from overread.froc import Matching, bootstrap
-from overread.images import from_array
-from overread.models import RVMMIL, SoftMILPath
-from overread.simulate import candidate_cohort, phantom
-from overread.truth import MergeOptions, merge_marks
+from overread import (
+    MergeOptions, RVMMIL, SoftMILPath, bootstrap, candidate_cohort, extract_features, find_anatomy, find_candidates,
+    from_array, merge_marks, phantom,
+)
+from overread.froc import Matching
 
 pixels = phantom(seed=1, mm_per_px=1.0).pixels
 radiograph = from_array(pixels, mm_per_px=1.0)
 anatomy = find_anatomy(radiograph)
 candidates = find_candidates(radiograph, anatomy=anatomy, limit=3)
 results = [pixels, anatomy.ribs, candidates[["x_mm", "y_mm", "radius_mm", "response"]]]
-results.append(extract(radiograph, candidates, anatomy).drop(columns="candidate_id"))
+results.append(extract_features(radiograph, candidates, anatomy).drop(columns="candidate_id"))
 cohort = candidate_cohort(60, n_features=20, seed=1)
 for method in ("star", "fusion"):
     truth = merge_marks(cohort.marks, cohort.readings, options=MergeOptions(method=method))

@@ -111,15 +111,25 @@ def test_facts_as_html() -> None:
 
 
 def exported_records() -> list[type]:
+    """Public dataclasses, and those that public functions and methods say they return."""
     packages = [found.name for found in pkgutil.walk_packages(overread.__path__, "overread.") if found.ispkg]
-    found = {}
-    for package in packages:
-        module = importlib.import_module(package)
-        for name in getattr(module, "__all__", []):
-            value = getattr(module, name)
-            if isinstance(value, type) and is_dataclass(value):
-                found[value.__qualname__] = value
-    return list(found.values())
+    known = {
+        name: getattr(module, name)
+        for module in map(importlib.import_module, reversed(packages))
+        for name in getattr(module, "__all__", [])
+    }
+    public = [getattr(overread, name) for name in overread.__all__]
+    callables = [
+        *public,
+        *(method for value in public if isinstance(value, type) for method in vars(value).values()),
+    ]
+    words = {word for value in callables for word in re.findall(r"\w+", return_annotation(value))}
+    candidates = [*public, *(known[word] for word in sorted(words & known.keys()))]
+    return list({value: None for value in candidates if isinstance(value, type) and is_dataclass(value)})
+
+
+def return_annotation(value: Any) -> str:
+    return str(getattr(value, "__annotations__", {}).get("return", ""))
 
 
 def test_every_exported_record_with_arrays_or_tables_does_it() -> None:

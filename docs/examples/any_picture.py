@@ -13,8 +13,7 @@ way: a region, blobs that may be objects, features of them.
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from overread import BlobFinder, extract_generic, picture_cohort, picture_figure
-from overread.domains import read_picture
+from overread import BlobFinder, extract_generic, picture_cohort, picture_figure, read_picture
 from overread.plugins import save_figure
 
 with TemporaryDirectory() as folder:

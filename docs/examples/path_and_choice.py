@@ -18,7 +18,6 @@ from overread import (
     make_bags,
     mean_soft_kl,
     merge_marks,
-    plot_path,
 )
 from overread.plugins import empty_figure, save_figure
 
@@ -42,8 +41,8 @@ print(f"penalty {path.lambdas_[chosen]:.4f}: {path.n_features_[chosen]} of {bags
 
 # %%
 # ``overread run`` chooses by FROC instead, with a standard error in favour of the smaller model
-# (``overread.froc.choose_setting``).
+# (``overread.choose_setting``).
 
 figure = empty_figure(8, 4.5)
-plot_path(path, figure.subplots(), chosen=chosen)
+path.plot(figure.subplots(), chosen=chosen)
 save_figure(figure, "path_and_choice.png")

@@ -71,7 +71,6 @@ from .models._onnx import export_onnx as export_onnx
 from .models._path import SoftMILPath as SoftMILPath
 from .models._penalties import L1 as L1
 from .models._penalties import ElasticNet as ElasticNet
-from .models._plots import plot_path as plot_path
 from .models._saving import load_model as load_model
 from .models._saving import save_model as save_model
 from .models._soft import SoftMILLogisticRegression as SoftMILLogisticRegression

@@ -123,13 +123,13 @@ def test_small_answers_are_sent_at_once():
 def test_memory_of_images_is_given_back():
     """Each is a block of its own, also after larger ones were freed, which makes glibc think otherwise."""
     assert run_alone("") == [False, False]
-    assert run_alone("assert give_back_memory()") == [True, True]
+    assert run_alone("assert _give_back_memory()") == [True, True]
 
 
 # In a process of its own, where nothing else comes and goes. The fifth number of mallinfo2 counts bytes in own blocks.
 BLOCKS = """
 import ctypes
-from overread.apps.room._app import give_back_memory
+from overread.apps.room._app import _give_back_memory
 ask = ctypes.CDLL(None).mallinfo2
 ask.restype = type("Info", (ctypes.Structure,), {"_fields_": [(f"n{i}", ctypes.c_size_t) for i in range(10)]})
 BEFORE

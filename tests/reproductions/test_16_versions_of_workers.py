@@ -34,7 +34,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
     copy = tmp_path_factory.mktemp("other") / "overread"
     shutil.copytree(Path(overread.__file__).parent, copy)
     change(copy / "__init__.py", f'__version__ = "{overread.__version__}"', '__version__ = "0.1.0"')
-    change(copy / "fields" / "generic_features.py", "GENERIC_VERSION = ", 'GENERIC_VERSION = "old" or ')
+    change(copy / "domains" / "picture" / "_features.py", "GENERIC_VERSION = ", 'GENERIC_VERSION = "old" or ')
     with start_scheduler() as (_, address), start_worker(address, copy.parent) as worker:
         yield address, worker
 

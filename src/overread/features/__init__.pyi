@@ -17,12 +17,12 @@ from .context._maps import ImageMaps as ImageMaps
 from .context._rays import N_ANGLES as N_ANGLES
 from .context._rays import band_mean as band_mean
 from .context._rays import sector_means as sector_means
+from .families import FAMILIES as FAMILIES
 from .ibsi._first_order import first_order_features as first_order_features
 from .ibsi._glcm import glcm_features as glcm_features
 from .ibsi._levels import quantize as quantize
 from .ibsi._neighbours import ngldm_features as ngldm_features
 from .ibsi._neighbours import ngtdm_features as ngtdm_features
-from .ibsi._regions import FAMILIES as FAMILIES
 from .ibsi._regions import FEATURE_NAMES as FEATURE_NAMES
 from .ibsi._regions import texture_features as texture_features
 from .ibsi._regions import texture_matrix as texture_matrix

@@ -86,6 +86,7 @@ class OperatingPoint:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
+@short_repr()
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """Why a candidate has its score.

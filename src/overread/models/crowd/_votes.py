@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from overread._text import short_repr
 from overread.bags import Bags
 from overread.errors import InputTypeError, InvalidInputError, TableError
 
 LONG_COLUMNS = ["bag_id", "reader_id", "label"]
 
 
+@short_repr()
 @dataclass(frozen=True)
 class Votes:
     """Who said what: ``matrix[i, r]`` is 1, 0, or NaN where reader r did not read bag i."""
