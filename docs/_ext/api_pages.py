@@ -129,7 +129,7 @@ def homes(module: ModuleType, name: str) -> list[Path]:
             continue
         for node in ast.parse(source.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ImportFrom) and any(alias.name == name for alias in node.names):
-                target = f"overread.{node.module}" if node.level else str(node.module)
+                target = f"{module.__name__}.{node.module}" if node.level else str(node.module)
                 found += homes(import_module(target), name)
     return found
 
