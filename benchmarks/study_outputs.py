@@ -186,7 +186,7 @@ def apply_detector(study: Path, frozen: Path, terminal: Terminal) -> None:
     detector = study / "runs" / "main" / "detector.json"
     terminal.overread("detect", str(detector), str(few), "-o", str(found), *masks)
     for path in sorted(found.glob("*.csv")):
-        shutil.copyfile(path, frozen / path.name)
+        (frozen / path.name).write_text(path.read_text("utf-8").replace(str(terminal.out), "OUT"), "utf-8")
 
 
 @dataclass
