@@ -1,7 +1,7 @@
 """Compressed pixels: what a codestream says of itself is checked before a decoder may allocate.
 
-JPEG (ITU T.81), JPEG-LS (ITU T.87) and JPEG 2000 with its high-throughput variant (ITU T.800, T.814) are decoded
-by pylibjpeg through pydicom, RLE (PS3.5 annex G) as well.
+pydicom decodes JPEG (ITU T.81), JPEG 2000 with its high-throughput variant (ITU T.800, T.814) and RLE (PS3.5 annex G) by
+pylibjpeg, and JPEG-LS (ITU T.87) by CharLS, which refuses data that are cut or left over.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from pydicom.pixels import get_decoder
 
 from overread.errors import ImageError
 from overread.images._jpeg import check_jpeg_data
-from overread.images._jpeg_ls_data import decode_jpeg_ls
 from overread.images._kernels import left_after_run_lengths
 from overread.images._limits import check_scans
 
@@ -85,9 +84,7 @@ def decode(codestream: bytes, syntax: str, layout: PixelLayout, photometric: str
     """
     if syntax in JPEG:
         _check_size(_jpeg_size(codestream), layout)
-        if syntax in JPEG_LS:
-            decode_jpeg_ls(codestream)
-        else:
+        if syntax not in JPEG_LS:
             check_jpeg_data(codestream)
     elif syntax in JPEG_2000:
         _check_size(_jpeg_2000_size(codestream), layout)
@@ -98,7 +95,7 @@ def decode(codestream: bytes, syntax: str, layout: PixelLayout, photometric: str
         pixels, _ = get_decoder(uid.UID(syntax)).as_array(
             encapsulate([codestream]),
             raw=True,
-            decoding_plugin="pylibjpeg",
+            decoding_plugin="pyjpegls" if syntax in JPEG_LS else "pylibjpeg",
             number_of_frames=1,
             rows=layout.rows,
             columns=layout.columns,

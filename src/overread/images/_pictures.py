@@ -13,8 +13,8 @@ from PIL import Image
 
 from overread.errors import ImageError
 from overread.images._intact import check_png_data, check_strips
-from overread.images._jpeg import check_jpeg_data
-from overread.images._limits import check_scans, check_shape
+from overread.images._jpeg import decode_jpeg
+from overread.images._limits import check_shape
 from overread.images._source import SourceImage
 
 GREY_MODES = {"L": np.uint8, "I;16": np.uint16, "I;16L": np.uint16, "I;16B": np.uint16}
@@ -42,10 +42,7 @@ def read_grey_picture(content: bytes, kind: str) -> SourceImage:
     ImageError
         If the file is damaged, too large, in colour, transparent, turned, or of several pages.
     """
-    if kind == "JPEG":
-        check_scans(content)
-        check_jpeg_data(content)
-    elif kind == "PNG":
+    if kind == "PNG":
         check_png_data(content)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -56,9 +53,12 @@ def read_grey_picture(content: bytes, kind: str) -> SourceImage:
             check_layout(picture)
             if kind == "TIFF":
                 check_strips(content, picture.tag_v2, picture.size)
-            pixels = _wide_colour(content, kind, picture)
-            if pixels is None:
-                pixels = _grey_values(picture)
+            if kind == "JPEG":
+                pixels = _equal_channels(decode_jpeg(content))
+            else:
+                pixels = _wide_colour(content, kind, picture)
+                if pixels is None:
+                    pixels = _grey_values(picture)
     if kind == "TIFF" and _must_invert(picture):
         pixels = np.iinfo(pixels.dtype).max - pixels
     return SourceImage(np.ascontiguousarray(pixels), (0.0, float(np.iinfo(pixels.dtype).max)))
