@@ -1,9 +1,9 @@
 """Whether the data of a JPEG (ITU T.81) are all there, and its pixels.
 
-A decoder fills what is missing with grey and goes on. So the headers must name every value of every channel once, and the
-entropy-coded data of a sequential or lossless scan are walked over, code by code: they must give as many blocks as the
-image has, with nothing missing and nothing left over, and no DC value that no pixel can have. libjpeg's own warnings
-are errors; for progressive scans they are the only check. A changed bit after which the count comes out right all the
+A decoder fills what is missing with grey and goes on. So the headers must name every value of every channel once, and
+the entropy-coded data of a sequential or lossless scan are walked over, code by code: they must give as many blocks as
+the image has, with nothing missing and nothing left over, and no DC value that no pixel can have. libjpeg's warnings
+are errors; they are the only check of progressive data. A changed bit after which the count comes out right all the
 same cannot be told: the format has no checksum.
 """
 

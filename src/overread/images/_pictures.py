@@ -1,9 +1,11 @@
-"""PNG, TIFF and JPEG of 8 or 16 bits, grey: also colour whose three channels are equal, and opaque alpha."""
+"""PNG, TIFF and JPEG: grey of 8 or 16 bits, also as colour whose three channels are equal; true colour of 8 bits."""
 
 from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import cv2
@@ -26,22 +28,44 @@ PNG_DEPTH, PNG_COLOUR_TYPE = 24, 25
 
 
 def read_grey_picture(content: bytes, kind: str) -> SourceImage:
-    """Read the pixels of a PNG, TIFF or JPEG file.
+    """Read the pixels of a PNG, TIFF or JPEG file that holds one upright, opaque grey image.
 
     Resolution tags (pHYs, XResolution, JFIF density) are for printers, and are not read.
-
-    Parameters
-    ----------
-    content
-        Bytes of the file.
-    kind
-        "PNG", "TIFF" or "JPEG".
-
-    Raises
-    ------
-    ImageError
-        If the file is damaged, too large, in colour, transparent, turned, or of several pages.
     """
+    with open_picture(content, kind) as picture:
+        check_layout(picture)
+        if kind == "JPEG":
+            pixels = _equal_channels(decode_jpeg(content))
+        else:
+            if kind == "TIFF":
+                check_strips(content, picture.tag_v2, picture.size)
+            pixels = _wide_colour(content, kind, picture)
+            if pixels is None:
+                pixels = _grey_values(picture)
+    if kind == "TIFF" and _must_invert(picture):
+        pixels = np.iinfo(pixels.dtype).max - pixels
+    return SourceImage(np.ascontiguousarray(pixels), (0.0, float(np.iinfo(pixels.dtype).max)))
+
+
+def read_colour(content: bytes, kind: str) -> NDArray[np.uint8] | None:
+    """Decode true colour of 8 bits a channel; None for what `read_grey_picture` knows better."""
+    with open_picture(content, kind) as picture:
+        if picture.mode not in ("RGB", "RGBA", "P"):
+            return None
+        check_layout(picture)
+        if kind == "JPEG":
+            rgb = decode_jpeg(content)
+        else:
+            pixels = np.asarray(picture.convert("RGBA"))
+            if (pixels[..., 3] != 255).any():
+                raise ImageError("the image is partly transparent; save it opaque")
+            rgb = pixels[..., :3]
+    return None if (rgb[..., :1] == rgb[..., 1:]).all() else rgb
+
+
+@contextmanager
+def open_picture(content: bytes, kind: str) -> Iterator[Image.Image]:
+    """Open a picture of a size within the cap, a PNG only if it is whole."""
     if kind == "PNG":
         check_png_data(content)
     with warnings.catch_warnings():
@@ -50,18 +74,7 @@ def read_grey_picture(content: bytes, kind: str) -> SourceImage:
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         with Image.open(io.BytesIO(content), formats=[kind]) as picture:
             check_shape(picture.height, picture.width)
-            check_layout(picture)
-            if kind == "TIFF":
-                check_strips(content, picture.tag_v2, picture.size)
-            if kind == "JPEG":
-                pixels = _equal_channels(decode_jpeg(content))
-            else:
-                pixels = _wide_colour(content, kind, picture)
-                if pixels is None:
-                    pixels = _grey_values(picture)
-    if kind == "TIFF" and _must_invert(picture):
-        pixels = np.iinfo(pixels.dtype).max - pixels
-    return SourceImage(np.ascontiguousarray(pixels), (0.0, float(np.iinfo(pixels.dtype).max)))
+            yield picture
 
 
 def check_layout(picture: Image.Image) -> None:
@@ -127,5 +140,4 @@ def _equal_channels(pixels: NDArray[Any]) -> NDArray[Any]:
 
 def _must_invert(picture: Image.Image) -> bool:
     """Whether a TIFF says that white is 0 and Pillow has left it so: it turns 8 bits over, but not 16."""
-    tags = picture.tag_v2
-    return picture.mode != "L" and tags.get(PHOTOMETRIC) == WHITE_IS_ZERO
+    return picture.mode != "L" and picture.tag_v2.get(PHOTOMETRIC) == WHITE_IS_ZERO
