@@ -44,6 +44,8 @@ class Feature:
         What is computed, as a formula in plain text.
     reference
         Where it was published.
+    words
+        What it looks at, for who reads radiographs and no formulas.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Feature:
     unit: str
     formula: str
     reference: str
+    words: str = ""
 
 
 @short_repr()
@@ -74,19 +77,19 @@ class Family:
 def describe_features(
     family: str,
     reference: str,
-    rows: Sequence[tuple[str, str, str]],
+    rows: Sequence[tuple[str, ...]],
     *,
     symbols: Mapping[str, str] | None = None,
     kind: Kind = "specific",
 ) -> tuple[Feature, ...]:
-    """Describe the features of a family by rows of name, unit and formula.
+    """Describe the features of a family by rows of name, unit, formula and plain words.
 
     Parameters
     ----------
     family, reference
         The same for all rows.
     rows
-        Name without the family, unit, formula.
+        Name without the family, unit, formula and, if you like, what the feature looks at in plain words.
     symbols
         What a symbol of the formulas means; added to each formula in which the symbol stands as a word.
     kind
@@ -100,8 +103,9 @@ def describe_features(
             unit=unit,
             formula="; ".join([formula, *_explain_symbols(formula, symbols or {})]),
             reference=reference,
+            words="".join(words),
         )
-        for name, unit, formula in rows
+        for name, unit, formula, *words in rows
     )
 
 

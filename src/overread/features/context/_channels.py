@@ -25,12 +25,32 @@ CHANNELS = (*QUANTIZED, "band4", "gradient")
 
 FIRST_DETAIL, BAND = CHANNELS.index("wavelet1_hl"), CHANNELS.index("band4")
 
+# What a channel shows, in words; of a detail, the level and the band.
+CHANNEL_WORDS = {
+    "original": "in the image",
+    "gradient": "in the strength of edges",
+    "band4": "in very coarse detail",
+    "approximation1": "in the slightly smoothed image",
+    "approximation2": "in the smoothed image",
+    "approximation3": "in the strongly smoothed image",
+}
+COARSENESS = {"1": "fine", "2": "middle", "3": "coarse"}
+STROKES = {"hl": "vertical", "lh": "horizontal", "hh": "diagonal"}
+
 # Chosen by eye: 3969 points fill the 136 cells of a symmetric matrix of 16 levels.
 N_BINS = 16
 # From an array: a literal number would be compiled for on its own.
 HOLES = np.array([1, 2, 4, 8])
 P10, P90 = (list(RANKED_SHARES).index(share) for share in (0.1, 0.9))
 MINIMUM, MAXIMUM = (list(FIRST_ORDER).index(name) for name in ("minimum", "maximum"))
+
+
+def say_channel(channel: str) -> str:
+    """Say what the texture is looked at in: the image, smoothed images, or details of a size and direction."""
+    if channel in CHANNEL_WORDS:
+        return CHANNEL_WORDS[channel]
+    level, band = channel.removeprefix("wavelet").split("_")
+    return f"in {COARSENESS[level]}, {STROKES[band]} detail"
 
 
 @dataclass(frozen=True, eq=False)

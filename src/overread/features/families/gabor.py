@@ -19,6 +19,7 @@ WAVE = 4
 N_SCALES = 4
 ANGLES = (0, 45, 90, 135)
 STATISTICS = {"mean": "mean", "sd": "standard deviation"}
+WORDS = {"mean": "mean strength", "sd": "unevenness"}
 # Taps reach 2.5 standard deviations of the bell, which has WAVE / 2.
 GABOR_HALF = 5
 GABOR_TAPS = 2 * GABOR_HALF + 1
@@ -37,6 +38,7 @@ def list_features() -> Iterator[Feature]:
                     formula=f"{statistic} of |x * exp(-r^2 / (2 s^2)) (exp(2 pi i u / {wave}) - c)|, u along "
                     f"{angle} degrees (counter-clockwise), s = {wave // 2}, c: no response to a constant",
                     reference="Manjunath, Ma 1996",
+                    words=f"{WORDS[name]} of stripes {wave} points wide, at {angle} degrees",
                 )
 
 

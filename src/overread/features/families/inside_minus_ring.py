@@ -11,7 +11,7 @@ from overread._kernel import kernel
 from overread.features._family import Family, Feature, to_columns
 from overread.features.context._context import Context
 from overread.features.context._patches import LARGEST
-from overread.features.families.first_order import UNITS, bound_ratios, bounded_formula
+from overread.features.families.first_order import UNITS, WORDS, bound_ratios, bounded_formula
 from overread.features.ibsi._first_order import FIRST_ORDER, RANKED_SHARES, first_order
 
 ENERGY = list(FIRST_ORDER).index("energy")
@@ -27,6 +27,7 @@ def _describe_difference(name: str) -> Feature:
         unit=UNITS[name],
         formula=f"{formula}: inside the outline minus in the disc of 2 R + 2 pixels without it",
         reference="Wei et al. 1997",
+        words=f"{WORDS[name]}, inside against around it",
     )
 
 

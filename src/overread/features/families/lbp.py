@@ -17,6 +17,18 @@ from overread.features.context._patches import PADDED, SIDE
 RADII = np.array([1, 2, 3])
 
 
+def _say_pattern(radius: int, pattern: int) -> str:
+    """Say what surrounds the points of a pattern."""
+    around, count = f"at {radius} {'point' if radius == 1 else 'points'}", 8 * radius
+    if pattern > count:
+        return f"in irregular surroundings {around}"
+    if pattern == 0:
+        return f"that are brighter than all around them {around}"
+    if pattern == count:
+        return f"that are darkest, or as dark as all around them, {around}"
+    return f"with {pattern} of {count} neighbours {around} as bright or brighter, on one side"
+
+
 def list_features() -> Iterator[Feature]:
     """Yield the shares of uniform patterns at each radius."""
     for radius in RADII:
@@ -30,6 +42,7 @@ def list_features() -> Iterator[Feature]:
                 unit="1",
                 formula=f"share of points whose pattern is {meaning}; bit: neighbour at {radius} points >= centre",
                 reference="Ojala, Pietikäinen, Mäenpää 2002 (riu2)",
+                words=f"share of points {_say_pattern(int(radius), pattern)}",
             )
 
 

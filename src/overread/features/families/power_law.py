@@ -19,16 +19,21 @@ FIRST_RING = 2
 N_RINGS = 30
 # Added to what a logarithm is taken of; grey levels run from about 0 to 1.
 POWER_FLOOR = 1e-12
-FORMULAS = {
-    "exponent": f"b of P(f) = c f^-b, least squares in log-log over {N_RINGS} radial bins",
-    "level": "log10 of c f^-b at f = 0.1 cycles/mm",
-    "residual": "root mean square of log10 P(f) - log10 c f^-b",
-}
+REFERENCE = "Burgess, Jacobson, Judy 2001; Båth et al. 2005"
+FEATURES = tuple(
+    Feature(f"power_law_{name}", "texture", "power_law", "1", formula, REFERENCE, words)
+    for name, formula, words in (
+        ("exponent", f"b of P(f) = c f^-b, least squares in log-log over {N_RINGS} radial bins",
+         "how coarse rather than fine the texture is"),
+        ("level", "log10 of c f^-b at f = 0.1 cycles/mm", "amount of texture of about 1 cm"),
+        ("residual", "root mean square of log10 P(f) - log10 c f^-b", "how much the texture prefers some sizes"),
+    )
+)  # fmt: skip
 
 
 def _compute(context: Context) -> NDArray[np.float32]:
     """Power law of each candidate's patch."""
-    out = np.zeros((len(context.row), len(FORMULAS)))
+    out = np.zeros((len(context.row), len(FEATURES)))
     _describe_patches(context.patches, 1.0 / GRID_MM, out)
     return to_columns(out)
 
@@ -163,17 +168,4 @@ def _describe_patches(patches: NDArray[np.float32], cycles_per_mm: float, out: N
         power_law(source, cycles_per_mm, (cosine, sine, window), rings, counts, out[k])
 
 
-POWER_LAW = Family(
-    tuple(
-        Feature(
-            f"power_law_{name}",
-            "texture",
-            "power_law",
-            "1",
-            formula,
-            "Burgess, Jacobson, Judy 2001; Båth et al. 2005",
-        )
-        for name, formula in FORMULAS.items()
-    ),
-    _compute,
-)
+POWER_LAW = Family(FEATURES, _compute)

@@ -15,10 +15,16 @@ from overread.features._family import EPSILON, Family, describe_features, ratio,
 from overread.features.context._context import Context
 from overread.features.context._rays import N_ANGLES, RHO, SECOND_RHO, SECOND_STEP_MM, band_mean
 
-ZONES = ("core", "margin", "surround")
+ZONES = {"core": "in the middle", "margin": "at the border", "surround": "around it"}
 ZONE_BORDERS = np.array([0.0, 0.7, 1.3, 2.5])
 ANNULI = {"a1": (1.0, 1.25), "a2": (1.5, 1.75), "a3": (2.0, 2.5)}
+ARCS = {"a1": "just outside the border", "a2": "a little further out", "a3": "far out"}
 ORDERS = {"low": (3, 5), "middle": (6, 9), "high": (10, 16)}
+GRATINGS = {
+    "low": "broad bright and dark sectors around it",
+    "middle": "bright and dark sectors around it, of middle width",
+    "high": "narrow bright and dark sectors around it",
+}
 # Columns of the gradient's sums: bins of phi, then its parts along and across the ray.
 BINS = 12
 NORMAL, TANGENTIAL = BINS, BINS + 1
@@ -36,48 +42,40 @@ FEATURES = describe_features(
             row
             for zone in ZONES
             for row in (
-                (f"radial.{zone}", "1", f"share of the weight with |phi| < 30 deg, {zone}"),
-                (f"tangential.{zone}", "1", f"share of the weight with 60 <= |phi| < 120 deg, {zone}"),
-                (f"angle_spread.{zone}", "1", f"1 - |weighted mean of exp(i phi)|, phi in 12 bins, {zone}"),
-                (
-                    f"angle_entropy.{zone}",
-                    "1",
-                    f"entropy of the weighted histogram of phi in 12 bins / ln 12, {zone}",
-                ),
+                (f"radial.{zone}", "1", f"share of the weight with |phi| < 30 deg, {zone}",
+                 f"share of edges that face the centre, {ZONES[zone]}"),
+                (f"tangential.{zone}", "1", f"share of the weight with 60 <= |phi| < 120 deg, {zone}",
+                 f"share of edges that run out from the centre, like spicules, {ZONES[zone]}"),
+                (f"angle_spread.{zone}", "1", f"1 - |weighted mean of exp(i phi)|, phi in 12 bins, {zone}",
+                 f"how mixed the directions of edges are, {ZONES[zone]}"),
+                (f"angle_entropy.{zone}", "1", f"entropy of the weighted histogram of phi in 12 bins / ln 12, {zone}",
+                 f"how evenly edges point in all directions, {ZONES[zone]}"),
             )
         ],
         *[
             row
             for annulus, (start, end) in ANNULI.items()
             for row in (
-                (
-                    f"ridge_energy.{annulus}",
-                    "1",
-                    f"mean over rays of max(e_k, 0) / s, {start} to {end} R",
-                ),
-                (f"ridge_peak.{annulus}", "1", f"largest e_k / (mean |e_k| + 0.001), {start} to {end} R"),
+                (f"ridge_energy.{annulus}", "1", f"mean over rays of max(e_k, 0) / s, {start} to {end} R",
+                 f"strength of thin lines that run out from the centre, {ARCS[annulus]}"),
+                (f"ridge_peak.{annulus}", "1", f"largest e_k / (mean |e_k| + 0.001), {start} to {end} R",
+                 f"how much one line that runs out from the centre stands out, {ARCS[annulus]}"),
             )
         ],
         *[
-            (
-                f"grating_{name}",
-                "1",
-                f"sqrt(sum over n = {first}..{last} of |A_n|^2) / s, A_n the n-th Fourier coefficient "
-                "in angle of the mean grey level from 1 to 2 R, by area",
-            )
+            (f"grating_{name}", "1",
+             f"sqrt(sum over n = {first}..{last} of |A_n|^2) / s, A_n the n-th Fourier coefficient "
+             "in angle of the mean grey level from 1 to 2 R, by area",
+             GRATINGS[name])
             for name, (first, last) in ORDERS.items()
         ],
-        (
-            "rubber_band_depth",
-            "1",
-            "1 - mean over rays of the outline's radius / its largest radius within 5 rays",
-        ),
-        (
-            "rubber_band_turns",
-            "1",
-            "share of rays at which the outline's radius changes its slope by more than R / 10 a ray",
-        ),
-        ("rubber_band_ratio", "1", "mean |dg/dt| / (mean |dg/dr| + mean |dg/dt|) in the margin, by area"),
+        ("rubber_band_depth", "1", "1 - mean over rays of the outline's radius / its largest radius within 5 rays",
+         "depth of the notches of the outline"),
+        ("rubber_band_turns", "1",
+         "share of rays at which the outline's radius changes its slope by more than R / 10 a ray",
+         "how often the outline turns sharply"),
+        ("rubber_band_ratio", "1", "mean |dg/dt| / (mean |dg/dr| + mean |dg/dt|) in the margin, by area",
+         "how much brightness changes along the border rather than across it"),
     ],
     symbols={
         "phi": "phi: angle between the gradient g, at 1 mm smoothing, and the inward ray",
@@ -89,7 +87,7 @@ FEATURES = describe_features(
         "e_k": "e_k = E_k - median of E over rays, E_k the mean of -d2g/dt2 (1.4 mm)^2 along ray k between these radii",
         "s": "s: noise of the ring, as in family profile",
     },
-)
+)  # fmt: skip
 
 
 @kernel
@@ -200,7 +198,7 @@ def _rubber_band(context: Context, sums: NDArray[np.float64]) -> dict[str, NDArr
     radius = context.outlines.ray_radius
     widest = ndimage.maximum_filter1d(radius, 11, axis=1, mode="wrap")
     turn = np.roll(radius, -1, axis=1) - 2.0 * radius + np.roll(radius, 1, axis=1)
-    margin = sums[:, ZONES.index("margin")]
+    margin = sums[:, list(ZONES).index("margin")]
     normal, tangential = margin[:, NORMAL], margin[:, TANGENTIAL]
     return {
         "rubber_band_depth": 1.0 - (radius / widest).mean(axis=1),

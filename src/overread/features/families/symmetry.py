@@ -28,26 +28,31 @@ FEATURES = describe_features(
     "symmetry",
     "Left against right after van Ginneken et al. 2001, doi:10.1109/42.974918",
     [
-        ("grey", "grey", "mean of the disc of R - the same at the mirror place"),
-        ("contrast", "grey", "c - c at the mirror place"),
-        ("spread", "1", "ln(sd within 2 R / the same at the mirror place), each with 0.003 added"),
-        ("correlation", "1", "correlation of the disc of 2 R with its mirror image at the mirror place"),
-        ("best_grey", "grey", "mean of the disc of R - the largest such mean of 9 places"),
-        ("best_contrast", "grey", "c - the largest c of 9 places"),
-        ("best_correlation", "1", "largest correlation of 9 places"),
-        (
-            "curvature",
-            "grey",
-            "k2 (see blob) at the scale nearest to R / sqrt 2 - the same at the mirror place",
-        ),
-        ("contrast_rank", "1", "share of 9 places whose c is below the candidate's"),
+        ("grey", "grey", "mean of the disc of R - the same at the mirror place",
+         "how much brighter it is than the same place of the other lung"),
+        ("contrast", "grey", "c - c at the mirror place",
+         "how much more it stands out than the same place of the other lung"),
+        ("spread", "1", "ln(sd within 2 R / the same at the mirror place), each with 0.003 added",
+         "how much more varied it is than the same place of the other lung"),
+        ("correlation", "1", "correlation of the disc of 2 R with its mirror image at the mirror place",
+         "likeness to the same place of the other lung"),
+        ("best_grey", "grey", "mean of the disc of R - the largest such mean of 9 places",
+         "how much brighter it is than the brightest place near its mirror place"),
+        ("best_contrast", "grey", "c - the largest c of 9 places",
+         "how much more it stands out than any place near its mirror place"),
+        ("best_correlation", "1", "largest correlation of 9 places",
+         "likeness to the most similar place near its mirror place"),
+        ("curvature", "grey", "k2 (see blob) at the scale nearest to R / sqrt 2 - the same at the mirror place",
+         "how much more it bulges than the same place of the other lung"),
+        ("contrast_rank", "1", "share of 9 places whose c is below the candidate's",
+         "share of places near its mirror place that stand out less"),
     ],
     symbols={
         "c": "c = mean of the disc of R - mean of 1..2 R",
         "mirror place": "mirror place: same row, mirrored at the midline between the lungs",
         "9 places": "9 places: grid of 7 mm around the mirror place",
     },
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,26 +23,22 @@ FEATURES = describe_features(
     "Heath and Bowyer 2000, IWDM, Mass detection by relative image intensity (AFUM); Lo et al. 1995, "
     "doi:10.1109/42.476112 (profile matching)",
     [
-        (
-            "afum_mean",
-            "1",
-            "mean of F(r) over r = 0.3, 0.4, ..., 1.3 R",
-        ),
-        ("afum_max", "1", "largest F(r)"),
-        ("afum_at_80", "1", "F(0.8 R)"),
-        ("parabola", "1", "correlation of the grey levels within 2 R with max(0, 1 - rho^2), by area"),
-        ("disc", "1", "correlation of the grey levels within 2 R with 1 / (1 + exp(12 (rho - 1))), by area"),
-        (
-            "best_size",
-            "1",
-            "largest correlation, off trend, with max(0, 1 - (rho/q)^2), q = 0.7, 0.85, 1, 1.2, 1.4",
-        ),
+        ("afum_mean", "1", "mean of F(r) over r = 0.3, 0.4, ..., 1.3 R",
+         "share of the surroundings that is darker than all of the inside, over several sizes"),
+        ("afum_max", "1", "largest F(r)", "largest share of the surroundings that is darker than all of the inside"),
+        ("afum_at_80", "1", "F(0.8 R)", "share of the surroundings that is darker than all of the inside"),
+        ("parabola", "1", "correlation of the grey levels within 2 R with max(0, 1 - rho^2), by area",
+         "likeness to a smooth round bump"),
+        ("disc", "1", "correlation of the grey levels within 2 R with 1 / (1 + exp(12 (rho - 1))), by area",
+         "likeness to an even bright disc"),
+        ("best_size", "1", "largest correlation, off trend, with max(0, 1 - (rho/q)^2), q = 0.7, 0.85, 1, 1.2, 1.4",
+         "likeness to a smooth round bump of the best size"),
     ],
     symbols={
         "F": "F(r) = share of the ring r..r + R / 2 that is darker than the darkest point of the disc of r",
         "trend": "trend: quadratic surface fitted to the ring around the outline, as in family profile",
     },
-)
+)  # fmt: skip
 
 
 @kernel
