@@ -9,7 +9,7 @@ import zlib
 import cv2
 import numpy as np
 import pytest
-from damaged_pixels import count_outcomes, file_bytes, make_sources, picture, read_bytes, scene
+from damaged_pixels import chunk, count_outcomes, file_bytes, make_sources, picture, png, read_bytes, scene
 from dicom_files import compressed, jpeg, pydicom_file, radiograph_dataset
 from PIL import Image
 from pydicom import dcmread, uid
@@ -135,7 +135,9 @@ def test_whole_jpegs_of_all_kinds_are_read(
 def test_jpegs_of_another_writer_are_read() -> None:
     grey = (scene() >> 4).astype(np.uint8)
     for options in ([], [cv2.IMWRITE_JPEG_PROGRESSIVE, 1, cv2.IMWRITE_JPEG_RST_INTERVAL, 3]):
-        check_jpeg_data(cv2.imencode(".jpg", grey, options)[1].tobytes())
+        content = cv2.imencode(".jpg", grey, options)[1]
+        theirs = cv2.imdecode(content, cv2.IMREAD_UNCHANGED)
+        np.testing.assert_allclose(read_bytes(content.tobytes()).astype(int), theirs, atol=1)
 
 
 @pytest.mark.parametrize(
@@ -207,17 +209,12 @@ def test_a_damaged_picture_in_colour_is_refused(tmp_path, options: dict[str, str
         read_channels(path)
 
 
-@pytest.mark.parametrize("compression", [None, "tiff_lzw", "tiff_adobe_deflate", "packbits"])
+@pytest.mark.parametrize("compression", [None, "tiff_lzw", "tiff_deflate", "tiff_adobe_deflate", "packbits"])
 @pytest.mark.parametrize("deep", [False, True])
 def test_whole_tiffs_are_read(compression: str | None, deep: bool) -> None:
     pixels = scene(300) if deep else (scene(300) >> 4).astype(np.uint8)
-    content = picture(pixels, "TIFF", **({"compression": compression} if compression else {}))
-    assert (read_bytes(content) == pixels).all()
-    if not deep:
-        colour = picture(
-            np.dstack([pixels] * 3), "TIFF", **({"compression": compression} if compression else {})
-        )
-        assert (read_bytes(colour) == pixels).all()
+    for drawn in [pixels] if deep else [pixels, np.dstack([pixels] * 3)]:
+        assert (read_bytes(picture(drawn, "TIFF", compression=compression)) == pixels).all()
 
 
 @pytest.mark.parametrize("compression", [1, 5, 8, 32773])
@@ -240,18 +237,6 @@ def test_every_flipped_bit_of_a_png_is_noticed() -> None:
     for place in range(len(content)):
         with pytest.raises(ImageError):
             read_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
-
-
-def chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">L", len(content)) + kind + content + struct.pack(">L", zlib.crc32(kind + content))
-
-
-def png(
-    *parts: bytes, header: bytes = struct.pack(">LLBBBBB", 4, 3, 8, 0, 0, 0, 0), end: bytes = b""
-) -> bytes:
-    """PNG of 4 x 3 grey pixels with these chunks of pixel data."""
-    data = b"".join(chunk(b"IDAT", part) for part in parts)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + data + end + chunk(b"IEND", b"")
 
 
 ROWS = b"".join(b"\0" + bytes(range(start, start + 4)) for start in (0, 4, 8))

@@ -10,15 +10,14 @@ from dicom_files import (
     compressed,
     empty_ht_codestream,
     jpeg,
+    lookup,
     pydicom_data,
     pydicom_file,
     radiograph_dataset,
     save,
 )
 from pydicom import dcmread, uid
-from pydicom.dataset import Dataset
 from pydicom.pixels import apply_modality_lut
-from pydicom.sequence import Sequence
 
 from overread.errors import ImageError
 from overread.images import SpacingSource, pixel_fingerprint, read_image, read_source
@@ -29,13 +28,6 @@ UNCOMPRESSED = [
     uid.ExplicitVRBigEndian,
     uid.DeflatedExplicitVRLittleEndian,
 ]
-
-
-def lookup(first, entries, bits=16, vr="US"):
-    item = Dataset()
-    item.add_new("LUTDescriptor", vr, [len(entries) % 65536, first, bits])
-    item.add_new("LUTData", "OW", np.asarray(entries, "<u2").tobytes())
-    return Sequence([item])
 
 
 def test_the_real_radiograph_is_the_same_compressed_and_not():
