@@ -74,11 +74,7 @@ def test_bytes_in_big_endian_words_are_swapped_back(tmp_path):
 
 @pytest.mark.parametrize(
     ("syntax", "plugin"),
-    [
-        (uid.RLELossless, "pylibjpeg"),
-        (uid.JPEG2000Lossless, "pylibjpeg"),
-        (uid.JPEGLSLossless, "pyjpegls"),
-    ],
+    [(uid.RLELossless, "pylibjpeg"), (uid.JPEG2000Lossless, "pylibjpeg"), (uid.JPEGLSLossless, "pyjpegls")],
     ids=lambda v: getattr(v, "keyword", v),
 )
 @pytest.mark.parametrize("dtype", [np.uint16, np.int16, np.uint8])

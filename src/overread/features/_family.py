@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._text import short_repr
+from overread.features._arrays import F32, F64
 from overread.features.context._context import Context
 
 Kind = Literal["specific", "texture", "learned"]
@@ -71,7 +71,7 @@ class Family:
     """
 
     features: tuple[Feature, ...]
-    compute: Callable[[Context], NDArray[np.float32]]
+    compute: Callable[[Context], F32]
 
 
 def describe_features(
@@ -125,9 +125,7 @@ def _explain_symbols(formula: str, symbols: Mapping[str, str]) -> list[str]:
         text = " ".join(new)
 
 
-def stack_columns(
-    features: Sequence[Feature], values: Mapping[str, NDArray[np.float64]], n_candidates: int
-) -> NDArray[np.float32]:
+def stack_columns(features: Sequence[Feature], values: Mapping[str, F64], n_candidates: int) -> F32:
     """Stack the values, named as the features without their family, in the features' order."""
     out = np.empty((n_candidates, len(features)), dtype=np.float32)
     for position, feature in enumerate(features):
@@ -135,13 +133,13 @@ def stack_columns(
     return out
 
 
-def to_columns(answers: NDArray[np.float64]) -> NDArray[np.float32]:
+def to_columns(answers: F64) -> F32:
     """Make one axis of all but the candidates', and round to float32; what does not fit is clipped to what does."""
     limits = np.finfo(np.float32)
     table = answers.reshape(len(answers), math.prod(answers.shape[1:]))
     return np.clip(table, limits.min, limits.max).astype(np.float32)
 
 
-def ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
+def ratio(numerator: F64, denominator: F64) -> F64:
     """Quotient of a number and one that is not negative; 0 / 0 gives 0 because `EPSILON` is added below."""
     return numerator / (denominator + EPSILON)

@@ -22,10 +22,7 @@ from overread.images._spacing import Spacing, given_spacing
 
 LONGEST_ID = 64
 WINDOW_PERCENT = (0.5, 99.5)
-VIEWS = {
-    "PA": ("399348003", "SCT", "postero-anterior"),
-    "AP": ("399067008", "SCT", "antero-posterior"),
-}
+VIEWS = {"PA": ("399348003", "SCT", "postero-anterior"), "AP": ("399067008", "SCT", "antero-posterior")}
 
 
 def write_png16(path: str | Path, pixels: ArrayLike) -> Path:

@@ -8,8 +8,8 @@ blob, k2 is near 0 on a line.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overread.features._arrays import F32, F64
 from overread.features._family import Family, describe_features, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._maps import BASE_MM, SCALES_MM
@@ -53,9 +53,9 @@ FEATURES = describe_features(
 )  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Filter responses at each candidate's centre."""
-    values: dict[str, NDArray[np.float64]] = {}
+    values: dict[str, F64] = {}
     for index, scale in enumerate(SCALES_MM):
         name, scale_px = _scale_name(scale), scale / context.mm
         place = (context.maps.scale_space[index], context.column, context.row)
@@ -73,7 +73,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def _difference_of_gaussians(context: Context, index: int) -> NDArray[np.float64]:
+def _difference_of_gaussians(context: Context, index: int) -> F64:
     """L_t - L_s at each candidate's centre."""
     maps = context.maps
     narrow = maps.scale_space[index - 2] if index >= 2 else maps.base
@@ -81,7 +81,7 @@ def _difference_of_gaussians(context: Context, index: int) -> NDArray[np.float64
     return centre - surround
 
 
-def at_centre(context: Context, level: NDArray[np.float32]) -> NDArray[np.float64]:
+def at_centre(context: Context, level: F32) -> F64:
     """Value of a map at each candidate's centre."""
     radius = np.zeros(context.n_candidates)
     grey = polar_grey(level, context.column, context.row, radius, np.zeros(1), CENTRE)

@@ -8,8 +8,8 @@ added to |g|.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overread.features._arrays import F32, F64
 from overread.features._family import EPSILON, Family, describe_features, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._rays import PER_RADIUS, RHO, angle_mean, opposite_min, sector_means
@@ -77,7 +77,7 @@ FEATURES = describe_features(
 )  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Convergence of each candidate."""
     along, across = context.matched_gradient
     magnitude = np.sqrt(along**2 + across**2)
@@ -95,13 +95,13 @@ def _compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def _disc_mean(ring_mean: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
+def _disc_mean(ring_mean: F64, radius: float) -> F64:
     """Mean over a disc, by area, from means over rings."""
     n = round(radius * PER_RADIUS)
     return (ring_mean[:, :n] * RHO[:n]).sum(axis=1) / RHO[:n].sum()
 
 
-def _iris(sums: NDArray[np.float32]) -> dict[str, NDArray[np.float64]]:
+def _iris(sums: F32) -> dict[str, F64]:
     """Mean of cos from 0.2 R outwards, to the best radius of each ray."""
     means = sums / np.arange(1, sums.shape[2] + 1, dtype=np.float32)
     best = means[:, :, PER_RADIUS // 2 - FIRST - 1 :].max(axis=2).astype(np.float64)
@@ -112,7 +112,7 @@ def _iris(sums: NDArray[np.float32]) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def _bands(sums: NDArray[np.float32], name: str, width: int) -> dict[str, NDArray[np.float64]]:
+def _bands(sums: F32, name: str, width: int) -> dict[str, F64]:
     """Best ring common to all rays, and best band of each ray."""
     padded = np.concatenate([np.zeros_like(sums[:, :, :1]), sums], axis=2)
     means = (padded[:, :, width:] - padded[:, :, :-width]) / np.float32(width)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overread.features._arrays import F32, F64
 from overread.features._family import Family, Feature, to_columns
 from overread.features.context._channels import CHANNELS, say_channel
 from overread.features.context._context import Context
@@ -65,7 +65,7 @@ def _describe_statistic(channel: str, name: str) -> Feature:
     )
 
 
-def bound_ratios(statistics: NDArray[np.float64], percentiles: NDArray[np.float64]) -> NDArray[np.float64]:
+def bound_ratios(statistics: F64, percentiles: F64) -> F64:
     """Replace the two ratios that have no bound where a mean is near 0 by those of `BOUNDED`.
 
     The last axis of ``statistics`` is that of `FIRST_ORDER`, of ``percentiles`` that of `RANKED_SHARES`.
@@ -85,7 +85,7 @@ def bound_ratios(statistics: NDArray[np.float64], percentiles: NDArray[np.float6
     return bounded
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Statistics channel by channel."""
     bounded = bound_ratios(context.channels.statistics, context.channels.percentiles)
     return to_columns(bounded)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64
 from overread.features._family import Family, Feature, to_columns
 from overread.features.context._context import Context
 from overread.features.context._patches import SIDE, copy_centre
@@ -33,7 +33,7 @@ FEATURES = tuple(
 )  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Fractal measures of each candidate's patch."""
     out = np.zeros((len(context.row), len(FEATURES)))
     _describe_patches(context.patches, out)
@@ -41,7 +41,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
 
 
 @kernel
-def _absolute_change(source: NDArray[np.float32], lag: int) -> float:
+def _absolute_change(source: F32, lag: int) -> float:
     """Sum of absolute differences of points a lag apart, along rows and along columns."""
     step = np.uintp(lag)
     side = np.uintp(source.shape[0])
@@ -60,7 +60,7 @@ def _absolute_change(source: NDArray[np.float32], lag: int) -> float:
 
 
 @kernel
-def fractal(source: NDArray[np.float32], out: NDArray[np.float64]) -> None:
+def fractal(source: F32, out: F64) -> None:
     """Dimensions from the variogram and from boxes, and the lacunarity; 2, 2 and 1 where nothing varies."""
     low = high = source[0, 0]
     for y in range(SIDE):
@@ -109,7 +109,7 @@ def fractal(source: NDArray[np.float32], out: NDArray[np.float64]) -> None:
 
 
 @kernel
-def _describe_patches(patches: NDArray[np.float32], out: NDArray[np.float64]) -> None:
+def _describe_patches(patches: F32, out: F64) -> None:
     """Fill the measures of each patch, in the order of `FEATURES`."""
     source = np.empty((SIDE, SIDE), np.float32)
     for k in range(len(patches)):

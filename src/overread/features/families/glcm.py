@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64, U16
 from overread.features._family import Family, Feature, to_columns
 from overread.features.context._channels import APPROXIMATIONS, DETAILS, N_BINS, QUANTIZED, say_channel
 from overread.features.context._context import Context
@@ -68,7 +68,7 @@ def list_features() -> Iterator[Feature]:
                 )
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Mean and range over the directions, pair by pair."""
     found = {name: np.zeros((len(context.row), len(PAIRS), len(HARALICK))) for name in ("mean", "range")}
     _describe_pairs(context.channels.levels, found["mean"], found["range"])
@@ -81,13 +81,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
 
 
 @kernel
-def _haralick(
-    levels: NDArray[np.uint16],
-    distance: int,
-    table: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    spread: NDArray[np.float64],
-) -> None:
+def _haralick(levels: U16, distance: int, table: F64, mean: F64, spread: F64) -> None:
     """Mean and range over 4 directions of the features of `HARALICK` at one distance."""
     found = np.zeros((4, N_GLCM))
     chosen = np.zeros((4, HARALICK_COLUMNS.size))
@@ -100,9 +94,7 @@ def _haralick(
 
 
 @kernel
-def _describe_pairs(
-    levels: NDArray[np.uint16], mean: NDArray[np.float64], spread: NDArray[np.float64]
-) -> None:
+def _describe_pairs(levels: U16, mean: F64, spread: F64) -> None:
     """Fill mean and range of the pairs of each candidate: (candidate, pair, feature)."""
     table = n_log_n_table(2 * SIDE * SIDE + 1)
     for k in range(len(levels)):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64
 from overread.features._family import Family, Feature, to_columns
 from overread.features.context._context import Context
 from overread.features.context._patches import PADDED, SIDE
@@ -46,7 +47,7 @@ def list_features() -> Iterator[Feature]:
             )
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Shares of the patterns of each candidate, radius by radius."""
     out = np.zeros((len(context.row), len(PATTERNS.features)))
     _describe_patches(context.patches, out)
@@ -55,11 +56,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
 
 @kernel
 def _circle_points(
-    radius: int,
-    edge: int,
-    down: NDArray[np.uintp],
-    right: NDArray[np.uintp],
-    weight: NDArray[np.float32],
+    radius: int, edge: int, down: NDArray[np.uintp], right: NDArray[np.uintp], weight: F32
 ) -> None:
     """Upper left pixels and bilinear weights of 8 radius points on a circle, from the corner of the patch."""
     for p in range(down.size):
@@ -79,7 +76,7 @@ def _circle_points(
 
 @kernel
 def _compare_row(
-    patch: NDArray[np.float32],
+    patch: F32,
     y: int,
     down: np.uintp,
     right: np.uintp,
@@ -106,11 +103,7 @@ def _compare_row(
 
 @kernel
 def _local_binary_patterns(
-    patch: NDArray[np.float32],
-    down: NDArray[np.uintp],
-    right: NDArray[np.uintp],
-    weight: NDArray[np.float32],
-    out: NDArray[np.float64],
+    patch: F32, down: NDArray[np.uintp], right: NDArray[np.uintp], weight: F32, out: F64
 ) -> None:
     """Shares of the rotation-invariant uniform patterns of a circle's points in the middle of a patch."""
     n_points = down.size
@@ -139,7 +132,7 @@ def _local_binary_patterns(
 
 
 @kernel
-def _describe_patches(patches: NDArray[np.float32], out: NDArray[np.float64]) -> None:
+def _describe_patches(patches: F32, out: F64) -> None:
     """Fill the shares of each patch: 8 radius + 2 of them at each radius."""
     edge = (patches.shape[1] - SIDE) // 2
     start = 0

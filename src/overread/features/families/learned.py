@@ -6,9 +6,7 @@ What a unit looks at has no name: `docs/explanation/learned.md` shows for each w
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from overread.features._arrays import F32
 from overread.features._family import Family, describe_features
 from overread.features._learned import cut_squares, load_network
 from overread.features.context._context import Context
@@ -35,7 +33,7 @@ FEATURES = describe_features(
 )  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Answers of the network at each candidate."""
     squares = cut_squares(context.maps.bands, context.column, context.row)
     return load_network().answer(squares)

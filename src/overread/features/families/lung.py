@@ -7,8 +7,8 @@ the box of its field; where a field is missing, the thorax's half, then the imag
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overread.features._arrays import F32, Mask
 from overread.features._family import Family, describe_features, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._maps import at_nearest_pixel
@@ -50,7 +50,7 @@ FEATURES = describe_features(
 )  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Place of each candidate."""
     maps, mm = context.maps, context.mm
     column, row = context.column, context.row
@@ -82,12 +82,12 @@ def _compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def _in_right_lung(context: Context) -> NDArray[np.bool_]:
+def _in_right_lung(context: Context) -> Mask:
     """Whether a candidate belongs to the lung field on the right of the image."""
     anatomy, column, row = context.anatomy, context.column, context.row
     left = at_nearest_pixel(anatomy.left_lung, column, row)
     right = at_nearest_pixel(anatomy.right_lung, column, row)
-    decided: NDArray[np.bool_] = np.where(left == right, column > context.maps.midline, right)
+    decided: Mask = np.where(left == right, column > context.maps.midline, right)
     return decided
 
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64, U16
 from overread.features._family import Family, Feature, to_columns
 from overread.features.context._channels import APPROXIMATIONS, N_BINS, QUANTIZED, say_channel
 from overread.features.context._context import Context
@@ -88,7 +88,7 @@ def list_features(channel: str) -> Iterator[Feature]:
             )
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Features of all matrices, channel by channel."""
     out = np.zeros((len(context.row), len(CHANNELS), len(MATRICES.features) // len(CHANNELS)))
     _describe_levels(context.channels.levels, out)
@@ -96,7 +96,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
 
 
 @kernel
-def _describe_levels(levels: NDArray[np.uint16], out: NDArray[np.float64]) -> None:
+def _describe_levels(levels: U16, out: F64) -> None:
     """Fill the features of each candidate and channel: (candidate, channel, feature)."""
     area = SIDE * SIDE
     table = n_log_n_table(2 * area + 1)

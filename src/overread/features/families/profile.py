@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overread.features._arrays import F32, F64
 from overread.features._family import Family, describe_features, ratio, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._rays import (
@@ -85,7 +85,7 @@ FEATURES = describe_features(
 )  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Contrast and profile of each candidate."""
     return stack_columns(
         FEATURES,
@@ -97,7 +97,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
     )
 
 
-def _contrasts(context: Context) -> dict[str, NDArray[np.float64]]:
+def _contrasts(context: Context) -> dict[str, F64]:
     """Inside against outside."""
     trend, noise = context.trend, context.trend.noise_scale
     radius = context.outlines.ray_radius[:, :, None]
@@ -115,7 +115,7 @@ def _contrasts(context: Context) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def _directional_contrasts(context: Context) -> dict[str, NDArray[np.float64]]:
+def _directional_contrasts(context: Context) -> dict[str, F64]:
     """Contrast against each side of the surround."""
     grey, noise = context.grey, context.trend.noise_scale
     centre = band_mean(grey, 0.0, 0.5).mean(axis=1, keepdims=True)
@@ -129,7 +129,7 @@ def _directional_contrasts(context: Context) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def _profile_numbers(context: Context) -> dict[str, NDArray[np.float64]]:
+def _profile_numbers(context: Context) -> dict[str, F64]:
     """Mean profile off trend."""
     detrended, noise = context.trend.detrended, context.trend.noise_scale
     profile = angle_mean(detrended)
@@ -147,7 +147,7 @@ def _profile_numbers(context: Context) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def _isotropy(context: Context) -> dict[str, NDArray[np.float64]]:
+def _isotropy(context: Context) -> dict[str, F64]:
     """How far the candidate looks the same in all directions."""
     noise = context.trend.noise_scale
     disc = context.trend.detrended[:, :, : 3 * PER_RADIUS // 2]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overread.features._arrays import F32, F64
 from overread.features._family import Family, describe_features, ratio, stack_columns
 from overread.features._outlines import at_least_two
 from overread.features.context._context import Context
@@ -41,7 +41,7 @@ FEATURES = describe_features(
 )  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Place of each candidate among the bones."""
     maps, outlines = context.maps, context.outlines
     column, row = context.column, context.row
@@ -70,19 +70,12 @@ def _compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def _sample_on_rays(context: Context, image: NDArray[np.float32]) -> NDArray[np.float32]:
+def _sample_on_rays(context: Context, image: F32) -> F32:
     """Sample a map on every other ray."""
-    return polar_grey(
-        at_least_two(image),
-        context.column,
-        context.row,
-        context.radius_px,
-        RHO,
-        RAYS[::2],
-    )
+    return polar_grey(at_least_two(image), context.column, context.row, context.radius_px, RHO, RAYS[::2])
 
 
-def crossing(context: Context, ribs: NDArray[np.float32]) -> NDArray[np.float64]:
+def crossing(context: Context, ribs: F32) -> F64:
     """Disagreement of the rib directions around a candidate, at every other ray and radius."""
     rays, rho = RAYS[::2], RHO[:15:2]
     weight = ribs[:, :, :15:2].astype(np.float64) ** 2 * rho

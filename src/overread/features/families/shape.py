@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overread.features._arrays import F32, F64
 from overread.features._family import Family, describe_features, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._shapes import Outlines
@@ -49,7 +49,7 @@ FEATURES = describe_features(
 )  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Shape of each outline."""
     outlines, mm = context.outlines, context.mm
     area = outlines.area * mm**2
@@ -78,7 +78,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def _hu_invariants(outlines: Outlines) -> dict[str, NDArray[np.float64]]:
+def _hu_invariants(outlines: Outlines) -> dict[str, F64]:
     """First four of Hu's invariants, the later three as roots, so that all are of the order of moments."""
     numbers, area = outlines.numbers, outlines.area
     eta20, eta11, eta02 = (numbers[name] / area**2 for name in ("xx", "xy", "yy"))
@@ -91,7 +91,7 @@ def _hu_invariants(outlines: Outlines) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def _outline_harmonics(outlines: Outlines, *, first: int) -> NDArray[np.float64]:
+def _outline_harmonics(outlines: Outlines, *, first: int) -> F64:
     """Relative standard deviation of the outline's radius that harmonics from ``first`` on make up."""
     coefficients = np.abs(np.fft.rfft(outlines.ray_radius, axis=1))
     return np.sqrt(2.0 * (coefficients[:, first:] ** 2).sum(axis=1)) / coefficients[:, 0]

@@ -7,10 +7,10 @@ phi: angle between the gradient, at 1 mm smoothing, and the inward ray; each poi
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64
 from overread.features._family import EPSILON, Family, describe_features, ratio, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._rays import N_ANGLES, RHO, SECOND_RHO, SECOND_STEP_MM, band_mean
@@ -91,13 +91,7 @@ FEATURES = describe_features(
 
 
 @kernel
-def _angle_sums(
-    along: NDArray[np.float32],
-    across: NDArray[np.float32],
-    ray_radius: NDArray[np.float64],
-    rho: NDArray[np.float64],
-    borders: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _angle_sums(along: F32, across: F32, ray_radius: F64, rho: F64, borders: F64) -> F64:
     """Sum gradient times area over zones: |g| in 12 bins of phi, then |along| and |across|.
 
     Bin b < 6 holds phi from 30 b to 30 (b + 1) degrees, bin 11 - b the same below 0. A zone reaches from one border
@@ -126,26 +120,26 @@ def _angle_sums(
     return out
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Spiculation of each candidate."""
     sums = _gradient_sums(context)
     values = _gradient_angles(sums) | _ridges(context) | _gratings(context)
     return stack_columns(FEATURES, values | _rubber_band(context, sums), context.n_candidates)
 
 
-def _gradient_sums(context: Context) -> NDArray[np.float64]:
+def _gradient_sums(context: Context) -> F64:
     """Gradient by zone and angle: (candidate, zone, column); see the kernel."""
     along, across = context.fine_gradient
     return _angle_sums(along, across, context.outlines.ray_radius, RHO, ZONE_BORDERS)
 
 
-def _gradient_angles(sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+def _gradient_angles(sums: F64) -> dict[str, F64]:
     """How the gradient's angles to the inward ray are spread in each zone.
 
     Without any gradient the shares are 0, the spread and the entropy 1.
     """
     middles = np.exp(1j * np.pi / 6.0 * (np.arange(BINS) + 0.5))
-    values: dict[str, NDArray[np.float64]] = {}
+    values: dict[str, F64] = {}
     for index, zone in enumerate(ZONES):
         bins = sums[:, index, :BINS]
         total = bins.sum(axis=1)
@@ -156,23 +150,23 @@ def _gradient_angles(sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]
     return values
 
 
-def share(part: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
+def share(part: F64, total: F64) -> F64:
     """Share of a weight; 0 where there is next to none."""
     return np.where(total > WEIGHTLESS, part / np.maximum(total, WEIGHTLESS), 0.0)
 
 
-def entropy(histogram: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
+def entropy(histogram: F64, total: F64) -> F64:
     """Entropy of each row over that of equal bins; 1 for an empty row."""
     p = histogram / np.maximum(total, WEIGHTLESS)[:, None]
     found = -(p * np.log(np.maximum(p, 1e-300))).sum(axis=1) / np.log(BINS)
     return np.where(total > WEIGHTLESS, found, 1.0)
 
 
-def _ridges(context: Context) -> dict[str, NDArray[np.float64]]:
+def _ridges(context: Context) -> dict[str, F64]:
     """Bright lines along rays, ring by ring outwards."""
     ridge = -context.curvature[1] * np.float32(SECOND_STEP_MM**2)
     noise = context.trend.noise_scale
-    values: dict[str, NDArray[np.float64]] = {}
+    values: dict[str, F64] = {}
     for annulus, (start, end) in ANNULI.items():
         annulus_rho = slice(np.searchsorted(SECOND_RHO, start), np.searchsorted(SECOND_RHO, end) + 1)
         energy = ridge[:, :, annulus_rho].mean(axis=2).astype(np.float64)
@@ -182,7 +176,7 @@ def _ridges(context: Context) -> dict[str, NDArray[np.float64]]:
     return values
 
 
-def _gratings(context: Context) -> dict[str, NDArray[np.float64]]:
+def _gratings(context: Context) -> dict[str, F64]:
     """Strength of patterns that repeat n times around the candidate."""
     ring = band_mean(context.grey, 1.0, 2.0)
     power = np.abs(np.fft.rfft(ring, axis=1) / N_ANGLES) ** 2
@@ -193,7 +187,7 @@ def _gratings(context: Context) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def _rubber_band(context: Context, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+def _rubber_band(context: Context, sums: F64) -> dict[str, F64]:
     """Look at the outline and its margin, unrolled."""
     radius = context.outlines.ray_radius
     widest = ndimage.maximum_filter1d(radius, 11, axis=1, mode="wrap")

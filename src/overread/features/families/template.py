@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64
 from overread.features._family import EPSILON, Family, describe_features, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._rays import N_ANGLES, PER_RADIUS, RHO, angle_mean
@@ -42,9 +43,7 @@ FEATURES = describe_features(
 
 
 @kernel
-def _fraction_under_minimum(
-    grey: NDArray[np.float32], rho: NDArray[np.float64], inner: NDArray[np.int64], width: int
-) -> NDArray[np.float64]:
+def _fraction_under_minimum(grey: F32, rho: F64, inner: NDArray[np.int64], width: int) -> F64:
     """Share of a ring's area darker than the darkest point of the disc inside it: (candidate, inner radius)."""
     out = np.empty((grey.shape[0], inner.size))
     n_angles = grey.shape[1]
@@ -67,7 +66,7 @@ def _fraction_under_minimum(
     return out
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """AFUM and correlations of each candidate."""
     afum = _fraction_under_minimum(context.grey, RHO, INNER, WIDTH)
     plain = _correlations(context.grey, [parabola(1.0), 1.0 / (1.0 + np.exp(12.0 * (RHO - 1.0)))])
@@ -83,14 +82,12 @@ def _compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def parabola(size: float) -> NDArray[np.float64]:
+def parabola(size: float) -> F64:
     """Profile of a sphere's projection, squared: max(0, 1 - (rho / size)^2)."""
     return np.maximum(0.0, 1.0 - (RHO / size) ** 2)
 
 
-def _correlations(
-    values: NDArray[np.float32], templates: Sequence[NDArray[np.float64]]
-) -> NDArray[np.float64]:
+def _correlations(values: F32, templates: Sequence[F64]) -> F64:
     """Correlate the disc of 2 R with templates that depend on rho alone; 0 on a constant patch."""
     disc = values[:, :, : 2 * PER_RADIUS]
     disc = disc - disc.mean(axis=(1, 2), keepdims=True)

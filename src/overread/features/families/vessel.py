@@ -7,8 +7,8 @@ smoothing, times (1.4 mm)^2; its direction is that of the smaller curvature. Sam
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overread.features._arrays import F32, F64, Mask
 from overread.features._family import Family, describe_features, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._rays import N_ANGLES, SECOND_RHO, SECOND_STEP_MM, angle_mean, sector_means
@@ -46,7 +46,7 @@ FEATURES = describe_features(
 )  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Lines at and around each candidate."""
     along, across, mixed = (part * np.float32(SECOND_STEP_MM**2) for part in context.curvature)
     noise = context.trend.noise_scale
@@ -71,7 +71,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def _zone_mean(values: NDArray[np.float32], where: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _zone_mean(values: F32, where: Mask) -> F64:
     """Mean over rings, by area."""
     weights = SECOND_RHO * where
     return angle_mean(values) @ (weights / weights.sum())
