@@ -15,7 +15,7 @@ import struct
 from dataclasses import dataclass, field
 
 import numpy as np
-import simplejpeg
+import simplejpeg  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from overread.errors import ImageError
@@ -98,7 +98,7 @@ def _decode_strictly(content: bytes, frame: Frame) -> NDArray[np.uint8]:
         raise ImageError("a JPEG of a kind that is not read (more than 8 bits, or lossless)")
     grey = len(frame.components) == 1
     try:
-        pixels = simplejpeg.decode_jpeg(content, "GRAY" if grey else "RGB", strict=True)
+        pixels: NDArray[np.uint8] = simplejpeg.decode_jpeg(content, "GRAY" if grey else "RGB", strict=True)
     except ValueError:
         raise ImageError("the data of the JPEG are cut or damaged") from None
     return pixels[..., 0] if grey else pixels

@@ -34,14 +34,14 @@ def read_grey_picture(content: bytes, kind: str) -> SourceImage:
     """
     with open_picture(content, kind) as picture:
         check_layout(picture)
+        if kind == "TIFF":
+            check_strips(content, picture.tag_v2, picture.size)
         if kind == "JPEG":
             pixels = _equal_channels(decode_jpeg(content))
+        elif _is_wide_colour(content, kind, picture):
+            pixels = _equal_channels(_decode_wide(content, picture))
         else:
-            if kind == "TIFF":
-                check_strips(content, picture.tag_v2, picture.size)
-            pixels = _wide_colour(content, kind, picture)
-            if pixels is None:
-                pixels = _grey_values(picture)
+            pixels = _grey_values(picture)
     if kind == "TIFF" and _must_invert(picture):
         pixels = np.iinfo(pixels.dtype).max - pixels
     return SourceImage(np.ascontiguousarray(pixels), (0.0, float(np.iinfo(pixels.dtype).max)))
@@ -91,28 +91,28 @@ def check_layout(picture: Image.Image) -> None:
         raise ImageError(f"pixels of kind {picture.mode} are not 8 or 16 bit grey")
 
 
-def _wide_colour(content: bytes, kind: str, picture: Image.Image) -> NDArray[Any] | None:
-    """Pixels of colour with 16 bits a channel, which Pillow would cut to 8; None for all else."""
+def _is_wide_colour(content: bytes, kind: str, picture: Image.Image) -> bool:
+    """Whether a PNG or TIFF has colour of 16 bits a channel, which Pillow would cut to 8; refuse other depths of grey."""
     if kind == "PNG":
-        if content[PNG_COLOUR_TYPE] == 0 and content[PNG_DEPTH] < 8:
-            raise ImageError(f"a grey PNG of {content[PNG_DEPTH]} bits; 8 or 16 are read")
-        wide = content[PNG_DEPTH] == 16 and content[PNG_COLOUR_TYPE] != 0
-    elif kind == "TIFF":
-        tags = picture.tag_v2
-        if any(v != 1 for v in tags.get(SAMPLE_FORMAT, (1,))):
-            raise ImageError("a TIFF of signed or floating-point pixels; unsigned 8 or 16 bits are read")
-        depths = tags.get(BITS_PER_SAMPLE, (1,))
-        if picture.mode in GREY_MODES and depths not in ((8,), (16,)):
-            raise ImageError("a grey TIFF of neither 8 nor 16 bits")
-        wide = picture.mode not in GREY_MODES and max(depths) > 8
-    else:
-        wide = False
-    if not wide:
-        return None
+        depth, is_colour = content[PNG_DEPTH], content[PNG_COLOUR_TYPE] != 0
+        if not is_colour and depth < 8:
+            raise ImageError(f"a grey PNG of {depth} bits; 8 or 16 are read")
+        return is_colour and depth == 16
+    tags, is_colour = picture.tag_v2, picture.mode not in GREY_MODES
+    if any(v != 1 for v in tags.get(SAMPLE_FORMAT, (1,))):
+        raise ImageError("a TIFF of signed or floating-point pixels; unsigned 8 or 16 bits are read")
+    depths = tags.get(BITS_PER_SAMPLE, (1,))
+    if not is_colour and depths not in ((8,), (16,)):
+        raise ImageError("a grey TIFF of neither 8 nor 16 bits")
+    return is_colour and max(depths) > 8
+
+
+def _decode_wide(content: bytes, picture: Image.Image) -> NDArray[Any]:
+    """Pixels of colour with 16 bits a channel."""
     pixels = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
     if pixels is None or pixels.shape[:2] != (picture.height, picture.width):
         raise ImageError("the pixels cannot be decoded")
-    return _equal_channels(pixels)
+    return pixels
 
 
 def _grey_values(picture: Image.Image) -> NDArray[Any]:
