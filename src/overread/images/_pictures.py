@@ -92,7 +92,7 @@ def check_layout(picture: Image.Image) -> None:
 
 
 def _is_wide_colour(content: bytes, kind: str, picture: Image.Image) -> bool:
-    """Whether a PNG or TIFF has colour of 16 bits a channel, which Pillow would cut to 8; refuse other depths of grey."""
+    """Whether a PNG or TIFF has colour of 16 bits a channel, which Pillow would cut to 8; other depths are refused."""
     if kind == "PNG":
         depth, is_colour = content[PNG_DEPTH], content[PNG_COLOUR_TYPE] != 0
         if not is_colour and depth < 8:
