@@ -170,13 +170,7 @@ class LearnedNetwork:
         return len(self.unit_offsets)
 
     def answer(self, squares: F32) -> F32:
-        """Answer of every unit, and the score (log-odds) as the last column.
-
-        Parameters
-        ----------
-        squares
-            What `cut_squares` gives: (place, band, side, side).
-        """
+        """Answer of every unit to what `cut_squares` gives, and the score (log-odds) as the last column."""
         units = _measure_units(
             np.ascontiguousarray(squares, np.float32),
             *self.kernels,

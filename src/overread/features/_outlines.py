@@ -16,13 +16,10 @@ Compiled parts of `outlines`: polar sampling, the best closed path, filling.
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from overread._kernel import kernel
-from overread.features._anatomy import Anatomy
 from overread.features._arrays import F32, F64, Mask
-from overread.images import Radiograph, blur
 
 # No measurement behind these and the costs below is on record; tests/candidates/test_outlines.py has the shapes that
 # they find.
@@ -167,32 +164,7 @@ def fill_outlines(image: F32, lungs: Mask, column: F64, row: F64, radius: F64, s
     return stack
 
 
-# No measurement behind it is on record.
-SMOOTHING_MM = 1.0
 LARGEST_OUTLINE = LAST_NODE / STEPS_PER_RADIUS
-
-
-def segment(radiograph: Radiograph, candidates: pd.DataFrame, anatomy: Anatomy) -> Mask:
-    """Outline every candidate.
-
-    Parameters
-    ----------
-    radiograph
-        Image on the isotropic grid.
-    candidates
-        Columns x_mm, y_mm, radius_mm.
-    anatomy
-        The outline of a candidate inside the lungs avoids leaving them.
-
-    Returns
-    -------
-    Boolean patches (candidates, side, side), each centred on the pixel nearest to its candidate; side is odd and
-    the same for all. The centre pixel is always set, pixels beyond the image never.
-    """
-    smooth = blur(radiograph.pixels, SMOOTHING_MM / radiograph.mm_per_px)
-    column, row = (radiograph.to_pixels(candidates[name].to_numpy(np.float64)) for name in ("x_mm", "y_mm"))
-    radius = candidates["radius_mm"].to_numpy(np.float64) / radiograph.mm_per_px
-    return draw_outlines(smooth, anatomy.lungs, column, row, radius, side=patch_side(radius))
 
 
 def patch_side(radius_px: F64) -> int:

@@ -69,26 +69,14 @@ class Frame:
 
 
 def check_jpeg_data(content: bytes) -> None:
-    """Refuse a JPEG whose data are not just what its pixels need.
-
-    Raises
-    ------
-    ImageError
-        Also for headers that contradict each other, and for arithmetic coding.
-    """
+    """Refuse a JPEG whose data are not just what its pixels need, or that is of a kind that is not read."""
     frame = _walk(content)
     if frame.kind == PROGRESSIVE:
         _decode_strictly(content, frame)
 
 
 def decode_jpeg(content: bytes) -> NDArray[np.uint8]:
-    """Decode a JPEG of 8 bits: rows x columns, or rows x columns x (red, green, blue).
-
-    Raises
-    ------
-    ImageError
-        If its data are not just what its pixels need.
-    """
+    """Decode a whole JPEG of 8 bits: rows x columns, or rows x columns x (red, green, blue)."""
     return _decode_strictly(content, _walk(content))
 
 

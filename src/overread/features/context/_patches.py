@@ -115,15 +115,7 @@ NOISE_FLOOR = 0.003
 
 @dataclass(frozen=True, eq=False)
 class Trend:
-    """Grey levels with the surround's quadratic trend taken off.
-
-    Parameters
-    ----------
-    detrended
-        Grey level minus the trend, on rays.
-    noise
-        Standard deviation of the detrended ring.
-    """
+    """Grey levels on rays with the surround's quadratic trend taken off, and the deviation of the detrended ring."""
 
     detrended: F32
     noise: F64
