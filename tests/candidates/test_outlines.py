@@ -8,8 +8,8 @@ import pytest
 from skimage import draw
 
 from overread.features import Anatomy
-from overread.features._outlines import best_closed_path, fill_polygon, patch_side, segment
-from overread.images import Radiograph, SpacingSource
+from overread.features._outlines import best_closed_path, draw_outlines, fill_polygon, patch_side
+from overread.images import Radiograph, SpacingSource, blur
 
 MM = 0.7
 SHAPE = (140, 160)
@@ -30,6 +30,14 @@ EVERYWHERE = anatomy(np.ones(SHAPE, dtype=bool))
 
 def places(*rows):
     return pd.DataFrame(rows, columns=["x_mm", "y_mm", "radius_mm"], dtype=float)
+
+
+def segment(image, table, structures):
+    """Outline every candidate on the image smoothed by 1 mm."""
+    column, row = (image.to_pixels(table[name].to_numpy()) for name in ("x_mm", "y_mm"))
+    radius = table["radius_mm"].to_numpy() / MM
+    smooth = blur(image.pixels, 1.0 / MM)
+    return draw_outlines(smooth, structures.lungs, column, row, radius, side=patch_side(radius))
 
 
 def blob(column, row, radius, *, ratio=1.0):

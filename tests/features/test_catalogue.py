@@ -1,13 +1,16 @@
-"""The catalogue: its size, its names, what each entry says."""
+"""The catalogue: its size, its names, what each entry says; how families describe and stack their features."""
 
 from __future__ import annotations
 
 import keyword
+import re
 
+import numpy as np
 import pytest
 
 from overread.errors import InvalidInputError
-from overread.features import CATALOGUE, Catalogue
+from overread.features import CATALOGUE, EPSILON, Catalogue, describe_features, say_in_words, stack_columns
+from overread.features._family import ratio, to_columns
 from overread.features.families import FAMILIES
 
 
@@ -22,7 +25,7 @@ def test_order_is_that_of_the_families():
     assert list(CATALOGUE) == [feature.name for family in FAMILIES for feature in family.features]
 
 
-@pytest.mark.parametrize("part", ["name", "unit", "formula", "reference"])
+@pytest.mark.parametrize("part", ["name", "unit", "formula", "reference", "words"])
 def test_every_entry_says_all(part):
     assert all(getattr(feature, part).strip() for feature in CATALOGUE.values())
 
@@ -60,3 +63,85 @@ def test_a_name_twice_is_refused():
         Catalogue([FAMILIES[0], FAMILIES[0]])
     with pytest.raises(InvalidInputError, match="twice"):
         CATALOGUE.check_names(["shape.area", "shape.area"])
+
+
+FEATURES = describe_features(
+    "ring",
+    "A book",
+    [("mean", "grey", "m over r", "how bright it is"), ("other.w3", "1", "mean m'")],
+    symbols={"m": "m: mean of g", "g": "g: grey level", "w": "w: never used"},
+)
+
+
+def test_names_kind_and_reference():
+    assert [feature.name for feature in FEATURES] == ["ring.mean", "ring.other.w3"]
+    assert {feature.family for feature in FEATURES} == {"ring"}
+    assert {feature.kind for feature in FEATURES} == {"specific"}
+    assert {feature.reference for feature in FEATURES} == {"A book"}
+    assert [feature.words for feature in FEATURES] == ["how bright it is", ""]
+    assert describe_features("a", "b", [("c", "1", "d")], kind="texture")[0].kind == "texture"
+
+
+def test_symbols_are_explained_also_those_in_explanations():
+    """A symbol is a word; a part of one, or one with a prime before it, is not."""
+    assert FEATURES[0].formula == "m over r; m: mean of g; g: grey level"
+    assert (
+        describe_features("a", "b", [("c", "1", "mg + x.m")], symbols={"m": "M", "g": "G"})[0].formula
+        == "mg + x.m"
+    )
+
+
+def test_values_find_their_columns_by_name():
+    found = stack_columns(FEATURES, {"other.w3": np.array([3.0, 4.0]), "mean": np.array([1.0, 2.0])}, 2)
+    assert found.dtype == np.float32
+    assert found.tolist() == [[1.0, 3.0], [2.0, 4.0]]
+    with pytest.raises(KeyError):
+        stack_columns(FEATURES, {"mean": np.zeros(2)}, 2)
+
+
+def test_to_columns_flattens_and_clips():
+    found = to_columns(np.array([[[1.0, 1e300], [-1e300, 2.0]]]))
+    largest = np.finfo(np.float32).max
+    assert found.dtype == np.float32
+    assert found.tolist() == [[1.0, largest, -largest, 2.0]]
+    assert to_columns(np.zeros((0, 3, 4))).shape == (0, 12)
+
+
+def test_ratio_of_nothing_to_nothing():
+    assert ratio(np.zeros(1), np.zeros(1))[0] == 0.0
+    assert ratio(np.ones(1), np.ones(1))[0] == pytest.approx(1 / (1 + EPSILON))
+
+
+def test_every_feature_has_short_words_of_its_own_without_a_formula() -> None:
+    assert len({feature.words for feature in CATALOGUE.values()}) == len(CATALOGUE)
+    for name, feature in CATALOGUE.items():
+        assert 0 < len(feature.words) <= 140, name
+        assert not re.search(r"[=^_*/|()\[\]{}<>]", feature.words), (name, feature.words)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("profile.contrast", "how much brighter the inside is than the surroundings"),
+        ("blob.roundness.s63", "how round a bright spot is, against a line, at a scale of 6.3 mm"),
+        (
+            "convergence.coin.r70",
+            "how much brightness rises towards the centre from all around, within 0.7 radii",
+        ),
+        (
+            "glcm_contrast.wavelet2_hl.d2.mean",
+            "how much neighbours differ, in middle, vertical detail, 2 points apart",
+        ),
+        ("lbp.r1_p8.pattern9", "share of points in irregular surroundings at 1 point"),
+        (
+            "glszm_large_zone_high_level_emphasis.original",
+            "share of large, bright patches of equal brightness, in the image",
+        ),
+    ],
+)
+def test_parts_of_a_name_are_told(name: str, words: str) -> None:
+    assert CATALOGUE[name].words == words
+
+
+def test_a_stranger_has_no_words() -> None:
+    assert say_in_words("my.own") == ""

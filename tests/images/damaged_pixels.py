@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 from collections import Counter
 
 import numpy as np
@@ -108,3 +110,16 @@ def count_outcomes(content: bytes, n_files: int, first: int = 0) -> Counter[str]
 def read_bytes(content: bytes) -> np.ndarray:
     """Stored pixels of a file's bytes, or an `ImageError`."""
     return name_errors("image", lambda: _decoded(content)).stored
+
+
+def chunk(kind: bytes, content: bytes) -> bytes:
+    """Chunk of a PNG with its checksum."""
+    return struct.pack(">L", len(content)) + kind + content + struct.pack(">L", zlib.crc32(kind + content))
+
+
+def png(
+    *parts: bytes, header: bytes = struct.pack(">LLBBBBB", 4, 3, 8, 0, 0, 0, 0), end: bytes = b""
+) -> bytes:
+    """PNG of 4 x 3 grey pixels with these chunks of pixel data."""
+    data = b"".join(chunk(b"IDAT", part) for part in parts)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + data + end + chunk(b"IEND", b"")

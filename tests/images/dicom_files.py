@@ -12,6 +12,7 @@ from PIL import Image
 from pydicom import uid
 from pydicom.dataset import Dataset, FileDataset, FileMetaDataset
 from pydicom.encaps import encapsulate
+from pydicom.sequence import Sequence
 
 PATIENT = "Doe^Jane^Secret"
 
@@ -68,6 +69,14 @@ def radiograph_dataset(pixels: np.ndarray, *, syntax=uid.ExplicitVRLittleEndian,
             setattr(dataset, name, value)
     dataset["PixelData"].VR = "OB" if bits == 8 else "OW"
     return dataset
+
+
+def lookup(first: int, entries, bits: int = 16) -> Sequence:
+    """Sequence of one look-up table."""
+    item = Dataset()
+    item.add_new("LUTDescriptor", "US", [len(entries) % 65536, first, bits])
+    item.add_new("LUTData", "OW", np.asarray(entries, "<u2").tobytes())
+    return Sequence([item])
 
 
 def save(dataset: Dataset, path: Path) -> Path:

@@ -20,7 +20,7 @@ import numpy as np
 SECONDS_PER_FILE = 20
 ADDRESS_SPACE = 3 << 29
 """1.5 GiB, of which the libraries map about half before the first file."""
-LENGTHS = (
+LENGTHS = [
     0,
     1,
     2,
@@ -32,9 +32,8 @@ LENGTHS = (
     0x10000,
     0x7FFFFFFF,
     0xFFFFFFF0,
-    0xFFFFFFFE,
-    0xFFFFFFFF,
-)
+    *range(0xFFFFFFFE, 0x100000000),
+]
 
 
 def mutated(content: bytes, number: int) -> bytes:

@@ -10,15 +10,14 @@ from dicom_files import (
     compressed,
     empty_ht_codestream,
     jpeg,
+    lookup,
     pydicom_data,
     pydicom_file,
     radiograph_dataset,
     save,
 )
 from pydicom import dcmread, uid
-from pydicom.dataset import Dataset
 from pydicom.pixels import apply_modality_lut
-from pydicom.sequence import Sequence
 
 from overread.errors import ImageError
 from overread.images import SpacingSource, pixel_fingerprint, read_image, read_source
@@ -29,13 +28,6 @@ UNCOMPRESSED = [
     uid.ExplicitVRBigEndian,
     uid.DeflatedExplicitVRLittleEndian,
 ]
-
-
-def lookup(first, entries, bits=16, vr="US"):
-    item = Dataset()
-    item.add_new("LUTDescriptor", vr, [len(entries) % 65536, first, bits])
-    item.add_new("LUTData", "OW", np.asarray(entries, "<u2").tobytes())
-    return Sequence([item])
 
 
 def test_the_real_radiograph_is_the_same_compressed_and_not():
@@ -82,11 +74,7 @@ def test_bytes_in_big_endian_words_are_swapped_back(tmp_path):
 
 @pytest.mark.parametrize(
     ("syntax", "plugin"),
-    [
-        (uid.RLELossless, "pylibjpeg"),
-        (uid.JPEG2000Lossless, "pylibjpeg"),
-        (uid.JPEGLSLossless, "pyjpegls"),
-    ],
+    [(uid.RLELossless, "pylibjpeg"), (uid.JPEG2000Lossless, "pylibjpeg"), (uid.JPEGLSLossless, "pyjpegls")],
     ids=lambda v: getattr(v, "keyword", v),
 )
 @pytest.mark.parametrize("dtype", [np.uint16, np.int16, np.uint8])

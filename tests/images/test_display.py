@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dicom_files import pydicom_data, radiograph_dataset, save
+from dicom_files import lookup, pydicom_data, radiograph_dataset, save
 from pydicom import dcmread
-from pydicom.dataset import Dataset
 from pydicom.pixels import apply_voi_lut
-from pydicom.sequence import Sequence
 
 from overread.images import display_image, read_image
 
@@ -57,10 +55,8 @@ def test_a_real_file_with_a_voi_table():
 
 
 def test_a_table_counts_before_a_window(twelve_bits, tmp_path):
-    item = Dataset()
-    item.add_new("LUTDescriptor", "US", [4096, 0, 8])
-    item.add_new("LUTData", "OW", (np.arange(4096) // 16).astype("<u2").tobytes())
-    dataset = radiograph_dataset(twelve_bits, VOILUTSequence=Sequence([item]), WindowCenter=1, WindowWidth=2)
+    table = lookup(0, np.arange(4096) // 16, bits=8)
+    dataset = radiograph_dataset(twelve_bits, VOILUTSequence=table, WindowCenter=1, WindowWidth=2)
     np.testing.assert_array_equal(display_image(save(dataset, tmp_path / "a.dcm")), twelve_bits // 16)
 
 

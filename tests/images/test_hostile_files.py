@@ -9,6 +9,7 @@ import zlib
 
 import numpy as np
 import pytest
+from damaged_pixels import png
 from dicom_files import compressed, empty_ht_codestream, jpeg, pydicom_data, radiograph_dataset, save
 from PIL import Image
 from pydicom import uid
@@ -133,13 +134,10 @@ def test_a_deflate_bomb_of_1_mb(tmp_path):
 
 
 def test_a_png_that_claims_more_pixels_than_the_cap(tmp_path):
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">L", len(body)) + kind + body + struct.pack(">L", zlib.crc32(kind + body))
-
     path = tmp_path / "a.png"
-    head = struct.pack(">LLBBBBB", 60000, 60000, 16, 0, 0, 0, 0)
-    body = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(bytes(1000))) + chunk(b"IEND", b"")
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + body)
+    path.write_bytes(
+        png(zlib.compress(bytes(1000)), header=struct.pack(">LLBBBBB", 60000, 60000, 16, 0, 0, 0, 0))
+    )
     refused_in_child(path, grown_mib=40)
 
 

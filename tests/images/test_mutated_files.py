@@ -7,12 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dicom_files import compressed, empty_ht_codestream, jpeg, pydicom_file, radiograph_dataset, save
+from dicom_files import compressed, empty_ht_codestream, jpeg, lookup, pydicom_file, radiograph_dataset, save
 from mutated_files import read_in_child
 from PIL import Image
 from pydicom import uid
-from pydicom.dataset import Dataset
-from pydicom.sequence import Sequence
 
 FROM_PYDICOM = (
     "JPGExtended.dcm",
@@ -20,13 +18,6 @@ FROM_PYDICOM = (
     "JPEGLSNearLossless_16.dcm",
     "image_dfl.dcm",
 )
-
-
-def lookup_sequence():
-    item = Dataset()
-    item.add_new("LUTDescriptor", "US", [256, 0, 16])
-    item.add_new("LUTData", "OW", np.arange(0, 65536, 256, dtype="<u2").tobytes())
-    return Sequence([item])
 
 
 @pytest.fixture
@@ -43,8 +34,10 @@ def sources(twelve_bits, tmp_path) -> Path:
         uid.ExplicitVRBigEndian,
         uid.DeflatedExplicitVRLittleEndian,
     ):
-        dataset = radiograph_dataset(twelve_bits, syntax=syntax, ModalityLUTSequence=lookup_sequence())
-        dataset.VOILUTSequence = lookup_sequence()
+        dataset = radiograph_dataset(
+            twelve_bits, syntax=syntax, ModalityLUTSequence=lookup(0, np.arange(0, 65536, 256))
+        )
+        dataset.VOILUTSequence = lookup(0, np.arange(0, 65536, 256))
         dataset["VOILUTSequence"].is_undefined_length = True
         save(dataset, path(syntax.keyword))
     for syntax in (uid.RLELossless, uid.JPEG2000Lossless, uid.JPEGLSLossless):

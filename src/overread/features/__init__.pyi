@@ -1,7 +1,7 @@
 from ._anatomy import Anatomy as Anatomy
-from ._anatomy import Map as Map
-from ._anatomy import Mask as Mask
 from ._anatomy import Quality as Quality
+from ._arrays import Map as Map
+from ._arrays import Mask as Mask
 from ._catalogue import CATALOGUE as CATALOGUE
 from ._catalogue import Catalogue as Catalogue
 from ._catalogue import say_in_words as say_in_words

@@ -5,13 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-from numpy.typing import NDArray
-
 from overread._text import short_repr
-
-Map = NDArray[np.float32]
-Mask = NDArray[np.bool_]
+from overread.features._arrays import F32, Mask
 
 
 class Quality(StrEnum):
@@ -50,8 +45,8 @@ class Anatomy:
     right_lung: Mask
     thorax: Mask
     mediastinum: Mask
-    ribs: Map
-    rib_direction_deg: Map
+    ribs: F32
+    rib_direction_deg: F32
     clavicles: Mask
     quality: dict[str, Quality]
 

@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from overread.domains import find_anatomy
 from overread.errors import InvalidInputError, TableError
 from overread.features._anatomy import Anatomy
+from overread.features._arrays import F32, F64
 from overread.features._catalogue import CATALOGUE, Catalogue
 from overread.features._family import Family
 from overread.features._outlines import draw_outlines, patch_side
@@ -104,7 +104,7 @@ def _candidate_ids(candidates: pd.DataFrame) -> list[str]:
     return [str(number) for number in range(len(candidates))]
 
 
-def find_places(radiograph: Radiograph, candidates: pd.DataFrame) -> NDArray[np.float64]:
+def find_places(radiograph: Radiograph, candidates: pd.DataFrame) -> F64:
     """Give column, row and radius of each candidate in pixels, (3, candidates), or say which is wrong."""
     for name in ("x_mm", "y_mm", "radius_mm"):
         if name not in candidates:
@@ -136,14 +136,14 @@ def find_places(radiograph: Radiograph, candidates: pd.DataFrame) -> NDArray[np.
     return np.stack([column, row, np.clip(radius, *RADIUS_LIMITS_MM) / radiograph.mm_per_px])
 
 
-def look_at(maps: ImageMaps, places: NDArray[np.float64]) -> Context:
+def look_at(maps: ImageMaps, places: F64) -> Context:
     """Outline one batch of candidates; the batches share the radiograph's maps."""
     column, row, radius = (np.ascontiguousarray(part) for part in places)
     outline = draw_outlines(maps.base, maps.lungs, column, row, radius, side=patch_side(radius))
     return Context(maps, column, row, radius, outline)
 
 
-def _compute_families(families: Sequence[Family], context: Context) -> NDArray[np.float32]:
+def _compute_families(families: Sequence[Family], context: Context) -> F32:
     """Compute all columns of one batch."""
     blocks = [family.compute(context) for family in families]
     if not blocks:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._text import short_repr
+from overread.features._arrays import F32, F64
 from overread.features.context._context import Context
 
 Kind = Literal["specific", "texture", "learned"]
@@ -44,6 +44,8 @@ class Feature:
         What is computed, as a formula in plain text.
     reference
         Where it was published.
+    words
+        What it looks at, for who reads radiographs and no formulas.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Feature:
     unit: str
     formula: str
     reference: str
+    words: str = ""
 
 
 @short_repr()
@@ -68,25 +71,25 @@ class Family:
     """
 
     features: tuple[Feature, ...]
-    compute: Callable[[Context], NDArray[np.float32]]
+    compute: Callable[[Context], F32]
 
 
 def describe_features(
     family: str,
     reference: str,
-    rows: Sequence[tuple[str, str, str]],
+    rows: Sequence[tuple[str, ...]],
     *,
     symbols: Mapping[str, str] | None = None,
     kind: Kind = "specific",
 ) -> tuple[Feature, ...]:
-    """Describe the features of a family by rows of name, unit and formula.
+    """Describe the features of a family by rows of name, unit, formula and plain words.
 
     Parameters
     ----------
     family, reference
         The same for all rows.
     rows
-        Name without the family, unit, formula.
+        Name without the family, unit, formula and, if you like, what the feature looks at in plain words.
     symbols
         What a symbol of the formulas means; added to each formula in which the symbol stands as a word.
     kind
@@ -100,8 +103,9 @@ def describe_features(
             unit=unit,
             formula="; ".join([formula, *_explain_symbols(formula, symbols or {})]),
             reference=reference,
+            words="".join(words),
         )
-        for name, unit, formula in rows
+        for name, unit, formula, *words in rows
     )
 
 
@@ -121,9 +125,7 @@ def _explain_symbols(formula: str, symbols: Mapping[str, str]) -> list[str]:
         text = " ".join(new)
 
 
-def stack_columns(
-    features: Sequence[Feature], values: Mapping[str, NDArray[np.float64]], n_candidates: int
-) -> NDArray[np.float32]:
+def stack_columns(features: Sequence[Feature], values: Mapping[str, F64], n_candidates: int) -> F32:
     """Stack the values, named as the features without their family, in the features' order."""
     out = np.empty((n_candidates, len(features)), dtype=np.float32)
     for position, feature in enumerate(features):
@@ -131,13 +133,13 @@ def stack_columns(
     return out
 
 
-def to_columns(answers: NDArray[np.float64]) -> NDArray[np.float32]:
+def to_columns(answers: F64) -> F32:
     """Make one axis of all but the candidates', and round to float32; what does not fit is clipped to what does."""
     limits = np.finfo(np.float32)
     table = answers.reshape(len(answers), math.prod(answers.shape[1:]))
     return np.clip(table, limits.min, limits.max).astype(np.float32)
 
 
-def ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
+def ratio(numerator: F64, denominator: F64) -> F64:
     """Quotient of a number and one that is not negative; 0 / 0 gives 0 because `EPSILON` is added below."""
     return numerator / (denominator + EPSILON)

@@ -28,11 +28,9 @@ from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._kernel import kernel
-
-FloatMap = NDArray[np.float32]
+from overread.features._arrays import F32, F64
 
 # The grid of `overread.images`, twice and four times coarser: squares of 20, 39 and 78 mm.
 RESOLUTIONS_MM = (0.7, 1.4, 2.8)
@@ -60,17 +58,17 @@ class Band:
         Rows and columns of the band for one of the radiograph.
     """
 
-    values: FloatMap
+    values: F32
     rows_per_pixel: float
     columns_per_pixel: float
 
 
-def make_bands(grey: FloatMap, mm_per_px: float) -> tuple[Band, ...]:
+def make_bands(grey: F32, mm_per_px: float) -> tuple[Band, ...]:
     """Make the bands of a radiograph's grey levels, finest first."""
     return tuple(_make_band(grey, mm_per_px / resolution) for resolution in RESOLUTIONS_MM)
 
 
-def _make_band(grey: FloatMap, pixels_per_pixel: float) -> Band:
+def _make_band(grey: F32, pixels_per_pixel: float) -> Band:
     """Make one band, so many of whose pixels are one of the radiograph."""
     shape = tuple(max(2, round(n * pixels_per_pixel)) for n in grey.shape)
     small = _resize(grey, (shape[0], shape[1]))
@@ -80,13 +78,13 @@ def _make_band(grey: FloatMap, pixels_per_pixel: float) -> Band:
     return Band(values, shape[0] / grey.shape[0], shape[1] / grey.shape[1])
 
 
-def _resize(image: FloatMap, shape: tuple[int, int]) -> FloatMap:
+def _resize(image: F32, shape: tuple[int, int]) -> F32:
     """Average where the image shrinks, interpolate where it grows."""
     way = cv2.INTER_AREA if shape[0] <= image.shape[0] else cv2.INTER_LINEAR
     return np.asarray(cv2.resize(image, shape[::-1], interpolation=way))
 
 
-def _blur_widely(image: FloatMap, sigma_px: float) -> FloatMap:
+def _blur_widely(image: F32, sigma_px: float) -> F32:
     """Convolve with a Gaussian, on a smaller copy of the image."""
     rows, columns = (max(2, round(n / SHRINK)) for n in image.shape)
     small = _resize(image, (rows, columns))
@@ -96,9 +94,7 @@ def _blur_widely(image: FloatMap, sigma_px: float) -> FloatMap:
     return _resize(np.asarray(small), (image.shape[0], image.shape[1]))
 
 
-def cut_squares(
-    bands: tuple[Band, ...], column: NDArray[np.float64], row: NDArray[np.float64]
-) -> NDArray[np.float32]:
+def cut_squares(bands: tuple[Band, ...], column: F64, row: F64) -> F32:
     """Cut the squares around places of the radiograph: (place, band, SIDE, SIDE)."""
     squares = np.empty((row.size, len(bands), SIDE, SIDE), np.float32)
     for number, band in enumerate(bands):
@@ -109,12 +105,7 @@ def cut_squares(
 
 
 @kernel
-def _sample_squares(
-    values: NDArray[np.float32],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    squares: NDArray[np.float32],
-) -> None:
+def _sample_squares(values: F32, row: F64, column: F64, squares: F32) -> None:
     """Sample a square of points one pixel apart, centred on each place, bilinear, replicated outside."""
     rows, columns = values.shape
     side = squares.shape[1]
@@ -133,8 +124,6 @@ def _sample_squares(
                 below = lower[x0] + along * (lower[x1] - lower[x0])
                 squares[k, i, j] = above + down * (below - above)
 
-
-FloatArray = NDArray[np.float32]
 
 WEIGHTS = "weights.npz"
 
@@ -155,11 +144,11 @@ class LearnedNetwork:
         Of the network's own score.
     """
 
-    kernels: tuple[FloatArray, FloatArray, FloatArray]
-    offsets: tuple[FloatArray, FloatArray, FloatArray]
-    unit_weights: FloatArray
-    unit_offsets: FloatArray
-    score_weights: FloatArray
+    kernels: tuple[F32, F32, F32]
+    offsets: tuple[F32, F32, F32]
+    unit_weights: F32
+    unit_offsets: F32
+    score_weights: F32
     score_offset: float
 
     @classmethod
@@ -180,14 +169,8 @@ class LearnedNetwork:
         """Number of units."""
         return len(self.unit_offsets)
 
-    def answer(self, squares: FloatArray) -> FloatArray:
-        """Answer of every unit, and the score (log-odds) as the last column.
-
-        Parameters
-        ----------
-        squares
-            What `cut_squares` gives: (place, band, side, side).
-        """
+    def answer(self, squares: F32) -> F32:
+        """Answer of every unit to what `cut_squares` gives, and the score (log-odds) as the last column."""
         units = _measure_units(
             np.ascontiguousarray(squares, np.float32),
             *self.kernels,
@@ -207,7 +190,7 @@ def load_network() -> LearnedNetwork:
 
 
 @kernel
-def _add_products(values: FloatArray, weights: FloatArray, total: FloatArray) -> None:
+def _add_products(values: F32, weights: F32, total: F32) -> None:
     """Add values times weights (value, output) to the total; four values at once, which halves the time."""
     whole = values.size - values.size % 4
     for k in range(0, whole, 4):
@@ -222,9 +205,7 @@ def _add_products(values: FloatArray, weights: FloatArray, total: FloatArray) ->
 
 
 @kernel
-def _add_products_of_four(
-    values: FloatArray, first: int, step: int, weights: FloatArray, totals: FloatArray
-) -> None:
+def _add_products_of_four(values: F32, first: int, step: int, weights: F32, totals: F32) -> None:
     """Add products to the totals of four neighbours at once: a weight is loaded once, which halves the time."""
     t0, t1, t2, t3 = totals[0], totals[1], totals[2], totals[3]
     for k in range(weights.shape[0]):
@@ -239,7 +220,7 @@ def _add_products_of_four(
 
 
 @kernel
-def _convolve(image: FloatArray, weights: FloatArray, offset: FloatArray, out: FloatArray) -> None:
+def _convolve(image: F32, weights: F32, offset: F32, out: F32) -> None:
     """Convolve without margin and take the maximum with 0; the image is (row, column x channel)."""
     side, _, channels, n_out = weights.shape
     by_row = weights.reshape(side, side * channels, n_out)
@@ -259,7 +240,7 @@ def _convolve(image: FloatArray, weights: FloatArray, offset: FloatArray, out: F
 
 
 @kernel
-def pool(image: FloatArray, out: FloatArray) -> None:
+def pool(image: F32, out: F32) -> None:
     """Maximum of 2 x 2; an odd last row or column is left out."""
     for y in range(out.shape[0]):
         for x in range(out.shape[1]):
@@ -271,16 +252,16 @@ def pool(image: FloatArray, out: FloatArray) -> None:
 
 @kernel
 def _measure_units(
-    squares: FloatArray,
-    kernel_1: FloatArray,
-    kernel_2: FloatArray,
-    kernel_3: FloatArray,
-    offset_1: FloatArray,
-    offset_2: FloatArray,
-    offset_3: FloatArray,
-    unit_weights: FloatArray,
-    unit_offsets: FloatArray,
-) -> FloatArray:
+    squares: F32,
+    kernel_1: F32,
+    kernel_2: F32,
+    kernel_3: F32,
+    offset_1: F32,
+    offset_2: F32,
+    offset_3: F32,
+    unit_weights: F32,
+    unit_offsets: F32,
+) -> F32:
     """Positive part of every unit's weighted sum: (place, unit)."""
     n_places, n_bands, side, _ = squares.shape
     size_1 = side - kernel_1.shape[0] + 1

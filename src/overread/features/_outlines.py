@@ -16,12 +16,10 @@ Compiled parts of `outlines`: polar sampling, the best closed path, filling.
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from overread._kernel import kernel
-from overread.features._anatomy import Anatomy
-from overread.images import Radiograph, blur
+from overread.features._arrays import F32, F64, Mask
 
 # No measurement behind these and the costs below is on record; tests/candidates/test_outlines.py has the shapes that
 # they find.
@@ -40,7 +38,7 @@ OUTSIDE_COST = 1.0
 
 
 @kernel
-def sample(image: NDArray[np.float32], x: float, y: float) -> np.float32:
+def sample(image: F32, x: float, y: float) -> np.float32:
     """Bilinear value at column x, row y; beyond the border that of the nearest border point.
 
     The image must have at least two rows and columns: nothing is checked. Unsigned indices spare a test each.
@@ -57,15 +55,7 @@ def sample(image: NDArray[np.float32], x: float, y: float) -> np.float32:
 
 
 @kernel
-def _node_costs(
-    image: NDArray[np.float32],
-    lungs: NDArray[np.bool_],
-    x: float,
-    y: float,
-    radius: float,
-    cosines: NDArray[np.float64],
-    sines: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _node_costs(image: F32, lungs: Mask, x: float, y: float, radius: float, cosines: F64, sines: F64) -> F64:
     """Cost of each node (ray, radius): low where the grey level falls outwards, near the given radius."""
     n_angles = cosines.size
     n_nodes = LAST_NODE - FIRST_NODE + 1
@@ -103,7 +93,7 @@ def _node_costs(
 
 
 @kernel
-def best_closed_path(costs: NDArray[np.float64]) -> NDArray[np.int64]:
+def best_closed_path(costs: F64) -> NDArray[np.int64]:
     """Cheapest path around the circle: the middle one of three turns, where its start no longer matters."""
     n_angles, n_nodes = costs.shape
     total = costs[0].copy()
@@ -134,7 +124,7 @@ def best_closed_path(costs: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 @kernel
-def fill_polygon(xs: NDArray[np.float64], ys: NDArray[np.float64], mask: NDArray[np.bool_]) -> None:
+def fill_polygon(xs: F64, ys: F64, mask: Mask) -> None:
     """Set the pixels whose centres lie inside the polygon (even-odd rule), centres at whole numbers."""
     rows, columns = mask.shape
     parity = np.zeros((rows, columns + 1), dtype=np.uint8)
@@ -153,14 +143,7 @@ def fill_polygon(xs: NDArray[np.float64], ys: NDArray[np.float64], mask: NDArray
 
 
 @kernel
-def fill_outlines(
-    image: NDArray[np.float32],
-    lungs: NDArray[np.bool_],
-    column: NDArray[np.float64],
-    row: NDArray[np.float64],
-    radius: NDArray[np.float64],
-    side: int,
-) -> NDArray[np.bool_]:
+def fill_outlines(image: F32, lungs: Mask, column: F64, row: F64, radius: F64, side: int) -> Mask:
     """Fill the best outline of each candidate into a patch around its nearest pixel."""
     angles = 2.0 * np.pi * np.arange(ANGLES) / ANGLES
     cosines, sines = np.cos(angles), np.sin(angles)
@@ -181,62 +164,22 @@ def fill_outlines(
     return stack
 
 
-# No measurement behind it is on record.
-SMOOTHING_MM = 1.0
 LARGEST_OUTLINE = LAST_NODE / STEPS_PER_RADIUS
 
 
-def segment(radiograph: Radiograph, candidates: pd.DataFrame, anatomy: Anatomy) -> NDArray[np.bool_]:
-    """Outline every candidate.
-
-    Parameters
-    ----------
-    radiograph
-        Image on the isotropic grid.
-    candidates
-        Columns x_mm, y_mm, radius_mm.
-    anatomy
-        The outline of a candidate inside the lungs avoids leaving them.
-
-    Returns
-    -------
-    Boolean patches (candidates, side, side), each centred on the pixel nearest to its candidate; side is odd and
-    the same for all. The centre pixel is always set, pixels beyond the image never.
-    """
-    smooth = blur(radiograph.pixels, SMOOTHING_MM / radiograph.mm_per_px)
-    column, row = (radiograph.to_pixels(candidates[name].to_numpy(np.float64)) for name in ("x_mm", "y_mm"))
-    radius = candidates["radius_mm"].to_numpy(np.float64) / radiograph.mm_per_px
-    return draw_outlines(smooth, anatomy.lungs, column, row, radius, side=patch_side(radius))
-
-
-def patch_side(radius_px: NDArray[np.float64]) -> int:
+def patch_side(radius_px: F64) -> int:
     """Side of a patch that holds the largest possible outline of each candidate."""
     largest = float(radius_px.max()) if radius_px.size else 1.0
     return 2 * int(np.ceil(LARGEST_OUTLINE * largest + 1.0)) + 1
 
 
-def at_least_two(image: NDArray[np.float32]) -> NDArray[np.float32]:
+def at_least_two(image: F32) -> F32:
     """Repeat the only row or column of an image, so that there are two to interpolate between."""
     rows, columns = image.shape
     missing = ((0, max(2 - rows, 0)), (0, max(2 - columns, 0)))
     return np.ascontiguousarray(np.pad(image, missing, mode="edge") if min(image.shape) < 2 else image)
 
 
-def draw_outlines(
-    smooth: NDArray[np.float32],
-    lungs: NDArray[np.bool_],
-    column: NDArray[np.float64],
-    row: NDArray[np.float64],
-    radius_px: NDArray[np.float64],
-    *,
-    side: int,
-) -> NDArray[np.bool_]:
+def draw_outlines(smooth: F32, lungs: Mask, column: F64, row: F64, radius_px: F64, *, side: int) -> Mask:
     """Outline candidates on an image that is already smoothed; positions and radii in pixels."""
-    return fill_outlines(
-        at_least_two(smooth),
-        np.ascontiguousarray(lungs),
-        column,
-        row,
-        radius_px,
-        side,
-    )
+    return fill_outlines(at_least_two(smooth), np.ascontiguousarray(lungs), column, row, radius_px, side)

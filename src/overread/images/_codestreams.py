@@ -1,7 +1,7 @@
 """Compressed pixels: what a codestream says of itself is checked before a decoder may allocate.
 
-JPEG (ITU T.81), JPEG-LS (ITU T.87) and JPEG 2000 with its high-throughput variant (ITU T.800, T.814) are decoded
-by pylibjpeg through pydicom, RLE (PS3.5 annex G) as well.
+Through pydicom, pylibjpeg decodes JPEG (ITU T.81), JPEG 2000 with its high-throughput variant (ITU T.800, T.814) and
+RLE (PS3.5 annex G); CharLS decodes JPEG-LS (ITU T.87), and refuses data that are cut or left over.
 """
 
 from __future__ import annotations
@@ -20,37 +20,21 @@ from pydicom.pixels import get_decoder
 
 from overread.errors import ImageError
 from overread.images._jpeg import check_jpeg_data
-from overread.images._jpeg_ls_data import decode_jpeg_ls
 from overread.images._kernels import left_after_run_lengths
-from overread.images._limits import check_scans
 
-JPEG = frozenset(
-    [
-        uid.JPEGBaseline8Bit,
-        uid.JPEGExtended12Bit,
-        uid.JPEGLossless,
-        uid.JPEGLosslessSV1,
-        uid.JPEGLSLossless,
-        uid.JPEGLSNearLossless,
-    ]
-)
+JPEG = frozenset([uid.JPEGBaseline8Bit, uid.JPEGExtended12Bit, uid.JPEGLossless, uid.JPEGLosslessSV1])
 JPEG_LS = frozenset([uid.JPEGLSLossless, uid.JPEGLSNearLossless])
 JPEG_2000 = frozenset(
     [uid.JPEG2000Lossless, uid.JPEG2000, uid.HTJ2KLossless, uid.HTJ2KLosslessRPCL, uid.HTJ2K]
 )
-COMPRESSED = JPEG | JPEG_2000 | {uid.RLELossless}
+COMPRESSED = JPEG | JPEG_LS | JPEG_2000 | {uid.RLELossless}
 
 START_OF_FRAME = frozenset([*range(0xC0, 0xD0), 0xF7]) - {0xC4, 0xC8, 0xCC}
 START_OF_SCAN = 0xDA
 WITHOUT_LENGTH = frozenset([0x01, *range(0xD0, 0xD9)])
 START_OF_2000 = b"\xff\x4f\xff\x51"
-CODING_STYLE, COMPONENT_STYLE, START_OF_TILE, START_OF_DATA, END_OF_2000 = (
-    0xFF52,
-    0xFF53,
-    0xFF90,
-    0xFF93,
-    0xFFD9,
-)
+CODING_STYLE, COMPONENT_STYLE = 0xFF52, 0xFF53
+START_OF_TILE, START_OF_DATA, END_OF_2000 = 0xFF90, 0xFF93, 0xFFD9
 MAX_LAYERS, MAX_SEGMENTS = 1000, 100_000
 SMALLEST_PRECINCT, SMALLEST_BLOCK = 5, 8
 """Exponents of 2: side of a precinct, area of a code block. Smaller ones make a decoder slow without end."""
@@ -59,6 +43,7 @@ PADDING = b"\0\xff "
 """What writers put behind the end marker to make the length even."""
 MOST_PADDING = 4096
 MIN_TILE_PART = 14
+OTHER_SIZE = "the compressed pixels are of another size than the file states"
 RLE_HEADER, RLE_GAIN = 64, 64
 """A run of 128 bytes takes 2."""
 
@@ -76,29 +61,22 @@ class PixelLayout:
 
 
 def decode(codestream: bytes, syntax: str, layout: PixelLayout, photometric: str) -> NDArray[Any]:
-    """Decode one frame of one channel.
-
-    Raises
-    ------
-    ImageError
-        If the codestream's own size is not the file's, or it is cut. A decoder may raise anything else.
-    """
-    if syntax in JPEG:
-        _check_size(_jpeg_size(codestream), layout)
-        if syntax in JPEG_LS:
-            decode_jpeg_ls(codestream)
-        else:
-            check_jpeg_data(codestream)
-    elif syntax in JPEG_2000:
-        _check_size(_jpeg_2000_size(codestream), layout)
-    else:
+    """Decode one frame of one channel, of the size that the file states; a decoder may raise anything."""
+    if syntax == uid.RLELossless:
         _check_run_lengths(codestream, layout)
+    else:
+        _check_end(codestream)
+        find_size = _jpeg_2000_size if syntax in JPEG_2000 else _jpeg_size
+        if find_size(codestream) != (layout.rows, layout.columns, 1):
+            raise ImageError(OTHER_SIZE)
+    if syntax in JPEG:
+        check_jpeg_data(codestream)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pixels, _ = get_decoder(uid.UID(syntax)).as_array(
             encapsulate([codestream]),
             raw=True,
-            decoding_plugin="pylibjpeg",
+            decoding_plugin="pyjpegls" if syntax in JPEG_LS else "pylibjpeg",
             number_of_frames=1,
             rows=layout.rows,
             columns=layout.columns,
@@ -110,20 +88,12 @@ def decode(codestream: bytes, syntax: str, layout: PixelLayout, photometric: str
             pixel_keyword="PixelData",
         )
     if pixels.shape != (layout.rows, layout.columns):
-        raise ImageError("the compressed pixels are of another size than the file states")
+        raise ImageError(OTHER_SIZE)
     return pixels
-
-
-def _check_size(size: tuple[int, int, int], layout: PixelLayout) -> None:
-    """Refuse a codestream of another size than the file's."""
-    if size != (layout.rows, layout.columns, 1):
-        raise ImageError("the compressed pixels are of another size than the file states")
 
 
 def _jpeg_size(codestream: bytes) -> tuple[int, int, int]:
     """Rows, columns and channels of the frame header."""
-    _check_end(codestream)
-    check_scans(codestream)
     at = 2
     try:
         while codestream[at] == 0xFF:
@@ -144,7 +114,6 @@ def _jpeg_size(codestream: bytes) -> tuple[int, int, int]:
 
 def _jpeg_2000_size(codestream: bytes) -> tuple[int, int, int]:
     """Rows, columns and channels of the SIZ marker, which some files wrap into JP2 boxes."""
-    _check_end(codestream)
     at = codestream.find(START_OF_2000)
     if at < 0 or len(codestream) < at + 42:
         raise ImageError("the compressed pixels have no size marker")

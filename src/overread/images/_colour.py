@@ -1,27 +1,20 @@
-"""Pictures of any number of channels, as shares of full scale: for studies that are not of radiographs.
-
-An image as a viewer wants it: every bit that was stored, and how the file wants to be shown.
-"""
+"""Pictures in colour, as shares of full scale; images for a viewer: every bit, and how the file wants to be shown."""
 
 from __future__ import annotations
 
 import hashlib
-import io
-import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from overread._text import short_repr
 from overread.errors import ImageError
 from overread.images._dicom_facts import facts_of
 from overread.images._display import exact_window, percentile_window
-from overread.images._limits import check_shape
-from overread.images._pictures import check_layout
+from overread.images._pictures import read_colour
 from overread.images._reading import file_content, name_errors, picture_kind, read_source
 from overread.images._sketch import sketch
 from overread.images._source import LookupTable, Rescale, SourceImage, Window
@@ -41,34 +34,24 @@ def read_channels(path: str | Path) -> NDArray[np.float32]:
     ImageError
         If the file is damaged, too large, transparent, turned, or of several pages.
     """
-    content = name_errors(path, lambda: file_content(Path(path)))
-    kind = picture_kind(content)
-    if kind is not None:
-        colour = name_errors(path, lambda: read_colour(content, kind))
-        if colour is not None:
-            return colour
-    source = read_source(path)
-    low, high = source.bits_range
-    grey = (source.measured() - np.float32(low)) / np.float32(max(high - low, 1.0))
+    image = _read_colour_or_grey(path)
+    if not isinstance(image, SourceImage):
+        return image.astype(np.float32) / np.float32(255.0)
+    low, high = image.bits_range
+    grey = (image.measured() - np.float32(low)) / np.float32(max(high - low, 1.0))
     return np.asarray(grey, dtype=np.float32)[..., None]
 
 
-def read_colour(content: bytes, kind: str) -> NDArray[np.float32] | None:
-    """Decode true colour of 8 bits a channel; None for what the reader of grey pictures knows better."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
-        with Image.open(io.BytesIO(content), formats=[kind]) as picture:
-            check_shape(picture.height, picture.width)
-            if picture.mode not in ("RGB", "RGBA", "P"):
-                return None
-            check_layout(picture)
-            pixels = np.asarray(picture.convert("RGBA"))
-    if (pixels[..., 3] != 255).any():
-        raise ImageError("the image is partly transparent; save it opaque")
-    rgb = pixels[..., :3]
-    if (rgb[..., :1] == rgb[..., 1:]).all():
-        return None
-    return np.asarray(rgb, dtype=np.float32) / np.float32(255.0)
+def _read_colour_or_grey(path: str | Path) -> NDArray[np.uint8] | SourceImage:
+    """Read a file in true colour, else as a grey image."""
+
+    def work() -> NDArray[np.uint8] | None:
+        content = file_content(Path(path))
+        kind = picture_kind(content)
+        return None if kind is None else read_colour(content, kind)
+
+    colour = name_errors(path, work)
+    return read_source(path) if colour is None else colour
 
 
 def fingerprint_channels(channels: NDArray[np.float32]) -> str:
@@ -129,21 +112,13 @@ def read_for_viewing(path: str | Path) -> ViewedImage:
     StorageError
         If the device fails.
     """
-    place = Path(path)
-    content = name_errors(place, lambda: file_content(place))
-    kind = picture_kind(content)
-    if kind is not None:
-        colour = name_errors(place, lambda: read_colour(content, kind))
-        if colour is not None:
-            rgb = np.rint(colour * np.float32(255.0)).astype(np.uint8)
-            return ViewedImage(rgb, 8, 127.5, 255.0, False, FileSpacing())
-    source = read_source(place)
-    viewed = name_errors(place, lambda: _grey_for_viewing(source))
-    if kind is not None:
-        return viewed
-    row_end = name_errors(place, lambda: facts_of(place)).orientation.split("\\")[0][:1]
+    image = _read_colour_or_grey(path)
+    if not isinstance(image, SourceImage):
+        return ViewedImage(image, 8, 127.5, 255.0, False, FileSpacing())
+    viewed = name_errors(path, lambda: _grey_for_viewing(image))
+    row_end = name_errors(path, lambda: facts_of(Path(path))).orientation.split("\\")[0][:1]
     start = OTHER_SIDE.get(row_end, "")
-    return ViewedImage(**{**vars(viewed), "left": start, "right": row_end if start else ""})
+    return replace(viewed, left=start, right=row_end if start else "")
 
 
 def _grey_for_viewing(source: SourceImage) -> ViewedImage:

@@ -1,10 +1,9 @@
 """A DICOM file as a source image: the attributes that say what a number means, and the pixels.
 
-A walk over the elements of a DICOM data set that keeps only the few it is asked for.
-
-Nothing else of the file is ever decoded, so nothing about the patient can get into a message or a result. The
-walk is a loop with its own stack: it takes time in proportion to the number of elements, which is capped, and
-no memory beyond the file's bytes (PS3.5 section 7).
+A walk over the elements of the data set keeps only the few it is asked for. Nothing else of the file is ever decoded,
+so nothing about the patient can get into a message or a result. The walk is a loop with its own stack: it takes time in
+proportion to the number of elements, which is capped, and no memory beyond the file's bytes (PS3.5 section 7).
+pydicom's parser would recurse into nested sequences, and keep the last of two equal elements.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import struct
 import zlib
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +61,7 @@ class Element:
     encapsulated: bool = False
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(NamedTuple):
     """Tag, type and length of an element, and where its value starts."""
 
     tag: int
@@ -73,12 +71,11 @@ class Head:
 
 
 class Walk:
-    """Position in the bytes, the sequences it stands in, and the elements left until the cap."""
+    """Position in the bytes, and the elements left until the cap."""
 
-    def __init__(self, content: memoryview, start: int, encoding: Encoding) -> None:
+    def __init__(self, content: memoryview, start: int = 0) -> None:
         self.content = content
         self.position = start
-        self.encoding = encoding
         self.left = MAX_ELEMENTS
 
     def at_end(self) -> bool:
@@ -134,28 +131,12 @@ class Walk:
 def read_elements(
     content: memoryview, start: int, encoding: Encoding, wanted: Collection[int], *, group: int | None = None
 ) -> tuple[dict[int, Element], int]:
-    """Read the wanted elements of one level, to the pixel data, the item's end or the end.
+    """Read the wanted elements of one level, to the pixel data, the item's end or the end; also where that is.
 
-    Parameters
-    ----------
-    content
-        Bytes of the file, or of an item.
-    start
-        Where the first element stands.
-    encoding
-        How elements are written.
-    wanted
-        Tags to keep, as group << 16 | element.
-    group
-        Stop before the first element of another group (little endian, as file meta information is).
-
-    Returns
-    -------
-    elements, end
-        What was found by tag, and where the walk stopped.
+    With a group, stop before the first element of another one (little endian, as file meta information is).
     """
     found: dict[int, Element] = {}
-    walk = Walk(content, start, encoding)
+    walk = Walk(content, start)
     while not walk.at_end():
         # What follows the group may be deflated, or of another byte order: its head must not be read.
         if group is not None and content[walk.position : walk.position + 2] != struct.pack("<H", group):
@@ -178,9 +159,9 @@ def read_elements(
     return found, walk.position
 
 
-def first_item(sequence: Element, encoding: Encoding, wanted: Collection[int]) -> dict[int, Element]:
+def _first_item(sequence: Element, encoding: Encoding, wanted: Collection[int]) -> dict[int, Element]:
     """Wanted elements of a sequence's first item; none if the sequence is empty."""
-    walk = Walk(sequence.value, 0, encoding)
+    walk = Walk(sequence.value)
     if walk.at_end():
         return {}
     head = walk.head(encoding)
@@ -190,9 +171,9 @@ def first_item(sequence: Element, encoding: Encoding, wanted: Collection[int]) -
     return read_elements(sequence.value[:end], head.start, encoding, wanted)[0]
 
 
-def fragments(pixel_data: Element) -> bytes:
+def _fragments(pixel_data: Element) -> bytes:
     """Join the fragments of a single frame, the offset table left out (PS3.5 section A.4)."""
-    walk = Walk(pixel_data.value, 0, Encoding())
+    walk = Walk(pixel_data.value)
     parts = []
     while not walk.at_end():
         head = walk.head(Encoding())
@@ -234,7 +215,7 @@ TAGS = {
     "PresentationLUTShape": 0x20500020,
     "PixelData": PIXEL_DATA,
 }
-"""All that is ever read of an image; `dicom_facts` reads whose it is and of what."""
+"""All that is ever read of an image; `_dicom_facts` reads whose it is and of what."""
 
 
 class Attributes:
@@ -285,7 +266,7 @@ class Attributes:
         sequence = self.element(name)
         if sequence is None:
             return None
-        elements = first_item(sequence, self.encoding, TAGS.values())
+        elements = _first_item(sequence, self.encoding, TAGS.values())
         return Attributes(elements, self.encoding) if elements else None
 
 
@@ -300,14 +281,9 @@ def _plain_text(element: Element | None, name: str) -> str:
 
 
 def read_dicom(content: bytes) -> SourceImage:
-    """Read the pixels of a DICOM file, and what they mean.
-
-    Raises
-    ------
-    ImageError
-        If the file is cut, too large, of several frames, in colour, or of a transfer syntax that is not read.
-    """
-    syntax, attributes = _read_attributes(content)
+    """Read the pixels of a DICOM file of one grey frame, and what they mean."""
+    syntax, data, encoding = dataset_of(content)
+    attributes = Attributes(read_elements(data, 0, encoding, frozenset(TAGS.values()))[0], encoding)
     photometric = _read_photometric(attributes)
     layout = _pixel_layout(attributes)
     stored = _read_stored_pixels(attributes, syntax, layout, photometric)
@@ -316,7 +292,7 @@ def read_dicom(content: bytes) -> SourceImage:
         stored,
         (float(low), float(low + (1 << layout.bits_stored) - 1)),
         valid=_find_valid(attributes, stored, signed=layout.signed),
-        modality=modality(attributes, signed=layout.signed),
+        modality=_modality(attributes, signed=layout.signed),
         inverted=photometric == "MONOCHROME1" or attributes.text("PresentationLUTShape") == "INVERSE",
         voi=_voi(attributes, signed=layout.signed),
         spacing=file_spacing(
@@ -325,13 +301,6 @@ def read_dicom(content: bytes) -> SourceImage:
             attributes.text("EstimatedRadiographicMagnificationFactor"),
         ),
     )
-
-
-def _read_attributes(content: bytes) -> tuple[str, Attributes]:
-    """Transfer syntax and attributes."""
-    syntax, data, encoding = dataset_of(content)
-    elements, _ = read_elements(data, 0, encoding, frozenset(TAGS.values()))
-    return syntax, Attributes(elements, encoding)
 
 
 def dataset_of(content: bytes) -> tuple[str, memoryview, Encoding]:
@@ -399,11 +368,10 @@ def _read_stored_pixels(
         raise ImageError("the file has no pixel data")
     if pixel_data.encapsulated != (syntax in COMPRESSED):
         raise ImageError("the pixel data are not written as the transfer syntax says")
-    if syntax == uid.RLELossless:
-        return _cut_to_used_bits(decode(fragments(pixel_data), syntax, layout, photometric), layout)
-    if syntax in COMPRESSED:
-        return _within_bits(decode(fragments(pixel_data), syntax, layout, photometric), layout)
-    return _cut_to_used_bits(_native_pixels(pixel_data, attributes.encoding, layout), layout)
+    if syntax not in COMPRESSED:
+        return _cut_to_used_bits(_native_pixels(pixel_data, attributes.encoding, layout), layout)
+    pixels = decode(_fragments(pixel_data), syntax, layout, photometric)
+    return (_cut_to_used_bits if syntax == uid.RLELossless else _within_bits)(pixels, layout)
 
 
 def _native_pixels(pixel_data: Element, encoding: Encoding, layout: PixelLayout) -> NDArray[Any]:
@@ -459,7 +427,7 @@ def _find_valid(attributes: Attributes, stored: NDArray[Any], *, signed: bool) -
     return None if valid.all() else valid
 
 
-def modality(attributes: Attributes, *, signed: bool) -> Rescale | LookupTable:
+def _modality(attributes: Attributes, *, signed: bool) -> Rescale | LookupTable:
     """Look-up table or rescale; the identity where the file has neither."""
     table = _lookup_table(attributes, "ModalityLUTSequence", signed=signed)
     if table is not None:

@@ -141,13 +141,7 @@ def is_directory(path: Path) -> bool:
 
 
 def facts_of(path: Path) -> DicomFacts:
-    """Read the facts of a DICOM file; none for others.
-
-    Raises
-    ------
-    ImageError
-        If the file is DICOM and damaged.
-    """
+    """Read the facts of a DICOM file; none for others."""
     if not is_dicom(path):
         return DicomFacts()
     with open_regular(path) as file:

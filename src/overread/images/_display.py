@@ -8,6 +8,8 @@ proof: text elsewhere, or grey text, is not found.
 
 from __future__ import annotations
 
+import itertools
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -68,13 +70,8 @@ def count_letters(picture: NDArray[np.uint8]) -> int:
     """Most letter-like shapes in one corner of a rendered picture (bone white)."""
     rows, columns = picture.shape
     down, across = max(1, round(rows * CORNER)), max(1, round(columns * CORNER))
-    corners = (
-        picture[:down, :across],
-        picture[:down, -across:],
-        picture[-down:, :across],
-        picture[-down:, -across:],
-    )
-    return max(_count_in_corner(corner, rows) for corner in corners)
+    corners = itertools.product((slice(down), slice(-down, None)), (slice(across), slice(-across, None)))
+    return max(_count_in_corner(picture[corner], rows) for corner in corners)
 
 
 def _count_in_corner(corner: NDArray[np.uint8], rows: int) -> int:

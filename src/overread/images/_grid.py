@@ -1,14 +1,10 @@
-"""From source pixels to the radiograph: resampled, then normalized by robust percentiles.
-
-From the file's pixels to square ones, positions in mm kept.
+"""From the file's pixels to the radiograph: resampled to square ones in mm, then normalized by robust percentiles.
 
 Along one axis, a source pixel i of size m covers [i m, (i+1) m] mm and a target pixel j of size g covers
 [j g, (j+1) g] mm. Where the grid is coarser (g >= m), the target is the mean over the interval it covers:
 the weight of pixel i is the length of the overlap over g. Where it is finer, it is Catmull-Rom's cubic
 (Keys 1981, a = -1/2) at the target's centre ((j + 1/2) g / m - 1/2 in pixels of the source). Both axes are
 independent, so pixels that are not square need nothing special.
-
-The Gaussian blur of all maps here, and the length of a vector, each in one way.
 """
 
 from __future__ import annotations
@@ -129,7 +125,9 @@ def from_array(
         If shape, type, values or sizes cannot be used; as `ImageError` if there is nothing to normalize by.
     """
     array = _read_array(pixels)
-    mask = None if valid is None else _read_mask(valid, array)
+    mask = None if valid is None else np.asarray(valid)
+    if mask is not None and (mask.dtype != np.bool_ or mask.shape != array.shape):
+        raise InvalidInputError(f"valid must be booleans of shape {array.shape}")
     inside = array if mask is None else array[mask]
     if array.dtype.kind == "f" and not np.isfinite(inside).all():
         raise InvalidInputError("pixels must be finite where they are valid")
@@ -148,14 +146,6 @@ def _read_array(pixels: ArrayLike) -> NDArray[Any]:
         raise InvalidInputError(f"pixels must be rows x columns, not of shape {array.shape}")
     check_shape(*array.shape)
     return array.astype(np.uint8) if array.dtype.kind == "b" else array
-
-
-def _read_mask(valid: ArrayLike, array: NDArray[Any]) -> NDArray[np.bool_]:
-    """Mask of the array's shape."""
-    mask = np.asarray(valid)
-    if mask.dtype != np.bool_ or mask.shape != array.shape:
-        raise InvalidInputError(f"valid must be booleans of shape {array.shape}")
-    return mask
 
 
 def radiograph(source: SourceImage, spacing: Spacing, *, grid_mm: float = GRID_MM) -> Radiograph:
@@ -185,26 +175,18 @@ def checked_grid(grid_mm: float) -> float:
 
 
 def _normalize(values: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """(v - p1) / (p99 - p1) over valid pixels, 0 elsewhere.
-
-    If both percentiles are equal (a few bright pixels on a constant), the extremes take their place.
-
-    Raises
-    ------
-    ImageError
-        If all valid pixels have the same value.
-    """
+    """(v - p1) / (p99 - p1) over valid pixels, 0 elsewhere; the extremes take the place of equal percentiles."""
     inside = values[valid]
     low, high = (float(v) for v in np.percentile(inside, (LOW_PERCENT, HIGH_PERCENT)))
-    if same(low, high):
+    if _same(low, high):
         low, high = float(inside.min()), float(inside.max())
-    if same(low, high):
+    if _same(low, high):
         raise ImageError("every pixel has the same value: there is nothing to measure")
     scaled = (values.astype(np.float64) - low) / (high - low)
     return np.where(valid, scaled, 0.0).astype(np.float32)
 
 
-def same(low: float, high: float) -> bool:
+def _same(low: float, high: float) -> bool:
     """Whether two values differ by no more than the rounding of the resampling."""
     return high - low <= ROUNDING * max(abs(low), abs(high))
 

@@ -1,9 +1,7 @@
-"""Whether a PNG (ISO/IEC 15948) is whole: every chunk as its checksum says, and pixel data for just its pixels.
+"""Whether a PNG (ISO/IEC 15948) or TIFF (version 6.0) holds just the data of its pixels.
 
-Pillow looks at no checksum of the pixels, and passes over data that are left when it has all rows: what a second
+Pillow looks at no checksum of a PNG's pixels, and passes over data that are left when it has all rows: what a second
 stream or surplus rows mean, nobody can tell.
-
-Whether the strips or tiles of a TIFF (version 6.0) hold just the bytes that its pixels need.
 
 libtiff passes over a wrong checksum of deflated data, and fills what is missing. Pixels that are not compressed, or by
 LZW or run lengths, have no checksum: a changed byte cannot be told, missing ones can.
@@ -14,7 +12,7 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,34 +29,25 @@ BLOCK = 1 << 20
 
 
 def check_png_data(content: bytes) -> None:
-    """Refuse a PNG that is damaged, cut, or has other than the data of its pixels.
-
-    Raises
-    ------
-    ImageError
-        If so, or if it is larger than images may be.
-    """
-    header, parts = _read_chunks(content)
+    """Refuse a PNG that is damaged, cut, too large, or has other than the data of its pixels."""
+    header, data = _read_chunks(content)
     columns, rows, depth, colour, _, _, interlace = struct.unpack(">LLBBBBB", header)
     check_shape(rows, columns)
     if colour not in CHANNELS or interlace > 1:
         raise ImageError("damaged: its header is none")
-    expected = count_bytes(columns, rows, depth * CHANNELS[colour], interlaced=interlace == 1)
-    if _count_unpacked(parts, expected) != expected:
+    total = _count_bytes(columns, rows, depth * CHANNELS[colour], PASSES if interlace else [(0, 0, 1, 1)])
+    if not _inflates_to(data, total):
         raise ImageError("damaged, or cut: it has other than the data of its pixels")
 
 
-def _read_chunks(content: bytes) -> tuple[bytes, list[bytes]]:
-    """Header and parts of the pixel data; a chunk whose checksum does not fit is refused."""
+def _read_chunks(content: bytes) -> tuple[bytes, bytes]:
+    """Header and pixel data; a chunk whose checksum does not fit is refused."""
     at, header, last = len(SIGNATURE), b"", b""
     parts: list[bytes] = []
     while at + 12 <= len(content):
         length, kind = struct.unpack_from(">L4s", content, at)
         end = at + 8 + length
-        if (
-            end + 4 > len(content)
-            or zlib.crc32(content[at + 4 : end]) != struct.unpack_from(">L", content, end)[0]
-        ):
+        if content[end : end + 4] != struct.pack(">L", zlib.crc32(content[at + 4 : end])):
             raise ImageError(f"damaged, or cut, in its chunk at byte {at}")
         if (kind == b"IHDR") != (last == b"") or (kind == b"IDAT" and parts and last != b"IDAT"):
             raise ImageError(f"damaged: its chunk at byte {at} is in the wrong place")
@@ -67,39 +56,32 @@ def _read_chunks(content: bytes) -> tuple[bytes, list[bytes]]:
         elif kind == b"IDAT":
             parts.append(content[at + 8 : end])
         elif kind == b"IEND" and header:
-            return header, parts
+            return header, b"".join(parts)
         at, last = end + 4, kind
     raise ImageError("damaged, or cut: it has no end")
 
 
-def count_bytes(columns: int, rows: int, bits: int, *, interlaced: bool) -> int:
+def _count_bytes(columns: int, rows: int, bits: int, passes: Sequence[tuple[int, int, int, int]]) -> int:
     """Bytes of all rows, each behind a byte that names its filter."""
     total = 0
-    for x, y, x_step, y_step in PASSES if interlaced else ((0, 0, 1, 1),):
+    for x, y, x_step, y_step in passes:
         width, height = -(-(columns - x) // x_step), -(-(rows - y) // y_step)
         if width > 0 and height > 0:
             total += height * (1 + (width * bits + 7) // 8)
     return total
 
 
-def _count_unpacked(parts: list[bytes], most: int) -> int:
-    """Bytes of the one deflated stream; -1 where there is more than that stream, or more than ``most`` bytes."""
-    stream, count = zlib.decompressobj(), 0
+def _inflates_to(data: bytes, n_bytes: int) -> bool:
+    """Whether the data are one deflated stream of so many bytes, and nothing else."""
+    stream, count, found = zlib.decompressobj(), 0, b"first"
     try:
-        for part in parts:
-            waiting = part
-            while waiting:
-                if stream.eof:
-                    return -1
-                count += len(stream.decompress(waiting, BLOCK))
-                if count > most:
-                    return -1
-                waiting = stream.unused_data or stream.unconsumed_tail
-        while not stream.eof and (rest := stream.decompress(b"", BLOCK)):
-            count += len(rest)
+        while found and not stream.eof and count <= n_bytes:
+            found = stream.decompress(data, BLOCK)
+            data = stream.unconsumed_tail
+            count += len(found)
     except zlib.error:
-        return -1
-    return count if stream.eof and not stream.unused_data and count <= most else -1
+        return False
+    return stream.eof and not stream.unused_data and count == n_bytes
 
 
 BITS, COMPRESSION, STRIPS, SAMPLES, ROWS_PER_STRIP, STRIP_BYTES, PLANAR = 258, 259, 273, 277, 278, 279, 284
@@ -110,22 +92,7 @@ LARGEST = 16 * MAX_PIXELS
 
 
 def check_strips(content: bytes, tags: Mapping[int, Any], size: tuple[int, int]) -> None:
-    """Refuse a TIFF with a strip or tile that gives other than its number of bytes.
-
-    Parameters
-    ----------
-    content
-        Bytes of the file.
-    tags
-        Its tags, as Pillow reads them.
-    size
-        Columns and rows of the image.
-
-    Raises
-    ------
-    ImageError
-        Also for a compression whose data cannot be counted.
-    """
+    """Refuse a TIFF with a strip or tile that gives other than its bytes; tags as Pillow reads them, size (x, y)."""
     count = COUNTS.get(tags.get(COMPRESSION, 1))
     if count is None:
         raise ImageError(

@@ -1,9 +1,10 @@
-"""Whether the data of a JPEG (ITU T.81) are all there, counted without decoding a pixel.
+"""Whether the data of a JPEG (ITU T.81) are all there, and its pixels.
 
-A decoder fills what is missing with grey and goes on. So the entropy-coded data of every scan are walked over, code by
-code: they must give as many blocks as the image has, with nothing missing and nothing left over, and no DC value that
-no pixel can have. That is what libjpeg would warn of, and a little more. A changed bit after which the count comes
-out right all the same cannot be told: the format has no checksum.
+A decoder fills what is missing with grey and goes on. So the headers must name every value of every channel once, and
+the entropy-coded data of a sequential or lossless scan are walked over, code by code: they must give as many blocks as
+the image has, with nothing missing and nothing left over, and no DC value that no pixel can have. libjpeg's warnings
+are errors; they are the only check of progressive data. A changed bit after which the count comes out right all the
+same cannot be told: the format has no checksum.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ import struct
 from dataclasses import dataclass, field
 
 import numpy as np
+import simplejpeg  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from overread.errors import ImageError
 from overread.images import _kernels as kernels
-from overread.images._limits import check_shape
+from overread.images._limits import check_scans, check_shape
 
 SEQUENTIAL, PROGRESSIVE, LOSSLESS = (0xC0, 0xC1), 0xC2, 0xC3
 # Frames of other kinds: arithmetic coding and hierarchies, which hardly anybody writes; JPEG-LS is not looked at here.
 OTHER_FRAMES = {*range(0xC5, 0xD0)} - {0xC8, 0xCC}
-DHT, SOI, EOI, SOS, DQT, DNL, DRI = 0xC4, 0xD8, 0xD9, 0xDA, 0xDB, 0xDC, 0xDD
+DHT, EOI, SOS, DQT, DNL, DRI = 0xC4, 0xD9, 0xDA, 0xDB, 0xDC, 0xDD
 ALONE = {0x01, *range(0xD0, 0xD9)}
 RESTART = re.compile(rb"\xff+([\xd0-\xd7])")
 # The end of entropy-coded data: a marker that is neither a stuffed byte nor a restart.
@@ -39,6 +41,7 @@ WORDS = {
     kernels.LEFT_OVER: "damaged: more data than its pixels need",
     kernels.OUT_OF_RANGE: "damaged: a value that no pixel can have",
 }
+DAMAGED_HEADERS = "the headers of the JPEG are damaged"
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Component:
 
 @dataclass
 class Frame:
-    """What the headers tell so far."""
+    """What the headers tell so far; seen: lowest bit of each value that was sent, -1 for none."""
 
     kind: int = 0
     precision: int = 8
@@ -63,26 +66,44 @@ class Frame:
     codes: NDArray[np.int64] = field(default_factory=lambda: np.zeros((8, 1 << 16), np.int64))
     dc_steps: dict[int, int] = field(default_factory=dict)
     seen: NDArray[np.int64] = field(default_factory=lambda: np.full((0, 64), -1, np.int64))
-    known: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
 
 
 def check_jpeg_data(content: bytes) -> None:
-    """Refuse a JPEG whose data are not just what its pixels need.
+    """Refuse a JPEG whose data are not just what its pixels need, or that is of a kind that is not read."""
+    frame = _walk(content)
+    if frame.kind == PROGRESSIVE:
+        _decode_strictly(content, frame)
 
-    Raises
-    ------
-    ImageError
-        Also for headers that contradict each other, and for arithmetic coding.
-    """
+
+def decode_jpeg(content: bytes) -> NDArray[np.uint8]:
+    """Decode a whole JPEG of 8 bits: rows x columns, or rows x columns x (red, green, blue)."""
+    return _decode_strictly(content, _walk(content))
+
+
+def _decode_strictly(content: bytes, frame: Frame) -> NDArray[np.uint8]:
+    """Decode by libjpeg, whose warnings are errors here."""
+    if frame.precision != 8 or frame.kind == LOSSLESS:
+        raise ImageError("a JPEG of a kind that is not read (more than 8 bits, or lossless)")
+    grey = len(frame.components) == 1
     try:
-        _walk(content)
+        pixels: NDArray[np.uint8] = simplejpeg.decode_jpeg(content, "GRAY" if grey else "RGB", strict=True)
+    except ValueError:
+        raise ImageError("the data of the JPEG are cut or damaged") from None
+    return pixels[..., 0] if grey else pixels
+
+
+def _walk(content: bytes) -> Frame:
+    """Read the headers, and look at the data of every scan."""
+    check_scans(content)
+    try:
+        return _walk_segments(content)
     except (IndexError, struct.error, KeyError, ValueError) as error:
         if isinstance(error, ImageError):
             raise
-        raise ImageError("the headers of the JPEG are damaged") from None
+        raise ImageError(DAMAGED_HEADERS) from None
 
 
-def _walk(content: bytes) -> None:
+def _walk_segments(content: bytes) -> Frame:
     frame, at = Frame(), 2
     while True:
         marker, at = _next_marker(content, at)
@@ -93,7 +114,7 @@ def _walk(content: bytes) -> None:
         (length,) = struct.unpack_from(">H", content, at)
         body = content[at + 2 : at + length]
         if length < 2 or len(body) < length - 2:
-            raise ImageError("the headers of the JPEG are damaged")
+            raise ImageError(DAMAGED_HEADERS)
         at += length
         if marker == SOS:
             end = MARKER.search(content, at)
@@ -105,12 +126,13 @@ def _walk(content: bytes) -> None:
             _read_segment(frame, marker, body)
     if not frame.kind or (frame.seen != 0).any():
         raise ImageError("the data of the JPEG are cut: scans are missing")
+    return frame
 
 
 def _next_marker(content: bytes, at: int) -> tuple[int, int]:
     """Return a marker that begins here, and where it ends."""
     if content[at] != 0xFF:
-        raise ImageError("the headers of the JPEG are damaged")
+        raise ImageError(DAMAGED_HEADERS)
     while content[at] == 0xFF:
         at += 1
     return content[at], at + 1
@@ -139,12 +161,11 @@ def _read_frame(frame: Frame, marker: int, body: bytes) -> None:
     check_shape(frame.rows, frame.columns)
     for number, sampling, table in struct.iter_unpack("3B", body[6 : 6 + 3 * count]):
         if not 1 <= sampling >> 4 <= 4 or not 1 <= sampling & 15 <= 4:
-            raise ImageError("the headers of the JPEG are damaged")
+            raise ImageError(DAMAGED_HEADERS)
         frame.components[number] = Component(sampling >> 4, sampling & 15, table)
     if not 1 <= len(frame.components) == count <= 4:
-        raise ImageError("the headers of the JPEG are damaged")
-    n_values = 64 if marker == PROGRESSIVE else 1
-    frame.seen = np.full((count, n_values), -1, np.int64)
+        raise ImageError(DAMAGED_HEADERS)
+    frame.seen = np.full((count, 64 if marker == PROGRESSIVE else 1), -1, np.int64)
 
 
 def _read_codes(frame: Frame, body: bytes) -> None:
@@ -152,7 +173,7 @@ def _read_codes(frame: Frame, body: bytes) -> None:
     while body:
         kind, counts = body[0], body[1:17]
         if kind >> 4 > 1 or kind & 15 > 3 or len(counts) < 16 or len(body) < 17 + sum(counts):
-            raise ImageError("the headers of the JPEG are damaged")
+            raise ImageError(DAMAGED_HEADERS)
         table = frame.codes[4 * (kind >> 4) + (kind & 15)]
         table[:] = 0
         code, at = 0, 17
@@ -160,7 +181,7 @@ def _read_codes(frame: Frame, body: bytes) -> None:
             for symbol in body[at : at + count]:
                 first, last = code << (16 - length), (code + 1) << (16 - length)
                 if last > 1 << 16:
-                    raise ImageError("the headers of the JPEG are damaged")
+                    raise ImageError(DAMAGED_HEADERS)
                 table[first:last] = 256 * length + symbol
                 code += 1
             at += count
@@ -177,46 +198,40 @@ def _read_quantization(frame: Frame, body: bytes) -> None:
 
 
 def _check_scan(frame: Frame, header: bytes, data: bytes) -> None:
-    """Walk over the data of one scan."""
-    if not frame.kind:
-        raise ImageError("the headers of the JPEG are damaged")
+    """Check a scan against those before it, and walk over its data where they are not progressive."""
+    count = header[0]
+    tables = dict(struct.iter_unpack("2B", header[1 : 1 + 2 * count]))
     order = list(frame.components)
-    pairs = [
-        (order.index(one), tables) for one, tables in struct.iter_unpack("2B", header[1 : 1 + 2 * header[0]])
-    ]
-    first, last, bits = header[1 + 2 * header[0] : 4 + 2 * header[0]]
+    chosen = [order.index(number) for number in tables]
+    if not frame.kind or not 1 <= len(chosen) == count:
+        raise ImageError(DAMAGED_HEADERS)
+    _note_scan(frame, chosen, *header[1 + 2 * count : 4 + 2 * count])
+    if frame.kind == PROGRESSIVE:
+        return
+    dc, ac = np.zeros(len(order), np.int64), np.zeros(len(order), np.int64)
+    for place, table in zip(chosen, tables.values(), strict=True):
+        dc[place], ac[place] = table >> 4 & 3, 4 + (table & 3)
+    n_units, blocks = _count_units(frame, chosen)
+    common = (*_split(data), frame.restart or n_units, n_units, blocks, dc)
+    if frame.kind == LOSSLESS:
+        state = kernels.walk_lossless(*common, frame.codes, SLACK)
+    else:
+        state = kernels.walk_sequential(*common, ac, frame.codes, _dc_limits(frame), SLACK)
+    if state != kernels.GOOD:
+        raise ImageError(f"the data of the JPEG are {WORDS[state]}")
+
+
+def _note_scan(frame: Frame, chosen: list[int], first: int, last: int, bits: int) -> None:
+    """Note the values and the bit of them that a scan brings: each once, from the highest bit down (G.1.1.1)."""
     high, low = bits >> 4, bits & 15
-    progressive = frame.kind == PROGRESSIVE
-    if not progressive:
+    if frame.kind != PROGRESSIVE:
         first, last, high, low = 0, 0, 0, 0
-    chosen = [place for place, _ in pairs]
-    if not 1 <= len(set(chosen)) == len(pairs) == header[0] or last > 63 or first > last:
-        raise ImageError("the headers of the JPEG are damaged")
+    if last > 63 or first > last:
+        raise ImageError(DAMAGED_HEADERS)
     band = frame.seen[chosen, first : last + 1]
     if (band != (high if high else -1)).any() or (first and len(chosen) > 1) or (high and low != high - 1):
         raise ImageError("the scans of the JPEG contradict each other")
     frame.seen[chosen, first : last + 1] = low
-    n_units, blocks = _count_units(frame, chosen)
-    intervals = _split(data)
-    common = (*intervals, frame.restart or n_units, n_units)
-    dc, ac = np.zeros(len(order), np.int64), np.zeros(len(order), np.int64)
-    for place, tables in pairs:
-        dc[place], ac[place] = tables >> 4 & 3, 4 + (tables & 3)
-    codes = frame.codes
-    if frame.kind == LOSSLESS:
-        state = kernels.walk_lossless(*common, blocks, dc, codes, SLACK)
-    elif not progressive:
-        state = kernels.walk_sequential(*common, blocks, dc, ac, codes, _dc_limits(frame), SLACK)
-    elif first == 0 and high == 0:
-        state = kernels.walk_dc_first(*common, blocks, dc, codes, SLACK)
-    elif first == 0:
-        state = kernels.walk_dc_refinement(*common[1:], blocks.size, SLACK)
-    else:
-        known = frame.known.setdefault(chosen[0], np.zeros((n_units, 64), np.uint8))
-        walk = kernels.walk_ac_refinement if high else kernels.walk_ac_first
-        state = walk(*common, first, last, ac[chosen[0]], codes, known, SLACK)
-    if state != kernels.GOOD:
-        raise ImageError(f"the data of the JPEG are {WORDS[state]}")
 
 
 def _count_units(frame: Frame, chosen: list[int]) -> tuple[int, NDArray[np.int64]]:
@@ -230,10 +245,8 @@ def _count_units(frame: Frame, chosen: list[int]) -> tuple[int, NDArray[np.int64
         down = math.ceil(math.ceil(frame.rows * own.vertical / highest) / side)
         return across * down, np.array(chosen, np.int64)
     across, down = math.ceil(frame.columns / (side * widest)), math.ceil(frame.rows / (side * highest))
-    blocks = [
-        place for place in chosen for _ in range(components[place].horizontal * components[place].vertical)
-    ]
-    return across * down, np.array(blocks, np.int64)
+    repeats = [components[place].horizontal * components[place].vertical for place in chosen]
+    return across * down, np.repeat(np.array(chosen, np.int64), repeats)
 
 
 def _dc_limits(frame: Frame) -> NDArray[np.int64]:

@@ -1,9 +1,11 @@
-"""PNG, TIFF and JPEG of 8 or 16 bits, grey: also colour whose three channels are equal, and opaque alpha."""
+"""PNG, TIFF and JPEG: grey of 8 or 16 bits, also as colour whose three channels are equal; true colour of 8 bits."""
 
 from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import cv2
@@ -13,8 +15,8 @@ from PIL import Image
 
 from overread.errors import ImageError
 from overread.images._intact import check_png_data, check_strips
-from overread.images._jpeg import check_jpeg_data
-from overread.images._limits import check_scans, check_shape
+from overread.images._jpeg import decode_jpeg
+from overread.images._limits import check_shape
 from overread.images._source import SourceImage
 
 GREY_MODES = {"L": np.uint8, "I;16": np.uint16, "I;16L": np.uint16, "I;16B": np.uint16}
@@ -26,26 +28,45 @@ PNG_DEPTH, PNG_COLOUR_TYPE = 24, 25
 
 
 def read_grey_picture(content: bytes, kind: str) -> SourceImage:
-    """Read the pixels of a PNG, TIFF or JPEG file.
+    """Read the pixels of a PNG, TIFF or JPEG file that holds one upright, opaque grey image.
 
     Resolution tags (pHYs, XResolution, JFIF density) are for printers, and are not read.
-
-    Parameters
-    ----------
-    content
-        Bytes of the file.
-    kind
-        "PNG", "TIFF" or "JPEG".
-
-    Raises
-    ------
-    ImageError
-        If the file is damaged, too large, in colour, transparent, turned, or of several pages.
     """
-    if kind == "JPEG":
-        check_scans(content)
-        check_jpeg_data(content)
-    elif kind == "PNG":
+    with open_picture(content, kind) as picture:
+        check_layout(picture)
+        if kind == "TIFF":
+            check_strips(content, picture.tag_v2, picture.size)
+        if kind == "JPEG":
+            pixels = _equal_channels(decode_jpeg(content))
+        elif _is_wide_colour(content, kind, picture):
+            pixels = _equal_channels(_decode_wide(content, picture))
+        else:
+            pixels = _grey_values(picture)
+    if kind == "TIFF" and _must_invert(picture):
+        pixels = np.iinfo(pixels.dtype).max - pixels
+    return SourceImage(np.ascontiguousarray(pixels), (0.0, float(np.iinfo(pixels.dtype).max)))
+
+
+def read_colour(content: bytes, kind: str) -> NDArray[np.uint8] | None:
+    """Decode true colour of 8 bits a channel; None for what `read_grey_picture` knows better."""
+    with open_picture(content, kind) as picture:
+        if picture.mode not in ("RGB", "RGBA", "P"):
+            return None
+        check_layout(picture)
+        if kind == "JPEG":
+            rgb = decode_jpeg(content)
+        else:
+            pixels = np.asarray(picture.convert("RGBA"))
+            if (pixels[..., 3] != 255).any():
+                raise ImageError("the image is partly transparent; save it opaque")
+            rgb = pixels[..., :3]
+    return None if (rgb[..., :1] == rgb[..., 1:]).all() else rgb
+
+
+@contextmanager
+def open_picture(content: bytes, kind: str) -> Iterator[Image.Image]:
+    """Open a picture of a size within the cap, a PNG only if it is whole."""
+    if kind == "PNG":
         check_png_data(content)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -53,15 +74,7 @@ def read_grey_picture(content: bytes, kind: str) -> SourceImage:
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         with Image.open(io.BytesIO(content), formats=[kind]) as picture:
             check_shape(picture.height, picture.width)
-            check_layout(picture)
-            if kind == "TIFF":
-                check_strips(content, picture.tag_v2, picture.size)
-            pixels = _wide_colour(content, kind, picture)
-            if pixels is None:
-                pixels = _grey_values(picture)
-    if kind == "TIFF" and _must_invert(picture):
-        pixels = np.iinfo(pixels.dtype).max - pixels
-    return SourceImage(np.ascontiguousarray(pixels), (0.0, float(np.iinfo(pixels.dtype).max)))
+            yield picture
 
 
 def check_layout(picture: Image.Image) -> None:
@@ -78,28 +91,28 @@ def check_layout(picture: Image.Image) -> None:
         raise ImageError(f"pixels of kind {picture.mode} are not 8 or 16 bit grey")
 
 
-def _wide_colour(content: bytes, kind: str, picture: Image.Image) -> NDArray[Any] | None:
-    """Pixels of colour with 16 bits a channel, which Pillow would cut to 8; None for all else."""
+def _is_wide_colour(content: bytes, kind: str, picture: Image.Image) -> bool:
+    """Whether a PNG or TIFF has colour of 16 bits a channel, which Pillow would cut to 8; other depths are refused."""
     if kind == "PNG":
-        if content[PNG_COLOUR_TYPE] == 0 and content[PNG_DEPTH] < 8:
-            raise ImageError(f"a grey PNG of {content[PNG_DEPTH]} bits; 8 or 16 are read")
-        wide = content[PNG_DEPTH] == 16 and content[PNG_COLOUR_TYPE] != 0
-    elif kind == "TIFF":
-        tags = picture.tag_v2
-        if any(v != 1 for v in tags.get(SAMPLE_FORMAT, (1,))):
-            raise ImageError("a TIFF of signed or floating-point pixels; unsigned 8 or 16 bits are read")
-        depths = tags.get(BITS_PER_SAMPLE, (1,))
-        if picture.mode in GREY_MODES and depths not in ((8,), (16,)):
-            raise ImageError("a grey TIFF of neither 8 nor 16 bits")
-        wide = picture.mode not in GREY_MODES and max(depths) > 8
-    else:
-        wide = False
-    if not wide:
-        return None
+        depth, is_colour = content[PNG_DEPTH], content[PNG_COLOUR_TYPE] != 0
+        if not is_colour and depth < 8:
+            raise ImageError(f"a grey PNG of {depth} bits; 8 or 16 are read")
+        return is_colour and depth == 16
+    tags, is_colour = picture.tag_v2, picture.mode not in GREY_MODES
+    if any(v != 1 for v in tags.get(SAMPLE_FORMAT, (1,))):
+        raise ImageError("a TIFF of signed or floating-point pixels; unsigned 8 or 16 bits are read")
+    depths = tags.get(BITS_PER_SAMPLE, (1,))
+    if not is_colour and depths not in ((8,), (16,)):
+        raise ImageError("a grey TIFF of neither 8 nor 16 bits")
+    return is_colour and max(depths) > 8
+
+
+def _decode_wide(content: bytes, picture: Image.Image) -> NDArray[Any]:
+    """Pixels of colour with 16 bits a channel."""
     pixels = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
     if pixels is None or pixels.shape[:2] != (picture.height, picture.width):
         raise ImageError("the pixels cannot be decoded")
-    return _equal_channels(pixels)
+    return pixels
 
 
 def _grey_values(picture: Image.Image) -> NDArray[Any]:
@@ -127,5 +140,4 @@ def _equal_channels(pixels: NDArray[Any]) -> NDArray[Any]:
 
 def _must_invert(picture: Image.Image) -> bool:
     """Whether a TIFF says that white is 0 and Pillow has left it so: it turns 8 bits over, but not 16."""
-    tags = picture.tag_v2
-    return picture.mode != "L" and tags.get(PHOTOMETRIC) == WHITE_IS_ZERO
+    return picture.mode != "L" and picture.tag_v2.get(PHOTOMETRIC) == WHITE_IS_ZERO

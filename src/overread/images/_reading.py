@@ -27,10 +27,7 @@ Result = TypeVar("Result")
 
 
 def read_image(
-    path: str | Path,
-    *,
-    mm_per_px: float | Sequence[float] | None = None,
-    grid_mm: float = GRID_MM,
+    path: str | Path, *, mm_per_px: float | Sequence[float] | None = None, grid_mm: float = GRID_MM
 ) -> Radiograph:
     """Read a DICOM, PNG, TIFF or JPEG file as a radiograph ready to be measured.
 
@@ -62,10 +59,7 @@ def read_image(
 
 
 def display_image(
-    path: str | Path,
-    *,
-    mm_per_px: float | Sequence[float] | None = None,
-    grid_mm: float | None = None,
+    path: str | Path, *, mm_per_px: float | Sequence[float] | None = None, grid_mm: float | None = None
 ) -> NDArray[np.uint8]:
     """Render a file for looking at it, by its own window or look-up table; bone is white.
 

@@ -116,15 +116,7 @@ class FileSpacing:
 
 
 def file_spacing(pixel: str, imager: str, magnification: str) -> FileSpacing:
-    """Read the size of a pixel from the text of DICOM's attributes; empty text counts as absent.
-
-    Parameters
-    ----------
-    pixel, imager
-        PixelSpacing and ImagerPixelSpacing: distance of rows, backslash, distance of columns.
-    magnification
-        EstimatedRadiographicMagnificationFactor; absent counts as 1.
-    """
+    """Read the size of a pixel from the text of DICOM's attributes, rows first; empty text counts as absent."""
     try:
         if pixel:
             return FileSpacing(_pair(pixel, "PixelSpacing", 1.0, SpacingSource.PIXEL_SPACING))
@@ -178,13 +170,7 @@ def _check_size(x: float, y: float, name: str) -> None:
 
 
 def given_spacing(mm_per_px: float | Sequence[float]) -> Spacing:
-    """Size that the user gives: one number, or (x, y).
-
-    Raises
-    ------
-    InvalidInputError
-        If it is not a number, or one that no radiograph has.
-    """
+    """Size that the user gives: one number, or (x, y)."""
     try:
         sizes = np.asarray(mm_per_px)
     except ValueError:
@@ -197,13 +183,7 @@ def given_spacing(mm_per_px: float | Sequence[float]) -> Spacing:
 
 
 def choose_spacing(stated: FileSpacing, given: float | Sequence[float] | None) -> Spacing:
-    """Size to use: the file's, which a given one must confirm; else the given one.
-
-    Raises
-    ------
-    ImageError
-        If there is neither, or they differ by more than 1 %.
-    """
+    """Size to use: the file's, which a given one must confirm to 1 %; else the given one."""
     if given is None:
         if stated.spacing is None:
             raise ImageError(f"{stated.problem}; {REMEDY}")

@@ -22,10 +22,7 @@ from overread.images._spacing import Spacing, given_spacing
 
 LONGEST_ID = 64
 WINDOW_PERCENT = (0.5, 99.5)
-VIEWS = {
-    "PA": ("399348003", "SCT", "postero-anterior"),
-    "AP": ("399067008", "SCT", "antero-posterior"),
-}
+VIEWS = {"PA": ("399348003", "SCT", "postero-anterior"), "AP": ("399067008", "SCT", "antero-posterior")}
 
 
 def write_png16(path: str | Path, pixels: ArrayLike) -> Path:
@@ -38,7 +35,10 @@ def write_png16(path: str | Path, pixels: ArrayLike) -> Path:
     pixels
         Rows x columns, uint16.
     """
-    array = _read_pixels(pixels)
+    return _write_png(path, _read_pixels(pixels))
+
+
+def _write_png(path: str | Path, array: NDArray[np.uint16] | NDArray[np.uint8]) -> Path:
     buffer = io.BytesIO()
     Image.fromarray(array).save(buffer, format="PNG", compress_level=6)
     return write_atomically(path, buffer.getvalue())
@@ -60,9 +60,7 @@ def write_png_colour(path: str | Path, pixels: ArrayLike) -> Path:
             f"pixels must be rows x columns x 3 of uint8, not {array.dtype} of shape {array.shape}"
         )
     check_shape(array.shape[0], array.shape[1])
-    buffer = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(array)).save(buffer, format="PNG", compress_level=6)
-    return write_atomically(path, buffer.getvalue())
+    return _write_png(path, np.ascontiguousarray(array))
 
 
 def write_dicom(

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64, U16
 from overread.features.context._patches import CUT, SIDE, copy_centre
 from overread.features.ibsi._first_order import FIRST_ORDER, RANKED_SHARES, first_order
 from overread.features.ibsi._levels import quantize_into
@@ -25,12 +25,32 @@ CHANNELS = (*QUANTIZED, "band4", "gradient")
 
 FIRST_DETAIL, BAND = CHANNELS.index("wavelet1_hl"), CHANNELS.index("band4")
 
+# What a channel shows, in words; of a detail, the level and the band.
+CHANNEL_WORDS = {
+    "original": "in the image",
+    "gradient": "in the strength of edges",
+    "band4": "in very coarse detail",
+    "approximation1": "in the slightly smoothed image",
+    "approximation2": "in the smoothed image",
+    "approximation3": "in the strongly smoothed image",
+}
+COARSENESS = {"1": "fine", "2": "middle", "3": "coarse"}
+STROKES = {"hl": "vertical", "lh": "horizontal", "hh": "diagonal"}
+
 # Chosen by eye: 3969 points fill the 136 cells of a symmetric matrix of 16 levels.
 N_BINS = 16
 # From an array: a literal number would be compiled for on its own.
 HOLES = np.array([1, 2, 4, 8])
 P10, P90 = (list(RANKED_SHARES).index(share) for share in (0.1, 0.9))
 MINIMUM, MAXIMUM = (list(FIRST_ORDER).index(name) for name in ("minimum", "maximum"))
+
+
+def say_channel(channel: str) -> str:
+    """Say what the texture is looked at in: the image, smoothed images, or details of a size and direction."""
+    if channel in CHANNEL_WORDS:
+        return CHANNEL_WORDS[channel]
+    level, band = channel.removeprefix("wavelet").split("_")
+    return f"in {COARSENESS[level]}, {STROKES[band]} detail"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +67,12 @@ class Channels:
         Percentiles of `RANKED_SHARES`: (candidate, channel, percentile).
     """
 
-    levels: NDArray[np.uint16]
-    statistics: NDArray[np.float64]
-    percentiles: NDArray[np.float64]
+    levels: U16
+    statistics: F64
+    percentiles: F64
 
 
-def measure_channels(patches: NDArray[np.float32]) -> Channels:
+def measure_channels(patches: F32) -> Channels:
     """Measure the channels of cut patches."""
     n = len(patches)
     levels = np.zeros((n, len(QUANTIZED), SIDE + 2, SIDE + 2), np.uint16)
@@ -63,7 +83,7 @@ def measure_channels(patches: NDArray[np.float32]) -> Channels:
 
 
 @kernel
-def smooth(source: NDArray[np.float32], hole: int, out: NDArray[np.float32]) -> None:
+def smooth(source: F32, hole: int, out: F32) -> None:
     """Filter rows, then columns, with (1 4 6 4 1) / 16, taps ``hole`` points apart; out is 4 holes smaller.
 
     Indices are unsigned here and below: without a test for negative ones the loops vectorize. Taps are paired, so
@@ -85,13 +105,7 @@ def smooth(source: NDArray[np.float32], hole: int, out: NDArray[np.float32]) -> 
 
 
 @kernel
-def approximate(
-    patch: NDArray[np.float32],
-    level1: NDArray[np.float32],
-    level2: NDArray[np.float32],
-    level3: NDArray[np.float32],
-    level4: NDArray[np.float32],
-) -> None:
+def approximate(patch: F32, level1: F32, level2: F32, level3: F32, level4: F32) -> None:
     """Undecimated approximations of a cut patch; each loses the points whose taps would leave the one before."""
     smooth(patch, HOLES[0], level1)
     smooth(level1, HOLES[1], level2)
@@ -100,14 +114,7 @@ def approximate(
 
 
 @kernel
-def _split_details(
-    finer: NDArray[np.float32],
-    coarser: NDArray[np.float32],
-    hole: int,
-    high_low: NDArray[np.float32],
-    low_high: NDArray[np.float32],
-    high_high: NDArray[np.float32],
-) -> None:
+def _split_details(finer: F32, coarser: F32, hole: int, high_low: F32, low_high: F32, high_high: F32) -> None:
     """Details between two approximations: high-pass is identity minus low-pass, so they sum to the difference."""
     e = np.uintp((finer.shape[0] - SIDE) // 2)
     f = np.uintp((coarser.shape[0] - SIDE) // 2)
@@ -130,13 +137,7 @@ def _split_details(
 
 
 @kernel
-def _band_and_gradient(
-    level3: NDArray[np.float32],
-    level4: NDArray[np.float32],
-    level1: NDArray[np.float32],
-    band: NDArray[np.float32],
-    gradient: NDArray[np.float32],
-) -> None:
+def _band_and_gradient(level3: F32, level4: F32, level1: F32, band: F32, gradient: F32) -> None:
     """Approximation 3 minus 4, and the magnitude of central differences of approximation 1."""
     e = np.uintp((level1.shape[0] - SIDE) // 2)
     one = np.uintp(1)
@@ -149,14 +150,7 @@ def _band_and_gradient(
 
 
 @kernel
-def _fill_channels(
-    patch: NDArray[np.float32],
-    level1: NDArray[np.float32],
-    level2: NDArray[np.float32],
-    level3: NDArray[np.float32],
-    level4: NDArray[np.float32],
-    channels: NDArray[np.float32],
-) -> None:
+def _fill_channels(patch: F32, level1: F32, level2: F32, level3: F32, level4: F32, channels: F32) -> None:
     """Fill the channels of a cut patch, in the order of `CHANNELS`."""
     approximate(patch, level1, level2, level3, level4)
     original, approximations, details = channels[0], channels[1:FIRST_DETAIL], channels[FIRST_DETAIL:BAND]
@@ -171,12 +165,7 @@ def _fill_channels(
 
 
 @kernel
-def _measure_into(
-    patches: NDArray[np.float32],
-    levels: NDArray[np.uint16],
-    statistics: NDArray[np.float64],
-    percentiles: NDArray[np.float64],
-) -> None:
+def _measure_into(patches: F32, levels: U16, statistics: F64, percentiles: F64) -> None:
     """First order of each channel, then its levels: equal bins from P10 - (P90 - P10) / 2 to P90 + (P90 - P10) / 2.
 
     What lies beyond falls into the first and last bin; where P10 = P90 the bins lie between the extremes.

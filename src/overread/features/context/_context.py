@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._text import short_repr
 from overread.features._anatomy import Anatomy
+from overread.features._arrays import F32, F64, Mask
 from overread.features.context._channels import Channels, measure_channels
 from overread.features.context._maps import SCALES_MM, ImageMaps
 from overread.features.context._patches import Trend, cut_patches, fit_trend, ring_around
@@ -54,10 +54,10 @@ class Context:
     """
 
     maps: ImageMaps
-    column: NDArray[np.float64]
-    row: NDArray[np.float64]
-    radius_px: NDArray[np.float64]
-    outline: NDArray[np.bool_]
+    column: F64
+    row: F64
+    radius_px: F64
+    outline: Mask
 
     @property
     def radiograph(self) -> Radiograph:
@@ -80,17 +80,17 @@ class Context:
         return self.radiograph.mm_per_px
 
     @cached_property
-    def grey(self) -> NDArray[np.float32]:
+    def grey(self) -> F32:
         """Grey level on rays, smoothed by 1 mm."""
         return polar_grey(self.maps.base, self.column, self.row, self.radius_px, RHO, RAYS)
 
     @cached_property
-    def fine_gradient(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def fine_gradient(self) -> tuple[F32, F32]:
         """Derivatives along and across the rays of the radiograph smoothed by 1 mm."""
         return polar_first(self.maps.base, self.column, self.row, self.radius_px, RHO, RAYS)
 
     @cached_property
-    def matched_gradient(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def matched_gradient(self) -> tuple[F32, F32]:
         """Derivatives along and across every other ray, smoothed by the largest of 1.6, 2.5, 4 mm up to R / 3."""
         scales = SCALES_MM[:3]
         radius_mm = self.radius_px * self.mm
@@ -111,7 +111,7 @@ class Context:
         return along, across
 
     @cached_property
-    def curvature(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    def curvature(self) -> tuple[F32, F32, F32]:
         """Second derivatives along, across and mixed, at 1 mm smoothing, per mm^2, at rho = 1/4 ... 10/4."""
         step = SECOND_STEP_MM / self.mm
         found = polar_second(self.maps.base, self.column, self.row, self.radius_px, SECOND_RHO, RAYS, step)
@@ -119,12 +119,12 @@ class Context:
         return found[0] * scale, found[1] * scale, found[2] * scale
 
     @cached_property
-    def inside(self) -> NDArray[np.bool_]:
+    def inside(self) -> Mask:
         """Whether a point on a ray is inside the outline."""
         return outline_at(self.outline, self.column, self.row, self.radius_px, RHO, RAYS)
 
     @cached_property
-    def in_lung(self) -> NDArray[np.bool_]:
+    def in_lung(self) -> Mask:
         """Whether a point on a ray is inside a lung field."""
         return polar_mask(self.maps.lungs, self.column, self.row, self.radius_px, RHO, RAYS)
 
@@ -140,7 +140,7 @@ class Context:
         return fit_trend(self.grey, ring_around(self.outlines.ray_radius, self.in_lung))
 
     @cached_property
-    def patches(self) -> NDArray[np.float32]:
+    def patches(self) -> F32:
         """Patch around each candidate, with the margin that filters see: (candidate, CUT, CUT)."""
         return cut_patches(self.radiograph, self.column, self.row)
 

@@ -14,6 +14,7 @@ from scipy import ndimage
 
 from overread._kernel import kernel
 from overread.features._anatomy import Anatomy
+from overread.features._arrays import F32, F64, Mask
 from overread.features._learned import Band, make_bands
 from overread.features._outlines import at_least_two
 from overread.images import Radiograph
@@ -54,21 +55,19 @@ class once(Generic[T]):  # noqa: N801
 class Border:
     """Pixels (columns, rows) on either side of a mask's border; the image's edge is none."""
 
-    mask: NDArray[np.bool_]
-    inner: NDArray[np.float64]
-    outer: NDArray[np.float64]
+    mask: Mask
+    inner: F64
+    outer: F64
 
     @classmethod
-    def of(cls, mask: NDArray[np.bool_]) -> Border:
+    def of(cls, mask: Mask) -> Border:
         """Find the border of a mask."""
         filled = mask.astype(np.uint8)
         inner = filled & ~cv2.erode(filled, CROSS, borderType=cv2.BORDER_REPLICATE)
         outer = cv2.dilate(filled, CROSS, borderType=cv2.BORDER_REPLICATE) & ~filled
         return cls(mask, _places_of(inner), _places_of(outer))
 
-    def signed_distance(
-        self, column: NDArray[np.float64], row: NDArray[np.float64], *, mm_per_px: float
-    ) -> NDArray[np.float64]:
+    def signed_distance(self, column: F64, row: F64, *, mm_per_px: float) -> F64:
         """Distance to the mask in mm: positive outside, negative inside (then to its outside); at most 60."""
         at = at_nearest_pixel(self.mask, column, row)
         distance = np.empty(column.size)
@@ -77,7 +76,7 @@ class Border:
         return np.clip(distance * mm_per_px, -FARTHEST_MM, FARTHEST_MM)
 
 
-def _places_of(mask: NDArray[np.uint8]) -> NDArray[np.float64]:
+def _places_of(mask: NDArray[np.uint8]) -> F64:
     """Columns and rows of the pixels that are not 0: (2, pixels)."""
     found = cv2.findNonZero(mask)
     return (
@@ -85,9 +84,7 @@ def _places_of(mask: NDArray[np.uint8]) -> NDArray[np.float64]:
     )
 
 
-def at_nearest_pixel(
-    image: NDArray[Any], column: NDArray[np.float64], row: NDArray[np.float64]
-) -> NDArray[Any]:
+def at_nearest_pixel(image: NDArray[Any], column: F64, row: F64) -> NDArray[Any]:
     """Value of the pixel nearest to each place, of the border's pixel beyond it."""
     rows, columns = image.shape
     i = np.clip(np.floor(row + 0.5).astype(np.int64), 0, rows - 1)
@@ -128,7 +125,7 @@ class ImageMaps:
         self.lock = threading.RLock()
 
     @once
-    def grey(self) -> NDArray[np.float32]:
+    def grey(self) -> F32:
         """Grey levels that all measures start from."""
         pixels = self.radiograph.pixels
         valid = self.radiograph.valid
@@ -138,12 +135,12 @@ class ImageMaps:
         return at_least_two(np.clip(pixels, -GREY_LIMIT, GREY_LIMIT).astype(np.float32))
 
     @once
-    def base(self) -> NDArray[np.float32]:
+    def base(self) -> F32:
         """Radiograph smoothed by 1 mm."""
         return blur(self.grey, BASE_MM / self.radiograph.mm_per_px)
 
     @once
-    def scale_space(self) -> tuple[NDArray[np.float32], ...]:
+    def scale_space(self) -> tuple[F32, ...]:
         """Radiograph smoothed to each of the five scales, each from the one before."""
         levels = []
         level, sigma = self.base, BASE_MM
@@ -159,7 +156,7 @@ class ImageMaps:
         return make_bands(self.grey, self.radiograph.mm_per_px)
 
     @once
-    def lungs(self) -> NDArray[np.bool_]:
+    def lungs(self) -> Mask:
         """Both lung fields."""
         return np.ascontiguousarray(self.anatomy.lungs)
 
@@ -209,25 +206,23 @@ class ImageMaps:
         return frames[0], frames[1]
 
 
-def blur(image: NDArray[np.float32], sigma_px: float) -> NDArray[np.float32]:
+def blur(image: F32, sigma_px: float) -> F32:
     """Convolve with a Gaussian cut at three sigmas; beyond the border the nearest pixel goes on."""
     size = 2 * int(np.ceil(3.0 * sigma_px)) + 1
-    blurred: NDArray[np.float32] = cv2.GaussianBlur(
+    blurred: F32 = cv2.GaussianBlur(
         image, (size, size), sigmaX=sigma_px, sigmaY=sigma_px, borderType=cv2.BORDER_REPLICATE
     )
     return blurred
 
 
-def _mean_column(mask: NDArray[np.bool_]) -> float:
+def _mean_column(mask: Mask) -> float:
     """Column of a mask's centroid."""
     counts = mask.sum(axis=0)
     return float(counts @ np.arange(counts.size) / counts.sum())
 
 
 @kernel
-def _nearest_distance(
-    points: NDArray[np.float64], column: NDArray[np.float64], row: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _nearest_distance(points: F64, column: F64, row: F64) -> F64:
     """Distance from each place to the nearest of the points; infinite without points."""
     out = np.empty(column.size)
     for c in range(column.size):
@@ -240,7 +235,7 @@ def _nearest_distance(
     return out
 
 
-def _frame_of(mask: NDArray[np.bool_], *, medial_is_right: bool) -> LungFrame:
+def _frame_of(mask: Mask, *, medial_is_right: bool) -> LungFrame:
     """Box of a mask that has pixels, as pixel centres."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     left, right = float(columns[0]), float(columns[-1])

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64, Mask
 from overread.features.context._rays import RAYS, RHO
 from overread.images import GRID_MM, Radiograph
 
@@ -32,9 +32,7 @@ CUT = SIDE + 2 * MARGIN
 LARGEST = 1e6
 
 
-def cut_patches(
-    radiograph: Radiograph, column: NDArray[np.float64], row: NDArray[np.float64]
-) -> NDArray[np.float32]:
+def cut_patches(radiograph: Radiograph, column: F64, row: F64) -> F32:
     """Cut the patch around each place, with its margin: (place, CUT, CUT)."""
     patches = np.empty((row.size, CUT, CUT), np.float32)
     pixels = np.ascontiguousarray(radiograph.pixels, np.float32)
@@ -49,7 +47,7 @@ def _points_per_pixel(radiograph: Radiograph) -> float:
 
 
 @kernel
-def _copy_clipped(line: NDArray[np.float32], start: int, out: NDArray[np.float32]) -> None:
+def _copy_clipped(line: F32, start: int, out: F32) -> None:
     """Copy a part of a row, values beyond `LARGEST` clipped."""
     low, high, first = np.float32(-LARGEST), np.float32(LARGEST), np.uintp(start)
     for j in range(np.uintp(out.size)):
@@ -57,9 +55,7 @@ def _copy_clipped(line: NDArray[np.float32], start: int, out: NDArray[np.float32
 
 
 @kernel
-def _cut_patch(
-    pixels: NDArray[np.float32], row: float, column: float, step: float, patch: NDArray[np.float32]
-) -> None:
+def _cut_patch(pixels: F32, row: float, column: float, step: float, patch: F32) -> None:
     """Sample a square of points ``step`` pixels apart around the nearest pixel, bilinear, replicated outside."""
     rows, columns = pixels.shape
     side = patch.shape[0]
@@ -91,20 +87,14 @@ def _cut_patch(
 
 
 @kernel
-def _cut_into(
-    pixels: NDArray[np.float32],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    step: float,
-    patches: NDArray[np.float32],
-) -> None:
+def _cut_into(pixels: F32, row: F64, column: F64, step: float, patches: F32) -> None:
     """Cut the patch around each place."""
     for k in range(row.size):
         _cut_patch(pixels, row[k], column[k], step, patches[k])
 
 
 @kernel
-def copy_centre(source: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+def copy_centre(source: F32, out: F32) -> None:
     """Copy the middle of a square."""
     edge = np.uintp((source.shape[0] - out.shape[0]) // 2)
     for y in range(np.uintp(out.shape[0])):
@@ -125,26 +115,18 @@ NOISE_FLOOR = 0.003
 
 @dataclass(frozen=True, eq=False)
 class Trend:
-    """Grey levels with the surround's quadratic trend taken off.
+    """Grey levels on rays with the surround's quadratic trend taken off, and the deviation of the detrended ring."""
 
-    Parameters
-    ----------
-    detrended
-        Grey level minus the trend, on rays.
-    noise
-        Standard deviation of the detrended ring.
-    """
-
-    detrended: NDArray[np.float32]
-    noise: NDArray[np.float64]
+    detrended: F32
+    noise: F64
 
     @cached_property
-    def noise_scale(self) -> NDArray[np.float64]:
+    def noise_scale(self) -> F64:
         """Noise that contrasts are divided by, never 0."""
         return np.sqrt(self.noise**2 + NOISE_FLOOR**2)
 
 
-def ring_around(ray_radius: NDArray[np.float64], in_lung: NDArray[np.bool_]) -> NDArray[np.float32]:
+def ring_around(ray_radius: F64, in_lung: Mask) -> F32:
     """Weight the points of the ring around each outline by area, others 0: (candidate, angle, radius).
 
     Only the ring's part inside the lungs counts, if that is at least 30 % of it.
@@ -158,7 +140,7 @@ def ring_around(ray_radius: NDArray[np.float64], in_lung: NDArray[np.bool_]) -> 
     return ring
 
 
-def fit_trend(grey: NDArray[np.float32], ring: NDArray[np.float32]) -> Trend:
+def fit_trend(grey: F32, ring: F32) -> Trend:
     """Fit a + bx + cy + dx^2 + exy + fy^2 to the ring by weighted least squares, and take it off everywhere."""
     n = grey.shape[0]
     weights = ring.reshape(n, -1).astype(np.float64)
@@ -172,7 +154,7 @@ def fit_trend(grey: NDArray[np.float32], ring: NDArray[np.float32]) -> Trend:
     return Trend(detrended.reshape(grey.shape).astype(np.float32), noise)
 
 
-def _quadratic_basis() -> NDArray[np.float64]:
+def _quadratic_basis() -> F64:
     """1, x, y, x^2, xy, y^2 at the points on rays, in units of R: (point, 6)."""
     x, y = RAYS[:, :1] * RHO, RAYS[:, 1:] * RHO
     return np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], axis=-1).reshape(-1, 6)

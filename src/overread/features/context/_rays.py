@@ -8,9 +8,9 @@ whose rounding is far below the grey levels' own noise; their results are float6
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64, Mask
 from overread.features._outlines import sample
 
 # Chosen by eye: at 2.5 R of a nodule of 10 mm the points are 1.2 mm apart, less than two pixels.
@@ -21,7 +21,7 @@ RHO = (np.arange(25) + 0.5) / PER_RADIUS
 """Distances of the steps from the centre, in radii."""
 
 
-def make_rays(n_angles: int) -> NDArray[np.float64]:
+def make_rays(n_angles: int) -> F64:
     """Give directions (dx, dy) all around, clockwise on screen from +x; a quarter turn maps them exactly."""
     quarter = 2.0 * np.pi * np.arange(n_angles // 4) / n_angles
     dx, dy = np.cos(quarter), np.sin(quarter)
@@ -41,14 +41,7 @@ AREA = RHO.astype(np.float32)
 
 
 @kernel
-def polar_grey(
-    image: NDArray[np.float32],
-    column: NDArray[np.float64],
-    row: NDArray[np.float64],
-    radius: NDArray[np.float64],
-    rho: NDArray[np.float64],
-    rays: NDArray[np.float64],
-) -> NDArray[np.float32]:
+def polar_grey(image: F32, column: F64, row: F64, radius: F64, rho: F64, rays: F64) -> F32:
     """Grey levels on rays, each a row (dx, dy), around each place: (place, ray, radius)."""
     out = np.empty((column.size, rays.shape[0], rho.size), dtype=np.float32)
     for c in range(column.size):
@@ -60,14 +53,7 @@ def polar_grey(
 
 
 @kernel
-def polar_first(
-    image: NDArray[np.float32],
-    column: NDArray[np.float64],
-    row: NDArray[np.float64],
-    radius: NDArray[np.float64],
-    rho: NDArray[np.float64],
-    rays: NDArray[np.float64],
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def polar_first(image: F32, column: F64, row: F64, radius: F64, rho: F64, rays: F64) -> tuple[F32, F32]:
     """Differentiate along the ray and across it (towards growing angle), by differences over two pixels."""
     shape = (column.size, rays.shape[0], rho.size)
     along = np.empty(shape, dtype=np.float32)
@@ -85,14 +71,8 @@ def polar_first(
 
 @kernel
 def polar_second(
-    image: NDArray[np.float32],
-    column: NDArray[np.float64],
-    row: NDArray[np.float64],
-    radius: NDArray[np.float64],
-    rho: NDArray[np.float64],
-    rays: NDArray[np.float64],
-    step: float,
-) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    image: F32, column: F64, row: F64, radius: F64, rho: F64, rays: F64, step: float
+) -> tuple[F32, F32, F32]:
     """Second derivatives on rays: along, across, mixed, by differences over the step; per pixel^2."""
     shape = (column.size, rays.shape[0], rho.size)
     along = np.empty(shape, dtype=np.float32)
@@ -118,14 +98,7 @@ def polar_second(
 
 
 @kernel
-def polar_mask(
-    mask: NDArray[np.bool_],
-    column: NDArray[np.float64],
-    row: NDArray[np.float64],
-    radius: NDArray[np.float64],
-    rho: NDArray[np.float64],
-    rays: NDArray[np.float64],
-) -> NDArray[np.bool_]:
+def polar_mask(mask: Mask, column: F64, row: F64, radius: F64, rho: F64, rays: F64) -> Mask:
     """Mask at the pixels nearest to points on rays; False beyond the image."""
     out = np.zeros((column.size, rays.shape[0], rho.size), dtype=np.bool_)
     rows, columns = mask.shape
@@ -141,14 +114,7 @@ def polar_mask(
 
 
 @kernel
-def outline_at(
-    outline: NDArray[np.bool_],
-    column: NDArray[np.float64],
-    row: NDArray[np.float64],
-    radius: NDArray[np.float64],
-    rho: NDArray[np.float64],
-    rays: NDArray[np.float64],
-) -> NDArray[np.bool_]:
+def outline_at(outline: Mask, column: F64, row: F64, radius: F64, rho: F64, rays: F64) -> Mask:
     """Outlines at points on rays around their candidates."""
     out = np.empty((column.size, rays.shape[0], rho.size), dtype=np.bool_)
     half = outline.shape[1] // 2
@@ -159,46 +125,40 @@ def outline_at(
     return out
 
 
-def angle_mean(values: NDArray[np.float32]) -> NDArray[np.float64]:
+def angle_mean(values: F32) -> F64:
     """Mean over all directions: (candidate, radius)."""
     return values.mean(axis=1).astype(np.float64)
 
 
-def area_mean(values: NDArray[np.float32], where: NDArray[np.bool_]) -> NDArray[np.float64]:
+def area_mean(values: F32, where: Mask) -> F64:
     """Mean over the area of chosen points; 0 where there are none."""
     weights = where * AREA
     total = weights.sum(axis=(1, 2)).astype(np.float64)
     return np.einsum("nkj,nkj->n", values, weights) / np.maximum(total, RHO[0])
 
 
-def band_mean(values: NDArray[np.float32], start: float, end: float) -> NDArray[np.float64]:
+def band_mean(values: F32, start: float, end: float) -> F64:
     """Mean along each ray between two radii, by area: (candidate, angle)."""
     band = slice(round(start * PER_RADIUS), round(end * PER_RADIUS))
     return np.einsum("nkj,j->nk", values[:, :, band], AREA[band] / AREA[band].sum()).astype(np.float64)
 
 
-def sector_means(rays: NDArray[np.float64], *, half: int) -> NDArray[np.float64]:
+def sector_means(rays: F64, *, half: int) -> F64:
     """Mean over the rays around each direction, ``half`` to either side."""
     wide = np.concatenate([rays[:, -half:], rays, rays[:, :half]], axis=1)
     sums = np.cumsum(np.concatenate([np.zeros((len(rays), 1)), wide], axis=1), axis=1)
     return (sums[:, 2 * half + 1 :] - sums[:, : -2 * half - 1]) / (2 * half + 1)
 
 
-def opposite_min(rays: NDArray[np.float64]) -> NDArray[np.float64]:
+def opposite_min(rays: F64) -> F64:
     """Smallest mean over two opposite rays: what is left in the direction of a line through the candidate."""
     half = rays.shape[1] // 2
     return ((rays[:, :half] + rays[:, half:]) / 2.0).min(axis=1)
 
 
 def principal_curvatures(
-    level: NDArray[np.float32],
-    column: NDArray[np.float64],
-    row: NDArray[np.float64],
-    *,
-    scale_px: float,
-    directions: NDArray[np.float64] = CENTRE,
-    distance_px: float = 0.0,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    level: F32, column: F64, row: F64, *, scale_px: float, directions: F64 = CENTRE, distance_px: float = 0.0
+) -> tuple[F64, F64]:
     """Give k1 and k2, see family blob, on a circle around each point: (point, direction); at the point by default."""
     step = max(scale_px / 3.0, 1.0)
     found = polar_second(level, column, row, np.full(column.size, distance_px), np.ones(1), directions, step)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F64, Mask
 
 # What is measured of each outline: pixels, centroid, central moments (xxy: sum of x^2 y), Crofton perimeter; area,
 # perimeter, largest and smallest width of the convex hull.
@@ -31,16 +31,16 @@ class Outlines:
         Radius of the outline along each ray, in R: (candidate, angle).
     """
 
-    numbers: Mapping[str, NDArray[np.float64]]
-    ray_radius: NDArray[np.float64]
+    numbers: Mapping[str, F64]
+    ray_radius: F64
 
     @property
-    def area(self) -> NDArray[np.float64]:
+    def area(self) -> F64:
         """Number of pixels."""
         return self.numbers["area"]
 
     @cached_property
-    def variances(self) -> NDArray[np.float64]:
+    def variances(self) -> F64:
         """Variances along the major and the minor axis, each with 1/12 for the pixel's own extent."""
         xx, xy, yy = (self.numbers[name] / self.area for name in ("xx", "xy", "yy"))
         middle = (xx + yy) / 2.0
@@ -48,23 +48,23 @@ class Outlines:
         return np.maximum(np.stack([middle + apart, middle - apart], axis=1), 0.0) + 1.0 / 12.0
 
     @cached_property
-    def elongation(self) -> NDArray[np.float64]:
+    def elongation(self) -> F64:
         """1 - minor / major axis."""
         return 1.0 - np.sqrt(self.variances[:, 1] / self.variances[:, 0])
 
     @cached_property
-    def direction(self) -> NDArray[np.float64]:
+    def direction(self) -> F64:
         """Direction of the major axis in radians, clockwise on screen from +x; 0 where all are alike."""
         return 0.5 * np.arctan2(2.0 * self.numbers["xy"], self.numbers["xx"] - self.numbers["yy"])
 
 
-def shape_numbers(outline: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
+def shape_numbers(outline: Mask) -> dict[str, F64]:
     """Measure each outline of a stack; all in pixels, by names of `NUMBERS`."""
     return dict(zip(NUMBERS, _measure_shapes(outline).T, strict=True))
 
 
 @kernel
-def _central_moments(mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _central_moments(mask: Mask) -> F64:
     """Area, centroid and central moments of a mask: the first ten of `NUMBERS`."""
     area, sx, sy = 0.0, 0.0, 0.0
     rows, columns = mask.shape
@@ -92,7 +92,7 @@ def _central_moments(mask: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 @kernel
-def _crofton_perimeter(mask: NDArray[np.bool_]) -> float:
+def _crofton_perimeter(mask: Mask) -> float:
     """Perimeter from the numbers of crossings of lines in four directions (Crofton's formula), in pixels."""
     rows, columns = mask.shape
     straight, diagonal = 0, 0
@@ -108,7 +108,7 @@ def _crofton_perimeter(mask: NDArray[np.bool_]) -> float:
 
 
 @kernel
-def _push(hull: NDArray[np.float64], n: int, start: int, x: float, y: float) -> int:
+def _push(hull: F64, n: int, start: int, x: float, y: float) -> int:
     """Add a corner to a chain, dropping those before it that would make it turn the wrong way."""
     while n - start >= 2:
         ax, ay = hull[n - 1, 0] - hull[n - 2, 0], hull[n - 1, 1] - hull[n - 2, 1]
@@ -121,7 +121,7 @@ def _push(hull: NDArray[np.float64], n: int, start: int, x: float, y: float) -> 
 
 
 @kernel
-def _convex_hull(mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _convex_hull(mask: Mask) -> F64:
     """Corners of the convex hull of the midpoints of the pixels' sides (corner, xy), by Andrew's chain."""
     rows, columns = mask.shape
     top = np.full(2 * columns + 1, np.inf)
@@ -147,7 +147,7 @@ def _convex_hull(mask: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 @kernel
-def _hull_numbers(hull: NDArray[np.float64]) -> tuple[float, float, float, float]:
+def _hull_numbers(hull: F64) -> tuple[float, float, float, float]:
     """Area, perimeter, largest and smallest width of a convex polygon."""
     n = hull.shape[0]
     area, perimeter, longest, narrowest = 0.0, 0.0, 0.0, np.inf
@@ -169,7 +169,7 @@ def _hull_numbers(hull: NDArray[np.float64]) -> tuple[float, float, float, float
 
 
 @kernel
-def _crop(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _crop(mask: Mask) -> Mask:
     """Part of a mask that holds all its pixels; outlines contain the row and column of their middle."""
     half = mask.shape[0] // 2
     reach = half
@@ -183,7 +183,7 @@ def _crop(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 @kernel
-def _measure_shapes(outline: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _measure_shapes(outline: Mask) -> F64:
     """Numbers of each outline in the order of `NUMBERS`: (candidate, number)."""
     out = np.empty((outline.shape[0], len(NUMBERS)))
     for c in range(outline.shape[0]):
@@ -200,14 +200,7 @@ def _measure_shapes(outline: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 @kernel
-def ray_lengths(
-    outline: NDArray[np.bool_],
-    column: NDArray[np.float64],
-    row: NDArray[np.float64],
-    radius: NDArray[np.float64],
-    rays: NDArray[np.float64],
-    step: float,
-) -> NDArray[np.float64]:
+def ray_lengths(outline: Mask, column: F64, row: F64, radius: F64, rays: F64, step: float) -> F64:
     """Length of each ray inside its outline, counted in steps, in units of the radius; at least one step."""
     out = np.empty((column.size, rays.shape[0]))
     side = outline.shape[1]

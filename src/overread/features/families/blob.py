@@ -8,8 +8,8 @@ blob, k2 is near 0 on a line.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overread.features._arrays import F32, F64
 from overread.features._family import Family, describe_features, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._maps import BASE_MM, SCALES_MM
@@ -32,15 +32,17 @@ FEATURES = describe_features(
         row
         for scale, narrower in zip(SCALES_MM, (BASE_MM, BASE_MM, *SCALES_MM), strict=False)
         for row in (
-            (f"log.{_scale_name(scale)}", "grey", f"k1 + k2 = -s^2 Laplacian of L_s, s = {scale} mm"),
-            (f"dog.{_scale_name(scale)}", "grey", f"L_t - L_s, s = {scale} mm, t = {narrower} mm"),
-            (f"curvature.{_scale_name(scale)}", "grey", f"k2, the smaller curvature, s = {scale} mm"),
-            (f"roundness.{_scale_name(scale)}", "1", f"k2 / (|k1| + 0.001) cut to -1..1, s = {scale} mm"),
-            (
-                f"conspicuity.{_scale_name(scale)}",
-                "1",
-                f"k2 / (mean of max(|k1|, |k2|) at 16 points on the circle of 3 s + 0.001), s = {scale} mm",
-            ),
+            (f"log.{_scale_name(scale)}", "grey", f"k1 + k2 = -s^2 Laplacian of L_s, s = {scale} mm",
+             f"strength of a bright spot, at a scale of {scale:g} mm"),
+            (f"dog.{_scale_name(scale)}", "grey", f"L_t - L_s, s = {scale} mm, t = {narrower} mm",
+             f"how much brighter a spot is than a wider neighbourhood, at a scale of {scale:g} mm"),
+            (f"curvature.{_scale_name(scale)}", "grey", f"k2, the smaller curvature, s = {scale} mm",
+             f"how much it bulges in every direction, unlike a line, at a scale of {scale:g} mm"),
+            (f"roundness.{_scale_name(scale)}", "1", f"k2 / (|k1| + 0.001) cut to -1..1, s = {scale} mm",
+             f"how round a bright spot is, against a line, at a scale of {scale:g} mm"),
+            (f"conspicuity.{_scale_name(scale)}", "1",
+             f"k2 / (mean of max(|k1|, |k2|) at 16 points on the circle of 3 s + 0.001), s = {scale} mm",
+             f"how a bright spot compares with other structures around it, at a scale of {scale:g} mm"),
         )
     ],
     symbols={
@@ -48,12 +50,12 @@ FEATURES = describe_features(
         "k2": "k1 >= k2: -s^2 times the eigenvalues of the Hessian of L_s",
         "L_s": "L_s: the radiograph smoothed by a Gaussian of sigma s",
     },
-)
+)  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Filter responses at each candidate's centre."""
-    values: dict[str, NDArray[np.float64]] = {}
+    values: dict[str, F64] = {}
     for index, scale in enumerate(SCALES_MM):
         name, scale_px = _scale_name(scale), scale / context.mm
         place = (context.maps.scale_space[index], context.column, context.row)
@@ -71,7 +73,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def _difference_of_gaussians(context: Context, index: int) -> NDArray[np.float64]:
+def _difference_of_gaussians(context: Context, index: int) -> F64:
     """L_t - L_s at each candidate's centre."""
     maps = context.maps
     narrow = maps.scale_space[index - 2] if index >= 2 else maps.base
@@ -79,7 +81,7 @@ def _difference_of_gaussians(context: Context, index: int) -> NDArray[np.float64
     return centre - surround
 
 
-def at_centre(context: Context, level: NDArray[np.float32]) -> NDArray[np.float64]:
+def at_centre(context: Context, level: F32) -> F64:
     """Value of a map at each candidate's centre."""
     radius = np.zeros(context.n_candidates)
     grey = polar_grey(level, context.column, context.row, radius, np.zeros(1), CENTRE)

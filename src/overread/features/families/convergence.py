@@ -8,8 +8,8 @@ added to |g|.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overread.features._arrays import F32, F64
 from overread.features._family import EPSILON, Family, describe_features, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._rays import PER_RADIUS, RHO, angle_mean, opposite_min, sector_means
@@ -26,53 +26,45 @@ FEATURES = describe_features(
     "Kobatake and Hashimoto 1999, doi:10.1109/83.777091 (coin, iris); Wei, Hagihara and Kobatake 1999, ICIP (adaptive "
     "ring); Pereira, Mendonca and Campilho 2007, ICIAR (sliding band)",
     [
-        *[(f"coin.{name}", "1", f"mean of cos over the disc of {r} R") for name, r in COIN_RADII.items()],
-        ("weighted_coin", "1", "sum |g| cos / sum |g| over 0.5..1.5 R, by area"),
-        (
-            "iris_mean",
-            "1",
-            "mean over directions of I_k",
-        ),
-        ("iris_spread", "1", "standard deviation of I_k over directions"),
-        (
-            "iris_opposite_min",
-            "1",
-            "min over directions of the mean of I over two opposite sectors of 56 deg",
-        ),
         *[
-            (
-                f"ring.{name}",
-                "1",
-                f"max over r of the mean of cos over the ring of width {w / PER_RADIUS} R at r",
-            )
+            (f"coin.{name}", "1", f"mean of cos over the disc of {r} R",
+             f"how much brightness rises towards the centre from all around, within {r:g} radii")
+            for name, r in COIN_RADII.items()
+        ],
+        ("weighted_coin", "1", "sum |g| cos / sum |g| over 0.5..1.5 R, by area",
+         "how much strong edges face the centre"),
+        ("iris_mean", "1", "mean over directions of I_k",
+         "how much brightness rises towards the centre, each direction at its best reach"),
+        ("iris_spread", "1", "standard deviation of I_k over directions",
+         "how unequally brightness rises towards the centre from different directions"),
+        ("iris_opposite_min", "1", "min over directions of the mean of I over two opposite sectors of 56 deg",
+         "how much brightness rises towards the centre from opposite sides at once"),
+        *[
+            (f"ring.{name}", "1",
+             f"max over r of the mean of cos over the ring of width {w / PER_RADIUS} R at r",
+             "how much brightness rises inwards across the best ring around the centre, "
+             f"in rings of {w / PER_RADIUS:g} radii")
             for name, w in BAND_WIDTHS.items()
         ],
         *[
-            (
-                f"band_mean.{name}",
-                "1",
-                f"mean over directions of B_k, bands {w / PER_RADIUS} R wide",
-            )
+            (f"band_mean.{name}", "1",
+             f"mean over directions of B_k, bands {w / PER_RADIUS} R wide",
+             "how much brightness rises inwards across the border, each direction at its best radius, "
+             f"in rings of {w / PER_RADIUS:g} radii")
             for name, w in BAND_WIDTHS.items()
         ],
         *[
-            (
-                f"band_opposite_min.{name}",
-                "1",
-                f"min over directions of the mean of B over opposite 56 deg sectors, bands {w / PER_RADIUS} R wide",
-            )
+            (f"band_opposite_min.{name}", "1",
+             f"min over directions of the mean of B over opposite 56 deg sectors, bands {w / PER_RADIUS} R wide",
+             "how much brightness rises inwards across the border on opposite sides at once, "
+             f"in rings of {w / PER_RADIUS:g} radii")
             for name, w in BAND_WIDTHS.items()
         ],
-        (
-            "band_radius",
-            "1",
-            "mean over directions of the r of B_k, width 0.5 R, weighted by max(B_k, 0)^2; in R",
-        ),
-        (
-            "band_radius_spread",
-            "1",
-            "standard deviation over directions of the r of B_k, width 0.5 R, weighted by max(B_k, 0)^2; in R",
-        ),
+        ("band_radius", "1", "mean over directions of the r of B_k, width 0.5 R, weighted by max(B_k, 0)^2; in R",
+         "radius of the border that brightness rises across"),
+        ("band_radius_spread", "1",
+         "standard deviation over directions of the r of B_k, width 0.5 R, weighted by max(B_k, 0)^2; in R",
+         "how unequal the radius of that border is"),
     ],
     symbols={
         "cos": "cos: cosine between the gradient g and the direction to the centre",
@@ -82,10 +74,10 @@ FEATURES = describe_features(
         "B_k": "B_k = max over r of the mean of cos over the band at r on ray k",
         "g": "g: gradient, smoothed by the largest of 1.6, 2.5, 4 mm up to R / 3, on 32 rays",
     },
-)
+)  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Convergence of each candidate."""
     along, across = context.matched_gradient
     magnitude = np.sqrt(along**2 + across**2)
@@ -103,13 +95,13 @@ def _compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def _disc_mean(ring_mean: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
+def _disc_mean(ring_mean: F64, radius: float) -> F64:
     """Mean over a disc, by area, from means over rings."""
     n = round(radius * PER_RADIUS)
     return (ring_mean[:, :n] * RHO[:n]).sum(axis=1) / RHO[:n].sum()
 
 
-def _iris(sums: NDArray[np.float32]) -> dict[str, NDArray[np.float64]]:
+def _iris(sums: F32) -> dict[str, F64]:
     """Mean of cos from 0.2 R outwards, to the best radius of each ray."""
     means = sums / np.arange(1, sums.shape[2] + 1, dtype=np.float32)
     best = means[:, :, PER_RADIUS // 2 - FIRST - 1 :].max(axis=2).astype(np.float64)
@@ -120,7 +112,7 @@ def _iris(sums: NDArray[np.float32]) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def _bands(sums: NDArray[np.float32], name: str, width: int) -> dict[str, NDArray[np.float64]]:
+def _bands(sums: F32, name: str, width: int) -> dict[str, F64]:
     """Best ring common to all rays, and best band of each ray."""
     padded = np.concatenate([np.zeros_like(sums[:, :, :1]), sums], axis=2)
     means = (padded[:, :, width:] - padded[:, :, :-width]) / np.float32(width)

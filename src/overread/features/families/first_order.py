@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overread.features._arrays import F32, F64
 from overread.features._family import Family, Feature, to_columns
-from overread.features.context._channels import CHANNELS
+from overread.features.context._channels import CHANNELS, say_channel
 from overread.features.context._context import Context
 from overread.features.ibsi._first_order import FIRST_ORDER, RANKED_SHARES
 
@@ -22,6 +22,26 @@ UNITS = dict.fromkeys(FIRST_ORDER, "grey") | {
     "kurtosis": "1",
     "coefficient_of_variation": "1",
     "quartile_coefficient_of_dispersion": "1",
+}
+WORDS = {
+    "mean": "mean brightness",
+    "variance": "variance of brightness",
+    "skewness": "whether few bright or few dark points stand out",
+    "kurtosis": "how far single points stand out",
+    "median": "median brightness",
+    "minimum": "darkest point",
+    "p10": "brightness of the dark tenth",
+    "p90": "brightness of the bright tenth",
+    "maximum": "brightest point",
+    "interquartile_range": "range of the middle half of brightness",
+    "range": "range of brightness",
+    "mean_absolute_deviation": "mean deviation of brightness",
+    "robust_mean_absolute_deviation": "mean deviation of brightness without the extremes",
+    "median_absolute_deviation": "deviation of brightness from the median",
+    "coefficient_of_variation": "variation of brightness against its mean",
+    "quartile_coefficient_of_dispersion": "spread of brightness against its middle",
+    "energy": "sum of squared brightness",
+    "root_mean_square": "strength of brightness",
 }
 COLUMN = {name: column for column, name in enumerate(FIRST_ORDER)}
 P25, P75 = (list(RANKED_SHARES).index(share) for share in (0.25, 0.75))
@@ -41,10 +61,11 @@ def _describe_statistic(channel: str, name: str) -> Feature:
         unit=UNITS[name],
         formula=f"{bounded_formula(name)}; x: {channel}",
         reference="Image Biomarker Standardisation Initiative 2020, section 3.3",
+        words=f"{WORDS[name]}, {say_channel(channel)}",
     )
 
 
-def bound_ratios(statistics: NDArray[np.float64], percentiles: NDArray[np.float64]) -> NDArray[np.float64]:
+def bound_ratios(statistics: F64, percentiles: F64) -> F64:
     """Replace the two ratios that have no bound where a mean is near 0 by those of `BOUNDED`.
 
     The last axis of ``statistics`` is that of `FIRST_ORDER`, of ``percentiles`` that of `RANKED_SHARES`.
@@ -64,7 +85,7 @@ def bound_ratios(statistics: NDArray[np.float64], percentiles: NDArray[np.float6
     return bounded
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Statistics channel by channel."""
     bounded = bound_ratios(context.channels.statistics, context.channels.percentiles)
     return to_columns(bounded)

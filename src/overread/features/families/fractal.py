@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64
 from overread.features._family import Family, Feature, to_columns
 from overread.features.context._context import Context
 from overread.features.context._patches import SIDE, copy_centre
@@ -19,28 +19,21 @@ LACUNARITY_BOX = 9
 LAGS = np.array([1, 2, 4, 8, 16])
 FRACTALS = "Sarkar, Chaudhuri 1994; Mandelbrot 1983"
 FEATURES = tuple(
-    Feature(name, "texture", "fractal", "1", formula, reference)
-    for name, formula, reference in (
-        (
-            "fractal_dimension_variogram",
-            "3 - H, mean |x(p + h) - x(p)| ~ h^H for h = 1, 2, 4, 8, 16 points",
-            FRACTALS,
-        ),
-        (
-            "fractal_dimension_boxes",
-            "D of n(r) ~ r^-D, n(r) = sum over boxes of r points of 1 + (max - min) 63 / (r range), r = 3, 7, 9, 21",
-            FRACTALS,
-        ),
-        (
-            "lacunarity",
-            "mean m^2 / (mean m)^2, m = sum of x - min x in boxes of 9 x 9 points",
-            "Allain, Cloitre 1991",
-        ),
+    Feature(name, "texture", "fractal", "1", formula, reference, words)
+    for name, formula, reference, words in (
+        ("fractal_dimension_variogram", "3 - H, mean |x(p + h) - x(p)| ~ h^H for h = 1, 2, 4, 8, 16 points", FRACTALS,
+         "how rough the texture is, by differences of neighbours"),
+        ("fractal_dimension_boxes",
+         "D of n(r) ~ r^-D, n(r) = sum over boxes of r points of 1 + (max - min) 63 / (r range), r = 3, 7, 9, 21",
+         FRACTALS,
+         "how rough the texture is, by counting boxes"),
+        ("lacunarity", "mean m^2 / (mean m)^2, m = sum of x - min x in boxes of 9 x 9 points", "Allain, Cloitre 1991",
+         "how patchy the texture is"),
     )
-)
+)  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Fractal measures of each candidate's patch."""
     out = np.zeros((len(context.row), len(FEATURES)))
     _describe_patches(context.patches, out)
@@ -48,7 +41,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
 
 
 @kernel
-def _absolute_change(source: NDArray[np.float32], lag: int) -> float:
+def _absolute_change(source: F32, lag: int) -> float:
     """Sum of absolute differences of points a lag apart, along rows and along columns."""
     step = np.uintp(lag)
     side = np.uintp(source.shape[0])
@@ -67,7 +60,7 @@ def _absolute_change(source: NDArray[np.float32], lag: int) -> float:
 
 
 @kernel
-def fractal(source: NDArray[np.float32], out: NDArray[np.float64]) -> None:
+def fractal(source: F32, out: F64) -> None:
     """Dimensions from the variogram and from boxes, and the lacunarity; 2, 2 and 1 where nothing varies."""
     low = high = source[0, 0]
     for y in range(SIDE):
@@ -116,7 +109,7 @@ def fractal(source: NDArray[np.float32], out: NDArray[np.float64]) -> None:
 
 
 @kernel
-def _describe_patches(patches: NDArray[np.float32], out: NDArray[np.float64]) -> None:
+def _describe_patches(patches: F32, out: F64) -> None:
     """Fill the measures of each patch, in the order of `FEATURES`."""
     source = np.empty((SIDE, SIDE), np.float32)
     for k in range(len(patches)):

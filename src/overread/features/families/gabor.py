@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64
 from overread.features._family import Family, Feature, to_columns
 from overread.features.context._channels import approximate
 from overread.features.context._context import Context
@@ -19,6 +19,7 @@ WAVE = 4
 N_SCALES = 4
 ANGLES = (0, 45, 90, 135)
 STATISTICS = {"mean": "mean", "sd": "standard deviation"}
+WORDS = {"mean": "mean strength", "sd": "unevenness"}
 # Taps reach 2.5 standard deviations of the bell, which has WAVE / 2.
 GABOR_HALF = 5
 GABOR_TAPS = 2 * GABOR_HALF + 1
@@ -37,10 +38,11 @@ def list_features() -> Iterator[Feature]:
                     formula=f"{statistic} of |x * exp(-r^2 / (2 s^2)) (exp(2 pi i u / {wave}) - c)|, u along "
                     f"{angle} degrees (counter-clockwise), s = {wave // 2}, c: no response to a constant",
                     reference="Manjunath, Ma 1996",
+                    words=f"{WORDS[name]} of stripes {wave} points wide, at {angle} degrees",
                 )
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Magnitudes of each candidate, wavelength by wavelength."""
     out = np.zeros((len(context.row), N_SCALES, len(ANGLES), len(STATISTICS)))
     _describe_patches(context.patches, out)
@@ -48,7 +50,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
 
 
 @kernel
-def _gabor_taps(wave: float, carrier: NDArray[np.float32]) -> None:
+def _gabor_taps(wave: float, carrier: F32) -> None:
     """Rows of 1D taps: Gaussian, then cosine and sine at the full frequency and at the diagonal's component."""
     total = 0.0
     for k in range(GABOR_TAPS):
@@ -64,7 +66,7 @@ def _gabor_taps(wave: float, carrier: NDArray[np.float32]) -> None:
 
 
 @kernel
-def _filter_rows(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+def _filter_rows(source: F32, taps: F32, out: F32) -> None:
     """Weighted sum of `GABOR_TAPS` neighbours of each row. The fixed number unrolls.
 
     One loop over all points in memory: what it puts at the end of a row, from neighbours in the next, means nothing.
@@ -78,7 +80,7 @@ def _filter_rows(source: NDArray[np.float32], taps: NDArray[np.float32], out: ND
 
 
 @kernel
-def _filter_columns(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+def _filter_columns(source: F32, taps: F32, out: F32) -> None:
     """Weighted sum of `GABOR_TAPS` neighbours of each column, row after row of the square that is left.
 
     Rows run one point too far, see `PADDED`; the next row overwrites it, and ``out`` has room for the last.
@@ -93,9 +95,7 @@ def _filter_columns(source: NDArray[np.float32], taps: NDArray[np.float32], out:
 
 
 @kernel
-def _summarize_magnitude(
-    even: NDArray[np.float32], odd: NDArray[np.float32], plain: NDArray[np.float32], bias: float
-) -> tuple[float, float]:
+def _summarize_magnitude(even: F32, odd: F32, plain: F32, bias: float) -> tuple[float, float]:
     """Mean and standard deviation of |even - bias plain + i odd|, but at the last point, which is padding."""
     total = square = 0.0
     b = np.float32(bias)
@@ -110,7 +110,7 @@ def _summarize_magnitude(
 
 
 @kernel
-def _turn(a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
+def _turn(a: F32, b: F32) -> None:
     """Replace a and b by a + b and a - b."""
     for i in range(a.size):
         total = a[i] + b[i]
@@ -119,9 +119,7 @@ def _turn(a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
 
 
 @kernel
-def _gabor_magnitudes(
-    samples: NDArray[np.float32], carrier: NDArray[np.float32], out: NDArray[np.float64]
-) -> None:
+def _gabor_magnitudes(samples: F32, carrier: F32, out: F64) -> None:
     """Mean and standard deviation of the magnitude of 4 Gabor filters on samples, in the order of `ANGLES`.
 
     An isotropic Gabor filter is separable: its diagonal directions are sums of products of 1D filters. The
@@ -157,9 +155,7 @@ def _gabor_magnitudes(
 
 
 @kernel
-def _sample_centred(
-    source: NDArray[np.float32], stride: int, half: int, samples: NDArray[np.float32]
-) -> None:
+def _sample_centred(source: F32, stride: int, half: int, samples: F32) -> None:
     """Every stride-th pixel around the middle, 2 half + 1 of them a side, replicated beyond the source."""
     middle = source.shape[0] // 2
     reach = middle // stride
@@ -171,7 +167,7 @@ def _sample_centred(
 
 
 @kernel
-def _describe_patches(patches: NDArray[np.float32], out: NDArray[np.float64]) -> None:
+def _describe_patches(patches: F32, out: F64) -> None:
     """Fill the magnitudes of each patch: (patch, scale, direction, statistic)."""
     level1 = np.empty((CUT - 4, CUT - 4), np.float32)
     level2 = np.empty((CUT - 12, CUT - 12), np.float32)

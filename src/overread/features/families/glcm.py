@@ -5,32 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64, U16
 from overread.features._family import Family, Feature, to_columns
-from overread.features.context._channels import APPROXIMATIONS, DETAILS, N_BINS, QUANTIZED
+from overread.features.context._channels import APPROXIMATIONS, DETAILS, N_BINS, QUANTIZED, say_channel
 from overread.features.context._context import Context
 from overread.features.context._patches import SIDE
 from overread.features.ibsi._glcm import GLCM, pair_features
 from overread.features.ibsi._runs_zones import average_directions, n_log_n_table
 
-# In the order of Haralick, Shanmugam and Dinstein 1973, without the last, the maximal correlation coefficient.
-HARALICK = (
-    "angular_second_moment",
-    "contrast",
-    "correlation",
-    "joint_variance",
-    "inverse_difference_moment",
-    "sum_average",
-    "sum_variance",
-    "sum_entropy",
-    "joint_entropy",
-    "difference_variance",
-    "difference_entropy",
-    "information_correlation_1",
-    "information_correlation_2",
-)
+# In the order of Haralick, Shanmugam and Dinstein 1973, without the last, the maximal correlation
+# coefficient; each in plain words.
+HARALICK = {
+    "angular_second_moment": "how uniform neighbouring brightness is",
+    "contrast": "how much neighbours differ",
+    "correlation": "how alike neighbours are",
+    "joint_variance": "how varied neighbours are",
+    "inverse_difference_moment": "how smooth it is from neighbour to neighbour",
+    "sum_average": "brightness of neighbours together",
+    "sum_variance": "variance of the brightness of neighbours together",
+    "sum_entropy": "disorder of the brightness of neighbours together",
+    "joint_entropy": "disorder of neighbours",
+    "difference_variance": "how unequal the differences of neighbours are",
+    "difference_entropy": "disorder of the differences of neighbours",
+    "information_correlation_1": "how much a point tells of its neighbour, against their disorder",
+    "information_correlation_2": "how much a point tells of its neighbour",
+}
 N_GLCM = len(GLCM)
 HARALICK_COLUMNS = np.array([list(GLCM).index(name) for name in HARALICK])
 # Channel and distance of the pairs, in points. An approximation holds nothing finer than its level, so its distances
@@ -53,7 +54,7 @@ def list_features() -> Iterator[Feature]:
     """Yield Haralick's 13 features of each pair and statistic."""
     for channel, distance in PAIRS:
         for statistic in _statistics_of(channel):
-            for name in HARALICK:
+            for name, words in HARALICK.items():
                 yield Feature(
                     name=f"glcm_{name}.{channel}.d{distance}.{statistic}",
                     kind="texture",
@@ -62,10 +63,12 @@ def list_features() -> Iterator[Feature]:
                     formula=f"{statistic} over 4 directions of {GLCM[name]}; {channel}, {N_BINS} levels, "
                     f"pairs {distance} points apart",
                     reference="Haralick, Shanmugam, Dinstein 1973; Wei et al. 1997",
+                    words=f"{words}, {say_channel(channel)}, {distance} {'point' if distance == 1 else 'points'} apart"
+                    + (", by how much directions differ" if statistic == "range" else ""),
                 )
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Mean and range over the directions, pair by pair."""
     found = {name: np.zeros((len(context.row), len(PAIRS), len(HARALICK))) for name in ("mean", "range")}
     _describe_pairs(context.channels.levels, found["mean"], found["range"])
@@ -78,13 +81,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
 
 
 @kernel
-def _haralick(
-    levels: NDArray[np.uint16],
-    distance: int,
-    table: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    spread: NDArray[np.float64],
-) -> None:
+def _haralick(levels: U16, distance: int, table: F64, mean: F64, spread: F64) -> None:
     """Mean and range over 4 directions of the features of `HARALICK` at one distance."""
     found = np.zeros((4, N_GLCM))
     chosen = np.zeros((4, HARALICK_COLUMNS.size))
@@ -97,9 +94,7 @@ def _haralick(
 
 
 @kernel
-def _describe_pairs(
-    levels: NDArray[np.uint16], mean: NDArray[np.float64], spread: NDArray[np.float64]
-) -> None:
+def _describe_pairs(levels: U16, mean: F64, spread: F64) -> None:
     """Fill mean and range of the pairs of each candidate: (candidate, pair, feature)."""
     table = n_log_n_table(2 * SIDE * SIDE + 1)
     for k in range(len(levels)):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64, Mask
 from overread.features._family import Family, Feature, to_columns
 from overread.features.context._context import Context
 from overread.features.context._patches import LARGEST
-from overread.features.families.first_order import UNITS, bound_ratios, bounded_formula
+from overread.features.families.first_order import UNITS, WORDS, bound_ratios, bounded_formula
 from overread.features.ibsi._first_order import FIRST_ORDER, RANKED_SHARES, first_order
 
 ENERGY = list(FIRST_ORDER).index("energy")
@@ -27,10 +27,11 @@ def _describe_difference(name: str) -> Feature:
         unit=UNITS[name],
         formula=f"{formula}: inside the outline minus in the disc of 2 R + 2 pixels without it",
         reference="Wei et al. 1997",
+        words=f"{WORDS[name]}, inside against around it",
     )
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Differences of each candidate."""
     n = len(context.row)
     statistics, percentiles = np.zeros((n, 2, len(FIRST_ORDER))), np.zeros((n, 2, RANKED_SHARES.size))
@@ -43,13 +44,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
 
 @kernel
 def _describe_sides(
-    pixels: NDArray[np.float32],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    radius: NDArray[np.float64],
-    outline: NDArray[np.bool_],
-    statistics: NDArray[np.float64],
-    percentiles: NDArray[np.float64],
+    pixels: F32, row: F64, column: F64, radius: F64, outline: Mask, statistics: F64, percentiles: F64
 ) -> None:
     """Fill first order inside each outline and in the ring around it: (candidate, side, statistic); energy per pixel.
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64
 from overread.features._family import Family, Feature, to_columns
 from overread.features.context._context import Context
 from overread.features.context._patches import SIDE, copy_centre
 
 # Level, edge, spot, wave and ripple, each scaled to an absolute sum of 1.
 LETTERS = "LESWR"
+WORDS = dict(zip(LETTERS, ("level", "edge", "spot", "wave", "ripple"), strict=True))
 VECTORS = np.array(
     [
         [1 / 16, 4 / 16, 6 / 16, 4 / 16, 1 / 16],
@@ -38,10 +39,11 @@ def list_features() -> Iterator[Feature]:
             unit="grey",
             formula=f"mean of (|x * {a}5{b}5| + |x * {b}5{a}5|) / 2, vectors scaled to an absolute sum of 1",
             reference="Laws 1980",
+            words=f"strength of {WORDS[a]} by {WORDS[b]} texture",
         )
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Energies of each candidate."""
     energy = np.zeros((len(context.row), len(LETTERS), len(LETTERS)))
     _describe_patches(context.patches, energy)
@@ -50,7 +52,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
 
 
 @kernel
-def _filter_rows(source: NDArray[np.float32], taps: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+def _filter_rows(source: F32, taps: F32, out: F32) -> None:
     """Weighted sum of five neighbours of each row."""
     w0, w1, w2, w3, w4 = taps[0], taps[1], taps[2], taps[3], taps[4]
     u1, u2, u3, u4 = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
@@ -61,7 +63,7 @@ def _filter_rows(source: NDArray[np.float32], taps: NDArray[np.float32], out: ND
 
 
 @kernel
-def _absolute_sum(source: NDArray[np.float32], taps: NDArray[np.float32]) -> float:
+def _absolute_sum(source: F32, taps: F32) -> float:
     """Sum over all points of the absolute value of five taps along the columns."""
     w0, w1, w2, w3, w4 = taps[0], taps[1], taps[2], taps[3], taps[4]
     u1, u2, u3, u4 = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
@@ -76,7 +78,7 @@ def _absolute_sum(source: NDArray[np.float32], taps: NDArray[np.float32]) -> flo
 
 
 @kernel
-def _measure_energies(patch: NDArray[np.float32], energy: NDArray[np.float64]) -> None:
+def _measure_energies(patch: F32, energy: F64) -> None:
     """Fill the mean absolute response to each mask but L5L5: (vector down, vector along)."""
     source = np.empty((SIDE + 4, SIDE + 4), np.float32)
     copy_centre(patch, source)
@@ -89,7 +91,7 @@ def _measure_energies(patch: NDArray[np.float32], energy: NDArray[np.float64]) -
 
 
 @kernel
-def _describe_patches(patches: NDArray[np.float32], energy: NDArray[np.float64]) -> None:
+def _describe_patches(patches: F32, energy: F64) -> None:
     """Fill the energies of each patch: (patch, vector down, vector along)."""
     for k in range(len(patches)):
         _measure_energies(patches[k], energy[k])

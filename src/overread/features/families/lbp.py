@@ -9,12 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64
 from overread.features._family import Family, Feature, to_columns
 from overread.features.context._context import Context
 from overread.features.context._patches import PADDED, SIDE
 
 # Those of Ojala, Pietikäinen and Mäenpää 2002, with 8 points for each point of radius.
 RADII = np.array([1, 2, 3])
+
+
+def _say_pattern(radius: int, pattern: int) -> str:
+    """Say what surrounds the points of a pattern."""
+    around, count = f"at {radius} {'point' if radius == 1 else 'points'}", 8 * radius
+    if pattern > count:
+        return f"in irregular surroundings {around}"
+    if pattern == 0:
+        return f"that are brighter than all around them {around}"
+    if pattern == count:
+        return f"that are darkest, or as dark as all around them, {around}"
+    return f"with {pattern} of {count} neighbours {around} as bright or brighter, on one side"
 
 
 def list_features() -> Iterator[Feature]:
@@ -30,10 +43,11 @@ def list_features() -> Iterator[Feature]:
                 unit="1",
                 formula=f"share of points whose pattern is {meaning}; bit: neighbour at {radius} points >= centre",
                 reference="Ojala, Pietikäinen, Mäenpää 2002 (riu2)",
+                words=f"share of points {_say_pattern(int(radius), pattern)}",
             )
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Shares of the patterns of each candidate, radius by radius."""
     out = np.zeros((len(context.row), len(PATTERNS.features)))
     _describe_patches(context.patches, out)
@@ -42,11 +56,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
 
 @kernel
 def _circle_points(
-    radius: int,
-    edge: int,
-    down: NDArray[np.uintp],
-    right: NDArray[np.uintp],
-    weight: NDArray[np.float32],
+    radius: int, edge: int, down: NDArray[np.uintp], right: NDArray[np.uintp], weight: F32
 ) -> None:
     """Upper left pixels and bilinear weights of 8 radius points on a circle, from the corner of the patch."""
     for p in range(down.size):
@@ -66,7 +76,7 @@ def _circle_points(
 
 @kernel
 def _compare_row(
-    patch: NDArray[np.float32],
+    patch: F32,
     y: int,
     down: np.uintp,
     right: np.uintp,
@@ -93,11 +103,7 @@ def _compare_row(
 
 @kernel
 def _local_binary_patterns(
-    patch: NDArray[np.float32],
-    down: NDArray[np.uintp],
-    right: NDArray[np.uintp],
-    weight: NDArray[np.float32],
-    out: NDArray[np.float64],
+    patch: F32, down: NDArray[np.uintp], right: NDArray[np.uintp], weight: F32, out: F64
 ) -> None:
     """Shares of the rotation-invariant uniform patterns of a circle's points in the middle of a patch."""
     n_points = down.size
@@ -126,7 +132,7 @@ def _local_binary_patterns(
 
 
 @kernel
-def _describe_patches(patches: NDArray[np.float32], out: NDArray[np.float64]) -> None:
+def _describe_patches(patches: F32, out: F64) -> None:
     """Fill the shares of each patch: 8 radius + 2 of them at each radius."""
     edge = (patches.shape[1] - SIDE) // 2
     start = 0

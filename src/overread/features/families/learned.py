@@ -6,9 +6,7 @@ What a unit looks at has no name: `docs/explanation/learned.md` shows for each w
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from overread.features._arrays import F32
 from overread.features._family import Family, describe_features
 from overread.features._learned import cut_squares, load_network
 from overread.features.context._context import Context
@@ -21,23 +19,21 @@ FEATURES = describe_features(
     "docs/explanation/learned.md; convolutional networks as features: Razavian et al. 2014, doi:10.1109/CVPRW.2014.131",
     [
         *(
-            (
-                f"unit_{unit:02d}",
-                "1",
-                f"max(0, unit {unit} of the network) on the squares around the candidate",
-            )
+            (f"unit_{unit:02d}", "1", f"max(0, unit {unit} of the network) on the squares around the candidate",
+             f"how strongly unit {unit} of the trained network answers, which looks for no one named thing")
             for unit in range(N_UNITS)
         ),
-        ("score", "1", "log-odds that the network gives: a weighted sum of all its units on the squares"),
+        ("score", "1", "log-odds that the network gives: a weighted sum of all its units on the squares",
+         "how much the trained network takes it for a nodule"),
     ],
     symbols={
         "squares": "squares: 28 x 28 points 0.7, 1.4 and 2.8 mm apart, image without its trend over its deviation"
     },
     kind="learned",
-)
+)  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Answers of the network at each candidate."""
     squares = cut_squares(context.maps.bands, context.column, context.row)
     return load_network().answer(squares)

@@ -7,8 +7,8 @@ the box of its field; where a field is missing, the thorax's half, then the imag
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overread.features._arrays import F32, Mask
 from overread.features._family import Family, describe_features, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._maps import at_nearest_pixel
@@ -27,31 +27,30 @@ FEATURES = describe_features(
     "Shiraishi et al. 2006, doi:10.1118/1.2208739 (position in the lung); van Ginneken et al. 2001, "
     "doi:10.1109/42.974918 (anatomy in chest radiographs)",
     [
-        ("inside", "1", "share of the outline inside the lung fields"),
-        ("depth", "mm", "distance to the lungs' border, positive inside, -60..60"),
-        ("relative_depth", "1", "depth / sqrt(area of the lung / pi)"),
-        ("height", "1", "0 at the lung's top, 1 at its bottom, cut to -0.5..1.5"),
-        ("laterality", "1", "0 at the lung's medial side, 1 at its lateral side, cut to -0.5..1.5"),
-        ("side", "1", "-1 in the left lung field of the image, +1 in the right one"),
-        ("mediastinum_distance", "mm", "distance to the mediastinum, negative inside, -60..60"),
-        (
-            "hilum_distance",
-            "1",
-            "distance to the point at 0.45 of the lung's height on its medial side / height",
-        ),
-        ("apex_distance", "mm", "rows below the lung's top"),
-        ("base_distance", "mm", "rows above the lung's bottom"),
-        ("midline_distance", "mm", "columns from the midline between the lungs"),
-        (
-            "nipple_zone",
-            "1",
-            "exp(-((height - 0.75)^2 + (laterality - 0.55)^2) / (2 * 0.15^2)), where nipples project",
-        ),
+        ("inside", "1", "share of the outline inside the lung fields", "how much of it lies inside the lungs"),
+        ("depth", "mm", "distance to the lungs' border, positive inside, -60..60",
+         "distance to the border of the lung"),
+        ("relative_depth", "1", "depth / sqrt(area of the lung / pi)",
+         "distance to the border of the lung, against the lung's size"),
+        ("height", "1", "0 at the lung's top, 1 at its bottom, cut to -0.5..1.5", "how low it lies in the lung"),
+        ("laterality", "1", "0 at the lung's medial side, 1 at its lateral side, cut to -0.5..1.5",
+         "how lateral it lies in the lung"),
+        ("side", "1", "-1 in the left lung field of the image, +1 in the right one", "left or right lung"),
+        ("mediastinum_distance", "mm", "distance to the mediastinum, negative inside, -60..60",
+         "distance to the mediastinum"),
+        ("hilum_distance", "1", "distance to the point at 0.45 of the lung's height on its medial side / height",
+         "distance to the hilum"),
+        ("apex_distance", "mm", "rows below the lung's top", "distance below the apex of the lung"),
+        ("base_distance", "mm", "rows above the lung's bottom", "distance above the base of the lung"),
+        ("midline_distance", "mm", "columns from the midline between the lungs", "distance to the midline"),
+        ("nipple_zone", "1",
+         "exp(-((height - 0.75)^2 + (laterality - 0.55)^2) / (2 * 0.15^2)), where nipples project",
+         "whether it lies where nipples project"),
     ],
-)
+)  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Place of each candidate."""
     maps, mm = context.maps, context.mm
     column, row = context.column, context.row
@@ -83,12 +82,12 @@ def _compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def _in_right_lung(context: Context) -> NDArray[np.bool_]:
+def _in_right_lung(context: Context) -> Mask:
     """Whether a candidate belongs to the lung field on the right of the image."""
     anatomy, column, row = context.anatomy, context.column, context.row
     left = at_nearest_pixel(anatomy.left_lung, column, row)
     right = at_nearest_pixel(anatomy.right_lung, column, row)
-    decided: NDArray[np.bool_] = np.where(left == right, column > context.maps.midline, right)
+    decided: Mask = np.where(left == right, column > context.maps.midline, right)
     return decided
 
 

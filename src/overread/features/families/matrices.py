@@ -5,14 +5,15 @@ Four families of the catalogue in one file: their columns alternate from channel
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64, U16
 from overread.features._family import Family, Feature, to_columns
-from overread.features.context._channels import APPROXIMATIONS, N_BINS, QUANTIZED
+from overread.features.context._channels import APPROXIMATIONS, N_BINS, QUANTIZED, say_channel
 from overread.features.context._context import Context
 from overread.features.context._patches import SIDE
 from overread.features.ibsi._regions import MATRICES as FORMULAS
@@ -28,6 +29,49 @@ REFERENCES = {
     "ngtdm": "Amadasun, King 1989; Image Biomarker Standardisation Initiative 2020, section 3.10",
 }
 
+# Runs (glrlm), zones (glszm) and alike neighbours (ngldm) share their statistics; the thing is put in for "{}".
+THINGS = {
+    "glrlm": "stretches of equal brightness",
+    "glszm": "patches of equal brightness",
+    "ngldm": "groups of alike neighbours",
+}
+WORDS = (
+    ("(short_run|small_zone|low_dependence)_low_level_emphasis", "share of small, dark {}"),
+    ("(short_run|small_zone|low_dependence)_high_level_emphasis", "share of small, bright {}"),
+    ("(long_run|large_zone|high_dependence)_low_level_emphasis", "share of large, dark {}"),
+    ("(long_run|large_zone|high_dependence)_high_level_emphasis", "share of large, bright {}"),
+    ("(short_run|small_zone|low_dependence)_emphasis", "share of small {}"),
+    ("(long_run|large_zone|high_dependence)_emphasis", "share of large {}"),
+    ("low_level_(run|zone|count)_emphasis", "share of dark {}"),
+    ("high_level_(run|zone|count)_emphasis", "share of bright {}"),
+    ("normalized_level_nonuniformity", "how unequal in brightness {} are, whatever their number"),
+    ("level_nonuniformity", "how unequal in brightness {} are"),
+    (
+        "normalized_(run_length|zone_size|dependence)_nonuniformity",
+        "how unequal in size {} are, whatever their number",
+    ),
+    ("(run_length|zone_size|dependence)_nonuniformity", "how unequal in size {} are"),
+    ("(run|zone|dependence)_percentage", "number of {}"),
+    ("level_variance", "variance of the brightness of {}"),
+    ("(run_length|zone_size|dependence)_variance", "variance of the size of {}"),
+    ("(run|zone|dependence)_entropy", "disorder of {}"),
+    ("dependence_energy", "how uniform {} are"),
+)
+CONTRASTS = {
+    "coarseness": "how coarse the texture is",
+    "contrast": "how much brightness changes from spot to spot",
+    "busyness": "how quickly brightness changes from spot to spot",
+    "complexity": "how many different spots there are",
+    "strength": "how distinct spots are",
+}
+
+
+def _say_statistic(family: str, name: str) -> str:
+    """Say what a statistic of a matrix looks at."""
+    if family == "ngtdm":
+        return CONTRASTS[name]
+    return next(words for pattern, words in WORDS if re.fullmatch(pattern, name)).format(THINGS[family])
+
 
 def list_features(channel: str) -> Iterator[Feature]:
     """Yield the features of all matrices of a channel."""
@@ -40,10 +84,11 @@ def list_features(channel: str) -> Iterator[Feature]:
                 unit="1",
                 formula=f"{formula}; {channel}, {N_BINS} levels",
                 reference=REFERENCES[family],
+                words=f"{_say_statistic(family, name)}, {say_channel(channel)}",
             )
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Features of all matrices, channel by channel."""
     out = np.zeros((len(context.row), len(CHANNELS), len(MATRICES.features) // len(CHANNELS)))
     _describe_levels(context.channels.levels, out)
@@ -51,7 +96,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
 
 
 @kernel
-def _describe_levels(levels: NDArray[np.uint16], out: NDArray[np.float64]) -> None:
+def _describe_levels(levels: U16, out: F64) -> None:
     """Fill the features of each candidate and channel: (candidate, channel, feature)."""
     area = SIDE * SIDE
     table = n_log_n_table(2 * area + 1)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64
 from overread.features._family import Family, Feature, to_columns
 from overread.features.context._context import Context
 from overread.features.context._patches import SIDE, copy_centre
@@ -19,27 +20,27 @@ FIRST_RING = 2
 N_RINGS = 30
 # Added to what a logarithm is taken of; grey levels run from about 0 to 1.
 POWER_FLOOR = 1e-12
-FORMULAS = {
-    "exponent": f"b of P(f) = c f^-b, least squares in log-log over {N_RINGS} radial bins",
-    "level": "log10 of c f^-b at f = 0.1 cycles/mm",
-    "residual": "root mean square of log10 P(f) - log10 c f^-b",
-}
+REFERENCE = "Burgess, Jacobson, Judy 2001; Båth et al. 2005"
+FEATURES = tuple(
+    Feature(f"power_law_{name}", "texture", "power_law", "1", formula, REFERENCE, words)
+    for name, formula, words in (
+        ("exponent", f"b of P(f) = c f^-b, least squares in log-log over {N_RINGS} radial bins",
+         "how coarse rather than fine the texture is"),
+        ("level", "log10 of c f^-b at f = 0.1 cycles/mm", "amount of texture of about 1 cm"),
+        ("residual", "root mean square of log10 P(f) - log10 c f^-b", "how much the texture prefers some sizes"),
+    )
+)  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Power law of each candidate's patch."""
-    out = np.zeros((len(context.row), len(FORMULAS)))
+    out = np.zeros((len(context.row), len(FEATURES)))
     _describe_patches(context.patches, 1.0 / GRID_MM, out)
     return to_columns(out)
 
 
 @kernel
-def _transform_columns(
-    real: NDArray[np.float64],
-    imaginary: NDArray[np.float64],
-    cosine: NDArray[np.float64],
-    sine: NDArray[np.float64],
-) -> None:
+def _transform_columns(real: F64, imaginary: F64, cosine: F64, sine: F64) -> None:
     """Radix-2 Fourier transform of every column of a 64-row array, in place."""
     n, width = real.shape
     j = 0
@@ -72,7 +73,7 @@ def _transform_columns(
 
 
 @kernel
-def fit_line(x: NDArray[np.float64], y: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def fit_line(x: F64, y: F64, out: F64) -> None:
     """Least-squares slope, intercept and root mean square residual."""
     n = x.size
     mean_x = x.sum() / n
@@ -90,7 +91,7 @@ def fit_line(x: NDArray[np.float64], y: NDArray[np.float64], out: NDArray[np.flo
 
 
 @kernel
-def _find_rings(rings: NDArray[np.int64], counts: NDArray[np.float64]) -> None:
+def _find_rings(rings: NDArray[np.int64], counts: F64) -> None:
     """Give each frequency (across, down) its ring, and each ring the number of its frequencies.
 
     Of frequencies down only those from 0 to half are kept: the others have the same power as their opposites.
@@ -106,12 +107,12 @@ def _find_rings(rings: NDArray[np.int64], counts: NDArray[np.float64]) -> None:
 
 @kernel
 def power_law(
-    source: NDArray[np.float32],
+    source: F32,
     cycles_per_mm: float,
-    waves: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    waves: tuple[F64, F64, F64],
     rings: NDArray[np.int64],
-    counts: NDArray[np.float64],
-    out: NDArray[np.float64],
+    counts: F64,
+    out: F64,
 ) -> None:
     """Exponent, level at 0.1 cycles/mm and residual of the power law that fits the radial power spectrum."""
     n = FFT_SIDE
@@ -149,7 +150,7 @@ def power_law(
 
 
 @kernel
-def _describe_patches(patches: NDArray[np.float32], cycles_per_mm: float, out: NDArray[np.float64]) -> None:
+def _describe_patches(patches: F32, cycles_per_mm: float, out: F64) -> None:
     """Fill exponent, level and residual of each patch."""
     n = FFT_SIDE
     cosine = np.cos(2.0 * np.pi * np.arange(n // 2) / n)
@@ -163,17 +164,4 @@ def _describe_patches(patches: NDArray[np.float32], cycles_per_mm: float, out: N
         power_law(source, cycles_per_mm, (cosine, sine, window), rings, counts, out[k])
 
 
-POWER_LAW = Family(
-    tuple(
-        Feature(
-            f"power_law_{name}",
-            "texture",
-            "power_law",
-            "1",
-            formula,
-            "Burgess, Jacobson, Judy 2001; Båth et al. 2005",
-        )
-        for name, formula in FORMULAS.items()
-    ),
-    _compute,
-)
+POWER_LAW = Family(FEATURES, _compute)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overread.features._arrays import F32, F64
 from overread.features._family import Family, describe_features, ratio, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._rays import (
@@ -28,56 +28,53 @@ from overread.features.context._rays import (
 SECTOR_HALF = 4
 # Borders of the discs and rings between which the mean profile drops, in R.
 DROP_BORDERS = (0.0, 0.4, 0.7, 1.0, 1.3, 1.7, 2.2)
+DROP_PLACES = (
+    "just off the centre",
+    "half-way to the border",
+    "at the border",
+    "just outside the border",
+    "far outside the border",
+)
 
 FEATURES = describe_features(
     "profile",
     "Contrast off a trend after Samei et al. 1999, doi:10.1148/radiology.213.3.r99dc19727; profiles after Keserci "
     "and Yoshida 2002, doi:10.1016/S1361-8415(02)00064-6",
     [
-        ("inside_mean", "grey", "mean inside the outline"),
-        ("surround_noise", "grey", "standard deviation of the ring off its trend"),
-        ("contrast", "grey", "mean inside the outline - mean between 1.2 and 2 outline radii"),
-        ("contrast_off_trend", "grey", "mean inside the outline of grey level - trend"),
-        ("contrast_to_noise", "1", "contrast_off_trend / s"),
-        (
-            "peak_to_noise",
-            "1",
-            "largest mean over a ring of 64 points within R / 2 of grey level - trend, / s",
-        ),
-        (
-            "sector_min",
-            "1",
-            "min over directions of c_k / s",
-        ),
-        ("sector_median", "1", "median over directions of c_k / s"),
-        (
-            "opposite_min",
-            "1",
-            "min over directions of (c_k + c_opposite) / 2 s: near 0 on lines, ribs and edges",
-        ),
+        ("inside_mean", "grey", "mean inside the outline", "brightness inside the outline"),
+        ("surround_noise", "grey", "standard deviation of the ring off its trend", "how busy the surroundings are"),
+        ("contrast", "grey", "mean inside the outline - mean between 1.2 and 2 outline radii",
+         "how much brighter the inside is than the surroundings"),
+        ("contrast_off_trend", "grey", "mean inside the outline of grey level - trend",
+         "how much brighter the inside is than the background would be there"),
+        ("contrast_to_noise", "1", "contrast_off_trend / s",
+         "how clearly the inside stands out from busy surroundings"),
+        ("peak_to_noise", "1", "largest mean over a ring of 64 points within R / 2 of grey level - trend, / s",
+         "how clearly the brightest part stands out from busy surroundings"),
+        ("sector_min", "1", "min over directions of c_k / s",
+         "how clearly it stands out in the direction in which it does so least"),
+        ("sector_median", "1", "median over directions of c_k / s", "how clearly it stands out in most directions"),
+        ("opposite_min", "1", "min over directions of (c_k + c_opposite) / 2 s: near 0 on lines, ribs and edges",
+         "how clearly it stands out on both sides at once, unlike a line, a rib or an edge"),
         *[
-            (
-                f"drop_{i}",
-                "1",
-                f"(mean of {DROP_BORDERS[i - 1]}..{DROP_BORDERS[i]} R - mean of {DROP_BORDERS[i]}.."
-                f"{DROP_BORDERS[i + 1]} R) / s, off trend",
-            )
-            for i in range(1, 6)
+            (f"drop_{i}", "1",
+             f"(mean of {DROP_BORDERS[i - 1]}..{DROP_BORDERS[i]} R - mean of {DROP_BORDERS[i]}.."
+             f"{DROP_BORDERS[i + 1]} R) / s, off trend",
+             f"how much darker it gets {where}")
+            for i, where in enumerate(DROP_PLACES, start=1)
         ],
-        ("edge_sharpness", "1", "largest fall of the mean profile over 0.3 R, / s, within 1.8 R"),
-        (
-            "edge_radius",
-            "1",
-            "mean of rho up to 2, weighted by the mean profile's falls (1 where it never falls)",
-        ),
-        ("edge_agreement", "1", "share of directions whose grey level falls from 0.5..0.9 R to 1.1..1.5 R"),
-        (
-            "radial_fraction",
-            "1",
-            "variance of the mean profile / variance of all points off trend, rho < 1.5",
-        ),
-        ("angular_spread", "1", "mean over rho < 1.5 of the sd over directions, off trend, / s"),
-        ("point_asymmetry", "1", "mean |g(rho, t) - g(rho, t + 180 deg)| over rho < 1.2, / s"),
+        ("edge_sharpness", "1", "largest fall of the mean profile over 0.3 R, / s, within 1.8 R",
+         "how sharp the border is"),
+        ("edge_radius", "1", "mean of rho up to 2, weighted by the mean profile's falls (1 where it never falls)",
+         "how far out the border lies"),
+        ("edge_agreement", "1", "share of directions whose grey level falls from 0.5..0.9 R to 1.1..1.5 R",
+         "in how many directions it gets darker across the border"),
+        ("radial_fraction", "1", "variance of the mean profile / variance of all points off trend, rho < 1.5",
+         "how well brightness depends on the distance from the centre alone"),
+        ("angular_spread", "1", "mean over rho < 1.5 of the sd over directions, off trend, / s",
+         "how unequal the brightness is around the centre"),
+        ("point_asymmetry", "1", "mean |g(rho, t) - g(rho, t + 180 deg)| over rho < 1.2, / s",
+         "how unlike opposite sides are"),
     ],
     symbols={
         "c_k": "c_k = mean of rho < 1/2 - mean of 1.3..2 R over the 50 deg sector around direction k",
@@ -85,10 +82,10 @@ FEATURES = describe_features(
         "trend": "trend: quadratic surface fitted to the ring from 1.15 outline radii to 2.5 R, inside the lungs if "
         "30 % of the ring is",
     },
-)
+)  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Contrast and profile of each candidate."""
     return stack_columns(
         FEATURES,
@@ -100,7 +97,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
     )
 
 
-def _contrasts(context: Context) -> dict[str, NDArray[np.float64]]:
+def _contrasts(context: Context) -> dict[str, F64]:
     """Inside against outside."""
     trend, noise = context.trend, context.trend.noise_scale
     radius = context.outlines.ray_radius[:, :, None]
@@ -118,7 +115,7 @@ def _contrasts(context: Context) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def _directional_contrasts(context: Context) -> dict[str, NDArray[np.float64]]:
+def _directional_contrasts(context: Context) -> dict[str, F64]:
     """Contrast against each side of the surround."""
     grey, noise = context.grey, context.trend.noise_scale
     centre = band_mean(grey, 0.0, 0.5).mean(axis=1, keepdims=True)
@@ -132,7 +129,7 @@ def _directional_contrasts(context: Context) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def _profile_numbers(context: Context) -> dict[str, NDArray[np.float64]]:
+def _profile_numbers(context: Context) -> dict[str, F64]:
     """Mean profile off trend."""
     detrended, noise = context.trend.detrended, context.trend.noise_scale
     profile = angle_mean(detrended)
@@ -150,7 +147,7 @@ def _profile_numbers(context: Context) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def _isotropy(context: Context) -> dict[str, NDArray[np.float64]]:
+def _isotropy(context: Context) -> dict[str, F64]:
     """How far the candidate looks the same in all directions."""
     noise = context.trend.noise_scale
     disc = context.trend.detrended[:, :, : 3 * PER_RADIUS // 2]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overread.features._arrays import F32, F64
 from overread.features._family import Family, describe_features, ratio, stack_columns
 from overread.features._outlines import at_least_two
 from overread.features.context._context import Context
@@ -19,34 +19,29 @@ FEATURES = describe_features(
     "The paper, section 5 (region label: falls in the rib region); Keserci and Yoshida 2002, "
     "doi:10.1016/S1361-8415(02)00064-6 (rib-edge features)",
     [
-        ("at_centre", "1", "P at the centre"),
-        ("label", "1", "1 if P > 1/2 at the centre, else 0"),
-        ("overlap", "1", "mean of P inside the outline"),
-        ("difference", "1", "overlap - mean of P between 1.2 and 2 outline radii"),
-        (
-            "distance",
-            "mm",
-            "distance to the nearest pixel with P > 1/2; inside minus that to the nearest without; -60..60",
-        ),
-        (
-            "alignment",
-            "1",
-            "P e cos 2(a - b) at the centre; e, a elongation and direction of the outline",
-        ),
-        ("angle", "deg", "angle between outline and rib, 0..90; 45 where P < 0.1"),
-        (
-            "crossing",
-            "1",
-            "1 - |sum P^2 exp(2 i b)| / sum P^2 over rho < 1.5; 0 without ribs, large where ribs cross",
-        ),
-        ("clavicle_overlap", "1", "share of the outline on a clavicle"),
-        ("clavicle_distance", "mm", "distance to the nearest clavicle pixel; inside minus that out; -60..60"),
+        ("at_centre", "1", "P at the centre", "likeness of the centre to a rib"),
+        ("label", "1", "1 if P > 1/2 at the centre, else 0", "whether the centre lies on a rib"),
+        ("overlap", "1", "mean of P inside the outline", "how much of it lies on a rib"),
+        ("difference", "1", "overlap - mean of P between 1.2 and 2 outline radii",
+         "how much more rib there is inside than around it"),
+        ("distance", "mm",
+         "distance to the nearest pixel with P > 1/2; inside minus that to the nearest without; -60..60",
+         "distance to the nearest rib"),
+        ("alignment", "1", "P e cos 2(a - b) at the centre; e, a elongation and direction of the outline",
+         "whether it is elongated along the rib"),
+        ("angle", "deg", "angle between outline and rib, 0..90; 45 where P < 0.1",
+         "angle between its length and the rib"),
+        ("crossing", "1", "1 - |sum P^2 exp(2 i b)| / sum P^2 over rho < 1.5; 0 without ribs, large where ribs cross",
+         "whether ribs cross there"),
+        ("clavicle_overlap", "1", "share of the outline on a clavicle", "how much of it lies on a clavicle"),
+        ("clavicle_distance", "mm", "distance to the nearest clavicle pixel; inside minus that out; -60..60",
+         "distance to the nearest clavicle"),
     ],
     symbols={"P": "P: rib likeness of a pixel, 0 to 1", "b": "b: direction of the local rib"},
-)
+)  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Place of each candidate among the bones."""
     maps, outlines = context.maps, context.outlines
     column, row = context.column, context.row
@@ -75,19 +70,12 @@ def _compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def _sample_on_rays(context: Context, image: NDArray[np.float32]) -> NDArray[np.float32]:
+def _sample_on_rays(context: Context, image: F32) -> F32:
     """Sample a map on every other ray."""
-    return polar_grey(
-        at_least_two(image),
-        context.column,
-        context.row,
-        context.radius_px,
-        RHO,
-        RAYS[::2],
-    )
+    return polar_grey(at_least_two(image), context.column, context.row, context.radius_px, RHO, RAYS[::2])
 
 
-def crossing(context: Context, ribs: NDArray[np.float32]) -> NDArray[np.float64]:
+def crossing(context: Context, ribs: F32) -> F64:
     """Disagreement of the rib directions around a candidate, at every other ray and radius."""
     rays, rho = RAYS[::2], RHO[:15:2]
     weight = ribs[:, :, :15:2].astype(np.float64) ** 2 * rho

@@ -7,18 +7,24 @@ phi: angle between the gradient, at 1 mm smoothing, and the inward ray; each poi
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64
 from overread.features._family import EPSILON, Family, describe_features, ratio, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._rays import N_ANGLES, RHO, SECOND_RHO, SECOND_STEP_MM, band_mean
 
-ZONES = ("core", "margin", "surround")
+ZONES = {"core": "in the middle", "margin": "at the border", "surround": "around it"}
 ZONE_BORDERS = np.array([0.0, 0.7, 1.3, 2.5])
 ANNULI = {"a1": (1.0, 1.25), "a2": (1.5, 1.75), "a3": (2.0, 2.5)}
+ARCS = {"a1": "just outside the border", "a2": "a little further out", "a3": "far out"}
 ORDERS = {"low": (3, 5), "middle": (6, 9), "high": (10, 16)}
+GRATINGS = {
+    "low": "broad bright and dark sectors around it",
+    "middle": "bright and dark sectors around it, of middle width",
+    "high": "narrow bright and dark sectors around it",
+}
 # Columns of the gradient's sums: bins of phi, then its parts along and across the ray.
 BINS = 12
 NORMAL, TANGENTIAL = BINS, BINS + 1
@@ -36,48 +42,40 @@ FEATURES = describe_features(
             row
             for zone in ZONES
             for row in (
-                (f"radial.{zone}", "1", f"share of the weight with |phi| < 30 deg, {zone}"),
-                (f"tangential.{zone}", "1", f"share of the weight with 60 <= |phi| < 120 deg, {zone}"),
-                (f"angle_spread.{zone}", "1", f"1 - |weighted mean of exp(i phi)|, phi in 12 bins, {zone}"),
-                (
-                    f"angle_entropy.{zone}",
-                    "1",
-                    f"entropy of the weighted histogram of phi in 12 bins / ln 12, {zone}",
-                ),
+                (f"radial.{zone}", "1", f"share of the weight with |phi| < 30 deg, {zone}",
+                 f"share of edges that face the centre, {ZONES[zone]}"),
+                (f"tangential.{zone}", "1", f"share of the weight with 60 <= |phi| < 120 deg, {zone}",
+                 f"share of edges that run out from the centre, like spicules, {ZONES[zone]}"),
+                (f"angle_spread.{zone}", "1", f"1 - |weighted mean of exp(i phi)|, phi in 12 bins, {zone}",
+                 f"how mixed the directions of edges are, {ZONES[zone]}"),
+                (f"angle_entropy.{zone}", "1", f"entropy of the weighted histogram of phi in 12 bins / ln 12, {zone}",
+                 f"how evenly edges point in all directions, {ZONES[zone]}"),
             )
         ],
         *[
             row
             for annulus, (start, end) in ANNULI.items()
             for row in (
-                (
-                    f"ridge_energy.{annulus}",
-                    "1",
-                    f"mean over rays of max(e_k, 0) / s, {start} to {end} R",
-                ),
-                (f"ridge_peak.{annulus}", "1", f"largest e_k / (mean |e_k| + 0.001), {start} to {end} R"),
+                (f"ridge_energy.{annulus}", "1", f"mean over rays of max(e_k, 0) / s, {start} to {end} R",
+                 f"strength of thin lines that run out from the centre, {ARCS[annulus]}"),
+                (f"ridge_peak.{annulus}", "1", f"largest e_k / (mean |e_k| + 0.001), {start} to {end} R",
+                 f"how much one line that runs out from the centre stands out, {ARCS[annulus]}"),
             )
         ],
         *[
-            (
-                f"grating_{name}",
-                "1",
-                f"sqrt(sum over n = {first}..{last} of |A_n|^2) / s, A_n the n-th Fourier coefficient "
-                "in angle of the mean grey level from 1 to 2 R, by area",
-            )
+            (f"grating_{name}", "1",
+             f"sqrt(sum over n = {first}..{last} of |A_n|^2) / s, A_n the n-th Fourier coefficient "
+             "in angle of the mean grey level from 1 to 2 R, by area",
+             GRATINGS[name])
             for name, (first, last) in ORDERS.items()
         ],
-        (
-            "rubber_band_depth",
-            "1",
-            "1 - mean over rays of the outline's radius / its largest radius within 5 rays",
-        ),
-        (
-            "rubber_band_turns",
-            "1",
-            "share of rays at which the outline's radius changes its slope by more than R / 10 a ray",
-        ),
-        ("rubber_band_ratio", "1", "mean |dg/dt| / (mean |dg/dr| + mean |dg/dt|) in the margin, by area"),
+        ("rubber_band_depth", "1", "1 - mean over rays of the outline's radius / its largest radius within 5 rays",
+         "depth of the notches of the outline"),
+        ("rubber_band_turns", "1",
+         "share of rays at which the outline's radius changes its slope by more than R / 10 a ray",
+         "how often the outline turns sharply"),
+        ("rubber_band_ratio", "1", "mean |dg/dt| / (mean |dg/dr| + mean |dg/dt|) in the margin, by area",
+         "how much brightness changes along the border rather than across it"),
     ],
     symbols={
         "phi": "phi: angle between the gradient g, at 1 mm smoothing, and the inward ray",
@@ -89,17 +87,11 @@ FEATURES = describe_features(
         "e_k": "e_k = E_k - median of E over rays, E_k the mean of -d2g/dt2 (1.4 mm)^2 along ray k between these radii",
         "s": "s: noise of the ring, as in family profile",
     },
-)
+)  # fmt: skip
 
 
 @kernel
-def _angle_sums(
-    along: NDArray[np.float32],
-    across: NDArray[np.float32],
-    ray_radius: NDArray[np.float64],
-    rho: NDArray[np.float64],
-    borders: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _angle_sums(along: F32, across: F32, ray_radius: F64, rho: F64, borders: F64) -> F64:
     """Sum gradient times area over zones: |g| in 12 bins of phi, then |along| and |across|.
 
     Bin b < 6 holds phi from 30 b to 30 (b + 1) degrees, bin 11 - b the same below 0. A zone reaches from one border
@@ -128,26 +120,26 @@ def _angle_sums(
     return out
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Spiculation of each candidate."""
     sums = _gradient_sums(context)
     values = _gradient_angles(sums) | _ridges(context) | _gratings(context)
     return stack_columns(FEATURES, values | _rubber_band(context, sums), context.n_candidates)
 
 
-def _gradient_sums(context: Context) -> NDArray[np.float64]:
+def _gradient_sums(context: Context) -> F64:
     """Gradient by zone and angle: (candidate, zone, column); see the kernel."""
     along, across = context.fine_gradient
     return _angle_sums(along, across, context.outlines.ray_radius, RHO, ZONE_BORDERS)
 
 
-def _gradient_angles(sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+def _gradient_angles(sums: F64) -> dict[str, F64]:
     """How the gradient's angles to the inward ray are spread in each zone.
 
     Without any gradient the shares are 0, the spread and the entropy 1.
     """
     middles = np.exp(1j * np.pi / 6.0 * (np.arange(BINS) + 0.5))
-    values: dict[str, NDArray[np.float64]] = {}
+    values: dict[str, F64] = {}
     for index, zone in enumerate(ZONES):
         bins = sums[:, index, :BINS]
         total = bins.sum(axis=1)
@@ -158,23 +150,23 @@ def _gradient_angles(sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]
     return values
 
 
-def share(part: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
+def share(part: F64, total: F64) -> F64:
     """Share of a weight; 0 where there is next to none."""
     return np.where(total > WEIGHTLESS, part / np.maximum(total, WEIGHTLESS), 0.0)
 
 
-def entropy(histogram: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
+def entropy(histogram: F64, total: F64) -> F64:
     """Entropy of each row over that of equal bins; 1 for an empty row."""
     p = histogram / np.maximum(total, WEIGHTLESS)[:, None]
     found = -(p * np.log(np.maximum(p, 1e-300))).sum(axis=1) / np.log(BINS)
     return np.where(total > WEIGHTLESS, found, 1.0)
 
 
-def _ridges(context: Context) -> dict[str, NDArray[np.float64]]:
+def _ridges(context: Context) -> dict[str, F64]:
     """Bright lines along rays, ring by ring outwards."""
     ridge = -context.curvature[1] * np.float32(SECOND_STEP_MM**2)
     noise = context.trend.noise_scale
-    values: dict[str, NDArray[np.float64]] = {}
+    values: dict[str, F64] = {}
     for annulus, (start, end) in ANNULI.items():
         annulus_rho = slice(np.searchsorted(SECOND_RHO, start), np.searchsorted(SECOND_RHO, end) + 1)
         energy = ridge[:, :, annulus_rho].mean(axis=2).astype(np.float64)
@@ -184,7 +176,7 @@ def _ridges(context: Context) -> dict[str, NDArray[np.float64]]:
     return values
 
 
-def _gratings(context: Context) -> dict[str, NDArray[np.float64]]:
+def _gratings(context: Context) -> dict[str, F64]:
     """Strength of patterns that repeat n times around the candidate."""
     ring = band_mean(context.grey, 1.0, 2.0)
     power = np.abs(np.fft.rfft(ring, axis=1) / N_ANGLES) ** 2
@@ -195,12 +187,12 @@ def _gratings(context: Context) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def _rubber_band(context: Context, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+def _rubber_band(context: Context, sums: F64) -> dict[str, F64]:
     """Look at the outline and its margin, unrolled."""
     radius = context.outlines.ray_radius
     widest = ndimage.maximum_filter1d(radius, 11, axis=1, mode="wrap")
     turn = np.roll(radius, -1, axis=1) - 2.0 * radius + np.roll(radius, 1, axis=1)
-    margin = sums[:, ZONES.index("margin")]
+    margin = sums[:, list(ZONES).index("margin")]
     normal, tangential = margin[:, NORMAL], margin[:, TANGENTIAL]
     return {
         "rubber_band_depth": 1.0 - (radius / widest).mean(axis=1),

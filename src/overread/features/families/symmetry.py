@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overread.features._arrays import F32, F64, Mask
 from overread.features._family import EPSILON, Family, describe_features, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._maps import SCALES_MM
@@ -28,62 +28,67 @@ FEATURES = describe_features(
     "symmetry",
     "Left against right after van Ginneken et al. 2001, doi:10.1109/42.974918",
     [
-        ("grey", "grey", "mean of the disc of R - the same at the mirror place"),
-        ("contrast", "grey", "c - c at the mirror place"),
-        ("spread", "1", "ln(sd within 2 R / the same at the mirror place), each with 0.003 added"),
-        ("correlation", "1", "correlation of the disc of 2 R with its mirror image at the mirror place"),
-        ("best_grey", "grey", "mean of the disc of R - the largest such mean of 9 places"),
-        ("best_contrast", "grey", "c - the largest c of 9 places"),
-        ("best_correlation", "1", "largest correlation of 9 places"),
-        (
-            "curvature",
-            "grey",
-            "k2 (see blob) at the scale nearest to R / sqrt 2 - the same at the mirror place",
-        ),
-        ("contrast_rank", "1", "share of 9 places whose c is below the candidate's"),
+        ("grey", "grey", "mean of the disc of R - the same at the mirror place",
+         "how much brighter it is than the same place of the other lung"),
+        ("contrast", "grey", "c - c at the mirror place",
+         "how much more it stands out than the same place of the other lung"),
+        ("spread", "1", "ln(sd within 2 R / the same at the mirror place), each with 0.003 added",
+         "how much more varied it is than the same place of the other lung"),
+        ("correlation", "1", "correlation of the disc of 2 R with its mirror image at the mirror place",
+         "likeness to the same place of the other lung"),
+        ("best_grey", "grey", "mean of the disc of R - the largest such mean of 9 places",
+         "how much brighter it is than the brightest place near its mirror place"),
+        ("best_contrast", "grey", "c - the largest c of 9 places",
+         "how much more it stands out than any place near its mirror place"),
+        ("best_correlation", "1", "largest correlation of 9 places",
+         "likeness to the most similar place near its mirror place"),
+        ("curvature", "grey", "k2 (see blob) at the scale nearest to R / sqrt 2 - the same at the mirror place",
+         "how much more it bulges than the same place of the other lung"),
+        ("contrast_rank", "1", "share of 9 places whose c is below the candidate's",
+         "share of places near its mirror place that stand out less"),
     ],
     symbols={
         "c": "c = mean of the disc of R - mean of 1..2 R",
         "mirror place": "mirror place: same row, mirrored at the midline between the lungs",
         "9 places": "9 places: grid of 7 mm around the mirror place",
     },
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Discs:
     """Grey levels (place, ray, rho) around places, and their summaries."""
 
-    patch: NDArray[np.float64]
+    patch: F64
 
     @cached_property
-    def disc(self) -> NDArray[np.float64]:
+    def disc(self) -> F64:
         """Mean within R, by area."""
         return _mean_by_area(self.patch, PATCH_RHO < 1.0)
 
     @cached_property
-    def contrast(self) -> NDArray[np.float64]:
+    def contrast(self) -> F64:
         """Mean within R minus mean of 1..2 R."""
         return self.disc - _mean_by_area(self.patch, PATCH_RHO > 1.0)
 
     @cached_property
-    def centred(self) -> NDArray[np.float64]:
+    def centred(self) -> F64:
         """Patch minus its mean, by area."""
         return self.patch - _mean_by_area(self.patch, PATCH_RHO > 0.0)[:, None, None]
 
     @cached_property
-    def spread(self) -> NDArray[np.float64]:
+    def spread(self) -> F64:
         """Standard deviation within 2 R, by area."""
         return np.sqrt(_mean_by_area(self.centred**2, PATCH_RHO > 0.0))
 
 
-def _mean_by_area(patch: NDArray[np.float64], where: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _mean_by_area(patch: F64, where: Mask) -> F64:
     """Mean by area over chosen radii."""
     weights = PATCH_RHO * where
     return patch.mean(axis=1) @ (weights / weights.sum())
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Difference of each candidate from its mirror place."""
     n = context.n_candidates
     mirror = 2.0 * context.maps.midline - context.column
@@ -113,18 +118,13 @@ def _compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, n)
 
 
-def _discs_at(
-    context: Context,
-    column: NDArray[np.float64],
-    row: NDArray[np.float64],
-    radius: NDArray[np.float64],
-) -> Discs:
+def _discs_at(context: Context, column: F64, row: F64, radius: F64) -> Discs:
     """Sample discs of 2 R on the radiograph smoothed by 1 mm."""
     patch = polar_grey(context.maps.base, column, row, radius, PATCH_RHO, make_rays(N_RAYS))
     return Discs(patch.astype(np.float64))
 
 
-def _correlate_with_mirror(here: Discs, there: Discs, n_shifts: int) -> NDArray[np.float64]:
+def _correlate_with_mirror(here: Discs, there: Discs, n_shifts: int) -> F64:
     """Correlation by area with the left-right mirrored patches: (candidate, shift)."""
     flipped = there.centred[:, (N_RAYS // 2 - np.arange(N_RAYS)) % N_RAYS]
     flipped = flipped.reshape(len(here.patch), n_shifts, N_RAYS, -1)
@@ -134,7 +134,7 @@ def _correlate_with_mirror(here: Discs, there: Discs, n_shifts: int) -> NDArray[
     return covariance / (here.spread[:, None] * spread + EPSILON)
 
 
-def _curvature_difference(context: Context, mirror: NDArray[np.float64]) -> NDArray[np.float64]:
+def _curvature_difference(context: Context, mirror: F64) -> F64:
     """Smaller curvature at the candidate minus that at its mirror place, at the matched scale."""
     matched = context.radius_px * context.mm / np.sqrt(2.0)
     level = np.abs(np.log(np.array(SCALES_MM)[:, None] / matched)).argmin(axis=0)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F32, F64
 from overread.features._family import EPSILON, Family, describe_features, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._rays import N_ANGLES, PER_RADIUS, RHO, angle_mean
@@ -23,32 +24,26 @@ FEATURES = describe_features(
     "Heath and Bowyer 2000, IWDM, Mass detection by relative image intensity (AFUM); Lo et al. 1995, "
     "doi:10.1109/42.476112 (profile matching)",
     [
-        (
-            "afum_mean",
-            "1",
-            "mean of F(r) over r = 0.3, 0.4, ..., 1.3 R",
-        ),
-        ("afum_max", "1", "largest F(r)"),
-        ("afum_at_80", "1", "F(0.8 R)"),
-        ("parabola", "1", "correlation of the grey levels within 2 R with max(0, 1 - rho^2), by area"),
-        ("disc", "1", "correlation of the grey levels within 2 R with 1 / (1 + exp(12 (rho - 1))), by area"),
-        (
-            "best_size",
-            "1",
-            "largest correlation, off trend, with max(0, 1 - (rho/q)^2), q = 0.7, 0.85, 1, 1.2, 1.4",
-        ),
+        ("afum_mean", "1", "mean of F(r) over r = 0.3, 0.4, ..., 1.3 R",
+         "share of the surroundings that is darker than all of the inside, over several sizes"),
+        ("afum_max", "1", "largest F(r)", "largest share of the surroundings that is darker than all of the inside"),
+        ("afum_at_80", "1", "F(0.8 R)", "share of the surroundings that is darker than all of the inside"),
+        ("parabola", "1", "correlation of the grey levels within 2 R with max(0, 1 - rho^2), by area",
+         "likeness to a smooth round bump"),
+        ("disc", "1", "correlation of the grey levels within 2 R with 1 / (1 + exp(12 (rho - 1))), by area",
+         "likeness to an even bright disc"),
+        ("best_size", "1", "largest correlation, off trend, with max(0, 1 - (rho/q)^2), q = 0.7, 0.85, 1, 1.2, 1.4",
+         "likeness to a smooth round bump of the best size"),
     ],
     symbols={
         "F": "F(r) = share of the ring r..r + R / 2 that is darker than the darkest point of the disc of r",
         "trend": "trend: quadratic surface fitted to the ring around the outline, as in family profile",
     },
-)
+)  # fmt: skip
 
 
 @kernel
-def _fraction_under_minimum(
-    grey: NDArray[np.float32], rho: NDArray[np.float64], inner: NDArray[np.int64], width: int
-) -> NDArray[np.float64]:
+def _fraction_under_minimum(grey: F32, rho: F64, inner: NDArray[np.int64], width: int) -> F64:
     """Share of a ring's area darker than the darkest point of the disc inside it: (candidate, inner radius)."""
     out = np.empty((grey.shape[0], inner.size))
     n_angles = grey.shape[1]
@@ -71,7 +66,7 @@ def _fraction_under_minimum(
     return out
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """AFUM and correlations of each candidate."""
     afum = _fraction_under_minimum(context.grey, RHO, INNER, WIDTH)
     plain = _correlations(context.grey, [parabola(1.0), 1.0 / (1.0 + np.exp(12.0 * (RHO - 1.0)))])
@@ -87,14 +82,12 @@ def _compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def parabola(size: float) -> NDArray[np.float64]:
+def parabola(size: float) -> F64:
     """Profile of a sphere's projection, squared: max(0, 1 - (rho / size)^2)."""
     return np.maximum(0.0, 1.0 - (RHO / size) ** 2)
 
 
-def _correlations(
-    values: NDArray[np.float32], templates: Sequence[NDArray[np.float64]]
-) -> NDArray[np.float64]:
+def _correlations(values: F32, templates: Sequence[F64]) -> F64:
     """Correlate the disc of 2 R with templates that depend on rho alone; 0 on a constant patch."""
     disc = values[:, :, : 2 * PER_RADIUS]
     disc = disc - disc.mean(axis=(1, 2), keepdims=True)

@@ -7,8 +7,8 @@ smoothing, times (1.4 mm)^2; its direction is that of the smaller curvature. Sam
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overread.features._arrays import F32, F64, Mask
 from overread.features._family import Family, describe_features, stack_columns
 from overread.features.context._context import Context
 from overread.features.context._rays import N_ANGLES, SECOND_RHO, SECOND_STEP_MM, angle_mean, sector_means
@@ -25,21 +25,16 @@ FEATURES = describe_features(
     "Frangi et al. 1998, doi:10.1007/BFb0056195 (line strength); Agam et al. 2005, IEEE TMI 24, vessel tree "
     "reconstruction (vessels against nodules)",
     [
-        ("inside", "1", "mean of l within R / 2, by area, / s"),
-        ("surround", "1", "mean of l over 1.25..2 R, by area, / s"),
-        (
-            "radial_share",
-            "1",
-            "S(l cos^2 a) / (S(l) + 0.001), a the angle of line and ray, S the mean over rays, summed over 1.25, 1.5, "
+        ("inside", "1", "mean of l within R / 2, by area, / s", "strength of lines inside it"),
+        ("surround", "1", "mean of l over 1.25..2 R, by area, / s", "strength of lines around it"),
+        ("radial_share", "1",
+         "S(l cos^2 a) / (S(l) + 0.001), a the angle of line and ray, S the mean over rays, summed over 1.25, 1.5, "
             "1.75 R",
-        ),
-        (
-            "through",
-            "1",
-            "max over directions of min(v_k, v_opposite) / s",
-        ),
-        ("count", "1", "number of arcs of the circle on which v_k > 1.5 mean(v) + 0.001"),
-        ("reach", "1", "largest v_k / s"),
+         "share of the lines around it that lead to it"),
+        ("through", "1", "max over directions of min(v_k, v_opposite) / s", "strength of a line that runs through it"),
+        ("count", "1", "number of arcs of the circle on which v_k > 1.5 mean(v) + 0.001",
+         "number of lines that lead to it"),
+        ("reach", "1", "largest v_k / s", "strength of the strongest line that leads to it"),
     ],
     symbols={
         "l": "l: line strength max(0, k1 - |k2|) (1.4 mm)^2, k1 >= k2 minus the eigenvalues of the Hessian at 1 mm "
@@ -48,10 +43,10 @@ FEATURES = describe_features(
         "v_k": "v_k: mean over 1.25, 1.5, 1.75 R and 5 rays around k of max(0, -d2g/dt2) (1.4 mm)^2",
         "s": "s: noise of the ring, as in family profile",
     },
-)
+)  # fmt: skip
 
 
-def _compute(context: Context) -> NDArray[np.float32]:
+def _compute(context: Context) -> F32:
     """Lines at and around each candidate."""
     along, across, mixed = (part * np.float32(SECOND_STEP_MM**2) for part in context.curvature)
     noise = context.trend.noise_scale
@@ -76,7 +71,7 @@ def _compute(context: Context) -> NDArray[np.float32]:
     return stack_columns(FEATURES, values, context.n_candidates)
 
 
-def _zone_mean(values: NDArray[np.float32], where: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _zone_mean(values: F32, where: Mask) -> F64:
     """Mean over rings, by area."""
     weights = SECOND_RHO * where
     return angle_mean(values) @ (weights / weights.sum())

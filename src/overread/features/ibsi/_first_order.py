@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F64, U16, Mask
 from overread.features.ibsi._levels import check_region
 from overread.features.ibsi._runs_zones import name_columns, ratio, store
 
@@ -46,7 +47,7 @@ RANKED_SHARES = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
 
 
 @kernel
-def _select(pool: NDArray[np.float64], left: int, right: int, place: int) -> float:
+def _select(pool: F64, left: int, right: int, place: int) -> float:
     """Value that sorting pool[left : right + 1] would put at a place (Hoare's selection, in place)."""
     while left < right:
         pivot = pool[(left + right) // 2]
@@ -70,7 +71,7 @@ def _select(pool: NDArray[np.float64], left: int, right: int, place: int) -> flo
 
 
 @kernel
-def _fill_buckets(x: NDArray[np.floating], low: float, high: float, bucket: NDArray[np.uint16]) -> None:
+def _fill_buckets(x: NDArray[np.floating], low: float, high: float, bucket: U16) -> None:
     """Give each value one of `N_BUCKETS` equal buckets between the extremes, computed in the type of the values."""
     limits = np.empty(2, x.dtype)
     limits[0] = low
@@ -83,7 +84,7 @@ def _fill_buckets(x: NDArray[np.floating], low: float, high: float, bucket: NDAr
 
 @kernel
 def _find_ranks(
-    counts: NDArray[np.int32], ranks: NDArray[np.int64], wanted: NDArray[np.bool_], spans: NDArray[np.int64]
+    counts: NDArray[np.int32], ranks: NDArray[np.int64], wanted: Mask, spans: NDArray[np.int64]
 ) -> None:
     """Mark the buckets that hold the ranks, and say where these are once only such buckets are kept.
 
@@ -107,11 +108,7 @@ def _find_ranks(
 
 @kernel
 def _keep_wanted(
-    x: NDArray[np.floating],
-    bucket: NDArray[np.uint16],
-    wanted: NDArray[np.bool_],
-    spans: NDArray[np.int64],
-    pool: NDArray[np.float64],
+    x: NDArray[np.floating], bucket: U16, wanted: Mask, spans: NDArray[np.int64], pool: F64
 ) -> None:
     """Copy the values of the wanted buckets to the places that their spans say."""
     places = np.empty(x.size, np.uint32)
@@ -131,7 +128,7 @@ def _keep_wanted(
 
 
 @kernel
-def _percentiles(x: NDArray[np.floating], low: float, high: float, found: NDArray[np.float64]) -> None:
+def _percentiles(x: NDArray[np.floating], low: float, high: float, found: F64) -> None:
     """Percentiles of `RANKED_SHARES` by linear interpolation between order statistics.
 
     Values fall into equal buckets between their extremes; only buckets that hold a wanted rank are searched.
@@ -183,7 +180,7 @@ def _extremes(x: NDArray[np.floating]) -> tuple[float, float]:
 
 
 @kernel
-def first_order(x: NDArray[np.floating], found: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def first_order(x: NDArray[np.floating], found: F64, out: F64) -> None:
     """Statistics of the values, in the order of `FIRST_ORDER`; ``found`` keeps the percentiles of `RANKED_SHARES`."""
     n = x.size
     low, high = _extremes(x)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from overread._kernel import kernel
 from overread.errors import InvalidInputError
+from overread.features._arrays import F64, U16
 from overread.features.ibsi._levels import add_border
 from overread.features.ibsi._runs_zones import (
     TABLE_LENGTH,
@@ -55,7 +56,7 @@ Glcm = name_columns("Glcm", GLCM, module=__name__)
 
 
 @kernel
-def _count_pairs(levels: NDArray[np.uint16], distance: int, counts: NDArray[np.uint32]) -> None:
+def _count_pairs(levels: U16, distance: int, counts: NDArray[np.uint32]) -> None:
     """Count level pairs in 4 directions: counts[direction, a, b], not symmetrized; the border is skipped.
 
     The corners of a square hold a pair of each direction: right, falling, down and rising. Four tables at once also
@@ -95,11 +96,11 @@ def _count_pairs(levels: NDArray[np.uint16], distance: int, counts: NDArray[np.u
 def _fold_pairs(
     counts: NDArray[np.uint32],
     n_levels: int,
-    table: NDArray[np.float64],
+    table: F64,
     differences: NDArray[np.int64],
     sums: NDArray[np.int64],
     margin: NDArray[np.int64],
-    folded: NDArray[np.float64],
+    folded: F64,
 ) -> None:
     """Marginals of the symmetrized matrix, and what needs the whole of it.
 
@@ -142,12 +143,12 @@ def _fold_pairs(
 @kernel
 def _glcm_from_fold(
     n_levels: int,
-    table: NDArray[np.float64],
+    table: F64,
     differences: NDArray[np.int64],
     sums: NDArray[np.int64],
     margin: NDArray[np.int64],
-    folded: NDArray[np.float64],
-    out: NDArray[np.float64],
+    folded: F64,
+    out: F64,
 ) -> None:
     """Features of a symmetric co-occurrence matrix from its marginals; all 0 where there is no pair."""
     out[:] = 0.0
@@ -230,13 +231,7 @@ def _glcm_from_fold(
 
 
 @kernel
-def pair_features(
-    levels: NDArray[np.uint16],
-    n_levels: int,
-    distance: int,
-    table: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def pair_features(levels: U16, n_levels: int, distance: int, table: F64, out: F64) -> None:
     """Features at one distance in each of 4 directions: out[direction, feature], in the order of `GLCM`."""
     pairs = np.empty((4, n_levels + 1, n_levels + 1), np.uint32)
     differences = np.zeros(n_levels + 1, np.int64)

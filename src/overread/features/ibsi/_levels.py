@@ -7,12 +7,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from overread._kernel import kernel
 from overread.errors import InputTypeError, InvalidInputError
+from overread.features._arrays import F64, U16, Mask
 
 # The levels of a 12-bit image; chosen by eye.
 MAX_LEVELS = 4096
 
 
-def quantize(image: ArrayLike, mask: ArrayLike | None = None, *, n_bins: int = 32) -> NDArray[np.uint16]:
+def quantize(image: ArrayLike, mask: ArrayLike | None = None, *, n_bins: int = 32) -> U16:
     """Quantize the pixels of a region into bins of equal width (IBSI: fixed bin number).
 
     level = min(floor(n_bins (x - min) / (max - min)) + 1, n_bins), with the least and greatest value of the
@@ -29,7 +30,7 @@ def quantize(image: ArrayLike, mask: ArrayLike | None = None, *, n_bins: int = 3
 
     Returns
     -------
-    NDArray[np.uint16]
+    U16
         Levels 1 to ``n_bins``; 0 outside the region.
     """
     pixels, region = check_region(image, mask)
@@ -40,7 +41,7 @@ def quantize(image: ArrayLike, mask: ArrayLike | None = None, *, n_bins: int = 3
     return levels[1:-1, 1:-1].copy()
 
 
-def check_region(image: ArrayLike, mask: ArrayLike | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def check_region(image: ArrayLike, mask: ArrayLike | None) -> tuple[F64, Mask]:
     """Give the image as float64 and the mask as bool, or an error that says what is wrong with them."""
     pixels = np.asarray(image)
     if pixels.dtype.kind not in "buif":
@@ -57,7 +58,7 @@ def check_region(image: ArrayLike, mask: ArrayLike | None) -> tuple[NDArray[np.f
     return pixels, region
 
 
-def _check_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def _check_mask(mask: ArrayLike | None, shape: tuple[int, ...]) -> Mask:
     """Give a mask of a shape with at least one pixel; everything where none is given."""
     if mask is None:
         region = np.ones(shape, dtype=bool)
@@ -83,7 +84,7 @@ def check_bins(n_bins: int) -> None:
         raise InvalidInputError(f"n_bins: {n_bins}; give 1 to {MAX_LEVELS}.")
 
 
-def add_border(levels: ArrayLike, n_levels: int | None) -> tuple[NDArray[np.uint16], int, int]:
+def add_border(levels: ArrayLike, n_levels: int | None) -> tuple[U16, int, int]:
     """Give levels with a border of 0, the number of pixels in the region, the number of levels."""
     found = np.asarray(levels)
     if found.dtype.kind not in "bui":
@@ -104,12 +105,7 @@ def add_border(levels: ArrayLike, n_levels: int | None) -> tuple[NDArray[np.uint
 
 @kernel
 def quantize_into(
-    image: NDArray[np.floating],
-    mask: NDArray[np.bool_],
-    low: float,
-    high: float,
-    n_bins: int,
-    levels: NDArray[np.uint16],
+    image: NDArray[np.floating], mask: Mask, low: float, high: float, n_bins: int, levels: U16
 ) -> None:
     """Write levels 1 to n_bins of equal width from low to high, clipped, into a bordered array; 0 outside."""
     rows, columns = image.shape

@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F64, U16
 from overread.features.ibsi._levels import add_border
 from overread.features.ibsi._runs_zones import TABLE_LENGTH, emphasis, n_log_n_table, name_columns, store
 
 
 @kernel
-def _compare_neighbours(
-    levels: NDArray[np.uint16], same: NDArray[np.uint16], valid: NDArray[np.uint16], gap: NDArray[np.uint16]
-) -> None:
+def _compare_neighbours(levels: U16, same: U16, valid: U16, gap: U16) -> None:
     """Count the equal pixels among 9 and the neighbours in the region; |level times these neighbours - their sum|.
 
     One loop over all pixels in memory, the borders between two rows included, vectorizes best. Sums fit, since levels
@@ -60,9 +59,7 @@ def _compare_neighbours(
 
 
 @kernel
-def count_neighbours(
-    levels: NDArray[np.uint16], n_levels: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
+def count_neighbours(levels: U16, n_levels: int) -> tuple[NDArray[np.int32], NDArray[np.int64], F64]:
     """Count neighbouring level dependence, and sum differences from the neighbours' mean.
 
     Returns dependence, occupied, difference: dependence[level, k] counts pixels with k - 1 equal pixels among their 8
@@ -119,9 +116,7 @@ NGLDM = {
 
 
 @kernel
-def dependence_features(
-    dependence: NDArray[np.int32], n_pixels: int, table: NDArray[np.float64], out: NDArray[np.float64]
-) -> None:
+def dependence_features(dependence: NDArray[np.int32], n_pixels: int, table: F64, out: F64) -> None:
     """Features of the dependences that `count_neighbours` found, in the order of `NGLDM`."""
     emphasis(dependence[:, 1:], np.arange(1.0, 10.0), n_pixels, table, out)
 
@@ -160,9 +155,7 @@ COARSEST = 1e6
 
 
 @kernel
-def tone_features(
-    occupied: NDArray[np.int64], difference: NDArray[np.float64], out: NDArray[np.float64]
-) -> None:
+def tone_features(occupied: NDArray[np.int64], difference: F64, out: F64) -> None:
     """Features of what `count_neighbours` found, in the order of `NGTDM`; 0 where a denominator is."""
     out[:] = 0.0
     n_levels = occupied.size

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from overread._kernel import kernel
 from overread.errors import InvalidInputError
+from overread.features._arrays import F64, U16, Mask
 from overread.features.ibsi._first_order import FIRST_ORDER, RANKED_SHARES, first_order
 from overread.features.ibsi._glcm import GLCM, pair_features
 from overread.features.ibsi._levels import check_bins, check_region, quantize_into
@@ -43,13 +44,7 @@ TONES = DEPENDENCES + len(NGLDM)
 
 
 @kernel
-def matrix_features(
-    levels: NDArray[np.uint16],
-    n_pixels: int,
-    n_levels: int,
-    table: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def matrix_features(levels: U16, n_pixels: int, n_levels: int, table: F64, out: F64) -> None:
     """Features of runs, zones, dependences and tone differences, in the order of `MATRICES`.
 
     Levels are 1 to G in the region, 0 outside it and on a border one pixel wide, so that neighbours need no bounds
@@ -63,12 +58,7 @@ def matrix_features(
 
 
 @kernel
-def _describe_regions(
-    images: NDArray[np.float64],
-    masks: NDArray[np.bool_],
-    n_bins: int,
-    out: NDArray[np.float64],
-) -> None:
+def _describe_regions(images: F64, masks: Mask, n_bins: int, out: F64) -> None:
     """Features of each region, in the order of `FEATURE_NAMES`: of its values, then of its levels."""
     n, rows, columns = images.shape
     area = rows * columns
@@ -117,9 +107,7 @@ def texture_features(
     return dict(zip(FEATURE_NAMES, out[0].tolist(), strict=True))
 
 
-def texture_matrix(
-    images: ArrayLike, masks: ArrayLike | None = None, *, n_bins: int = 32
-) -> NDArray[np.float64]:
+def texture_matrix(images: ArrayLike, masks: ArrayLike | None = None, *, n_bins: int = 32) -> F64:
     """97 features of many regions of one shape; a row equals what `texture_features` gives.
 
     Parameters
@@ -133,7 +121,7 @@ def texture_matrix(
 
     Returns
     -------
-    NDArray[np.float64]
+    F64
         Regions x 97, columns in the order of `FEATURE_NAMES`.
     """
     stack = np.asarray(images)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from overread._kernel import kernel
+from overread.features._arrays import F64, U16
 from overread.features.ibsi._levels import add_border
 
 # Counts beyond the table are few; their logarithms are computed. 4096 exceeds the 3969 pixels of a candidate's patch.
@@ -47,7 +48,7 @@ Emphasis = name_columns("Emphasis", EMPHASIS, module=__name__)
 
 
 @kernel
-def n_log_n_table(length: int) -> NDArray[np.float64]:
+def n_log_n_table(length: int) -> F64:
     """Table of n log2 n; 0 at n = 0."""
     table = np.zeros(length)
     for n in range(2, length):
@@ -56,7 +57,7 @@ def n_log_n_table(length: int) -> NDArray[np.float64]:
 
 
 @kernel
-def n_log_n(n: int, table: NDArray[np.float64]) -> float:
+def n_log_n(n: int, table: F64) -> float:
     """Give n log2 n, from the table as far as it reaches."""
     if n < table.size:
         return float(table[n])
@@ -72,27 +73,21 @@ def ratio(numerator: float, denominator: float) -> float:
 
 
 @kernel
-def store(values: tuple[float, ...], out: NDArray[np.float64]) -> None:
+def store(values: tuple[float, ...], out: F64) -> None:
     """Write named values to an array in their order, as many as it has room for."""
     for k in range(out.size):
         out[k] = values[k]
 
 
 @kernel
-def average_directions(found: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def average_directions(found: F64, out: F64) -> None:
     """Mean over 4 directions; opposite ones are paired, so that a quarter turn keeps the bits."""
     for f in range(out.size):
         out[f] = ((found[0, f] + found[2, f]) + (found[1, f] + found[3, f])) / 4.0
 
 
 @kernel
-def emphasis(
-    counts: NDArray[np.int32],
-    values: NDArray[np.float64],
-    n_pixels: int,
-    table: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def emphasis(counts: NDArray[np.int32], values: F64, n_pixels: int, table: F64, out: F64) -> None:
     """Features of a matrix of levels (rows from 1) x values of a second quantity, in the order of `EMPHASIS`.
 
     ``out`` may be shorter, by what the family leaves out. All 0 where the matrix is empty.
@@ -184,7 +179,7 @@ GLRLM = {
 
 
 @kernel
-def _count_runs(levels: NDArray[np.uint16], counts: NDArray[np.int32]) -> int:
+def _count_runs(levels: U16, counts: NDArray[np.int32]) -> int:
     """Count runs in 4 directions, counts[direction, level, length], and return the greatest length.
 
     A pixel that is the k-th of its run says that a run of at least k pixels exists; the difference of
@@ -249,13 +244,7 @@ def _longest_run(counts: NDArray[np.int32]) -> int:
 
 
 @kernel
-def run_features(
-    levels: NDArray[np.uint16],
-    n_pixels: int,
-    n_levels: int,
-    table: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def run_features(levels: U16, n_pixels: int, n_levels: int, table: F64, out: F64) -> None:
     """Features of runs, means over 4 directions, in the order of `GLRLM`."""
     runs = np.zeros((4, n_levels + 1, max(levels.shape)), np.int32)
     longest = _count_runs(levels, runs)
@@ -330,11 +319,11 @@ def _join(a: np.uint32, b: np.uint32, parent: NDArray[np.uint32]) -> None:
 
 @kernel
 def _label_zones(
-    levels: NDArray[np.uint16],
+    levels: U16,
     labels: NDArray[np.uint32],
     parent: NDArray[np.uint32],
     size: NDArray[np.uint32],
-    level_of: NDArray[np.uint16],
+    level_of: U16,
 ) -> int:
     """Label zones of one level, 8-connected, by union-find; return how many labels were given.
 
@@ -382,14 +371,14 @@ def _label_zones(
 
 @kernel
 def _count_zones(
-    levels: NDArray[np.uint16],
+    levels: U16,
     labels: NDArray[np.uint32],
     parent: NDArray[np.uint32],
     size: NDArray[np.uint32],
-    level_of: NDArray[np.uint16],
+    level_of: U16,
     column_of: NDArray[np.int32],
     counts: NDArray[np.int32],
-    sizes: NDArray[np.float64],
+    sizes: F64,
 ) -> int:
     """Count zones by level and size; return the number of different sizes.
 
@@ -414,13 +403,7 @@ def _count_zones(
 
 
 @kernel
-def zone_features(
-    levels: NDArray[np.uint16],
-    n_pixels: int,
-    n_levels: int,
-    table: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def zone_features(levels: U16, n_pixels: int, n_levels: int, table: F64, out: F64) -> None:
     """Features of zones, in the order of `GLSZM`."""
     area = levels.size
     # n different sizes take at least n (n + 1) / 2 pixels.
