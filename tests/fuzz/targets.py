@@ -24,6 +24,7 @@ import pandas as pd
 from overread.apps.node._spool import Ledger
 from overread.bags import Bags
 from overread.cli.merge import _read_array
+from overread.domains import ImageWork
 from overread.domains.chest._finders import CurvatureFinder
 from overread.features import CATALOGUE, FEATURE_VERSION
 from overread.files import Seal
@@ -33,7 +34,7 @@ from overread.marks import MarkSet, read_marks
 from overread.models import SoftMILLogisticRegression, load_model, model_bytes
 from overread.models import _saving as persistence
 from overread.simulate._tables import entry_line, read_entry
-from overread.study import Detector, ImageWork, OperatingPoint, read_settings
+from overread.study import Detector, OperatingPoint, read_settings
 from overread.study import _detector as detector
 from overread.study._calibration import ScoreCalibration
 from overread.study._settings import settings_template

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from overread.study._chest_check import N_LOOKED_AT, _shows_chest, refuse_other_than_chests
 from PIL import Image
 
 from field_study import draw_picture, write_field_study
+from overread.domains import ImageTask
 from overread.errors import InvalidInputError
-from overread.study import ImageTask, run_study
-from overread.study._chest_check import N_LOOKED_AT, _shows_chest, refuse_other_than_chests
+from overread.study import run_study
 
 
 @pytest.fixture(scope="module")

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from overread.study._picture_pipeline import FieldPipeline, find_masks, list_field_options, make_recipe
 from PIL import Image
 
 from field_study import write_field_study
-from overread.domains import FieldRecipe
+from overread.domains import FieldRecipe, ImageTask
 from overread.errors import InvalidInputError, TableError
 from overread.files import FileDigests
-from overread.study import ImageTask, PipelineSpec, Settings, parse_settings
+from overread.study import PipelineSpec, Settings, parse_settings
 from overread.study._image_jobs import make_jobs
-from overread.study._picture_pipeline import FieldPipeline, find_masks, list_field_options, make_recipe
 
 RAW = {
     "region": {"kind": "field_of_view"},

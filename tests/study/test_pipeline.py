@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from overread.cli import main
-from overread.domains import DEFAULT_FINDER
+from overread.domains import DEFAULT_FINDER, ImageTask
 from overread.errors import InvalidInputError, ModelFileError
 from overread.features import CATALOGUE
 from overread.images import _reading as reading
 from overread.images import read_image
-from overread.study import Detector, ImageTask, PipelineSpec, Settings, open_run, parse_settings, run_study
+from overread.study import Detector, PipelineSpec, Settings, open_run, parse_settings, run_study
 from overread.study._pipeline import image_pipeline
 from study_chain import leave_out
 from study_stand_in import FEATURES, LIGHT, make_study, spec

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from overread.study._units import find_radii, find_reference_sizes, find_unit_spacing, resolve_settings
 
 from overread.errors import InvalidInputError, TableError
 from overread.study import convert_lengths, parse_settings
-from overread.study._units import find_radii, find_reference_sizes, find_unit_spacing, resolve_settings
 from overread.truth import EllipseHit, MergeOptions, merge_marks
 from overread.truth._hits import StrictEllipseHit
 

@@ -12,10 +12,11 @@ import pandas as pd
 
 from overread import __version__
 from overread._terminal import begin_work
+from overread.domains import ImageTask
 from overread.errors import OverreadError
 from overread.files import FileDigests, digest_of_bytes, digest_of_value
 from overread.images import MAX_BYTES, SKETCH_VERSION
-from overread.study._pipeline import ImageTask, Pipeline, Versions
+from overread.study._pipeline import Pipeline, Versions
 from overread.study._store import CANDIDATE_COLUMNS, Entry, Manifest, RunFolder, decode_shard, shard_file
 from overread.study.executors._executors import Executor
 from overread.study.executors._outcome import Fault, Outcome, refuse_other_versions, without_path
