@@ -23,7 +23,7 @@ from overread._kernel import kernel
 from overread.features._anatomy import Anatomy
 from overread.images import Radiograph, blur
 
-# No measurement behind these and the costs below is on record; tests/candidates/test_outlines.py has the shapes that
+# No measurement behind these and the costs below is on record; tests/features/test_outlines.py has the shapes that
 # they find.
 ANGLES = 64
 STEPS_PER_RADIUS = 16

@@ -27,7 +27,13 @@ class ImageReport:
 
     @classmethod
     def of(
-        cls, path: Path, radiograph: DomainImage, found: pd.DataFrame, *, label: str, border: float
+        cls,
+        path: Path,
+        radiograph: DomainImage,
+        found: pd.DataFrame,
+        *,
+        label: str = "Nodule",
+        border: float = 1.0,
     ) -> ImageReport:
         """Turn detections into circles that stay away from the border of the image, as DICOM wants."""
         if radiograph.source_mm_per_px is None or radiograph.source_shape is None:

@@ -20,7 +20,7 @@ import pandas as pd
 
 from overread._terminal import count_steps
 from overread._text import shell_word
-from overread.domains import Domain, domain_of, judge_view
+from overread.domains import ChestDomain, Domain, domain_of, judge_view
 from overread.errors import ImageError, InvalidInputError, UsageError
 from overread.images import (
     MOST_LETTERS,
@@ -191,7 +191,7 @@ def _count_letters_in(source: SourceImage) -> int:
 def find_findings(
     images: Sequence[tuple[str, str, FoundImage]],
     *,
-    domain: type[Domain],
+    domain: type[Domain] = ChestDomain,
     different: Container[tuple[str, str]] = (),
 ) -> list[Finding]:
     """All findings of images, given as (image id, patient id, what was found), in the order of the images.

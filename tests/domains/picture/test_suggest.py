@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from overread.study.intake._suggest import _choose_polarity, _name_groups, propose_settings
 from PIL import Image
 
 from field_study import write_field_study
+from overread.domains.picture._suggest import _choose_polarity, _name_groups, propose_settings
 from overread.study import make_study, read_settings
 
 
