@@ -29,6 +29,7 @@ from overread.files import (
 )
 from overread.study._detector import Detector
 from overread.study._documents import ImageReport
+from overread.study._image_jobs import work_twice
 from overread.study._pipeline import PipelineSpec
 from overread.study.executors._executors import ProcessExecutor, count_processors
 from overread.study.executors._isolation import WorkLimits
@@ -309,21 +310,14 @@ class Batch:
         return record
 
     def _work(self, tasks: Sequence[ImageTask]) -> Iterator[Outcome]:
-        """Outcomes of all images as they come, those that the machine may be to blame for after a second try."""
+        """Outcomes of all images as they come, those that workers failed at after a second try."""
         pipeline = DetectionPipeline(self._request, draw=bool(self._pictures))
         count = min(self._n_workers, len(tasks))
         if count <= 1:
             yield from (work_on(pipeline, task) for task in tasks)
             return
         with closing(ProcessExecutor(pipeline.spec(), WorkLimits(), count)) as executor:
-            again: set[str] = set()
-            for outcome in executor.work(tasks):
-                if outcome.fault is not None and outcome.fault.kind in PASSING:
-                    again.add(outcome.image_id)
-                else:
-                    yield outcome
-            if again:
-                yield from executor.work([task for task in tasks if task.image_id in again], alone=True)
+            yield from work_twice(executor, tasks)
 
     def _keep(self, journal: DetectionJournal, task: ImageTask, work: bytes) -> Mapping[str, Any]:
         """Write the picture, then the record: one that is there has all of its results."""

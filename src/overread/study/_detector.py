@@ -385,19 +385,23 @@ class Detector:
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the file; the same detector gives the same."""
+        # Keys in the order of the first files of this schema; what else a domain has to say comes last.
+        own = self.domain.to_record()
         payload = {
             "name": self.name,
             "model": to_document(self.model),
             "score_map": to_json(self.score_map),
             "operating_points": [point.record() for point in self.operating_points],
+            **{name: own.pop(name) for name in ("finder", "candidate_version")},
             "limit": self.limit,
+            **{name: own.pop(name) for name in ("grid_mm", "feature_version")},
             "repeats": self.repeats,
             "trained_on": self.trained_on,
             # A file that was made without a verdict or means is written back as it was.
             **({"verdict": self.verdict} if self.verdict else {}),
             "seen": None if self.seen is None else asdict(self.seen),
             **({} if self.means is None else {"means": list(self.means)}),
-            **self.domain.to_record(),
+            **own,
         }
         return SEAL.spell(SEAL.close(payload))
 
