@@ -150,7 +150,7 @@ def cut_crop(
     caption: str,
     ellipse: Ellipse | None = None,
     circle: Circle | None = None,
-    side_mm: float,
+    side_mm: float = 60.0,
 ) -> Crop:
     """Cut the square around a place; outside the image it is black. Contrast is stretched to the piece."""
     n = max(8, round(side_mm / radiograph.mm_per_px))
