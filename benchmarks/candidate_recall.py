@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.freeze_nih import LAW
-from overread.domains import DEFAULT_FINDER, FINDERS, find_candidates
+from overread.domains import DEFAULT_FINDER, find_candidates, list_finders
 from overread.images import from_array
 from overread.simulate import Nodule, frozen_cohort, phantom
 from overread.simulate._backgrounds import phantom_background
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", help="backgrounds of nih-240x3")
     parser.add_argument("--every", type=int, default=1, help="take every n-th background only")
     parser.add_argument("--phantoms", type=int, default=0, help="take that many phantoms instead")
-    parser.add_argument("--finder", choices=FINDERS, default=DEFAULT_FINDER)
+    parser.add_argument("--finder", choices=list_finders("chest"), default=DEFAULT_FINDER)
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
     if arguments.phantoms:

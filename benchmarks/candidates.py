@@ -11,7 +11,7 @@ from statistics import median
 import cv2
 
 from benchmarks.rows import Row
-from overread.domains import FINDERS, find_anatomy, find_candidates, find_lungs
+from overread.domains import find_anatomy, find_candidates, find_lungs, list_finders
 from overread.images import Radiograph, from_array
 from overread.simulate import phantom
 
@@ -28,7 +28,7 @@ def run(*, quick: bool) -> Iterator[Row]:
     rows, columns = images[0].shape
     size = f"{rows} x {columns} at {images[0].mm_per_px} mm"
     yield Row(f"lung fields, {size}", seconds(find_lungs, images, repeats), None, None, "s")
-    for finder in FINDERS:
+    for finder in list_finders("chest"):
         work = partial(find_candidates, finder=finder, limit=100)
         what = f"lung fields + 100 candidates of {finder}, {size}"
         yield Row(what, seconds(work, images, repeats), None, None, "s", TARGET)

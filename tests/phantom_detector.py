@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from overread.bags import Bags
-from overread.domains import find_anatomy, find_candidates
-from overread.domains.chest._finders import CurvatureFinder
-from overread.features import CATALOGUE, FEATURE_VERSION, extract_features
+from overread.domains import ChestDomain, find_anatomy, find_candidates
+from overread.features import CATALOGUE, extract_features
 from overread.images import GRID_MM, read_image, write_dicom, write_png16
 from overread.models import SoftMILLogisticRegression
 from overread.simulate import CaseDistribution, phantom
@@ -64,11 +63,8 @@ def train(folder: Path) -> Trained:
         model=model,
         score_map=ScoreCalibration("sigmoid", 1.5, -0.25, [], [], {}),
         operating_points=points,
-        finder=CurvatureFinder.name,
-        candidate_version=CurvatureFinder.version,
+        domain=ChestDomain(),
         limit=LIMIT,
-        grid_mm=GRID_MM,
-        feature_version=FEATURE_VERSION,
         repeats="suppress",
         trained_on="three phantoms",
     )

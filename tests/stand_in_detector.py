@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from overread.domains import ChestDomain
 from overread.images import Radiograph, read_image, write_dicom
 from overread.study import DetectionPipeline, PipelineSpec, Request
 
@@ -17,7 +18,7 @@ class StandInDetector:
     name = "Stand-in"
     grid_mm = 0.7
     unit = "mm"
-    object_name = "Nodule"
+    domain = ChestDomain()
 
     def __init__(self) -> None:
         self.n_asked = 0

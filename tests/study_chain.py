@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from overread.study import ImageTask, Inputs, Settings, Stage, read_settings
+from overread.domains import ImageTask
+from overread.study import Inputs, Settings, Stage, read_settings
 from overread.study import _run as run
 from overread.study._inputs import StudyInputs, read_inputs
 from overread.study._store import RunFolder

@@ -15,9 +15,10 @@ import cv2
 import numpy as np
 import pandas as pd
 
+from overread.domains import ImageTask, ImageWork
 from overread.errors import FormatError
 from overread.images import read_source
-from overread.study import ImageTask, ImageWork, PipelineSpec
+from overread.study import PipelineSpec
 from overread.tables import write_table
 
 MM_PER_PX = 2.0

@@ -181,3 +181,33 @@ def test_every_public_name_is_exercised():
     """By a test or by an example of the documentation, which tests run."""
     public = set(stub_names(SOURCE / "__init__.pyi"))
     assert public - words_of("tests") == set()
+
+
+KINDS_OF_IMAGES = {"chest", "picture", "field_of_view", "masks"}
+IMAGE_CLASSES = {"Radiograph", "PictureImage", "ChestDomain", "PictureDomain"}
+KIND_ATTRIBUTES = {"is_chest", "is_of_chests", "is_field", "is_picture"}
+# These ask where a copy was looked for and which file was drawn, not what an image is.
+OTHER_QUESTIONS = {"'picture' not in compared", "record['picture'] != _digest_of_picture(picture)"}
+
+
+def questions_of_kind() -> Iterator[str]:
+    """Decisions about the kind of image outside `domains`, which has the answers, and `simulate`, which draws them."""
+    for module, tree in modules().items():
+        if package_of(module) in ("domains", "simulate"):
+            continue
+        for node in ast.walk(tree):
+            asks = isinstance(node, ast.Attribute) and node.attr in KIND_ATTRIBUTES
+            if isinstance(node, ast.Compare):
+                sides = [node.left, *node.comparators]
+                texts = {
+                    one.value for side in sides for one in ast.walk(side) if isinstance(one, ast.Constant)
+                }
+                asks = bool(texts & KINDS_OF_IMAGES)
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
+                asks = any(getattr(one, "id", "") in IMAGE_CLASSES for one in ast.walk(node.args[1]))
+            if asks and ast.unparse(node) not in OTHER_QUESTIONS:
+                yield f"{module}:{node.lineno} {ast.unparse(node)}"
+
+
+def test_only_domains_ask_what_kind_of_image_it_is():
+    assert list(questions_of_kind()) == []

@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from overread.domains import PictureImage
-    from overread.images import Radiograph
-    from overread.study import Detector, RunReport, StudyRecipe
+    from overread.study import Detector, RunReport, StudyDomain
 
 
 WITH_BAD_IMAGES = 3
@@ -71,12 +69,12 @@ def open_detector(place: Path) -> Detector:
     return Detector.read(place / "detector.json" if place.is_dir() else place)
 
 
-def open_recipe(study: Path, group: str | None) -> StudyRecipe | None:
-    """Read how a study's pictures are worked on, with the warnings about its tables; None for one of chests."""
-    from overread.study import read_study_recipe
+def open_domain(study: Path | None, group: str | None, finder: str | None = None) -> StudyDomain:
+    """Read how a study's images are worked on, with the warnings about its tables."""
+    from overread.study import read_study_domain
 
     with print_warnings():
-        return read_study_recipe(study, group)
+        return read_study_domain(study, group, finder)
 
 
 def print_plain(text: str, *, style: str | None = None, stderr: bool = False) -> None:
@@ -252,7 +250,7 @@ def write_image_table(
     columns: Mapping[str, str],
     *,
     title: str,
-    read: Callable[[ImageFile], Radiograph | PictureImage] | None = None,
+    of_study: StudyDomain,
 ) -> int:
     """Do the work on every image, write one table of all, and return the exit code.
 
@@ -270,28 +268,22 @@ def write_image_table(
         Type of each column beside image_id: a table without rows has them too.
     title
         What is done, for who waits.
-    read
-        Reads one image; None: as a radiograph.
+    of_study
+        How images are read.
     """
     from overread.tables import write_table
 
-    frames, problems = _collect(images, work, title, read or _read_radiograph)
+    frames, problems = _collect(images, work, title, of_study)
     write_table(_join(frames, columns), options.output)
     _print_summary(frames, problems, options)
     return WITH_BAD_IMAGES if problems else 0
-
-
-def _read_radiograph(image: ImageFile) -> Radiograph:
-    from overread.images import read_image
-
-    return read_image(image.path, mm_per_px=image.mm_per_px)
 
 
 def _collect(
     images: Sequence[ImageFile],
     work: Callable[[ImageFile, Any], pd.DataFrame],
     title: str,
-    read: Callable[[ImageFile], Radiograph | PictureImage],
+    of_study: StudyDomain,
 ) -> tuple[list[pd.DataFrame], dict[str, str]]:
     """Rows image by image, and what was wrong with the images that have none."""
     from overread._terminal import ProgressBar, count_steps
@@ -301,7 +293,7 @@ def _collect(
     with ProgressBar():
         for image in count_steps(f"{title}: images", images):
             try:
-                frame = work(image, read(image))
+                frame = work(image, of_study.read(image.image_id, image.path, image.mm_per_px))
             except InvalidInputError as error:
                 problems[image.image_id] = str(error)
                 print_line(f"overread: skipped {image.image_id}: {error}", stderr=True)

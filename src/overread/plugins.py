@@ -5,6 +5,7 @@ from overread._sections import Section
 from overread.domains import (
     FINDERS,
     CandidateFinder,
+    Domain,
     FinderEntry,
     candidate_table,
     fill_padding,
@@ -42,6 +43,7 @@ __all__ = [
     "CandidateFinder",
     "Catalogue",
     "Context",
+    "Domain",
     "Family",
     "Feature",
     "FinderEntry",

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from overread.domains import ImageTask
 from overread.errors import ImageError
 from overread.images import read_image
-from overread.study import DetectionPipeline, ImageTask, PipelineSpec, Request, detect_image, read_work
+from overread.study import DetectionPipeline, PipelineSpec, Request, detect_image, read_work
 from overread.study._calibration import TrainingFingerprints
 from stand_in_detector import StandInDetector, write_images
 

@@ -24,8 +24,8 @@ import pandas as pd
 from overread.apps.node._spool import Ledger
 from overread.bags import Bags
 from overread.cli.merge import _read_array
-from overread.domains.chest._finders import CurvatureFinder
-from overread.features import CATALOGUE, FEATURE_VERSION
+from overread.domains import ChestDomain, ImageWork
+from overread.features import CATALOGUE
 from overread.files import Seal
 from overread.froc import LockedOperatingPoint, Matching, lock_operating_point, read_detections
 from overread.froc import _locked as locked
@@ -33,7 +33,7 @@ from overread.marks import MarkSet, read_marks
 from overread.models import SoftMILLogisticRegression, load_model, model_bytes
 from overread.models import _saving as persistence
 from overread.simulate._tables import entry_line, read_entry
-from overread.study import Detector, ImageWork, OperatingPoint, read_settings
+from overread.study import Detector, OperatingPoint, read_settings
 from overread.study import _detector as detector
 from overread.study._calibration import ScoreCalibration
 from overread.study._settings import settings_template
@@ -141,11 +141,8 @@ def detector_seeds() -> list[bytes]:
         model=SoftMILLogisticRegression(lam=1e-4).fit(bags, labels),
         score_map=ScoreCalibration("sigmoid", 1.5, -0.25, [], [], {}),
         operating_points=(OperatingPoint(0.5, 1.0), OperatingPoint(1.0, 0.5)),
-        finder=CurvatureFinder.name,
-        candidate_version=CurvatureFinder.version,
+        domain=ChestDomain(),
         limit=50,
-        grid_mm=0.7,
-        feature_version=FEATURE_VERSION,
         repeats="suppress",
         trained_on="nothing",
     )

@@ -13,12 +13,13 @@ from PIL import Image
 
 from field_study import LIGHT, SHAPE, write_field_study
 from overread.cli import main
+from overread.domains import ImageTask
 from overread.files import read_json, to_json
 from overread.images import GRID_MM, write_png16
 from overread.simulate import phantom
 from overread.simulate._backgrounds import phantom_background
 from overread.simulate._cases import pixels_with_nodules
-from overread.study import ImageTask, find_study_candidates
+from overread.study import find_study_candidates
 from overread.study._image_jobs import ImageJob
 from overread.study._store import Manifest, RunFolder
 from overread.study.executors._outcome import Outcome, work_on

@@ -10,7 +10,7 @@ import pytest
 from overread.bags import Bags
 from overread.errors import InvalidInputError, ModelFileError, UsageError
 from overread.files import digest_of_value
-from overread.images import GRID_MM, Radiograph, SpacingSource, read_image
+from overread.images import GRID_MM, Radiograph, SpacingSource, from_array, read_image
 from overread.models import ReaderMixture
 from overread.study import Detector, OperatingPoint
 from overread.study._calibration import ScoreCalibration, TrainingFingerprints
@@ -165,15 +165,10 @@ def test_an_unknown_candidate_is_named(trained):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("feature_version", "0"),
-        ("candidate_version", "1"),
         ("repeats", "hide"),
         ("limit", 0),
         ("limit", True),
         ("limit", 10**12),
-        ("grid_mm", -1.0),
-        ("grid_mm", 1e-6),
-        ("grid_mm", 100.0),
         ("name", "x" * 1_000_000),
         ("name", "\x1b[2J"),
         ("name", 5),
@@ -248,6 +243,11 @@ def test_every_changed_byte_is_noticed(saved):
             "not a number",
         ),
         (lambda payload: payload.update(grid_mm="0.7"), "not a number"),
+        (lambda payload: payload.update(grid_mm=-1.0), "grid_mm is -1: not 0.1 to 5"),
+        (lambda payload: payload.update(grid_mm=1e-6), "grid_mm is 1e-06"),
+        (lambda payload: payload.update(grid_mm=100.0), "grid_mm is 100"),
+        (lambda payload: payload.update(finder="hidden"), "needs the candidate finder 'hidden'"),
+        (lambda payload: payload.update(domain="knee"), "images of the kind 'knee', which is not here"),
         (lambda payload: payload.update(model={}), "model"),
         (lambda payload: payload.pop("score_map"), "score_map"),
         (lambda payload: payload.update(score_map={"method": "sigmoid"}), "score_map"),
@@ -289,20 +289,25 @@ def test_a_detector_of_pictures_is_saved_with_its_recipe_and_read_back(field_stu
     path = field_study / "runs" / "main-dark" / "detector.json"
     detector = Detector.read(path)
     assert detector.to_bytes() == path.read_bytes()
-    assert (detector.unit, detector.object_name, detector.field.polarity) == ("px", "dark", "dark")
-    assert set(detector.features) <= set(detector.field.feature_names)
+    domain = detector.domain
+    assert (detector.unit, domain.target, domain.polarity) == ("px", "dark", "dark")
+    assert set(detector.features) <= set(domain.feature_names)
+    with pytest.raises(InvalidInputError, match="the image has no planes"):
+        detector.detect(from_array(np.eye(64, dtype=np.float32), 0.7))
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"finder": "curvature"}, "needs the candidate finder 'curvature'"),
-        ({"feature_version": "0"}, "features of version 0"),
-        ({"candidate_version": "0"}, "candidates of version 0"),
-        ({"field": None}, "needs the candidate finder 'blobs'"),
+        (lambda payload: payload.update(finder="curvature"), "needs the candidate finder 'curvature'"),
+        (lambda payload: payload.update(feature_version="0"), "features of version 0"),
+        (lambda payload: payload.update(candidate_version="0"), "candidates of version 0"),
+        (lambda payload: payload.pop("field"), "needs the candidate finder 'blobs'"),
+        (lambda payload: payload["field"].update(finder="rings"), "its finder is not that of the detector"),
     ],
 )
-def test_a_detector_of_pictures_that_does_not_fit_is_refused(field_study, change, told):
-    detector = Detector.read(field_study / "runs" / "main-pale" / "detector.json")
+def test_a_detector_of_pictures_that_does_not_fit_is_refused(field_study, tmp_path, change, told):
+    path = tmp_path / "detector.json"
+    path.write_bytes((field_study / "runs" / "main-pale" / "detector.json").read_bytes())
     with pytest.raises(ModelFileError, match=told):
-        dataclasses.replace(detector, **change)
+        Detector.read(changed(path, change))

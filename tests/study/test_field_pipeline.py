@@ -1,4 +1,4 @@
-"""The pipeline of pictures does what the recipe does, and its versions change with what it would find."""
+"""The pipeline of pictures does what the domain does, and its versions change with what it would find."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import pytest
 from PIL import Image
 
 from field_study import write_field_study
-from overread.domains import FieldRecipe
+from overread.domains import ImagePipeline, ImageTask, PictureDomain, measure_image
 from overread.errors import InvalidInputError, TableError
 from overread.files import FileDigests
-from overread.study import ImageTask, PipelineSpec, Settings, parse_settings
+from overread.study import PipelineSpec, parse_settings
 from overread.study._image_jobs import make_jobs
-from overread.study._picture_pipeline import FieldPipeline, find_masks, list_field_options, make_recipe
 
 RAW = {
     "region": {"kind": "field_of_view"},
@@ -36,8 +35,8 @@ def study(tmp_path_factory):
     return write_field_study(tmp_path_factory.mktemp("pipeline") / "eyes", n_images=2)
 
 
-def test_the_recipe_is_what_the_settings_say():
-    assert make_recipe(settings_of()) == FieldRecipe(
+def test_the_domain_is_what_the_settings_say():
+    assert PictureDomain.from_settings(settings_of().to_plain()) == PictureDomain(
         region="field_of_view",
         unit="px",
         colour=True,
@@ -49,7 +48,9 @@ def test_the_recipe_is_what_the_settings_say():
         largest_mm=6.0,
         target="dots",
     )
-    stained = make_recipe(settings_of(images={"plane": "luminance", "stain": [0.6, 0.7, 0.3]}))
+    stained = PictureDomain.from_settings(
+        settings_of(images={"plane": "luminance", "stain": [0.6, 0.7, 0.3]}).to_plain()
+    )
     assert (stained.weights, stained.stain) == (None, (0.6, 0.7, 0.3))
 
 
@@ -57,16 +58,15 @@ def test_a_worker_makes_the_same_pipeline_from_plain_options(study):
     settings = settings_of()
     spec = pickle.loads(pickle.dumps(PipelineSpec.own(settings)))
     assert spec.is_own
-    assert not spec.is_of_chests
     made = spec.build()
-    assert isinstance(made, FieldPipeline)
-    recipe, path = make_recipe(settings), study / "images" / "eye00.png"
+    assert isinstance(made, ImagePipeline)
+    domain, path = PictureDomain.from_settings(settings.to_plain()), study / "images" / "eye00.png"
     work = made(ImageTask("eye00", str(path), (1.0, 1.0)))
-    found, features = recipe.measure(recipe.read(path), recipe.feature_names, limit=8)
+    found, features = measure_image(domain, domain.read(path), domain.feature_names, limit=8)
     assert work.candidates.equals(found)
     assert work.features.equals(features)
     assert work.facts["width_mm"], work.facts["height_mm"] == (180.0, 150.0)
-    assert work.facts["region_share"] == pytest.approx(recipe.read(path).region.mean())
+    assert work.facts["region_share"] == pytest.approx(domain.read(path).region.mean())
     again = made(ImageTask("eye00", str(path), (1.0, 1.0), candidates=found.iloc[:3]))
     assert len(again.features) == 3
 
@@ -97,11 +97,6 @@ def test_features_can_be_chosen_by_pattern():
         PipelineSpec.own(settings_of(features={"only": ["glcm_*"]})).build()
 
 
-def test_a_chest_has_no_recipe():
-    with pytest.raises(InvalidInputError, match="no chests"):
-        list_field_options(Settings())
-
-
 def test_masks_are_found_in_a_folder_or_by_the_column(tmp_path):
     (tmp_path / "masks").mkdir()
     for name in ("one", "two"):
@@ -109,14 +104,19 @@ def test_masks_are_found_in_a_folder_or_by_the_column(tmp_path):
     images = pd.DataFrame(
         {"image_id": ["a", "b"], "path": ["x/one.jpg", "two.png"], "mask": ["masks/two.png", ""]}
     )
+
+    def find_masks(table, masks):
+        settings = settings_of(region={"kind": "masks"}, images={"masks": masks}).to_plain()
+        return PictureDomain.find_masks(table, tmp_path, settings)
+
     expected = {"a": tmp_path / "masks" / "one.png", "b": tmp_path / "masks" / "two.png"}
-    assert find_masks(images, tmp_path, "masks") == expected
-    assert find_masks(images.iloc[:1], tmp_path, None) == {"a": tmp_path / "masks" / "two.png"}
+    assert find_masks(images, "masks") == expected
+    assert find_masks(images.iloc[:1], None) == {"a": tmp_path / "masks" / "two.png"}
     with pytest.raises(TableError, match="row 3, column mask"):
-        find_masks(images, tmp_path, None)
+        find_masks(images, None)
     Path(expected["b"]).unlink()
     with pytest.raises(InvalidInputError, match=r"no mask two\.png"):
-        find_masks(images, tmp_path, "masks")
+        find_masks(images, "masks")
 
 
 def test_another_mask_is_another_image(tmp_path, study):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from overread.domains import LUMINANCE
+from overread.domains import PLANES
+from overread.domains.picture.domain import plane_weights
 from overread.errors import InvalidInputError
 from overread.study import Settings, parse_settings
 from overread.study._settings import leave_out_unused
@@ -13,9 +14,11 @@ FIELD = {"region": {"kind": "all"}}
 
 
 def test_the_planes_have_weights():
-    assert Settings().images.weights == LUMINANCE
-    assert parse_settings({"images": {"plane": "red_green"}}).images.weights == (1.0, -1.0, 0.0)
-    assert parse_settings({"images": {"plane": [0.0, 2.0, 1.0]}}).images.weights == (0.0, 2.0, 1.0)
+    assert plane_weights(Settings().images.plane) == (0.299, 0.587, 0.114)
+    assert plane_weights("red_green") == (1.0, -1.0, 0.0)
+    assert plane_weights([0.0, 2.0, 1.0]) == (0.0, 2.0, 1.0)
+    for plane in PLANES:
+        parse_settings({"images": {"plane": plane}})
 
 
 @pytest.mark.parametrize(

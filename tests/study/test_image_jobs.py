@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from overread.domains import ImageTask
 from overread.errors import OverreadError
 from overread.files import FileDigests
-from overread.study import ImageTask
 from overread.study import _image_jobs as image_jobs
 from overread.study._image_jobs import SAMPLE, ImageJob, ImageSample, make_jobs, work_on_images
 from overread.study._store import RunFolder, decode_shard, shard_file

@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from overread.cli import main
-from overread.domains import DEFAULT_FINDER
+from overread.domains import ChestDomain, ImagePipeline, ImageTask
 from overread.errors import InvalidInputError, ModelFileError
 from overread.features import CATALOGUE
 from overread.images import _reading as reading
 from overread.images import read_image
-from overread.study import Detector, ImageTask, PipelineSpec, Settings, open_run, parse_settings, run_study
-from overread.study._pipeline import image_pipeline
+from overread.study import Detector, PipelineSpec, Settings, open_run, parse_settings, run_study
 from study_chain import leave_out
 from study_stand_in import FEATURES, LIGHT, make_study, spec
 
@@ -65,7 +64,7 @@ def test_a_foreign_pipeline_with_features_of_the_catalogue_makes_no_detector(
 
 def test_known_candidates_are_kept(tmp_path: Path) -> None:
     study = make_study(tmp_path / "study", n_images=6, settings=SHAPES)
-    pipeline = image_pipeline(finder=DEFAULT_FINDER, limit=5, only=["shape.*"])
+    pipeline = ImagePipeline(ChestDomain(), limit=5, only=["shape.*"])
     path = str(study / "images/000.png")
     work = pipeline(ImageTask("case 000", path, (2.0, 2.0)))
     known = work.candidates.iloc[:2].reset_index(drop=True)
@@ -85,20 +84,18 @@ def test_a_foreign_pipeline_is_not_the_package_s_own() -> None:
 
 def test_options_are_part_of_the_versions() -> None:
     options = ((60, []), (50, []), (60, ["shape.*"]))
-    plain, fewer, shapes = (
-        image_pipeline(finder=DEFAULT_FINDER, limit=limit, only=only) for limit, only in options
-    )
+    plain, fewer, shapes = (ImagePipeline(ChestDomain(), limit=limit, only=only) for limit, only in options)
     assert plain.candidate_version == shapes.candidate_version != fewer.candidate_version
     assert plain.feature_version == fewer.feature_version != shapes.feature_version
-    with pytest.raises(InvalidInputError, match="no feature has such a name"):
-        image_pipeline(finder=DEFAULT_FINDER, limit=60, only=["no_such_*"])
+    with pytest.raises(InvalidInputError, match="no feature of these images has such a name"):
+        ImagePipeline(ChestDomain(), limit=60, only=["no_such_*"])
 
 
 def test_an_image_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_study(tmp_path / "study", n_images=6, settings=SHAPES)
     decode, decoded = reading._decoded, []
     monkeypatch.setattr(reading, "_decoded", lambda content: decoded.append(1) or decode(content))
-    image_pipeline(finder=DEFAULT_FINDER, limit=5, only=["shape.area"])(
+    ImagePipeline(ChestDomain(), limit=5, only=["shape.area"])(
         ImageTask("case 000", str(study / "images/000.png"), (2.0, 2.0))
     )
     assert len(decoded) == 1

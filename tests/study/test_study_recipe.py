@@ -6,15 +6,16 @@ import pandas as pd
 import pytest
 
 from field_study import LIGHT, write_field_study
+from overread.domains import ChestDomain
 from overread.errors import UsageError
-from overread.study import open_run, read_study_recipe
+from overread.study import open_run, read_study_domain
 
 
 def test_it_finds_what_the_run_found(field_study):
-    of_study = read_study_recipe(field_study, "dark")
+    of_study = read_study_domain(field_study, "dark")
     found = pd.concat(
-        of_study.recipe.who_finds(
-            of_study.read(image_id, field_study / path, None), limit=of_study.limit
+        of_study.domain.find(
+            of_study.read(image_id, field_study / path, None), None, limit=of_study.limit
         ).assign(image_id=image_id)
         for image_id, path in pd.read_csv(field_study / "images.csv")[["image_id", "path"]].head(2).to_numpy()
     )
@@ -25,15 +26,17 @@ def test_it_finds_what_the_run_found(field_study):
 
 def test_a_group_has_to_be_named(field_study):
     with pytest.raises(UsageError, match="--group pale or dark"):
-        read_study_recipe(field_study)
+        read_study_domain(field_study)
     with pytest.raises(UsageError, match="--group 'red': the study has pale, dark"):
-        read_study_recipe(field_study, "red")
+        read_study_domain(field_study, "red")
 
 
-def test_chests_and_plain_folders_have_none(tmp_path):
-    assert read_study_recipe(tmp_path) is None
+def test_chests_and_plain_folders_need_no_tables(tmp_path, field_study):
+    assert read_study_domain(tmp_path, finder="log").domain == ChestDomain("log")
     (tmp_path / "study.toml").write_text("")
-    assert read_study_recipe(tmp_path) is None
+    assert read_study_domain(tmp_path).domain == ChestDomain()
+    with pytest.raises(UsageError, match="--finder: is of chests"):
+        read_study_domain(field_study, "dark", "log")
 
 
 def test_lengths_go_to_the_unit_of_the_tables_and_back(tmp_path):
@@ -42,9 +45,9 @@ def test_lengths_go_to_the_unit_of_the_tables_and_back(tmp_path):
     study = write_field_study(
         tmp_path / "eyes", settings=settings, n_images=2, mm_per_px_x=0.5, mm_per_px_y=0.5
     )
-    of_study = read_study_recipe(study)
+    of_study = read_study_domain(study)
     field = of_study.read("eye00", study / "images" / "eye00.png", (0.5, 0.5))
-    found = of_study.recipe.who_finds(field, limit=5)
+    found = of_study.domain.find(field, None, limit=5)
     in_mm = of_study.to_tables(found, field, (0.5, 0.5))
     assert in_mm["x_mm"].to_numpy() == pytest.approx(found["x_mm"].to_numpy() / 100 * 180 * 0.5)
     back = of_study.from_tables(in_mm, field, (0.5, 0.5))

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from overread._commands import ImageTableOptions, open_recipe, write_image_table
-from overread.domains import DEFAULT_FINDER, DEFAULT_LIMIT
+from overread._commands import ImageTableOptions, open_domain, write_image_table
 from overread.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from overread._commands import ImageFile
-    from overread.domains import PictureImage
-    from overread.images import Radiograph
-    from overread.study import StudyRecipe
+    from overread.domains import DomainImage
 
 
 COLUMNS = {"candidate_id": "str"} | dict.fromkeys(("x_mm", "y_mm", "radius_mm", "response"), "float64")
@@ -40,32 +37,15 @@ def candidates(
     group
         Group of labels of a study of other pictures that has several.
     """
-    from overread.domains import find_candidates, load_finder
-
     options.check_output()
     if limit is not None and limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
-    of_study = open_recipe(options.folder, group)
-    if of_study is not None:
-        if finder is not None:
-            raise UsageError("--finder: is of chests; study.toml names the finder of other pictures")
-        return _write_candidates_of_pictures(options, of_study, limit or of_study.limit)
-    chosen = load_finder(finder or DEFAULT_FINDER)
+    of_study = open_domain(options.folder, group, finder)
 
-    def work(_: ImageFile, radiograph: Radiograph) -> pd.DataFrame:
-        return find_candidates(radiograph, finder=chosen, limit=limit or DEFAULT_LIMIT)
+    def work(file: ImageFile, image: DomainImage) -> pd.DataFrame:
+        found = of_study.domain.find(image, None, limit=limit or of_study.limit)
+        return of_study.to_tables(found, image, file.mm_per_px)
 
-    return write_image_table(options, options.list_images(), work, COLUMNS, title="Candidates")
-
-
-def _write_candidates_of_pictures(options: ImageTableOptions, of_study: StudyRecipe, limit: int) -> int:
-    """Find the candidates of a study's pictures, in the unit of its tables."""
-
-    def read(image: ImageFile) -> PictureImage:
-        return of_study.read(image.image_id, image.path, image.mm_per_px)
-
-    def work(image: ImageFile, field: PictureImage) -> pd.DataFrame:
-        found = of_study.recipe.who_finds(field, limit=limit)
-        return of_study.to_tables(found, field, image.mm_per_px)
-
-    return write_image_table(options, options.list_images(), work, COLUMNS, title="Candidates", read=read)
+    return write_image_table(
+        options, options.list_images(), work, COLUMNS, title="Candidates", of_study=of_study
+    )

@@ -169,9 +169,9 @@ def _name_rows(found: Found, image_id: str, *, anonymous: bool) -> pd.DataFrame:
 
 def _name_lengths(rows: pd.DataFrame, model: Detector) -> pd.DataFrame:
     """Name the columns of lengths after the unit; a share of the width is told in per cent of it."""
-    if model.unit == "mm":
-        return rows
-    ending = {"px": "px", "fraction": "percent"}[model.unit]
+    from overread.tables import UNIT_ENDINGS
+
+    ending = UNIT_ENDINGS[model.unit]
     return rows.rename(columns={f"{name}_mm": f"{name}_{ending}" for name in ("x", "y", "radius")})
 
 

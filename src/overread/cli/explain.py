@@ -13,7 +13,6 @@ from overread.errors import InvalidInputError, UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from overread.domains import Unit
     from overread.study import Detector, Explanation, OperatingPoint
 
 
@@ -116,9 +115,9 @@ def _find_cover(row: pd.Series[Any], shown: pd.DataFrame) -> str:
     return str(shown.loc[distance < shown["radius_mm"].clip(lower=row["radius_mm"]), "candidate_id"].iloc[0])
 
 
-def _tell_place(explained: Explanation, unit: Unit) -> str:
+def _tell_place(explained: Explanation, unit: str) -> str:
     """Write probability, rank and place of the candidate."""
-    from overread.report import UNIT_WORDS
+    from overread.tables import UNIT_WORDS
 
     length = UNIT_WORDS[unit]
     row, n_candidates = explained.candidate, len(explained.all_candidates)
@@ -152,17 +151,15 @@ def _tell_all(explained: Explanation, point: OperatingPoint | None, shown: pd.Da
 
 def _print_contributions(model: Detector, parts: pd.DataFrame, top: int, *, formulas: bool) -> None:
     """Print the largest contributions in words, and what the others add together; they add up to the score."""
-    from overread.features import say_in_words
-
     shown, average, hidden = parts.iloc[:-1].head(top), parts.iloc[-1], parts.iloc[top:-1]
     _print_wrapped("")
     _print_wrapped("What adds to its score, and what takes from it:")
     for name, value, mean, adds in shown.itertuples(index=False, name=None):
-        words = say_in_words(name) or (name if model.field is None else model.tell_feature(name))
-        _print_wrapped(words, before=f"{adds:>+8.3f}")
+        formula, words = model.domain.describe_feature(name)
+        _print_wrapped(words or name, before=f"{adds:>+8.3f}")
         _print_wrapped(f"{value:.4g} here, {mean:.4g} on average in training ({name})", before="")
         if formulas:
-            _print_wrapped(f"= {model.tell_feature(name)}", before="")
+            _print_wrapped(f"= {formula}", before="")
     if len(hidden):
         rest = float(hidden["contribution"].sum())
         _print_wrapped(f"{len(hidden)} more features (all: --top {len(parts) - 1})", before=f"{rest:>+8.3f}")

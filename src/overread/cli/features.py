@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from overread._commands import ImageTableOptions, fold_cells, open_recipe, write_image_table
+from overread._commands import ImageTableOptions, fold_cells, open_domain, write_image_table
 from overread._terminal import make_console, print_json
-from overread.errors import InvalidInputError, UsageError
+from overread.errors import InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from overread._commands import ImageFile
-    from overread.domains import PictureImage
+    from overread.domains import DomainImage
     from overread.features import Feature
-    from overread.images import Radiograph
-    from overread.study import StudyRecipe
 
 
 NOTATION = (
@@ -127,63 +124,23 @@ def extract(
     group
         Group of labels of a study of other pictures than chests that has several.
     """
-    from overread.features import CATALOGUE, extract_features
     from overread.tables import read_table
 
     options.check_output([candidates])
-    of_study = open_recipe(options.folder, group)
-    names: Sequence[str]
-    if of_study is None:
-        names = CATALOGUE.check_names(feature) or tuple(CATALOGUE)
-    else:
-        names = _check_generic_names(feature, of_study.recipe.feature_names)
+    of_study = open_domain(options.folder, group)
+    domain = of_study.domain
+    names = domain.check_names(feature)
     table = read_table(candidates, "candidates")
     images = options.list_images()
     groups = _group_by_image(table, images, candidates)
 
-    def work(image: ImageFile, radiograph: Radiograph) -> pd.DataFrame:
-        return extract_features(radiograph, groups[image.image_id], features=names, n_threads=threads)
+    def work(file: ImageFile, image: DomainImage) -> pd.DataFrame:
+        own = of_study.from_tables(groups[file.image_id], image, file.mm_per_px)
+        return domain.extract(image, own, domain.find_regions(image), names, n_threads=threads)
 
     columns = {"candidate_id": "str"} | dict.fromkeys(names, "float32")
     wanted = [image for image in images if image.image_id in groups]
-    if of_study is not None:
-        work_on_field = partial(_measure_picture, of_study, groups, names)
-        return write_image_table(
-            options,
-            wanted,
-            work_on_field,
-            columns,
-            title="Features",
-            read=partial(_read_study_picture, of_study),
-        )
-    return write_image_table(options, wanted, work, columns, title="Features")
-
-
-def _read_study_picture(of_study: StudyRecipe, image: ImageFile) -> PictureImage:
-    """Read a picture as its study does."""
-    return of_study.read(image.image_id, image.path, image.mm_per_px)
-
-
-def _measure_picture(
-    of_study: StudyRecipe,
-    groups: Mapping[Any, pd.DataFrame],
-    names: Sequence[str],
-    image: ImageFile,
-    field: PictureImage,
-) -> pd.DataFrame:
-    """Compute features of candidates that are in the unit of the study's tables."""
-    candidates = of_study.from_tables(groups[image.image_id], field, image.mm_per_px)
-    return of_study.recipe.measure(field, names, limit=len(candidates), candidates=candidates)[1]
-
-
-def _check_generic_names(wanted: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the features that are wanted, all without any; refuse one that the pictures do not have."""
-    for name in wanted:
-        if name not in known:
-            raise UsageError(
-                f"--feature {name!r}: no feature of these pictures (overread features --pictures)"
-            )
-    return list(dict.fromkeys(wanted)) or list(known)
+    return write_image_table(options, wanted, work, columns, title="Features", of_study=of_study)
 
 
 def _print_generic(search: str, family: str | None, *, as_json: bool) -> None:

@@ -143,6 +143,7 @@ def _draw_images(
 def _pictures_of(images: pd.DataFrame, study: Path, chosen: tuple[str, ...], unit: str) -> dict[str, Any]:
     """Pixels of the chosen images of a study that has their files; of the others it says why they stay plain."""
     from overread.images import display_image
+    from overread.tables import is_mm
     from overread.truth import Picture
 
     pictures: dict[str, Any] = {}
@@ -151,7 +152,7 @@ def _pictures_of(images: pd.DataFrame, study: Path, chosen: tuple[str, ...], uni
     for row in images[images["image_id"].isin(chosen) & (images["path"] != "")].to_dict("records"):
         try:
             spacing = (row["mm_per_px_x"], row["mm_per_px_y"])
-            side = DRAWN_MM if unit == "mm" else min(spacing)
+            side = DRAWN_MM if is_mm(unit) else min(spacing)
             grey = display_image(study / row["path"], mm_per_px=spacing, grid_mm=side)
         except ImageError as error:
             warnings.warn(f"drawn without pixels: {error}", DataWarning, stacklevel=2)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from overread._commands import open_recipe
+from overread._commands import open_domain
 from overread._terminal import print_json, print_line
-from overread.domains import DEFAULT_FINDER, DEFAULT_LIMIT
 from overread.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ def show(
     candidates: Path | None = None,
     image_id: str | None = None,
     limit: int | None = None,
-    finder: str = DEFAULT_FINDER,
+    finder: str | None = None,
     study: Path | None = None,
     group: str | None = None,
     mm_per_px: str | None = None,
@@ -45,7 +43,7 @@ def show(
     limit
         Most candidates to draw; default: 60, or as study.toml says.
     finder
-        How they are found in a chest: curvature, or log to compare with.
+        How they are found in a chest: curvature (the default), or log to compare with.
     study
         Study of other pictures than chests: this one is searched as its study.toml says.
     group
@@ -57,9 +55,7 @@ def show(
     """
     from overread._commands import parse_spacing
     from overread._plots import figure_kind, save_figure
-    from overread.domains import find_anatomy, find_candidates, overlay_figure
-    from overread.files import real_path
-    from overread.images import read_image
+    from overread.files import json_text, real_path
     from overread.marks import without_ending
 
     figure_kind(output)
@@ -67,83 +63,24 @@ def show(
         raise UsageError(f"{output}: is the image to read; give the picture another name")
     if limit is not None and limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
-    if study is not None:
-        picture = Picture(image, output, image_id, parse_spacing(mm_per_px))
-        _show_picture(picture, study, group, limit, candidates, as_json=json)
-        return
-    limit = limit or DEFAULT_LIMIT
-    radiograph = read_image(image, mm_per_px=parse_spacing(mm_per_px))
-    found = find_anatomy(radiograph)
-    if candidates is None:
-        table = find_candidates(radiograph, anatomy=found, finder=finder, limit=limit)
-    else:
-        table = _read_candidates_of(candidates, image_id or image.as_posix()).head(limit)
-    title = image_id or without_ending(image.name)
-    save_figure(overlay_figure(radiograph, found, table, title=title), output)
-    if json:
-        from overread.files import json_text
-
-        report = {
-            "quality": found.quality,
-            "candidates": table.to_dict(orient="records"),
-            "output": str(output),
-        }
-        print_json(json_text(report))
-    else:
-        quality = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in found.quality.items())
-        print_line(f"Wrote {output}: {len(table)} candidates; {quality}")
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A picture to draw: its file, where the drawing goes, its id if one is given, and the size of a pixel."""
-
-    path: Path
-    output: Path
-    image_id: str | None
-    mm_per_px: tuple[float, float] | None
-
-
-def _show_picture(
-    picture: Picture,
-    study: Path,
-    group: str | None,
-    limit: int | None,
-    candidates: Path | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Draw a picture as its study sees it, and say what was drawn."""
-    from overread._plots import save_figure
-    from overread.domains import picture_figure
-    from overread.files import json_text
-    from overread.marks import without_ending
-    from overread.report import UNIT_WORDS
-
-    of_study = open_recipe(study, group)
-    if of_study is None:
+    of_study = open_domain(study, group, finder)
+    if study is not None and not of_study.domain.depends_on_study:
         raise UsageError(f"--study {study}: its study.toml is missing, or its images are chests")
-    name = picture.image_id or without_ending(picture.path.name)
-    field = of_study.read(name, picture.path, picture.mm_per_px)
+    domain, limit, spacing = of_study.domain, limit or of_study.limit, parse_spacing(mm_per_px)
+    name = image_id or without_ending(image.name)
+    shown = of_study.read(name, image, spacing)
+    regions = domain.find_regions(shown)
     if candidates is None:
-        table = of_study.recipe.who_finds(field, limit=limit or of_study.limit)
+        table = domain.find(shown, regions, limit=limit)
     else:
-        own = _read_candidates_of(candidates, picture.image_id or picture.path.as_posix())
-        table = of_study.from_tables(own, field, picture.mm_per_px).head(limit or of_study.limit)
-    unit = UNIT_WORDS[of_study.recipe.unit]
-    save_figure(picture_figure(field, table, unit=unit, title=name), picture.output)
-    share = float(field.region.mean())
-    if as_json:
-        report = {
-            "region_share": share,
-            "unit": of_study.recipe.unit,
-            "candidates": table.to_dict(orient="records"),
-        }
-        print_json(json_text(report | {"output": str(picture.output)}))
+        own = _read_candidates_of(candidates, image_id or image.as_posix())
+        table = of_study.from_tables(own, shown, spacing).head(limit)
+    save_figure(domain.draw(shown, regions, table, name), output)
+    found, words = domain.describe_regions(shown, regions)
+    if json:
+        print_json(json_text({**found, "candidates": table.to_dict(orient="records"), "output": str(output)}))
     else:
-        print_line(
-            f"Wrote {picture.output}: {len(table)} candidates; the region fills {100 * share:.0f} % of the picture"
-        )
+        print_line(f"Wrote {output}: {len(table)} candidates; {words}")
 
 
 def _read_candidates_of(path: Path, image_id: str) -> pd.DataFrame:

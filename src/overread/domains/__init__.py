@@ -1,4 +1,4 @@
-"""Any 2-D picture: its planes and region, a generic finder of blobs, and generic features of candidates."""
+"""What kind of image it is: how it is read, where to look, which candidates and features, which unit and words."""
 
 import lazy_loader
 

@@ -1,10 +1,14 @@
-"""Candidate finders by name: what a finder is, which there are, and the one way to call them."""
+"""Candidate finders by name: what a finder is, which there are, and the one way to call them.
+
+Another package brings one by an entry point of the group ``overread.finders.<domain>`` whose value is a class.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Protocol
 
 from overread.errors import UsageError
 
@@ -20,21 +24,38 @@ DEFAULT_FINDER = "curvature"
 # Most candidates of an image, in a study, in Python and in the commands: the default finder hits 97.8 % of the golden
 # nodules of nih-240x3 with 60, 99.0 % with 100 (docs/reference/candidates.md).
 DEFAULT_LIMIT = 60
+ENTRY_POINTS = "overread.finders"
+"""Beginning of the groups of entry points; the name of the domain follows after a dot."""
 
 
 class CandidateFinder(Protocol):
-    """Finds the suspicious regions of one radiograph; has no memory of earlier ones."""
+    """Finds the suspicious regions of one image; has no memory of earlier ones.
 
-    name: str
-    """Its name in `FINDERS`, in study.toml and in the file of a detector."""
+    It is made with the options of its domain: none of a chest; polarity, smallest_mm and largest_mm of a picture.
+    """
 
-    version: str
-    """To be raised whenever the same image may give other candidates: a detector refuses another version."""
+    @property
+    def name(self) -> str:
+        """Its name in `FINDERS` or of its entry point, in study.toml and in the file of a detector."""
+        ...
 
-    def __call__(self, radiograph: Radiograph, anatomy: Anatomy | None, *, limit: int) -> pd.DataFrame:
+    @property
+    def version(self) -> str:
+        """To be raised whenever the same image may give other candidates: a detector refuses another version."""
+        ...
+
+    def __call__(self, image: Any, regions: Any, *, limit: int) -> pd.DataFrame:
         """Find at most ``limit`` candidates, as `overread.domains._scale_space.candidate_table` makes them.
 
-        Without an anatomy the finder looks for what it needs itself (`overread.domains.chest._search`).
+        Parameters
+        ----------
+        image
+            As the domain reads it: a `Radiograph` or a `PictureImage`.
+        regions
+            What the domain found in it: the `Anatomy` of a chest, the mask of a picture. None: the finder looks for
+            what it needs itself.
+        limit
+            Most candidates.
         """
         ...
 
@@ -50,12 +71,15 @@ class FinderEntry:
     description
         One line for people.
     place
-        ``"module:class"`` in this package, imported when it is used; the class is called without arguments.
+        ``"module:class"`` in the folder of its domain, imported when it is used.
+    domain
+        Whose images it searches.
     """
 
     name: str
     description: str
     place: str
+    domain: str = "chest"
 
 
 FINDERS: dict[str, FinderEntry] = {
@@ -67,9 +91,10 @@ FINDERS: dict[str, FinderEntry] = {
             "_finders:CurvatureFinder",
         ),
         FinderEntry("log", "maxima of the Laplacian of Gaussian at five scales", "_finders:LogFinder"),
+        FinderEntry("blobs", "curved in every direction, bright or dark", "_finder:BlobFinder", "picture"),
     )
 }
-"""Every finder of chests by its name."""
+"""Every finder of this package by its name."""
 
 
 def find_candidates(
@@ -109,11 +134,30 @@ def find_candidates(
     return chosen(radiograph, anatomy, limit=limit)
 
 
-def load_finder(name: str) -> CandidateFinder:
-    """Import a finder by its name in `FINDERS`."""
+def list_finders(domain: str) -> list[str]:
+    """Names of the finders of a domain, the package's own first; nothing is imported."""
+    own = [entry.name for entry in FINDERS.values() if entry.domain == domain]
+    return [*own, *sorted({one.name for one in entry_points(group=f"{ENTRY_POINTS}.{domain}")} - {*own})]
+
+
+def load_finder(name: str, domain: str = "chest", **options: Any) -> CandidateFinder:
+    """Make a finder of a domain by its name, with the options of the domain.
+
+    Raises
+    ------
+    UsageError
+        If there is none of this name, or it calls itself by another.
+    """
     entry = FINDERS.get(name)
-    if entry is None:
-        raise UsageError(f"no candidate finder {name!r}; there are {', '.join(FINDERS)}")
-    module, _, attribute = entry.place.partition(":")
-    finder: CandidateFinder = getattr(import_module(f"overread.domains.chest.{module}"), attribute)()
+    if entry is not None and entry.domain == domain:
+        module, _, attribute = entry.place.partition(":")
+        kind = getattr(import_module(f"overread.domains.{domain}.{module}"), attribute)
+    else:
+        found = [one for one in entry_points(group=f"{ENTRY_POINTS}.{domain}") if one.name == name]
+        if not found:
+            raise UsageError(f"no candidate finder {name!r}; there are {', '.join(list_finders(domain))}")
+        kind = found[0].load()
+    finder: CandidateFinder = kind(**options)
+    if finder.name != name:
+        raise UsageError(f"the finder {name!r} calls itself {finder.name!r}; give both the same name")
     return finder

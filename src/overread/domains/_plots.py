@@ -1,17 +1,15 @@
-"""Picture of a radiograph with its anatomy and candidates.
-
-Picture of a field with its region and candidates.
-"""
+"""An image with its regions and candidates: a radiograph with its anatomy, a picture with its region."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from overread._plots import empty_figure
+from overread.domains._domain import DomainImage
 from overread.domains.picture._image import PictureImage
 from overread.features import Anatomy
 from overread.images import Radiograph
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Extent = tuple[float, float, float, float]
 
 # Okabe-Ito.
 ORANGE, SKY, GREEN, YELLOW, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#CC79A7"
@@ -43,11 +42,7 @@ def overlay_figure(
     """
     from matplotlib.lines import Line2D
 
-    width, height = radiograph.size_mm
-    figure = empty_figure(WIDTH_INCHES, WIDTH_INCHES * min(max(height / width, 0.3), 3.0) + 0.8)
-    axes = figure.add_subplot()
-    extent = (0.0, width, height, 0.0)
-    axes.imshow(np.clip(radiograph.pixels, 0, 1), cmap="gray", vmin=0, vmax=1, extent=extent)
+    axes, extent = _show_image(radiograph, "mm", title)
     axes.imshow(tint_ribs(anatomy.ribs, ORANGE), extent=extent)
     colours = {"lungs": SKY, "mediastinum": GREEN, "clavicles": PURPLE}
     draw_outline(axes, anatomy.left_lung, extent, SKY)
@@ -60,9 +55,41 @@ def overlay_figure(
         Line2D([], [], color=ORANGE, lw=6, alpha=RIB_OPACITY, label="ribs"),
         Line2D([], [], color=YELLOW, marker="o", mfc="none", ls="", label="candidate: rank (response)"),
     ]
+    figure: Any = axes.figure
     figure.legend(handles=keys, loc="outside lower center", ncols=len(keys), frameon=False, fontsize=8)
-    axes.set(xlim=(0, width), ylim=(height, 0), xlabel="x [mm]", ylabel="y [mm]", title=title)
     return figure
+
+
+def picture_figure(field: PictureImage, candidates: pd.DataFrame, *, unit: str, title: str = "") -> Figure:
+    """Draw a picture with the outline of its region, and candidates with rank and response.
+
+    Parameters
+    ----------
+    field
+        The picture.
+    candidates
+        Columns x_mm, y_mm, radius_mm and response, in the order in which they are numbered.
+    unit
+        Of the lengths, written at the axes.
+    title
+        Written above.
+    """
+    axes, extent = _show_image(field, unit, title)
+    draw_outline(axes, field.region, extent, SKY)
+    draw_candidates(axes, candidates)
+    figure: Any = axes.figure
+    return figure
+
+
+def _show_image(image: DomainImage, unit: str, title: str) -> tuple[Axes, Extent]:
+    """Begin a figure with the pixels of an image, and say where they lie."""
+    width, height = image.size_mm
+    figure = empty_figure(WIDTH_INCHES, WIDTH_INCHES * min(max(height / width, 0.3), 3.0) + 0.8)
+    axes = figure.add_subplot()
+    extent = (0.0, width, height, 0.0)
+    axes.imshow(np.clip(image.pixels, 0, 1), cmap="gray", vmin=0, vmax=1, extent=extent)
+    axes.set(xlim=(0, width), ylim=(height, 0), xlabel=f"x [{unit}]", ylabel=f"y [{unit}]", title=title)
+    return axes, extent
 
 
 def tint_ribs(ribs: NDArray[np.float32], colour: str) -> NDArray[np.float32]:
@@ -75,7 +102,7 @@ def tint_ribs(ribs: NDArray[np.float32], colour: str) -> NDArray[np.float32]:
     return layer
 
 
-def draw_outline(axes: Axes, mask: NDArray[np.bool_], extent: tuple[float, ...], colour: str) -> None:
+def draw_outline(axes: Axes, mask: NDArray[np.bool_], extent: Extent, colour: str) -> None:
     """Draw the border of a mask, if it has one."""
     if mask.any() and not mask.all():
         axes.contour(mask, levels=[0.5], colors=colour, linewidths=1.2, extent=extent, origin="upper")
@@ -93,32 +120,3 @@ def draw_candidates(axes: Axes, candidates: pd.DataFrame) -> None:
         place = x + 0.7 * radius, y - 0.7 * radius
         text = f"{rank} ({response:.1f})"
         axes.annotate(text, place, color=YELLOW, fontsize=6, clip_on=True, path_effects=legible)
-
-
-# Okabe-Ito's sky blue, as the lungs of a chest.
-REGION = "#56B4E9"
-
-
-def picture_figure(field: PictureImage, candidates: pd.DataFrame, *, unit: str, title: str = "") -> Figure:
-    """Draw a picture with the outline of its region, and candidates with rank and response.
-
-    Parameters
-    ----------
-    field
-        The picture.
-    candidates
-        Columns x_mm, y_mm, radius_mm and response, in the order in which they are numbered.
-    unit
-        Of the lengths, written at the axes.
-    title
-        Written above.
-    """
-    width, height = field.size_mm
-    figure = empty_figure(WIDTH_INCHES, WIDTH_INCHES * min(max(height / width, 0.3), 3.0) + 0.8)
-    axes = figure.add_subplot()
-    extent = (0.0, width, height, 0.0)
-    axes.imshow(np.clip(field.pixels, 0, 1), cmap="gray", vmin=0, vmax=1, extent=extent)
-    draw_outline(axes, field.region, extent, REGION)
-    draw_candidates(axes, candidates)
-    axes.set(xlim=(0, width), ylim=(height, 0), xlabel=f"x [{unit}]", ylabel=f"y [{unit}]", title=title)
-    return figure

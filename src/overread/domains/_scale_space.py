@@ -158,3 +158,16 @@ def measure_radii(
             spread = samples[:, :, ring].std(axis=(1, 2)) + SPREAD_FLOOR
             contrast[:, k] = (disc[:, k] - profile[:, ring].mean(axis=1)) / spread
     return np.asarray(NODULE_PER_DISC * DISCS_MM[contrast.argmax(axis=1)])
+
+
+def keep_apart(
+    x_mm: FloatArray, y_mm: FloatArray, radius_mm: FloatArray, order: NDArray[np.intp], limit: int
+) -> NDArray[np.intp]:
+    """Of blobs in this order, those whose centre is in no earlier one and that have no earlier centre in them."""
+    kept: list[int] = []
+    while len(order) and len(kept) < limit:
+        best, rest = order[0], order[1:]
+        kept.append(int(best))
+        distance = np.hypot(x_mm[rest] - x_mm[best], y_mm[rest] - y_mm[best])
+        order = rest[distance >= np.maximum(radius_mm[rest], radius_mm[best])]
+    return np.asarray(kept, dtype=np.intp)

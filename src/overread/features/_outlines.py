@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from overread._kernel import kernel
 from overread.features._arrays import F32, F64, Mask
 
-# No measurement behind these and the costs below is on record; tests/candidates/test_outlines.py has the shapes that
+# No measurement behind these and the costs below is on record; tests/features/test_outlines.py has the shapes that
 # they find.
 ANGLES = 64
 STEPS_PER_RADIUS = 16

@@ -20,16 +20,15 @@ import pandas as pd
 from markupsafe import Markup
 
 from overread._text import escape_markdown, markdown_table, percent_with_limits
+from overread.domains import domain_of
 from overread.files import digest_of_value
 from overread.froc import format_table
-from overread.images import GRID_MM
 from overread.report._results import RunHead, StudyResults
 from overread.report._words import (
     FEW_IN_GROUP,
     N_TOLD,
     count,
     give_answer,
-    is_chest,
     is_nested,
     list_cards,
     list_facts,
@@ -279,7 +278,9 @@ def _fill_data(results: StudyResults) -> dict[int, str]:
     readings = name_range(study.fewest_readings, study.most_readings)
     patients = ", ".join(f"{split.name} {split.n_patients}" for split in study.splits)
     return {
-        9: "the study brings its own features" if study.own_features else _tell_processing(results),
+        9: "the study brings its own features"
+        if study.own_features
+        else domain_of(results.settings).describe_processing(results.settings),
         13: tell_exclusions(results),
         14: f"objects merged from readers' ellipses (T0 = {results.settings['merging']['t0']:g}); golden: marked by "
         f"two readers or more{', unless a chair decided otherwise' if study.decisions else ''}",
@@ -336,18 +337,6 @@ def _fill_models(results: StudyResults) -> dict[int, str]:
         f"within {results.models[0].choice.n_standard_errors:g} standard error of the best"
     )
     return filled
-
-
-def _tell_processing(results: StudyResults) -> str:
-    """Say what was done to the pixels."""
-    if is_chest(results):
-        return f"pixels resampled to {GRID_MM:g} mm, brightness normalized by percentiles; no display window"
-    region, images = results.settings["region"]["kind"], results.settings.get("images", {})
-    searched = "a stain" if images.get("stain") else f"the plane {images.get('plane', 'luminance')}"
-    return (
-        f"own pixels of the file; region: {region.replace('_', ' ')}; searched: {searched}, without its background, in "
-        "deviations of the region"
-    )
 
 
 def _tell_folds(results: StudyResults) -> str:

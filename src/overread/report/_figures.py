@@ -18,11 +18,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
+from overread.domains import domain_of
 from overread.froc import plot_calibration, plot_lambda_choice, plot_setting_choices
 from overread.models import reader_importance_figure
 from overread.report._pictures import Pictures
 from overread.report._results import Counted, SetResult, StudyResults
-from overread.report._words import find_crop_side, find_mixture, is_chest, name_unit, nearest_to_one
+from overread.report._words import find_mixture, name_unit, nearest_to_one
 from overread.truth import Picture, marks_figure, readers_figure
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _draw_marks(results: StudyResults, pictures: Pictures) -> Figure:
         },
         upright=True,
         unit=name_unit(results),
-        margin=None if is_chest(results) else find_crop_side(results) / 4,
+        margin=domain_of(results.settings).margin(results.settings),
     )
 
 

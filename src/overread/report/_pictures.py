@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 
 from overread._plots import empty_figure
 from overread._text import short_repr
-from overread.domains import PictureImage
-from overread.images import Radiograph
+from overread.domains import DomainImage
 from overread.marks import ELLIPSE_COLUMNS, Ellipse
 from overread.report._results import Gallery, StudyResults
-from overread.report._words import CHEST_CROP_MM, find_crop_side, name_object
+from overread.report._words import find_crop_side, name_object
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,9 +104,7 @@ class _Place:
     arguments: dict[str, Any]
 
 
-def cut_pictures(
-    results: StudyResults, open_image: Callable[[str], Radiograph | PictureImage | None]
-) -> Pictures:
+def cut_pictures(results: StudyResults, open_image: Callable[[str], DomainImage | None]) -> Pictures:
     """Cut the first crops of each kind in the gallery, and take the examples' images whole.
 
     Parameters
@@ -146,14 +143,14 @@ def cut_pictures(
 
 
 def cut_crop(
-    radiograph: Radiograph | PictureImage,
+    radiograph: DomainImage,
     x_mm: float,
     y_mm: float,
     *,
     caption: str,
     ellipse: Ellipse | None = None,
     circle: Circle | None = None,
-    side_mm: float = CHEST_CROP_MM,
+    side_mm: float = 60.0,
 ) -> Crop:
     """Cut the square around a place; outside the image it is black. Contrast is stretched to the piece."""
     n = max(8, round(side_mm / radiograph.mm_per_px))
@@ -266,9 +263,7 @@ SHOWN, HIDDEN = "#E69F00", "#56B4E9"
 N_HIDDEN = 10
 
 
-def detections_figure(
-    radiograph: Radiograph | PictureImage, detections: pd.DataFrame, *, unit: str = "mm"
-) -> Figure:
+def detections_figure(radiograph: DomainImage, detections: pd.DataFrame, *, unit: str = "mm") -> Figure:
     """Draw detections above the threshold solid with their probability or rank, the next ten candidates dotted.
 
     Parameters
@@ -286,12 +281,11 @@ def detections_figure(
     figure = empty_figure(7.0, 7.0 * height / width + 0.4)
     axes = figure.subplots()
     extent = (0, width, height, 0)
-    if isinstance(radiograph, PictureImage) and radiograph.pixels.ndim == 3:
+    if radiograph.pixels.ndim == 3:
         # Colours are shown as they are: stretched ones would be others.
         axes.imshow(np.clip(radiograph.pixels, 0, 1), extent=extent)
     else:
-        seen = radiograph.region if isinstance(radiograph, PictureImage) else radiograph.valid
-        low, high = np.percentile(radiograph.pixels[seen], [1, 99.5])
+        low, high = np.percentile(radiograph.pixels[radiograph.valid], [1, 99.5])
         axes.imshow(radiograph.pixels, cmap="gray", vmin=low, vmax=high, extent=extent)
     shown = detections[detections["shown"].to_numpy(bool)]
     hidden = detections[~detections["shown"].to_numpy(bool)].head(N_HIDDEN)

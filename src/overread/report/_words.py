@@ -21,20 +21,9 @@ import pandas as pd
 
 from overread import _text as words
 from overread._text import difference_with_limits
+from overread.domains import domain_of
 from overread.report._results import Comparison, FeatureWeight, ModelResult, StudyResults, Table1, Verdict
-
-UNIT_WORDS = {"mm": "mm", "px": "px", "fraction": "% of the width"}
-
-# Chosen by eye: a nodule with its surroundings. It is twelve of the least semi-axes of a hit, and so in other pictures.
-CHEST_CROP_MM = 60.0
-SEMI_AXES_IN_CROP = 12.0
-# Of the upper third of the objects by size. Chosen by eye: most outlines stay in the crop with their surroundings.
-OBJECTS_IN_CROP = 2.5
-
-
-def is_chest(results: StudyResults) -> bool:
-    """Whether the images are chest radiographs."""
-    return results.settings.get("region", {}).get("kind", "chest") == "chest"
+from overread.tables import UNIT_WORDS, is_mm
 
 
 def name_unit(results: StudyResults) -> str:
@@ -49,19 +38,12 @@ def name_in_unit(text: str, unit: str) -> str:
 
 def name_object(results: StudyResults) -> str:
     """Name what is looked for, where more than "object" is known of it."""
-    return "nodule" if is_chest(results) else "object"
+    return domain_of(results.settings).thing
 
 
 def find_crop_side(results: StudyResults) -> float:
     """Return the side of a crop around a place, in the unit."""
-    if is_chest(results):
-        return CHEST_CROP_MM
-    least = results.settings["hits"]["min_semi_axis_mm"]
-    if not least:
-        return 3.0 * float(results.settings["merging"]["full_size_mm"])
-    # The last edge stands for no end.
-    edges = results.settings.get("evaluation", {}).get("size_bins_mm", [0.0])[:-1]
-    return max(SEMI_AXES_IN_CROP * least, OBJECTS_IN_CROP * max(edges, default=0.0))
+    return domain_of(results.settings).crop_side(results.settings)
 
 
 # Sizes have no end; the last edge of the default bins, 1000 mm, stands for that.
@@ -275,7 +257,7 @@ def name_size_range(stratum: str, unit: str = "mm") -> str:
     low, high = (float(part) for part in stratum.strip("[]()").split(","))
     if low <= 0:
         return f"under {high:g} {unit}"
-    has_end = high < (NO_LIMIT_MM if unit == "mm" else NO_LIMIT)
+    has_end = high < (NO_LIMIT_MM if is_mm(unit) else NO_LIMIT)
     return f"{low:g} to {high:g} {unit}" if has_end else f"{low:g} {unit} and more"
 
 

@@ -23,8 +23,6 @@ from ._groups import read_groups as read_groups
 from ._groups import write_group_page as write_group_page
 from ._inputs import read_known_nodules as read_known_nodules
 from ._mark_rate import MarkRate as MarkRate
-from ._pipeline import ImageTask as ImageTask
-from ._pipeline import ImageWork as ImageWork
 from ._pipeline import Pipeline as Pipeline
 from ._pipeline import PipelineSpec as PipelineSpec
 from ._run import RunReport as RunReport
@@ -38,13 +36,11 @@ from ._settings import parse_sections as parse_sections
 from ._settings import parse_settings as parse_settings
 from ._settings import read_settings as read_settings
 from ._settings import read_toml as read_toml
-from ._study_marks import StudyRecipe as StudyRecipe
+from ._study_marks import StudyDomain as StudyDomain
 from ._study_marks import check_units as check_units
 from ._study_marks import read_settings_if_sound as read_settings_if_sound
-from ._study_marks import read_study_recipe as read_study_recipe
+from ._study_marks import read_study_domain as read_study_domain
 from ._study_marks import take_study_marks as take_study_marks
-from ._units import convert_lengths as convert_lengths
-from ._units import find_spacing as find_spacing
 from .executors._executors import count_processors as count_processors
 from .executors._isolation import IsolatedWorker as IsolatedWorker
 from .executors._isolation import WorkLimits as WorkLimits

@@ -17,7 +17,7 @@ import pandas as pd
 
 from overread import __version__
 from overread._terminal import count_steps
-from overread.domains import PictureImage
+from overread.domains import DomainImage, ImageTask
 from overread.errors import StorageError
 from overread.files import (
     DetectionJournal,
@@ -27,10 +27,10 @@ from overread.files import (
     to_json,
     write_atomically,
 )
-from overread.images import Radiograph
 from overread.study._detector import Detector
 from overread.study._documents import ImageReport
-from overread.study._pipeline import ImageTask, PipelineSpec
+from overread.study._image_jobs import work_twice
+from overread.study._pipeline import PipelineSpec
 from overread.study.executors._executors import ProcessExecutor, count_processors
 from overread.study.executors._isolation import WorkLimits
 from overread.study.executors._outcome import Fault, Frame, Outcome, encode_frame, read_frame, work_on
@@ -86,14 +86,17 @@ class Request:
 
 def detect_image(
     request: Request, path: Path, mm_per_px: tuple[float, float] | None
-) -> tuple[Radiograph | PictureImage, pd.DataFrame, ImageReport | None]:
+) -> tuple[DomainImage, pd.DataFrame, ImageReport | None]:
     """Image, all its candidates with a column ``shown``, and its part of a document where one is asked for."""
     model = request.detector
     radiograph = model.read_image(path, mm_per_px=mm_per_px, masks=request.masks)
     candidates = model.detect(radiograph, n_threads=request.n_threads)
     candidates["shown"] = model.shown(candidates, request.fp)
     shown = candidates[candidates["shown"]]
-    report = ImageReport.of(path, radiograph, shown, label=model.object_name) if request.documents else None
+    border, label = model.domain.document_border(radiograph), model.domain.target
+    report = (
+        ImageReport.of(path, radiograph, shown, label=label, border=border) if request.documents else None
+    )
     return radiograph, candidates, report
 
 
@@ -163,12 +166,11 @@ def read_work(work: bytes) -> tuple[Mapping[str, Any], bytes]:
     return frame.header, frame.body
 
 
-def _draw_picture(
-    detector: Detector, radiograph: Radiograph | PictureImage, candidates: pd.DataFrame
-) -> bytes:
+def _draw_picture(detector: Detector, radiograph: DomainImage, candidates: pd.DataFrame) -> bytes:
     """Draw an image with its detections, as a PNG file."""
     from overread._plots import encode_figure
-    from overread.report import UNIT_WORDS, detections_figure
+    from overread.report import detections_figure
+    from overread.tables import UNIT_WORDS
 
     return encode_figure(detections_figure(radiograph, candidates, unit=UNIT_WORDS[detector.unit]), "png")
 
@@ -308,21 +310,14 @@ class Batch:
         return record
 
     def _work(self, tasks: Sequence[ImageTask]) -> Iterator[Outcome]:
-        """Outcomes of all images as they come, those that the machine may be to blame for after a second try."""
+        """Outcomes of all images as they come, those that workers failed at after a second try."""
         pipeline = DetectionPipeline(self._request, draw=bool(self._pictures))
         count = min(self._n_workers, len(tasks))
         if count <= 1:
             yield from (work_on(pipeline, task) for task in tasks)
             return
         with closing(ProcessExecutor(pipeline.spec(), WorkLimits(), count)) as executor:
-            again: set[str] = set()
-            for outcome in executor.work(tasks):
-                if outcome.fault is not None and outcome.fault.kind in PASSING:
-                    again.add(outcome.image_id)
-                else:
-                    yield outcome
-            if again:
-                yield from executor.work([task for task in tasks if task.image_id in again], alone=True)
+            yield from work_twice(executor, tasks)
 
     def _keep(self, journal: DetectionJournal, task: ImageTask, work: bytes) -> Mapping[str, Any]:
         """Write the picture, then the record: one that is there has all of its results."""

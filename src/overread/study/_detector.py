@@ -23,26 +23,21 @@ from numpy.typing import NDArray
 
 from overread._text import short_repr
 from overread.domains import (
-    FINDERS,
-    GENERIC_FEATURES,
-    GENERIC_VERSION,
-    FieldRecipe,
-    PictureImage,
-    Unit,
+    Domain,
+    DomainImage,
+    ImagePipeline,
+    domain_from_record,
     find_mask,
-    list_field_finders,
-    load_finder,
+    measure_image,
+    refuse_other_versions_of,
 )
 from overread.errors import FormatError, InvalidInputError, ModelFileError, UsageError
-from overread.features import CATALOGUE, FEATURE_VERSION, Anatomy
 from overread.files import Seal, from_json, parse_json, read_capped, to_json, write_atomically
 from overread.froc import non_max_suppression
-from overread.images import GRID_MM, Radiograph, read_image
 from overread.models import BagClassifier, LinearBagClassifier, from_document, to_document
 from overread.study._calibration import ScoreCalibration, TrainingFingerprints
-from overread.study._picture_pipeline import FieldPipeline
-from overread.study._pipeline import OwnPipeline, measure_image
 from overread.study.models import MODELS
+from overread.tables import LengthUnit
 
 SCHEMA = 3
 SEAL = Seal({"format": "overread-detector", "schema": SCHEMA})
@@ -53,13 +48,8 @@ LONGEST_WORDS = {
     "name": 100,
     "trained_on": 1000,
     "verdict": 1000,
-    "finder": 100,
-    "candidate_version": 100,
-    "feature_version": 100,
 }
 LARGEST_LIMIT, LARGEST_FP_TARGET = 10_000, 1000
-# A nodule of 5 mm needs some pixels; a chest of 400 mm must not give more than 16 million.
-SMALLEST_GRID_MM, LARGEST_GRID_MM = 0.1, 5.0
 
 
 @dataclass(frozen=True)
@@ -107,7 +97,7 @@ class Explanation:
     contributions: pd.DataFrame
 
 
-@short_repr("name", "finder", "limit", "grid_mm", "operating_points", "trained_on")
+@short_repr("name", "domain", "limit", "operating_points", "trained_on")
 @dataclass(frozen=True, eq=False)
 class Detector:
     """A fitted model with everything that is needed to run it on a new image.
@@ -122,21 +112,15 @@ class Detector:
         From its scores to probabilities, fitted out of fold.
     operating_points
         By rising number of false positives.
-    finder, candidate_version
-        Who looks for candidates, and the version it was fitted on; another version is refused.
+    domain
+        Kind of its images: how they are read, searched and measured.
     limit
         Most candidates of an image.
-    grid_mm
-        Grid on which the features were computed.
-    feature_version
-        Version of the features it was fitted on; another version is refused.
     repeats
         "suppress": of detections that lie on each other the strongest is shown; thresholds were locked so. "count":
         all are.
     trained_on
         What it was trained on, in words without names.
-    field
-        Of other pictures than chest radiographs: how they are read, searched and measured. They keep their own grid.
     verdict
         Whether it may be used, and how good it was in unseen patients of its study; empty in files that were made
         before detectors carried it.
@@ -148,56 +132,35 @@ class Detector:
     Raises
     ------
     ModelFileError
-        If it was trained on another version of the features or candidates, or a field makes no sense.
+        If a field makes no sense.
     """
 
     name: str
     model: BagClassifier
     score_map: ScoreCalibration
     operating_points: tuple[OperatingPoint, ...]
-    finder: str
-    candidate_version: str
+    domain: Domain
     limit: int
-    grid_mm: float
-    feature_version: str
     repeats: str
     trained_on: str
-    field: FieldRecipe | None = None
     verdict: str = ""
     seen: TrainingFingerprints | None = None
     means: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.finder not in (FINDERS if self.field is None else list_field_finders()):
-            raise ModelFileError(
-                f"the detector needs the candidate finder {self.finder!r}, which is not here"
-            )
-        finder = load_finder(self.finder) if self.field is None else self.field.who_finds
-        for kind, own, ours in (
-            ("features", self.feature_version, FEATURE_VERSION if self.field is None else GENERIC_VERSION),
-            ("candidates", self.candidate_version, finder.version),
-        ):
-            if own != ours:
-                raise ModelFileError(
-                    f"the detector was trained on {kind} of version {own}, these are {ours}: train it again, or use "
-                    "the version of overread that made it"
-                )
         if self.repeats not in ("suppress", "count"):
             raise ModelFileError(f"repeats is {self.repeats!r}: neither suppress nor count")
         self._check_words()
         self._check_numbers()
         if not isinstance(self.model, BagClassifier) or not hasattr(self.model, "feature_names_in_"):
             raise ModelFileError("the model is not one of bags, fitted on named features")
-        unknown = sorted(set(self.features) - self._known_features())
+        unknown = sorted(set(self.features) - set(self.domain.feature_names))
         if unknown:
             raise ModelFileError(
                 f"the model needs {len(unknown)} features that are not ours, such as {unknown[0]}"
             )
         if self.means is not None and len(self.means) != len(self.features):
             raise ModelFileError(f"there are {len(self.means)} means of {len(self.features)} features")
-
-    def _known_features(self) -> set[str]:
-        return {*CATALOGUE} if self.field is None else {*self.field.feature_names}
 
     def _check_words(self) -> None:
         """Refuse a name that floods a screen or holds control characters: anybody can make a file with a checksum."""
@@ -207,14 +170,13 @@ class Detector:
                 raise ModelFileError(f"{field} is not a line of at most {longest} printable characters")
 
     def _check_numbers(self) -> None:
-        """Refuse limits, grids and operating points that no run of ours gives."""
+        """Refuse limits and operating points that no run of ours gives."""
         numbers = [
-            self.grid_mm,
             *(part for point in self.operating_points for part in point.record().values()),
             *(self.means or ()),
         ]
         if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
-            raise ModelFileError("grid_mm, an operating point or a mean is not a number that makes sense")
+            raise ModelFileError("an operating point or a mean is not a number that makes sense")
         for point in self.operating_points:
             known = (point.n_images, point.marks_per_image, point.marks_variance)
             sound = [number is not None and number >= 0 for number in known]
@@ -223,10 +185,6 @@ class Detector:
         if type(self.limit) is not int or not 1 <= self.limit <= LARGEST_LIMIT:
             raise ModelFileError(
                 f"limit is {str(self.limit)[:20]}: not a whole number from 1 to {LARGEST_LIMIT:,}"
-            )
-        if not SMALLEST_GRID_MM <= self.grid_mm <= LARGEST_GRID_MM:
-            raise ModelFileError(
-                f"grid_mm is {self.grid_mm:g}: not {SMALLEST_GRID_MM:g} to {LARGEST_GRID_MM:g}"
             )
         targets = [0.0, *(point.fp_target for point in self.operating_points)]
         if any(after <= before for before, after in pairwise(targets)) or targets[-1] > LARGEST_FP_TARGET:
@@ -241,20 +199,11 @@ class Detector:
         return tuple(str(name) for name in names[self.model.used_columns_])
 
     @property
-    def unit(self) -> Unit:
+    def unit(self) -> LengthUnit:
         """Unit of its lengths."""
-        return "mm" if self.field is None else self.field.unit
+        return self.domain.unit
 
-    @property
-    def object_name(self) -> str:
-        """What it finds, by name, for documents."""
-        return "Nodule" if self.field is None else self.field.target
-
-    def tell_feature(self, name: str) -> str:
-        """Say what a feature is: its formula in words."""
-        return CATALOGUE[name].formula if self.field is None else GENERIC_FEATURES[name]
-
-    def was_trained_on(self, radiograph: Radiograph | PictureImage) -> bool | None:
+    def was_trained_on(self, radiograph: DomainImage) -> bool | None:
         """Whether an image that shows the same was trained on, whatever its format; None where nobody can tell."""
         if self.seen is None or radiograph.pixel_hash is None:
             return None
@@ -266,8 +215,8 @@ class Detector:
         *,
         mm_per_px: tuple[float, float] | None = None,
         masks: Path | None = None,
-    ) -> Radiograph | PictureImage:
-        """Read a file as the detector wants it: on its grid, or with its planes and region.
+    ) -> DomainImage:
+        """Read a file as its domain does.
 
         Parameters
         ----------
@@ -278,10 +227,8 @@ class Detector:
         masks
             Folder of masks, where the detector's region comes from masks.
         """
-        if self.field is None:
-            return read_image(path, mm_per_px=mm_per_px, grid_mm=self.grid_mm)
-        mask = None if masks is None or self.field.region != "masks" else find_mask(masks, path)
-        return self.field.read(path, mm_per_px=mm_per_px, mask=mask)
+        mask = find_mask(masks, path) if masks is not None and self.domain.needs_masks else None
+        return self.domain.read(path, mm_per_px=mm_per_px, mask=mask)
 
     def operating_point(self, fp: float) -> OperatingPoint:
         """Return the operating point at this many false positives per image."""
@@ -305,10 +252,10 @@ class Detector:
 
     def detect(
         self,
-        radiograph: Radiograph | PictureImage,
+        radiograph: DomainImage,
         *,
         candidates: pd.DataFrame | None = None,
-        regions: Anatomy | None = None,
+        regions: Any = None,
         n_threads: int | None = None,
     ) -> pd.DataFrame:
         """Candidates of an image with score and probability, by falling score.
@@ -320,7 +267,7 @@ class Detector:
         candidates
             Candidates of another detector, with candidate_id, x_mm, y_mm, radius_mm; None: ours.
         regions
-            Anatomy, where it is known already.
+            What the domain finds in the image first, where it is known already: the anatomy of a chest.
         n_threads
             Threads that compute features; None: as many as there are processors.
 
@@ -333,7 +280,7 @@ class Detector:
         scored = self._scored(*self._measured(radiograph, candidates, regions, n_threads))
         return scored.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
-    def explain(self, radiograph: Radiograph | PictureImage, candidate_id: str | None = None) -> Explanation:
+    def explain(self, radiograph: DomainImage, candidate_id: str | None = None) -> Explanation:
         """Contribution of each feature to one candidate's score.
 
         The score is sum_j w_j (x_j - mean_j) + score of the mean candidate; mean_j is that of training. The weights of
@@ -403,28 +350,17 @@ class Detector:
 
     def _measured(
         self,
-        radiograph: Radiograph | PictureImage,
+        radiograph: DomainImage,
         candidates: pd.DataFrame | None = None,
-        regions: Anatomy | None = None,
+        regions: Any = None,
         n_threads: int | None = None,
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Candidates, and the features that the model looks at, in the same order."""
-        if self.field is not None:
-            assert isinstance(radiograph, PictureImage)
-            found, values = self.field.measure(
-                radiograph, self.features, limit=self.limit, candidates=candidates
-            )
-            return found, values[list(self.features)]
-        assert isinstance(radiograph, Radiograph)
-        if abs(radiograph.mm_per_px - self.grid_mm) > 1e-9:
-            raise InvalidInputError(
-                f"the radiograph has a grid of {radiograph.mm_per_px:g} mm, the detector one of {self.grid_mm:g} mm: "
-                f"read it with grid_mm={self.grid_mm:g}"
-            )
+        self.domain.check_image(radiograph)
         found, values = measure_image(
+            self.domain,
             radiograph,
             self.features,
-            finder=load_finder(self.finder),
             limit=self.limit,
             candidates=candidates,
             regions=regions,
@@ -450,25 +386,24 @@ class Detector:
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the file; the same detector gives the same."""
+        # Keys in the order of the first files of this schema; what else a domain has to say comes last.
+        own = self.domain.to_record()
         payload = {
             "name": self.name,
             "model": to_document(self.model),
             "score_map": to_json(self.score_map),
             "operating_points": [point.record() for point in self.operating_points],
-            "finder": self.finder,
-            "candidate_version": self.candidate_version,
+            **{name: own.pop(name) for name in ("finder", "candidate_version")},
             "limit": self.limit,
-            "grid_mm": self.grid_mm,
-            "feature_version": self.feature_version,
+            **{name: own.pop(name) for name in ("grid_mm", "feature_version")},
             "repeats": self.repeats,
             "trained_on": self.trained_on,
             # A file that was made without a verdict or means is written back as it was.
             **({"verdict": self.verdict} if self.verdict else {}),
             "seen": None if self.seen is None else asdict(self.seen),
             **({} if self.means is None else {"means": list(self.means)}),
+            **own,
         }
-        if self.field is not None:
-            payload["field"] = to_json(self.field)
         return SEAL.spell(SEAL.close(payload))
 
     @classmethod
@@ -502,14 +437,10 @@ class Detector:
                 model=from_document(payload["model"], path),
                 score_map=from_json(ScoreCalibration, payload["score_map"], "score_map"),
                 operating_points=tuple(OperatingPoint(**point) for point in payload["operating_points"]),
-                finder=payload["finder"],
-                candidate_version=payload["candidate_version"],
+                domain=_read_domain(payload),
                 limit=payload["limit"],
-                grid_mm=payload["grid_mm"],
-                feature_version=payload["feature_version"],
                 repeats=payload["repeats"],
                 trained_on=payload["trained_on"],
-                field=from_json(FieldRecipe, payload["field"], "field") if "field" in payload else None,
                 verdict=payload.get("verdict", ""),
                 # Written since detectors know their images; older ones do not say.
                 seen=None if payload.get("seen") is None else TrainingFingerprints.read(payload["seen"]),
@@ -519,6 +450,13 @@ class Detector:
             raise ModelFileError(f"{path}: a field is missing or of the wrong kind: {error}") from error
         except (InvalidInputError, UsageError) as error:
             raise ModelFileError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
+
+
+def _read_domain(payload: Mapping[str, Any]) -> Domain:
+    """Make the domain of a file, unless it was trained on candidates or features of another version."""
+    domain = domain_from_record(payload)
+    refuse_other_versions_of(domain, payload)
+    return domain
 
 
 def _content_of(path: Path) -> bytes:
@@ -540,7 +478,7 @@ def make_detector(
     model: Any,
     score_map: ScoreCalibration,
     points: Sequence[Mapping[str, Any]],
-    pipeline: OwnPipeline | FieldPipeline,
+    pipeline: ImagePipeline,
     counting: Any,
     trained_on: str,
     verdict: str,
@@ -577,14 +515,10 @@ def make_detector(
         model=model,
         score_map=score_map,
         operating_points=tuple(sorted(own, key=lambda point: point.fp_target)),
-        finder=pipeline.finder.name,
-        candidate_version=pipeline.finder.version,
+        domain=pipeline.domain,
         limit=pipeline.limit,
-        grid_mm=GRID_MM,
-        feature_version=GENERIC_VERSION if isinstance(pipeline, FieldPipeline) else FEATURE_VERSION,
         repeats=counting.repeats,
         trained_on=trained_on,
-        field=pipeline.recipe if isinstance(pipeline, FieldPipeline) else None,
         verdict=verdict,
         seen=seen,
         means=tuple(means),

@@ -9,14 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from overread.domains import PictureImage
+from overread.domains import DomainImage
 from overread.errors import InvalidInputError, UsageError
-from overread.images import Radiograph
 from overread.marks import DICOM_ENDINGS, IMAGE_ENDINGS, MarkSet, header_of
 from overread.marks.formats import dicom_sr_writer, gsps_writer
 
-# A circle stays this far from the border; the grid may end a fraction of its pixel beyond the image.
-BORDER_MM = 1.0
 # Coordinates are written in single precision: a circle that just touches the border could leave it.
 INSIDE = 0.999
 
@@ -30,9 +27,15 @@ class ImageReport:
 
     @classmethod
     def of(
-        cls, path: Path, radiograph: Radiograph | PictureImage, found: pd.DataFrame, *, label: str = "Nodule"
+        cls,
+        path: Path,
+        radiograph: DomainImage,
+        found: pd.DataFrame,
+        *,
+        label: str = "Nodule",
+        border: float = 1.0,
     ) -> ImageReport:
-        """Turn detections into circles that lie within the image, as DICOM wants."""
+        """Turn detections into circles that stay away from the border of the image, as DICOM wants."""
         if radiograph.source_mm_per_px is None or radiograph.source_shape is None:
             raise InvalidInputError(
                 f"{path}: was not read from a file, so that a document cannot refer to it"
@@ -43,8 +46,6 @@ class ImageReport:
         image |= {"image_id": str(header.SOPInstanceUID), "study": str(header.StudyInstanceUID)}
         rows, columns = radiograph.source_shape
         width, height = columns * x_side, rows * y_side
-        # A picture keeps its own pixels, and its unit need not be mm.
-        border = max(x_side, y_side) if isinstance(radiograph, PictureImage) else BORDER_MM
         x = found["x_mm"].clip(border, width - border)
         y = found["y_mm"].clip(border, height - border)
         room = pd.concat([x, width - x, y, height - y], axis=1).min(axis=1) * INSIDE

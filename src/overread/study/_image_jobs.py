@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,10 +12,11 @@ import pandas as pd
 
 from overread import __version__
 from overread._terminal import begin_work
+from overread.domains import ImageTask
 from overread.errors import OverreadError
 from overread.files import FileDigests, digest_of_bytes, digest_of_value
 from overread.images import MAX_BYTES, SKETCH_VERSION
-from overread.study._pipeline import ImageTask, Pipeline, Versions
+from overread.study._pipeline import Pipeline, Versions
 from overread.study._store import CANDIDATE_COLUMNS, Entry, Manifest, RunFolder, decode_shard, shard_file
 from overread.study.executors._executors import Executor
 from overread.study.executors._outcome import Fault, Outcome, refuse_other_versions, without_path
@@ -177,26 +178,48 @@ def work_on_images(
             else:
                 _give_up(manifest, job, job.fault, say)
                 advance(1)
-        known = {task.image_id: task for task in tasks}
         sample = _choose_sample(tasks)
         sampler = Sampler(sample, len(tasks), executor.n_at_once, learn)
-        failed: list[ImageTask] = []
-        for last_try in (False, True):
-            waiting = failed if last_try else _put_first(sample, tasks)
-            for outcome in executor.work(waiting, alone=last_try) if waiting else ():
-                job = by_id[outcome.image_id]
-                if outcome.fault is not None and not last_try:
-                    failed.append(known[outcome.image_id])
-                    _refuse_a_broken_pipeline(manifest, outcome.fault, len(failed))
-                    say(f"image {outcome.image_id!r}: {outcome.fault.reason}; will be tried again")
-                    continue
-                _keep(manifest, job, outcome, say)
-                if outcome.shard is not None:
-                    sampler.add(outcome.image_id, outcome.shard)
-                advance(1)
+
+        def note_failure(outcome: Outcome, fault: Fault, n_failed: int) -> None:
+            _refuse_a_broken_pipeline(manifest, fault, n_failed)
+            say(f"image {outcome.image_id!r}: {fault.reason}; will be tried again")
+
+        for outcome in work_twice(executor, _put_first(sample, tasks), note_failure):
+            _keep(manifest, by_id[outcome.image_id], outcome, say)
+            if outcome.shard is not None:
+                sampler.add(outcome.image_id, outcome.shard)
+            advance(1)
     manifest.finish([job.task.image_id for job in jobs])
     manifest.remove_strangers()
     return WorkedImages(manifest, len(todo))
+
+
+def work_twice(
+    executor: Executor,
+    tasks: Sequence[ImageTask],
+    note_failure: Callable[[Outcome, Fault, int], None] = lambda outcome, fault, n_failed: None,
+) -> Iterator[Outcome]:
+    """Yield the outcome of each image; one that fails is tried once more, alone, after all others.
+
+    Parameters
+    ----------
+    executor
+        Who does the work.
+    tasks
+        The images.
+    note_failure
+        Called with what failed the first time, why, and how many have failed so far.
+    """
+    failed: set[str] = set()
+    for outcome in executor.work(tasks) if tasks else ():
+        if outcome.fault is None:
+            yield outcome
+        else:
+            failed.add(outcome.image_id)
+            note_failure(outcome, outcome.fault, len(failed))
+    if failed:
+        yield from executor.work([task for task in tasks if task.image_id in failed], alone=True)
 
 
 def _choose_sample(tasks: Sequence[ImageTask]) -> set[str]:

@@ -18,21 +18,23 @@ from typing import Any
 import pandas as pd
 
 from overread._text import shell_word
-from overread.domains import Unit
 from overread.errors import DataWarning, InvalidInputError, TableError
 from overread.files import KNOWN_NODULES_FILE, SIMULATION_FILE, digest_of_value, write_atomically
 from overread.marks import find_table, read_found, read_hashed_folder
 from overread.report import FoundFiles
 from overread.study._settings import Settings
-from overread.study._units import convert_lengths, find_unit_spacing
 from overread.study.intake._columns import choose_subgroups, describe_columns
 from overread.study.stages.stage import Source
 from overread.tables import (
     Column,
     ColumnTable,
     HashedTable,
+    LengthUnit,
     Schema,
     check_candidates,
+    convert_lengths,
+    find_unit_spacing,
+    is_mm,
     open_columns,
     raise_for_errors,
     read_hashed_table,
@@ -206,7 +208,7 @@ def read_inputs(folder: Path, settings: Settings) -> StudyInputs:
         found_files=read_found_files(folder, images.get("path", ())),
         known_nodules=known_nodules,
     )
-    return read if settings.units.unit == "mm" else _convert_inputs(read, settings.units.unit)
+    return read if is_mm(settings.units.unit) else _convert_inputs(read, settings.units.unit)
 
 
 def _read_decisions(folder: Path, name: str | None, images: pd.DataFrame) -> HashedTable | None:
@@ -246,7 +248,7 @@ def choose_marks(marks: pd.DataFrame, groups: Mapping[str, Sequence[str]], folde
     return marks[marks["label"].isin(wanted)].drop(columns="label").reset_index(drop=True)
 
 
-def _convert_inputs(read: StudyInputs, unit: Unit) -> StudyInputs:
+def _convert_inputs(read: StudyInputs, unit: LengthUnit) -> StudyInputs:
     """Convert every length of a study to a unit other than mm."""
     images = read.images
     spacing = find_unit_spacing(images, unit, find_table(read.folder, "images") or read.folder / "images.csv")

@@ -26,11 +26,11 @@ from overread.bags import is_division
 from overread.domains import (
     DEFAULT_FINDER,
     DEFAULT_LIMIT,
-    FINDERS,
-    LUMINANCE,
     Polarity,
-    Unit,
-    list_field_finders,
+    get_domain,
+    list_all_finders,
+    list_finders,
+    list_kinds,
 )
 from overread.errors import InvalidInputError
 from overread.files import read_capped
@@ -46,6 +46,7 @@ from overread.froc import (
     check_draws,
 )
 from overread.study.models import DEFAULT_MODELS, MODELS
+from overread.tables import LengthUnit
 from overread.truth import (
     HIT,
     HIT_RULES,
@@ -56,14 +57,6 @@ from overread.truth import (
     make_hit_rule,
 )
 
-PLANES: dict[str, tuple[float, float, float]] = {
-    "luminance": LUMINANCE,
-    "red": (1.0, 0.0, 0.0),
-    "green": (0.0, 1.0, 0.0),
-    "blue": (0.0, 0.0, 1.0),
-    "red_green": (1.0, -1.0, 0.0),
-    "yellow_blue": (0.5, 0.5, -1.0),
-}
 PlaneName = Literal["luminance", "red", "green", "blue", "red_green", "yellow_blue"]
 Weights = Annotated[list[float], Field(min_length=3, max_length=3)]
 
@@ -78,12 +71,14 @@ class Region(Section):
         images' mask files leave. all: the whole picture.
     """
 
-    kind: Literal["chest", "field_of_view", "masks", "all"] = "chest"
+    kind: str = "chest"
 
-    @property
-    def is_chest(self) -> bool:
-        """Whether images are chest radiographs, with the anatomy, finders and features of a chest."""
-        return self.kind == "chest"
+    @field_validator("kind")
+    @classmethod
+    def _known(cls, kind: str) -> str:
+        if kind not in list_kinds():
+            raise ValueError(f"use one of {', '.join(list_kinds())}")
+        return kind
 
 
 class Units(Section):
@@ -96,7 +91,7 @@ class Units(Section):
         is in this unit. px and fraction need no size of a pixel; a chest needs mm.
     """
 
-    unit: Unit = "mm"
+    unit: LengthUnit = "mm"
 
 
 class Images(Section):
@@ -130,12 +125,6 @@ class Images(Section):
             if isinstance(value, list) and not any(value):
                 raise ValueError(f"{name} has three zeros (give at least one other number)")
         return self
-
-    @property
-    def weights(self) -> tuple[float, float, float]:
-        """Weights of red, green and blue in the plane that is searched."""
-        red, green, blue = PLANES[self.plane] if isinstance(self.plane, str) else self.plane
-        return red, green, blue
 
 
 Sections = TypeVar("Sections", bound=Section)
@@ -267,7 +256,7 @@ class Candidates(Section):
     @field_validator("finder")
     @classmethod
     def _known(cls, finder: str) -> str:
-        known = [*FINDERS, *list_field_finders()]
+        known = list_all_finders()
         if finder not in known:
             raise ValueError(f"there is no such finder; use {' or '.join(known)}")
         return finder
@@ -538,20 +527,23 @@ class Settings(ModelSections):
         return self
 
     @model_validator(mode="after")
-    def _chest_in_mm(self) -> Settings:
-        if self.region.is_chest and self.units.unit != "mm":
+    def _unit_of_region(self) -> Settings:
+        domain = get_domain(self.region.kind)
+        if self.units.unit not in domain.units:
             raise ValueError(
-                f'[units] unit = "{self.units.unit}": a chest is measured in mm (or set kind in [region])'
+                f'[units] unit = "{self.units.unit}": a {domain.name} is measured in {" or ".join(domain.units)}'
+                " (or set kind in [region])"
             )
         return self
 
     @model_validator(mode="after")
     def _finder_of_region(self) -> Settings:
         own = self.candidates
-        if "finder" in own.model_fields_set and (own.finder in FINDERS) != self.region.is_chest:
-            known = " or ".join(FINDERS if self.region.is_chest else list_field_finders())
+        known = list_finders(get_domain(self.region.kind).name)
+        if "finder" in own.model_fields_set and own.finder not in known:
             raise ValueError(
-                f'[candidates] finder = "{own.finder}" with [region] kind = "{self.region.kind}": use {known}'
+                f'[candidates] finder = "{own.finder}" with [region] kind = "{self.region.kind}": use'
+                f" {' or '.join(known)}"
             )
         return self
 

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from overread import __version__
 from overread._text import shell_word
+from overread.domains import ImageWork
 from overread.errors import FormatError, InvalidInputError, StorageError
 from overread.files import (
     ColumnFile,
@@ -52,7 +53,6 @@ from overread.files import (
     write_parts_atomically,
 )
 from overread.models import load_model, model_bytes
-from overread.study._pipeline import ImageWork
 from overread.tables import parquet_bytes
 
 Content: TypeAlias = bytes | Iterable[bytes] | Callable[[BinaryIO], None]

@@ -9,31 +9,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 
-from overread.domains import FieldRecipe, PictureImage
+from overread.domains import (
+    DEFAULT_FINDER,
+    DEFAULT_LIMIT,
+    ChestDomain,
+    Domain,
+    DomainImage,
+    ReferenceSizes,
+    StudyFacts,
+    domain_of,
+    find_reference_sizes,
+)
 from overread.errors import InvalidInputError, OverreadError, UsageError
 from overread.images import read_channels
 from overread.marks import MarkSet, StudyScan, find_path
-from overread.report import UNIT_WORDS
 from overread.study._groups import split_groups
 from overread.study._inputs import StudyInputs, choose_marks, read_inputs
-from overread.study._picture_pipeline import find_masks, make_recipe
 from overread.study._settings import Settings, read_settings
-from overread.study._units import (
-    LENGTHS,
-    ReferenceSizes,
+from overread.tables import (
+    UNIT_WORDS,
+    Problem,
     convert_lengths,
     find_radii,
-    find_reference_sizes,
     find_unit_spacing,
-    resolve_settings,
+    is_mm,
+    scale_lengths,
 )
-from overread.tables import Problem
 from overread.truth import LabelOptions, MergeOptions, tell_misfit
 
 # A least semi-axis of more than so many usual ones makes neighbours of an object hits; by eye.
@@ -83,14 +91,14 @@ def measure_marks(
     """Return a group's marks in the study's unit, and the sizes that its numbers refer to."""
     own, unit = choose_marks(marks, settings.labels.groups, folder), settings.units.unit
     widths = np.empty(0)
-    if unit != "mm":
+    if not is_mm(unit):
         if images is None:
             raise InvalidInputError(
                 f"[units] unit = {unit!r} needs the images table (overread init {folder})"
             )
         spacing = find_unit_spacing(images, unit, Path(find_path(folder, "images")))
         own, widths = convert_lengths(own, images, spacing), images["width_px"].to_numpy(np.float64) * spacing
-    return own, find_reference_sizes(settings, widths, find_radii(own))
+    return own, find_reference_sizes(settings.to_plain(), StudyFacts(widths, find_radii(own)))
 
 
 def merge_options(settings: Settings, sizes: ReferenceSizes) -> MergeOptions:
@@ -112,9 +120,7 @@ def _tell_hits(
     usual = float(np.median(radii))
     if least <= MOST_OF_LEAST * usual:
         return None
-    other = (
-        'count in another unit ([units] unit = "px" or "fraction"), or ' if word == UNIT_WORDS["mm"] else ""
-    )
+    other = 'count in another unit ([units] unit = "px" or "fraction"), or ' if is_mm(word) else ""
     return (
         f"half of the marks have a radius below {usual:.3g} {word}, and an object is widened to at least "
         f"{least:.3g} {word} when hits are counted ([hits] min_semi_axis_mm)",
@@ -184,7 +190,7 @@ def take_study_marks(
     named = _name_groups(tables.marks, settings, folder) if by_group else tables.marks
     marks, sizes = measure_marks(named, tables.images, folder, _apart(settings))
     images, unit = tables.images, settings.units.unit
-    if unit != "mm":
+    if not is_mm(unit):
         spacing = find_unit_spacing(images, unit, find_path(folder, "images"))
         images = images.assign(mm_per_px_x=spacing, mm_per_px_y=spacing)
     return StudyMarks(
@@ -192,7 +198,7 @@ def take_study_marks(
         _override(merge_options(settings, sizes), options),
         _override(settings.labels.make_options(), labels),
         UNIT_WORDS[unit],
-        in_mm=unit == "mm",
+        in_mm=is_mm(unit),
     )
 
 
@@ -222,44 +228,52 @@ def _override(own: Options, given: Options | None) -> Options:
 
 
 @dataclass(frozen=True)
-class StudyRecipe:
-    """A recipe with what else a study knows of its pictures.
+class StudyDomain:
+    """A domain with what else a study knows of its images.
 
     Attributes
     ----------
-    recipe
-        How pictures are read, searched and measured.
+    domain
+        How images are read, searched and measured.
     limit
-        Most candidates of a picture.
+        Most candidates of an image.
     masks
-        Mask by image id, where the region comes from masks; a picture of no study has none.
+        Mask by image id, where the region comes from masks; an image of no study has none.
     """
 
-    recipe: FieldRecipe
+    domain: Domain
     limit: int
     masks: dict[str, Path]
 
-    def read(self, image_id: str, path: Path, mm_per_px: tuple[float, float] | None) -> PictureImage:
-        """Read a picture of the study, or another one as if it were."""
-        return self.recipe.read(path, mm_per_px=mm_per_px, mask=self.masks.get(image_id))
+    def read(self, image_id: str, path: Path, mm_per_px: tuple[float, float] | None) -> DomainImage:
+        """Read an image of the study, or another one as if it were."""
+        return self.domain.read(path, mm_per_px=mm_per_px, mask=self.masks.get(image_id))
 
     def to_tables(
-        self, table: pd.DataFrame, field: PictureImage, mm_per_px: tuple[float, float] | None
+        self, table: pd.DataFrame, image: DomainImage, mm_per_px: tuple[float, float] | None
     ) -> pd.DataFrame:
-        """Convert lengths from the recipe's unit to that of the study's tables; pixels where these have no spacing."""
-        factor = (mm_per_px[0] if mm_per_px else 1.0) / field.mm_per_px if self.recipe.unit != "mm" else 1.0
-        return table.assign(**{name: table[name] * factor for name in LENGTHS if name in table})
+        """Convert lengths from the domain's unit to that of the study's tables; pixels where these have no spacing."""
+        return scale_lengths(table, 1 / self._side(image, mm_per_px)) if self._converts else table
 
     def from_tables(
-        self, table: pd.DataFrame, field: PictureImage, mm_per_px: tuple[float, float] | None
+        self, table: pd.DataFrame, image: DomainImage, mm_per_px: tuple[float, float] | None
     ) -> pd.DataFrame:
-        """Convert lengths from the unit of the study's tables to that of the recipe."""
-        factor = field.mm_per_px / (mm_per_px[0] if mm_per_px else 1.0) if self.recipe.unit != "mm" else 1.0
-        return table.assign(**{name: table[name] * factor for name in LENGTHS if name in table})
+        """Convert lengths from the unit of the study's tables to that of the domain."""
+        return scale_lengths(table, self._side(image, mm_per_px)) if self._converts else table
+
+    @property
+    def _converts(self) -> bool:
+        return not is_mm(self.domain.unit)
+
+    def _side(self, image: DomainImage, mm_per_px: tuple[float, float] | None) -> float:
+        """Return the domain's unit in those of the tables."""
+        return image.mm_per_px / (mm_per_px[0] if mm_per_px else 1.0)
 
 
-def read_study_recipe(folder: Path, group: str | None = None) -> StudyRecipe | None:
-    """Read how a study's pictures are worked on; None for a study of chests, or a folder that is no study.
+def read_study_domain(
+    folder: Path | None, group: str | None = None, finder: str | None = None
+) -> StudyDomain:
+    """Read how a study's images are worked on; a folder that is no study is of chests, whose commands ask for no study.
 
     Parameters
     ----------
@@ -267,17 +281,22 @@ def read_study_recipe(folder: Path, group: str | None = None) -> StudyRecipe | N
         Of the study.
     group
         One of its groups of labels, where it has several.
+    finder
+        Who looks for candidates, in place of the study's own.
 
     Raises
     ------
     UsageError
-        If it has several groups and none, or another, is named.
+        If it has several groups and none, or another, is named, or no such finder.
     """
-    if not (folder / "study.toml").is_file():
-        return None
+    usual = StudyDomain(ChestDomain(finder or DEFAULT_FINDER), DEFAULT_LIMIT, {})
+    if folder is None or not (folder / "study.toml").is_file():
+        return usual
     settings = read_settings(folder / "study.toml")
-    if settings.region.is_chest:
-        return None
+    if not domain_of(settings.to_plain()).depends_on_study:
+        return usual
+    if finder is not None:
+        raise UsageError("--finder: is of chests; study.toml names the finder of other pictures")
     groups = split_groups(settings)
     if group is not None and group not in groups:
         raise UsageError(f"--group {group!r}: the study has {', '.join(groups) or 'no groups'}")
@@ -286,17 +305,28 @@ def read_study_recipe(folder: Path, group: str | None = None) -> StudyRecipe | N
     if groups:
         settings = groups[group or next(iter(groups))]
     inputs = read_inputs(folder, settings)
-    settings = complete_settings(settings, inputs)
-    has_masks = settings.region.kind == "masks"
-    masks = find_masks(inputs.images, folder, settings.images.masks) if has_masks else {}
-    return StudyRecipe(make_recipe(settings), settings.candidates.limit, masks)
+    plain = complete_settings(settings, inputs).to_plain()
+    domain = domain_of(plain)
+    masks = domain.find_masks(inputs.images, folder, plain) or {}
+    return StudyDomain(domain.from_settings(plain), plain["candidates"]["limit"], masks)
 
 
 def complete_settings(settings: Settings, inputs: StudyInputs) -> Settings:
-    """Fill in what depends on the study's images and marks (`overread.study._units.resolve_settings`)."""
-    opens_pictures = not settings.region.is_chest and inputs.needs_images
-    colour = _has_colours(inputs) if opens_pictures else None
-    return resolve_settings(settings, inputs.images, inputs.marks, colour=colour)
+    """Fill in what depends on the study's images and marks, both in its unit."""
+    images, marks, plain = inputs.images, inputs.marks, settings.to_plain()
+    widths = np.empty(0)
+    if {"width_px", "mm_per_px_x"} <= set(images):
+        widths = (images["width_px"] * images["mm_per_px_x"]).to_numpy(np.float64)
+    if "split" in images:
+        marks = marks[~marks["image_id"].isin(images.loc[images["split"] == "test", "image_id"])]
+    look = partial(_has_colours, inputs) if inputs.needs_images else lambda: None
+    given = {
+        f"{section}.{name}"
+        for section in plain
+        for name in getattr(getattr(settings, section), "model_fields_set", ())
+    }
+    found = domain_of(plain).complete(plain, given, StudyFacts(widths, find_radii(marks), look))
+    return Settings.model_validate(plain | found) if found else settings
 
 
 def _has_colours(inputs: StudyInputs) -> bool:

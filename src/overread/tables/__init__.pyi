@@ -46,3 +46,14 @@ from ._sheets import Sheet as Sheet
 from ._sheets import read_sheet as read_sheet
 from ._spelling import likeness_of as likeness_of
 from ._spelling import visible_text as visible_text
+from ._units import LENGTHS as LENGTHS
+from ._units import PERCENT as PERCENT
+from ._units import UNIT_ENDINGS as UNIT_ENDINGS
+from ._units import UNIT_WORDS as UNIT_WORDS
+from ._units import LengthUnit as LengthUnit
+from ._units import convert_lengths as convert_lengths
+from ._units import find_radii as find_radii
+from ._units import find_spacing as find_spacing
+from ._units import find_unit_spacing as find_unit_spacing
+from ._units import is_mm as is_mm
+from ._units import scale_lengths as scale_lengths

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from overread.domains import ImageWork
 from overread.errors import FormatError, InvalidInputError
-from overread.study import ImageWork
 from overread.study._store import decode_shard, encode_shard
 
 

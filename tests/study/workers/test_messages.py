@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overread.domains import ImageTask
 from overread.files import to_json
-from overread.study import ImageTask
 from overread.study._pipeline import Versions
 from overread.study.executors._outcome import (
     Fault,

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from overread.domains import ImageTask
 from overread.errors import FormatError, InvalidInputError, OverreadError
 from overread.files import digest_of_file
-from overread.study import ImageTask
 from overread.study._store import decode_shard
 from overread.study.executors._outcome import place_of, without_path, work_on
 from study_chain import Chain, tasks

@@ -51,7 +51,8 @@ def merge_as_study(folder: Path, found: MarkSet) -> pd.DataFrame:
     DataFrame
         As `merge_objects` gives it, with lengths as the marks have them.
     """
-    from overread.study import convert_lengths, find_spacing, take_study_marks
+    from overread.study import take_study_marks
+    from overread.tables import convert_lengths, find_spacing
 
     images = read_images(folder)
     # A chair decides on objects of all labels, of which some may not have been used yet.

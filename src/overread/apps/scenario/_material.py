@@ -21,6 +21,7 @@ from overread.simulate import (
     reader_panel,
 )
 from overread.study import KEYS, Cohort, Features, Run, find_study_candidates, open_run
+from overread.tables import is_mm
 from overread.truth import LabelOptions, MergeOptions
 
 STORE = "features.npy"
@@ -215,7 +216,7 @@ def _take_run(design: Design, folder: Path) -> Material:
         merging=MergeOptions(**dict(settings.merging), seed=settings.seed),
         # Fewer readings than the run has are what is asked for.
         labels=replace(settings.labels.make_options(), n_min=None, n_max=None),
-        in_mm=settings.units.unit == "mm",
+        in_mm=is_mm(settings.units.unit),
         readings=whole.readings,
         marks=whole.marks.drop(columns="label", errors="ignore"),
         words=f"the run {run.root.parent.parent.name}/{run.root.name} with its real readers; {int(enough.sum()):,} of"

@@ -25,6 +25,7 @@ from overread.domains._scale_space import (
     candidate_table,
     choose_level,
     find_peaks,
+    keep_apart,
     measure_radii,
 )
 from overread.domains.chest._kernels import centre_places, suppress_softly
@@ -135,16 +136,3 @@ def measure_log(image: Map, sigma_px: float) -> Map:
         smooth, cv2.CV_32F, scale=-sigma_px * sigma_px, borderType=cv2.BORDER_REPLICATE
     )
     return answer
-
-
-def keep_apart(
-    x_mm: FloatArray, y_mm: FloatArray, radius_mm: FloatArray, order: NDArray[np.intp], limit: int
-) -> NDArray[np.intp]:
-    """Of blobs in this order, those whose centre is in no earlier one and that have no earlier centre in them."""
-    kept: list[int] = []
-    while len(order) and len(kept) < limit:
-        best, rest = order[0], order[1:]
-        kept.append(int(best))
-        distance = np.hypot(x_mm[rest] - x_mm[best], y_mm[rest] - y_mm[best])
-        order = rest[distance >= np.maximum(radius_mm[rest], radius_mm[best])]
-    return np.asarray(kept, dtype=np.intp)

@@ -1,1 +1,1 @@
-"""picture."""
+"""Pictures of any kind: planes and region, blobs, generic features."""

@@ -1,10 +1,4 @@
-"""Finders of pictures by name: the package's own, and those that other packages bring.
-
-Another package brings one by an entry point of the group ``overread.field_finders`` whose value is a class. It is
-called with polarity, smallest_mm and largest_mm, as `BlobFinder` is; what it makes has a name, a version, and finds
-candidates when it is called with a picture and a limit.
-
-The generic finder: places that curve the same way in every direction, bright or dark, at several scales.
+"""The generic finder: places that curve the same way in every direction, bright or dark, at several scales.
 
 At scale s the response of a bright blob is the smaller of the two curvatures -s^2 k of the picture smoothed by a
 Gaussian of s (for a dark one +s^2 k). A line, such as a vessel, is curved in one direction only: its smaller curvature
@@ -15,19 +9,17 @@ curvature reached .81 of the golden objects with 150 candidates, the difference 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from math import sqrt
-from typing import Literal, Protocol, cast
+from typing import Any, Literal
 
 import cv2
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from overread.domains._scale_space import candidate_table, find_peaks
-from overread.domains.chest._finders import keep_apart
+from overread.domains._scale_space import candidate_table, find_peaks, keep_apart
 from overread.domains.picture._image import PictureImage, smooth
-from overread.errors import InvalidInputError, UsageError
+from overread.errors import InvalidInputError
 from overread.features import EPSILON
 
 Map = NDArray[np.float32]
@@ -78,7 +70,7 @@ class BlobFinder:
         n_steps = int(np.ceil(np.log(self.largest_mm / self.smallest_mm) / np.log(SCALE_STEP)))
         return [self.smallest_mm / sqrt(2) * SCALE_STEP**step for step in range(n_steps + 1)]
 
-    def __call__(self, field: PictureImage, *, limit: int) -> pd.DataFrame:
+    def __call__(self, field: PictureImage, regions: Any = None, *, limit: int) -> pd.DataFrame:
         """Find at most `limit` candidates, by falling response."""
         parts = [
             self._find_at(field, sigma_mm, sign, limit)
@@ -120,55 +112,3 @@ def measure_curvatures(plane: Map, sigma_px: float, sign: float) -> tuple[Map, M
     )
     mean, gap = (xx + yy) / 2, np.sqrt(((xx - yy) / 2) ** 2 + xy**2)
     return np.asarray(mean - gap, dtype=np.float32), np.asarray(mean + gap, dtype=np.float32)
-
-
-FIELD_FINDERS = "overread.field_finders"
-"""Group of the entry points."""
-
-
-class FieldFinder(Protocol):
-    """Finds the suspicious places of one picture; has no memory of earlier ones."""
-
-    @property
-    def name(self) -> str:
-        """Its name in study.toml and in the file of a detector: that of the entry point."""
-        ...
-
-    @property
-    def version(self) -> str:
-        """To be raised whenever the same picture may give other candidates: a detector refuses another version."""
-        ...
-
-    def __call__(self, field: PictureImage, *, limit: int) -> pd.DataFrame:
-        """Find at most ``limit`` candidates, as `overread.domains._scale_space.candidate_table` makes them."""
-        ...
-
-
-def list_field_finders() -> list[str]:
-    """Names of the finders that there are, the package's own first."""
-    return [
-        BlobFinder.name,
-        *sorted({one.name for one in entry_points(group=FIELD_FINDERS)} - {BlobFinder.name}),
-    ]
-
-
-def load_field_finder(name: str, *, polarity: Polarity, smallest_mm: float, largest_mm: float) -> FieldFinder:
-    """Make a finder by its name.
-
-    Raises
-    ------
-    UsageError
-        If there is none of this name, or it calls itself by another.
-    """
-    if name == BlobFinder.name:
-        return BlobFinder(polarity, smallest_mm, largest_mm)
-    for entry in entry_points(group=FIELD_FINDERS):
-        if entry.name == name:
-            made = cast(
-                FieldFinder,
-                entry.load()(polarity=polarity, smallest_mm=smallest_mm, largest_mm=largest_mm),
-            )
-            if made.name != name:
-                raise UsageError(f"the finder {name!r} calls itself {made.name!r}; give both the same name")
-            return made
-    raise UsageError(f"no finder {name!r} of pictures; there are {', '.join(list_field_finders())}")

@@ -135,6 +135,15 @@ def smooth_inside(plane: Map, region: NDArray[np.bool_], sigma_px: float) -> Map
 
 # Luminance of colour (ITU-R BT.601), where a study gives no weights of its own.
 LUMINANCE = (0.299, 0.587, 0.114)
+PLANES: dict[str, tuple[float, float, float]] = {
+    "luminance": LUMINANCE,
+    "red": (1.0, 0.0, 0.0),
+    "green": (0.0, 1.0, 0.0),
+    "blue": (0.0, 0.0, 1.0),
+    "red_green": (1.0, -1.0, 0.0),
+    "yellow_blue": (0.5, 0.5, -1.0),
+}
+"""Weights of red, green and blue by the name of a plane."""
 # The background of a place is the mean of the region around it, weighted by a Gaussian of this share of the width of
 # the image. Chosen by eye on three fundus photographs: wider than any lesion, narrower than the vignetting.
 BACKGROUND_SHARE = 0.03
@@ -184,6 +193,11 @@ class PictureImage:
         if "red" not in self.planes:
             return self.planes["main"]
         return np.stack([self.planes[name] for name in ("red", "green", "blue")], axis=2)
+
+    @property
+    def valid(self) -> Mask:
+        """The region, as that of a radiograph is called."""
+        return self.region
 
     @property
     def size_mm(self) -> tuple[float, float]:

@@ -20,10 +20,11 @@ from functools import partial
 from typing import Any
 
 from overread import __version__
+from overread.domains import ImageTask
 from overread.errors import MissingExtraError, OverreadError, StorageError
 from overread.files import from_json, to_json
 from overread.models import RETRIES, answer_within, has_workers, wait_with_workers
-from overread.study._pipeline import ImageTask, PipelineSpec, Versions
+from overread.study._pipeline import PipelineSpec, Versions
 from overread.study.executors._isolation import IsolatedWorker, WorkLimits
 from overread.study.executors._outcome import Outcome, read_task, refuse_other_versions
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from overread.study._pipeline import ImageTask, Pipeline, PipelineSpec
+from overread.domains import ImageTask
+from overread.study._pipeline import Pipeline, PipelineSpec
 from overread.study.executors._isolation import IsolatedWorker, WorkLimits
 from overread.study.executors._outcome import Outcome, work_on
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from overread._child_process import safe_environment
+from overread.domains import ImageTask
 from overread.errors import OverreadError
 from overread.files import to_json
-from overread.study._pipeline import ImageTask, PipelineSpec
+from overread.study._pipeline import PipelineSpec
 from overread.study.executors._outcome import Fault, Frame, Outcome, encode_frame, read_frame, read_outcome
 
 START_SECONDS = 300.0

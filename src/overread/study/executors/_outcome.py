@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from overread.domains import ImageTask, ImageWork
 from overread.errors import InvalidInputError, OverreadError, StorageError
 from overread.files import digest_of_file, from_json, to_json
-from overread.study._pipeline import ImageTask, ImageWork, Versions
+from overread.study._pipeline import Versions
 from overread.study._store import encode_shard
 
 FaultKind = Literal["image", "failure", "death", "timeout", "memory"]

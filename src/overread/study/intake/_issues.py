@@ -20,20 +20,17 @@ import pandas as pd
 
 from overread._terminal import count_steps
 from overread._text import shell_word
-from overread.domains import find_lungs, looks_frontal
+from overread.domains import ChestDomain, Domain, domain_of, judge_view
 from overread.errors import ImageError, InvalidInputError, UsageError
-from overread.features import Quality
 from overread.images import (
     MOST_LETTERS,
     DicomFacts,
     SourceImage,
-    choose_spacing,
     count_letters,
     facts_of,
     fingerprint_channels,
     is_directory,
     pixel_fingerprint,
-    radiograph,
     read_channels,
     read_source,
     rendered,
@@ -147,7 +144,7 @@ def look_at(path: Path, relative: str, mm_per_px: tuple[float, float] | None) ->
     spacing = mm_per_px if stated is None else (stated.x, stated.y)
     facts = facts_of(path)
     rows, columns = source.shape
-    frontal, has_lungs = _judge_view(source, spacing)
+    frontal, has_lungs = judge_view(source, spacing)
     return FoundImage(
         relative,
         spacing,
@@ -186,42 +183,23 @@ def _look_at_colour(path: Path, relative: str, mm_per_px: tuple[float, float] | 
     )
 
 
-def _judge_view(source: SourceImage, spacing: tuple[float, float] | None) -> tuple[bool | None, bool | None]:
-    """Whether the picture shows two lungs side by side, and whether both are seen; None where nothing is measured."""
-    if spacing is None:
-        return None, None
-    try:
-        lungs = find_lungs(radiograph(source, choose_spacing(source.spacing, spacing)))
-    except InvalidInputError:
-        return None, None
-    seen = Quality.FALLBACK not in (lungs.left_quality, lungs.right_quality)
-    return looks_frontal(lungs), seen
-
-
 def _count_letters_in(source: SourceImage) -> int:
     """Letters in a corner of the picture as it is shown."""
     return count_letters((rendered(source).clip(0, 1) * 255).astype("uint8"))
 
 
-def shows_chests(found: Sequence[FoundImage]) -> bool:
-    """Whether the images may be chests: not where most of those that can be measured have no pair of lungs."""
-    judged = [image.has_lungs for image in found if image.has_lungs is not None]
-    return 2 * judged.count(False) <= len(judged)
-
-
 def find_findings(
     images: Sequence[tuple[str, str, FoundImage]],
     *,
-    is_chest: bool = True,
+    domain: type[Domain] = ChestDomain,
     different: Container[tuple[str, str]] = (),
 ) -> list[Finding]:
     """All findings of images, given as (image id, patient id, what was found), in the order of the images.
 
-    Views are those of a chest: of other pictures only text is told. Pairs of images that are ``different`` are not
-    copies.
+    Of strange views those are told that matter to the domain. Pairs of images that are ``different`` are not copies.
     """
     order = {image_id: place for place, (image_id, _, _) in enumerate(images)}
-    views = [one for one in _strange_views(images) if is_chest or one.kind == "text"]
+    views = [one for one in _strange_views(images) if domain.findings is None or one.kind in domain.findings]
     found = [*_duplicates(images), *_near_copies(images, different), *_patients_with_two_ids(images), *views]
     return sorted(found, key=lambda finding: order[finding.image_id])
 
@@ -326,11 +304,11 @@ def check_pictures(scan: StudyScan, folder: Path) -> list[Problem]:
         for image_id, patient, path in zip(images["image_id"], patients, images["path"], strict=True)
         if path in by_path
     ]
-    is_chest = settings.region.is_chest
+    domain = domain_of(settings.to_plain())
     problems += _findings_as_problems(
-        find_findings(listed, is_chest=is_chest, different=find_different(images)), images, folder, file
+        find_findings(listed, domain=domain, different=find_different(images)), images, folder, file
     )
-    if is_chest and not shows_chests(found):
+    if not domain.claims(found):
         problems.append(
             Problem(
                 str(folder / "study.toml"),

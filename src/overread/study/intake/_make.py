@@ -21,6 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from overread._text import shell_word
+from overread.domains import Domain, guess_domain
 from overread.errors import InvalidInputError, StorageError, TableError, UsageError
 from overread.files import no_folder, read_capped, unfinished_files, write_atomically, write_together
 from overread.images import AGREEMENT, image_files
@@ -52,9 +53,7 @@ from overread.study.intake._issues import (
     look_at_files,
     merge_patients,
     note_different,
-    shows_chests,
 )
-from overread.study.intake._suggest import propose_settings
 from overread.tables import images_in_pixels, read_table, table_bytes
 
 Patients = Literal["hashed", "raw", "none"]
@@ -127,7 +126,7 @@ def make_study(
     different: Sequence[tuple[str, str]] = (),
     overwrite: bool = False,
     in_pixels: bool = False,
-    region: Literal["chest", "field_of_view", "masks", "all"] | None = None,
+    region: str | None = None,
     images_table: Path | None = None,
 ) -> MadeStudy:
     """Write ``images.csv`` and a commented ``study.toml`` for a folder of images.
@@ -185,10 +184,9 @@ def make_study(
     if images_table is not None:
         _check_listed(found, spacings, images_table)
     told = [] if known is None else images_in_pixels(read_table(known, "images"))
-    is_chest = shows_chests(found) if region is None else region == "chest"
-    is_chest = is_chest and not in_pixels and not told
+    domain = guess_domain(found, in_pixels=in_pixels or bool(told), kind=region)
     fresh = known is None or overwrite
-    if not is_chest and fresh and find_table(folder, "marks") is None:
+    if "px" in domain.units and fresh and find_table(folder, "marks") is None:
         # Nothing has a length yet, so that they can be counted in pixels.
         found = [image if image.mm_per_px else replace(image, mm_per_px=(1.0, 1.0)) for image in found]
     if fresh:
@@ -220,7 +218,7 @@ def make_study(
         }
     images = merge_patients(_with_patients(images, found, patients, pattern, salt), same_patient)
     images = note_different(images, different)
-    findings = _findings_of(images, found, is_chest=is_chest)
+    findings = _findings_of(images, found, domain)
     dropped = choose_dropped(drop, images, findings, find_unread(folder, images)) | missing
     paths = dict(zip(images["image_id"], images["path"], strict=True))
     images = images[~images["image_id"].isin(list(dropped))].reset_index(drop=True)
@@ -242,16 +240,12 @@ def make_study(
     }
     if overwrite or not (folder / "study.toml").exists():
         marks = find_table(folder, "marks")
-        proposed = (
-            {}
-            if is_chest
-            else propose_settings(
-                folder, images, None if marks is None else read_table(marks, "marks"), region=region
-            )
+        proposed = domain.suggest(
+            folder, images, None if marks is None else read_table(marks, "marks"), kind=region
         )
         new["study.toml"] = (settings_template(proposed).encode(),)
     written = write_together(folder, new)
-    left = _findings_of(images, found, is_chest=is_chest)
+    left = _findings_of(images, found, domain)
     of_patients = images["patient_id"]
     n_patients = int(of_patients[of_patients != ""].nunique())
     return MadeStudy(
@@ -260,7 +254,7 @@ def make_study(
         unreadable,
         written,
         unlisted,
-        notes(folder, images, left, is_chest=is_chest),
+        notes(folder, images, left, domain),
         left,
         dropped,
         n_dropped_marks,
@@ -268,12 +262,12 @@ def make_study(
     )
 
 
-def _findings_of(images: pd.DataFrame, found: Sequence[FoundImage], *, is_chest: bool) -> list[Finding]:
+def _findings_of(images: pd.DataFrame, found: Sequence[FoundImage], domain: type[Domain]) -> list[Finding]:
     """Find what is strange about the images of a table."""
     by_path = {image.path: image for image in found}
     columns = zip(images["image_id"], images["patient_id"], images["path"], strict=True)
     listed = [(image_id, patient, by_path[path]) for image_id, patient, path in columns]
-    return find_findings(listed, is_chest=is_chest, different=find_different(images))
+    return find_findings(listed, domain=domain, different=find_different(images))
 
 
 def _compiled(pattern: str | None) -> re.Pattern[str] | None:
@@ -502,14 +496,10 @@ def _tell_other_files(folder: Path) -> str:
     return f"; {number} of its files end in {ending}: if those are images, convert them to PNG or TIFF"
 
 
-def notes(folder: Path, images: pd.DataFrame, findings: Sequence[Finding], *, is_chest: bool) -> list[str]:
+def notes(folder: Path, images: pd.DataFrame, findings: Sequence[Finding], domain: type[Domain]) -> list[str]:
     """Say what is still to be done before the study can run."""
-    said = []
-    if is_chest and any(finding.kind == "not-frontal" for finding in findings):
-        said.append(
-            "Pictures of something else than chests: overread init "
-            f"{shell_word(folder)} --region field_of_view --overwrite"
-        )
+    has_marks = find_table(folder, "marks") is not None
+    said, last = domain.advise(folder, {finding.kind for finding in findings}, has_marks=has_marks)
     alone = int((images["patient_id"] == "").sum())
     if alone:
         said.append(
@@ -533,15 +523,4 @@ def notes(folder: Path, images: pd.DataFrame, findings: Sequence[Finding], *, is
                 f"{path.name}: {unknown.nunique()} image ids are not in images.csv, such as {unknown.iloc[0]!r};"
                 " make them the same."
             )
-    if not is_chest and "marks" in absent:
-        said.append(
-            "The images are no chest radiographs: study.toml proposes where to look and the unit of lengths. Colours"
-            f" and groups of labels are proposed from marks: after the import, remove {folder / 'study.toml'} and give"
-            " init again (docs/explanation/fields.md)."
-        )
-    elif not is_chest:
-        said.append(
-            "The images are no chest radiographs: study.toml proposes where to look, the unit of lengths, colours and"
-            f" groups of labels. Look it through (docs/explanation/fields.md), then: overread run {shell_word(folder)}"
-        )
-    return said
+    return [*said, *last]

@@ -17,8 +17,7 @@ import pandas as pd
 from scipy.special import expit
 
 from overread import __version__
-from overread.domains import GENERIC_FEATURES
-from overread.features import CATALOGUE, say_in_words
+from overread.domains import Domain, get_domain
 from overread.files import from_json, to_json
 from overread.froc import (
     Calibration,
@@ -33,7 +32,6 @@ from overread.froc import (
 from overread.models import count_features
 from overread.report import (
     SCHEMA,
-    UNIT_WORDS,
     Comparison,
     Example,
     FeatureWeight,
@@ -64,6 +62,7 @@ from overread.study.stages.performance import (
 )
 from overread.study.stages.scores import DETECTOR, TREATMENTS, MatchedScores, tabulate_objects
 from overread.study.stages.stage import Inputs, Stage
+from overread.tables import UNIT_WORDS
 from overread.truth import DECISIONS, MergeOptions, ReaderStatistics
 
 # What the rows of Table 1 are called that are not those of a test set.
@@ -385,7 +384,7 @@ def _evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
             plug,
             model,
             cohort.split("training", "validation"),
-            is_chest=inputs.settings.region.is_chest,
+            get_domain(inputs.settings.region.kind),
         ),
         importance_is=plug.importance_is,
         intercept=float(model.intercept_[0]) if hasattr(model, "intercept_") else float("nan"),
@@ -404,30 +403,15 @@ def _evaluate_model(plug: StudyModel, inputs: Inputs) -> ModelResult:
     )
 
 
-def _rank_features(plug: StudyModel, model: Any, merged: Split, *, is_chest: bool) -> list[FeatureWeight]:
-    """Return the features that a model reads, the most important first; names of chests mean other features."""
+def _rank_features(plug: StudyModel, model: Any, merged: Split, domain: type[Domain]) -> list[FeatureWeight]:
+    """Return the features that a model reads, the most important first."""
     found = plug.weigh_features(model, merged.features)
     order = np.argsort([-abs(importance) for _, _, importance in found], kind="stable")
     return [
-        FeatureWeight(name, *_explain_feature(name, is_chest=is_chest), *found[i][1:])
+        FeatureWeight(name, *domain.describe_feature(name), *found[i][1:])
         for i in order
         for name in found[i][:1]
     ]
-
-
-def _explain_feature(name: str, *, is_chest: bool) -> tuple[str, str]:
-    """Look up a feature of the catalogue, or of pictures in general: formula with unit, and plain words."""
-    if not is_chest:
-        return GENERIC_FEATURES.get(name, ""), GENERIC_FEATURES.get(name, "")
-    return _explain_formula(name), say_in_words(name)
-
-
-def _explain_formula(name: str) -> str:
-    """Look up formula and unit of a feature of the catalogue."""
-    feature = CATALOGUE.get(name)
-    if feature is None:
-        return ""
-    return feature.formula if feature.unit == "1" else f"{feature.formula} [{feature.unit}]"
 
 
 def assess_calibration(

@@ -15,14 +15,13 @@ import numpy as np
 import pandas as pd
 
 from overread.bags import refuse_leakage
+from overread.domains import ImagePipeline, get_domain
 from overread.errors import InvalidInputError, TableError
 from overread.files import FileDigests, digest_of_bytes, encode_columns, fill_columns
 from overread.marks import find_path
-from overread.study._chest_check import refuse_other_than_chests
 from overread.study._cohort import KEYS
 from overread.study._image_jobs import ImageSample, make_jobs, work_on_images
 from overread.study._near_copies import compare_rows, compare_sketches, refuse_copies
-from overread.study._picture_pipeline import find_masks
 from overread.study._pipeline import PipelineSpec
 from overread.study._store import CANDIDATE_COLUMNS, Manifest, RunFolder, Shard, decode_shard, shard_file
 from overread.study.executors._executors import Executor
@@ -104,21 +103,21 @@ def _make_shards(inputs: Inputs, *, workshop: Workshop) -> Mapping[str, Any]:
     digests = FileDigests(folder.path("file_digests.json"))
     # Not inputs.get: it would hide a name that was not declared.
     given = inputs["input/candidates"] if "input/candidates" in inputs else None  # noqa: SIM401
-    images, settings = inputs["input/images"], inputs.settings
-    has_masks = settings.region.kind == "masks"
+    images, settings, pipeline = inputs["input/images"], inputs.settings, workshop.pipeline.build()
+    plain = {"region": settings.region.model_dump(), "images": settings.images.model_dump()}
     jobs = make_jobs(
         images,
         inputs["input/folder"],
         digests,
-        workshop.pipeline.build(),
+        pipeline,
         None if given is None else _candidates_by_image(given),
-        masks=find_masks(images, inputs["input/folder"], settings.images.masks) if has_masks else None,
+        masks=get_domain(settings.region.kind).find_masks(images, inputs["input/folder"], plain),
     )
     digests.save()
-    if workshop.pipeline.is_of_chests:
+    if isinstance(pipeline, ImagePipeline):
         known = Manifest(folder).entries
         fresh = [job.task for job in jobs if job.fault is None and job.task.image_id not in known]
-        refuse_other_than_chests(fresh)
+        pipeline.domain.refuse_strangers(fresh)
     content = {job.task.image_id: job.content for job in jobs if job.content not in (None, EMPTY_FILE)}
     _refuse_shared_pixels(inputs["tables/split.parquet"], content)
     executor = workshop.make_executor()

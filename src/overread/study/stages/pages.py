@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from overread.domains import PictureImage, find_spacing, read_picture
+from overread.domains import DomainImage, get_domain
 from overread.errors import OverreadError
 from overread.files import from_json, to_json
-from overread.images import Radiograph, read_image
 from overread.report import (
     CARD_FILE,
     Pictures,
@@ -58,27 +57,18 @@ def _cut_crops(inputs: Inputs) -> Mapping[str, Any]:
     return {"pictures.json": to_json(cut_pictures(_results(inputs), opener))}
 
 
-def _open_image(
-    images: pd.DataFrame, folder: Path, settings: Any, image_id: str
-) -> Radiograph | PictureImage | None:
+def _open_image(images: pd.DataFrame, folder: Path, settings: Any, image_id: str) -> DomainImage | None:
     """Read an image of the study; one that cannot be opened gives no picture."""
     row = images.loc[image_id]
     if not row.get("path"):
         return None
     spacing = (row.get("mm_per_px_x"), row.get("mm_per_px_y"))
     known = None if any(side is None or side != side for side in spacing) else spacing
+    plain = {"units": settings.units.model_dump(), "images": settings.images.model_dump()}
     try:
-        if not settings.region.is_chest:
-            return _open_field(folder / row["path"], known, settings)
-        return read_image(folder / row["path"], mm_per_px=known)  # type: ignore[arg-type]
+        return get_domain(settings.region.kind).read_to_show(folder / row["path"], known, plain)  # type: ignore[arg-type]
     except (OverreadError, OSError):
         return None
-
-
-def _open_field(path: Path, mm_per_px: Any, settings: Any) -> PictureImage:
-    """Read a picture to look at: the region does not matter."""
-    spacing = find_spacing(path, settings.units.unit, mm_per_px)
-    return read_picture(path, mm_per_px=spacing, region="all", colour=settings.images.colour)
 
 
 def draw(inputs: Inputs) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from overread.froc import gts_for_half_width
 from overread.study._inputs import code_marks, code_patients
 from overread.study.stages.performance import WIDEST_HALF_WIDTH
 from overread.study.stages.stage import Inputs, Stage
+from overread.tables import is_mm
 from overread.truth import MergeOptions, apply_adjudication, merge_marks, reader_statistics
 
 READER_TABLES = ("readings_per_image", "readers", "reader_pairs")
@@ -24,7 +25,7 @@ def _merge_into_truth(inputs: Inputs) -> Mapping[str, pd.DataFrame]:
     marks, readings, codes = inputs["input/marks"], inputs["input/readings"], inputs["input/reader_codes"]
     settings = inputs.settings
     options = MergeOptions(**dict(settings.merging), seed=settings.seed)
-    labels, in_mm = settings.labels.make_options(), settings.units.unit == "mm"
+    labels, in_mm = settings.labels.make_options(), is_mm(settings.units.unit)
     merged = merge_marks(marks, readings, options=options, labels=labels, in_mm=in_mm)
     decisions = inputs["input/adjudication"]
     truth = merged if decisions is None else apply_adjudication(merged, decisions)

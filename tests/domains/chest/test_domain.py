@@ -1,4 +1,4 @@
-"""Pictures that are no chests stop a run of chests; chests, and files that cannot be read, do not."""
+"""Pictures that are no chests stop a run of chests; two lungs side by side are told from one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,20 @@ import pytest
 from PIL import Image
 
 from field_study import draw_picture, write_field_study
+from overread.domains import ImageTask, find_lungs
+from overread.domains.chest._lungs import LungFields
+from overread.domains.chest.domain import (
+    LEAST_SYMMETRY,
+    N_LOOKED_AT,
+    ChestDomain,
+    _shows_chest,
+    looks_frontal,
+    measure_symmetry,
+)
 from overread.errors import InvalidInputError
-from overread.study import ImageTask, run_study
-from overread.study._chest_check import N_LOOKED_AT, _shows_chest, refuse_other_than_chests
+from overread.features import Quality
+from overread.images import from_array
+from overread.study import run_study
 
 
 @pytest.fixture(scope="module")
@@ -45,19 +56,19 @@ def test_a_phantom_of_a_chest_is_one(phantom_task):
 
 
 def test_most_of_the_images_decide(pictures, phantom_task):
-    refuse_other_than_chests([])
-    refuse_other_than_chests([pictures["broken"]] * 3)
-    refuse_other_than_chests([phantom_task, pictures["colour"], pictures["broken"]])
+    ChestDomain().refuse_strangers([])
+    ChestDomain().refuse_strangers([pictures["broken"]] * 3)
+    ChestDomain().refuse_strangers([phantom_task, pictures["colour"], pictures["broken"]])
     with pytest.raises(InvalidInputError, match=r"in 2 of 3 images .*\[region\] kind = \"field_of_view\""):
-        refuse_other_than_chests([pictures["colour"], phantom_task, pictures["colour"]])
+        ChestDomain().refuse_strangers([pictures["colour"], phantom_task, pictures["colour"]])
 
 
 def test_a_large_study_is_sampled(pictures, monkeypatch):
     looked_at = []
     monkeypatch.setattr(
-        "overread.study._chest_check._shows_chest", lambda task: looked_at.append(task) or True
+        "overread.domains.chest.domain._shows_chest", lambda task: looked_at.append(task) or True
     )
-    refuse_other_than_chests([pictures["grey"]] * 500)
+    ChestDomain().refuse_strangers([pictures["grey"]] * 500)
     assert len(looked_at) == N_LOOKED_AT
 
 
@@ -65,3 +76,23 @@ def test_a_run_stops_before_any_feature_is_computed(pictures):
     with pytest.raises(InvalidInputError, match=r"no pair of lungs is seen; .*\[region\]"):
         run_study(pictures["study"])
     assert not list((pictures["study"] / "runs" / "main" / "shards").iterdir())
+
+
+def fields(left, right):
+    masks = [np.zeros((100, 120), bool) for _ in range(2)]
+    for mask, place in zip(masks, (left, right), strict=True):
+        mask[place] = True
+    return LungFields(*masks, Quality.FOUND, Quality.FOUND)
+
+
+def test_mirror_images_overlap_wholly_and_one_lung_not_at_all():
+    assert measure_symmetry(fields(np.s_[20:80, 10:50], np.s_[20:80, 70:110])) == pytest.approx(1.0)
+    # Half the height in common: 30 rows of 90 that either has.
+    assert measure_symmetry(fields(np.s_[5:65, 10:50], np.s_[35:95, 70:110])) == pytest.approx(1 / 3)
+    assert measure_symmetry(fields(np.s_[20:80, 10:50], np.s_[0:0, 0:0])) == 0.0
+    assert measure_symmetry(fields(np.s_[0:20, 0:10], np.s_[60:100, 60:120])) < LEAST_SYMMETRY
+
+
+def test_a_picture_without_lungs_is_not_frontal():
+    noise = np.random.default_rng(0).integers(0, 255, (400, 400)).astype(np.uint16)
+    assert not looks_frontal(find_lungs(from_array(noise, mm_per_px=0.9)))

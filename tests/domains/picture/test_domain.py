@@ -1,4 +1,4 @@
-"""A recipe reads, searches and measures a picture the same way wherever it is used."""
+"""A domain of pictures reads, searches and measures a picture the same way wherever it is used."""
 
 from __future__ import annotations
 
@@ -8,12 +8,20 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from overread.domains import BlobFinder, FieldRecipe, extract_generic, find_mask, find_spacing, read_picture
+from overread.domains import (
+    BlobFinder,
+    PictureDomain,
+    extract_generic,
+    find_mask,
+    measure_image,
+    read_picture,
+)
+from overread.domains.picture.domain import find_file_spacing as find_spacing
 from overread.errors import ImageError, InvalidInputError
 from overread.files import from_json, to_json
 from overread.images import write_dicom
 
-RECIPE = FieldRecipe(
+DOMAIN = PictureDomain(
     region="all",
     unit="px",
     colour=True,
@@ -38,8 +46,8 @@ def picture(tmp_path):
 
 
 def test_it_does_what_its_parts_do(picture):
-    field = RECIPE.read(picture)
-    found, features = RECIPE.measure(field, ["shape.area", "main.contrast"], limit=3)
+    field = DOMAIN.read(picture)
+    found, features = measure_image(DOMAIN, field, ["shape.area", "main.contrast"], limit=3)
     same = read_picture(picture, mm_per_px=1.0, region="all", weights=(0, 1, 0))
     expected = BlobFinder("bright", 3.0, 6.0)(same, limit=3)
     assert found.equals(expected)
@@ -51,8 +59,8 @@ def test_it_does_what_its_parts_do(picture):
 def test_places_scale_with_the_unit(picture, unit, side):
     # The picture is 100 pixels wide, so that a pixel is one per cent of it.
     assert find_spacing(picture, unit, 0.2) == side
-    scaled = replace(RECIPE, unit=unit, smallest_mm=3 * side, largest_mm=6 * side)
-    found, _ = scaled.measure(scaled.read(picture, mm_per_px=0.2), [], limit=1)
+    scaled = replace(DOMAIN, unit=unit, smallest_mm=3 * side, largest_mm=6 * side)
+    found, _ = measure_image(scaled, scaled.read(picture, mm_per_px=0.2), [], limit=1)
     assert found["x_mm"].iloc[0] == pytest.approx(60.5 * side, abs=side)
     assert found["radius_mm"].iloc[0] == pytest.approx(4 * side, rel=0.5)
 
@@ -70,31 +78,31 @@ def test_a_picture_in_mm_needs_a_size_and_dicom_states_it(picture, tmp_path):
     assert find_spacing(tmp_path / "one.dcm", "mm", None) == pytest.approx((0.3, 0.4))
 
 
-def test_grey_and_colour_have_the_features_of_the_recipe(picture, tmp_path):
+def test_grey_and_colour_have_the_features_of_the_domain(picture, tmp_path):
     grey = tmp_path / "grey.png"
     Image.fromarray(np.asarray(Image.open(picture))[..., 1]).save(grey)
-    for recipe in (RECIPE, replace(RECIPE, colour=False)):
-        names = recipe.feature_names
-        assert ("red.inside" in names) == recipe.colour
+    for domain in (DOMAIN, replace(DOMAIN, colour=False)):
+        names = domain.feature_names
+        assert ("red.inside" in names) == domain.colour
         for path in (picture, grey):
-            field = recipe.read(path)
-            _, features = recipe.measure(field, names, limit=2)
+            field = domain.read(path)
+            _, features = measure_image(domain, field, names, limit=2)
             assert list(features) == ["candidate_id", *names]
             assert np.isfinite(features[names].to_numpy()).all()
     # The green of the colour picture is the grey one: the plane that is searched is the same.
-    one, other = RECIPE.read(picture), RECIPE.read(grey)
+    one, other = DOMAIN.read(picture), DOMAIN.read(grey)
     np.testing.assert_allclose(one.planes["main"], other.planes["main"], atol=1e-6)
 
 
 def test_candidates_that_are_known_are_kept(picture):
-    own = RECIPE.measure(RECIPE.read(picture), [], limit=4)[0].drop(columns="response").iloc[::-1]
-    kept, features = RECIPE.measure(RECIPE.read(picture), ["shape.area"], limit=1, candidates=own)
+    own = measure_image(DOMAIN, DOMAIN.read(picture), [], limit=4)[0].drop(columns="response").iloc[::-1]
+    kept, features = measure_image(DOMAIN, DOMAIN.read(picture), ["shape.area"], limit=1, candidates=own)
     assert list(kept["candidate_id"]) == list(own["candidate_id"]) == list(features["candidate_id"])
 
 
 def test_it_survives_json():
-    recipe = replace(RECIPE, stain=(0.6, 0.7, 0.3), weights=None, target="red")
-    assert from_json(FieldRecipe, to_json(recipe), "recipe") == recipe
+    domain = replace(DOMAIN, stain=(0.6, 0.7, 0.3), weights=None, target="red")
+    assert from_json(PictureDomain, to_json(domain), "recipe") == domain
 
 
 @pytest.mark.parametrize(
@@ -109,9 +117,9 @@ def test_it_survives_json():
         ({"target": "a\nb"}, "printable"),
     ],
 )
-def test_a_forged_recipe_is_refused(change, message):
+def test_a_forged_domain_is_refused(change, message):
     with pytest.raises(InvalidInputError, match=message):
-        replace(RECIPE, **change)
+        replace(DOMAIN, **change)
 
 
 def test_masks_go_by_the_name_of_the_image(tmp_path, picture):
@@ -119,8 +127,8 @@ def test_masks_go_by_the_name_of_the_image(tmp_path, picture):
     inside[:, :50] = 255
     Image.fromarray(inside).save(tmp_path / "other.tif")
     assert find_mask(tmp_path, tmp_path / "images" / "other.jpg") == tmp_path / "other.tif"
-    field = replace(RECIPE, region="masks").read(picture, mask=tmp_path / "other.tif")
+    field = replace(DOMAIN, region="masks").read(picture, mask=tmp_path / "other.tif")
     assert field.region.sum() == 80 * 50
-    assert (replace(RECIPE, region="masks").measure(field, [], limit=9)[0]["x_mm"] <= 50).all()
+    assert (measure_image(replace(DOMAIN, region="masks"), field, [], limit=9)[0]["x_mm"] <= 50).all()
     with pytest.raises(InvalidInputError, match=r"no mask missing\.png"):
         find_mask(tmp_path, tmp_path / "missing.png")

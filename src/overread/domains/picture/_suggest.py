@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from overread.domains import PictureImage, measure_contrasts, read_picture
+from overread.domains.picture._features import measure_contrasts
+from overread.domains.picture._image import PictureImage, read_picture
 from overread.errors import OverreadError
-from overread.study._units import find_radii
+from overread.tables import find_radii
 
 Proposal = dict[str, dict[str, Any]]
 

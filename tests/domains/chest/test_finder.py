@@ -17,6 +17,7 @@ from overread.domains import (
     candidate_table,
     find_anatomy,
     find_candidates,
+    list_finders,
     load_finder,
 )
 from overread.errors import UsageError
@@ -24,7 +25,7 @@ from radiograph_pictures import MM, SHAPE, all_lung, disc, radiograph, ramp
 
 COLUMNS = ["candidate_id", "x_mm", "y_mm", "radius_mm", "response"]
 NUMBERS = COLUMNS[1:]
-every_finder = pytest.mark.parametrize("finder", FINDERS)
+every_finder = pytest.mark.parametrize("finder", list_finders("chest"))
 
 
 class OneAlways:

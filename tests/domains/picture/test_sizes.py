@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from overread.domains import StudyFacts, find_reference_sizes
 from overread.errors import InvalidInputError, TableError
-from overread.study import convert_lengths, parse_settings
-from overread.study._units import find_radii, find_reference_sizes, find_unit_spacing, resolve_settings
+from overread.study import parse_settings
+from overread.study._study_marks import complete_settings
+from overread.tables import convert_lengths, find_radii, find_unit_spacing
 from overread.truth import EllipseHit, MergeOptions, merge_marks
 from overread.truth._hits import StrictEllipseHit
 
@@ -46,9 +49,12 @@ def settings_of(unit, **sections):
 
 
 def resolve(unit, table=IMAGES, marks=None, **sections):
-    return resolve_settings(
-        settings_of(unit, **sections), table, make_marks() if marks is None else marks, colour=True
-    )
+    return complete(settings_of(unit, **sections), table, make_marks() if marks is None else marks)
+
+
+def complete(settings, images, marks):
+    """Complete settings by tables alone; colours are those of the settings."""
+    return complete_settings(settings, SimpleNamespace(images=images, marks=marks, needs_images=False))
 
 
 def test_pixels_and_per_cent_of_the_width():
@@ -93,7 +99,7 @@ def test_truth_does_not_depend_on_the_unit_where_references_follow():
 
 def test_reference_sizes_are_shares_of_the_width_and_radii_those_of_the_marks():
     radii = find_radii(make_marks())
-    sizes = find_reference_sizes(settings_of("px"), np.array([1500.0, 1500.0]), radii)
+    sizes = find_reference_sizes(settings_of("px").to_plain(), StudyFacts(np.full(2, 1500.0), radii))
     assert (sizes.full_size, sizes.least_semi_axis) == pytest.approx((200.0, 15.0))
     assert (sizes.smallest, sizes.largest) == pytest.approx(tuple(np.quantile(radii, [0.1, 0.5])))
     assert sizes.size_bins[0] == 0
@@ -125,7 +131,6 @@ def test_what_the_settings_say_counts():
 def test_defaults_of_pictures_are_filled_in_and_read_back():
     resolved = resolve("px", hits={"rule": "strict"})
     assert (resolved.candidates.finder, resolved.candidates.limit) == ("blobs", 250)
-    assert resolved.images.colour is True
     # As much smaller than the usual rule's as in mm.
     assert resolved.hits.hit_rule() == StrictEllipseHit(min_semi_axis_mm=0.8 * 0.01 * (150 + 150) / 2)
     assert parse_settings(resolved.to_plain()) == resolved
@@ -142,9 +147,9 @@ def test_marks_of_the_test_part_are_not_looked_at():
 @pytest.mark.parametrize("given", [{"images": {"plane": "green"}}, {"candidates": {"polarity": "dark"}}])
 def test_a_chest_does_not_silently_ignore_what_is_of_pictures(given):
     with pytest.raises(InvalidInputError, match=r"is of other pictures than chests; set kind in \[region\]"):
-        resolve_settings(parse_settings(given), IMAGES, make_marks(), colour=None)
+        complete(parse_settings(given), IMAGES, make_marks())
     chest = parse_settings({})
-    assert resolve_settings(chest, IMAGES, make_marks(), colour=None) is chest
+    assert complete(chest, IMAGES, make_marks()) is chest
 
 
 def test_missing_widths_and_oblong_pixels_are_refused_by_row():
