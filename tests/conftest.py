@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 # Lets tests import what they share.
 sys.path.insert(0, str(Path(__file__).parent))
 
+# Tests start hundreds of processes: let them read bytecode instead of compiling the package each time.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # The same examples in every run, however busy the machine.
 hypothesis.settings.register_profile("overread", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("overread")
