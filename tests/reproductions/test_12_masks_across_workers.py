@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -28,21 +27,6 @@ pytestmark = pytest.mark.filterwarnings(
 )
 N_IMAGES = 6
 KINDS = ("field_of_view", "masks", "all", "chest")
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    """A cluster of one worker process on this machine."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=1,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        silence_logs=50,
-    ) as cluster:
-        yield cluster.scheduler_address
 
 
 def write_study(folder: Path, kind: str) -> Path:
