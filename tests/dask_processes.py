@@ -24,11 +24,7 @@ def start_cluster(n_workers: int = 2, **options: object) -> distributed.LocalClu
 
     options = {"threads_per_worker": 1, "processes": True, **options}
     return distributed.LocalCluster(
-        n_workers=n_workers,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        silence_logs=50,
-        **options,
+        n_workers=n_workers, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50, **options
     )
 
 

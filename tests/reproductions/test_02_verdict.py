@@ -101,7 +101,7 @@ def read_images(skills: dict[str, float], detector: float) -> tuple[Split, np.nd
 SKILLS = {"R3": 0.8, "R4": 0.3, "R5": 0.78, "R7": 0.75}
 
 
-def test_one_outlier_among_four_readers_does_not_make_a_detector_usable() -> None:
+def test_one_outlier_among_four_readers_does_not_make_a_detector_usable():
     """The review's study: 40 % found, three readers find 75 to 80 % and the fourth, an outlier, 35 %."""
     split, scores = read_images(SKILLS, 0.42)
     points = judge_readers(list(SKILLS), split, scores, MergeOptions())
@@ -114,7 +114,7 @@ def test_one_outlier_among_four_readers_does_not_make_a_detector_usable() -> Non
     assert headline.endswith("three of four readers found clearly more.")
 
 
-def test_the_interval_of_a_difference_is_that_of_a_recount_by_loops() -> None:
+def test_the_interval_of_a_difference_is_that_of_a_recount_by_loops():
     """Draw the patients of the bootstrap, and count each replicate again from the lists of marks and candidates."""
     split, scores = read_images(SKILLS, 0.42)
     row = judge_readers(["R3"], split, scores, MergeOptions(), n_bootstrap=200, seed=5, level=0.95).iloc[0]
@@ -193,7 +193,7 @@ def find_few(n_lost: int, n_objects: int) -> tuple[Split, np.ndarray]:
         (60, 3, "undecided"),
     ],
 )
-def test_few_differences_make_no_certainty(n_objects: int, n_lost: int, grade: str) -> None:
+def test_few_differences_make_no_certainty(n_objects, n_lost, grade):
     """Bonett and Price's interval, written out: one object more that only one of the two found, and one the other."""
     split, scores = find_few(n_lost, n_objects)
     points = judge_readers("ABC", split, scores, MergeOptions())
@@ -338,7 +338,7 @@ CASES: dict[str, tuple[pd.DataFrame, Counted, str, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_sentence_of_a_case_is_one_to_sign(case: str) -> None:
+def test_the_sentence_of_a_case_is_one_to_sign(case):
     points, counted, tone, sentence = CASES[case]
     told = answer(counted, points)
     assert give_answer(told).headline == sentence
@@ -348,7 +348,7 @@ def test_the_sentence_of_a_case_is_one_to_sign(case: str) -> None:
     assert ("may be a second reader" in tell_use(told)[1]) == (tone == "good")
 
 
-def test_margin_and_interval_are_stated() -> None:
+def test_margin_and_interval_are_stated():
     points, counted, _, _ = CASES["an outlier"]
     about = {part.about: part.text for part in give_answer(answer(counted, points)).parts}
     assert about["Against the readers"] == (

@@ -26,7 +26,7 @@ Size = tuple[float, float]
 
 
 @pytest.fixture
-def study(tmp_path) -> Path:
+def study(tmp_path):
     folder = tmp_path / "study"
     folder.mkdir()
     rows = ["image_id,path,mm_per_px_x,mm_per_px_y,width_px,height_px"]
@@ -274,7 +274,7 @@ def test_boxes_of_fractions_are_not_taken_for_pixels(study, capsys):
 
 
 @pytest.fixture
-def folder_of_pngs(tmp_path) -> Path:
+def folder_of_pngs(tmp_path):
     folder = tmp_path / "pngs"
     folder.mkdir()
     random = np.random.default_rng(7)

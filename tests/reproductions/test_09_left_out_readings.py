@@ -18,7 +18,7 @@ EXPECTED = {("case1", "A"), ("case3", "A"), *((image, "B") for image in IMAGES)}
 
 
 @pytest.fixture
-def study(tmp_path) -> Path:
+def study(tmp_path):
     folder = tmp_path / "study"
     folder.mkdir()
     rows = ["image_id,path,mm_per_px_x,mm_per_px_y,width_px,height_px"]
@@ -253,10 +253,7 @@ def test_a_reading_that_keeps_only_shapes_that_are_not_read_stays_out(tmp_path, 
 
 def test_the_public_function_keeps_it_out_too(tmp_path):
     path = cvat_of_two_labels(tmp_path)[1].partition("=")[2]
-    with (
-        pytest.warns(UserWarning, match="2 masks"),
-        pytest.warns(UserWarning, match="left out 1 readings"),
-    ):
+    with pytest.warns(UserWarning, match="2 masks"), pytest.warns(UserWarning, match="left out 1 readings"):
         found = read_marks(path, reader="A", mm_per_px=0.7, labels=["Nodule"])
     assert found.readings["image_id"].tolist() == ["case2.png", "case3.png"]
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from field_study import write_region_study
 from overread.cli import main
@@ -17,7 +15,7 @@ from overread.study._store import Manifest, RunFolder
 from overread.study.executors._outcome import Outcome, work_on
 
 
-def test_no_field_of_a_task_is_lost_on_the_way() -> None:
+def test_no_field_of_a_task_is_lost_on_the_way():
     """Each field differs from its default, whatever fields there will be."""
     from overread.study.executors._outcome import read_task
 
@@ -31,9 +29,7 @@ def test_no_field_of_a_task_is_lost_on_the_way() -> None:
     assert to_json(read_task(to_json(task))) == to_json(task)
 
 
-def test_images_that_were_given_up_for_a_lost_mask_are_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_images_that_were_given_up_for_a_lost_mask_are_tried_again(tmp_path, monkeypatch):
     """The manifest is that of 0.2.0: masks did not arrive, and the fault was said to be the image's."""
     study = write_region_study(tmp_path / "study", "masks")
 
