@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import inspect
 import re
 from collections.abc import Iterator
@@ -211,6 +212,18 @@ def test_a_public_name_is_documented_and_exercised(name):
         assert (inspect.getdoc(value) or "").strip() != (inspect.getdoc(type(value)) or "").strip()
         assert len(inspect.getdoc(value) or "") > 20
     assert name in used_words()
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_examples_of_a_docstring_run_as_printed(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    value = getattr(overread, name)
+    if isinstance(value, type) or inspect.isroutine(value):
+        names = {one: getattr(overread, one) for one in PUBLIC} | {"overread": overread}
+        for examples in doctest.DocTestFinder().find(value, name, globs=names):
+            runner.run(examples)
+    assert runner.failures == 0
 
 
 def test_public_names_are_complete_and_sorted():

@@ -76,26 +76,30 @@ def read_images(skills: dict[str, float], detector: float) -> tuple[Split, np.nd
             if rng.random() < share:
                 candidates.append((image, x + 150))
                 scores.append(rng.normal(1.0))
-    drawn = pd.DataFrame(marks, columns=["image_id", "reader_id", "x_mm"]).assign(**SIZE)
-    drawn["mark_id"] = [str(row) for row in range(len(drawn))]
-    found = pd.DataFrame(candidates, columns=["image_id", "x_mm"]).assign(y_mm=20.0, radius_mm=5.0)
-    found["candidate_id"] = [str(row) for row in range(len(found))]
+    drawn = pd.DataFrame(marks, columns=["image_id", "reader_id", "x_mm"])
+    found = pd.DataFrame(candidates, columns=["image_id", "x_mm"])
     ids = [f"i{number:03d}" for number in range(N_IMAGES)]
-    readings = pd.DataFrame(
-        [(one, reader) for one in ids for reader in skills], columns=["image_id", "reader_id"]
+    return make_split(ids, [f"p{int(one[1:]) // 2}" for one in ids], list(skills), drawn, found), np.array(
+        scores
     )
-    split = Split(
-        images=pd.DataFrame({"image_id": ids, "patient_id": [f"p{int(one[1:]) // 2}" for one in ids]}),
-        readings=readings,
-        marks=drawn,
+
+
+def make_split(ids: list[str], patients: list[str], readers: Any, marks: Any, found: Any) -> Split:
+    """Give marks and candidates their size and ids; every reader read every image."""
+    rows = [(one, reader) for one in ids for reader in readers]
+    return Split(
+        images=pd.DataFrame({"image_id": ids, "patient_id": patients}),
+        readings=pd.DataFrame(rows, columns=["image_id", "reader_id"]),
+        marks=marks.assign(mark_id=[str(row) for row in range(len(marks))], **SIZE),
         truth=pd.DataFrame(),
-        candidates=found,
+        candidates=found.assign(
+            candidate_id=[str(row) for row in range(len(found))], y_mm=20.0, radius_mm=5.0
+        ),
         features=None,  # type: ignore[arg-type]
         hits=pd.DataFrame(),
         counting=Counting(rule=HIT, single_reader="ignore"),
-        n_max=len(skills),
+        n_max=len(readers),
     )
-    return split, np.array(scores)
 
 
 SKILLS = {"R3": 0.8, "R4": 0.3, "R5": 0.78, "R7": 0.75}
@@ -164,21 +168,11 @@ def test_the_interval_of_a_difference_is_that_of_a_recount_by_loops():
 def find_few(n_lost: int, n_objects: int) -> tuple[Split, np.ndarray]:
     """Let three readers mark one lesion per image and patient; the detector loses some of them, and adds nothing."""
     ids = [f"i{number:03d}" for number in range(n_objects)]
-    rows = [(image, reader) for image in ids for reader in "ABC"]
-    readings = pd.DataFrame(rows, columns=["image_id", "reader_id"])
-    found = pd.DataFrame({"image_id": ids[n_lost:], "x_mm": 50.0, "y_mm": 20.0, "radius_mm": 5.0})
-    split = Split(
-        images=pd.DataFrame({"image_id": ids, "patient_id": ids}),
-        readings=readings,
-        marks=readings.assign(x_mm=50.0, mark_id=readings["reader_id"], **SIZE),
-        truth=pd.DataFrame(),
-        candidates=found.assign(candidate_id="c"),
-        features=None,  # type: ignore[arg-type]
-        hits=pd.DataFrame(),
-        counting=Counting(rule=HIT, single_reader="ignore"),
-        n_max=3,
+    marks = pd.DataFrame(
+        [(one, reader) for one in ids for reader in "ABC"], columns=["image_id", "reader_id"]
     )
-    return split, np.ones(len(found))
+    found = pd.DataFrame({"image_id": ids[n_lost:], "x_mm": 50.0})
+    return make_split(ids, ids, "ABC", marks.assign(x_mm=50.0), found), np.ones(len(found))
 
 
 # The share of studies with at most so many losses, if the true loss is the margin of 10 %: 4 %, 8 % and 5 %.

@@ -9,7 +9,7 @@ import pytest
 
 from field_study import LIGHT, write_region_study
 from overread.study import run_study
-from study_trees import same
+from study_trees import copied, same
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
@@ -33,9 +33,9 @@ def test_every_executor_gives_the_bytes_of_the_serial_run(
     tmp_path: Path, request: pytest.FixtureRequest, executor: str, region: str, score: str
 ) -> None:
     settings = SETTINGS + f'[labels]\nscore = "{score}"\n'
-    study = write_region_study(tmp_path / "study", region, n_images=12, settings=settings)
+    serial = write_region_study(tmp_path / "serial" / "study", region, n_images=12, settings=settings)
+    study = copied(serial, tmp_path / executor / "study", run=False)
     scheduler = request.getfixturevalue("cluster_address") if executor == "dask" else None
-    assert run_study(study, name="serial").n_quarantined == 0
-    execution = {"executor": executor, "scheduler": scheduler, "workers": 2, "batch": 4}
-    run_study(study, name=executor, execution=execution)
-    assert same(study / "runs" / executor, study / "runs" / "serial")
+    assert run_study(serial).n_quarantined == 0
+    run_study(study, execution={"executor": executor, "scheduler": scheduler, "workers": 2, "batch": 4})
+    assert same(study / "runs" / "main", serial / "runs" / "main")
