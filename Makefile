@@ -23,7 +23,7 @@ SITE = rm -rf docs/_build && $(BIN)/python -m sphinx -b html -W --keep-going -q 
 help:
 	@echo "make demo      set up .venv with what a user needs and run the whole chain on the embedded cohort; ends with a page to look at"
 	@echo "make demo-read open a reading room of simulated images: three readers' links and a detector, ready to try"
-	@echo "make test      lint, types, stage order, the docs, tests (about 6 minutes on two cores once set up)"
+	@echo "make test      lint, types, stage order, the docs, tests; ends with the slowest of them"
 	@echo "make test-all  the same, with the long checks, coverage, and golden values made anew by the peers"
 	@echo "make test-lowest  the tests with the lowest version of every dependency that pyproject.toml allows"
 	@echo "make fuzz      damaged and forged files for every reader, for ten minutes"

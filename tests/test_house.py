@@ -42,8 +42,8 @@ BANNED_NAMES = {
 # Most that `benchmarks.house` may measure; D begins at a complexity of 21.
 BUDGETS = {
     "source files": 400,
-    "lines": 79_000,
-    "lines of code": 52_000,
+    "lines": 78_600,
+    "lines of code": 51_600,
     "lines of tests": 67_600,
     "functions of complexity D or worse": 8,
     "questions about the kind of image": 57,
