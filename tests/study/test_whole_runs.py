@@ -33,7 +33,7 @@ def test_every_executor_gives_the_bytes_of_the_serial_run(
     tmp_path: Path, request: pytest.FixtureRequest, executor: str, region: str, score: str
 ) -> None:
     settings = SETTINGS + f'[labels]\nscore = "{score}"\n'
-    serial = write_region_study(tmp_path / "serial" / "study", region, n_images=12, settings=settings)
+    serial = write_region_study(tmp_path / "serial" / "study", region, n_images=8, settings=settings)
     study = copied(serial, tmp_path / executor / "study", run=False)
     scheduler = request.getfixturevalue("cluster_address") if executor == "dask" else None
     assert run_study(serial).n_quarantined == 0

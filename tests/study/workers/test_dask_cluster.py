@@ -17,6 +17,7 @@ from study_stand_in import spec
 from study_trees import same
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_processes_and_dask_give_the_bytes_of_the_serial_run(
     fresh_numbers: Path, light_numbers_original: Path, cluster_address: str
