@@ -18,12 +18,12 @@ PIP := $(BIN)/python $(QUIET_PIP)
 # Always from nothing: what an earlier build warned of, it would not say again.
 SITE = rm -rf docs/_build && $(BIN)/python -m sphinx -b html -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 
-.PHONY: help setup tools system archive demo demo-read lint test test-all test-lowest fuzz peers large-peers label-studio datumaro bench docs figures dist clean
+.PHONY: help setup tools system archive demo demo-read lint site test test-all test-lowest fuzz peers large-peers label-studio datumaro bench docs figures dist clean
 
 help:
 	@echo "make demo      set up .venv with what a user needs and run the whole chain on the embedded cohort; ends with a page to look at"
 	@echo "make demo-read open a reading room of simulated images: three readers' links and a detector, ready to try"
-	@echo "make test      lint, types, stage order, the docs, tests (under 10 minutes once set up)"
+	@echo "make test      lint, types, stage order, the docs, tests; ends with the slowest of them"
 	@echo "make test-all  the same, with the long checks, coverage, and golden values made anew by the peers"
 	@echo "make test-lowest  the tests with the lowest version of every dependency that pyproject.toml allows"
 	@echo "make fuzz      damaged and forged files for every reader, for ten minutes"
@@ -83,24 +83,31 @@ lint: tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint system
+# Neighbouring tests share what they build, so each of the two processes takes a half of them and then steals.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=25
+
+# Types and pages are checked side by side, one core each.
+test: tools system
+	$(MAKE) --jobs=2 --output-sync lint site
+	$(PYTEST) -m "not slow"
+
+site: tools
 	$(SITE)
-	$(BIN)/python -m pytest -m "not slow" -n 2
 
 # The golden values are written anew by the peers; git diff tests/golden shows whether anything moved.
-test-all: lint system archive peers label-studio datumaro
-	$(SITE)
+test-all: tools system archive peers label-studio datumaro
+	$(MAKE) --jobs=2 --output-sync lint site
 	$(PEERS)/bin/python -m benchmarks.golden_models
 	$(PEERS)/bin/python -m benchmarks.golden_froc
 	$(PEERS)/bin/python -m benchmarks.golden_crowd
 	$(PEERS)/bin/python -m benchmarks.golden_texture
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+	$(PYTEST) --cov --cov-report=term
 	$(BIN)/python tests/fuzz/run.py 600
 
 # Another Python: make test PYTHON=python3.13 VENV=.venv-3.13. The lowest versions are tested with 3.11, the lowest of
 # all; lowest.txt is made by requirements/write_lowest.py.
 test-lowest: $(LOWEST)/.installed system
-	$(LOWEST)/bin/python -m pytest -m "not slow" -n 2
+	$(LOWEST)/bin/python -m pytest -m "not slow" -n 2 --dist worksteal
 
 $(LOWEST)/.installed: requirements/lowest.txt requirements/data.txt
 	$(PYTHON) -m venv $(LOWEST)

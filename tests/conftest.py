@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pickle
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -22,6 +24,13 @@ if TYPE_CHECKING:
 
 # Lets tests import what they share.
 sys.path.insert(0, str(Path(__file__).parent))
+
+# Tests start hundreds of processes: let them read bytecode instead of compiling the package each time.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# No test cuts the power: what a killed process has written is kept without waiting for the disk.
+os.fsync = lambda _: None
 
 # The same examples in every run, however busy the machine.
 hypothesis.settings.register_profile("overread", derandomize=True, deadline=None, database=None)
@@ -103,12 +112,50 @@ def browser() -> Iterator[WebDriver]:
     started.quit()
 
 
+BuildOnce = Callable[[str, Callable[[Path], object]], Path]
+
+
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+def build_once(tmp_path_factory: pytest.TempPathFactory) -> BuildOnce:
+    """Return a folder by its name; the first process of pytest that asks builds it, the others only read it."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def once(name: str, build: Callable[[Path], object]) -> Path:
+        folder, built = shared / f"shared {name}", shared / f"{name}.built"
+        with (shared / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not built.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                build(folder)
+                built.touch()
+        return folder
+
+    return once
+
+
+@pytest.fixture(scope="session")
+def trained(build_once: BuildOnce) -> Trained:
     """A small detector and the phantoms it was trained on; not to be changed."""
     from phantom_detector import train
 
-    return train(tmp_path_factory.mktemp("phantoms"))
+    def build(folder: Path) -> None:
+        folder.mkdir()
+        (folder / "trained.pickle").write_bytes(pickle.dumps(train(folder)))
+
+    return pickle.loads((build_once("detector", build) / "trained.pickle").read_bytes())
+
+
+@pytest.fixture(scope="session")
+def cluster_address() -> Iterator[str]:
+    """A Dask cluster of two worker processes on this machine; not to be killed."""
+    pytest.importorskip("distributed")
+    from dask_processes import start_cluster
+    from overread.study.executors._dask import close_shared_clients
+
+    with start_cluster() as cluster:
+        yield cluster.scheduler_address
+        close_shared_clients()
 
 
 @pytest.fixture(scope="session")
@@ -125,11 +172,11 @@ def nih(shared_data: Path) -> Callable[[int], Radiograph]:
 
 
 @pytest.fixture(scope="session")
-def field_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A study of colour pictures with two groups of labels, which was run under the name main."""
+def field_study(build_once: BuildOnce) -> Path:
+    """A study of colour pictures with two groups of labels, which was run under the name main; not to be changed."""
     from field_study import GROUPS, write_field_study
     from overread.study import run_study
 
-    study = write_field_study(tmp_path_factory.mktemp("pictures") / "eyes", settings=GROUPS, n_images=12)
-    run_study(study)
-    return study
+    return build_once(
+        "pictures", lambda folder: run_study(write_field_study(folder, settings=GROUPS, n_images=12))
+    )

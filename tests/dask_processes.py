@@ -10,8 +10,22 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import distributed
 
 SECONDS = 60.0
+
+
+def start_cluster(n_workers: int = 2, **options: object) -> distributed.LocalCluster:
+    """A cluster of worker processes, started by this process."""
+    import distributed
+
+    options = {"threads_per_worker": 1, "processes": True, **options}
+    return distributed.LocalCluster(
+        n_workers=n_workers, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50, **options
+    )
 
 
 @contextmanager

@@ -9,6 +9,11 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
+from overread.images import GRID_MM, write_png16
+from overread.simulate import phantom
+from overread.simulate._backgrounds import phantom_background
+from overread.simulate._cases import pixels_with_nodules
+
 SHAPE = (150, 180)
 READERS = ("a", "b", "c", "d")
 LIGHT = """
@@ -88,6 +93,30 @@ def mark_blobs(rng: np.random.Generator, image_id: str, blobs: list[tuple]) -> l
                 }
             )
     return marks
+
+
+def write_region_study(folder: Path, kind: str, *, n_images: int = 6, settings: str = LIGHT) -> Path:
+    """Write a study whose images need a kind of region; masks leave out the right half, chests are phantoms."""
+    settings = settings.replace("field_of_view", kind)
+    if kind == "masks":
+        settings += '[images]\nmasks = "masks"\n'
+    if kind == "chest":
+        settings = settings.replace('[units]\nunit = "px"\n', '[features]\nonly = ["shape.*"]\n')
+    study = write_field_study(folder, settings=settings, n_images=n_images, seed=1)
+    if kind == "masks":
+        (study / "masks").mkdir()
+        mask = np.zeros(SHAPE, np.uint8)
+        mask[:, : SHAPE[1] // 2] = 255
+        for number in range(n_images):
+            Image.fromarray(mask).save(study / "masks" / f"eye{number:02d}.png")
+    if kind == "chest":
+        for number in range(n_images):
+            background = phantom_background(phantom(seed=number, mm_per_px=GRID_MM))
+            pixels = pixels_with_nodules(background, [])
+            write_png16(study / "images" / f"eye{number:02d}.png", pixels)
+        images = pd.read_csv(study / "images.csv").drop(columns=["width_px", "height_px"])
+        images.assign(mm_per_px_x=GRID_MM, mm_per_px_y=GRID_MM).to_csv(study / "images.csv", index=False)
+    return study
 
 
 def write_field_study(

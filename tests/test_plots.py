@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import overread
 from overread._plots import empty_figure, figure_kind, save_figure
 from overread.errors import UsageError
 
@@ -31,3 +33,14 @@ def test_other_endings_are_refused():
     assert figure_kind(Path("a.PNG")) == "png"
     with pytest.raises(UsageError, match=r"ends in \.png, \.svg or \.pdf"):
         figure_kind(Path("a.gif"))
+
+
+def test_a_path_is_drawn_with_the_features_it_uses():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(80, 5))
+    path = overread.SoftMILPath().fit(X, (X[:, 0] > 0.5) * 0.75)
+    axes = overread.plot_path(path, chosen=9)
+    # A line for each feature, the one at 0, and that of the chosen penalty.
+    assert len(axes.lines) == (path.coefs_ != 0).any(axis=0).sum() + 2
+    (told,) = axes.get_legend().get_texts()
+    assert told.get_text().endswith(f"{path.n_features_[9]} features")

@@ -20,6 +20,7 @@ def nih(shared_data):
     return pd.read_csv(shared_data / "nih" / "images.csv", dtype={"file": str})
 
 
+@pytest.mark.slow
 def test_all_real_radiographs_with_both_spacings(shared_data, nih):
     prints = set()
     for row in nih.itertuples():

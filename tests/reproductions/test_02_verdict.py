@@ -76,32 +76,36 @@ def read_images(skills: dict[str, float], detector: float) -> tuple[Split, np.nd
             if rng.random() < share:
                 candidates.append((image, x + 150))
                 scores.append(rng.normal(1.0))
-    drawn = pd.DataFrame(marks, columns=["image_id", "reader_id", "x_mm"]).assign(**SIZE)
-    drawn["mark_id"] = [str(row) for row in range(len(drawn))]
-    found = pd.DataFrame(candidates, columns=["image_id", "x_mm"]).assign(y_mm=20.0, radius_mm=5.0)
-    found["candidate_id"] = [str(row) for row in range(len(found))]
+    drawn = pd.DataFrame(marks, columns=["image_id", "reader_id", "x_mm"])
+    found = pd.DataFrame(candidates, columns=["image_id", "x_mm"])
     ids = [f"i{number:03d}" for number in range(N_IMAGES)]
-    readings = pd.DataFrame(
-        [(one, reader) for one in ids for reader in skills], columns=["image_id", "reader_id"]
+    return make_split(ids, [f"p{int(one[1:]) // 2}" for one in ids], list(skills), drawn, found), np.array(
+        scores
     )
-    split = Split(
-        images=pd.DataFrame({"image_id": ids, "patient_id": [f"p{int(one[1:]) // 2}" for one in ids]}),
-        readings=readings,
-        marks=drawn,
+
+
+def make_split(ids: list[str], patients: list[str], readers: Any, marks: Any, found: Any) -> Split:
+    """Give marks and candidates their size and ids; every reader read every image."""
+    rows = [(one, reader) for one in ids for reader in readers]
+    return Split(
+        images=pd.DataFrame({"image_id": ids, "patient_id": patients}),
+        readings=pd.DataFrame(rows, columns=["image_id", "reader_id"]),
+        marks=marks.assign(mark_id=[str(row) for row in range(len(marks))], **SIZE),
         truth=pd.DataFrame(),
-        candidates=found,
+        candidates=found.assign(
+            candidate_id=[str(row) for row in range(len(found))], y_mm=20.0, radius_mm=5.0
+        ),
         features=None,  # type: ignore[arg-type]
         hits=pd.DataFrame(),
         counting=Counting(rule=HIT, single_reader="ignore"),
-        n_max=len(skills),
+        n_max=len(readers),
     )
-    return split, np.array(scores)
 
 
 SKILLS = {"R3": 0.8, "R4": 0.3, "R5": 0.78, "R7": 0.75}
 
 
-def test_one_outlier_among_four_readers_does_not_make_a_detector_usable() -> None:
+def test_one_outlier_among_four_readers_does_not_make_a_detector_usable():
     """The review's study: 40 % found, three readers find 75 to 80 % and the fourth, an outlier, 35 %."""
     split, scores = read_images(SKILLS, 0.42)
     points = judge_readers(list(SKILLS), split, scores, MergeOptions())
@@ -114,7 +118,7 @@ def test_one_outlier_among_four_readers_does_not_make_a_detector_usable() -> Non
     assert headline.endswith("three of four readers found clearly more.")
 
 
-def test_the_interval_of_a_difference_is_that_of_a_recount_by_loops() -> None:
+def test_the_interval_of_a_difference_is_that_of_a_recount_by_loops():
     """Draw the patients of the bootstrap, and count each replicate again from the lists of marks and candidates."""
     split, scores = read_images(SKILLS, 0.42)
     row = judge_readers(["R3"], split, scores, MergeOptions(), n_bootstrap=200, seed=5, level=0.95).iloc[0]
@@ -164,21 +168,11 @@ def test_the_interval_of_a_difference_is_that_of_a_recount_by_loops() -> None:
 def find_few(n_lost: int, n_objects: int) -> tuple[Split, np.ndarray]:
     """Let three readers mark one lesion per image and patient; the detector loses some of them, and adds nothing."""
     ids = [f"i{number:03d}" for number in range(n_objects)]
-    rows = [(image, reader) for image in ids for reader in "ABC"]
-    readings = pd.DataFrame(rows, columns=["image_id", "reader_id"])
-    found = pd.DataFrame({"image_id": ids[n_lost:], "x_mm": 50.0, "y_mm": 20.0, "radius_mm": 5.0})
-    split = Split(
-        images=pd.DataFrame({"image_id": ids, "patient_id": ids}),
-        readings=readings,
-        marks=readings.assign(x_mm=50.0, mark_id=readings["reader_id"], **SIZE),
-        truth=pd.DataFrame(),
-        candidates=found.assign(candidate_id="c"),
-        features=None,  # type: ignore[arg-type]
-        hits=pd.DataFrame(),
-        counting=Counting(rule=HIT, single_reader="ignore"),
-        n_max=3,
+    marks = pd.DataFrame(
+        [(one, reader) for one in ids for reader in "ABC"], columns=["image_id", "reader_id"]
     )
-    return split, np.ones(len(found))
+    found = pd.DataFrame({"image_id": ids[n_lost:], "x_mm": 50.0})
+    return make_split(ids, ids, "ABC", marks.assign(x_mm=50.0), found), np.ones(len(found))
 
 
 # The share of studies with at most so many losses, if the true loss is the margin of 10 %: 4 %, 8 % and 5 %.
@@ -193,7 +187,7 @@ def find_few(n_lost: int, n_objects: int) -> tuple[Split, np.ndarray]:
         (60, 3, "undecided"),
     ],
 )
-def test_few_differences_make_no_certainty(n_objects: int, n_lost: int, grade: str) -> None:
+def test_few_differences_make_no_certainty(n_objects, n_lost, grade):
     """Bonett and Price's interval, written out: one object more that only one of the two found, and one the other."""
     split, scores = find_few(n_lost, n_objects)
     points = judge_readers("ABC", split, scores, MergeOptions())
@@ -338,7 +332,7 @@ CASES: dict[str, tuple[pd.DataFrame, Counted, str, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_sentence_of_a_case_is_one_to_sign(case: str) -> None:
+def test_the_sentence_of_a_case_is_one_to_sign(case):
     points, counted, tone, sentence = CASES[case]
     told = answer(counted, points)
     assert give_answer(told).headline == sentence
@@ -348,7 +342,7 @@ def test_the_sentence_of_a_case_is_one_to_sign(case: str) -> None:
     assert ("may be a second reader" in tell_use(told)[1]) == (tone == "good")
 
 
-def test_margin_and_interval_are_stated() -> None:
+def test_margin_and_interval_are_stated():
     points, counted, _, _ = CASES["an outlier"]
     about = {part.about: part.text for part in give_answer(answer(counted, points)).parts}
     assert about["Against the readers"] == (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,21 +20,19 @@ SETTINGS = (
 
 
 @pytest.fixture(autouse=True)
-def without_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_pages(monkeypatch):
     """Let runs make the detector and nothing else of their last stages."""
     leave_out(monkeypatch, set(PAGE) - {"detector"})
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def study(tmp_path_factory):
     """A study of pictures, whose images are looked at once for all models."""
     return write_field_study(tmp_path_factory.mktemp("explain") / "study", settings=SETTINGS, n_images=14)
 
 
 @pytest.mark.parametrize("name", ["soft", "b1", "b2"])
-def test_contributions_are_those_of_a_recomputation(
-    study: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_contributions_are_those_of_a_recomputation(study, name, capsys):
     text = SETTINGS.replace('wanted = ["soft"]', f'wanted = ["{name}"]')
     (study / "study.toml").write_text(text)
     assert main(["run", str(study)]) == 0
@@ -76,7 +73,7 @@ def test_contributions_are_those_of_a_recomputation(
     assert means.abs().max() > 0.1
 
 
-def test_the_average_candidate_has_the_average_score(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_average_candidate_has_the_average_score(study, capsys):
     """Of a weighted sum the score of the mean candidate is the mean of the scores, which no mean enters."""
     (study / "study.toml").write_text(SETTINGS.replace('wanted = ["soft"]', 'wanted = ["b2"]'))
     assert main(["run", str(study)]) == 0

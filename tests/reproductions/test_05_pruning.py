@@ -38,7 +38,7 @@ def maximize_plainly(X: NDArray[np.float64], y: NDArray[np.int64], bound: float)
 
 
 @pytest.mark.parametrize(("seed", "bound"), [(1, 10.0), (5, 100.0), (20, 10.0), (24, 10.0), (37, 100.0)])
-def test_features_are_those_of_plain_steps(seed: int, bound: float) -> None:
+def test_features_are_those_of_plain_steps(seed, bound):
     X, y = draw_problem(seed)
     expected = maximize_plainly(X, y, bound)
     model = RVMMIL(prune_bound=bound, tol=1e-7).fit(X, y)

@@ -12,14 +12,14 @@ from overread.models import SoftMILLogisticRegression, tune
 from overread.simulate import candidate_cohort
 from overread.study import MODELS, choose_by_paper, parse_settings
 from overread.truth import merge_marks
-from study_chain import Chain, open_chain
+from study_chain import open_chain
 from study_stand_in import LIGHT, make_study
 
 SOFT = MODELS["soft"]
 
 
 @pytest.fixture(scope="module")
-def chain(tmp_path_factory: pytest.TempPathFactory) -> Chain:
+def chain(tmp_path_factory):
     """A study up to its candidates."""
     opened = open_chain(make_study(tmp_path_factory.mktemp("refit") / "study", settings=LIGHT))
     for name in ("images", "candidates"):
@@ -36,7 +36,7 @@ def sum_weights(split: object) -> float:
     return float(split.bags("soft").reader_weight.sum())
 
 
-def test_the_paper_s_rule_is_refitted_with_the_penalty_per_bag_that_it_judged(chain: Chain) -> None:
+def test_the_paper_s_rule_is_refitted_with_the_penalty_per_bag_that_it_judged(chain):
     cohort, settings = chain.load("cohort"), set_soft(rule="paper", normalizations=["none"])
     training, merged = cohort.split("training"), cohort.split("training", "validation")
     choice = choose_by_paper(cohort, settings)
@@ -47,7 +47,7 @@ def test_the_paper_s_rule_is_refitted_with_the_penalty_per_bag_that_it_judged(ch
     assert SOFT.take_grid({"tuning/paper.json": to_json(choice)}, merged, settings) == [chosen]
 
 
-def test_without_a_normalization_the_refit_is_that_of_bags(chain: Chain) -> None:
+def test_without_a_normalization_the_refit_is_that_of_bags(chain):
     """Penalties that mean the same choose the same: "none" and "bags" differ in their units alone."""
     cohort = chain.load("cohort")
     merged = cohort.split("training", "validation")
@@ -63,7 +63,7 @@ def test_without_a_normalization_the_refit_is_that_of_bags(chain: Chain) -> None
     np.testing.assert_allclose(counts["none"][1], counts["bags"][1], rtol=0.1, atol=1e-3)
 
 
-def test_folds_try_the_penalty_per_bag_of_the_whole(chain: Chain) -> None:
+def test_folds_try_the_penalty_per_bag_of_the_whole(chain):
     settings = set_soft(normalizations=["none"])
     merged = chain.load("cohort").split("training", "validation")
     grid, fold = SOFT.grid(merged, settings), chain.load("folds")[0]
@@ -79,14 +79,14 @@ def test_folds_try_the_penalty_per_bag_of_the_whole(chain: Chain) -> None:
 
 
 @pytest.mark.parametrize("normalization", ["bags", "class"])
-def test_a_normalized_penalty_stays(chain: Chain, normalization: str) -> None:
+def test_a_normalized_penalty_stays(chain, normalization):
     cohort = chain.load("cohort")
     settings = set_soft(rule="paper", normalizations=[normalization])
     (chosen,) = SOFT.grid(cohort.split("training", "validation"), settings)
     assert chosen["lam"] == choose_by_paper(cohort, settings).lam
 
 
-def test_tune_refits_with_the_penalty_per_bag_that_it_judged() -> None:
+def test_tune_refits_with_the_penalty_per_bag_that_it_judged():
     """Penalties that mean the same give the same refit: "none" is "bags" times the number of bags."""
     cohort = candidate_cohort(60, n_features=10, n_informative=4, seed=1)
     truth = merge_marks(cohort.marks, cohort.readings)
@@ -107,7 +107,7 @@ def test_tune_refits_with_the_penalty_per_bag_that_it_judged() -> None:
         tune(summed, training="a", validation="b", merged="c", fit=lambda model, part: None)
 
 
-def test_tune_weighs_bags_by_their_readers() -> None:
+def test_tune_weighs_bags_by_their_readers():
     cohort = candidate_cohort(60, n_features=5, n_informative=2, seed=2)
     truth = merge_marks(cohort.marks, cohort.readings)
     bags = make_bags(

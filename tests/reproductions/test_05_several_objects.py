@@ -26,7 +26,7 @@ def draw_tables(seed: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     return candidates, features, truth
 
 
-def test_the_review_s_case_keeps_its_golden_bag() -> None:
+def test_the_review_s_case_keeps_its_golden_bag():
     """One candidate on a golden object, and on a nearer one that a single reader drew."""
     candidates = pd.DataFrame([("a", "0", 10.0, 10.0)], columns=["image_id", "candidate_id", "x_mm", "y_mm"])
     truth = pd.DataFrame(
@@ -40,7 +40,7 @@ def test_the_review_s_case_keeps_its_golden_bag() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_labels_are_those_of_a_recount(seed: int) -> None:
+def test_labels_are_those_of_a_recount(seed):
     """As calibration counts: the highest probability of all discs that it lies in, 0 in none."""
     candidates, features, truth = draw_tables(seed)
     bags = make_bags(candidates, features, truth)

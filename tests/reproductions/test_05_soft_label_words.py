@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from overread.report import RunHead, StudyResults, cut_pictures, draw_figures, render_study, write_model_card
+from overread.report import RunHead, cut_pictures, draw_figures, render_study, write_model_card
 from overread.truth import soft_labels
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
@@ -20,13 +20,13 @@ FALSE = "how often a reader would mark"
 
 
 @pytest.fixture(scope="module")
-def results() -> StudyResults:
+def results():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return small_results()
 
 
-def test_a_label_of_one_reader_is_not_a_share_of_readers() -> None:
+def test_a_label_of_one_reader_is_not_a_share_of_readers():
     """The review's figure: of five readers one marked, and the label is 0.05 or less, not 0.2."""
     truth = pd.DataFrame({"image_id": ["a"], "n_marks": [1], "n_readers": [1], "n_readings": [5]})
     readings = pd.DataFrame({"image_id": ["a"] * 5 + ["b"] * 3, "reader_id": [*"12345123"]})
@@ -34,7 +34,7 @@ def test_a_label_of_one_reader_is_not_a_share_of_readers() -> None:
     assert label == pytest.approx(1 / 8 * 2 / 5 * 3 / 5)
 
 
-def test_page_and_card_say_what_a_soft_label_is(results: StudyResults) -> None:
+def test_page_and_card_say_what_a_soft_label_is(results):
     head = RunHead("study", "main", "0123456789ab", "2026-01-31")
     pictures = cut_pictures(results, lambda _: ramp())
     page = render_study(results, draw_figures(results, pictures), pictures, head)

@@ -43,7 +43,7 @@ def read_both_ways(folder: Path, shown: list[int], *, confidence: int | None = 8
 
 
 @pytest.fixture(scope="module")
-def harmed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def harmed(tmp_path_factory):
     """The detector marks what is nothing, in images without a lesion."""
     return read_both_ways(tmp_path_factory.mktemp("harmed") / "study", [4, 6])
 
@@ -54,7 +54,7 @@ def write_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[list[s
     return lines, (folder / "reading/reader_study.html").read_text()
 
 
-def test_sentence_and_figure_have_one_sign(harmed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sentence_and_figure_have_one_sign(harmed, capsys):
     """Aided minus unaided in both: the review saw -0.249 in the sentence and +0.25 in the figure."""
     lines, page = write_page(harmed, capsys)
     said = re.match(r"Aided minus unaided, wAFROC differs by ([-+][0-9.]+) \(", lines[0])
@@ -77,7 +77,7 @@ def test_sentence_and_figure_have_one_sign(harmed: Path, capsys: pytest.CaptureF
     assert "the difference, aided minus unaided" in page
 
 
-def test_cautions_stand_under_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cautions_stand_under_the_result(tmp_path, capsys):
     lines, page = write_page(read_both_ways(tmp_path / "study", [4], confidence=None), capsys)
     cautions = [
         "What was to be found is what at least two readers marked without the detector: that reference is made of the "
@@ -93,9 +93,7 @@ def test_cautions_stand_under_the_result(tmp_path: Path, capsys: pytest.CaptureF
     assert re.findall(r">([^<]+)</p>", notes[1]) == cautions
 
 
-def test_equal_arms_are_called_identical_and_not_tested(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_equal_arms_are_called_identical_and_not_tested(tmp_path, capsys):
     """The review: "differs by -0.000 (-0.000 to -0.000); p = 1" of a detector that showed nothing."""
     lines, page = write_page(read_both_ways(tmp_path / "study", []), capsys)
     assert lines[0] == (
@@ -113,7 +111,7 @@ def rate(rng: np.random.Generator, found: float) -> CaseRatings:
     )
 
 
-def test_intervals_are_those_of_areas() -> None:
+def test_intervals_are_those_of_areas():
     """Few cases and readers: the plain interval of a mean leaves 0 to 1; it is cut there, and else as it was."""
     rng = np.random.default_rng(1)
     n_cut = 0
@@ -129,7 +127,7 @@ def test_intervals_are_those_of_areas() -> None:
     assert n_cut > 5
 
 
-def test_a_difference_without_an_estimate_of_error_has_no_interval() -> None:
+def test_a_difference_without_an_estimate_of_error_has_no_interval():
     nothing = np.zeros((2, 2, 2, 2))
     for figures in ([[0.7, 0.8], [0.7, 0.8]], [[0.7, 0.8], [0.8, 0.9]]):
         study = obuchowski_rockette(figures, nothing)

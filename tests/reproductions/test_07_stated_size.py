@@ -26,15 +26,8 @@ Size = tuple[float, float]
 
 
 @pytest.fixture
-def study(tmp_path) -> Path:
-    folder = tmp_path / "study"
-    folder.mkdir()
-    rows = ["image_id,path,mm_per_px_x,mm_per_px_y,width_px,height_px"]
-    for number in (1, 2):
-        (folder / f"case{number}.dcm").write_bytes(b"is not opened by an import")
-        rows.append(f"case{number},case{number}.dcm,{MM},{MM},{SIZE[0]},{SIZE[1]}")
-    (folder / "images.csv").write_text("\n".join(rows) + "\n")
-    return folder
+def study(study_of_images):
+    return study_of_images(2)
 
 
 def import_into(study: Path, *arguments: str) -> int:
@@ -274,7 +267,7 @@ def test_boxes_of_fractions_are_not_taken_for_pixels(study, capsys):
 
 
 @pytest.fixture
-def folder_of_pngs(tmp_path) -> Path:
+def folder_of_pngs(tmp_path):
     folder = tmp_path / "pngs"
     folder.mkdir()
     random = np.random.default_rng(7)

@@ -12,62 +12,63 @@ from overread.cli import main
 from overread.marks import read_folder, read_marks
 
 IMAGES = ("case1", "case2", "case3")
-# What reader A drew: an ellipse, a shape that is not read, nothing. Reader B drew an ellipse on each.
-DRAWN = {"case1": "ellipse", "case2": "other", "case3": None}
+SIZE = {"original_width": 500, "original_height": 610}
+# Shapes and their labels, by reader and image. Reader A draws an ellipse, a shape that is not read, nothing.
+Drawn = dict[str, dict[str, list[tuple[str, str]]]]
+ELLIPSE, OTHER = ("ellipse", ""), ("other", "")
+DRAWN: Drawn = {
+    "A": {"case1": [ELLIPSE], "case2": [OTHER], "case3": []},
+    "B": {image: [ELLIPSE] for image in IMAGES},
+}
+TWO_LABELS: Drawn = {
+    "A": {
+        "case1": [("ellipse", "Fracture"), ("other", "Nodule")],
+        "case2": [("ellipse", "Fracture")],
+        "case3": [("ellipse", "Nodule"), ("other", "Nodule")],
+    }
+}
 EXPECTED = {("case1", "A"), ("case3", "A"), *((image, "B") for image in IMAGES)}
 
 
 @pytest.fixture
-def study(tmp_path) -> Path:
-    folder = tmp_path / "study"
-    folder.mkdir()
-    rows = ["image_id,path,mm_per_px_x,mm_per_px_y,width_px,height_px"]
-    for image in IMAGES:
-        (folder / f"{image}.dcm").write_bytes(b"is not opened by an import")
-        rows.append(f"{image},{image}.dcm,0.7,0.7,500,610")
-    (folder / "images.csv").write_text("\n".join(rows) + "\n")
-    return folder
+def study(study_of_images):
+    return study_of_images(3)
 
 
-def shapes_of(reader: str, image: str) -> list[str]:
-    drawn = DRAWN[image] if reader == "A" else "ellipse"
-    return [] if drawn is None else [drawn]
-
-
-def cvat(folder: Path) -> list[str]:
-    arguments = []
+def cvat(folder: Path, drawn: Drawn = DRAWN) -> list[str]:
     elements = {
-        "ellipse": '<ellipse label="n" cx="100" cy="100" rx="9" ry="9"/>',
-        "other": '<mask label="n" left="90" top="90" width="20" height="20" rle="0, 400"/>',
+        "ellipse": '<ellipse label="{}" cx="100" cy="100" rx="9" ry="9"/>',
+        "other": '<mask label="{}" left="90" top="90" width="20" height="20" rle="0, 400"/>',
     }
-    for reader in "AB":
-        images = "".join(
+    arguments = []
+    for reader, images in drawn.items():
+        written = "".join(
             f'<image id="{number}" name="{image}.png" width="500" height="610">'
-            f"{''.join(elements[one] for one in shapes_of(reader, image))}</image>"
-            for number, image in enumerate(IMAGES)
+            f"{''.join(elements[shape].format(label or 'n') for shape, label in shapes)}</image>"
+            for number, (image, shapes) in enumerate(images.items())
         )
-        (folder / f"{reader}.xml").write_text(f"<annotations>{images}</annotations>")
+        (folder / f"{reader}.xml").write_text(f"<annotations>{written}</annotations>")
         arguments += ["--reader", f"{reader}={folder / f'{reader}.xml'}"]
     return arguments
 
 
-def via(folder: Path) -> list[str]:
-    arguments = []
-    shapes = {
+def via(folder: Path, drawn: Drawn = DRAWN) -> list[str]:
+    attributes = {
         "ellipse": {"name": "ellipse", "cx": 100, "cy": 100, "rx": 9, "ry": 9},
         "other": {"name": "polyline", "all_points_x": [90, 110], "all_points_y": [90, 110]},
     }
-    for reader in "AB":
-        entries = {
-            image: {
-                "filename": f"{image}.png",
-                "regions": [
-                    {"shape_attributes": shapes[one], "region_attributes": {}}
-                    for one in shapes_of(reader, image)
-                ],
-            }
-            for image in IMAGES
-        }
+    arguments = []
+    for reader, images in drawn.items():
+        entries = {}
+        for image, shapes in images.items():
+            regions = [
+                {
+                    "shape_attributes": attributes[shape],
+                    "region_attributes": {"label": label} if label else {},
+                }
+                for shape, label in shapes
+            ]
+            entries[image] = {"filename": f"{image}.png", "regions": regions}
         (folder / f"{reader}.json").write_text(json.dumps(entries))
         arguments += ["--reader", f"{reader}={folder / f'{reader}.json'}"]
     return [*arguments, "--format", "via"]
@@ -79,20 +80,27 @@ VALUES = {
 }
 
 
-def annotation(number: int, reader: str, shapes: list[str], *, cancelled: bool = False) -> dict[str, object]:
-    frame = {"original_width": 500, "original_height": 610, "image_rotation": 0}
-    result = [{"id": f"{number}{one}", **frame, "value": VALUES[one]} for one in shapes]
+def annotation(number: int, reader: str, shapes: list[tuple[str, str]], *, cancelled: bool = False) -> dict:
+    result = [
+        {
+            "id": f"{number}{one}",
+            **SIZE,
+            "image_rotation": 0,
+            "value": VALUES[one] | ({"labels": [label]} if label else {}),
+        }
+        for one, label in shapes
+    ]
     return {"id": number, "completed_by": {"id": reader}, "was_cancelled": cancelled, "result": result}
 
 
-def label_studio(folder: Path) -> list[str]:
+def label_studio(folder: Path, drawn: Drawn = DRAWN) -> list[str]:
     tasks = [
         {
             "id": number,
             "data": {"image": f"{image}.png"},
             "annotations": [
-                annotation(2 * number + place, reader, shapes_of(reader, image))
-                for place, reader in enumerate("AB")
+                annotation(2 * number + place, reader, drawn[reader][image])
+                for place, reader in enumerate(drawn)
             ],
         }
         for number, image in enumerate(IMAGES)
@@ -107,16 +115,24 @@ def json_min(folder: Path) -> list[str]:
             "image": f"{image}.png",
             "annotation_id": f"{image}{reader}",
             "annotator": reader,
-            "label": [
-                {**VALUES[one], "original_width": 500, "original_height": 610}
-                for one in shapes_of(reader, image)
-            ],
+            "label": [{**VALUES[shape], **SIZE} for shape, _ in shapes],
         }
-        for image in IMAGES
-        for reader in "AB"
+        for reader, images in DRAWN.items()
+        for image, shapes in images.items()
     ]
     (folder / "min.json").write_text(json.dumps(records))
     return [str(folder / "min.json"), "--format", "label-studio", "--not-rotated"]
+
+
+def import_changed(study: Path, change: Callable[[list[dict]], None]) -> set[tuple[str, str]]:
+    """Import tasks of Label Studio after a change; return the readings that the study has."""
+    label_studio(study.parent)
+    path = study.parent / "tasks.json"
+    tasks = json.loads(path.read_text())
+    change(tasks)
+    path.write_text(json.dumps(tasks))
+    assert main(["import", str(path), "--all-read-all", "--out", str(study)]) == 0
+    return readings_of(study)
 
 
 def readings_of(folder: Path) -> set[tuple[str, str]]:
@@ -164,7 +180,7 @@ def test_a_second_file_without_shapes_does_not_bring_it_back(study, capsys):
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_second_annotation_without_shapes_does_not_bring_it_back(tmp_path, first):
-    both = [annotation(1, "A", ["other"]), annotation(2, "A", [])]
+    both = [annotation(1, "A", [OTHER]), annotation(2, "A", [])]
     path = tmp_path / "tasks.json"
     task = {"id": 1, "data": {"image": "x.png"}, "annotations": [both[first], both[1 - first]]}
     path.write_text(json.dumps([task]))
@@ -175,76 +191,19 @@ def test_a_second_annotation_without_shapes_does_not_bring_it_back(tmp_path, fir
 
 
 def test_what_was_drawn_and_cancelled_is_not_nothing_found(study):
-    label_studio(study.parent)
-    path = study.parent / "tasks.json"
-    tasks = json.loads(path.read_text())
-    tasks[0]["annotations"][0]["was_cancelled"] = True
-    # A cancelled annotation beside a finished one says nothing.
-    tasks[2]["annotations"].append(annotation(99, "A", ["ellipse"], cancelled=True))
-    path.write_text(json.dumps(tasks))
-    assert main(["import", str(path), "--all-read-all", "--out", str(study)]) == 0
-    assert readings_of(study) == EXPECTED - {("case1", "A")}
+    def cancel(tasks):
+        tasks[0]["annotations"][0]["was_cancelled"] = True
+        # A cancelled annotation beside a finished one says nothing.
+        tasks[2]["annotations"].append(annotation(99, "A", [ELLIPSE], cancelled=True))
 
-
-def cvat_of_two_labels(folder: Path) -> list[str]:
-    path = folder / "two.xml"
-    path.write_text(
-        "<annotations>"
-        '<image id="0" name="case1.png" width="500" height="610">'
-        '<ellipse label="Fracture" cx="100" cy="100" rx="9" ry="9"/>'
-        '<mask label="Nodule" left="90" top="90" width="20" height="20" rle="0, 400"/></image>'
-        '<image id="1" name="case2.png" width="500" height="610">'
-        '<ellipse label="Fracture" cx="100" cy="100" rx="9" ry="9"/></image>'
-        '<image id="2" name="case3.png" width="500" height="610">'
-        '<ellipse label="Nodule" cx="100" cy="100" rx="9" ry="9"/>'
-        '<mask label="Nodule" left="90" top="90" width="20" height="20" rle="0, 400"/></image>'
-        "</annotations>"
-    )
-    return ["--reader", f"A={path}"]
-
-
-def via_of_two_labels(folder: Path) -> list[str]:
-    ellipse = {"name": "ellipse", "cx": 100, "cy": 100, "rx": 9, "ry": 9}
-    line = {"name": "polyline", "all_points_x": [90, 110], "all_points_y": [90, 110]}
-    drawn = {
-        "case1": [(ellipse, "Fracture"), (line, "Nodule")],
-        "case2": [(ellipse, "Fracture")],
-        "case3": [(ellipse, "Nodule"), (line, "Nodule")],
-    }
-    entries = {
-        image: {
-            "filename": f"{image}.png",
-            "regions": [
-                {"shape_attributes": shape, "region_attributes": {"label": label}} for shape, label in regions
-            ],
-        }
-        for image, regions in drawn.items()
-    }
-    (folder / "two.json").write_text(json.dumps(entries))
-    return ["--reader", f"A={folder / 'two.json'}", "--format", "via"]
-
-
-def label_studio_of_two_labels(folder: Path) -> list[str]:
-    drawn = {
-        "case1": [("ellipse", "Fracture"), ("other", "Nodule")],
-        "case2": [("ellipse", "Fracture")],
-        "case3": [("ellipse", "Nodule"), ("other", "Nodule")],
-    }
-    tasks = []
-    for number, (image, regions) in enumerate(drawn.items()):
-        made = annotation(number, "A", [shape for shape, _ in regions])
-        for result, (_, label) in zip(made["result"], regions, strict=True):
-            result["value"] = {**result["value"], "labels": [label]}
-        tasks.append({"id": number, "data": {"image": f"{image}.png"}, "annotations": [made]})
-    (folder / "two.json").write_text(json.dumps(tasks))
-    return [str(folder / "two.json")]
+    assert import_changed(study, cancel) == EXPECTED - {("case1", "A")}
 
 
 @pytest.mark.parametrize("rule", [[], ["--all-read-all"]])
-@pytest.mark.parametrize("write", [cvat_of_two_labels, via_of_two_labels, label_studio_of_two_labels])
+@pytest.mark.parametrize("write", [cvat, via, label_studio])
 def test_a_reading_that_keeps_only_shapes_that_are_not_read_stays_out(tmp_path, capsys, write, rule):
     study = tmp_path / "out"
-    arguments = [*write(tmp_path), "--mm-per-px", "0.7", "--label", "Nodule", *rule]
+    arguments = [*write(tmp_path, TWO_LABELS), "--mm-per-px", "0.7", "--label", "Nodule", *rule]
     assert main(["import", *arguments, "--out", str(study)]) == 0
     assert readings_of(study) == {("case2", "A"), ("case3", "A")}
     assert read_folder(study).marks["image_id"].tolist() == ["case3"]
@@ -252,23 +211,17 @@ def test_a_reading_that_keeps_only_shapes_that_are_not_read_stays_out(tmp_path, 
 
 
 def test_the_public_function_keeps_it_out_too(tmp_path):
-    path = cvat_of_two_labels(tmp_path)[1].partition("=")[2]
-    with (
-        pytest.warns(UserWarning, match="2 masks"),
-        pytest.warns(UserWarning, match="left out 1 readings"),
-    ):
+    path = cvat(tmp_path, TWO_LABELS)[1].partition("=")[2]
+    with pytest.warns(UserWarning, match="2 masks"), pytest.warns(UserWarning, match="left out 1 readings"):
         found = read_marks(path, reader="A", mm_per_px=0.7, labels=["Nodule"])
     assert found.readings["image_id"].tolist() == ["case2.png", "case3.png"]
 
 
 def test_a_task_that_was_skipped_is_not_nothing_found(study):
-    label_studio(study.parent)
-    path = study.parent / "tasks.json"
-    tasks = json.loads(path.read_text())
-    tasks[2]["annotations"][0]["was_cancelled"] = True
-    path.write_text(json.dumps(tasks))
-    assert main(["import", str(path), "--all-read-all", "--out", str(study)]) == 0
-    assert readings_of(study) == EXPECTED - {("case3", "A")}
+    def skip(tasks):
+        tasks[2]["annotations"][0]["was_cancelled"] = True
+
+    assert import_changed(study, skip) == EXPECTED - {("case3", "A")}
 
 
 @pytest.mark.parametrize(
@@ -281,14 +234,11 @@ def test_a_task_that_was_skipped_is_not_nothing_found(study):
     ],
 )
 def test_a_draft_that_was_not_submitted_is_not_nothing_found(study, capsys, draft):
-    label_studio(study.parent)
-    path = study.parent / "tasks.json"
-    tasks = json.loads(path.read_text())
-    del tasks[2]["annotations"][0]
-    tasks[2]["drafts"] = [draft]
-    # A draft beside a submitted annotation of its member says nothing.
-    tasks[0]["drafts"] = [draft]
-    path.write_text(json.dumps(tasks))
-    assert main(["import", str(path), "--all-read-all", "--out", str(study)]) == 0
-    assert readings_of(study) == EXPECTED - {("case3", "A")}
+    def leave_draft(tasks):
+        del tasks[2]["annotations"][0]
+        tasks[2]["drafts"] = [draft]
+        # A draft beside a submitted annotation of its member says nothing.
+        tasks[0]["drafts"] = [draft]
+
+    assert import_changed(study, leave_draft) == EXPECTED - {("case3", "A")}
     assert "2 drafts" in capsys.readouterr().err

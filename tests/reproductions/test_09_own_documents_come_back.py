@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +13,7 @@ COLUMNS = ["x_mm", "y_mm", "semi_major_mm", "semi_minor_mm", "angle_deg"]
 
 
 @pytest.fixture
-def study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+def study(tmp_path, capsys):
     """Make a study by `init` out of files that are not named by UID, with marks of two readers."""
     folder = tmp_path / "study"
     folder.mkdir()
@@ -41,9 +39,7 @@ def study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
 
 
 @pytest.mark.parametrize("format_", ["dicom-sr", "gsps"])
-def test_exported_documents_come_back(
-    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], format_: str
-) -> None:
+def test_exported_documents_come_back(study, tmp_path, capsys, format_):
     before = {kind: pd.read_csv(study / f"{kind}.csv") for kind in ("marks", "readings", "images")}
     out = tmp_path / "documents"
     assert main(["export", str(study), "--format", format_, "--out", str(out)]) == 0
@@ -63,9 +59,7 @@ def test_exported_documents_come_back(
     assert pd.read_csv(study / "images.csv").equals(before["images"])
 
 
-def test_two_files_of_one_instance_are_a_question(
-    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_files_of_one_instance_are_a_question(study, tmp_path, capsys):
     out = tmp_path / "documents"
     assert main(["export", str(study), "--format", "dicom-sr", "--out", str(out)]) == 0
     images = pd.read_csv(study / "images.csv", dtype=str)

@@ -16,7 +16,7 @@ SPACING = {"a.png": (0.4, 0.5), "b.png": (0.6, 0.7)}
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """Write one file that states the size of a pixel, two that do not, and one that is broken."""
     random = np.random.default_rng(0)
     for name in SPACING:
@@ -42,9 +42,7 @@ def read_spacings(folder: Path) -> dict[str, tuple[float, float]]:
     return {row["path"]: (row["mm_per_px_x"], row["mm_per_px_y"]) for row in table.to_dict(orient="records")}
 
 
-def test_the_advice_of_the_first_time_works_the_second(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_advice_of_the_first_time_works_the_second(folder, capsys):
     said = init(folder, capsys)
     assert "1 images" in said
     assert "left out: a.png" in said
@@ -62,7 +60,7 @@ def test_the_advice_of_the_first_time_works_the_second(
     assert pd.read_csv(folder / "found_files.csv", dtype=str)["reason"].notna().sum() == 1
 
 
-def test_files_that_came_later_are_taken(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_that_came_later_are_taken(folder, capsys):
     init(folder, capsys)
     pixels = np.random.default_rng(1).integers(0, 4000, (60, 80)).astype(np.uint16)
     write_dicom(folder / "later.dcm", pixels, 0.2, image_id="8", patient_id="Q")
@@ -72,9 +70,7 @@ def test_files_that_came_later_are_taken(folder: Path, capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("column", ["file", "path", "image_id"])
-def test_a_table_of_spacings(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], column: str, again: bool
-) -> None:
+def test_a_table_of_spacings(folder, tmp_path, capsys, column, again):
     table = pd.DataFrame(
         [(name, *pair) for name, pair in SPACING.items()], columns=[column, "mm_per_px_x", "mm_per_px_y"]
     )
@@ -85,7 +81,7 @@ def test_a_table_of_spacings(
     assert read_spacings(folder) == {"own.dcm": (0.3, 0.3), **SPACING}
 
 
-def test_what_stays_out_is_said_each_time(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_stays_out_is_said_each_time(folder, capsys):
     init(folder, capsys, "--mm-per-px", "0.8", "--drop", "a")
     for options in ((), ("--mm-per-px", "0.8")):
         said = init(folder, capsys, *options)
@@ -94,7 +90,7 @@ def test_what_stays_out_is_said_each_time(folder: Path, capsys: pytest.CaptureFi
         assert "left out: broken.png" in said
 
 
-def test_a_row_that_was_taken_out_by_hand_stays_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_row_that_was_taken_out_by_hand_stays_out(folder, capsys):
     init(folder, capsys, "--mm-per-px", "0.8")
     table = pd.read_csv(folder / "images.csv", dtype=str)
     table[table["path"] != "a.png"].to_csv(folder / "images.csv", index=False)
@@ -104,9 +100,7 @@ def test_a_row_that_was_taken_out_by_hand_stays_out(folder: Path, capsys: pytest
         assert "a.png" in said
 
 
-def test_nobody_is_said_to_have_dropped_what_the_table_does_not_list(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nobody_is_said_to_have_dropped_what_the_table_does_not_list(folder, capsys):
     table = "image_id,path,mm_per_px_x,mm_per_px_y\na,a.png,0.8,0.8\nb,b.png,0.8,0.8\n"
     (folder / "images.csv").write_text(table)
     for _ in range(3):
@@ -118,9 +112,7 @@ def test_nobody_is_said_to_have_dropped_what_the_table_does_not_list(
         assert found["step"].dropna().to_dict() == {"broken.png": "init", "own.dcm": "table"}
 
 
-def test_what_0_2_wrote_of_a_file_that_the_table_does_not_list_is_not_a_drop(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_0_2_wrote_of_a_file_that_the_table_does_not_list_is_not_a_drop(folder, capsys):
     init(folder, capsys, "--mm-per-px", "0.8")
     table = pd.read_csv(folder / "images.csv", dtype=str)
     table[table["path"] != "a.png"].to_csv(folder / "images.csv", index=False)
@@ -132,7 +124,7 @@ def test_what_0_2_wrote_of_a_file_that_the_table_does_not_list_is_not_a_drop(
     assert (folder / "found_files.csv").read_text() == found
 
 
-def test_a_table_that_cannot_be_used(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_that_cannot_be_used(folder, capsys):
     cases = {
         "x,mm_per_px_x,mm_per_px_y\na.png,1,1\n": "row 1: no column names the images",
         "file,mm_per_px_x,mm_per_px_y\na.png,1,1\na.png,2,2\n": "row 3, column file: 'a.png' is there twice",

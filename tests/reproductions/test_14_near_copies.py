@@ -20,7 +20,7 @@ N_IMAGES = 6
 
 
 @pytest.fixture
-def flipped(tmp_path: Path) -> Path:
+def flipped(tmp_path):
     """Write a study in which each image comes again under another patient, with one bit flipped."""
     folder = make_study(tmp_path / "study", n_images=N_IMAGES, settings=LIGHT + '[region]\nkind = "all"\n')
     for kind in ("images", "readings", "marks"):
@@ -37,14 +37,14 @@ def flipped(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_flipped_bit_in_each_copy_is_refused(flipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_flipped_bit_in_each_copy_is_refused(flipped, capsys):
     assert main(["run", str(flipped)]) == 7
     said = " ".join(capsys.readouterr().err.split())
     assert "nearly the same picture in two parts: image 'case 000'" in said
     assert "--same-patient 'case 000=Z case 000'" in said
 
 
-def test_check_names_every_copy_and_its_cure_works(flipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_names_every_copy_and_its_cure_works(flipped, capsys):
     def list_copies() -> list[str]:
         main(["check", str(flipped), "--json"])
         found = json.loads(capsys.readouterr().out)["problems"]
@@ -59,7 +59,7 @@ def test_check_names_every_copy_and_its_cure_works(flipped: Path, capsys: pytest
     assert list_copies() == []
 
 
-def test_a_false_copy_can_be_answered(flipped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_false_copy_can_be_answered(flipped, capsys):
     """The answer stays in images.csv, and holds for the pair alone."""
     pairs = [f"--different=case {number:03d}=Z case {number:03d}" for number in range(N_IMAGES)]
     for answers in (pairs[:2], pairs[2:5]):
@@ -76,7 +76,7 @@ def test_a_false_copy_can_be_answered(flipped: Path, capsys: pytest.CaptureFixtu
     assert main(["init", str(flipped), "--different=case 000=nobody"]) == 2
 
 
-def test_a_refusal_does_not_say_that_its_command_cures_all(tmp_path: Path) -> None:
+def test_a_refusal_does_not_say_that_its_command_cures_all(tmp_path):
     ids = [f"i{number}" for number in range(24)]
     images = pd.DataFrame({"image_id": ids, "split": ["training", "test"] * 12})
     with pytest.raises(LeakageError, match="look at the first 10 of 12 pairs"):
@@ -84,7 +84,7 @@ def test_a_refusal_does_not_say_that_its_command_cures_all(tmp_path: Path) -> No
 
 
 @pytest.fixture(params=[0.0, 1e-6])
-def twins(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+def twins(tmp_path, request):
     """Write own tables of noise, no pixels: every image twice, under two patients, its features to some digits."""
     random = np.random.default_rng(0)
     names = [f"i{number:02d}" for number in range(20)]
@@ -117,7 +117,7 @@ def twins(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     return tmp_path
 
 
-def test_duplicated_rows_of_features_are_refused(twins: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_duplicated_rows_of_features_are_refused(twins, capsys):
     assert main(["run", str(twins)]) == 7
     assert "the same features of candidates in two parts" in " ".join(capsys.readouterr().err.split())
     main(["check", str(twins), "--json"])
@@ -137,9 +137,7 @@ def write_features(folder: Path, values: np.ndarray) -> ColumnTable:
 
 @pytest.mark.parametrize("noise", [0.0, 1e-6])
 @pytest.mark.parametrize("n_copies", [3, 6, 10])
-def test_copies_of_features_under_many_patients_are_found(
-    tmp_path: Path, n_copies: int, noise: float
-) -> None:
+def test_copies_of_features_under_many_patients_are_found(tmp_path, n_copies, noise):
     random = np.random.default_rng(0)
     values = random.normal(size=(30, 4, 12))
     values[20 : 20 + n_copies] = values[3]
@@ -150,9 +148,7 @@ def test_copies_of_features_under_many_patients_are_found(
 
 @pytest.mark.parametrize("digits", [1, 12])
 @pytest.mark.parametrize(("n_images", "n_candidates"), [(100, 1), (200, 2), (50, 20)])
-def test_sizes_of_lesions_that_agree_by_chance_are_not_copies(
-    tmp_path: Path, n_images: int, n_candidates: int, digits: int
-) -> None:
+def test_sizes_of_lesions_that_agree_by_chance_are_not_copies(tmp_path, n_images, n_candidates, digits):
     """Four columns that all follow from one diameter, to some digits."""
     diameter = np.random.default_rng(0).uniform(4, 30, (n_images, n_candidates)).round(digits)
     values = np.stack([diameter, np.pi * diameter**2 / 4, np.pi * diameter, diameter / 2], axis=2)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import shutil
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+def cluster(tmp_path_factory):
     """A scheduler, and a worker whose copy of the package says that it is of another version."""
     copy = tmp_path_factory.mktemp("other") / "overread"
     shutil.copytree(Path(overread.__file__).parent, copy)
@@ -46,7 +45,7 @@ def change(file: Path, before: str, after: str) -> None:
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Path:
+def study(tmp_path):
     settings = LIGHT.replace("field_of_view", "all")
     return write_field_study(tmp_path / "study", settings=settings, n_images=6, seed=1)
 
@@ -58,21 +57,14 @@ def run_on(study: Path, scheduler: str, capsys: pytest.CaptureFixture[str]) -> t
     return code, " ".join(said.split())
 
 
-def test_workers_are_asked_before_work_begins(
-    study: Path, cluster: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_workers_are_asked_before_work_begins(study, cluster, capsys):
     code, said = run_on(study, cluster[0], capsys)
     assert code == 5
     assert f"{cluster[1]} has overread 0.1.0, this run {overread.__version__}" in said
     assert "stop that worker" in said
 
 
-def test_a_worker_that_joins_later_is_known_by_its_results(
-    study: Path,
-    cluster: tuple[str, str],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_worker_that_joins_later_is_known_by_its_results(study, cluster, capsys, monkeypatch):
     monkeypatch.setattr(DaskExecutor, "_check_workers", lambda self: None, raising=False)
     code, said = run_on(study, cluster[0], capsys)
     assert code == 5
@@ -80,7 +72,7 @@ def test_a_worker_that_joins_later_is_known_by_its_results(
     assert "features 'generic old" in said
 
 
-def test_fits_refuse_the_worker_each_time(cluster: tuple[str, str]) -> None:
+def test_fits_refuse_the_worker_each_time(cluster):
     """The connection was kept before its workers were asked: the second fit took it without a question."""
     for _ in range(2):
         with pytest.raises(StorageError, match=r"has overread 0\.1\.0"):
@@ -88,9 +80,7 @@ def test_fits_refuse_the_worker_each_time(cluster: tuple[str, str]) -> None:
     close_shared_clients()
 
 
-def test_a_fit_knows_a_worker_that_joins_later_by_its_answers(
-    cluster: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fit_knows_a_worker_that_joins_later_by_its_answers(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster_client, "ask_workers", lambda *_: None)
     rng = np.random.default_rng(0)
     np.save(tmp_path / "X.npy", np.asfortranarray(rng.normal(size=(40, 3))))
@@ -100,7 +90,7 @@ def test_a_fit_knows_a_worker_that_joins_later_by_its_answers(
     close_shared_clients()
 
 
-def test_dask_is_silent_for_a_run_only(cluster: tuple[str, str]) -> None:
+def test_dask_is_silent_for_a_run_only(cluster):
     logger = logging.getLogger("distributed.client")
     before = logger.level
     connect_cluster(cluster[0]).close()
@@ -109,7 +99,7 @@ def test_dask_is_silent_for_a_run_only(cluster: tuple[str, str]) -> None:
     assert logger.level == before < logging.CRITICAL
 
 
-def test_a_connection_that_comes_too_late_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_comes_too_late_is_closed(monkeypatch):
     may_connect, closed = threading.Event(), threading.Event()
 
     class LateClient:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +27,19 @@ BLAME = distributed.scheduler.KilledWorker("task", None, 3)
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def study(tmp_path_factory):
     return make_study(tmp_path_factory.mktemp("waiting") / "study", n_images=6)
 
 
 @pytest.fixture(scope="module")
-def scheduler() -> Iterator[str]:
+def scheduler():
     """A scheduler without workers."""
     with start_scheduler() as (_, address):
         yield address
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(monkeypatch):
     from overread.models.columns import _cluster as waiting
 
     monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.5)
@@ -48,9 +47,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_no_worker_is_said_and_then_the_end(
-    study: Path, scheduler: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_worker_is_said_and_then_the_end(study, scheduler, capsys):
     assert main(["run", str(study), "--scheduler", scheduler]) == 5
     said = " ".join(capsys.readouterr().err.split())
     assert "the Dask cluster has no worker: waiting up to 2 s for one" in said
@@ -58,9 +55,7 @@ def test_no_worker_is_said_and_then_the_end(
 
 
 @pytest.mark.parametrize("joins_later", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_a_worker_without_the_package_is_named(
-    study: Path, scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joins_later: bool
-) -> None:
+def test_a_worker_without_the_package_is_named(study, scheduler, tmp_path, monkeypatch, joins_later):
     (tmp_path / "overread").mkdir()
     (tmp_path / "overread" / "__init__.py").write_text(
         'raise ModuleNotFoundError("No module named overread")'
@@ -74,9 +69,7 @@ def test_a_worker_without_the_package_is_named(
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_scheduler_that_is_started_again_has_no_workers(
-    study: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_scheduler_that_is_started_again_has_no_workers(study, capfd):
     with start_scheduler() as (process, address), start_worker(address):
         executor = DaskExecutor(spec(seconds=0.2), WorkLimits(), address, batch=1)
         outcomes = executor.work(tasks(study))
@@ -90,7 +83,7 @@ def test_a_scheduler_that_is_started_again_has_no_workers(
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_an_address_where_nobody_speaks(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_where_nobody_speaks(study, monkeypatch):
     monkeypatch.setattr(cluster_client, "TIMEOUT_SECONDS", 1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
@@ -99,9 +92,7 @@ def test_an_address_where_nobody_speaks(study: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("address", ["", "foo://bar:1", "http://127.0.0.1:8786", "tcp://"])
-def test_an_impossible_address_is_refused_at_once(
-    study: Path, address: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_impossible_address_is_refused_at_once(study, address, capsys, monkeypatch):
     monkeypatch.setattr(dask_cluster, "connect_cluster", lambda scheduler: pytest.fail("connected"))
     assert main(["run", str(study), "--scheduler", address]) == 2
     assert "is not the address of a Dask scheduler" in " ".join(capsys.readouterr().err.split())
@@ -118,9 +109,7 @@ class Blamed:
 
 
 @pytest.mark.parametrize("n_blamed", [pytest.param(15, marks=pytest.mark.slow), 1000])
-def test_no_image_is_given_up_because_workers_die(
-    study: Path, scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_blamed: int
-) -> None:
+def test_no_image_is_given_up_because_workers_die(study, scheduler, tmp_path, monkeypatch, n_blamed):
     """Fifteen tasks are lost before the workers live; or all of them, and the next run does them."""
     left = [n_blamed]
     submit = distributed.Client.submit

@@ -40,7 +40,7 @@ def write_study(folder: Path, n_images: int, n_candidates: int, n_features: int)
     return folder
 
 
-def test_a_study_is_told_what_its_fits_will_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_is_told_what_its_fits_will_ask_for(monkeypatch):
     """The review's study: 100,000 candidates x 3750 features, two thirds of them in the largest fit."""
     demand = estimate_resources(100_000, 3750, n_shards=0, fitted=0.667)
     held = estimate_resources(100_000, 0, n_shards=0, fitted=0.667).memory + RESERVE_MB
@@ -52,9 +52,7 @@ def test_a_study_is_told_what_its_fits_will_ask_for(monkeypatch: pytest.MonkeyPa
     assert room.room_for_columns(_round_up(demand.least_memory), 66_700, 3750).columns > 0
 
 
-def test_a_bound_that_is_too_small_is_refused_before_anything_is_fitted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bound_that_is_too_small_is_refused_before_anything_is_fitted(tmp_path, capsys):
     study = write_study(tmp_path / "study", 60, 5, 30)
     assert main(["run", str(study), "--memory-mb", "100", "--quiet"]) == 4
     said = " ".join(capsys.readouterr().err.split())
@@ -64,7 +62,7 @@ def test_a_bound_that_is_too_small_is_refused_before_anything_is_fitted(
     assert "candidates" not in log
 
 
-def test_a_curvature_takes_no_more_than_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_curvature_takes_no_more_than_it_has(tmp_path, monkeypatch):
     """A working set far above the usual one: fewer rows are sampled, and the model is that of the fit in memory."""
     random = np.random.default_rng(0)
     X = random.normal(size=(12_000, 80)).astype(np.float32)
@@ -101,7 +99,7 @@ def note_bytes(work: Any, taken: list[int], allowed: list[float]) -> Any:
 
 
 @pytest.mark.slow
-def test_the_peak_stays_below_the_bound_that_is_named(tmp_path: Path) -> None:
+def test_the_peak_stays_below_the_bound_that_is_named(tmp_path):
     """20,000 candidates x 2,000 features, from the command line, in a process of its own."""
     study = write_study(tmp_path / "study", 400, 50, 2000)
     code, _, said = run_and_measure(study, 300)

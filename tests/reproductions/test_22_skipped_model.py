@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from html import unescape
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -24,7 +23,7 @@ SETTINGS = (
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def study(tmp_path_factory):
     """A study of pictures in which no reader has 500 marks, run once."""
     folder = tmp_path_factory.mktemp("skipped") / "study"
     write_field_study(folder, settings=SETTINGS, n_images=12)
@@ -32,7 +31,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_run_ends_well_with_the_other_models(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_run_ends_well_with_the_other_models(study, capsys):
     root = study / "runs" / "main"
     warning = f"warning: b2 is skipped: {REASON}"
     assert warning in (root / "run.log").read_text()
@@ -52,7 +51,7 @@ def test_the_run_ends_well_with_the_other_models(study: Path, capsys: pytest.Cap
     assert not list(root.glob("tuning/b2*"))
 
 
-def test_readers_whom_the_mixture_leaves_out_are_named_beside_its_figure(study: Path) -> None:
+def test_readers_whom_the_mixture_leaves_out_are_named_beside_its_figure(study):
     run = open_run(study / "runs" / "main")
     weights = pd.DataFrame({"reader_id": ["R1"], "importance": [0.5], "low": [0.2], "high": [0.8]})
     reasons = {
@@ -69,9 +68,7 @@ def test_readers_whom_the_mixture_leaves_out_are_named_beside_its_figure(study: 
     assert "Not in the mixture" not in silent
 
 
-def test_without_any_other_model_the_run_ends_with_the_reason(
-    study: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_any_other_model_the_run_ends_with_the_reason(study, capsys):
     (study / "study.toml").write_text(SETTINGS.replace('["b2", "soft"]', '["b2"]'))
     assert main(["run", str(study)]) == 4
     said = " ".join(capsys.readouterr().err.split())

@@ -24,19 +24,19 @@ def read_codes(folder: Path) -> dict[str, str]:
     return dict(zip(table["reader_id"], table["code"], strict=True))
 
 
-def test_readers_who_are_called_by_codes_keep_them(tmp_path: Path) -> None:
+def test_readers_who_are_called_by_codes_keep_them(tmp_path):
     """The review's readers: the report called R5 "R3" and R7 "R4"."""
     given_ids = pd.Series(["R7", "R3", "R4", "R5", "R3"], dtype="str")
     assert _assign_codes(tmp_path, given_ids) == {name: name for name in ("R3", "R4", "R5", "R7")}
     assert read_codes(tmp_path) == {name: name for name in ("R3", "R4", "R5", "R7")}
 
 
-def test_ten_simulated_readers_keep_their_ids(tmp_path: Path) -> None:
+def test_ten_simulated_readers_keep_their_ids(tmp_path):
     ids = [f"R{number}" for number in range(1, 13)]
     assert _assign_codes(tmp_path, pd.Series(ids, dtype="str")) == {name: name for name in ids}
 
 
-def test_others_get_what_is_nobodys_id(tmp_path: Path) -> None:
+def test_others_get_what_is_nobodys_id(tmp_path):
     codes = _assign_codes(tmp_path, pd.Series(["Anna", "R1", "Ben", "r3"], dtype="str"))
     assert codes == {"R1": "R1", "Anna": "R2", "Ben": "R4", "r3": "R5"}
 
@@ -61,14 +61,14 @@ def test_no_code_is_the_id_of_another_reader(
     assert read_codes(folder) == codes
 
 
-def test_codes_of_an_older_version_that_are_ids_of_others_are_given_again_with_a_word(tmp_path: Path) -> None:
+def test_codes_of_an_older_version_that_are_ids_of_others_are_given_again_with_a_word(tmp_path):
     write_codes(tmp_path, {"Anna": "R2", "R3": "R1", "R4": "R3"})
     with pytest.warns(DataWarning, match=r"reader_codes\.csv: new codes for R3, R4 \(.*are ids of readers"):
         codes = _assign_codes(tmp_path, pd.Series(["Anna", "R3", "R4"], dtype="str"))
     assert codes == {"Anna": "R2", "R3": "R3", "R4": "R4"}
 
 
-def test_a_reader_whose_id_is_the_code_of_another_keeps_it(tmp_path: Path) -> None:
+def test_a_reader_whose_id_is_the_code_of_another_keeps_it(tmp_path):
     assert _assign_codes(tmp_path, pd.Series(["Anna", "Ben"], dtype="str")) == {"Anna": "R1", "Ben": "R2"}
     with pytest.warns(DataWarning, match="new codes for Ben "):
         codes = _assign_codes(tmp_path, pd.Series(["Anna", "Ben", "R2"], dtype="str"))
@@ -76,5 +76,5 @@ def test_a_reader_whose_id_is_the_code_of_another_keeps_it(tmp_path: Path) -> No
     assert read_codes(tmp_path) == codes
 
 
-def test_a_long_number_may_be_that_of_staff_and_is_not_shown(tmp_path: Path) -> None:
+def test_a_long_number_may_be_that_of_staff_and_is_not_shown(tmp_path):
     assert _assign_codes(tmp_path, pd.Series(["R104233"], dtype="str")) == {"R104233": "R1"}

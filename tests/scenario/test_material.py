@@ -170,6 +170,7 @@ def test_phantoms_go_through_the_stages_of_a_run(tmp_path):
     assert "(cohort)" in material.words
 
 
+@pytest.mark.slow
 def test_nodules_in_backgrounds_go_through_the_stages_of_a_run(shared_data, tmp_path):
     table = pd.read_csv(shared_data / "nih" / "normals.csv").head(6)
     table.to_csv(tmp_path / "images.csv", index=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from study_chain import ALL_MODELS, PAGE, Chain, leave_out, run_chain
 from study_stand_in import FAST, LIGHT, make_study, spec
 from study_trees import copied
 
+BuildOnce = Callable[[str, Callable[[Path], object]], Path]
+
 
 def run_original(folder: Path, settings: str) -> Path:
     """Make a study of 36 images and run it once."""
@@ -23,15 +26,15 @@ def run_original(folder: Path, settings: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def original(build_once: BuildOnce) -> Path:
     """A study with a finished run of all three models; not to be changed."""
-    return run_original(tmp_path_factory.mktemp("studies") / "original", FAST)
+    return build_once("original", lambda folder: run_original(folder, FAST))
 
 
 @pytest.fixture(scope="session")
-def light_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def light_original(build_once: BuildOnce) -> Path:
     """A study with a finished run of the soft model alone; not to be changed."""
-    return run_original(tmp_path_factory.mktemp("studies") / "light", LIGHT)
+    return build_once("light", lambda folder: run_original(folder, LIGHT))
 
 
 @pytest.fixture
@@ -68,15 +71,15 @@ def run_without_page(folder: Path, settings: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def numbers_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def numbers_original(build_once: BuildOnce) -> Path:
     """A study of three models with a run that has no page; not to be changed."""
-    return run_without_page(tmp_path_factory.mktemp("studies") / "numbers", FAST)
+    return build_once("numbers", lambda folder: run_without_page(folder, FAST))
 
 
 @pytest.fixture(scope="session")
-def light_numbers_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def light_numbers_original(build_once: BuildOnce) -> Path:
     """A study of the soft model alone with a run that has no page; not to be changed."""
-    return run_without_page(tmp_path_factory.mktemp("studies") / "light numbers", LIGHT)
+    return build_once("light numbers", lambda folder: run_without_page(folder, LIGHT))
 
 
 @pytest.fixture

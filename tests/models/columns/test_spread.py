@@ -6,11 +6,11 @@ import os
 import signal
 import threading
 import time
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
+from dask_processes import start_cluster
 from overread.bags import StoredInstances
 from overread.errors import InvalidInputError, StorageError
 from overread.models import RETRIES, RVMMIL, SoftMILPath
@@ -24,32 +24,16 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-@contextmanager
-def start_cluster():
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=50,
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 @pytest.fixture(scope="module")
-def client():
-    with start_cluster() as client:
+def client(cluster_address):
+    with distributed.Client(cluster_address) as client:
         yield client
 
 
 @pytest.fixture
 def dying():
     """Start a cluster of its own: what was killed may not come back in time for the next test."""
-    with start_cluster() as client:
+    with start_cluster() as cluster, distributed.Client(cluster) as client:
         yield client
 
 
@@ -165,9 +149,7 @@ def lose_file(*given):
 def test_a_cluster_without_workers_is_refused(problem):
     path, ids, labels = problem
     with (
-        distributed.LocalCluster(
-            n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
-        ) as cluster,
+        start_cluster(0) as cluster,
         distributed.Client(cluster) as client,
         pytest.raises(StorageError, match="no workers"),
     ):
@@ -179,14 +161,7 @@ def test_a_fit_does_not_wait_for_ever_for_workers(problem, monkeypatch):
     monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.2)
     monkeypatch.setattr(waiting, "MOST_EMPTY_LOOKS", 2)
     with (
-        distributed.LocalCluster(
-            n_workers=1,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=50,
-            protocol="tcp",
-            processes=False,
-        ) as cluster,
+        start_cluster(1, protocol="tcp", processes=False) as cluster,
         distributed.Client(cluster) as client,
     ):
         work = spread.ClusterColumns._gather

@@ -301,6 +301,7 @@ def measure_studies(n_studies: int, n_bootstrap: int, *, shuffled: bool) -> list
     ]
 
 
+@pytest.mark.slow
 def test_the_nested_figure_is_not_optimistic() -> None:
     """On average over simulated studies it is what the same detectors reach in many unseen patients."""
     found = measure_studies(8, 100, shuffled=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -25,27 +24,12 @@ pytestmark = pytest.mark.filterwarnings(
 PLENTY = 100_000
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    """A cluster of two worker processes on this machine."""
-    with distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        silence_logs=50,
-    ) as cluster:
-        yield cluster.scheduler_address
-        close_shared_clients()
-
-
 @pytest.fixture
-def spread(chain: Chain, address: str, monkeypatch: pytest.MonkeyPatch) -> Cohort:
+def spread(chain: Chain, cluster_address: str, monkeypatch: pytest.MonkeyPatch) -> Cohort:
     """The cohort of a run on the cluster whose features do not fit in memory."""
     monkeypatch.setattr(cohort, "fits_in_memory", lambda *size: False)
     whole: Cohort = chain.load("cohort")
-    return replace(whole, features=replace(whole.features, memory_mb=PLENTY, scheduler=address))
+    return replace(whole, features=replace(whole.features, memory_mb=PLENTY, scheduler=cluster_address))
 
 
 def test_settings_lead_to_the_cluster(chain: Chain) -> None:
@@ -88,12 +72,12 @@ def test_models_of_one_machine_read_the_file_themselves(spread: Cohort) -> None:
     assert matrix.client is None
 
 
-def test_fits_share_one_connection_until_it_is_closed(address: str) -> None:
-    first = share_client(address)
-    assert share_client(address) is first
+def test_fits_share_one_connection_until_it_is_closed(cluster_address: str) -> None:
+    first = share_client(cluster_address)
+    assert share_client(cluster_address) is first
     close_shared_clients()
     assert first.status == "closed"
-    assert share_client(address).status == "running"
+    assert share_client(cluster_address).status == "running"
 
 
 def test_no_scheduler_there() -> None:

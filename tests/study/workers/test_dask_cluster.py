@@ -17,21 +17,7 @@ from study_stand_in import spec
 from study_trees import same
 
 
-@pytest.fixture(scope="module")
-def cluster_address():
-    """A real cluster of two worker processes on this machine."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        silence_logs=50,
-    ) as cluster:
-        yield cluster.scheduler_address
-
-
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_processes_and_dask_give_the_bytes_of_the_serial_run(
     fresh_numbers: Path, light_numbers_original: Path, cluster_address: str
@@ -67,7 +53,7 @@ def test_no_cluster_there(fresh_numbers: Path) -> None:
 
 def test_no_dask_there(fresh_numbers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingExtraError, match="overread\\[dask\\]"):
+    with pytest.raises(MissingExtraError, match="overread\\[cluster\\]"):
         run_study(
             fresh_numbers, pipeline=spec(), execution={"executor": "dask", "scheduler": "tcp://127.0.0.1:1"}
         )
